@@ -1,0 +1,23 @@
+import type { JsonObject } from "./json.ts";
+
+/** What one wire carries and the canonical form does not model: read back only by the same wire. */
+export interface Extra {
+  readonly wire: string;
+  readonly fields: JsonObject;
+}
+
+/**
+ * The fields of `source` whose keys are not among `known`, kept for the same wire; nothing where there are none. A field that
+ * is null counts as absent, as it does on every wire.
+ */
+export function extraOf(wire: string, source: object, known: ReadonlySet<string>): Extra | undefined {
+  const unknown = Object.entries(source).filter(([key, value]) => !known.has(key) && value !== undefined && value !== null);
+  return unknown.length === 0 ? undefined : { wire, fields: Object.fromEntries(unknown) };
+}
+
+/** What `wire` left in an `extra`. Another wire's is not for it: `note` hears of every field that is left behind. */
+export function fieldsFor(wire: string, extra: Extra | undefined, note?: (text: string) => void): JsonObject {
+  if (!extra || extra.wire === wire) return extra?.fields ?? {};
+  for (const key of Object.keys(extra.fields)) note?.(`dropped ${key}`);
+  return {};
+}

@@ -1,0 +1,233 @@
+/**
+ * The canonical form of a conversation: the meeting point of the conversational wires. A field is here when two wires mean
+ * the same by it; everything else rides in `extra`. Plain JSON data, so that it can be logged, stored, compared, replayed.
+ */
+import type { GatewayError } from "../errors.ts";
+import type { Extra } from "./extra.ts";
+import type { JsonObject } from "./json.ts";
+
+// Parts
+
+export interface TextPart {
+  type: "text";
+  text: string;
+  annotations?: Annotation[];
+  extra?: Extra;
+}
+
+/** A source that the model cites. Offsets count UTF-16 units in the part's text. */
+export interface Annotation {
+  type: "url-citation";
+  url: string;
+  title?: string;
+  start?: number;
+  end?: number;
+  extra?: Extra;
+}
+
+export interface ReasoningPart {
+  type: "reasoning";
+  text: string;
+  /** What only `origin` can read: a vendor's signature, encrypted or redacted reasoning. */
+  opaque?: { origin: string; data: string };
+  extra?: Extra;
+}
+
+export interface RefusalPart {
+  type: "refusal";
+  text: string;
+  extra?: Extra;
+}
+
+export type ToolKind = "function" | "custom";
+
+export interface ToolCallPart {
+  type: "tool-call";
+  kind: ToolKind;
+  id: string;
+  name: string;
+  /** The text that the model wrote: JSON for a function, free text for a custom tool. */
+  input: string;
+  extra?: Extra;
+}
+
+export type FileSource = { type: "base64"; data: string } | { type: "url"; url: string } | { type: "id"; id: string };
+
+export interface FilePart {
+  type: "file";
+  /** A media type; `image/*` and the like where the wire tells only the kind. */
+  mediaType: string;
+  source: FileSource;
+  name?: string;
+  extra?: Extra;
+}
+
+/** A kind of part that only its own wire knows, kept whole for it. */
+export interface OpaquePart {
+  type: "opaque";
+  /** What says the same in words, for a wire that does not know the kind. */
+  standIn?: string;
+  extra: Extra;
+}
+
+export type InputPart = TextPart | FilePart | OpaquePart;
+export type OutputPart = TextPart | ReasoningPart | RefusalPart | ToolCallPart | FilePart | OpaquePart;
+
+/** What a tool answered. On some wires several stand in one turn; `id` says which call each one answers. */
+export interface ToolResultPart {
+  type: "tool-result";
+  id: string;
+  content: InputPart[];
+  isError?: boolean;
+  extra?: Extra;
+}
+
+// Messages
+
+/** Instructions. It keeps its position in the conversation; not every upstream takes it anywhere but first. */
+export interface SystemMessage {
+  role: "system";
+  content: InputPart[];
+  extra?: Extra;
+}
+export interface UserMessage {
+  role: "user";
+  content: InputPart[];
+  extra?: Extra;
+}
+export interface AssistantMessage {
+  role: "assistant";
+  content: OutputPart[];
+  extra?: Extra;
+}
+export interface ToolMessage {
+  role: "tool";
+  content: ToolResultPart[];
+  extra?: Extra;
+}
+export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage;
+
+// Tools
+
+export interface FunctionTool {
+  type: "function";
+  name: string;
+  description?: string;
+  /** A JSON schema; absent for a function without parameters. */
+  parameters?: JsonObject;
+  strict?: boolean;
+  /** Kept from the model until the conversation brings it up (`true`), or brought up already (`false`). */
+  deferred?: boolean;
+  extra?: Extra;
+}
+/** A tool whose input is free text, perhaps held to a grammar. */
+export interface CustomTool {
+  type: "custom";
+  name: string;
+  description?: string;
+  grammar?: { syntax: string; definition: string };
+  extra?: Extra;
+}
+/** A tool that the server runs, kept whole. */
+export interface HostedTool {
+  type: "hosted";
+  name: string;
+  extra: Extra;
+}
+export type Tool = FunctionTool | CustomTool | HostedTool;
+
+export type ToolChoice =
+  | { type: "auto" | "none" | "required" }
+  | { type: "tool"; kind: ToolKind; name: string }
+  /** The model may use these tools only. */
+  | { type: "allowed"; mode: "auto" | "required"; names: string[] };
+
+// Request
+
+/** From least to most. `none` switches reasoning off. */
+export const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+export type Effort = typeof EFFORTS[number];
+
+export interface Thinking {
+  enabled?: boolean;
+  effort?: Effort;
+  budgetTokens?: number;
+}
+
+/** The answer's form. Without a schema: any JSON object. */
+export interface OutputSchema {
+  name?: string;
+  description?: string;
+  schema?: JsonObject;
+  strict?: boolean;
+}
+
+export interface GenerateRequest {
+  /** As the client wrote it; the target's own name for the model is in `Target.model`. */
+  model: string;
+  messages: Message[];
+  stream: boolean;
+  tools?: Tool[];
+  toolChoice?: ToolChoice;
+  parallelToolCalls?: boolean;
+  thinking?: Thinking;
+  maxOutputTokens?: number;
+  temperature?: number;
+  topP?: number;
+  topK?: number;
+  stopSequences?: string[];
+  seed?: number;
+  outputSchema?: OutputSchema;
+  verbosity?: "low" | "medium" | "high";
+  cacheKey?: string;
+  metadata?: JsonObject;
+  previousResponse?: string;
+  extra?: Extra;
+}
+
+// Response
+
+export type FinishReason = "stop" | "length" | "tool-calls" | "content-filter" | "other";
+
+export interface Finish {
+  reason: FinishReason;
+  /** The upstream's own word where `reason` does not say it all. */
+  raw?: string;
+  stopSequence?: string;
+}
+
+/** Token counts. Totals include their parts: `inputTokens` the cached ones, `outputTokens` the reasoning. */
+export interface Usage {
+  inputTokens: number;
+  outputTokens: number;
+  cachedInputTokens?: number;
+  cacheWriteTokens?: number;
+  reasoningTokens?: number;
+  /** The upstream told nothing; these are the gateway's estimate. */
+  estimated?: true;
+}
+
+export interface GenerateResponse {
+  /** The upstream's name for the model that answered. */
+  model: string;
+  content: OutputPart[];
+  finish: Finish;
+  usage: Usage;
+  extra?: Extra;
+}
+
+/**
+ * One step of a streamed response. `start` comes once and first; part indexes count up from 0 and one part is open at a
+ * time; a part starts empty but for its id and name; every delta is inside its part; exactly one `finish` or `error` comes
+ * last. `PartWriter` keeps this order, so a serializer never has to buffer.
+ */
+export type GenerateEvent =
+  | { type: "start"; model: string; inputTokens: number; extra?: Extra }
+  | { type: "part-start"; index: number; part: OutputPart }
+  | { type: "part-delta"; index: number; delta: PartDelta }
+  | { type: "part-end"; index: number; annotations?: Annotation[]; opaque?: ReasoningPart["opaque"]; extra?: Extra }
+  | { type: "finish"; finish: Finish; usage: Usage; extra?: Extra }
+  | { type: "error"; error: GatewayError };
+
+/** What is added to the open part: to `text` of a text, reasoning or refusal part, to `input` of a tool call. */
+export type PartDelta = { type: "text" | "reasoning" | "refusal" | "tool-input"; text: string };

@@ -1,0 +1,24 @@
+export type JsonValue = string | number | boolean | null | JsonValue[] | JsonObject;
+/** An object of a wire. A field that is `undefined` does not exist, as in `JSON.stringify`. */
+export interface JsonObject {
+  [key: string]: JsonValue | undefined;
+}
+
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The value as text, as a wire that carries JSON in a string wants it: text stays as it is. */
+export function toJsonText(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value ?? {});
+}
+
+/** Whether the text is one complete JSON value. */
+export function isJsonText(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,17 @@
+/** What a model is for. Each operation that runs a model needs one of these (`TASK_OF`). */
+export const TASKS = ["chat", "embedding", "rerank", "speech", "transcription"] as const;
+export type Task = typeof TASKS[number];
+
+/** One entry of a lane's model list. */
+export interface ModelInfo {
+  /** The name that clients put in `model`. */
+  id: string;
+  task: Task;
+  /** Seconds since the epoch; the gateway's own build time is not known, so a constant where nobody says it. */
+  created: number;
+  ownedBy: string;
+  displayName?: string;
+  /** Tokens of input and output together. */
+  contextLength?: number;
+  maxOutputTokens?: number;
+}

@@ -1,0 +1,28 @@
+import type { EmbedRequest, EmbedResponse } from "./embed.ts";
+import type { GenerateEvent, GenerateRequest, GenerateResponse } from "./generate.ts";
+import type { ModelInfo, Task } from "./models.ts";
+
+/** Every operation, with what goes in, what comes out, and the steps of a streamed answer where it has one. */
+export interface Operations {
+  generate: { input: GenerateRequest; output: GenerateResponse; event: GenerateEvent };
+  countTokens: { input: GenerateRequest; output: { inputTokens: number }; event: never };
+  embed: { input: EmbedRequest; output: EmbedResponse; event: never };
+  listModels: { input: Record<never, never>; output: ModelInfo[]; event: never };
+  getModel: { input: { model: string }; output: ModelInfo; event: never };
+}
+
+export type OperationName = keyof Operations;
+/** The operations that run a model at an upstream; the lane answers the others. */
+export type ModelOperation = "generate" | "embed";
+export type Input<K extends OperationName> = Operations[K]["input"];
+export type Output<K extends OperationName> = Operations[K]["output"];
+export type StreamEvent<K extends OperationName> = Operations[K]["event"];
+
+/** The task that a model must have for the operation; a model of another task is answered `model_task_mismatch`. */
+export const TASK_OF: Record<OperationName, Task | undefined> = {
+  generate: "chat",
+  countTokens: "chat",
+  embed: "embedding",
+  listModels: undefined,
+  getModel: undefined,
+};

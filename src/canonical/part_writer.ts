@@ -1,0 +1,232 @@
+import type {
+  Annotation,
+  Finish,
+  GenerateEvent,
+  GenerateRequest,
+  OutputPart,
+  PartDelta,
+  ReasoningPart,
+  ToolKind,
+  Usage,
+} from "./generate.ts";
+import type { Extra } from "./extra.ts";
+import { customNames, unwrapCustomInput } from "./custom_tool.ts";
+import { isJsonText } from "./json.ts";
+import { GatewayError } from "../errors.ts";
+
+/** What an upstream adds to one tool call; any of it may come late, or never. */
+export interface ToolCallDelta {
+  kind?: ToolKind;
+  id?: string;
+  name?: string;
+  input?: string;
+  extra?: Extra;
+}
+
+export interface PartEnd {
+  annotations?: Annotation[];
+  opaque?: ReasoningPart["opaque"];
+  extra?: Extra;
+}
+
+interface PendingCall {
+  key: string;
+  kind: ToolKind;
+  id?: string;
+  name?: string;
+  extra?: Extra;
+  /** What the model wrote so far; `sent` characters of it are out. */
+  input: string;
+  sent: number;
+  /** The upstream says that nothing more comes. */
+  over: boolean;
+}
+
+type TextKind = "text" | "reasoning" | "refusal";
+
+/**
+ * Turns what an upstream says, in whatever order it says it, into the one order of events that every serializer relies on
+ * (`GenerateEvent`). It opens and closes parts, keeps calls that interleave apart by holding back all but the first, waits
+ * for a name that comes late, names calls that have no id, writes `{}` for a function called without arguments, turns the
+ * function that stood in for a custom tool back, and mends a finish reason that contradicts the content.
+ */
+export class PartWriter {
+  #index = -1;
+  #open: TextKind | undefined;
+  #end: PartEnd = {};
+  /** In order of appearance. Only the first has an open part, once its name is known. */
+  #calls: PendingCall[] = [];
+  readonly #ended = new Set<string>();
+  #callOpen = false;
+  #callCount = 0;
+  readonly #newCallId: () => string;
+  readonly #customNames: ReadonlySet<string>;
+
+  /** The request says which names are taken and which tools are custom. */
+  constructor(request: Pick<GenerateRequest, "messages" | "tools">) {
+    this.#newCallId = callNamer(request);
+    this.#customNames = customNames(request.tools);
+  }
+
+  text(text: string): GenerateEvent[] {
+    return this.#append("text", text);
+  }
+
+  reasoning(text: string): GenerateEvent[] {
+    return this.#append("reasoning", text);
+  }
+
+  refusal(text: string): GenerateEvent[] {
+    return this.#append("refusal", text);
+  }
+
+  /** A part that comes whole. */
+  whole(part: OutputPart, end: PartEnd = {}): GenerateEvent[] {
+    return [
+      ...this.endPart(),
+      { type: "part-start", index: ++this.#index, part },
+      { type: "part-end", index: this.#index, ...end },
+    ];
+  }
+
+  /** What the upstream says of the call that it knows by `key`. */
+  toolCall(key: string, delta: ToolCallDelta): GenerateEvent[] {
+    // A call ends early only once its arguments are complete, so nothing that still comes for it can be part of them.
+    if (this.#ended.has(key)) return [];
+    const events = this.#open ? this.endPart() : [];
+    let call = this.#calls.find((pending) => pending.key === key);
+    if (!call) {
+      call = { key, kind: delta.kind ?? "function", input: "", sent: 0, over: false };
+      this.#calls.push(call);
+    }
+    call.id ||= delta.id;
+    call.name ||= delta.name;
+    call.extra ??= delta.extra;
+    call.input += delta.input ?? "";
+    // The first call is over once its arguments are complete and another one speaks: the others then need not wait.
+    while (this.#calls.length > 1 && call !== this.#calls[0] && this.#firstIsComplete()) {
+      events.push(...this.#endCall());
+    }
+    if (call === this.#calls[0]) events.push(...this.#writeCall());
+    return events;
+  }
+
+  /** The upstream says that the call known by `key` is over. */
+  endToolCall(key: string): GenerateEvent[] {
+    const call = this.#calls.find((pending) => pending.key === key);
+    if (call) call.over = true;
+    const events: GenerateEvent[] = [];
+    while (this.#calls[0]?.over) events.push(...this.#endCall());
+    return [...events, ...this.#writeCall()];
+  }
+
+  /** What the open text or reasoning part is to be ended with: its citations, its signature. */
+  attach(end: PartEnd): void {
+    if (this.#open) this.#end = { ...this.#end, ...end };
+  }
+
+  /** Ends the open part, and every call that waits. */
+  endPart(): GenerateEvent[] {
+    if (this.#open) {
+      const end = this.#end;
+      this.#open = undefined;
+      this.#end = {};
+      return [{ type: "part-end", index: this.#index, ...end }];
+    }
+    const events: GenerateEvent[] = [];
+    while (this.#calls.length > 0) events.push(...this.#endCall());
+    return events;
+  }
+
+  /** Ends everything. A `stop` after tool calls means that the agent goes on; `tool-calls` without any means a stop. */
+  finish(finish: Finish, usage: Usage, extra?: Extra): GenerateEvent[] {
+    const events = this.endPart();
+    const { reason } = finish;
+    const mended = this.#callCount > 0
+      ? reason === "stop" || reason === "other" ? "tool-calls" : reason
+      : reason === "tool-calls"
+      ? "stop"
+      : reason;
+    events.push({ type: "finish", finish: { ...finish, reason: mended }, usage, ...(extra && { extra }) });
+    return events;
+  }
+
+  #append(kind: TextKind, text: string): GenerateEvent[] {
+    if (text === "") return [];
+    const events: GenerateEvent[] = [];
+    if (this.#open !== kind) {
+      events.push(...this.endPart());
+      this.#open = kind;
+      events.push({ type: "part-start", index: ++this.#index, part: { type: kind, text: "" } });
+    }
+    events.push(this.#delta(kind, text));
+    return events;
+  }
+
+  #firstIsComplete(): boolean {
+    const first = this.#calls[0];
+    return first?.name !== undefined && (first.over || isJsonText(first.input));
+  }
+
+  #writeCall(): GenerateEvent[] {
+    const call = this.#calls[0];
+    if (!call?.name) return [];
+    if (call.kind === "function" && this.#customNames.has(call.name)) {
+      // The model's text is inside JSON, so it is known once that is whole.
+      if (!call.over && !isJsonText(call.input)) return [];
+      call.kind = "custom";
+      call.input = unwrapCustomInput(call.input);
+      call.over = true;
+    }
+    const events: GenerateEvent[] = [];
+    if (!this.#callOpen) {
+      this.#callOpen = true;
+      const { kind, name, extra } = call;
+      const id = call.id || this.#newCallId();
+      this.#callCount++;
+      const part: OutputPart = { type: "tool-call", kind, id, name, input: "", ...(extra && { extra }) };
+      events.push({ type: "part-start", index: ++this.#index, part });
+    }
+    if (call.sent < call.input.length) {
+      events.push(this.#delta("tool-input", call.input.slice(call.sent)));
+      call.sent = call.input.length;
+    }
+    return events;
+  }
+
+  #endCall(): GenerateEvent[] {
+    const call = this.#calls[0]!;
+    if (!call.name) {
+      throw new GatewayError("upstream_error", "The upstream sent a tool call without a name");
+    }
+    call.over = true;
+    const isFunction = call.kind === "function" && !this.#customNames.has(call.name);
+    if (isFunction && call.input.trim() === "") call.input = "{}";
+    const events = this.#writeCall();
+    this.#calls.shift();
+    this.#ended.add(call.key);
+    this.#callOpen = false;
+    events.push({ type: "part-end", index: this.#index });
+    return events;
+  }
+
+  #delta(type: PartDelta["type"], text: string): GenerateEvent {
+    return { type: "part-delta", index: this.#index, delta: { type, text } };
+  }
+}
+
+/** Names calls that the upstream left nameless: the same in every run, and not a name that the conversation has already. */
+function callNamer({ messages }: Pick<GenerateRequest, "messages">): () => string {
+  let taken: Set<string> | undefined;
+  return () => {
+    taken ??= new Set(
+      messages.flatMap(({ role, content }) =>
+        role === "assistant" ? content.filter((part) => part.type === "tool-call").map(({ id }) => id) : []
+      ),
+    );
+    let number = taken.size;
+    while (taken.has(`call_${number}`)) number++;
+    taken.add(`call_${number}`);
+    return `call_${number}`;
+  };
+}

@@ -1,0 +1,60 @@
+import type { GenerateEvent, GenerateResponse, OutputPart, PartDelta } from "./generate.ts";
+import type { OperationName, Output, StreamEvent } from "./operations.ts";
+
+/** A whole answer as the events of a stream, its text word by word: for an upstream that does not stream. */
+export function* replay(response: GenerateResponse): Generator<GenerateEvent> {
+  const { model, content, finish, usage, extra } = response;
+  yield { type: "start", model, inputTokens: Math.max(1, usage.inputTokens) };
+  for (const [index, part] of content.entries()) {
+    yield { type: "part-start", index, part: emptied(part) };
+    const { type, text } = deltaOf(part);
+    for (const word of text.match(/\s*\S+\s*$|\s*\S+|\s+/g) ?? []) {
+      yield { type: "part-delta", index, delta: { type, text: word } };
+    }
+    const annotations = part.type === "text" ? part.annotations : undefined;
+    const opaque = part.type === "reasoning" ? part.opaque : undefined;
+    yield { type: "part-end", index, ...(annotations && { annotations }), ...(opaque && { opaque }) };
+  }
+  yield { type: "finish", finish, usage, ...(extra && { extra }) };
+}
+
+function emptied(part: OutputPart): OutputPart {
+  switch (part.type) {
+    case "text": {
+      const { annotations: _, ...rest } = part;
+      return { ...rest, text: "" };
+    }
+    case "reasoning": {
+      const { opaque: _, ...rest } = part;
+      return { ...rest, text: "" };
+    }
+    case "refusal":
+      return { ...part, text: "" };
+    case "tool-call":
+      return { ...part, input: "" };
+    case "file":
+    case "opaque":
+      return part;
+    default:
+      return part satisfies never;
+  }
+}
+
+function deltaOf(part: OutputPart): PartDelta {
+  switch (part.type) {
+    case "text":
+    case "reasoning":
+    case "refusal":
+      return { type: part.type, text: part.text };
+    case "tool-call":
+      return { type: "tool-input", text: part.input };
+    case "file":
+    case "opaque":
+      return { type: "text", text: "" };
+    default:
+      return part satisfies never;
+  }
+}
+
+/** How the whole answer of an operation becomes a stream, for operations that stream. */
+export const REPLAY: { [K in OperationName]?: (output: Output<K>) => Iterable<StreamEvent<K>> } = { generate: replay };

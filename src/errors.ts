@@ -1,0 +1,65 @@
+/** Every code that the gateway answers with, and the HTTP status that goes with it. */
+export const STATUS_OF = {
+  invalid_request: 400,
+  context_length_exceeded: 400,
+  authentication: 401,
+  billing: 402,
+  permission: 403,
+  not_found: 404,
+  model_not_found: 404,
+  method_not_allowed: 405,
+  request_timeout: 408,
+  request_too_large: 413,
+  unsupported_media_type: 415,
+  model_task_mismatch: 422,
+  upgrade_required: 426,
+  rate_limit: 429,
+  headers_too_large: 431,
+  client_closed: 499,
+  internal: 500,
+  unsupported: 501,
+  upstream_error: 502,
+  unavailable: 503,
+  upstream_timeout: 504,
+} as const;
+
+export type ErrorCode = keyof typeof STATUS_OF;
+
+export interface ErrorDetails {
+  /** The field of the client's request that is at fault, as a path: `messages[0].content`. */
+  param?: string;
+  /** What the upstream (or a limit of ours) says in `retry-after`: seconds or an HTTP date. */
+  retryAfter?: string;
+  /** The methods that the path does serve; goes out as `Allow`. */
+  allow?: readonly string[];
+  /** The status that the upstream answered with, for the log. */
+  upstreamStatus?: number;
+  /** Controls of the request that the upstream does not know; the call is worth one more try without them. */
+  unsupported?: readonly string[];
+  /** Whether the same request can succeed if it is sent again; tells SDKs not to try where it is `false`. */
+  retryable?: boolean;
+  cause?: unknown;
+}
+
+/**
+ * A failure that a client is told about, in its own protocol's shape. The message is written for the client: it holds no
+ * secret, no stack trace and no upstream's HTML.
+ */
+export class GatewayError extends Error {
+  override readonly name = "GatewayError";
+
+  constructor(readonly code: ErrorCode, message: string, readonly details: ErrorDetails = {}) {
+    super(message, { cause: details.cause });
+  }
+
+  get status(): number {
+    return STATUS_OF[this.code];
+  }
+}
+
+/** Any thrown value as a `GatewayError`; a stranger's message stays inside, because it may hold anything. */
+export function toGatewayError(thrown: unknown): GatewayError {
+  return thrown instanceof GatewayError
+    ? thrown
+    : new GatewayError("internal", "The gateway failed while it handled the request", { cause: thrown });
+}
