@@ -1,0 +1,28 @@
+import type { Input, OperationName } from "../canonical/operations.ts";
+
+/** What a client sent, as the core read it. */
+export interface WireRequest {
+  /** Parsed JSON; `undefined` where the protocol has no body. */
+  body: unknown;
+  headers: Headers;
+  /** The groups of the protocol's pattern, percent-decoded. */
+  params: Record<string, string | undefined>;
+  query: URLSearchParams;
+}
+
+/** What every verb may use: one context, so that any of them can say what it changed. */
+export interface Context {
+  /** The name of the protocol that the client speaks: a driver of the same wire can leave more as it is. */
+  readonly clientWire: string;
+  /** Says what was dropped, clamped or changed: `dropped top_k`, `clamped max_tokens 128000>32768`. */
+  note(text: string): void;
+}
+
+/** What a serializer may know of the request that it answers. Item ids derive from `id` and the item's index. */
+export interface Exchange<K extends OperationName = OperationName> extends Context {
+  id: string;
+  /** Seconds since the epoch. */
+  created: number;
+  input: Input<K>;
+  wire: WireRequest;
+}

@@ -1,0 +1,32 @@
+import type { Input, OperationName, Output, StreamEvent } from "../canonical/operations.ts";
+import type { GatewayError } from "../errors.ts";
+import type { Context, Exchange, WireRequest } from "./context.ts";
+import type { ServerSentEvent } from "./frame.ts";
+
+/** One client-facing endpoint: where it listens and how it speaks. Pure functions on data. */
+export interface Protocol<K extends OperationName> {
+  name: string;
+  operation: K;
+  /** HEAD is answered as GET, without the body. */
+  method: "GET" | "POST" | "DELETE";
+  /** With a group `lane`; ids that may hold slashes as `:id(.+)`. */
+  pattern: URLPattern;
+  /** What the core reads, with the size limit, before `parse`. */
+  body: "json" | "none";
+  /** What the ids of its answers begin with: `chatcmpl-`. */
+  idPrefix?: string;
+  /** Whether a request that no protocol matches comes from this one's clients, who then get its error shape. */
+  speaksFor?(headers: Headers): boolean;
+  /** Tells apart protocols that share a pattern; the first that accepts wins. */
+  accepts?(headers: Headers): boolean;
+  /** What is sent in silence; a comment where absent. */
+  keepAlive?: ServerSentEvent;
+  parse(wire: WireRequest, context: Context): Input<K>;
+  serialize(output: Output<K>, exchange: Exchange<K>): Response;
+  serializeStream?(events: AsyncIterable<StreamEvent<K>>, exchange: Exchange<K>): AsyncIterable<ServerSentEvent>;
+  /** The protocol's own error shape, headers and statuses. */
+  serializeError(error: GatewayError, request: { requestId: string }): Response;
+}
+
+/** A protocol of any operation; `operation` tells which. */
+export type AnyProtocol = { [K in OperationName]: Protocol<K> }[OperationName];

@@ -1,0 +1,42 @@
+import type { z } from "zod";
+import { GatewayError } from "../errors.ts";
+
+/** What a client sent, as `schema` has it; else `invalid_request` that names the field's path: `messages[0].content`. */
+export function validate<T>(schema: z.ZodType<T>, value: unknown): T {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const { path, message } = deepest(result.error.issues);
+  const param = formatPath(path);
+  throw new GatewayError("invalid_request", param === "" ? message : `Invalid value at "${param}": ${message}`, {
+    ...(param && { param }),
+  });
+}
+
+/** `["messages", 0, "content"]` as `messages[0].content`. */
+export function formatPath(path: readonly PropertyKey[]): string {
+  return path
+    .map((step, position) =>
+      typeof step === "number" ? `[${step}]` : position === 0 ? String(step) : `.${String(step)}`
+    )
+    .join("");
+}
+
+interface Found {
+  path: PropertyKey[];
+  message: string;
+}
+
+/** Of all that is wrong, the first issue; of a union, the branch that got furthest, because it is the one that was meant. */
+function deepest(issues: readonly z.core.$ZodIssue[], prefix: PropertyKey[] = []): Found {
+  const issue = issues[0]!;
+  const path = [...prefix, ...issue.path];
+  if (issue.code !== "invalid_union") return { path, message: issue.message };
+  const branches = issue.errors.filter((branch) => branch.length > 0).map((branch) => deepest(branch, path));
+  const best = branches.reduce<Found | undefined>(
+    (far, found) => far === undefined || found.path.length > far.path.length ? found : far,
+    undefined,
+  );
+  return best && best.path.length > path.length
+    ? best
+    : { path, message: branches.map((found) => found.message).join(", or ") || issue.message };
+}
