@@ -1,0 +1,140 @@
+/** The second pass: what the schema cannot see, such as names that refer to nothing. */
+import { isJsonObject } from "../canonical/json.ts";
+import { type Task, TASKS } from "../canonical/models.ts";
+import { hint } from "./hint.ts";
+import { type Config, isVariableName } from "./schema.ts";
+
+/** One thing that is wrong with a configuration. `path` is `lanes.oss.upstreams.chat`, or empty for the whole. */
+export interface Problem {
+  path: string;
+  message: string;
+}
+
+/** What the check needs to know of a driver. */
+export interface DriverFacts {
+  tasks: readonly Task[];
+  /** Whether it makes calls, and hence needs to know where to. */
+  needsBaseUrl: boolean;
+}
+
+export interface Surroundings {
+  drivers: Readonly<Record<string, DriverFacts>>;
+  /** An environment variable's value; an empty one counts as not set. */
+  env(name: string): string | undefined;
+}
+
+/**
+ * All problems of a configuration as it was written, before the schema has judged it: what has the wrong type is passed
+ * over here, because the schema reports it.
+ */
+export function check(raw: unknown, { drivers, env }: Surroundings): Problem[] {
+  const problems: Problem[] = [];
+  const report = (path: string, message: string) => problems.push({ path, message });
+  const config = fields(raw);
+  const upstreams = fields(config.upstreams);
+  const lanes = fields(config.lanes);
+
+  const checkUpstream = (path: string, name: unknown, task: unknown) => {
+    if (typeof name !== "string") return;
+    if (!Object.hasOwn(upstreams, name)) {
+      report(path, `Cannot find upstream "${name}"${hint(name, Object.keys(upstreams))}`);
+      return;
+    }
+    const { driver } = fields(upstreams[name]);
+    if (typeof driver !== "string" || !Object.hasOwn(drivers, driver) || !isTask(task)) return;
+    const { tasks } = drivers[driver]!;
+    if (!tasks.includes(task)) {
+      report(path, `Upstream "${name}" does not serve task "${task}": its driver "${driver}" serves ${quoted(tasks)}`);
+    }
+  };
+
+  const names = new Set<string>();
+  for (const [index, key] of items(config.keys)) {
+    const { name, secret, lanes: opened } = fields(key);
+    if (typeof name === "string" && names.has(name)) report(`keys[${index}].name`, `Two keys have the name "${name}"`);
+    if (typeof name === "string") names.add(name);
+    const variable = fields(secret).env;
+    if (typeof variable === "string" && isVariableName(variable) && !env(variable)) {
+      report(`keys[${index}].secret.env`, `Environment variable "${variable}" is not set: export ${variable}=...`);
+    }
+    for (const [position, lane] of items(opened)) {
+      if (typeof lane !== "string" || Object.hasOwn(lanes, lane)) continue;
+      report(`keys[${index}].lanes[${position}]`, `Cannot find lane "${lane}"${hint(lane, Object.keys(lanes))}`);
+    }
+  }
+
+  const { hostname } = fields(config.listen);
+  if (typeof hostname === "string" && !isLoopback(hostname) && items(config.keys).length === 0) {
+    report(
+      "listen.hostname",
+      `Cannot listen on "${hostname}" without keys, because others could use your upstreams: export LANEWAY_KEY=... ` +
+        `and add "keys": [{ "name": "me", "secret": { "env": "LANEWAY_KEY" } }]`,
+    );
+  }
+
+  for (const [name, upstream] of Object.entries(upstreams)) {
+    const { driver, baseUrl } = fields(upstream);
+    if (typeof driver !== "string") continue;
+    if (!Object.hasOwn(drivers, driver)) {
+      report(`upstreams.${name}.driver`, `Cannot find driver "${driver}"${hint(driver, Object.keys(drivers))}`);
+    } else if (drivers[driver]!.needsBaseUrl && baseUrl === undefined) {
+      report(`upstreams.${name}.baseUrl`, `Missing: driver "${driver}" needs the URL that its calls go to`);
+    }
+  }
+
+  if (
+    isJsonObject(raw) && Object.keys(lanes).length === 0 && (config.lanes === undefined || isJsonObject(config.lanes))
+  ) {
+    report(
+      "lanes",
+      'A gateway without lanes serves nothing: add one, or start from the default with "extends": "default"',
+    );
+  }
+  for (const [laneName, lane] of Object.entries(lanes)) {
+    const { models, upstreams: open } = fields(lane);
+    for (const [modelName, model] of Object.entries(fields(models))) {
+      const { task, targets } = fields(model);
+      for (const [index, target] of items(targets)) {
+        checkUpstream(
+          `lanes.${laneName}.models.${modelName}.targets[${index}].upstream`,
+          fields(target).upstream,
+          task,
+        );
+      }
+    }
+    for (const [task, upstream] of Object.entries(fields(open))) {
+      checkUpstream(`lanes.${laneName}.upstreams.${task}`, upstream, task);
+    }
+  }
+  return problems;
+}
+
+/** The upstreams whose secret's variable is not set: requests to them are answered 503. */
+export function upstreamsWithoutSecret(
+  config: Config,
+  env: Surroundings["env"],
+): { upstream: string; variable: string }[] {
+  return Object.entries(config.upstreams)
+    .flatMap(([upstream, { secret }]) => secret && !env(secret.env) ? [{ upstream, variable: secret.env }] : []);
+}
+
+/** Whether only this machine can reach a server that listens there. */
+function isLoopback(hostname: string): boolean {
+  return /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?)$/i.test(hostname);
+}
+
+function fields(value: unknown): Record<string, unknown> {
+  return isJsonObject(value) ? value : {};
+}
+
+function items(value: unknown): [number, unknown][] {
+  return Array.isArray(value) ? [...value.entries()] : [];
+}
+
+function isTask(value: unknown): value is Task {
+  return TASKS.some((task) => task === value);
+}
+
+function quoted(names: readonly string[]): string {
+  return names.map((name) => `"${name}"`).join(", ") || "none";
+}

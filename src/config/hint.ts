@@ -1,0 +1,28 @@
+/** What to say after an unknown name: the known one that was surely meant, else all that are known. */
+export function hint(name: string, known: readonly string[]): string {
+  const [near] = known
+    .map((candidate) => ({ candidate, distance: distance(folded(name), folded(candidate)) }))
+    .filter(({ candidate, distance }) => distance <= (Math.min(name.length, candidate.length) > 4 ? 2 : 1))
+    .sort((a, b) => a.distance - b.distance);
+  if (near) return `; did you mean "${near.candidate}"?`;
+  return known.length === 0 ? "" : `; known: ${known.map((each) => `"${each}"`).join(", ")}`;
+}
+
+function folded(name: string): string {
+  return name.toLowerCase().replaceAll(/[-_ ]/g, "");
+}
+
+/** Edits between two names: a letter added, left out, replaced, or swapped with the next one. */
+function distance(a: string, b: string): number {
+  const rows = [Array.from({ length: b.length + 1 }, (_, column) => column)];
+  for (let i = 1; i <= a.length; i++) {
+    const [row, above, twoAbove] = [[i], rows[i - 1]!, rows[i - 2]];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = above[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      const swapped = twoAbove && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? twoAbove[j - 2]! + 1 : Infinity;
+      row.push(Math.min(above[j]! + 1, row[j - 1]! + 1, replaced, swapped));
+    }
+    rows.push(row);
+  }
+  return rows[a.length]![b.length]!;
+}

@@ -1,0 +1,121 @@
+/** Finds, reads and checks the configuration. */
+import type { z } from "zod";
+import embedded from "../../gateway.json" with { type: "json" };
+import { isJsonObject, type JsonObject, type JsonValue } from "../canonical/json.ts";
+import { formatPath } from "../contract/validate.ts";
+import { check, type Problem, type Surroundings } from "./check.ts";
+import { locateFault } from "./locate.ts";
+import { type Config, configSchema } from "./schema.ts";
+
+export interface LoadedConfig {
+  config: Config;
+  /** Where it came from, for people. */
+  source: string;
+}
+
+export interface LoadOptions extends Surroundings {
+  /** The file to read. Where absent: what LANEWAY_CONFIG names, else `gateway.json`, else the embedded copy. */
+  path?: string;
+  /** What the command line says in place of the file. */
+  listen?: { hostname?: string; port?: number };
+}
+
+/** A configuration that cannot be used, with everything that is wrong with it. The message is for people, in lines. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+
+  constructor(source: string, readonly problems: readonly Problem[]) {
+    const lines = problems.map(({ path, message }) => `  ${path === "" ? "" : `${path}: `}${message}`);
+    super([`Cannot use the configuration in ${source}:`, ...lines].join("\n"));
+  }
+}
+
+/** The configuration to run with. Throws a `ConfigError`. */
+export function loadConfig(options: LoadOptions): LoadedConfig {
+  const { value, source } = read(options.path || options.env("LANEWAY_CONFIG"));
+  const whole = isJsonObject(value) && value.extends === "default"
+    ? merge(DEFAULT, { ...value, extends: null })
+    : value;
+  // What has the wrong type stays, for the schema to refuse.
+  const canListen = isJsonObject(whole) && isJsonObject(whole.listen ?? {});
+  const written = canListen ? merge(whole, { listen: options.listen }) : whole;
+  return { config: parseConfig(written, source, options), source };
+}
+
+/** A configuration from plain JSON data. Throws a `ConfigError` with the problems of both passes. */
+export function parseConfig(value: unknown, source: string, surroundings: Surroundings): Config {
+  const result = configSchema.safeParse(value, { error: describeType });
+  const problems = result.success ? [] : result.error.issues.flatMap(problemsOf);
+  const known = new Set(problems.map(({ path }) => path));
+  problems.push(...check(value, surroundings).filter(({ path }) => !known.has(path)));
+  if (!result.success || problems.length > 0) throw new ConfigError(source, problems);
+  return result.data;
+}
+
+const DEFAULT_PATH = "gateway.json";
+const DEFAULT: JsonObject = embedded;
+
+function read(path: string | undefined): { value: JsonValue; source: string } {
+  const source = `"${path || DEFAULT_PATH}"`;
+  let text;
+  try {
+    text = Deno.readTextFileSync(path || DEFAULT_PATH);
+  } catch (error) {
+    if (!path && error instanceof Deno.errors.NotFound) return { value: DEFAULT, source: "the built-in default" };
+    const reason = error instanceof Deno.errors.NotFound ? "No such file" : (error as Error).message;
+    throw new ConfigError(source, [{ path: "", message: `Cannot read it: ${reason}` }]);
+  }
+  return { value: parseJson(text.replace(/^\ufeff/, ""), source), source };
+}
+
+function parseJson(text: string, source: string): JsonValue {
+  if (text.trim() === "") throw new ConfigError(source, [{ path: "", message: "The file is empty" }]);
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const { line, column } = locateFault(text);
+    // The platform's words end in a position or an excerpt, neither of them reliable.
+    const [reason] = (error as Error).message.split(/ in JSON at|, (?:\.\.\.)?"| after JSON at/);
+    throw new ConfigError(source, [{ path: "", message: `line ${line}, column ${column}: ${reason}` }]);
+  }
+}
+
+/** `changes` over `base`, key by key: objects merge, all else is replaced, and `null` removes a key. */
+function merge(base: JsonValue | undefined, changes: JsonValue): JsonValue {
+  if (!isJsonObject(changes)) return changes;
+  const merged = new Map(isJsonObject(base) ? Object.entries(base) : []);
+  for (const [key, change] of Object.entries(changes)) {
+    if (change === null) merged.delete(key);
+    else if (change !== undefined) merged.set(key, merge(merged.get(key), change));
+  }
+  return Object.fromEntries(merged);
+}
+
+function problemsOf(issue: z.core.$ZodIssue): Problem[] {
+  if (issue.code === "unrecognized_keys") {
+    const messages = issue.message.split("\n");
+    return issue.keys.map((key, index) => ({ path: formatPath([...issue.path, key]), message: messages[index]! }));
+  }
+  const message = issue.code === "invalid_key" ? issue.issues[0]!.message : issue.message;
+  return [{ path: formatPath(issue.path), message }];
+}
+
+const TYPE_NAMES: Record<string, string> = {
+  string: "a string",
+  number: "a number",
+  int: "a whole number",
+  object: "an object",
+  record: "an object",
+  array: "an array",
+};
+
+/** Our words for a value of the wrong type. They never hold a string, because a secret may have been put there. */
+function describeType(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code !== "invalid_type") return undefined;
+  const { expected, input } = issue;
+  const wanted = TYPE_NAMES[expected] ?? expected;
+  if (input === undefined) return `Missing: expected ${wanted}`;
+  const type = Array.isArray(input) ? "array" : typeof input;
+  const got = input === null || type === "number" || type === "boolean" ? String(input) : TYPE_NAMES[type] ?? type;
+  return `Expected ${wanted}, got ${got}`;
+}

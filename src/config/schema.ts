@@ -1,0 +1,165 @@
+/** The configuration, said once: its types, its checks and its JSON schema all come from here. */
+import { z } from "zod";
+import { EFFORTS } from "../canonical/generate.ts";
+import { TASKS } from "../canonical/models.ts";
+import { hint } from "./hint.ts";
+
+/** One line for each unknown key, in the order of the issue's `keys`. */
+function unknownKeys(known: readonly string[]) {
+  return (issue: z.core.$ZodRawIssue) =>
+    issue.code === "unrecognized_keys"
+      ? issue.keys.map((key) => `Unknown key${hint(key, known)}`).join("\n")
+      : undefined;
+}
+
+function object<Shape extends z.core.$ZodLooseShape>(description: string, shape: Shape) {
+  return z.strictObject(shape, { error: unknownKeys(Object.keys(shape)) }).meta({ description });
+}
+
+function milliseconds(preset: number, description: string) {
+  // A timer of the platform counts in 32 bits: a longer one would fire at once.
+  return z.int().min(1).max(2_147_483_647).default(preset).meta({ description });
+}
+
+const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** Whether an environment variable can have the name; the platform throws for some that cannot. */
+export function isVariableName(name: string): boolean {
+  return VARIABLE_NAME.test(name);
+}
+
+const secretSchema = z.strictObject({
+  env: z.string().regex(VARIABLE_NAME, "Expected the name of an environment variable").meta({
+    description: "Name of the environment variable that holds the secret.",
+    examples: ["LANEWAY_KEY"],
+  }),
+}, { error: () => `Expected { "env": "NAME" }: a secret itself is never written here` }).meta({
+  description: "Where a secret is found. The secret itself is never written in the configuration.",
+});
+
+const baseUrlSchema = z.url({ protocol: /^https?$/, error: "Expected an http or https URL", abort: true })
+  .refine((text) => {
+    const { username, password, search, hash } = new URL(text);
+    return username + password + search + hash === "";
+  }, "Expected a URL without credentials, query and fragment")
+  .overwrite((text) => text.replace(/\/+$/, ""))
+  .meta({
+    description: "What the paths of calls are joined to, usually ending in /v1. Needed by drivers that make calls.",
+    examples: ["http://127.0.0.1:8080/v1"],
+  });
+
+const keySchema = object("A key that clients authenticate with.", {
+  name: z.string().min(1).meta({ description: "What the log calls this key. No two keys share a name." }),
+  secret: secretSchema,
+  lanes: z.array(z.string()).min(1).optional().meta({
+    description: "The lanes that the key opens. Every lane where this is absent.",
+  }),
+});
+
+const timeoutsSchema = object("How long to wait for the upstream, in milliseconds.", {
+  headMs: milliseconds(120_000, "Until the head of its answer."),
+  firstEventMs: milliseconds(300_000, "From the head of a streamed answer until its first event."),
+  idleMs: milliseconds(120_000, "Between two events of a streamed answer."),
+  totalMs: milliseconds(1_800_000, "For the whole answer."),
+});
+
+const upstreamSchema = object("A service that runs models.", {
+  driver: z.string().meta({
+    description: "How to speak to it: the name of a driver, such as chat.",
+    examples: ["chat", "sandbox"],
+  }),
+  baseUrl: baseUrlSchema.optional(),
+  secret: secretSchema.optional().meta({
+    description: "Sent as a bearer token. Where its variable is not set, requests to this upstream get 503.",
+  }),
+  headers: z.record(
+    z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "Expected the name of a header"),
+    z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, "Expected a header value: one line of Latin-1 text"),
+  ).default({}).meta({ description: "More headers for every request to this upstream." }),
+  refuses: z.array(z.string().min(1)).default([]).meta({
+    description:
+      "Top-level fields of a request body that this upstream answers with an error. They are left out, and " +
+      "the client is told in a note.",
+  }),
+  systemMessages: z.enum(["first", "anywhere"]).default("first").meta({
+    description:
+      "Where this upstream's chat templates take system messages. With first, later ones of a client that speaks " +
+      "another protocol become part of the user's turn.",
+  }),
+  timeouts: timeoutsSchema.prefault({}),
+});
+
+const targetSchema = object("A model at an upstream.", {
+  upstream: z.string().meta({ description: "Name of one of the upstreams." }),
+  model: z.string().min(1).meta({ description: "What the upstream calls the model." }),
+});
+
+const tokensSchema = z.int().min(1);
+
+const aliasSchema = object("A model of the lane.", {
+  task: z.enum(TASKS).meta({ description: "What the model is for." }),
+  targets: z.array(targetSchema).min(1).meta({
+    description: "Where its requests go, in order of preference: the next one is asked when one fails.",
+  }),
+  displayName: z.string().optional().meta({ description: "A name for people, shown in the model list." }),
+  ownedBy: z.string().optional().meta({ description: "Who made the model, shown in the model list." }),
+  contextLength: tokensSchema.optional().meta({ description: "Tokens of input and output together." }),
+  maxOutputTokens: tokensSchema.optional().meta({ description: "The most tokens that one answer may have." }),
+  efforts: z.array(z.enum(EFFORTS)).optional().meta({
+    description:
+      "The levels of reasoning effort that the model knows: what a client asks for is moved to the nearest. " +
+      "An empty list for a model that knows none. Passed on as it came where this is absent.",
+  }),
+});
+
+const laneNameSchema = z.string()
+  .regex(/^[a-z0-9][a-z0-9-]*$/, "Expected a lane name of lower-case letters, digits and hyphens")
+  .refine((name) => name !== "v1", `Cannot name a lane "v1", because paths inside a lane begin with it`);
+
+const laneSchema = object("A path prefix with its own models.", {
+  models: z.record(z.string().min(1, "Expected the name of a model"), aliasSchema).default({}).meta({
+    description: "The models of the lane, by the name that clients ask for.",
+  }),
+  upstreams: z.partialRecord(z.enum(TASKS), z.string(), { error: unknownKeys(TASKS) }).default({}).meta({
+    description:
+      "Where a model that the lane does not list goes, by task: the name of an upstream. The model keeps the " +
+      "name that the client gave.",
+  }),
+});
+
+export const configSchema = object("Configuration of a Laneway gateway.", {
+  $schema: z.string().optional().meta({ description: "Where the JSON schema of this file is; for editors." }),
+  extends: z.literal("default").optional().meta({
+    description:
+      "Starts from the built-in configuration, which the rest of this file overrides key by key. Arrays are " +
+      "replaced whole; null removes a key.",
+  }),
+  listen: object("Where the gateway listens.", {
+    hostname: z.string().min(1).default("127.0.0.1").meta({
+      description: "An address of this machine. One that others can reach needs keys.",
+    }),
+    port: z.int().min(0).max(65535).default(8000).meta({
+      description: "A TCP port; 0 lets the system choose a free one.",
+    }),
+  }).prefault({}),
+  keys: z.array(keySchema).default([]).meta({
+    description: "The keys that clients may use. Without any, only this machine is served.",
+  }),
+  upstreams: z.record(z.string().min(1, "Expected the name of an upstream"), upstreamSchema).default({}).meta({
+    description: "The services that run models, by a name of your choice.",
+  }),
+  lanes: z.record(laneNameSchema, laneSchema).default({}).meta({
+    description: "The lanes, by the name that begins their paths: oss serves /oss/v1.",
+  }),
+  limits: object("Limits on what clients send.", {
+    bodyBytes: z.int().min(1).default(31_457_280).meta({ description: "Bytes of one request body, decompressed." }),
+  }).prefault({}),
+});
+
+export type Config = z.output<typeof configSchema>;
+export type KeyConfig = z.output<typeof keySchema>;
+export type UpstreamConfig = z.output<typeof upstreamSchema>;
+export type Timeouts = z.output<typeof timeoutsSchema>;
+export type LaneConfig = z.output<typeof laneSchema>;
+export type AliasConfig = z.output<typeof aliasSchema>;
+export type TargetConfig = z.output<typeof targetSchema>;

@@ -1,0 +1,20 @@
+/** Writes `gateway.schema.json` from the schema; with `--check` it only says whether that file is current. */
+import { z } from "zod";
+import { configSchema } from "./schema.ts";
+
+const file = new URL("./gateway.schema.json", import.meta.url);
+
+/** The JSON schema of what people write: fields with a default may be absent. */
+export function schemaText(): string {
+  return JSON.stringify({ title: "Laneway", ...z.toJSONSchema(configSchema, { io: "input" }) }, null, 2) + "\n";
+}
+
+if (import.meta.main) {
+  if (!Deno.args.includes("--check")) {
+    Deno.writeTextFileSync(file, schemaText());
+  } else if (Deno.readTextFileSync(file) !== schemaText()) {
+    // deno-lint-ignore no-console -- this is a command line
+    console.error('The JSON schema is stale: run "deno task schema" and commit src/config/gateway.schema.json');
+    Deno.exit(1);
+  }
+}
