@@ -1,0 +1,206 @@
+import { promisify } from "node:util";
+import { brotliDecompress, constants, gunzip, inflate, inflateRaw, zstdDecompress } from "node:zlib";
+import { GatewayError } from "../errors.ts";
+
+export interface BodyLimits {
+  /** The most bytes that a body may have, as sent and after each decompression. */
+  limitBytes: number;
+  /** How long the client may take to send it, in milliseconds. */
+  timeoutMs: number;
+}
+
+type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>;
+
+/**
+ * The JSON that a client sent, decompressed and parsed, of any type. Throws `request_too_large`, `request_timeout`,
+ * `unsupported_media_type` (a content-encoding that we do not read), `client_closed`, or `invalid_request` whose message
+ * holds nothing of the body.
+ */
+export async function readJsonBody(request: Request, { limitBytes, timeoutMs }: BodyLimits): Promise<unknown> {
+  const declared = Number(request.headers.get("content-length"));
+  if (declared > limitBytes) throw tooLarge("body", limitBytes);
+  const codings = parseCodings(request.headers.get("content-encoding"));
+
+  let bytes = request.body ? await readBytes(request.body, declared, { limitBytes, timeoutMs }) : new Uint8Array();
+  if (bytes.length === 0) throw new GatewayError("invalid_request", "The body is empty: expected a JSON object");
+  for (const coding of codings.length > 0 ? codings.toReversed() : sniffCodings(bytes)) {
+    bytes = await decompress(bytes, coding, limitBytes);
+  }
+  return parseJson(decodeText(bytes));
+}
+
+/** How much is set aside on a client's word alone. */
+const TRUSTED_LENGTH = 2 ** 20;
+
+/** Copies each chunk as it comes into one buffer, because a list of tiny chunks would take far more than the limit. */
+async function readBytes(
+  body: ReadableStream<Uint8Array>,
+  declared: number,
+  { limitBytes, timeoutMs }: BodyLimits,
+): Promise<Uint8Array> {
+  const reader = body.getReader();
+  const stop = () => reader.cancel().catch(() => {}); // the sender's own failure changes nothing for us
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    stop();
+  }, timeoutMs);
+  try {
+    let buffer = new Uint8Array(Math.min(Math.max(declared, 0), TRUSTED_LENGTH));
+    let length = 0;
+    while (true) {
+      const { done, value } = await reader.read().catch((cause) => {
+        throw new GatewayError("client_closed", "The client went away while it sent the body", { cause });
+      });
+      if (late) {
+        throw new GatewayError("request_timeout", `Cannot read the body: it took longer than ${timeoutMs / 1000} s`);
+      }
+      if (done) return buffer.subarray(0, length);
+      const end = length + value.length;
+      if (end > limitBytes) {
+        stop();
+        throw tooLarge("body", limitBytes);
+      }
+      if (end > buffer.length) {
+        buffer = new Uint8Array(buffer.buffer.transfer(Math.max(end, Math.min(2 * buffer.length, limitBytes))));
+      }
+      buffer.set(value, length);
+      length = end;
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The asynchronous forms only: the synchronous brotli of Deno 2.9 takes corrupt input for empty output. */
+const DECOMPRESS: ReadonlyMap<string, Decompress> = new Map<string, Decompress>([
+  ["gzip", promisify(gunzip)],
+  ["x-gzip", promisify(gunzip)],
+  ["br", promisify(brotliDecompress)],
+  ["zstd", unzstd],
+  ["deflate", inflateAny],
+]);
+
+const plainUnzstd = promisify(zstdDecompress);
+const zlibInflate = promisify(inflate);
+const rawInflate = promisify(inflateRaw);
+
+/** A frame may ask for a window of 128 MiB; as a content-encoding the standard (RFC 9659) allows it 8 MiB. */
+function unzstd(bytes: Uint8Array, options: { maxOutputLength: number }): Promise<Uint8Array> {
+  return plainUnzstd(bytes, { ...options, params: { [constants.ZSTD_d_windowLogMax]: 23 } });
+}
+
+/** `deflate` is zlib's format by the standard and raw deflate by habit; only a zlib header begins with method 8. */
+function inflateAny(bytes: Uint8Array, options: { maxOutputLength: number }): Promise<Uint8Array> {
+  return (bytes[0]! & 0x0f) === 8 ? zlibInflate(bytes, options) : rawInflate(bytes, options);
+}
+
+const MAX_CODINGS = 3;
+
+/** What was done to the body, in the order in which it was done. */
+function parseCodings(header: string | null): string[] {
+  const codings = (header ?? "").toLowerCase().split(",").map((coding) => coding.trim())
+    .filter((coding) => coding !== "" && coding !== "identity");
+  const unknown = codings.find((coding) => !DECOMPRESS.has(coding));
+  if (unknown !== undefined) {
+    throw new GatewayError(
+      "unsupported_media_type",
+      `Cannot read content-encoding "${unknown.slice(0, 32)}": send gzip, br, zstd, deflate or identity`,
+    );
+  }
+  if (codings.length > MAX_CODINGS) {
+    throw new GatewayError("unsupported_media_type", `Cannot undo more than ${MAX_CODINGS} content-encodings`);
+  }
+  return codings;
+}
+
+/** Proxies lose the header; no JSON begins with these bytes. */
+function sniffCodings([first, second, third, fourth]: Uint8Array): string[] {
+  if (first === 0x1f && second === 0x8b) return ["gzip"];
+  return first === 0x28 && second === 0xb5 && third === 0x2f && fourth === 0xfd ? ["zstd"] : [];
+}
+
+async function decompress(bytes: Uint8Array, coding: string, limitBytes: number): Promise<Uint8Array> {
+  try {
+    return await DECOMPRESS.get(coding)!(bytes, { maxOutputLength: limitBytes });
+  } catch (cause) {
+    if (cause instanceof Error && "code" in cause && cause.code === "ERR_BUFFER_TOO_LARGE") {
+      throw tooLarge("decompressed body", limitBytes);
+    }
+    throw new GatewayError("invalid_request", `Cannot decompress the body: not valid ${coding}`, { cause });
+  }
+}
+
+function tooLarge(what: string, limitBytes: number): GatewayError {
+  const limit = limitBytes < 2 ** 20
+    ? `${limitBytes} bytes`
+    : `${Number((limitBytes / 2 ** 20).toFixed(1))} MiB (${limitBytes} bytes)`;
+  return new GatewayError("request_too_large", `The ${what} is larger than the limit of ${limit}`);
+}
+
+const lenientDecoder = new TextDecoder();
+const strictDecoder = new TextDecoder("utf-8", { fatal: true });
+
+/** The strict decoder is several times slower than the lenient one, so it runs only where that one replaced something. */
+function decodeText(bytes: Uint8Array): string {
+  const text = lenientDecoder.decode(bytes);
+  if (!text.includes("\uFFFD")) return text;
+  try {
+    return strictDecoder.decode(bytes);
+  } catch {
+    throw new GatewayError("invalid_request", "The body is not valid UTF-8");
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    // The engine's message quotes the body, so neither it nor the error goes on from here.
+    const told = / at position (\d+) \(line \d+ column \d+\)$/.exec(String(error))?.[1];
+    const position = told === undefined ? findNoValue(text) : Number(told);
+    const found = position < text.length ? "character" : "end";
+    throw new GatewayError("invalid_request", `The body is not JSON: unexpected ${found} at position ${position}`);
+  }
+}
+
+const SCALAR = /-?\d[\d.eE+-]*|true|false|null/y;
+
+/** Where a value should begin and none does: the one mistake whose position the engine does not tell. */
+function findNoValue(text: string): number {
+  let before: string | undefined = ",";
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at];
+    switch (char) {
+      case " ":
+      case "\t":
+      case "\n":
+      case "\r":
+        continue;
+      case "[":
+      case "{":
+        break;
+      case "]":
+      case "}":
+      case ",":
+      case ":":
+        if (before === "," || before === ":" || (before === "[" && char !== "]")) return at;
+        break;
+      case '"':
+        at = findStringEnd(text, at);
+        break;
+      default:
+        SCALAR.lastIndex = at;
+        if (!SCALAR.test(text)) return at;
+        at = SCALAR.lastIndex - 1;
+    }
+    before = char;
+  }
+  return text.length;
+}
+
+function findStringEnd(text: string, start: number): number {
+  let at = start + 1;
+  while (at < text.length && text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
+  return at;
+}

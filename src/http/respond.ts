@@ -1,0 +1,76 @@
+import type { ServerSentEvent } from "../contract/frame.ts";
+import { formatFrame } from "./sse.ts";
+
+export interface StreamOptions {
+  /** What goes out in silence; a comment where absent. */
+  keepAlive?: ServerSentEvent;
+  /** Silence after which it goes out, in milliseconds; at most half of it more. */
+  keepAliveMs: number;
+  /** What is to be said before the next frame, such as a note that came late. */
+  interject(): ServerSentEvent | undefined;
+  /** The client left before the end. */
+  onLeave(): void;
+  /** All is said, or the client left. */
+  onEnd(): void;
+}
+
+/**
+ * A response that streams `frames`. It asks for a frame only when the client's connection takes one, so a slow reader slows
+ * the upstream down. `frames` must end by itself: it tells failures as frames.
+ */
+export function streamResponse(frames: AsyncIterable<ServerSentEvent>, options: StreamOptions): Response {
+  const { keepAlive = { comment: "keep-alive" }, keepAliveMs } = options;
+  const iterator = frames[Symbol.asyncIterator]();
+  const encoder = new TextEncoder();
+  let timer: ReturnType<typeof setInterval> | undefined;
+  let lastWrite = performance.now();
+  let wanted = false;
+
+  const end = () => {
+    clearInterval(timer);
+    options.onEnd();
+  };
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      timer = setInterval(() => {
+        if (!wanted || performance.now() - lastWrite < keepAliveMs) return;
+        wanted = false;
+        lastWrite = performance.now();
+        controller.enqueue(encoder.encode(formatFrame(keepAlive)));
+      }, keepAliveMs / 2);
+    },
+    async pull(controller) {
+      wanted = true;
+      const { done, value } = await iterator.next();
+      wanted = false;
+      lastWrite = performance.now();
+      if (done) {
+        end();
+        controller.close();
+        return;
+      }
+      const interjection = options.interject();
+      const text = interjection ? formatFrame(interjection) + formatFrame(value) : formatFrame(value);
+      controller.enqueue(encoder.encode(text));
+    },
+    async cancel() {
+      options.onLeave();
+      end();
+      await iterator.return?.();
+    },
+  }, { highWaterMark: 0 });
+
+  return new Response(body, {
+    headers: {
+      "content-type": "text/event-stream; charset=utf-8",
+      "cache-control": "no-cache",
+      // Proxies that buffer a stream break it.
+      "x-accel-buffering": "no",
+    },
+  });
+}
+
+/** The same response as HEAD gets it. */
+export function withoutBody(response: Response): Response {
+  return new Response(null, response);
+}

@@ -1,0 +1,43 @@
+import type { Usage } from "../canonical/generate.ts";
+import type { ErrorCode } from "../errors.ts";
+
+/** What is known of one request when it is over. No content and no secret is in it. */
+export interface LogEntry {
+  /** ISO 8601, when the request came. */
+  time: string;
+  id: string;
+  method: string;
+  path: string;
+  /** The name of the key, never the key. */
+  key?: string;
+  lane?: string;
+  protocol?: string;
+  /** As the client named it. */
+  model?: string;
+  /** Who answered, `upstream/model`. */
+  target?: string;
+  stream?: boolean;
+  status: number;
+  error?: ErrorCode;
+  upstreamStatus?: number;
+  /** What an error of the gateway's own comes from. */
+  cause?: unknown;
+  /** From the request's arrival to the upstream's first event, in milliseconds; of streams only. */
+  firstEventMs?: number;
+  durationMs: number;
+  usage?: Usage;
+  notes?: readonly string[];
+}
+
+/** One line of JSON, whatever the entry holds. */
+export function formatLogLine({ usage, cause, ...rest }: LogEntry): string {
+  return JSON.stringify({ ...rest, ...usage, ...(cause !== undefined && { cause: describeCause(cause, rest.error) }) });
+}
+
+/** The network's words on an upstream; of a failure of our own its place, because its message may quote the client. */
+function describeCause(cause: unknown, error: ErrorCode | undefined): string {
+  if (!(cause instanceof Error)) return typeof cause;
+  if (error !== "internal") return cause.message;
+  const frames = (cause.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line)).slice(0, 3);
+  return [cause.name, ...frames.map((line) => line.trim())].join(" ");
+}
