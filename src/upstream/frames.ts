@@ -1,0 +1,56 @@
+import { createParser } from "eventsource-parser";
+import type { ServerSentEvent } from "../contract/frame.ts";
+import { GatewayError } from "../errors.ts";
+
+/** Longest line or event taken from an upstream, in characters: a whole answer with pictures fits into it. */
+const LONGEST_FRAME = 32 * 1024 * 1024;
+
+/**
+ * The frames of an upstream's stream, comments among them. Bytes may be cut anywhere; CRLF, a byte order mark and fields
+ * without a blank are taken; a last event without its blank line counts. Ends where the bytes end; what it means that they
+ * end there, the caller knows. `onBytes` hears of every piece, and whether an event is in it.
+ */
+export async function* readFrames(
+  body: ReadableStream<Uint8Array>,
+  onBytes?: (event: boolean) => void,
+): AsyncGenerator<ServerSentEvent> {
+  const frames: ServerSentEvent[] = [];
+  const parser = createParser({
+    onEvent: ({ event, data, id }) => frames.push({ event, data, id }),
+    onComment: (comment) => frames.push({ comment }),
+    onError: (error) => {
+      if (error.type === "max-buffer-size-exceeded") {
+        throw new GatewayError("upstream_error", "The upstream's stream holds a frame that is too long");
+      }
+    },
+    maxBufferSize: LONGEST_FRAME,
+  });
+  const decoder = new TextDecoder();
+  const reader = body.getReader();
+  let ended = false;
+  try {
+    while (!ended) {
+      const { done, value } = await reader.read();
+      ended = done;
+      parser.feed(done ? `${decoder.decode()}\n\n` : decoder.decode(value, { stream: true }));
+      onBytes?.(frames.some(({ data }) => data !== undefined));
+      for (const frame of frames.splice(0)) yield frame;
+    }
+  } finally {
+    if (!ended) await leave(reader);
+    reader.releaseLock();
+  }
+}
+
+/**
+ * After `[DONE]` nothing follows but the end of the body. Reading that far lets the connection be used again; an upstream
+ * that stays silent instead is not waited for.
+ */
+async function leave(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const patience = new Promise<"late">((resolve) => timer = setTimeout(resolve, 20, "late"));
+  const rest = reader.read().catch(() => ({ done: true }));
+  const next = await Promise.race([rest, patience]);
+  clearTimeout(timer);
+  if (next === "late" || !next.done) await reader.cancel().catch(() => {});
+}

@@ -1,0 +1,25 @@
+import type { GenerateEvent } from "../canonical/generate.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
+
+/**
+ * Makes every stream end as it must: what is thrown becomes the one final `error`, and a stream that just stops is an error
+ * too. `onEvent` sees each event first.
+ */
+export async function* guard(
+  events: AsyncIterable<GenerateEvent>,
+  onEvent: (event: GenerateEvent) => void,
+): AsyncGenerator<GenerateEvent> {
+  let failure = new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
+  try {
+    for await (const event of events) {
+      onEvent(event);
+      yield event;
+      if (event.type === "finish" || event.type === "error") return;
+    }
+  } catch (thrown) {
+    failure = toGatewayError(thrown);
+  }
+  const event: GenerateEvent = { type: "error", error: failure };
+  onEvent(event);
+  yield event;
+}

@@ -1,0 +1,60 @@
+import { GatewayError } from "../errors.ts";
+
+/** How long an upstream may take, in milliseconds. */
+export interface Timeouts {
+  /** Until its response head. */
+  headMs: number;
+  /** From there until the first event of a stream. */
+  firstEventMs: number;
+  /** Between two events. */
+  idleMs: number;
+  /** For the whole call. */
+  totalMs: number;
+}
+
+/** The clock of one call: aborts `signal` with `upstream_timeout` when a phase takes too long. */
+export class Watch {
+  readonly signal: AbortSignal;
+  readonly #controller = new AbortController();
+  readonly #total: ReturnType<typeof setTimeout>;
+  #phase: ReturnType<typeof setTimeout> | undefined;
+  #limitMs = 0;
+  #what = "";
+  #since = 0;
+
+  constructor(outer: AbortSignal, totalMs: number) {
+    this.signal = AbortSignal.any([outer, this.#controller.signal]);
+    this.#total = setTimeout(() => this.#fail(`answer within ${totalMs} ms`), totalMs);
+  }
+
+  /** Begins a phase: `what` must happen within `limitMs`. */
+  begin(limitMs: number, what: string): void {
+    clearTimeout(this.#phase);
+    this.#limitMs = limitMs;
+    this.#what = what;
+    this.touch();
+    this.#arm(limitMs);
+  }
+
+  /** The phase goes on, and its time begins anew. Cheap: the timer looks at it when it fires. */
+  touch(): void {
+    this.#since = performance.now();
+  }
+
+  stop(): void {
+    clearTimeout(this.#phase);
+    clearTimeout(this.#total);
+  }
+
+  #arm(delayMs: number): void {
+    this.#phase = setTimeout(() => {
+      const left = this.#since + this.#limitMs - performance.now();
+      if (left > 0) this.#arm(left);
+      else this.#fail(`${this.#what} within ${this.#limitMs} ms`);
+    }, delayMs);
+  }
+
+  #fail(what: string): void {
+    this.#controller.abort(new GatewayError("upstream_timeout", `The upstream did not ${what}`));
+  }
+}
