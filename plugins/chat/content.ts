@@ -1,0 +1,141 @@
+/** Message content, both ways: a text, or a list of parts. */
+import { type Extra, extraOf, fieldsFor } from "../../src/canonical/extra.ts";
+import type { FilePart, FileSource, InputPart, OpaquePart, RefusalPart } from "../../src/canonical/generate.ts";
+import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
+import type { Context } from "../../src/contract/context.ts";
+import { type Content, type ContentPart, isKnownPart, type KnownPart, WIRE } from "./wire.ts";
+
+type ParsedPart = InputPart | RefusalPart;
+
+const DATA_URL = /^data:([\w.+-]+\/[\w.+-]+);base64,/;
+const AUDIO_TYPES: Readonly<Record<string, string>> = { wav: "audio/wav", mp3: "audio/mpeg" };
+
+export function parseContent(content: Content | null | undefined): ParsedPart[] {
+  if (content === null || content === undefined || content === "") return [];
+  return typeof content === "string" ? [{ type: "text", text: content }] : content.map(parsePart);
+}
+
+function parsePart(part: ContentPart): ParsedPart {
+  if (!isKnownPart(part)) return { type: "opaque", extra: { wire: WIRE, fields: part as JsonObject } };
+  switch (part.type) {
+    case "text":
+      return { type: "text", text: part.text, ...extraField(part, ["type", "text"]) };
+    case "refusal":
+      return { type: "refusal", text: part.refusal, ...extraField(part, ["type", "refusal"]) };
+    case "image_url":
+      return fileOf(part, "image_url", ["url"], "image/*", sourceOf(part.image_url.url));
+    case "input_audio": {
+      const { data, format } = part.input_audio;
+      const mediaType = AUDIO_TYPES[format] ?? `audio/${format}`;
+      return fileOf(part, "input_audio", ["data", "format"], mediaType, { type: "base64", data });
+    }
+    case "file": {
+      const { file_data, file_id, filename } = part.file;
+      const source: Sourced = file_id ? { type: "id", id: file_id } : sourceOf(file_data ?? "", true);
+      const file = fileOf(part, "file", ["file_data", "file_id", "filename"], "application/octet-stream", source);
+      return filename ? { ...file, name: filename } : file;
+    }
+    default:
+      return part satisfies never;
+  }
+}
+
+type Sourced = FileSource & { mediaType?: string };
+
+/** A data URL as its bytes; anything else is an address (or, for a file, the bytes without their type). */
+function sourceOf(url: string, bare = false): Sourced {
+  const match = DATA_URL.exec(url);
+  if (match) return { type: "base64", data: url.slice(match[0].length), mediaType: match[1]! };
+  return bare ? { type: "base64", data: url } : { type: "url", url };
+}
+
+function fileOf(part: KnownPart, key: string, known: string[], mediaType: string, sourced: Sourced): FilePart {
+  const { mediaType: told, ...source } = sourced;
+  const inner = extraOf(WIRE, part[key] as JsonObject, new Set(known))?.fields;
+  const outer = extraOf(WIRE, part, new Set(["type", key]))?.fields;
+  const fields = { ...outer, ...(inner && { [key]: inner }) };
+  return {
+    type: "file",
+    mediaType: told ?? mediaType,
+    source,
+    ...(Object.keys(fields).length > 0 && { extra: { wire: WIRE, fields } }),
+  };
+}
+
+function extraField(part: KnownPart, known: string[]): { extra?: Extra } {
+  const extra = extraOf(WIRE, part, new Set(known));
+  return extra ? { extra } : {};
+}
+
+/**
+ * One plain text goes as a string, which every server takes, and so do the texts of a client of another wire, whose blocks
+ * mean nothing here; anything else goes as parts.
+ */
+export function serializeContent(parts: readonly ParsedPart[], context: Context): JsonValue {
+  const said = parts.map((part) => serializePart(part, context)).filter((part) => part !== undefined);
+  if (context.clientWire !== WIRE && said.every(isPlainText)) return said.map(({ text }) => text).join("\n\n");
+  const [first] = said;
+  if (first === undefined) return "";
+  return said.length === 1 && isPlainText(first) ? first.text : said;
+}
+
+function isPlainText(part: JsonObject): part is { type: "text"; text: string } {
+  return part.type === "text" && Object.keys(part).length === 2;
+}
+
+export function serializePart(part: ParsedPart, context: Context): JsonObject | undefined {
+  if (part.type === "opaque") return serializeOpaque(part, context);
+  const fields = fieldsFor(WIRE, part.extra, context.note);
+  switch (part.type) {
+    case "text":
+      return { type: "text", text: part.text, ...fields };
+    case "refusal":
+      return { type: "refusal", refusal: part.text, ...fields };
+    case "file":
+      return serializeFile(part, fields);
+    default:
+      return part satisfies never;
+  }
+}
+
+function serializeOpaque({ standIn, extra }: OpaquePart, context: Context): JsonObject | undefined {
+  if (extra.wire === WIRE) return extra.fields;
+  const type = String(extra.fields.type);
+  context.note(standIn === undefined ? `dropped a part of type ${type}` : `replaced a part of type ${type} by text`);
+  return standIn === undefined ? undefined : { type: "text", text: standIn };
+}
+
+function serializeFile({ mediaType, source, name }: FilePart, fields: JsonObject): JsonObject {
+  const [kind, subtype = ""] = mediaType.split("/");
+  const inner = (key: string) => (fields[key] ?? {}) as JsonObject;
+  const outer = (key: string) => Object.fromEntries(Object.entries(fields).filter(([name]) => name !== key));
+  if (kind === "image" && source.type !== "id") {
+    return {
+      type: "image_url",
+      image_url: { url: urlOf(mediaType, source), ...inner("image_url") },
+      ...outer("image_url"),
+    };
+  }
+  if (kind === "audio" && source.type === "base64") {
+    const format = Object.keys(AUDIO_TYPES).find((name) => AUDIO_TYPES[name] === mediaType) ?? subtype;
+    return {
+      type: "input_audio",
+      input_audio: { data: source.data, format, ...inner("input_audio") },
+      ...outer("input_audio"),
+    };
+  }
+  const where: JsonObject = source.type === "id" ? { file_id: source.id } : {
+    file_data: mediaType === "application/octet-stream" && source.type === "base64"
+      ? source.data
+      : urlOf(mediaType, source),
+  };
+  return {
+    type: "file",
+    file: { ...where, ...(name !== undefined && { filename: name }), ...inner("file") },
+    ...outer("file"),
+  };
+}
+
+function urlOf(mediaType: string, source: Exclude<FileSource, { type: "id" }>): string {
+  return source.type === "url" ? source.url : `data:${mediaType};base64,${source.data}`;
+}

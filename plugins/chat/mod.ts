@@ -1,0 +1,66 @@
+/** The chat completions wire: spoken to clients as protocols, and to OpenAI-compatible servers as a driver. */
+import type { Driver } from "../../src/contract/driver.ts";
+import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
+import { upstreamError } from "../errors.ts";
+import { serializeError } from "./errors.ts";
+import { serializeModel, serializeModelList } from "./models.ts";
+import { parseRequest } from "./parse_request.ts";
+import { parseResponse } from "./parse_response.ts";
+import { parseStream } from "./parse_stream.ts";
+import { serializeRequest } from "./serialize_request.ts";
+import { serializeResponse } from "./serialize_response.ts";
+import { serializeStream } from "./serialize_stream.ts";
+
+const completions: Protocol<"generate"> = {
+  name: "chat",
+  operation: "generate",
+  method: "POST",
+  pattern: new URLPattern({ pathname: "/:lane/v1/chat/completions" }),
+  body: "json",
+  idPrefix: "chatcmpl-",
+  speaksFor: () => true,
+  parse: parseRequest,
+  serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),
+  serializeStream,
+  serializeError,
+};
+
+const models: Protocol<"listModels"> = {
+  name: "chat-models",
+  operation: "listModels",
+  method: "GET",
+  pattern: new URLPattern({ pathname: "/:lane/v1/models" }),
+  body: "none",
+  parse: () => ({}),
+  serialize: (output) => Response.json(serializeModelList(output)),
+  serializeError,
+};
+
+const model: Protocol<"getModel"> = {
+  name: "chat-model",
+  operation: "getModel",
+  method: "GET",
+  pattern: new URLPattern({ pathname: "/:lane/v1/models/:id(.+)" }),
+  body: "none",
+  parse: ({ params }) => ({ model: params.id ?? "" }),
+  serialize: (output) => Response.json(serializeModel(output)),
+  serializeError,
+};
+
+export const chatProtocols: readonly AnyProtocol[] = [completions, models, model];
+
+/** Any server that speaks this wire: the hub's router, vLLM, llama.cpp, Ollama, LM Studio and the like. */
+export const chatDriver: Driver = {
+  name: "chat",
+  operations: {
+    generate: {
+      request: (input, target, context) => ({
+        path: "chat/completions",
+        body: serializeRequest(input, target, context),
+      }),
+      response: ([reply], input, _target, context) => parseResponse(reply!.body, input, context),
+      events: (frames, input, _target, context) => parseStream(frames, input, context),
+    },
+  },
+  parseError: upstreamError,
+};

@@ -1,0 +1,175 @@
+import { type Extra, extraOf } from "../../src/canonical/extra.ts";
+import type {
+  AssistantMessage,
+  GenerateRequest,
+  InputPart,
+  Message,
+  OutputPart,
+  OutputSchema,
+  ToolChoice,
+} from "../../src/canonical/generate.ts";
+import { type JsonObject, toJsonText } from "../../src/canonical/json.ts";
+import type { WireRequest } from "../../src/contract/context.ts";
+import { validate } from "../../src/contract/validate.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { parseContent } from "./content.ts";
+import { parseFunction, parseTool, parseToolCall, parseToolChoice } from "./tools.ts";
+import {
+  type ChatMessage,
+  type ChatRequest,
+  type Content,
+  REQUEST_KEYS,
+  requestSchema,
+  type ResponseFormat,
+  WIRE,
+} from "./wire.ts";
+
+/** A client's chat completions request. `null` means absent, as the vendor's SDK has it. */
+export function parseRequest(wire: WireRequest): GenerateRequest {
+  const body = validate(requestSchema, wire.body);
+  refuseRelayed(body);
+  const { response_format, reasoning_effort, stop, metadata } = body;
+  const tools = [...(body.tools ?? []).map(parseTool), ...(body.functions ?? []).map((one) => parseFunction(one))];
+  const toolChoice = parseChoice(body);
+  const outputSchema = parseResponseFormat(response_format);
+  const extra = parseExtra(body, response_format);
+  return {
+    model: body.model,
+    messages: parseMessages(body.messages),
+    stream: body.stream ?? false,
+    ...(tools.length > 0 && { tools }),
+    ...(toolChoice && { toolChoice }),
+    ...present("parallelToolCalls", body.parallel_tool_calls),
+    ...(reasoning_effort && { thinking: { effort: reasoning_effort } }),
+    ...present("maxOutputTokens", body.max_completion_tokens ?? body.max_tokens),
+    ...present("temperature", body.temperature),
+    ...present("topP", body.top_p),
+    ...present("topK", body.top_k),
+    ...(stop !== null && stop !== undefined && { stopSequences: typeof stop === "string" ? [stop] : stop }),
+    ...present("seed", body.seed),
+    ...(outputSchema && { outputSchema }),
+    ...present("verbosity", body.verbosity),
+    ...present("cacheKey", body.prompt_cache_key),
+    ...(metadata && { metadata }),
+    ...(extra && { extra }),
+  };
+}
+
+function present<K extends string, V>(key: K, value: V | null | undefined): { [_ in K]?: V } {
+  return value === null || value === undefined ? {} : { [key]: value } as { [_ in K]: V };
+}
+
+/** Features of this wire alone that shape the whole answer: they cannot pass through the canonical form. */
+function refuseRelayed({ n, logprobs, top_logprobs, modalities, audio }: ChatRequest): void {
+  const refuse = (param: string, what: string) => {
+    throw new GatewayError("invalid_request", `The gateway does not serve ${what} ("${param}")`, { param });
+  };
+  if (n !== null && n !== undefined && n !== 1) refuse("n", "more than one choice");
+  if (logprobs) refuse("logprobs", "log probabilities");
+  if (top_logprobs) refuse("top_logprobs", "log probabilities");
+  if (modalities?.some((modality) => modality !== "text")) refuse("modalities", "output other than text");
+  if (audio) refuse("audio", "audio output");
+}
+
+function parseChoice({ tool_choice, function_call }: ChatRequest): ToolChoice | undefined {
+  if (tool_choice) return parseToolChoice(tool_choice);
+  if (!function_call) return undefined;
+  return typeof function_call === "string"
+    ? { type: function_call }
+    : { type: "tool", kind: "function", name: function_call.name };
+}
+
+function parseResponseFormat(format: ResponseFormat | null | undefined): OutputSchema | undefined {
+  switch (format?.type) {
+    case "json_object":
+      return {};
+    case "json_schema": {
+      const { name, description, schema, strict } =
+        (format as Extract<ResponseFormat, { json_schema: unknown }>).json_schema;
+      return {
+        ...present("name", name),
+        ...present("description", description),
+        ...present("schema", schema),
+        ...present("strict", strict),
+      };
+    }
+    default:
+      return undefined;
+  }
+}
+
+const FORMAT_KEYS: ReadonlySet<string> = new Set(["type", "json_schema"]);
+const KNOWN_FORMATS = ["text", "json_object", "json_schema"];
+
+/** What rides through: unknown fields, a response format of the server's own, stream options other than ours. */
+function parseExtra(body: ChatRequest, format: ResponseFormat | null | undefined): Extra | undefined {
+  const fields: JsonObject = { ...extraOf(WIRE, body, REQUEST_KEYS)?.fields };
+  if (format && (!KNOWN_FORMATS.includes(format.type) || extraOf(WIRE, format, FORMAT_KEYS))) {
+    fields.response_format = format as JsonObject;
+  }
+  const options = body.stream_options && extraOf(WIRE, body.stream_options, new Set(["include_usage"]));
+  if (options) fields.stream_options = options.fields;
+  return Object.keys(fields).length > 0 ? { wire: WIRE, fields } : undefined;
+}
+
+const MESSAGE_KEYS = {
+  content: new Set(["role", "content"]),
+  assistant: new Set(["role", "content", "refusal", "reasoning_content", "reasoning", "tool_calls", "function_call"]),
+  tool: new Set(["role", "content", "tool_call_id"]),
+};
+
+function parseMessages(messages: readonly ChatMessage[]): Message[] {
+  // The legacy form has no ids: a `function` message answers the latest `function_call`.
+  let functionCalls = 0;
+  return messages.map((message): Message => {
+    switch (message.role) {
+      case "system":
+      case "developer":
+        return { role: "system", content: inputParts(message.content), ...extraField(message, MESSAGE_KEYS.content) };
+      case "user":
+        return { role: "user", content: inputParts(message.content), ...extraField(message, MESSAGE_KEYS.content) };
+      case "assistant":
+        if (message.function_call) functionCalls++;
+        return parseAssistant(message, legacyId(functionCalls));
+      case "tool":
+        return toolMessage(message.tool_call_id, message.content, extraField(message, MESSAGE_KEYS.tool));
+      case "function":
+        return toolMessage(legacyId(functionCalls), message.content, {});
+      default:
+        return message satisfies never;
+    }
+  });
+}
+
+function legacyId(count: number): string {
+  return `call_${count}`;
+}
+
+function parseAssistant(message: Extract<ChatMessage, { role: "assistant" }>, callId: string): AssistantMessage {
+  const { content, refusal, tool_calls, function_call } = message;
+  const reasoning = message.reasoning_content ?? message.reasoning;
+  const parts: OutputPart[] = [];
+  if (reasoning !== null && reasoning !== undefined) parts.push({ type: "reasoning", text: reasoning });
+  parts.push(...parseContent(content));
+  if (refusal) parts.push({ type: "refusal", text: refusal });
+  parts.push(...(tool_calls ?? []).map(parseToolCall));
+  if (function_call) {
+    const { name, arguments: args } = function_call;
+    parts.push({ type: "tool-call", kind: "function", id: callId, name, input: toJsonText(args) });
+  }
+  return { role: "assistant", content: parts, ...extraField(message, MESSAGE_KEYS.assistant) };
+}
+
+function toolMessage(id: string, content: Content | null | undefined, extra: { extra?: Extra }): Message {
+  return { role: "tool", content: [{ type: "tool-result", id, content: inputParts(content), ...extra }] };
+}
+
+/** A refusal in a turn that is not the assistant's is plain text. */
+function inputParts(content: Content | null | undefined): InputPart[] {
+  return parseContent(content).map((part) => part.type === "refusal" ? { type: "text", text: part.text } : part);
+}
+
+function extraField(message: ChatMessage, known: ReadonlySet<string>): { extra?: Extra } {
+  const extra = extraOf(WIRE, message, known);
+  return extra ? { extra } : {};
+}

@@ -1,0 +1,37 @@
+import type { GenerateEvent, GenerateRequest } from "../../src/canonical/generate.ts";
+import type { Context } from "../../src/contract/context.ts";
+import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { upstreamStreamError } from "../errors.ts";
+import { AnswerReader, parseAnswer } from "./reader.ts";
+
+/** An upstream's stream of chunks. It is over with `[DONE]`, or where the connection ends after a finish reason. */
+export async function* parseStream(
+  frames: AsyncIterable<ServerSentEvent>,
+  input: GenerateRequest,
+  context: Context,
+): AsyncGenerator<GenerateEvent> {
+  const reader = new AnswerReader(input, context);
+  for await (const { event, data } of frames) {
+    const text = data?.trim();
+    if (!text) continue;
+    if (text === "[DONE]") {
+      yield* reader.end(true);
+      return;
+    }
+    const body = parseFrame(text);
+    if (event === "error") throw upstreamStreamError(body);
+    const answer = parseAnswer(body);
+    // Some servers send signs of life as data.
+    if (answer.choices || answer.usage) yield* reader.read(answer);
+  }
+  yield* reader.end(false);
+}
+
+function parseFrame(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new GatewayError("upstream_error", "The upstream's stream holds a frame that is not JSON");
+  }
+}

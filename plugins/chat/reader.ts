@@ -1,0 +1,226 @@
+/** Reads what an upstream says of one answer, whole or in increments, and turns it into canonical events. */
+import { type Extra, extraOf } from "../../src/canonical/extra.ts";
+import type { Annotation, Finish, GenerateEvent, GenerateRequest, Usage } from "../../src/canonical/generate.ts";
+import { isJsonObject, isJsonText, type JsonObject, toJsonText } from "../../src/canonical/json.ts";
+import { PartWriter } from "../../src/canonical/part_writer.ts";
+import { estimateInputTokens, estimateUsage } from "../../src/canonical/usage.ts";
+import type { Context } from "../../src/contract/context.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { upstreamStreamError } from "../errors.ts";
+import { FAILED, parseFinish } from "./finish.ts";
+import { parseUsage } from "./usage.ts";
+import {
+  ANSWER_KEYS,
+  answerSchema,
+  type ChatAnswer,
+  type ChatChoice,
+  type ChatDelta,
+  CHOICE_KEYS,
+  DELTA_KEYS,
+  type ToolCallFragment,
+  WIRE,
+} from "./wire.ts";
+
+/** An answer or a chunk, checked. An `error` in it is thrown, whatever the HTTP status was. */
+export function parseAnswer(body: unknown): ChatAnswer {
+  if (isJsonObject(body) && body.error) throw upstreamStreamError(body);
+  const answer = answerSchema.safeParse(body);
+  if (!answer.success) throw notAnAnswer();
+  return answer.data;
+}
+
+export function notAnAnswer(): GatewayError {
+  return new GatewayError("upstream_error", "The upstream's answer is not a chat completion");
+}
+
+interface OpenCall {
+  key: string;
+  index: number | undefined;
+  id: string | undefined;
+  name: string | undefined;
+  args: string;
+}
+
+/** One answer as it comes in. `read` takes whole answers and chunks alike; `end` says how it ended. */
+export class AnswerReader {
+  readonly #input: GenerateRequest;
+  readonly #context: Context;
+  readonly #writer: PartWriter;
+  readonly #calls: OpenCall[] = [];
+  #started = false;
+  #empty = true;
+  #outputText = "";
+  #finish: Finish | undefined;
+  #usage: ChatAnswer["usage"];
+  #fields: JsonObject = {};
+  #choiceFields: JsonObject = {};
+  #messageFields: JsonObject = {};
+
+  constructor(input: GenerateRequest, context: Context) {
+    this.#input = input;
+    this.#context = context;
+    this.#writer = new PartWriter(input);
+  }
+
+  read(answer: ChatAnswer): GenerateEvent[] {
+    const events: GenerateEvent[] = [];
+    const extra = extraOf(WIRE, answer, ANSWER_KEYS);
+    if (extra) Object.assign(this.#fields, extra.fields);
+    if (!this.#started) {
+      this.#started = true;
+      const model = answer.model ?? this.#input.model;
+      events.push({ type: "start", model, inputTokens: estimateInputTokens(this.#input), ...(extra && { extra }) });
+    }
+    // Counts come with the last content, after it, or both; the later ones know more (cached tokens).
+    if (answer.usage) this.#usage = { ...this.#usage, ...withoutNulls(answer.usage) };
+    for (const choice of answer.choices ?? []) events.push(...this.#readChoice(choice));
+    return events;
+  }
+
+  /**
+   * `complete`: the upstream said that it was done. Without that and without a finish reason the connection was cut, which
+   * is a failure, never an ending.
+   */
+  end(complete: boolean): GenerateEvent[] {
+    const finish = this.#finish ?? (complete && !this.#empty ? { reason: "stop" as const } : undefined);
+    if (!finish) throw new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
+    return this.#writer.finish(finish, this.#countUsage(), this.#finishExtra());
+  }
+
+  #readChoice(choice: ChatChoice): GenerateEvent[] {
+    const fields = extraOf(WIRE, choice, CHOICE_KEYS)?.fields;
+    for (const [key, value] of Object.entries(fields ?? {})) if (value !== null) this.#choiceFields[key] = value;
+    const delta = choice.delta ?? choice.message;
+    const events = delta ? this.#readDelta(delta) : [];
+    if (choice.finish_reason) {
+      if (FAILED.has(choice.finish_reason)) throw upstreamStreamError({ error: choice.error });
+      this.#finish = parseFinish(choice.finish_reason, choice.stop_reason);
+    }
+    return events;
+  }
+
+  #readDelta(delta: ChatDelta): GenerateEvent[] {
+    const unknown = extraOf(WIRE, delta, DELTA_KEYS)?.fields;
+    if (unknown) mergeIncrement(this.#messageFields, unknown);
+    const { thinking, text } = splitContent(delta.content);
+    const reasoning = thinking + reasoningOf(delta);
+    if (text || reasoning || delta.refusal) this.#outputText += reasoning + text + (delta.refusal ?? "");
+    const events = [
+      ...this.#writer.reasoning(reasoning),
+      ...this.#writer.text(text),
+      ...this.#writer.refusal(delta.refusal ?? ""),
+    ];
+    if (delta.annotations?.length) this.#writer.attach({ annotations: delta.annotations.map(parseAnnotation) });
+    for (const fragment of delta.tool_calls ?? []) events.push(...this.#readCall(fragment));
+    if (delta.function_call) events.push(...this.#readCall({ index: 0, function: delta.function_call }));
+    if (events.length > 0) this.#empty = false;
+    return events;
+  }
+
+  #readCall(fragment: ToolCallFragment): GenerateEvent[] {
+    this.#empty = false;
+    const { name, arguments: args } = fragment.function ?? {};
+    const added = fragment.custom?.input ?? (args ? toJsonText(args) : "");
+    const told = name || fragment.custom?.name || undefined;
+    const call = this.#callOf(fragment, told, added);
+    call.id ??= fragment.id || undefined;
+    call.name ??= told;
+    call.args += added;
+    this.#outputText += added;
+    const { id, index: _, ...rest } = fragment;
+    const extra = extraOf(WIRE, rest, new Set(["type", "function", "custom"]));
+    const kind = fragment.type === "custom" ? "custom" as const : "function" as const;
+    return this.#writer.toolCall(call.key, { kind, id: call.id, name: told, input: added, ...(extra && { extra }) });
+  }
+
+  /**
+   * The call that a fragment belongs to. Upstreams leave `index` out, or give every call 0, or a new id with every
+   * fragment: a name, or arguments after complete ones, begin a call where the numbers do not tell.
+   */
+  #callOf({ index, id }: ToolCallFragment, name: string | undefined, added: string): OpenCall {
+    const known = typeof index === "number"
+      ? this.#calls.findLast((call) => call.index === index)
+      : (id ? this.#calls.findLast((call) => call.id === id) : undefined) ?? (name ? undefined : this.#calls.at(-1));
+    if (known && !beginsAnother(known, id ?? undefined, name, added)) return known;
+    const call = {
+      key: String(this.#calls.length),
+      index: index ?? undefined,
+      id: undefined,
+      name: undefined,
+      args: "",
+    };
+    this.#calls.push(call);
+    return call;
+  }
+
+  #countUsage(): Usage {
+    const usage = this.#usage && parseUsage(this.#usage);
+    if (usage) return usage;
+    this.#context.note("estimated usage");
+    return estimateUsage(this.#input, this.#outputText);
+  }
+
+  #finishExtra(): Extra | undefined {
+    const fields: JsonObject = {
+      ...this.#fields,
+      ...(Object.keys(this.#choiceFields).length > 0 && { choice: this.#choiceFields }),
+      ...(Object.keys(this.#messageFields).length > 0 && { message: this.#messageFields }),
+    };
+    return Object.keys(fields).length > 0 ? { wire: WIRE, fields } : undefined;
+  }
+}
+
+function beginsAnother(call: OpenCall, id: string | undefined, name: string | undefined, added: string): boolean {
+  if (!name) return false;
+  if (id && call.id && id !== call.id) return true;
+  return call.args !== "" && isJsonText(call.args) && (name !== call.name || added.trim() !== "");
+}
+
+/** Hosts spell reasoning in several ways, some in two at once with the same text: one of them is read. */
+function reasoningOf(delta: ChatDelta): string {
+  const told = delta.reasoning_content || delta.reasoning || delta.reasoning_text;
+  if (told) return told;
+  const details = delta.reasoning_details;
+  if (!Array.isArray(details)) return "";
+  return details.map((detail) => isJsonObject(detail) ? detail.text ?? detail.summary : "")
+    .filter((text) => typeof text === "string").join("");
+}
+
+function splitContent(content: ChatDelta["content"]): { thinking: string; text: string } {
+  if (typeof content === "string" || !content) return { thinking: "", text: content ?? "" };
+  const textsIn = (parts: unknown): string =>
+    Array.isArray(parts)
+      ? parts.map((part) => isJsonObject(part) && typeof part.text === "string" ? part.text : "").join("")
+      : "";
+  return {
+    thinking: content.map((part) => part.type === "thinking" ? textsIn(part.thinking) : "").join(""),
+    text: textsIn(content.filter((part) => part.type === "text")),
+  };
+}
+
+function parseAnnotation(annotation: object): Annotation {
+  const cited = "url_citation" in annotation && isJsonObject(annotation.url_citation) ? annotation.url_citation : {};
+  const { url, title, start_index, end_index } = cited;
+  return {
+    type: "url-citation",
+    url: typeof url === "string" ? url : "",
+    ...(typeof title === "string" && { title }),
+    ...(typeof start_index === "number" && { start: start_index }),
+    ...(typeof end_index === "number" && { end: end_index }),
+  };
+}
+
+function withoutNulls<T extends object>(fields: T): T {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)) as T;
+}
+
+/** Adds an increment of fields that we do not know: texts and lists grow, anything else is replaced. */
+function mergeIncrement(into: JsonObject, fields: JsonObject): void {
+  for (const [key, value] of Object.entries(fields)) {
+    const before = into[key];
+    if (value === null) continue;
+    if (typeof before === "string" && typeof value === "string") into[key] = before + value;
+    else if (Array.isArray(before) && Array.isArray(value)) into[key] = [...before, ...value];
+    else into[key] = value;
+  }
+}

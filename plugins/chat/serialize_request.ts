@@ -1,0 +1,192 @@
+import { fieldsFor } from "../../src/canonical/extra.ts";
+import type {
+  AssistantMessage,
+  GenerateRequest,
+  InputPart,
+  Message,
+  OutputPart,
+  OutputSchema,
+  ReasoningPart,
+  RefusalPart,
+  SystemMessage,
+  Tool,
+  ToolResultPart,
+} from "../../src/canonical/generate.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import { effortOf } from "../../src/canonical/thinking.ts";
+import type { Context } from "../../src/contract/context.ts";
+import type { Target } from "../../src/contract/driver.ts";
+import { serializeContent, serializePart } from "./content.ts";
+import { takesReasoning } from "./families.ts";
+import { allowedTools, serializeTool, serializeToolChoice, serializeUpstreamCall } from "./tools.ts";
+import { WIRE } from "./wire.ts";
+
+/**
+ * The body for an OpenAI-compatible server. The same request gives the same bytes, because upstreams cache by prefix.
+ * Beyond what the client sent it holds one thing: a stream is always asked for its usage.
+ */
+export function serializeRequest(input: GenerateRequest, target: Target, context: Context): JsonObject {
+  const { stream_options, ...extra } = fieldsFor(WIRE, input.extra, context.note);
+  const tools = allowedTools(input.tools ?? [], input.toolChoice)
+    .filter((tool) => !isHidden(tool))
+    .map((tool) => serializeTool(tool, context))
+    .filter((tool) => tool !== undefined);
+  const body: JsonObject = {
+    model: target.model,
+    messages: serializeMessages(input.messages, target, context),
+    ...(tools.length > 0 && { tools }),
+    // Servers refuse a choice among no tools.
+    ...(tools.length > 0 && input.toolChoice && { tool_choice: serializeToolChoice(input.toolChoice) }),
+    ...(tools.length > 0 && { parallel_tool_calls: input.parallelToolCalls }),
+    reasoning_effort: effortOf(input.thinking),
+    max_tokens: input.maxOutputTokens,
+    temperature: input.temperature,
+    top_p: input.topP,
+    top_k: input.topK,
+    stop: input.stopSequences,
+    seed: input.seed,
+    response_format: input.outputSchema && serializeOutputSchema(input.outputSchema),
+    verbosity: input.verbosity,
+    prompt_cache_key: input.cacheKey,
+    metadata: input.metadata,
+    ...(input.stream && {
+      stream: true,
+      stream_options: { include_usage: true, ...(isJsonObject(stream_options) ? stream_options : {}) },
+    }),
+    ...extra,
+  };
+  for (const field of target.refuses) {
+    if (body[field] === undefined) continue;
+    delete body[field];
+    context.note(`dropped ${field}`);
+  }
+  return body;
+}
+
+/** Whether the model is not to see the tool before the conversation brings it up. */
+function isHidden(tool: Tool): boolean {
+  return tool.type === "function" && tool.deferred === true;
+}
+
+function serializeOutputSchema({ name, description, schema, strict }: OutputSchema): JsonObject {
+  if (!schema && name === undefined) return { type: "json_object" };
+  return { type: "json_schema", json_schema: { name: name ?? "answer", description, schema, strict } };
+}
+
+/**
+ * The turns. What a client of another wire may say and this one has no place for finds another: instructions in the middle
+ * go into the user's turn, files in a tool's result into a user's turn after the results.
+ */
+function serializeMessages(messages: readonly Message[], target: Target, context: Context): JsonObject[] {
+  const turns: JsonObject[] = [];
+  const inPlace = context.clientWire === WIRE || target.systemMessages === "anywhere";
+  // A user's turn that was made here, which the user's own words may join.
+  let made: JsonObject | undefined;
+  const addToUser = (parts: JsonObject[]) => {
+    const last = turns.at(-1);
+    if (last?.role === "user") {
+      last.content = [...partsIn(last.content), ...parts];
+      return;
+    }
+    made = { role: "user", content: parts };
+    turns.push(made);
+  };
+
+  for (const [position, message] of messages.entries()) {
+    const leading = messages.slice(0, position).every(({ role }) => role === "system");
+    const extra = fieldsFor(WIRE, message.extra, context.note);
+    switch (message.role) {
+      case "system":
+        if (leading || inPlace) {
+          turns.push({ role: "system", content: serializeContent(message.content, context), ...extra });
+        } else addToUser(reminder(message, context));
+        break;
+      case "user":
+        if (made !== undefined && made === turns.at(-1)) addToUser(serializeParts(message.content, context));
+        else turns.push({ role: "user", content: serializeContent(message.content, context), ...extra });
+        break;
+      case "assistant":
+        turns.push(serializeAssistant(message, target, extra, context));
+        break;
+      case "tool":
+        turns.push(...message.content.map((result) => serializeResult(result, context)));
+        for (const { id, content } of message.content) {
+          const files = content.filter((part) => part.type === "file");
+          if (files.length === 0) continue;
+          addToUser([{ type: "text", text: `From the result of ${id}:` }, ...serializeParts(files, context)]);
+        }
+        break;
+      default:
+        message satisfies never;
+    }
+  }
+  return turns;
+}
+
+function serializeParts(parts: readonly InputPart[], context: Context): JsonObject[] {
+  return parts.map((part) => serializePart(part, context)).filter((part) => part !== undefined);
+}
+
+function partsIn(content: JsonValue | undefined): JsonObject[] {
+  if (Array.isArray(content)) return content as JsonObject[];
+  return content === "" ? [] : [{ type: "text", text: String(content) }];
+}
+
+/** The form in which agents themselves put instructions into a user's turn. */
+function reminder({ content }: SystemMessage, context: Context): JsonObject[] {
+  const text = content.map((part) => part.type === "text" ? part.text : "").join("\n\n");
+  if (text.trim() === "") return [];
+  context.note("moved a system message into the user turn");
+  return [{ type: "text", text: `<system-reminder>\n${text}\n</system-reminder>` }];
+}
+
+/** This wire has no mark for a failed result, so it says so; its results hold text only. */
+function serializeResult({ id, content, isError, extra }: ToolResultPart, context: Context): JsonObject {
+  const texts = content.filter((part) => part.type !== "file");
+  const said = serializeContent(texts, context);
+  return {
+    role: "tool",
+    tool_call_id: id,
+    content: isError ? `Error: ${partsIn(said).map((part) => part.text).join("\n\n")}` : said,
+    ...fieldsFor(WIRE, extra, context.note),
+  };
+}
+
+/** With calls or a refusal and no text, `content` is null: some hosts refuse an empty text there. */
+function serializeAssistant(
+  { content }: AssistantMessage,
+  target: Target,
+  extra: JsonObject,
+  context: Context,
+): JsonObject {
+  const reasoning = content.filter((part) => part.type === "reasoning");
+  const calls = content.filter((part) => part.type === "tool-call");
+  const refusals = content.filter((part): part is RefusalPart => part.type === "refusal" && !part.extra);
+  const shown = content.filter(isShown);
+  const silent = shown.length === 0 && calls.length + refusals.length > 0;
+  return {
+    role: "assistant",
+    content: silent ? null : serializeContent(shown, context),
+    ...(refusals.length > 0 && { refusal: refusals.map((part) => part.text).join("") }),
+    ...serializeReasoning(reasoning, target, context),
+    ...(calls.length > 0 && { tool_calls: calls.map((call) => serializeUpstreamCall(call, context)) }),
+    ...extra,
+  };
+}
+
+/** What the model thought goes back to it. What only another vendor can read stays behind. */
+function serializeReasoning(parts: readonly ReasoningPart[], target: Target, context: Context): JsonObject {
+  const readable = parts.filter(({ text, opaque }) => text !== "" || !opaque);
+  if (readable.length < parts.length) context.note("dropped reasoning that only its vendor can read");
+  if (readable.length === 0) return {};
+  if (context.clientWire !== WIRE && !takesReasoning(target.model)) {
+    context.note("dropped reasoning of earlier turns");
+    return {};
+  }
+  return { reasoning_content: readable.map(({ text }) => text).join("") };
+}
+
+/** What stands in `content`; a plain refusal has a field of its own. */
+function isShown(part: OutputPart): part is InputPart | RefusalPart {
+  return part.type === "refusal" ? part.extra !== undefined : part.type !== "reasoning" && part.type !== "tool-call";
+}

@@ -1,0 +1,66 @@
+import { fieldsFor } from "../../src/canonical/extra.ts";
+import type { Annotation, GenerateResponse, OutputPart } from "../../src/canonical/generate.ts";
+import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import type { Context, Exchange } from "../../src/contract/context.ts";
+import { serializeFinish } from "./finish.ts";
+import { asksForFunctions } from "./legacy.ts";
+import { serializeCall } from "./tools.ts";
+import { serializeUsage } from "./usage.ts";
+import { WIRE } from "./wire.ts";
+
+/** A whole answer, with the id and the model name that the client knows. */
+export function serializeResponse(output: GenerateResponse, exchange: Exchange<"generate">): JsonObject {
+  const { choice, message, ...extra } = fieldsFor(WIRE, output.extra);
+  const legacy = asksForFunctions(exchange.wire);
+  const finish = serializeFinish(output.finish);
+  return {
+    id: exchange.id,
+    object: "chat.completion",
+    created: exchange.created,
+    model: exchange.input.model,
+    choices: [{
+      index: 0,
+      message: { ...serializeMessage(output.content, legacy, exchange), ...(isJsonObject(message) ? message : {}) },
+      logprobs: null,
+      finish_reason: legacy && finish === "tool_calls" ? "function_call" : finish,
+      ...(isJsonObject(choice) ? choice : {}),
+    }],
+    usage: serializeUsage(output.usage),
+    ...extra,
+  };
+}
+
+/** Reasoning goes out under both names in use, because each client reads one of them. */
+function serializeMessage(content: readonly OutputPart[], legacy: boolean, context: Context): JsonObject {
+  const texts = content.filter((part) => part.type === "text");
+  const text = texts.map((part) => part.text).join("");
+  const reasoning = content.filter((part) => part.type === "reasoning").map((part) => part.text).join("");
+  const refusal = content.filter((part) => part.type === "refusal").map((part) => part.text).join("");
+  const annotations = texts.flatMap((part) => part.annotations ?? []);
+  const calls = content.filter((part) => part.type === "tool-call");
+  noteUnspeakable(content, context);
+  if (legacy && calls.length > 1) context.note(`dropped ${calls.length - 1} tool calls`);
+  return {
+    role: "assistant",
+    content: text === "" && (calls.length > 0 || refusal !== "") ? null : text,
+    refusal: refusal === "" ? null : refusal,
+    ...(reasoning !== "" && { reasoning_content: reasoning, reasoning }),
+    ...(annotations.length > 0 && { annotations: annotations.map(serializeAnnotation) }),
+    ...(calls.length > 0 &&
+      (legacy
+        ? { function_call: { name: calls[0]!.name, arguments: calls[0]!.input } }
+        : { tool_calls: calls.map(serializeCall) })),
+  };
+}
+
+export function serializeAnnotation({ url, title, start, end }: Annotation): JsonObject {
+  return { type: "url_citation", url_citation: { url, title, start_index: start, end_index: end } };
+}
+
+/** Parts that this wire has no words for. */
+function noteUnspeakable(content: readonly OutputPart[], context: Context): void {
+  for (const part of content) {
+    if (part.type === "file") context.note(`dropped a file of type ${part.mediaType}`);
+    else if (part.type === "opaque") context.note(`dropped a part of type ${String(part.extra.fields.type)}`);
+  }
+}

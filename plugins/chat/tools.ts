@@ -1,0 +1,159 @@
+/** Tools, the choice among them, and the calls of an assistant's turn, both ways. */
+import { asFunctionTool, wrapCustomInput } from "../../src/canonical/custom_tool.ts";
+import { type Extra, extraOf, fieldsFor } from "../../src/canonical/extra.ts";
+import type { FunctionTool, Tool, ToolCallPart, ToolChoice } from "../../src/canonical/generate.ts";
+import { isJsonObject, type JsonObject, toJsonText } from "../../src/canonical/json.ts";
+import type { Context } from "../../src/contract/context.ts";
+import {
+  type ChatTool,
+  type ChatToolChoice,
+  type CustomDefinition,
+  type FunctionDefinition,
+  isKnownTool,
+  type ToolCall,
+  type ToolReference,
+  WIRE,
+} from "./wire.ts";
+
+const DEFINITION_KEYS = ["type", "name", "description", "parameters", "strict", "format"];
+
+export function parseTool(tool: ChatTool): Tool {
+  if (!isKnownTool(tool)) return { type: "hosted", name: tool.type, extra: { wire: WIRE, fields: tool as JsonObject } };
+  if (tool.type === "function") {
+    return parseFunction(tool.function ?? tool as FunctionDefinition, tool.function && outerExtra(tool, "function"));
+  }
+  const custom = tool.custom ?? tool as CustomDefinition;
+  const { name, description, format } = custom;
+  const grammar = format?.grammar ?? format;
+  return {
+    type: "custom",
+    name,
+    ...(description && { description }),
+    ...(format?.type === "grammar" && grammar?.syntax && grammar.definition && {
+      grammar: { syntax: grammar.syntax, definition: grammar.definition },
+    }),
+  };
+}
+
+/** `outer` holds what stands beside `function` in the nested form: a cache hint, for one. */
+export function parseFunction(definition: FunctionDefinition, outer?: Extra): FunctionTool {
+  const { name, description, parameters, strict } = definition;
+  const inner = extraOf(WIRE, definition, new Set(DEFINITION_KEYS));
+  const fields = { ...outer?.fields, ...(inner && { function: inner.fields }) };
+  return {
+    type: "function",
+    name,
+    ...(description !== null && description !== undefined && { description }),
+    ...(parameters && { parameters }),
+    ...(strict !== null && strict !== undefined && { strict }),
+    ...(Object.keys(fields).length > 0 && { extra: { wire: WIRE, fields } }),
+  };
+}
+
+function outerExtra(tool: object, key: string): Extra | undefined {
+  return extraOf(WIRE, tool, new Set(["type", key]));
+}
+
+/** Open servers know functions only, so a custom tool is spoken to them as one. */
+export function serializeTool(tool: Tool, context: Context): JsonObject | undefined {
+  switch (tool.type) {
+    case "function": {
+      const { function: inner, ...outer } = fieldsFor(WIRE, tool.extra, context.note);
+      const { name, description, parameters, strict } = tool;
+      return {
+        type: "function",
+        function: { name, description, parameters, strict, ...(isJsonObject(inner) ? inner : {}) },
+        ...outer,
+      };
+    }
+    case "custom":
+      return serializeTool(asFunctionTool(tool), context);
+    case "hosted":
+      if (tool.extra.wire === WIRE) return tool.extra.fields;
+      context.note(`dropped tool ${tool.name}`);
+      return undefined;
+    default:
+      return tool satisfies never;
+  }
+}
+
+export function parseToolChoice(choice: ChatToolChoice): ToolChoice {
+  if (typeof choice === "string") return { type: choice };
+  if (choice.type === "allowed_tools") {
+    const { mode, tools } = "allowed_tools" in choice && isAllowedTools(choice.allowed_tools)
+      ? choice.allowed_tools
+      : choice as AllowedTools;
+    return { type: "allowed", mode, names: tools.map(nameOf) };
+  }
+  const reference = choice as ToolReference;
+  return { type: "tool", kind: reference.type === "custom" ? "custom" : "function", name: nameOf(reference) };
+}
+
+type AllowedTools = { mode: "auto" | "required"; tools: ToolReference[] };
+
+function isAllowedTools(value: unknown): value is AllowedTools {
+  return isJsonObject(value) && Array.isArray(value.tools);
+}
+
+function nameOf(reference: ToolReference): string {
+  return reference.function?.name ?? reference.custom?.name ?? reference.name ?? reference.type;
+}
+
+/** `allowed_tools` is spoken as the allowed tools themselves: few servers know the form, all know a shorter list. */
+export function serializeToolChoice(choice: ToolChoice): JsonObject | string {
+  switch (choice.type) {
+    case "auto":
+    case "none":
+    case "required":
+      return choice.type;
+    case "tool":
+      return { type: "function", function: { name: choice.name } };
+    case "allowed":
+      return choice.mode;
+    default:
+      return choice satisfies never;
+  }
+}
+
+/** The tools that the model may call. */
+export function allowedTools(tools: readonly Tool[], choice: ToolChoice | undefined): readonly Tool[] {
+  return choice?.type === "allowed" ? tools.filter(({ name }) => choice.names.includes(name)) : tools;
+}
+
+export function parseToolCall(call: ToolCall): ToolCallPart {
+  if (call.type === "custom") {
+    const { name, input } = call.custom;
+    return { type: "tool-call", kind: "custom", id: call.id, name, input };
+  }
+  const { name, arguments: args } = call.function;
+  const inner = extraOf(WIRE, call.function, new Set(["name", "arguments"]));
+  const outer = extraOf(WIRE, call, new Set(["id", "type", "function", "index"]));
+  const fields = { ...outer?.fields, ...(inner && { function: inner.fields }) };
+  return {
+    type: "tool-call",
+    kind: "function",
+    id: call.id,
+    name,
+    input: toJsonText(args),
+    ...(Object.keys(fields).length > 0 && { extra: { wire: WIRE, fields } }),
+  };
+}
+
+/** A call for an upstream: always a function's, see `serializeTool`. */
+export function serializeUpstreamCall(part: ToolCallPart, { note }: Context): JsonObject {
+  fieldsFor(WIRE, part.extra, note);
+  return part.kind === "custom"
+    ? serializeCall({ ...part, kind: "function", input: wrapCustomInput(part.input) })
+    : serializeCall(part);
+}
+
+export function serializeCall({ id, kind, name, input, extra }: ToolCallPart): JsonObject {
+  if (kind === "custom") return { id, type: "custom", custom: { name, input } };
+  const { function: inner, ...outer } = fieldsFor(WIRE, extra);
+  return {
+    id,
+    type: "function",
+    function: { name, arguments: input, ...(isJsonObject(inner) ? inner : {}) },
+    ...outer,
+  };
+}

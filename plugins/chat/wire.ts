@@ -1,0 +1,248 @@
+/**
+ * The shapes of the chat completions wire, as both sides send them. Requests come from clients and are held to the
+ * published schema, unknown fields kept; answers come from upstreams and are taken as loosely as sense allows.
+ */
+import { z } from "zod";
+import { EFFORTS } from "../../src/canonical/generate.ts";
+import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+
+export const WIRE = "chat";
+
+const json = z.custom<JsonObject>(isJsonObject, { error: "Invalid input: expected object" });
+
+/** A part of a kind that we do not know rides through; one that we do know must have its fields. */
+function otherThan(known: readonly string[]) {
+  return z.looseObject({
+    // Aborting, so that a union with this in it reports the branch that was meant.
+    type: z.string().refine((type) => !known.includes(type), { error: "Unknown type of part", abort: true }),
+  });
+}
+
+const textPart = z.looseObject({ type: z.literal("text"), text: z.string() });
+const refusalPart = z.looseObject({ type: z.literal("refusal"), refusal: z.string() });
+const imagePart = z.looseObject({
+  type: z.literal("image_url"),
+  image_url: z.looseObject({ url: z.string() }),
+});
+const audioPart = z.looseObject({
+  type: z.literal("input_audio"),
+  input_audio: z.looseObject({ data: z.string(), format: z.string() }),
+});
+const filePart = z.looseObject({
+  type: z.literal("file"),
+  file: z.looseObject({
+    file_data: z.string().nullish(),
+    file_id: z.string().nullish(),
+    filename: z.string().nullish(),
+  }),
+});
+
+const knownPart = z.discriminatedUnion("type", [textPart, refusalPart, imagePart, audioPart, filePart]);
+const KNOWN_PARTS = ["text", "refusal", "image_url", "input_audio", "file"];
+const contentPart = z.union([knownPart, otherThan(KNOWN_PARTS)]);
+export type KnownPart = z.output<typeof knownPart>;
+export type ContentPart = z.output<typeof contentPart>;
+
+export function isKnownPart(part: ContentPart): part is KnownPart {
+  return KNOWN_PARTS.includes(part.type);
+}
+const content = z.union([z.string(), z.array(contentPart)]);
+export type Content = z.output<typeof content>;
+
+/** What the model wrote for a function; some clients replay it parsed. */
+const functionCall = z.looseObject({ name: z.string(), arguments: z.union([z.string(), json]).nullish() });
+const toolCall = z.union([
+  z.looseObject({ id: z.string(), type: z.literal("function").nullish(), function: functionCall }),
+  z.looseObject({
+    id: z.string(),
+    type: z.literal("custom"),
+    custom: z.looseObject({ name: z.string(), input: z.string() }),
+  }),
+]);
+export type ToolCall = z.output<typeof toolCall>;
+
+const message = z.discriminatedUnion("role", [
+  z.looseObject({ role: z.enum(["system", "developer"]), content }),
+  z.looseObject({ role: z.literal("user"), content }),
+  z.looseObject({
+    role: z.literal("assistant"),
+    content: content.nullish(),
+    refusal: z.string().nullish(),
+    reasoning_content: z.string().nullish(),
+    reasoning: z.string().nullish(),
+    tool_calls: z.array(toolCall).nullish(),
+    function_call: functionCall.nullish(),
+  }),
+  z.looseObject({ role: z.literal("tool"), tool_call_id: z.string(), content: content.nullish() }),
+  z.looseObject({ role: z.literal("function"), name: z.string(), content: content.nullish() }),
+]);
+export type ChatMessage = z.output<typeof message>;
+
+const functionDefinition = z.looseObject({
+  name: z.string().min(1),
+  description: z.string().nullish(),
+  parameters: json.nullish(),
+  strict: z.boolean().nullish(),
+});
+export type FunctionDefinition = z.output<typeof functionDefinition>;
+const customDefinition = z.looseObject({
+  name: z.string().min(1),
+  description: z.string().nullish(),
+  format: z.looseObject({
+    type: z.string(),
+    grammar: z.looseObject({ syntax: z.string(), definition: z.string() }).optional(),
+    syntax: z.string().optional(),
+    definition: z.string().optional(),
+  }).nullish(),
+});
+export type CustomDefinition = z.output<typeof customDefinition>;
+
+/** Nested is this wire's form. The flat one is that of the responses wire, which some editors mix in (Cursor). */
+const knownTool = z.union([
+  z.looseObject({ type: z.literal("function"), function: functionDefinition }),
+  functionDefinition.extend({ type: z.literal("function"), function: z.undefined().optional() }),
+  z.looseObject({ type: z.literal("custom"), custom: customDefinition }),
+  customDefinition.extend({ type: z.literal("custom"), custom: z.undefined().optional() }),
+]);
+const KNOWN_TOOLS = ["function", "custom"];
+const tool = z.union([knownTool, otherThan(KNOWN_TOOLS)]);
+export type KnownTool = z.output<typeof knownTool>;
+export type ChatTool = z.output<typeof tool>;
+
+export function isKnownTool(candidate: ChatTool): candidate is KnownTool {
+  return KNOWN_TOOLS.includes(candidate.type);
+}
+
+const named = z.looseObject({ name: z.string() });
+const toolReference = z.looseObject({
+  type: z.string(),
+  function: named.optional(),
+  custom: named.optional(),
+  name: z.string().optional(),
+});
+const allowedTools = z.looseObject({ mode: z.enum(["auto", "required"]), tools: z.array(toolReference) });
+const toolChoice = z.union([
+  z.enum(["none", "auto", "required"]),
+  z.looseObject({ type: z.literal("allowed_tools"), allowed_tools: allowedTools }),
+  allowedTools.extend({ type: z.literal("allowed_tools") }),
+  toolReference.extend({ type: z.enum(["function", "custom"]) }),
+]);
+export type ToolReference = z.output<typeof toolReference>;
+export type ChatToolChoice = z.output<typeof toolChoice>;
+
+const responseFormat = z.union([
+  z.discriminatedUnion("type", [
+    z.looseObject({ type: z.literal("text") }),
+    z.looseObject({ type: z.literal("json_object") }),
+    z.looseObject({
+      type: z.literal("json_schema"),
+      json_schema: z.looseObject({
+        name: z.string().nullish(),
+        description: z.string().nullish(),
+        schema: json.nullish(),
+        strict: z.boolean().nullish(),
+      }),
+    }),
+  ]),
+  otherThan(["text", "json_object", "json_schema"]),
+]);
+export type ResponseFormat = z.output<typeof responseFormat>;
+
+/** The fields that the canonical form models, and those that need a check; all others ride through. */
+const requestFields = {
+  model: z.string().min(1),
+  messages: z.array(message).min(1),
+  stream: z.boolean().nullish(),
+  stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
+  tools: z.array(tool).nullish(),
+  tool_choice: toolChoice.nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+  functions: z.array(functionDefinition).nullish(),
+  function_call: z.union([z.enum(["none", "auto"]), named]).nullish(),
+  reasoning_effort: z.enum(EFFORTS).nullish(),
+  max_tokens: z.int().positive().nullish(),
+  max_completion_tokens: z.int().positive().nullish(),
+  temperature: z.number().nullish(),
+  top_p: z.number().nullish(),
+  top_k: z.number().nullish(),
+  stop: z.union([z.string(), z.array(z.string())]).nullish(),
+  seed: z.int().nullish(),
+  response_format: responseFormat.nullish(),
+  verbosity: z.enum(["low", "medium", "high"]).nullish(),
+  prompt_cache_key: z.string().nullish(),
+  metadata: json.nullish(),
+  n: z.int().nullish(),
+  logprobs: z.boolean().nullish(),
+  top_logprobs: z.int().nullish(),
+  modalities: z.array(z.string()).nullish(),
+  audio: json.nullish(),
+};
+export const requestSchema = z.looseObject(requestFields);
+export type ChatRequest = z.output<typeof requestSchema>;
+export const REQUEST_KEYS: ReadonlySet<string> = new Set(Object.keys(requestFields));
+
+// What upstreams answer
+
+const tokens = z.number().nullish();
+const usage = z.looseObject({
+  prompt_tokens: tokens,
+  completion_tokens: tokens,
+  total_tokens: tokens,
+  prompt_tokens_details: z.looseObject({ cached_tokens: tokens, cache_write_tokens: tokens }).nullish(),
+  completion_tokens_details: z.looseObject({ reasoning_tokens: tokens }).nullish(),
+  /** DeepSeek's name for cached tokens. */
+  prompt_cache_hit_tokens: tokens,
+});
+export type ChatUsage = z.output<typeof usage>;
+
+const deltaFields = {
+  role: z.string().nullish(),
+  /** A list of parts is Mistral's form, with its thinking among them. */
+  content: z.union([z.string(), z.array(z.looseObject({ type: z.string() }))]).nullish(),
+  refusal: z.string().nullish(),
+  reasoning_content: z.string().nullish(),
+  reasoning: z.string().nullish(),
+  reasoning_text: z.string().nullish(),
+  annotations: z.array(z.looseObject({ type: z.string() })).nullish(),
+  tool_calls: z.array(z.looseObject({
+    index: z.int().nullish(),
+    id: z.string().nullish(),
+    type: z.string().nullish(),
+    function: z.looseObject({ name: z.string().nullish(), arguments: z.union([z.string(), json]).nullish() }).nullish(),
+    custom: z.looseObject({ name: z.string().nullish(), input: z.string().nullish() }).nullish(),
+  })).nullish(),
+  function_call: z.looseObject({
+    name: z.string().nullish(),
+    arguments: z.union([z.string(), json]).nullish(),
+  }).nullish(),
+};
+const delta = z.looseObject(deltaFields);
+/** An increment of a streamed message, or a whole one: the same fields. */
+export type ChatDelta = z.output<typeof delta>;
+export type ToolCallFragment = NonNullable<ChatDelta["tool_calls"]>[number];
+export const DELTA_KEYS: ReadonlySet<string> = new Set(Object.keys(deltaFields));
+
+const choiceFields = {
+  index: z.int().nullish(),
+  delta: delta.nullish(),
+  message: delta.nullish(),
+  finish_reason: z.string().nullish(),
+  /** vLLM: the stop string that matched, or a token id. */
+  stop_reason: z.union([z.string(), z.number()]).nullish(),
+};
+const choice = z.looseObject(choiceFields);
+export type ChatChoice = z.output<typeof choice>;
+export const CHOICE_KEYS: ReadonlySet<string> = new Set([...Object.keys(choiceFields).slice(0, 4), "logprobs"]);
+
+const answerFields = {
+  id: z.unknown().optional(),
+  object: z.unknown().optional(),
+  created: z.unknown().optional(),
+  model: z.string().nullish(),
+  choices: z.array(choice).nullish(),
+  usage: usage.nullish(),
+};
+/** A whole answer or one chunk of a stream. */
+export const answerSchema = z.looseObject(answerFields);
+export type ChatAnswer = z.output<typeof answerSchema>;
+export const ANSWER_KEYS: ReadonlySet<string> = new Set(Object.keys(answerFields));

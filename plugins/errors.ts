@@ -1,0 +1,81 @@
+/** What the error shapes of several wires share. */
+import type { Reply } from "../src/contract/driver.ts";
+import { isJsonObject } from "../src/canonical/json.ts";
+import { type ErrorCode, type ErrorDetails, GatewayError } from "../src/errors.ts";
+
+const LONGEST_MESSAGE = 500;
+
+/**
+ * What an upstream says of its failure, fit for a client: the first of `error.message`, `error`, `detail` (a text, or a
+ * list of `{msg}`), `message`, or the text itself. Markup and stack traces are cut off; nothing where nothing is left.
+ */
+export function upstreamMessage(body: unknown): string {
+  const text = messageIn(body) ?? (typeof body === "string" ? body : "");
+  if (/<\s*(!doctype|html|head|body|title|pre|h1)\b/i.test(text)) return "";
+  const cut = text.split(/\n\s*at\s|\bTraceback \(most recent call last\)/)[0]!.trim();
+  return cut.length > LONGEST_MESSAGE ? `${cut.slice(0, LONGEST_MESSAGE)}…` : cut;
+}
+
+function messageIn(body: unknown): string | undefined {
+  if (Array.isArray(body)) return messageIn(body[0]);
+  if (!isJsonObject(body)) return undefined;
+  const { error, detail, message, msg } = body;
+  if (typeof error === "string") return error;
+  const nested = messageIn(error) ?? messageIn(detail);
+  if (nested !== undefined) return nested;
+  return [detail, message, msg].find((value) => typeof value === "string") as string | undefined;
+}
+
+/** How servers say that the conversation does not fit: the hub's hosts, llama.cpp, vLLM, SGLang, TGI, Ollama. */
+const OVERFLOW =
+  /context_length_exceeded|exceed_context_size|(maximum|max) context length|exceeds? the (available |model'?s? )?(maximum )?context|context (window|length|size) (exceeded|of)|longer than the (maximum model|model's context) length|(prompt|input) is too long|(prompt|input) exceeds (the )?max|maximum (prompt length|allowed (input )?length)|input tokens? (length )?(is )?(too long|exceeds?)|`inputs` tokens \+ `max_new_tokens` must be/i;
+
+/** An upstream's answer outside 2xx, as what the client is told: upstreams' own credentials and pages stay inside. */
+export function upstreamError({ status, headers, body }: Omit<Reply, "body"> & { body: unknown }): GatewayError {
+  const message = upstreamMessage(body);
+  const inner = isJsonObject(body) && isJsonObject(body.error) ? body.error : isJsonObject(body) ? body : {};
+  const words = [inner.code, inner.type].filter((word) => typeof word === "string").join(" ");
+  const details: ErrorDetails = {
+    upstreamStatus: status,
+    retryAfter: headers.get("retry-after") ?? undefined,
+    param: typeof inner.param === "string" ? inner.param : undefined,
+  };
+  const fail = (code: ErrorCode, text: string) => new GatewayError(code, text, details);
+  const says = message === "" ? `The upstream answered ${status}` : message;
+
+  if (status >= 400 && status < 500 && OVERFLOW.test(`${words} ${message}`)) {
+    return fail("context_length_exceeded", says);
+  }
+  if (/\bmodel_not_(supported|found)\b/.test(words)) return fail("model_not_found", says);
+  switch (status) {
+    case 401:
+    case 403:
+      return fail("upstream_error", `The upstream refused the gateway's credentials (${status})`);
+    case 402:
+      return fail("billing", says);
+    case 404:
+      return fail("model_not_found", says);
+    case 408:
+    case 504:
+    case 524:
+      return fail("upstream_timeout", message === "" ? "The upstream ran out of time" : message);
+    case 413:
+      return fail("request_too_large", says);
+    case 429:
+      return fail("rate_limit", message === "" ? "The upstream limits the rate of requests" : message);
+    case 503:
+    case 529:
+      return fail("unavailable", message === "" ? "The upstream is overloaded" : message);
+    default:
+      return status >= 400 && status < 500
+        ? fail("invalid_request", says)
+        : fail("upstream_error", message === "" ? says : `The upstream failed (${status}): ${message}`);
+  }
+}
+
+/** An error that an upstream puts inside a stream whose status was 200. */
+export function upstreamStreamError(body: unknown): GatewayError {
+  const inner = isJsonObject(body) && isJsonObject(body.error) ? body.error : isJsonObject(body) ? body : {};
+  const status = [inner.code, inner.status, inner.status_code].map(Number).find((value) => value >= 400 && value < 600);
+  return upstreamError({ status: status ?? 500, headers: new Headers(), body });
+}
