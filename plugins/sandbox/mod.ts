@@ -1,0 +1,14 @@
+import type { Driver } from "../../src/contract/driver.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { generate } from "./generate.ts";
+
+/**
+ * The embedded upstream: answers with no key and no network, the same request always with the same bytes. A new user's
+ * first call, an agent's first run and a test work with nothing configured.
+ */
+export const sandbox: Driver = {
+  name: "sandbox",
+  operations: { generate: { local: generate } },
+  parseError: ({ status }) =>
+    new GatewayError("internal", `The sandbox makes no call, yet it was handed an answer with status ${status}`),
+};
