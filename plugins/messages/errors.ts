@@ -1,0 +1,69 @@
+import type { JsonObject } from "../../src/canonical/json.ts";
+import type { ErrorCode, GatewayError } from "../../src/errors.ts";
+
+/** How the wire names each error. */
+const TYPE_OF: Record<ErrorCode, string> = {
+  invalid_request: "invalid_request_error",
+  context_length_exceeded: "invalid_request_error",
+  authentication: "authentication_error",
+  billing: "billing_error",
+  permission: "permission_error",
+  not_found: "not_found_error",
+  model_not_found: "not_found_error",
+  method_not_allowed: "invalid_request_error",
+  request_timeout: "invalid_request_error",
+  request_too_large: "request_too_large",
+  unsupported_media_type: "invalid_request_error",
+  model_task_mismatch: "invalid_request_error",
+  upgrade_required: "invalid_request_error",
+  rate_limit: "rate_limit_error",
+  headers_too_large: "request_too_large",
+  client_closed: "invalid_request_error",
+  internal: "api_error",
+  unsupported: "not_supported",
+  upstream_error: "api_error",
+  unavailable: "overloaded_error",
+  upstream_timeout: "timeout_error",
+};
+
+/** Statuses of this wire that others do not have: an overloaded server is 529 here. */
+const STATUS_OF: Partial<Record<ErrorCode, number>> = { unavailable: 529 };
+
+export function serializeErrorBody(error: GatewayError, requestId?: string): JsonObject {
+  const { code } = error;
+  return {
+    type: "error",
+    error: {
+      type: TYPE_OF[code],
+      message: code === "context_length_exceeded" ? overflowMessage(error.message) : error.message,
+      ...(code === "model_task_mismatch" && { details: { error_code: code } }),
+    },
+    ...(requestId !== undefined && { request_id: requestId }),
+  };
+}
+
+/** The SDKs read the id from `request-id`, and how long to wait from `retry-after`. */
+export function serializeError(error: GatewayError, { requestId }: { requestId: string }): Response {
+  const headers = new Headers({ "request-id": requestId });
+  const { allow, retryAfter, retryable } = error.details;
+  if (allow) headers.set("allow", allow.join(", "));
+  if (retryAfter) headers.set("retry-after", retryAfter);
+  if (retryable !== undefined) headers.set("x-should-retry", String(retryable));
+  return Response.json(serializeErrorBody(error, requestId), {
+    status: STATUS_OF[error.code] ?? error.status,
+    headers,
+  });
+}
+
+/**
+ * Agents compact a conversation on these words. Servers tell what was asked for and what there is in words of their own:
+ * the largest number is what was asked for, the next one the model's window.
+ */
+function overflowMessage(message: string): string {
+  if (/prompt is too long/i.test(message)) return message;
+  const numbers = [...new Set((message.match(/\d{2,}/g) ?? []).map(Number))].sort((a, b) => b - a);
+  const [asked, maximum] = numbers;
+  return asked !== undefined && maximum !== undefined
+    ? `prompt is too long: ${asked} tokens > ${maximum} maximum`
+    : `prompt is too long: ${message}`;
+}

@@ -1,0 +1,88 @@
+/** The messages wire: spoken to clients as protocols, and to servers that speak it as a driver. */
+import type { Driver } from "../../src/contract/driver.ts";
+import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
+import { upstreamError } from "../errors.ts";
+import { serializeError } from "./errors.ts";
+import { serializeModel, serializeModelList } from "./models.ts";
+import { parseRequest } from "./parse_request.ts";
+import { parseResponse } from "./parse_response.ts";
+import { parseStream } from "./parse_stream.ts";
+import { serializeRequest } from "./serialize_request.ts";
+import { serializeResponse } from "./serialize_response.ts";
+import { serializeStream } from "./serialize_stream.ts";
+
+const VERSION = "anthropic-version";
+
+/** Clients of this wire always say which version they speak; older ones also send their key in a header of its own. */
+function speaksThisWire(headers: Headers): boolean {
+  return headers.has(VERSION) || headers.has("x-api-key");
+}
+
+const messages: Protocol<"generate"> = {
+  name: "messages",
+  operation: "generate",
+  method: "POST",
+  pattern: new URLPattern({ pathname: "/:lane/v1/messages" }),
+  body: "json",
+  idPrefix: "msg_",
+  speaksFor: (headers) => headers.has(VERSION),
+  keepAlive: { event: "ping", data: '{"type":"ping"}' },
+  parse: parseRequest,
+  serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),
+  serializeStream,
+  serializeError,
+};
+
+const countTokens: Protocol<"countTokens"> = {
+  name: "messages-count-tokens",
+  operation: "countTokens",
+  method: "POST",
+  pattern: new URLPattern({ pathname: "/:lane/v1/messages/count_tokens" }),
+  body: "json",
+  parse: parseRequest,
+  serialize: ({ inputTokens }) => Response.json({ input_tokens: inputTokens }),
+  serializeError,
+};
+
+const models: Protocol<"listModels"> = {
+  name: "messages-models",
+  operation: "listModels",
+  method: "GET",
+  pattern: new URLPattern({ pathname: "/:lane/v1/models" }),
+  body: "none",
+  accepts: speaksThisWire,
+  parse: () => ({}),
+  serialize: (output, { wire }) => Response.json(serializeModelList(output, wire.query)),
+  serializeError,
+};
+
+const model: Protocol<"getModel"> = {
+  name: "messages-model",
+  operation: "getModel",
+  method: "GET",
+  pattern: new URLPattern({ pathname: "/:lane/v1/models/:id(.+)" }),
+  body: "none",
+  accepts: speaksThisWire,
+  parse: ({ params }) => ({ model: params.id ?? "" }),
+  serialize: (output) => Response.json(serializeModel(output)),
+  serializeError,
+};
+
+export const messagesProtocols: readonly AnyProtocol[] = [messages, countTokens, models, model];
+
+/** Any server that speaks this wire: vLLM, llama.cpp, Ollama, LM Studio, and the vendor's own. */
+export const messagesDriver: Driver = {
+  name: "messages",
+  operations: {
+    generate: {
+      request: (input, target, context) => ({
+        path: "messages",
+        headers: { [VERSION]: "2023-06-01" },
+        body: serializeRequest(input, target, context),
+      }),
+      response: ([reply], input, _target, context) => parseResponse(reply!.body, input, context),
+      events: (frames, input, _target, context) => parseStream(frames, input, context),
+    },
+  },
+  parseError: upstreamError,
+};

@@ -1,0 +1,152 @@
+import { type Extra, extraOf } from "../../src/canonical/extra.ts";
+import type {
+  GenerateRequest,
+  InputPart,
+  Message,
+  OutputPart,
+  OutputSchema,
+  TextPart,
+  Thinking,
+  ToolResultPart,
+} from "../../src/canonical/generate.ts";
+import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import type { WireRequest } from "../../src/contract/context.ts";
+import { validate } from "../../src/contract/validate.ts";
+import { extraField, inputParts, parseContent } from "./content.ts";
+import { parseTool, parseToolChoice } from "./tools.ts";
+import { type MessagesRequest, REQUEST_KEYS, requestSchema, WIRE, type WireMessage } from "./wire.ts";
+
+/** A client's messages request, or the same without `max_tokens` to count its tokens. */
+export function parseRequest(wire: WireRequest): GenerateRequest {
+  const body = validate(requestSchema, wire.body);
+  const thinking = parseThinking(body);
+  const outputSchema = parseFormat(body);
+  const extra = parseExtra(body);
+  const messages = [...parseSystem(body.system), ...body.messages.flatMap(parseMessage)];
+  const known = referencedTools(messages);
+  const { tool_choice } = body;
+  return {
+    model: body.model,
+    messages,
+    stream: body.stream ?? false,
+    ...(body.tools && body.tools.length > 0 && { tools: body.tools.map((tool) => parseTool(tool, known)) }),
+    ...(tool_choice && { toolChoice: parseToolChoice(tool_choice) }),
+    ...(tool_choice?.disable_parallel_tool_use && { parallelToolCalls: false }),
+    ...(thinking && { thinking }),
+    ...present("maxOutputTokens", body.max_tokens),
+    ...present("temperature", body.temperature),
+    ...present("topP", body.top_p),
+    ...present("topK", body.top_k),
+    ...present("stopSequences", body.stop_sequences),
+    ...(outputSchema && { outputSchema }),
+    ...present("metadata", body.metadata),
+    ...(extra && { extra }),
+  };
+}
+
+function present<K extends string, V>(key: K, value: V | null | undefined): { [_ in K]?: V } {
+  return value === null || value === undefined ? {} : { [key]: value } as { [_ in K]: V };
+}
+
+function parseThinking({ thinking, output_config }: MessagesRequest): Thinking | undefined {
+  const effort = output_config?.effort;
+  if (!thinking && !effort) return undefined;
+  const budget = thinking?.budget_tokens;
+  return {
+    ...(thinking && { enabled: thinking.type !== "disabled" }),
+    ...(effort && { effort }),
+    ...(budget && { budgetTokens: budget }),
+  };
+}
+
+function parseFormat({ output_config, output_format }: MessagesRequest): OutputSchema | undefined {
+  const format = output_config?.format ?? output_format;
+  return format?.type === "json_schema" && format.schema ? { schema: format.schema } : undefined;
+}
+
+/** What rides through: fields that we do not know, at the top and inside those that we do. */
+function parseExtra(body: MessagesRequest): Extra | undefined {
+  const { thinking, output_config } = body;
+  const fields: JsonObject = { ...extraOf(WIRE, body, REQUEST_KEYS)?.fields };
+  const inThinking = thinking && extraOf(WIRE, thinking, new Set(["type", "budget_tokens"]));
+  const betweenTools = thinking?.type === "between_tools" ? { type: thinking.type } : undefined;
+  if (inThinking || betweenTools) fields.thinking = { ...betweenTools, ...inThinking?.fields };
+  const inConfig = output_config && extraOf(WIRE, output_config, new Set(["effort", "format"]));
+  if (inConfig) fields.output_config = inConfig.fields;
+  return Object.keys(fields).length > 0 ? { wire: WIRE, fields } : undefined;
+}
+
+/**
+ * Claude Code puts a line for billing before its instructions. It changes from turn to turn, which would spoil every other
+ * upstream's prefix cache, and it is not for the model: it goes back to this wire only.
+ */
+const BILLING = /^x-anthropic-billing-header:[^\n]*(\n|$)/;
+
+function parseSystem(system: MessagesRequest["system"]): Message[] {
+  if (system === null || system === undefined || system === "") return [];
+  const blocks: JsonObject[] = typeof system === "string" ? [{ type: "text", text: system }] : system as JsonObject[];
+  const content: TextPart[] = [];
+  const billing: JsonObject[] = [];
+  for (const block of blocks) {
+    const whole = String(block.text);
+    const line = BILLING.exec(whole)?.[0];
+    const text = line === undefined ? whole : whole.slice(line.length);
+    if (line !== undefined) billing.push({ ...block, text: line });
+    if (line === undefined || text !== "") content.push({ type: "text", text, ...extraField(block, ["type", "text"]) });
+  }
+  return [{ role: "system", content, ...(billing.length > 0 && { extra: { wire: WIRE, fields: { billing } } }) }];
+}
+
+const MESSAGE_KEYS = ["role", "content"];
+
+/** Results of tools come first in a user turn, as a turn of their own: they answer the calls right before it. */
+function parseMessage(message: WireMessage): Message[] {
+  const parts = parseContent(message.content);
+  const extra = extraField(message, MESSAGE_KEYS);
+  switch (message.role) {
+    case "assistant":
+      return [{ role: "assistant", content: parts.map(assistantPart), ...extra }];
+    case "system":
+      return [{ role: "system", content: inputParts(parts), ...extra }];
+    case "user": {
+      const results = parts.filter((part): part is ToolResultPart => part.type === "tool-result");
+      const rest = inputParts(parts.filter((part) => part.type !== "tool-result"));
+      if (results.length === 0) return [{ role: "user", content: rest, ...extra }];
+      return [
+        { role: "tool", content: results, ...extra },
+        ...(rest.length > 0 ? [{ role: "user" as const, content: rest }] : []),
+      ];
+    }
+    default:
+      return message.role satisfies never;
+  }
+}
+
+/** A result has no place in an assistant's turn. */
+function assistantPart(part: OutputPart | ToolResultPart): OutputPart {
+  return part.type === "tool-result" ? inputParts([part])[0]! : part;
+}
+
+/** The names of deferred tools that the conversation has brought up. */
+function referencedTools(messages: readonly Message[]): Set<string> {
+  const names = new Set<string>();
+  const look = (parts: readonly (InputPart | OutputPart | ToolResultPart)[]) => {
+    for (const part of parts) {
+      if (part.type === "tool-result") look(part.content);
+      else if (part.type === "opaque") {
+        const { type, tool_name } = part.extra.fields;
+        if (type === "tool_reference" && typeof tool_name === "string") names.add(tool_name);
+      }
+    }
+  };
+  for (const message of messages) look(message.content);
+  return names;
+}
+
+/** Whether the client asks for verdicts on tool calls, which the gateway cannot give. */
+export function safeguardsIn(body: unknown): string[] {
+  if (!isJsonObject(body) || !Array.isArray(body.safeguards)) return [];
+  return body.safeguards.map((one) => isJsonObject(one) ? one.type : undefined).filter((type) =>
+    typeof type === "string"
+  );
+}

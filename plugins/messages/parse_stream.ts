@@ -1,0 +1,41 @@
+import type { GenerateEvent, GenerateRequest } from "../../src/canonical/generate.ts";
+import type { Context } from "../../src/contract/context.ts";
+import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { upstreamStreamError } from "../errors.ts";
+import { AnswerReader } from "./reader.ts";
+import { eventSchema, type WireEvent } from "./wire.ts";
+
+/** An upstream's stream of events. It is over with `message_stop`, or where the connection ends after a stop reason. */
+export async function* parseStream(
+  frames: AsyncIterable<ServerSentEvent>,
+  input: GenerateRequest,
+  context: Context,
+): AsyncGenerator<GenerateEvent> {
+  const reader = new AnswerReader(input, context);
+  let started = false;
+  for await (const { data } of frames) {
+    const text = data?.trim();
+    if (!text || text === "[DONE]") continue;
+    const event = parseEvent(text);
+    if (event.type === "error") throw upstreamStreamError(event);
+    if (event.type === "message_stop") {
+      yield* reader.end();
+      return;
+    }
+    if (!started && event.type !== "ping") {
+      started = true;
+      yield reader.start(event.message ?? {});
+    }
+    yield* reader.read(event);
+  }
+  yield* reader.end();
+}
+
+function parseEvent(text: string): WireEvent {
+  try {
+    return eventSchema.parse(JSON.parse(text));
+  } catch (cause) {
+    throw new GatewayError("upstream_error", "The upstream's stream holds a frame that is not an event", { cause });
+  }
+}

@@ -1,0 +1,209 @@
+/** Reads what an upstream says in this wire, whole or as a stream, and turns it into canonical events. */
+import { type Extra, extraOf } from "../../src/canonical/extra.ts";
+import type { Finish, GenerateEvent, GenerateRequest, OpaquePart, Usage } from "../../src/canonical/generate.ts";
+import type { JsonObject } from "../../src/canonical/json.ts";
+import { PartWriter } from "../../src/canonical/part_writer.ts";
+import { estimateInputTokens, estimateUsage } from "../../src/canonical/usage.ts";
+import type { Context } from "../../src/contract/context.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { parseContent, parseInput } from "./content.ts";
+import { parseFinish } from "./finish.ts";
+import { parseUsage } from "./usage.ts";
+import { type MessagesResponse, RESPONSE_KEYS, WIRE, type WireEvent, type WireUsage } from "./wire.ts";
+
+/** A block that the stream has begun and not ended. */
+interface OpenBlock {
+  fields: JsonObject;
+  kind: "text" | "thinking" | "tool" | "other";
+  json: string;
+  citations: JsonObject[];
+}
+
+/** One answer as it comes in. */
+export class AnswerReader {
+  readonly #input: GenerateRequest;
+  readonly #context: Context;
+  readonly #writer: PartWriter;
+  readonly #blocks = new Map<number, OpenBlock>();
+  #outputText = "";
+  #finish: Finish | undefined;
+  #usage: WireUsage | undefined;
+  #extra: Extra | undefined;
+
+  constructor(input: GenerateRequest, context: Context) {
+    this.#input = input;
+    this.#context = context;
+    this.#writer = new PartWriter(input);
+  }
+
+  /** The beginning of an answer: all of it but its blocks and its end. */
+  start(message: MessagesResponse): GenerateEvent {
+    this.#note(message);
+    const told = message.usage && parseUsage(message.usage)?.inputTokens;
+    const inputTokens = told ?? estimateInputTokens(this.#input);
+    return { type: "start", model: message.model ?? this.#input.model, inputTokens };
+  }
+
+  /** A whole answer. */
+  whole(message: MessagesResponse): GenerateEvent[] {
+    const events = [this.start(message)];
+    for (const [index, block] of (message.content ?? []).entries()) {
+      events.push(...this.#startBlock(index, block as JsonObject), ...this.#endBlock(index));
+    }
+    return [...events, ...this.end()];
+  }
+
+  /** One event of a stream, after `message_start`. Kinds that we do not know mean nothing to us. */
+  read(event: WireEvent): GenerateEvent[] {
+    const { type, index = 0, content_block, delta } = event;
+    switch (type) {
+      case "content_block_start":
+        return this.#startBlock(index, (content_block ?? {}) as JsonObject);
+      case "content_block_delta":
+        return delta ? this.#readDelta(index, delta) : [];
+      case "content_block_stop":
+        return this.#endBlock(index);
+      case "message_delta":
+        this.#note({ ...delta, usage: event.usage });
+        return [];
+      default:
+        return [];
+    }
+  }
+
+  /** The answer's end. One that never had a stop reason was cut. */
+  end(): GenerateEvent[] {
+    if (!this.#finish) throw new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
+    return this.#writer.finish(this.#finish, this.#countUsage(), this.#extra);
+  }
+
+  #note(message: MessagesResponse): void {
+    const { stop_reason, stop_sequence, usage } = message;
+    if (stop_reason) this.#finish = parseFinish(stop_reason, stop_sequence);
+    // Counts are cumulative: the later ones replace the earlier, field by field.
+    if (usage) this.#usage = { ...this.#usage, ...withoutNulls(usage) };
+    const extra = extraOf(WIRE, withoutNulls(message), RESPONSE_KEYS);
+    if (extra) this.#extra = { wire: WIRE, fields: { ...this.#extra?.fields, ...extra.fields } };
+  }
+
+  #startBlock(index: number, fields: JsonObject): GenerateEvent[] {
+    const kind = kindOf(fields.type);
+    this.#blocks.set(index, { fields, kind, json: "", citations: [] });
+    switch (kind) {
+      case "text":
+        return this.#text(String(fields.text ?? ""));
+      case "thinking":
+        return this.#thinking(String(fields.thinking ?? ""), fields.signature);
+      case "tool": {
+        const input = fields.input === undefined || isEmpty(fields.input) ? "" : JSON.stringify(fields.input);
+        const extra = extraOf(WIRE, fields, new Set(["type", "id", "name", "input"]));
+        this.#outputText += input;
+        return this.#writer.toolCall(String(index), {
+          id: String(fields.id ?? ""),
+          name: String(fields.name ?? ""),
+          input,
+          ...(extra && { extra }),
+        });
+      }
+      case "other":
+        return [];
+      default:
+        return kind satisfies never;
+    }
+  }
+
+  #readDelta(index: number, delta: NonNullable<WireEvent["delta"]>): GenerateEvent[] {
+    const block = this.#blocks.get(index);
+    switch (delta.type) {
+      case "text_delta":
+        return this.#text(delta.text ?? "");
+      case "thinking_delta":
+        return this.#thinking(delta.thinking ?? "");
+      case "signature_delta":
+        return this.#thinking("", delta.signature);
+      case "input_json_delta": {
+        const json = delta.partial_json ?? "";
+        this.#outputText += json;
+        if (block?.kind === "tool") return this.#writer.toolCall(String(index), { input: json });
+        if (block) block.json += json;
+        return [];
+      }
+      case "citations_delta":
+        block?.citations.push(delta.citation as JsonObject);
+        return [];
+      default:
+        return [];
+    }
+  }
+
+  #endBlock(index: number): GenerateEvent[] {
+    const block = this.#blocks.get(index);
+    if (!block) return [];
+    this.#blocks.delete(index);
+    const { fields, kind, citations, json } = block;
+    switch (kind) {
+      case "text": {
+        const told = extraOf(WIRE, withoutNulls(fields), new Set(["type", "text"]))?.fields;
+        const extra = { ...told, ...(citations.length > 0 && { citations }) };
+        if (Object.keys(extra).length > 0) this.#writer.attach({ extra: { wire: WIRE, fields: extra } });
+        return this.#writer.endPart();
+      }
+      case "thinking":
+        return this.#writer.endPart();
+      case "tool":
+        return this.#writer.endToolCall(String(index));
+      case "other":
+        return this.#writer.whole(parseOther(json === "" ? fields : { ...fields, input: parseInput(json) }));
+      default:
+        return kind satisfies never;
+    }
+  }
+
+  #text(text: string): GenerateEvent[] {
+    this.#outputText += text;
+    return this.#writer.text(text);
+  }
+
+  #thinking(text: string, signature?: unknown): GenerateEvent[] {
+    this.#outputText += text;
+    const events = this.#writer.reasoning(text);
+    if (typeof signature === "string" && signature !== "") {
+      this.#writer.attach({ opaque: { origin: WIRE, data: signature } });
+    }
+    return events;
+  }
+
+  #countUsage(): Usage {
+    const usage = this.#usage && parseUsage(this.#usage);
+    if (usage) return usage;
+    this.#context.note("estimated usage");
+    return estimateUsage(this.#input, this.#outputText);
+  }
+}
+
+function kindOf(type: unknown): OpenBlock["kind"] {
+  switch (type) {
+    case "text":
+      return "text";
+    case "thinking":
+      return "thinking";
+    case "tool_use":
+      return "tool";
+    default:
+      return "other";
+  }
+}
+
+/** Redacted thinking and the kinds that we do not know, as `parse_request` reads them when they come back. */
+function parseOther(fields: JsonObject): ReturnType<typeof parseContent>[number] & { type: "reasoning" | "opaque" } {
+  const [part] = parseContent([{ ...fields, type: String(fields.type) }]);
+  return part?.type === "reasoning" ? part : part as OpaquePart;
+}
+
+function withoutNulls<T extends object>(fields: T): T {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined)) as T;
+}
+
+function isEmpty(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
+}

@@ -1,0 +1,48 @@
+import { fieldsFor } from "../../src/canonical/extra.ts";
+import type { GenerateResponse, OutputPart } from "../../src/canonical/generate.ts";
+import type { JsonObject } from "../../src/canonical/json.ts";
+import type { Context, Exchange } from "../../src/contract/context.ts";
+import { serializeBlock } from "./content.ts";
+import { serializeFinish } from "./finish.ts";
+import { safeguardsIn } from "./parse_request.ts";
+import { serializeUsage } from "./usage.ts";
+import { WIRE } from "./wire.ts";
+
+/** A whole answer, with the id and the model name that the client knows. An empty one has an empty text. */
+export function serializeResponse(output: GenerateResponse, exchange: Exchange<"generate">): JsonObject {
+  const content = output.content.filter((part) => isSpeakable(part, exchange)).map(serializeBlock);
+  const { usage, ...extra } = fieldsFor(WIRE, output.extra);
+  return {
+    id: exchange.id,
+    type: "message",
+    role: "assistant",
+    model: exchange.input.model,
+    content: content.length > 0 ? content : [{ type: "text", text: "" }],
+    ...serializeFinish(output.finish),
+    usage: { ...serializeUsage(output.usage), ...(usage as JsonObject | undefined) },
+    ...safeguardResults(exchange.wire.body),
+    ...extra,
+  };
+}
+
+/** A safety check that the gateway does not make is answered as unsupported, never passed. */
+export function safeguardResults(body: unknown): JsonObject {
+  const types = safeguardsIn(body);
+  return types.length === 0
+    ? {}
+    : { safeguard_results: types.map((type) => ({ type, status: { type: "unsupported" } })) };
+}
+
+/** Whether the wire has a block for the part; where it has none, that is noted. */
+export function isSpeakable(part: OutputPart, context: Context): boolean {
+  if (part.type === "file") {
+    context.note(`dropped a file of type ${part.mediaType}`);
+    return false;
+  }
+  if (part.type === "opaque" && part.extra.wire !== WIRE) {
+    const said = part.standIn !== undefined;
+    context.note(`${said ? "replaced" : "dropped"} a part of type ${String(part.extra.fields.type)}`);
+    return said;
+  }
+  return true;
+}

@@ -1,0 +1,333 @@
+/** One request, step by step: match, admit, read, parse, resolve, call, serialize. */
+import type { GenerateEvent } from "./canonical/generate.ts";
+import type { Input, ModelOperation, OperationName } from "./canonical/operations.ts";
+import { estimateInputTokens } from "./canonical/usage.ts";
+import type { Context, Exchange, WireRequest } from "./contract/context.ts";
+import type { Target } from "./contract/driver.ts";
+import type { ServerSentEvent } from "./contract/frame.ts";
+import type { AnyProtocol, Protocol } from "./contract/protocol.ts";
+import type { Registry } from "./contract/registry.ts";
+import { GatewayError, toGatewayError } from "./errors.ts";
+import type { Authenticate } from "./http/auth.ts";
+import { readJsonBody } from "./http/body.ts";
+import { formatNotes } from "./http/notes.ts";
+import { streamResponse, withoutBody } from "./http/respond.ts";
+import { clampThinking } from "./lanes/effort.ts";
+import type { Lane, Resolution } from "./lanes/lane.ts";
+import type { LogEntry } from "./observe/log.ts";
+import { guard } from "./upstream/guard.ts";
+import { firstAnswer, firstStream } from "./upstream/retry.ts";
+import { answer, type Ask, stream } from "./upstream/run.ts";
+import type { Fetch, Upstream } from "./upstream/send.ts";
+
+/** All that a request's journey needs; made once, by `app.ts`. */
+export interface Gateway {
+  name: string;
+  version: string;
+  registry: Registry;
+  lanes: ReadonlyMap<string, Lane>;
+  upstreams: ReadonlyMap<string, Upstream>;
+  authenticate: Authenticate;
+  bodyLimits: { limitBytes: number; timeoutMs: number };
+  pace: Pace;
+  fetch: Fetch;
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** A new random id, without a prefix. */
+  newId(): string;
+  log(entry: LogEntry): void;
+  /** Whether load balancers may send requests. */
+  isReady(): boolean;
+  /** Aborted when the gateway stops without waiting. */
+  signal: AbortSignal;
+}
+
+export interface Pace {
+  /** Silence of the upstream after which the client gets its response head, in milliseconds. */
+  headAfterMs: number;
+  /** Silence towards the client after which a keep-alive goes out, in milliseconds. */
+  keepAliveMs: number;
+}
+
+/** What is known of a request on its way; it ends as the log entry. */
+interface Journey extends Context {
+  clientWire: string;
+  request: Request;
+  gateway: Gateway;
+  id: string;
+  started: number;
+  entry: Partial<LogEntry>;
+  notes: string[];
+  /** Aborted when the client is gone or the gateway stops: nobody waits for the answer any more. */
+  signal: AbortSignal;
+  leave(): void;
+  hasLeft(): boolean;
+}
+
+export async function handle(request: Request, peer: Deno.Addr | undefined, gateway: Gateway): Promise<Response> {
+  const journey = begin(request, gateway);
+  let protocol = gateway.registry.fallback(request.headers);
+  try {
+    const service = serviceResponse(request, gateway);
+    if (service) return service;
+    const match = gateway.registry.match(request);
+    if (match) protocol = match.protocol;
+    journey.entry.protocol = match?.protocol.name;
+    const caller = gateway.authenticate(request, peer);
+    journey.entry.key = caller.name;
+    if (request.headers.get("upgrade")?.toLowerCase() === "websocket") {
+      throw new GatewayError("upgrade_required", "The gateway does not serve WebSockets: use HTTP");
+    }
+    if (!match) throw new GatewayError("not_found", `Cannot find the path "${new URL(request.url).pathname}"`);
+    if ("allow" in match) throw notAllowed(request.method, match.allow);
+    const lane = findLane(match.params.lane, caller.lanes, gateway);
+    journey.entry.lane = lane.name;
+    const body = protocol.body === "json" ? await readJsonBody(request, gateway.bodyLimits) : undefined;
+    const query = new URL(request.url).searchParams;
+    const wire = { body, headers: request.headers, params: match.params, query };
+    journey.clientWire = protocol.name;
+    const response = await perform(protocol, wire, lane, journey);
+    return finish(response, journey);
+  } catch (thrown) {
+    const error = journey.hasLeft() ? clientClosed() : toGatewayError(thrown);
+    record(error, journey);
+    const response = protocol.serializeError(error, { requestId: journey.id });
+    closeLog(journey, error.status);
+    return finish(response, journey);
+  }
+}
+
+function begin(request: Request, gateway: Gateway): Journey {
+  const started = gateway.now();
+  const left = new AbortController();
+  const notes: string[] = [];
+  const id = `req_${gateway.newId()}`;
+  return {
+    clientWire: "",
+    request,
+    gateway,
+    id,
+    started,
+    entry: {
+      time: new Date(started).toISOString(),
+      id,
+      method: request.method,
+      path: new URL(request.url).pathname,
+    },
+    notes,
+    note: (text) => void (notes.includes(text) || notes.push(text)),
+    signal: AbortSignal.any([request.signal, left.signal, gateway.signal]),
+    leave: () => left.abort(clientClosed()),
+    hasLeft: () => request.signal.aborted || left.signal.aborted,
+  };
+}
+
+/** What operators and load balancers ask; open to all, and it tells nothing else. */
+function serviceResponse({ method, url }: Request, gateway: Gateway): Response | undefined {
+  const answers: Record<string, () => Response> = {
+    "/": () => Response.json({ name: gateway.name, version: gateway.version, lanes: [...gateway.lanes.keys()] }),
+    "/healthz": () => Response.json({ status: "ok" }),
+    "/readyz": () =>
+      gateway.isReady() ? Response.json({ status: "ready" }) : Response.json({ status: "draining" }, { status: 503 }),
+  };
+  const answer = answers[new URL(url).pathname];
+  if (!answer) return undefined;
+  if (method === "HEAD") return withoutBody(answer());
+  if (method !== "GET") throw notAllowed(method, ["GET", "HEAD"]);
+  return answer();
+}
+
+function notAllowed(method: string, allow: readonly string[]): GatewayError {
+  return new GatewayError("method_not_allowed", `This path does not serve ${method}: use ${allow.join(" or ")}`, {
+    allow,
+  });
+}
+
+function findLane(name: string | undefined, opened: readonly string[] | undefined, { lanes }: Gateway): Lane {
+  const lane = lanes.get(name ?? "");
+  if (!lane) {
+    const known = [...lanes.keys()].map((one) => `"${one}"`).join(", ");
+    throw new GatewayError("not_found", `Cannot find lane "${name}": this gateway has ${known}`);
+  }
+  if (opened && !opened.includes(lane.name)) {
+    throw new GatewayError("permission", `This key does not open lane "${lane.name}"`);
+  }
+  return lane;
+}
+
+/** Parses what came in and answers it: the lane what is its own to know, an upstream the rest. */
+function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, journey: Journey): Response | Promise<Response> {
+  switch (protocol.operation) {
+    case "listModels": {
+      const exchange = openExchange(protocol, protocol.parse(wire, journey), wire, journey);
+      return protocol.serialize(lane.list(), exchange);
+    }
+    case "getModel": {
+      const input = protocol.parse(wire, journey);
+      journey.entry.model = input.model;
+      return protocol.serialize(lane.get(input.model), openExchange(protocol, input, wire, journey));
+    }
+    case "generate": {
+      const input = protocol.parse(wire, journey);
+      journey.entry.stream = input.stream;
+      const resolution = resolve(protocol, input.model, lane, journey);
+      const thinking = clampThinking(input.thinking, resolution.efforts, journey.note);
+      const fitted = { ...input, thinking };
+      return input.stream
+        ? generateStream(protocol, fitted, wire, resolution, journey)
+        : runWhole(protocol, fitted, wire, resolution, journey);
+    }
+    case "countTokens": {
+      const input = protocol.parse(wire, journey);
+      resolve(protocol, input.model, lane, journey);
+      const inputTokens = estimateInputTokens(input);
+      return protocol.serialize({ inputTokens }, openExchange(protocol, input, wire, journey));
+    }
+    case "embed": {
+      const input = protocol.parse(wire, journey);
+      return runWhole(protocol, input, wire, resolve(protocol, input.model, lane, journey), journey);
+    }
+    default:
+      return protocol satisfies never;
+  }
+}
+
+function resolve(protocol: AnyProtocol, model: string, lane: Lane, journey: Journey): Resolution {
+  journey.entry.model = model;
+  return lane.resolve(model, protocol.operation);
+}
+
+function openExchange<K extends OperationName>(
+  { idPrefix = "" }: Protocol<K>,
+  input: Input<K>,
+  wire: WireRequest,
+  { gateway, started, clientWire, note }: Journey,
+): Exchange<K> {
+  return { id: idPrefix + gateway.newId(), created: Math.floor(started / 1000), input, wire, clientWire, note };
+}
+
+async function runWhole<K extends ModelOperation>(
+  protocol: Protocol<K>,
+  input: Input<K>,
+  wire: WireRequest,
+  { targets }: Resolution,
+  journey: Journey,
+): Promise<Response> {
+  const output = await firstAnswer(targets, (target) => answer(ask(protocol.operation, input, target, journey)));
+  if ("usage" in output && "outputTokens" in output.usage) journey.entry.usage = output.usage;
+  return protocol.serialize(output, openExchange(protocol, input, wire, journey));
+}
+
+/**
+ * The commit point of a stream: its head goes out with the upstream's first event, so that a failure before it has a proper
+ * status; an upstream that is silent for long is not waited for, because proxies and clients give up on a silent gateway.
+ */
+async function generateStream(
+  protocol: Protocol<"generate">,
+  input: Input<"generate">,
+  wire: WireRequest,
+  { targets }: Resolution,
+  journey: Journey,
+): Promise<Response> {
+  const { gateway, notes } = journey;
+  let ending = false;
+  const events = guard(
+    firstStream(targets, (target) => stream(ask("generate", input, target, journey))),
+    (event) => {
+      if (event.type !== "error") journey.entry.firstEventMs ??= gateway.now() - journey.started;
+      if (event.type === "finish") journey.entry.usage = event.usage;
+      else if (event.type === "error") record(event.error, journey);
+      else return;
+      ending = true;
+    },
+  );
+  const first = events.next();
+  const early = await Promise.race([first, silence(first, gateway.pace.headAfterMs)]);
+  if (early?.value?.type === "error") throw early.value.error;
+
+  if (!protocol.serializeStream) throw new GatewayError("unsupported", `"${protocol.name}" does not stream`);
+  const frames = protocol.serializeStream(resume(first, events), openExchange(protocol, input, wire, journey));
+  let said = notes.length;
+  return streamResponse(frames, {
+    keepAlive: protocol.keepAlive,
+    keepAliveMs: gateway.pace.keepAliveMs,
+    interject(): ServerSentEvent | undefined {
+      if (!ending || said === notes.length) return undefined;
+      const late = notes.slice(said);
+      said = notes.length;
+      return { comment: `notes: ${formatNotes(late)}` };
+    },
+    onLeave: journey.leave,
+    onEnd: () => closeLog(journey, journey.hasLeft() ? clientClosed().status : 200),
+  });
+}
+
+/** Nothing, after `ms`; cut short by what it waits for, so that no timer is left. */
+async function silence(until: Promise<unknown>, ms: number): Promise<undefined> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  await Promise.race([until, new Promise((resolve) => timer = setTimeout(resolve, ms))]);
+  clearTimeout(timer);
+}
+
+async function* resume(
+  first: Promise<IteratorResult<GenerateEvent>>,
+  rest: AsyncIterable<GenerateEvent>,
+): AsyncGenerator<GenerateEvent> {
+  const { done, value } = await first;
+  if (done) return;
+  yield value;
+  yield* rest;
+}
+
+function ask<K extends ModelOperation>(
+  operation: K,
+  input: Input<K>,
+  where: Resolution["targets"][number],
+  journey: Journey,
+): Ask<K> {
+  const { gateway, signal, entry } = journey;
+  const upstream = gateway.upstreams.get(where.upstream);
+  if (!upstream) throw new GatewayError("internal", `Upstream "${where.upstream}" is not configured`);
+  entry.target = `${where.upstream}/${where.model}`;
+  const { refuses, systemMessages } = upstream;
+  const target: Target = { ...where, refuses, systemMessages };
+  return { operation, input, target, upstream, context: journey, fetch: gateway.fetch, signal, onDescribed };
+
+  function onDescribed(): void {
+    if (journey.notes.length > 0 && journey.request.headers.get("x-laneway-strict") === "true") {
+      const message = `Cannot serve the request as it is: ${formatNotes(journey.notes)}`;
+      throw new GatewayError("invalid_request", message);
+    }
+  }
+}
+
+function clientClosed(): GatewayError {
+  return new GatewayError("client_closed", "The client closed the connection");
+}
+
+function record(error: GatewayError, { entry }: Journey): void {
+  entry.error = error.code;
+  entry.upstreamStatus = error.details.upstreamStatus;
+  entry.cause = error.cause;
+}
+
+/** Headers of every answer, and the log entry of those that are whole. */
+function finish(response: Response, journey: Journey): Response {
+  const { request, notes, id, entry } = journey;
+  // The name that each of the SDKs reads.
+  for (const name of ["x-request-id", "request-id"]) response.headers.set(name, id);
+  if (notes.length > 0) response.headers.set("x-laneway-notes", formatNotes(notes));
+  const isStream = entry.stream && response.ok;
+  if (!isStream && entry.status === undefined) closeLog(journey, response.status);
+  return request.method === "HEAD" ? withoutBody(response) : response;
+}
+
+function closeLog({ gateway, started, entry, notes }: Journey, status: number): void {
+  if (entry.status !== undefined) return;
+  entry.status = status;
+  gateway.log({
+    ...entry as LogEntry,
+    durationMs: gateway.now() - started,
+    ...(notes.length > 0 && { notes }),
+  });
+}

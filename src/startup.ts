@@ -1,0 +1,104 @@
+import { upstreamsWithoutSecret } from "./config/check.ts";
+import type { Config, LaneConfig } from "./config/schema.ts";
+
+export interface Startup {
+  version: string;
+  config: Config;
+  /** Where the configuration came from. */
+  source: string;
+  /** Where the gateway really listens, which a port of 0 does not tell. */
+  address: { hostname: string; port: number };
+  env(name: string): string | undefined;
+}
+
+const WIDTH = 80;
+
+/** What a person reads who has just started the gateway. It never shows a secret. */
+export function startupMessage({ version, config, source, address, env }: Startup): string {
+  const url = `http://${callable(address.hostname)}:${address.port}`;
+  const everywhere = callable(address.hostname) === address.hostname ? "" : " and this machine's other addresses";
+  return [
+    `Laneway ${version} serves ${url}${everywhere}`,
+    `Configuration: ${source}`,
+    "",
+    "Lanes",
+    ...laneLines(config, url),
+    "",
+    ...secretLines(config, env),
+    ...keyLines(config),
+    ...firstCallLines(config, url),
+  ].join("\n") + "\n";
+}
+
+/** The address that a client on this machine calls. */
+function callable(hostname: string): string {
+  const name = { "0.0.0.0": "127.0.0.1", "::": "::1" }[hostname] ?? hostname;
+  return name.includes(":") ? `[${name}]` : name;
+}
+
+function laneLines({ lanes }: Config, url: string): string[] {
+  const width = Math.max(0, ...Object.keys(lanes).map((name) => name.length));
+  return Object.entries(lanes).flatMap(([name, lane]) => {
+    const indent = " ".repeat(width + 4);
+    return [
+      `  ${name.padEnd(width)}  ${url}/${name}/v1`,
+      ...modelLines(lane, WIDTH - indent.length).map((line) => indent + line),
+    ];
+  });
+}
+
+function modelLines({ models, upstreams }: LaneConfig, width: number): string[] {
+  const names = Object.keys(models);
+  const open = Object.entries(upstreams).map(([task, upstream]) => `any other ${task} model, from "${upstream}"`);
+  return names.length === 0 ? open : [firstFew(names, width), ...open];
+}
+
+/** As many names as one line takes, and how many there are where it does not take all. */
+function firstFew(names: string[], width: number): string {
+  const all = names.join(", ");
+  if (all.length <= width) return all;
+  const count = `${names.length} models: `;
+  const shown = names.slice(0, 1);
+  for (const name of names.slice(1)) {
+    if (`${count}${[...shown, name].join(", ")}, ...`.length > width) break;
+    shown.push(name);
+  }
+  return `${count}${shown.join(", ")}, ...`;
+}
+
+function secretLines(config: Config, env: Startup["env"]): string[] {
+  const lines = upstreamsWithoutSecret(config, env).flatMap(({ upstream, variable }) => [
+    `  ${upstream}: requests to it are answered 503. Set its secret and start again:`,
+    `    export ${variable}=...`,
+  ]);
+  return lines.length === 0 ? [] : ["Upstreams that lack a secret", ...lines, ""];
+}
+
+function keyLines({ keys }: Config): string[] {
+  const names = keys.map(({ name }) => name);
+  return names.length === 0
+    ? ["Keys: none needed, because only this machine is served"]
+    : [`Keys: one is required (${firstFew(names, WIDTH - 25)})`];
+}
+
+/** Two calls to copy, of a model that answers with no secret and no network. */
+function firstCallLines({ lanes, upstreams, keys }: Config, url: string): string[] {
+  for (const [lane, { models }] of Object.entries(lanes)) {
+    for (const [model, { task, targets }] of Object.entries(models)) {
+      if (task !== "chat" || upstreams[targets[0]!.upstream]?.driver !== "sandbox") continue;
+      const key = keys.find(({ lanes }) => lanes?.includes(lane) ?? true);
+      if (!key && keys.length > 0) continue;
+      const header = key ? ` -H "authorization: Bearer $${key.secret.env}"` : "";
+      const call = (options: string, fields: object) =>
+        `  curl ${options}${url}/${lane}/v1/chat/completions${header} -H 'content-type: application/json' ` +
+        `-d '${
+          JSON.stringify({ model, ...fields, messages: [{ role: "user", content: "Hello" }] }).replaceAll(
+            "'",
+            "\\u0027",
+          )
+        }'`;
+      return ["", "A first call, whole and streamed", call("", {}), call("-N ", { stream: true })];
+    }
+  }
+  return [];
+}
