@@ -1,0 +1,96 @@
+import { assert, assertEquals } from "@std/assert";
+import { VERBS, violations } from "./support/architecture.ts";
+
+const ROOT = new URL("../", import.meta.url);
+
+function* filesBelow(folder: string): Generator<string> {
+  for (const entry of Deno.readDirSync(new URL(folder, ROOT))) {
+    if (entry.isDirectory) yield* filesBelow(`${folder}${entry.name}/`);
+    else yield `${folder}${entry.name}`;
+  }
+}
+
+const read = (path: string) => Deno.readTextFileSync(new URL(path, ROOT));
+const files = [...filesBelow("src/"), ...filesBelow("plugins/")].filter((path) => /\.(ts|json)$/.test(path));
+
+Deno.test("every file keeps the rules of the house", () => {
+  assert(files.length > 30, "The tree was not found");
+  assertEquals(files.flatMap((path) => violations(path, read(path))), []);
+});
+
+Deno.test("a conversational wire's folder has one file for each verb, which exports the verb", () => {
+  const wires = new Set(
+    files.filter((path) => /\/(parse|serialize)_\w+\.ts$/.test(path)).map((path) => path.split("/")[1]),
+  );
+  assert(wires.has("chat"));
+  for (const wire of wires) {
+    for (const file of ["mod", "wire"]) {
+      assert(files.includes(`plugins/${wire}/${file}.ts`), `plugins/${wire}/${file}.ts`);
+    }
+    for (const verb of VERBS) {
+      const name = verb.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+      assert(
+        new RegExp(`^export (async )?function\\*? ${name}\\(`, "m").test(read(`plugins/${wire}/${verb}.ts`)),
+        `plugins/${wire}/${verb}.ts does not export ${name}`,
+      );
+    }
+  }
+});
+
+Deno.test("beside the plugins' folders there are only the lists and the shared error shapes", () => {
+  const shared = files.filter((path) => path.split("/").length === 2 && path.startsWith("plugins/"));
+  assertEquals(shared.sort(), ["plugins/errors.ts", "plugins/mod.ts"]);
+});
+
+Deno.test("the rules catch what they are for", () => {
+  const broken: [path: string, text: string, complaint: string][] = [
+    ["src/errors.ts", 'import type { Extra } from "./canonical/extra.ts";', "imports src/canonical/extra.ts"],
+    ["src/canonical/json.ts", 'export * from "../contract/driver.ts";', "imports src/contract/driver.ts"],
+    ["src/contract/driver.ts", 'import { readBody } from "../http/body.ts";', "imports src/http/body.ts"],
+    ["src/http/body.ts", 'import { load } from "../config/load.ts";', "imports src/config/load.ts"],
+    ["src/upstream/run.ts", 'import {\n  handle,\n} from "../handle.ts";', "imports src/handle.ts"],
+    ["src/handle.ts", 'import app from "./app.ts";', "imports src/app.ts"],
+    ["src/app.ts", 'import "./main.ts";', "imports src/main.ts"],
+    ["src/app.ts", 'import { chatDriver } from "../plugins/chat/mod.ts";', "imports plugins/chat/mod.ts"],
+    ["src/main.ts", 'import { protocols } from "../plugins/mod.ts";', "imports plugins/mod.ts"],
+    ["src/lanes/lane.ts", 'const lists = import("../../plugins/mod.ts");', "imports plugins/mod.ts"],
+    ["src/misc.ts", "", "has no place in the tree"],
+    ["plugins/chat/mod.ts", 'import { WIRE } from "../messages/wire.ts";', "imports plugins/messages/wire.ts"],
+    [
+      "plugins/chat/mod.ts",
+      'import { readFrames } from "../../src/upstream/frames.ts";',
+      "imports src/upstream/frames.ts",
+    ],
+    ["plugins/errors.ts", 'import { WIRE } from "./chat/wire.ts";', "imports plugins/chat/wire.ts"],
+    ["plugins/mod.ts", "const plugin = await import(name);", "imports what a variable names: import(name)"],
+    [
+      "src/app.ts",
+      "await import(`../plugins/${name}/mod.ts`)",
+      "imports what a variable names: import(`../plugins/${name}/mod.ts`)",
+    ],
+    ["plugins/chat/mod.ts", 'await fetch("http://x")', "touches the world: fetch("],
+    ["plugins/chat/mod.ts", 'const home = Deno.env.get("HOME");', "touches the world: Deno"],
+    ["plugins/chat/mod.ts", 'console.log("here")', "touches the world: console"],
+    ["src/http/sse.ts", "// as the Claude client wants it", 'names a vendor: "Claude"'],
+    ["src/http/auth.ts", "const openaiError = 1;", 'names a vendor: "openai"'],
+    ["src/lanes/lane.ts", 'if (upstream === "together") return;', 'names a vendor: ""together""'],
+    ["src/config/gateway.schema.json", '{"description": "A llama.cpp server"}', 'names a vendor: "llama"'],
+  ];
+  for (const [path, text, complaint] of broken) assertEquals(violations(path, text), [`${path} ${complaint}`]);
+});
+
+Deno.test("the rules leave alone what is right", () => {
+  const right: [path: string, text: string][] = [
+    ["src/upstream/run.ts", 'import type { Driver } from "../contract/driver.ts";\nimport { send } from "./send.ts";'],
+    ["src/app.ts", 'import { protocols } from "../plugins/mod.ts";\nimport { z } from "zod";'],
+    ["src/app.ts", "/** The parts are put together here; a cursor, a coherent whole. */"],
+    ["plugins/mod.ts", 'export { chatDriver } from "./chat/mod.ts";'],
+    ["plugins/chat/mod.ts", 'import { WIRE } from "./wire.ts";\nimport { upstreamError } from "../errors.ts";'],
+    [
+      "plugins/chat/tools.ts",
+      "/** vLLM calls it by another name; no console, no Deno here. */\n// fetch(url) is the core's",
+    ],
+    ["plugins/mod.ts", 'const plugin = await import("./chat/mod.ts");'],
+  ];
+  for (const [path, text] of right) assertEquals(violations(path, text), []);
+});

@@ -1,0 +1,36 @@
+/** What the report tells, in its order, and how. */
+interface Figure {
+  label: string;
+  unit: string;
+  digits: number;
+  /** Shown as what the subject adds to the direct call of the same round. */
+  added?: true;
+}
+
+export const FIGURES = {
+  smallP50: { label: "unary 1 kB, p50", unit: "ms", digits: 2, added: true },
+  smallP99: { label: "unary 1 kB, p99", unit: "ms", digits: 2, added: true },
+  largeP50: { label: "unary 400 kB, p50", unit: "ms", digits: 2, added: true },
+  largeP99: { label: "unary 400 kB, p99", unit: "ms", digits: 2, added: true },
+  firstByteP50: { label: "first byte of a stream, p50", unit: "ms", digits: 2, added: true },
+  firstByteP99: { label: "first byte of a stream, p99", unit: "ms", digits: 2, added: true },
+  fastChunkCpu: { label: "CPU per chunk, 1 stream at full speed", unit: "µs", digits: 1 },
+  fastChunks: { label: "chunks, 1 stream at full speed", unit: "1/s", digits: 0 },
+  pacedChunkCpu: { label: "CPU per chunk, 50 streams, 50 chunks/s each", unit: "µs", digits: 1 },
+  requests: { label: "requests, 32 connections", unit: "1/s", digits: 0 },
+  requestCpu: { label: "CPU per request, 32 connections", unit: "µs", digits: 0 },
+  openStreamMemory: { label: "memory per open stream, 500 streams", unit: "kB", digits: 1 },
+  idleMemory: { label: "memory, idle", unit: "MB", digits: 1 },
+  startUp: { label: "start-up", unit: "ms", digits: 0 },
+} as const satisfies Record<string, Figure>;
+
+export type FigureName = keyof typeof FIGURES;
+
+/** What one round found. A figure is absent where the platform does not tell it, or where the subject has none. */
+export type Figures = Partial<Record<FigureName, number>>;
+
+/** The value below which the part `q` of the numbers is. */
+export function quantile(numbers: readonly number[], q: number): number {
+  const sorted = numbers.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))]!;
+}

@@ -1,0 +1,76 @@
+/**
+ * `deno task bench [--quick]`: what Laneway adds to a direct call to the upstream, beside a bare passthrough. The subjects
+ * take turns in every round, so that a machine that is busy for a while is busy for all of them.
+ */
+import type { Figures } from "./figures.ts";
+import { checkAnswers, FULL, measureFresh, MEASURES, QUICK, type Running, warmUp } from "./measure.ts";
+import { formatReport, type Results } from "./report.ts";
+import { stopServers } from "./server.ts";
+import { startUpstream, SUBJECTS } from "./subjects.ts";
+
+const size = Deno.args.includes("--quick") ? QUICK : FULL;
+const results = new Map(SUBJECTS.map(({ name }): [string, Results] => [name, { name, rounds: [] }]));
+const started = performance.now();
+const DEADLINE_MS = 6 * 60_000;
+
+// Without servers every request fails: a server that does not answer cannot hold up the bench for ever.
+Deno.unrefTimer(setTimeout(stopServers, DEADLINE_MS));
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  Deno.addSignalListener(signal, () => void stopServers().then(() => Deno.exit(1)));
+}
+
+try {
+  const upstream = await startUpstream();
+
+  for (let round = 0; round < size.starts; round++) {
+    say(`start ${round + 1} of ${size.starts}`);
+    for (const subject of rotate(SUBJECTS, round)) {
+      if (!subject.start) continue;
+      const server = await subject.start(upstream.origin);
+      record(subject.name, round, await measureFresh({ subject, server }));
+      await server.stop();
+    }
+  }
+
+  const running: Running[] = [];
+  for (const subject of SUBJECTS) {
+    running.push({ subject, server: await subject.start?.(upstream.origin) ?? upstream });
+  }
+  for (const each of running) {
+    await checkAnswers(each);
+    await warmUp(each);
+  }
+  for (let round = 0; round < size.rounds; round++) {
+    say(`round ${round + 1} of ${size.rounds}`);
+    for (const measure of MEASURES) {
+      for (const each of rotate(running, round)) record(each.subject.name, round, await measure(each, size));
+    }
+  }
+} finally {
+  await stopServers();
+}
+
+const [direct, passthrough, ...others] = [...results.values()];
+const { hardwareConcurrency } = navigator;
+const seconds = Math.round((performance.now() - started) / 1_000);
+say(`
+Deno ${Deno.version.deno}, ${Deno.build.target}, ${hardwareConcurrency} cores, load ${Deno.loadavg()[0]!.toFixed(1)}
+${size.rounds} rounds in ${seconds} s: the median of the rounds (least to greatest). "+" is what is added to a direct call.
+
+${formatReport(direct!, passthrough!, others)}
+
+Client, upstream and gateway share the cores, so requests/s say less than the CPU per request. The 99th percentiles and the
+fast streams are noisy: compare two runs only where their ranges do not overlap.`);
+
+function record(name: string, round: number, figures: Figures): void {
+  const { rounds } = results.get(name)!;
+  rounds[round] = { ...rounds[round], ...figures };
+}
+
+function rotate<T>(items: readonly T[], by: number): T[] {
+  return items.map((_, at) => items[(at + by) % items.length]!);
+}
+
+function say(text: string): void {
+  Deno.stdout.writeSync(new TextEncoder().encode(`${text}\n`));
+}

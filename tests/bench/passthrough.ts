@@ -1,0 +1,13 @@
+/** The least that a gateway in Deno can be: `Deno.serve` and `fetch`. What Laneway costs is measured against it. */
+const upstream = Deno.args[0];
+
+Deno.serve({ hostname: "127.0.0.1", port: 0 }, (request) => {
+  const { pathname } = new URL(request.url);
+  if (pathname === "/healthz") return new Response("ok");
+  return fetch(upstream + pathname, {
+    method: request.method,
+    headers: { "content-type": "application/json" },
+    body: request.body,
+    signal: request.signal,
+  });
+});

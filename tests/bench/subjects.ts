@@ -1,0 +1,81 @@
+/** What the bench compares. Another subject (messages → chat, say) is another entry of `SUBJECTS`, with its path and body. */
+import { type Server, startServer } from "./server.ts";
+
+export interface Subject {
+  name: string;
+  path: string;
+  /** Starts a server in front of the upstream. Absent for the upstream itself: the figure that the others add to. */
+  start?(upstream: string): Promise<Server>;
+  body(load: Load): unknown;
+}
+
+export interface Load {
+  /** About how long the body is. */
+  bytes: number;
+  /** What the fake upstream shall stream (see there); a whole answer where absent. */
+  stream?: string;
+}
+
+export function startUpstream(): Promise<Server> {
+  return startServer([import.meta.resolve("./fake_upstream.ts")]);
+}
+
+export const SUBJECTS: readonly Subject[] = [
+  { name: "direct", path: "/v1/chat/completions", body: chatBody },
+  {
+    name: "passthrough",
+    path: "/v1/chat/completions",
+    body: chatBody,
+    start: (upstream) => startServer([import.meta.resolve("./passthrough.ts"), upstream]),
+  },
+  { name: "laneway", path: "/oss/v1/chat/completions", body: chatBody, start: startLaneway },
+];
+
+async function startLaneway(upstream: string): Promise<Server> {
+  const config = await Deno.makeTempFile({ prefix: "laneway-bench-", suffix: ".json" });
+  try {
+    await Deno.writeTextFile(
+      config,
+      JSON.stringify({
+        upstreams: { fake: { driver: "chat", baseUrl: `${upstream}/v1` } },
+        lanes: { oss: { models: { bench: { task: "chat", targets: [{ upstream: "fake", model: "bench" }] } } } },
+      }),
+    );
+    return await startServer([import.meta.resolve("../../src/main.ts"), "--config", config, "--port", "0"]);
+  } finally {
+    await Deno.remove(config);
+  }
+}
+
+/** A conversation as an agent has it: calls of a tool and what it answered, until it is long enough. */
+function chatBody({ bytes, stream }: Load): unknown {
+  const calls = Array.from({ length: Math.max(1, Math.floor(bytes / CALL_BYTES)) }, (_, at) => [
+    {
+      role: "assistant",
+      content: "I will read the file.",
+      tool_calls: [{
+        id: `call_${at}`,
+        type: "function",
+        function: { name: "read", arguments: `{"path":"/src/${at}.ts"}` },
+      }],
+    },
+    { role: "tool", tool_call_id: `call_${at}`, content: FILE },
+  ]);
+  return {
+    model: "bench",
+    messages: [
+      { role: "system", content: "You are a careful assistant." },
+      ...calls.flat(),
+      { role: "user", content: `What do they do? ${stream ?? ""}` },
+    ],
+    tools: [{ type: "function", function: { name: "read", description: "Reads a file", parameters: PARAMETERS } }],
+    max_tokens: 1_024,
+    temperature: 0.2,
+    ...(stream !== undefined && { stream: true }),
+  };
+}
+
+const PARAMETERS = { type: "object", properties: { path: { type: "string" } }, required: ["path"] };
+const FILE = 'function add(a, b) {\n\treturn `${a} + "${b}"`; // the sum — 和\n}\n\n'.repeat(8);
+/** What one call and its answer take. */
+const CALL_BYTES = 800;

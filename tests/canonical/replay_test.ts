@@ -1,0 +1,44 @@
+import { assert, assertEquals } from "@std/assert";
+import { collectSync } from "../../src/canonical/collect.ts";
+import type { GenerateResponse } from "../../src/canonical/generate.ts";
+import { replay } from "../../src/canonical/replay.ts";
+import { assertWellFormed } from "../support/well_formed.ts";
+
+const response: GenerateResponse = {
+  model: "m",
+  content: [
+    { type: "reasoning", text: " Two\n\nand two ", opaque: { origin: "x", data: "sig" } },
+    {
+      type: "text",
+      text: "The answer  is 4.\n",
+      annotations: [{ type: "url-citation", url: "https://example.org" }],
+      extra: { wire: "x", fields: { mark: true } },
+    },
+    { type: "refusal", text: "No more" },
+    { type: "tool-call", kind: "function", id: "a", name: "f", input: '{"a": "b c"}' },
+    { type: "file", mediaType: "image/png", source: { type: "base64", data: "AA==" } },
+    { type: "opaque", extra: { wire: "x", fields: { type: "new" } } },
+    { type: "text", text: "" },
+    { type: "text", text: "   " },
+  ],
+  finish: { reason: "stop", stopSequence: "END" },
+  usage: { inputTokens: 20, outputTokens: 9, cachedInputTokens: 3 },
+  extra: { wire: "x", fields: { served_by: "y" } },
+};
+
+Deno.test("a replayed answer is a well-formed stream that tells the same", () => {
+  const events = [...replay(response)];
+  assertWellFormed(events);
+  assertEquals(collectSync(events), response);
+});
+
+Deno.test("text is replayed word by word", () => {
+  const words = [...replay({ ...response, content: [{ type: "text", text: "One two,\n three. " }] })]
+    .flatMap((event) => event.type === "part-delta" ? [event.delta.text] : []);
+  assertEquals(words, ["One", " two,", "\n three. "]);
+});
+
+Deno.test("an answer whose usage is not known starts with a token nevertheless", () => {
+  const [start] = replay({ ...response, usage: { inputTokens: 0, outputTokens: 0 } });
+  assert(start?.type === "start" && start.inputTokens === 1);
+});

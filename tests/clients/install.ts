@@ -1,0 +1,39 @@
+/** Puts a client's package from npm into a cache folder of the user, once for each version. */
+
+/** The version of Claude Code that the tests run. */
+export const CLAUDE_CODE = "@anthropic-ai/claude-code@2.1.329";
+
+/** A client's program, or why there is none. */
+export type Installed = { program: string } | { reason: string };
+
+/** Where the program `bin` of the package `spec` is. Without npm, or without a way to its registry, there is none. */
+export async function install(spec: string, bin: string): Promise<Installed> {
+  const cache = cacheFolder();
+  if (!cache) return { reason: "There is no folder for a cache: HOME is not set" };
+  const folder = `${cache}/laneway/clients/${spec.replace(/^@/, "").replaceAll("/", "-")}`;
+  const program = `${folder}/node_modules/.bin/${bin}`;
+  if (await runs(program)) return { program };
+  await Deno.mkdir(folder, { recursive: true });
+  const failure = await failureOf("npm", ["install", "--prefix", folder, "--no-audit", "--no-fund", spec]);
+  if (failure !== undefined) return { reason: `Cannot install ${spec}: ${failure}` };
+  return await runs(program) ? { program } : { reason: `Cannot run ${program}` };
+}
+
+function cacheFolder(): string | undefined {
+  const home = Deno.env.get("HOME");
+  return Deno.env.get("XDG_CACHE_HOME") ?? (home && `${home}/.cache`);
+}
+
+async function runs(program: string): Promise<boolean> {
+  return await failureOf(program, ["--version"]) === undefined;
+}
+
+/** What the program said as it failed; nothing where it did not. */
+async function failureOf(program: string, args: string[]): Promise<string | undefined> {
+  try {
+    const { success, stderr } = await new Deno.Command(program, { args, stdin: "null" }).output();
+    return success ? undefined : new TextDecoder().decode(stderr).trim();
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}

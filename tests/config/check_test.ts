@@ -1,0 +1,145 @@
+import { assertEquals } from "@std/assert";
+import fc from "fast-check";
+import { check, upstreamsWithoutSecret } from "../../src/config/check.ts";
+import { configSchema } from "../../src/config/schema.ts";
+import { anyConfig, drivers, environment, toLine } from "./surroundings.ts";
+
+const upstreams = { local: { driver: "chat", baseUrl: "http://127.0.0.1:8080/v1" }, sandbox: { driver: "sandbox" } };
+const lanes = { oss: {} };
+const target = { upstream: "local", model: "m" };
+
+function problems(config: unknown, variables: Record<string, string> = {}): string[] {
+  return check(config, { drivers, env: environment(variables) }).map(toLine);
+}
+
+Deno.test("check: has nothing to say of a configuration that is right", () => {
+  assertEquals(
+    problems({
+      listen: { hostname: "0.0.0.0" },
+      keys: [{ name: "team", secret: { env: "TEAM_KEY" }, lanes: ["oss"] }],
+      upstreams,
+      lanes: {
+        oss: { models: { m: { task: "chat", targets: [target, { upstream: "sandbox", model: "sandbox" }] } } },
+        open: { upstreams: { chat: "local", embedding: "local" } },
+      },
+    }, { TEAM_KEY: "secret" }),
+    [],
+  );
+});
+
+for (
+  const [name, config, problem] of [
+    [
+      "an alias whose upstream does not exist",
+      {
+        upstreams,
+        lanes: { oss: { models: { m: { task: "chat", targets: [target, { ...target, upstream: "locla" }] } } } },
+      },
+      'lanes.oss.models.m.targets[1].upstream: Cannot find upstream "locla"; did you mean "local"?',
+    ],
+    [
+      "a lane whose upstream does not exist",
+      { upstreams, lanes: { oss: { upstreams: { chat: "hub" } } } },
+      'lanes.oss.upstreams.chat: Cannot find upstream "hub"; known: "local", "sandbox"',
+    ],
+    [
+      "a name that every object inherits",
+      { upstreams, lanes: { oss: { upstreams: { chat: "constructor" } } } },
+      'lanes.oss.upstreams.chat: Cannot find upstream "constructor"; known: "local", "sandbox"',
+    ],
+    [
+      "an alias whose driver does not serve its task",
+      {
+        upstreams,
+        lanes: { oss: { models: { m: { task: "embedding", targets: [{ upstream: "sandbox", model: "m" }] } } } },
+      },
+      'lanes.oss.models.m.targets[0].upstream: Upstream "sandbox" does not serve task "embedding": ' +
+      'its driver "sandbox" serves "chat"',
+    ],
+    [
+      "a lane whose driver does not serve the task",
+      { upstreams, lanes: { oss: { upstreams: { speech: "local" } } } },
+      'lanes.oss.upstreams.speech: Upstream "local" does not serve task "speech": its driver "chat" serves "chat", "embedding"',
+    ],
+    [
+      "a driver that does not exist",
+      { upstreams: { a: { driver: "caht" } }, lanes },
+      'upstreams.a.driver: Cannot find driver "caht"; did you mean "chat"?',
+    ],
+    [
+      "a driver that makes calls and is not told where to",
+      { upstreams: { a: { driver: "chat" } }, lanes },
+      'upstreams.a.baseUrl: Missing: driver "chat" needs the URL that its calls go to',
+    ],
+    [
+      "a key for a lane that does not exist",
+      { keys: [{ name: "a", secret: { env: "SET" }, lanes: ["oss", "hf"] }], lanes },
+      'keys[0].lanes[1]: Cannot find lane "hf"; known: "oss"',
+    ],
+    [
+      "two keys of one name",
+      { keys: [{ name: "a", secret: { env: "SET" } }, { name: "a", secret: { env: "SET" } }], lanes },
+      'keys[1].name: Two keys have the name "a"',
+    ],
+    [
+      "a key whose variable is not set",
+      { keys: [{ name: "a", secret: { env: "UNSET" } }], lanes },
+      'keys[0].secret.env: Environment variable "UNSET" is not set: export UNSET=...',
+    ],
+    [
+      "a key whose variable is empty",
+      { keys: [{ name: "a", secret: { env: "EMPTY" } }], lanes },
+      'keys[0].secret.env: Environment variable "EMPTY" is not set: export EMPTY=...',
+    ],
+    [
+      "no lanes",
+      { upstreams },
+      'lanes: A gateway without lanes serves nothing: add one, or start from the default with "extends": "default"',
+    ],
+  ] as const
+) {
+  Deno.test(`check: reports ${name}`, () => assertEquals(problems(config, { SET: "secret", EMPTY: "" }), [problem]));
+}
+
+for (const hostname of ["0.0.0.0", "::", "192.168.1.4", "gateway.example", "127.0.0.1.example", "localhost.example"]) {
+  Deno.test(`check: refuses to listen on ${hostname} without keys, and says how to set one`, () => {
+    assertEquals(problems({ listen: { hostname }, lanes }), [
+      `listen.hostname: Cannot listen on "${hostname}" without keys, because others could use your upstreams: ` +
+      'export LANEWAY_KEY=... and add "keys": [{ "name": "me", "secret": { "env": "LANEWAY_KEY" } }]',
+    ]);
+  });
+  Deno.test(`check: listens on ${hostname} with a key`, () => {
+    const keys = [{ name: "me", secret: { env: "SET" } }];
+    assertEquals(problems({ listen: { hostname }, keys, lanes }, { SET: "secret" }), []);
+  });
+}
+
+for (const hostname of ["127.0.0.1", "127.1.2.3", "localhost", "::1"]) {
+  Deno.test(`check: listens on ${hostname} without keys`, () => {
+    assertEquals(problems({ listen: { hostname }, lanes }), []);
+  });
+}
+
+Deno.test("check: anything at all can be judged", () => {
+  fc.assert(
+    fc.property(anyConfig, (raw) => {
+      problems(raw);
+    }),
+    { numRuns: 1_000, seed: 1 },
+  );
+});
+
+Deno.test("upstreamsWithoutSecret: lists those whose variable is named and not set", () => {
+  const config = configSchema.parse({
+    upstreams: {
+      set: { driver: "chat", secret: { env: "SET" } },
+      unset: { driver: "chat", secret: { env: "UNSET" } },
+      empty: { driver: "chat", secret: { env: "EMPTY" } },
+      open: { driver: "chat" },
+    },
+  });
+  assertEquals(upstreamsWithoutSecret(config, environment({ SET: "secret", EMPTY: "" })), [
+    { upstream: "unset", variable: "UNSET" },
+    { upstream: "empty", variable: "EMPTY" },
+  ]);
+});

@@ -1,0 +1,32 @@
+import { assertEquals } from "@std/assert";
+import { hint } from "../../src/config/hint.ts";
+
+const known = ["hostname", "port", "baseUrl", "timeouts"];
+
+for (
+  const [name, meant] of [
+    ["prot", "port"],
+    ["ports", "port"],
+    ["Port", "port"],
+    ["base_url", "baseUrl"],
+    ["baseurl", "baseUrl"],
+    ["timeuot", "timeouts"],
+    ["hostnaem", "hostname"],
+  ] as const
+) {
+  Deno.test(`hint: "${name}" means "${meant}"`, () => assertEquals(hint(name, known), `; did you mean "${meant}"?`));
+}
+
+Deno.test("hint: a name like none of them gets the whole list", () => {
+  assertEquals(hint("colour", ["hostname", "port"]), '; known: "hostname", "port"');
+});
+
+Deno.test("hint: short names are not confused with each other", () => {
+  assertEquals(hint("ab", ["cd"]), '; known: "cd"');
+});
+
+Deno.test("hint: the nearest name wins", () => {
+  assertEquals(hint("sandbix", ["sandbags", "sandbox"]), '; did you mean "sandbox"?');
+});
+
+Deno.test("hint: nothing to say where nothing is known", () => assertEquals(hint("x", []), ""));

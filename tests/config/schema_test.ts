@@ -1,0 +1,81 @@
+import { assert, assertEquals } from "@std/assert";
+import { configSchema } from "../../src/config/schema.ts";
+import { schemaText } from "../../src/config/write_schema.ts";
+
+Deno.test("schema: what is left out gets its default", () => {
+  const config = configSchema.parse({ upstreams: { sandbox: { driver: "sandbox" } }, lanes: { oss: {} } });
+  assertEquals(config, {
+    listen: { hostname: "127.0.0.1", port: 8000 },
+    keys: [],
+    upstreams: {
+      sandbox: {
+        driver: "sandbox",
+        headers: {},
+        refuses: [],
+        systemMessages: "first",
+        timeouts: { headMs: 120_000, firstEventMs: 300_000, idleMs: 120_000, totalMs: 1_800_000 },
+      },
+    },
+    lanes: { oss: { models: {}, upstreams: {} } },
+    limits: { bodyBytes: 30 * 1024 * 1024 },
+  });
+});
+
+Deno.test("schema: one time-out can be set and the others keep their defaults", () => {
+  const config = configSchema.parse({ upstreams: { a: { driver: "chat", timeouts: { headMs: 5 } } } });
+  assertEquals(config.upstreams.a?.timeouts, {
+    headMs: 5,
+    firstEventMs: 300_000,
+    idleMs: 120_000,
+    totalMs: 1_800_000,
+  });
+});
+
+Deno.test("schema: a base URL loses its trailing slashes", () => {
+  const config = configSchema.parse({ upstreams: { a: { driver: "chat", baseUrl: "http://127.0.0.1:8080/v1//" } } });
+  assertEquals(config.upstreams.a?.baseUrl, "http://127.0.0.1:8080/v1");
+});
+
+for (
+  const [name, upstream] of [
+    ["a base URL that is no URL", { baseUrl: "127.0.0.1:8080" }],
+    ["a base URL of another scheme", { baseUrl: "file:///etc/passwd" }],
+    ["a base URL with a password", { baseUrl: "http://me:secret@host/v1" }],
+    ["a base URL with a query", { baseUrl: "http://host/v1?key=1" }],
+    ["a header name with a space", { headers: { "x y": "1" } }],
+    ["a header value with a line break", { headers: { x: "1\r\ny: 2" } }],
+    ["a time-out that no timer can hold", { timeouts: { totalMs: 2 ** 31 } }],
+    ["a time-out of nothing", { timeouts: { idleMs: 0 } }],
+    ["the name of a variable that cannot exist", { secret: { env: "MY KEY" } }],
+  ] as const
+) {
+  Deno.test(`schema: refuses ${name}`, () => {
+    assert(!configSchema.safeParse({ upstreams: { a: { driver: "chat", ...upstream } } }).success);
+  });
+}
+
+for (const name of ["v1", "OSS", "-a", "a b", "a/b", ""]) {
+  Deno.test(`schema: refuses the lane name "${name}"`, () => {
+    assert(!configSchema.safeParse({ lanes: { [name]: {} } }).success);
+  });
+}
+
+Deno.test("schema: the JSON schema file is current", () => {
+  const file = Deno.readTextFileSync(new URL("../../src/config/gateway.schema.json", import.meta.url));
+  assertEquals(file, schemaText());
+});
+
+Deno.test("schema: every field is described in the JSON schema", () => {
+  const bare: string[] = [];
+  const visit = (node: Record<string, unknown>, path: string) => {
+    for (const [key, field] of Object.entries((node.properties ?? {}) as Record<string, Record<string, unknown>>)) {
+      if (typeof field.description !== "string") bare.push(`${path}.${key}`);
+      visit(field, `${path}.${key}`);
+    }
+    for (const inner of [node.items, node.additionalProperties]) {
+      if (typeof inner === "object" && inner !== null) visit(inner as Record<string, unknown>, `${path}[]`);
+    }
+  };
+  visit(JSON.parse(schemaText()), "");
+  assertEquals(bare, []);
+});

@@ -1,0 +1,124 @@
+import { assert, assertEquals } from "@std/assert";
+import type { GenerateEvent } from "../../src/canonical/generate.ts";
+import { isJsonText } from "../../src/canonical/json.ts";
+import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { formatFrame } from "../../src/http/sse.ts";
+import { readFrames } from "../../src/upstream/frames.ts";
+import { bodyOf, boundariesOf, fromArray, latin1, toArray } from "../support/chunks.ts";
+import { newContext } from "../support/context.ts";
+import { answerBytes, type Fixture, isStream, loadFixtures, wireRequest } from "../support/fixtures.ts";
+import { assertWellFormed, comparable } from "../support/well_formed.ts";
+import { type Wire, WIRES } from "../support/wires.ts";
+
+const CUT = new GatewayError("upstream_error", "The connection was cut");
+
+/** One stream fixture, and what all of it comes to. */
+class Stream {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly boundaries: number[];
+  readonly #input;
+  readonly #whole: Promise<GenerateEvent[]>;
+  /** The bytes that say how the answer ended: before the first of them nobody can know it, after the last everybody. */
+  readonly #ending: { from: number; to: number };
+
+  constructor(readonly wire: Wire, readonly fixture: Fixture) {
+    this.bytes = answerBytes(fixture);
+    this.boundaries = boundariesOf(this.bytes);
+    this.#input = wire.inputOf(fixture);
+    this.#whole = wire.readStream(fixture, bodyOf([this.bytes]));
+    const said = /"finish_reason"\s*:\s*"[^"]|\[DONE\]/.exec(latin1(this.bytes))?.index ?? Infinity;
+    this.#ending = { from: said, to: this.boundaries.find((boundary) => boundary > said) ?? Infinity };
+  }
+
+  frames(from: number, to: number, failure?: unknown): Promise<ServerSentEvent[]> {
+    return toArray(readFrames(bodyOf([this.bytes.subarray(from, to)], failure)));
+  }
+
+  /** Checks what comes of these frames, the first `length` bytes of the stream. */
+  async check(frames: Iterable<ServerSentEvent>, length: number, failure?: unknown): Promise<GenerateEvent[]> {
+    const where = `${this.fixture.name} ${failure ? "broken" : "closed"} after ${length} bytes`;
+    const events = await toArray(this.wire.parseStream(fromArray(frames, failure), this.#input, newContext()));
+    const whole = await this.#whole;
+    const last = events.at(-1)!;
+    const meant = whole.at(-1)!;
+    try {
+      assertWellFormed(events);
+      if (length < this.#ending.from) assertEquals(last.type, "error");
+      if (last.type === "finish" && meant.type === "finish") assertEquals(last.finish.reason, meant.finish.reason);
+      if (!failure && length >= this.#ending.to && this.boundaries.includes(length)) {
+        assertEquals(last.type, meant.type);
+      }
+      if (last.type === "error") {
+        // The connection broke, unless the upstream had failed in another way before that.
+        if (failure && last.error !== failure) {
+          assertEquals(comparable([last]), comparable([meant]));
+        }
+        const told = JSON.stringify(events.slice(0, -1));
+        if (told !== JSON.stringify(whole.slice(0, events.length - 1))) assertEquals(events, whole);
+      }
+    } catch (error) {
+      throw new Error(where, { cause: error });
+    }
+    return events;
+  }
+}
+
+/** Frames without their values. Of frames of one shape, the first is cut everywhere, the others at three places. */
+function shapeOf(frames: ServerSentEvent[]): string {
+  const blank = (_: string, value: unknown) => typeof value === "string" || typeof value === "number" ? 0 : value;
+  return JSON.stringify(frames.map(({ data = "", event }) => {
+    return [event, isJsonText(data) ? JSON.stringify(JSON.parse(data), blank) : data];
+  }));
+}
+
+for (const wire of WIRES) {
+  const streams = loadFixtures(wire.name).filter(isStream).map((fixture) => new Stream(wire, fixture));
+  assert(streams.length > 0);
+
+  Deno.test(`${wire.name}: a stream that closes early ends in an error, or as it was said to end`, async () => {
+    const shapes = new Set<string>();
+    for (const stream of streams) {
+      const frames: ServerSentEvent[] = [];
+      for (const [position, from] of stream.boundaries.entries()) {
+        await stream.check(frames, from);
+        const to = stream.boundaries[position + 1] ?? from;
+        const next = await stream.frames(from, to);
+        const shape = shapeOf(next);
+        const known = shapes.has(shape);
+        shapes.add(shape);
+        for (let length = from + 1; length < to; length += known ? Math.ceil((to - from) / 3) : 1) {
+          const partial = await stream.frames(from, length);
+          if (partial.length > 0) await stream.check([...frames, ...partial], length);
+        }
+        frames.push(...next);
+      }
+    }
+  });
+
+  Deno.test(`${wire.name}: a stream whose connection breaks ends in that error, or as it was said to end`, async () => {
+    for (const stream of streams) {
+      const frames: ServerSentEvent[] = [];
+      for (const [position, from] of stream.boundaries.entries()) {
+        await stream.check(frames, from, CUT);
+        frames.push(...await stream.frames(from, stream.boundaries[position + 1] ?? from));
+      }
+    }
+  });
+
+  Deno.test(`${wire.name}: a client sees where a stream was cut: an error, and no end mark`, async () => {
+    for (const stream of streams) {
+      const request = wireRequest(stream.fixture);
+      for (const length of stream.boundaries) {
+        const events = await stream.check(await stream.frames(0, length), length);
+        const exchange = wire.newExchange(wire.inputOf(stream.fixture), request);
+        const frames = await toArray(wire.serializeStream(fromArray(events), exchange));
+        const text = frames.map(formatFrame).join("");
+        const failed = events.at(-1)!.type === "error";
+        const where = `${stream.fixture.name} closed after ${length} bytes: ${text}`;
+        assertEquals(text.split(wire.marks.done).length - 1, failed ? 0 : 1, where);
+        assertEquals(text.split(wire.marks.error).length - 1, failed ? 1 : 0, where);
+      }
+    }
+  });
+}

@@ -1,0 +1,80 @@
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { CHAT, chatBody } from "../support/app.ts";
+import { ANSWER, ENDING, until, withGateway, word } from "./gateway.ts";
+import { chunk, jsonAnswer, LAST_CHUNK, STREAM_HEAD } from "./tcp.ts";
+
+async function status(url: string): Promise<number> {
+  const response = await fetch(url);
+  await response.body?.cancel();
+  return response.status;
+}
+
+Deno.test("drain: balancers are told first, and everything is served still", async () => {
+  await withGateway(async ({ app, url, connect, upstream }) => {
+    assertEquals(await status(`${url}/readyz`), 200);
+    app.drain();
+    assertEquals([await status(`${url}/readyz`), await status(`${url}/healthz`)], [503, 200]);
+    const client = await connect();
+    await client.post(CHAT, chatBody());
+    await (await upstream.next()).write(jsonAnswer(ANSWER));
+    await client.readUntil('"content":"whole"');
+  });
+});
+
+Deno.test("drain: a stream that runs comes to its own end, and the server waits for it", async () => {
+  await withGateway(async ({ app, url, server, connect, upstream }) => {
+    const client = await connect();
+    await client.post(CHAT, chatBody({ stream: true }));
+    const asked = await upstream.next();
+    await asked.write(STREAM_HEAD + chunk(word("one")));
+    await client.readUntil('"content":"one"');
+
+    app.drain();
+    let isDown = false;
+    const down = server.shutdown().then(() => isDown = true);
+    await until(() => refuses(url));
+    assert(!isDown);
+    await asked.write(chunk(word("two") + ENDING) + LAST_CHUNK);
+    await client.readUntil("[DONE]");
+    assertStringIncludes(client.text, '"content":"two"');
+    await down;
+    assertEquals(app.logs.map((entry) => entry.status), [200]);
+  });
+});
+
+Deno.test("abort: what still runs ends with an error, and its upstream is left", async () => {
+  await withGateway(async ({ app, connect, upstream }) => {
+    const streaming = await connect();
+    await streaming.post(CHAT, chatBody({ stream: true }));
+    const first = await upstream.next();
+    await first.write(STREAM_HEAD + chunk(word("one")));
+    await streaming.readUntil('"content":"one"');
+    const waiting = await connect();
+    await waiting.post(CHAT, chatBody());
+    const second = await upstream.next();
+
+    app.abort();
+    await streaming.readUntil(LAST_CHUNK);
+    assertStringIncludes(streaming.text, '"code":"unavailable"');
+    assert(!streaming.text.includes("[DONE]"));
+    await waiting.readUntil('"unavailable"');
+    assertMatch(waiting.text, /^HTTP\/1\.1 503 /);
+    await Promise.all([first.left, second.left]);
+    await until(() => app.logs.length === 2);
+    assertEquals(app.logs.map(({ status, error }) => [status, error]).sort(), [[200, "unavailable"], [
+      503,
+      "unavailable",
+    ]]);
+  });
+});
+
+/** Whether the address takes no more connections. */
+function refuses(url: string): boolean {
+  const { hostname, port } = new URL(url);
+  try {
+    Deno.listen({ hostname, port: Number(port) }).close();
+    return true;
+  } catch {
+    return false;
+  }
+}

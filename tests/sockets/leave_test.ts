@@ -1,0 +1,87 @@
+import { assert, assertEquals } from "@std/assert";
+import { CHAT, chatBody } from "../support/app.ts";
+import { type Setting, until, withGateway, word } from "./gateway.ts";
+import { type Asked, chunk, postHead, STREAM_HEAD, type TcpClient } from "./tcp.ts";
+
+/** The promise is 50 ms; a busy machine gets ten times as long. */
+const LIMIT_MS = 500;
+
+interface Phase {
+  stream: boolean;
+  /** Brings the exchange to the phase in which the client leaves. */
+  reach(client: TcpClient, asked: Asked): Promise<unknown>;
+}
+
+const PHASES: Record<string, Phase> = {
+  "before the upstream's head, whole": { stream: false, reach: () => Promise.resolve() },
+  "before the upstream's head, streamed": { stream: true, reach: () => Promise.resolve() },
+  "inside a whole answer": {
+    stream: false,
+    reach: (_, asked) =>
+      asked.write("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 999\r\n\r\n{"),
+  },
+  "after the head, before the first event": { stream: true, reach: (_, asked) => asked.write(STREAM_HEAD) },
+  "between events": {
+    stream: true,
+    async reach(client, asked) {
+      await asked.write(STREAM_HEAD + chunk(word("one")));
+      await client.readUntil('"content":"one"');
+    },
+  },
+  "inside a frame": {
+    stream: true,
+    async reach(client, asked) {
+      await asked.write(STREAM_HEAD + chunk(word("one") + 'data: {"choi'));
+      await client.readUntil('"content":"one"');
+    },
+  },
+};
+
+for (const [name, { stream, reach }] of Object.entries(PHASES)) {
+  Deno.test(`a client that leaves stops the upstream: ${name}`, async () => {
+    await withGateway(async ({ app, connect, upstream }) => {
+      const client = await connect();
+      await client.post(CHAT, chatBody({ stream }));
+      const asked = await upstream.next();
+      await reach(client, asked);
+      const start = performance.now();
+      client.close();
+      const took = await asked.left - start;
+      // deno-lint-ignore no-console -- a figure that people want to see
+      console.log(`the upstream was stopped after ${took.toFixed(1)} ms`);
+      assert(took < LIMIT_MS, `It took ${took} ms`);
+      await expectEntry499({ app });
+      assertEquals(app.logs[0]!.stream, stream);
+    });
+  });
+}
+
+Deno.test("a client that leaves while it sends its body is logged, and nothing is asked", async () => {
+  await withGateway(async ({ app, url, connect, upstream }) => {
+    const client = await connect();
+    await client.send(`${postHead(CHAT, 1_000)}{"model": "model", `);
+    // Once a later request is answered this one is being read.
+    await (await fetch(`${url}/healthz`)).body?.cancel();
+    client.close();
+    await expectEntry499({ app });
+    assertEquals(upstream.asked.length, 0);
+  });
+});
+
+Deno.test("a client that leaves after its whole answer is no client that left", async () => {
+  await withGateway(async ({ app, connect }) => {
+    for (const stream of [false, true]) {
+      const client = await connect();
+      await client.post(CHAT, { ...chatBody({ stream }), model: "sandbox" });
+      await client.readUntil(stream ? "[DONE]" : '"usage"');
+      client.close();
+    }
+    await until(() => app.logs.length === 2);
+    assertEquals(app.logs.map(({ status }) => status), [200, 200]);
+  });
+});
+
+async function expectEntry499({ app }: Pick<Setting, "app">): Promise<void> {
+  await until(() => app.logs.length > 0);
+  assertEquals(app.logs.map(({ status }) => status), [499]);
+}

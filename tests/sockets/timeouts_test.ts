@@ -1,0 +1,147 @@
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { CHAT, chatBody } from "../support/app.ts";
+import { delay, ENDING, type SettingOptions, until, withGateway, word } from "./gateway.ts";
+import { type Asked, chunk, LAST_CHUNK, STREAM_HEAD } from "./tcp.ts";
+
+/** Says `text` time after time, until the gateway has had enough. */
+async function repeat(asked: Asked, text: string): Promise<void> {
+  let isOver = false;
+  asked.left.then(() => isOver = true);
+  while (!isOver) {
+    await asked.write(text).catch(() => {});
+    await delay(20);
+  }
+}
+
+const JSON_HEAD = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 999\r\n\r\n";
+
+interface Case {
+  stream: boolean;
+  timeouts: NonNullable<SettingOptions["timeouts"]>;
+  /** What the upstream does, and then no more. */
+  act(asked: Asked): Promise<void>;
+  message: string;
+}
+
+const BEFORE_THE_HEAD: Record<string, Case> = {
+  "no head of a stream": {
+    stream: true,
+    timeouts: { headMs: 150 },
+    act: () => Promise.resolve(),
+    message: "The upstream did not begin to answer within 150 ms",
+  },
+  "a head and no event": {
+    stream: true,
+    timeouts: { firstEventMs: 150 },
+    act: (asked) => asked.write(STREAM_HEAD),
+    message: "The upstream did not send a first event within 150 ms",
+  },
+  "comments and no event": {
+    stream: true,
+    timeouts: { firstEventMs: 150 },
+    async act(asked) {
+      await asked.write(STREAM_HEAD);
+      await repeat(asked, chunk(": ping\n\n"));
+    },
+    message: "The upstream did not send a first event within 150 ms",
+  },
+  "half an error": {
+    stream: true,
+    timeouts: { headMs: 150 },
+    act: (asked) => asked.write(JSON_HEAD.replace("200 OK", "500 Internal Server Error")),
+    message: "The upstream did not begin to answer within 150 ms",
+  },
+  "no whole answer": {
+    stream: false,
+    timeouts: { totalMs: 150 },
+    act: () => Promise.resolve(),
+    message: "The upstream did not answer within 150 ms",
+  },
+  "half a whole answer": {
+    stream: false,
+    timeouts: { totalMs: 150 },
+    act: (asked) => asked.write(`${JSON_HEAD}{"choices":`),
+    message: "The upstream did not answer within 150 ms",
+  },
+};
+
+for (const [name, { stream, timeouts, act, message }] of Object.entries(BEFORE_THE_HEAD)) {
+  Deno.test(`time-outs: ${name} is a 504, and the upstream is left`, async () => {
+    await withGateway(async ({ app, connect, upstream }) => {
+      const client = await connect();
+      await client.post(CHAT, chatBody({ stream }));
+      const asked = await upstream.next();
+      await act(asked);
+      await client.readUntil('"upstream_timeout"');
+      assertMatch(client.text, /^HTTP\/1\.1 504 /);
+      assertStringIncludes(client.text, message);
+      await asked.left;
+      await until(() => app.logs.length === 1);
+      assertEquals([app.logs[0]!.status, app.logs[0]!.error], [504, "upstream_timeout"]);
+    }, { timeouts });
+  });
+}
+
+const AFTER_THE_HEAD: Record<string, Omit<Case, "stream">> = {
+  "silence between events": {
+    timeouts: { idleMs: 150 },
+    act: (asked) => asked.write(STREAM_HEAD + chunk(word("one"))),
+    message: "The upstream did not send another event within 150 ms",
+  },
+  "an endless stream": {
+    timeouts: { totalMs: 300 },
+    async act(asked) {
+      await asked.write(STREAM_HEAD);
+      await repeat(asked, chunk(word("one")));
+    },
+    message: "The upstream did not answer within 300 ms",
+  },
+};
+
+for (const [name, { timeouts, act, message }] of Object.entries(AFTER_THE_HEAD)) {
+  Deno.test(`time-outs: ${name} ends in an error, and the upstream is left`, async () => {
+    await withGateway(async ({ app, connect, upstream }) => {
+      const client = await connect();
+      await client.post(CHAT, chatBody({ stream: true }));
+      const asked = await upstream.next();
+      await act(asked);
+      await client.readUntil(LAST_CHUNK);
+      assertMatch(client.text, /^HTTP\/1\.1 200 /);
+      assertStringIncludes(client.text, '"content":"one"');
+      assertStringIncludes(client.text, message);
+      assert(!client.text.includes("[DONE]"));
+      await asked.left;
+      await until(() => app.logs.length === 1);
+      assertEquals([app.logs[0]!.status, app.logs[0]!.error], [200, "upstream_timeout"]);
+    }, { timeouts });
+  });
+}
+
+Deno.test("time-outs: an upstream that is late after the early head is told as an error", async () => {
+  await withGateway(async ({ connect, upstream }) => {
+    const client = await connect();
+    await client.post(CHAT, chatBody({ stream: true }));
+    const asked = await upstream.next();
+    await client.readUntil(LAST_CHUNK);
+    assertMatch(client.text, /^HTTP\/1\.1 200 /);
+    assertStringIncludes(client.text, ": keep-alive");
+    assertStringIncludes(client.text, '"code":"upstream_timeout"');
+    assert(!client.text.includes("[DONE]"));
+    await asked.left;
+  }, { timeouts: { headMs: 300 }, pace: { headAfterMs: 20, keepAliveMs: 20 } });
+});
+
+Deno.test("time-outs: comments between events are a sign of life", async () => {
+  await withGateway(async ({ connect, upstream }) => {
+    const client = await connect();
+    await client.post(CHAT, chatBody({ stream: true }));
+    const asked = await upstream.next();
+    await asked.write(STREAM_HEAD + chunk(word("one")));
+    for (let pings = 0; pings < 15; pings++) {
+      await delay(50);
+      await asked.write(chunk(": ping\n\n"));
+    }
+    await asked.write(chunk(ENDING) + LAST_CHUNK);
+    await client.readUntil("[DONE]");
+  }, { timeouts: { idleMs: 500 } });
+});

@@ -1,0 +1,78 @@
+import type { z } from "zod";
+import { type App, type AppOptions, createApp } from "../../src/app.ts";
+import { configSchema } from "../../src/config/schema.ts";
+import type { LogEntry } from "../../src/observe/log.ts";
+
+/** A configuration as somebody writes it. */
+export type ConfigInput = z.input<typeof configSchema>;
+
+/** What the clock of a test app says, in milliseconds since the epoch. */
+export const NOW = 1_800_000_000_000;
+
+/** The secrets that `CONFIG` and the configurations of tests refer to. */
+export const ENV: Readonly<Record<string, string>> = {
+  UPSTREAM_SECRET: "upstream-secret-1f2e3d",
+  TEAM_KEY: "team-key-a1b2c3",
+  GUEST_KEY: "guest-key-d4e5f6",
+};
+
+/** One lane with a model of the fake upstream, under a name of its own, and with the sandbox. */
+export const CONFIG = {
+  upstreams: {
+    fake: { driver: "chat", baseUrl: "http://upstream.test/v1", secret: { env: "UPSTREAM_SECRET" } },
+    sandbox: { driver: "sandbox" },
+  },
+  lanes: {
+    oss: {
+      models: {
+        model: { task: "chat", targets: [{ upstream: "fake", model: "org/model" }] },
+        sandbox: { task: "chat", targets: [{ upstream: "sandbox", model: "sandbox" }] },
+      },
+    },
+  },
+} satisfies ConfigInput;
+
+export interface TestApp extends App {
+  /** An entry for each request that is over, in that order. */
+  logs: LogEntry[];
+  get(path: string, headers?: HeadersInit): Promise<Response>;
+  /** `body` goes out as JSON unless it is a text. */
+  post(path: string, body: unknown, headers?: HeadersInit): Promise<Response>;
+}
+
+/** What of the outside world a test brings itself. Without a `fetch` every call fails, so that no test leaves the process. */
+export interface TestAppOptions extends Omit<Partial<AppOptions>, "config" | "env" | "log"> {
+  config?: ConfigInput;
+  env?: Readonly<Record<string, string>>;
+}
+
+/** An app whose ids count, whose clock stands still and whose log is a list. */
+export function newApp({ config = CONFIG, env = ENV, ...options }: TestAppOptions = {}): TestApp {
+  const logs: LogEntry[] = [];
+  let ids = 0;
+  const app = createApp({
+    config: configSchema.parse(config),
+    env: (name) => env[name],
+    fetch: () => Promise.reject(new TypeError("This test has no upstream")),
+    now: () => NOW,
+    newId: () => String(++ids),
+    log: (entry) => void logs.push(entry),
+    ...options,
+  });
+  const send = (path: string, init: RequestInit) => app.fetch(new Request(`http://gateway${path}`, init));
+  return {
+    ...app,
+    logs,
+    get: (path, headers) => send(path, { headers }),
+    post: (path, body, headers) =>
+      send(path, { method: "POST", headers, body: typeof body === "string" ? body : JSON.stringify(body) }),
+  };
+}
+
+/** The path of the chat completions of the lane `oss`. */
+export const CHAT = "/oss/v1/chat/completions";
+
+/** The smallest request for `model`, and what a test adds to it. */
+export function chatBody(more: object = {}): { model: string; stream?: boolean } {
+  return { model: "model", messages: [{ role: "user", content: "Hello" }], ...more } as { model: string };
+}

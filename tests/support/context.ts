@@ -1,0 +1,25 @@
+import type { Input } from "../../src/canonical/operations.ts";
+import type { Context, Exchange, WireRequest } from "../../src/contract/context.ts";
+
+/** A context whose notes can be read. */
+export function newContext(clientWire = "chat"): Context & { notes: string[] } {
+  const notes: string[] = [];
+  return { clientWire, notes, note: (text) => void notes.push(text) };
+}
+
+/** What the core hands to a protocol for a request with this body. */
+export function newWireRequest(body: unknown, headers: HeadersInit = {}): WireRequest {
+  return { body, headers: new Headers(headers), params: { lane: "oss" }, query: new URLSearchParams() };
+}
+
+export type TestExchange = Exchange<"generate"> & { notes: string[] };
+
+/** An exchange whose clock stands still. */
+export function newExchange(
+  clientWire: string,
+  input: Input<"generate">,
+  wire: WireRequest,
+  idPrefix = "",
+): TestExchange {
+  return { ...newContext(clientWire), id: `${idPrefix}1`, created: 1_800_000_000, input, wire };
+}

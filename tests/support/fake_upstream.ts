@@ -1,0 +1,41 @@
+import { answerBytes, type Fixture } from "./fixtures.ts";
+import { bodyOf } from "./chunks.ts";
+
+/** What a fake upstream was asked. */
+export interface Asked {
+  method: string;
+  url: URL;
+  headers: Headers;
+  body: string;
+}
+
+/** An upstream made of functions, to be injected as `fetch`. */
+export interface FakeUpstream {
+  fetch: typeof fetch;
+  /** In the order of arrival. */
+  asked: Asked[];
+}
+
+/** Answers call number `n`, counted from 0; the last answer serves all that follow. */
+export function fakeUpstream(...answers: ((asked: Asked) => Response | Promise<Response>)[]): FakeUpstream {
+  const asked: Asked[] = [];
+  return {
+    asked,
+    async fetch(input, init) {
+      const request = new Request(input, init);
+      const { method, headers } = request;
+      const call = { method, url: new URL(request.url), headers, body: await request.text() };
+      const answer = answers[Math.min(asked.push(call), answers.length) - 1];
+      if (!answer) throw new TypeError("The fake upstream has no answer");
+      request.signal.throwIfAborted();
+      return await answer(call);
+    },
+  };
+}
+
+/** The answer of a fixture. */
+export function answerOf(fixture: Fixture): Response {
+  const { status, headers } = fixture.response;
+  const kept = Object.entries(headers).filter(([name]) => !/^(content-length|transfer-encoding)$/i.test(name));
+  return new Response(bodyOf([answerBytes(fixture)]), { status, headers: kept });
+}

@@ -1,0 +1,104 @@
+import { chatDriver, chatProtocols } from "../../plugins/chat/mod.ts";
+import type { GenerateEvent, GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
+import type { JsonValue } from "../../src/canonical/json.ts";
+import type { Context, WireRequest } from "../../src/contract/context.ts";
+import type { Driver, Target, UpstreamOperation } from "../../src/contract/driver.ts";
+import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
+import type { GatewayError } from "../../src/errors.ts";
+import { readFrames } from "../../src/upstream/frames.ts";
+import { guard } from "../../src/upstream/guard.ts";
+import { toArray } from "./chunks.ts";
+import { newContext, newExchange, type TestExchange } from "./context.ts";
+import { type Fixture, isStream, reply, wireRequest } from "./fixtures.ts";
+
+/** A conversational wire in both roles, with its verbs ready to be called in a test. */
+export class Wire {
+  readonly name: string;
+  readonly #protocol: Protocol<"generate">;
+  readonly #driver: Driver;
+
+  /** `marks`: what a client's stream holds at its end, and in its place after a failure. */
+  constructor(
+    protocols: readonly AnyProtocol[],
+    driver: Driver,
+    readonly marks: { done: string; error: string },
+  ) {
+    this.#protocol = protocols.find((protocol) => protocol.operation === "generate")!;
+    this.#driver = driver;
+    this.name = this.#protocol.name;
+  }
+
+  parseRequest(wire: WireRequest, context: Context): GenerateRequest {
+    return this.#protocol.parse(wire, context);
+  }
+
+  /** The body for the upstream. */
+  serializeRequest(input: GenerateRequest, context: Context): JsonValue {
+    const call = this.#operation().request(input, TARGET, context);
+    if (Array.isArray(call) || call.body instanceof Uint8Array) throw new TypeError("One call with JSON was expected");
+    return call.body ?? null;
+  }
+
+  parseResponse(body: JsonValue, input: GenerateRequest, context: Context): GenerateResponse {
+    return this.#operation().response([{ status: 200, headers: new Headers(), body }], input, TARGET, context);
+  }
+
+  /** The events as the core passes them on: a failure is the last one. */
+  parseStream(
+    frames: AsyncIterable<ServerSentEvent>,
+    input: GenerateRequest,
+    context: Context,
+  ): AsyncIterable<GenerateEvent> {
+    return guard(this.#operation().events!(frames, input, TARGET, context), () => {});
+  }
+
+  /** All events that come of a body which answers the fixture's request. */
+  readStream(fixture: Fixture, body: ReadableStream<Uint8Array>): Promise<GenerateEvent[]> {
+    return toArray(this.parseStream(readFrames(body), this.inputOf(fixture), newContext(this.name)));
+  }
+
+  /** The fixture's request; a plain one where the gateway refuses it. */
+  inputOf(fixture: Fixture): GenerateRequest {
+    try {
+      return this.parseRequest(wireRequest(fixture), newContext(this.name));
+    } catch {
+      return { model: "plain", messages: [], stream: isStream(fixture) };
+    }
+  }
+
+  parseError(fixture: Fixture): GatewayError {
+    return this.#driver.parseError(reply(fixture));
+  }
+
+  async serializeResponse(output: GenerateResponse, exchange: TestExchange): Promise<JsonValue> {
+    return await this.#protocol.serialize(output, exchange).json();
+  }
+
+  serializeStream(
+    events: AsyncIterable<GenerateEvent>,
+    exchange: TestExchange,
+  ): AsyncIterable<ServerSentEvent> {
+    return this.#protocol.serializeStream!(events, exchange);
+  }
+
+  serializeError(error: GatewayError): Response {
+    return this.#protocol.serializeError(error, { requestId: "request-1" });
+  }
+
+  newExchange(input: GenerateRequest, wire: WireRequest): TestExchange {
+    return newExchange(this.name, input, wire, this.#protocol.idPrefix);
+  }
+
+  #operation(): UpstreamOperation<"generate"> {
+    return this.#driver.operations.generate as UpstreamOperation<"generate">;
+  }
+}
+
+/** Where requests go in tests. */
+export const TARGET: Target = { upstream: "upstream", model: "org/model", refuses: [], systemMessages: "first" };
+
+export const CHAT = new Wire(chatProtocols, chatDriver, { done: "data: [DONE]\n\n", error: 'data: {"error":{' });
+
+/** Every conversational wire. The golden tables and the laws run over this list. */
+export const WIRES: readonly Wire[] = [CHAT];
