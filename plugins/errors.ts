@@ -37,7 +37,7 @@ export function upstreamError({ status, headers, body }: Omit<Reply, "body"> & {
   const words = [inner.code, inner.type].filter((word) => typeof word === "string").join(" ");
   const details: ErrorDetails = {
     upstreamStatus: status,
-    retryAfter: headers.get("retry-after") ?? undefined,
+    retryAfter: headers.get("retry-after") ?? /;\s*t=(\d+)/.exec(headers.get("ratelimit") ?? "")?.[1],
     param: typeof inner.param === "string" ? inner.param : undefined,
   };
   const fail = (code: ErrorCode, text: string) => new GatewayError(code, text, details);
@@ -46,7 +46,10 @@ export function upstreamError({ status, headers, body }: Omit<Reply, "body"> & {
   if (status >= 400 && status < 500 && OVERFLOW.test(`${words} ${message}`)) {
     return fail("context_length_exceeded", says);
   }
-  if (/\bmodel_not_(supported|found)\b/.test(words)) return fail("model_not_found", says);
+  // The second is how the hub's per-provider routes say it, with status 400.
+  if (/\bmodel_not_(supported|found)\b/.test(words) || /^model not supported by provider/i.test(message)) {
+    return fail("model_not_found", says);
+  }
   switch (status) {
     case 401:
     case 403:
@@ -77,5 +80,8 @@ export function upstreamError({ status, headers, body }: Omit<Reply, "body"> & {
 export function upstreamStreamError(body: unknown): GatewayError {
   const inner = isJsonObject(body) && isJsonObject(body.error) ? body.error : isJsonObject(body) ? body : {};
   const status = [inner.code, inner.status, inner.status_code].map(Number).find((value) => value >= 400 && value < 600);
+  if (status === undefined && upstreamMessage(body) === "") {
+    return new GatewayError("upstream_error", "The upstream failed while it answered");
+  }
   return upstreamError({ status: status ?? 500, headers: new Headers(), body });
 }

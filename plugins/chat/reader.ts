@@ -8,7 +8,7 @@ import type { Context } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../errors.ts";
 import { FAILED, parseFinish } from "./finish.ts";
-import { parseUsage } from "./usage.ts";
+import { parseUsage, unknownUsage } from "./usage.ts";
 import {
   ANSWER_KEYS,
   answerSchema,
@@ -50,6 +50,7 @@ export class AnswerReader {
   #started = false;
   #empty = true;
   #outputText = "";
+  #namedReasoning = false;
   #finish: Finish | undefined;
   #usage: ChatAnswer["usage"];
   #fields: JsonObject = {};
@@ -103,14 +104,16 @@ export class AnswerReader {
     const unknown = extraOf(WIRE, delta, DELTA_KEYS)?.fields;
     if (unknown) mergeIncrement(this.#messageFields, unknown);
     const { thinking, text } = splitContent(delta.content);
-    const reasoning = thinking + reasoningOf(delta);
+    const named = delta.reasoning_content || delta.reasoning || delta.reasoning_text || "";
+    if (named) this.#namedReasoning = true;
+    const reasoning = thinking + (this.#namedReasoning ? named : detailsText(delta));
     if (text || reasoning || delta.refusal) this.#outputText += reasoning + text + (delta.refusal ?? "");
     const events = [
       ...this.#writer.reasoning(reasoning),
       ...this.#writer.text(text),
-      ...this.#writer.refusal(delta.refusal ?? ""),
     ];
     if (delta.annotations?.length) this.#writer.attach({ annotations: delta.annotations.map(parseAnnotation) });
+    events.push(...this.#writer.refusal(delta.refusal ?? ""));
     for (const fragment of delta.tool_calls ?? []) events.push(...this.#readCall(fragment));
     if (delta.function_call) events.push(...this.#readCall({ index: 0, function: delta.function_call }));
     if (events.length > 0) this.#empty = false;
@@ -128,7 +131,10 @@ export class AnswerReader {
     call.args += added;
     this.#outputText += added;
     const { id, index: _, ...rest } = fragment;
-    const extra = extraOf(WIRE, rest, new Set(["type", "function", "custom"]));
+    const inner = extraOf(WIRE, fragment.function ?? {}, new Set(["name", "arguments"]));
+    const outer = extraOf(WIRE, rest, new Set(["type", "function", "custom"]));
+    const extra = (inner || outer) &&
+      { wire: WIRE, fields: { ...outer?.fields, ...(inner && { function: inner.fields }) } };
     const kind = fragment.type === "custom" ? "custom" as const : "function" as const;
     return this.#writer.toolCall(call.key, { kind, id: call.id, name: told, input: added, ...(extra && { extra }) });
   }
@@ -161,8 +167,10 @@ export class AnswerReader {
   }
 
   #finishExtra(): Extra | undefined {
+    const usage = this.#usage && unknownUsage(this.#usage);
     const fields: JsonObject = {
       ...this.#fields,
+      ...(usage && { usage }),
       ...(Object.keys(this.#choiceFields).length > 0 && { choice: this.#choiceFields }),
       ...(Object.keys(this.#messageFields).length > 0 && { message: this.#messageFields }),
     };
@@ -176,10 +184,8 @@ function beginsAnother(call: OpenCall, id: string | undefined, name: string | un
   return call.args !== "" && isJsonText(call.args) && (name !== call.name || added.trim() !== "");
 }
 
-/** Hosts spell reasoning in several ways, some in two at once with the same text: one of them is read. */
-function reasoningOf(delta: ChatDelta): string {
-  const told = delta.reasoning_content || delta.reasoning || delta.reasoning_text;
-  if (told) return told;
+/** Hosts spell reasoning in several ways, some in two at once with the same text: the details count where no name does. */
+function detailsText(delta: ChatDelta): string {
   const details = delta.reasoning_details;
   if (!Array.isArray(details)) return "";
   return details.map((detail) => isJsonObject(detail) ? detail.text ?? detail.summary : "")

@@ -16,6 +16,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonic
 import { effortOf } from "../../src/canonical/thinking.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
+import { GatewayError } from "../../src/errors.ts";
 import { serializeContent, serializePart } from "./content.ts";
 import { takesReasoning } from "./families.ts";
 import { allowedTools, serializeTool, serializeToolChoice, serializeUpstreamCall } from "./tools.ts";
@@ -31,6 +32,7 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     .filter((tool) => !isHidden(tool))
     .map((tool) => serializeTool(tool, context))
     .filter((tool) => tool !== undefined);
+  refuseForced(input, tools);
   const body: JsonObject = {
     model: target.model,
     messages: serializeMessages(input.messages, target, context),
@@ -39,7 +41,7 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     ...(tools.length > 0 && input.toolChoice && { tool_choice: serializeToolChoice(input.toolChoice) }),
     ...(tools.length > 0 && { parallel_tool_calls: input.parallelToolCalls }),
     reasoning_effort: effortOf(input.thinking),
-    max_tokens: input.maxOutputTokens,
+    max_tokens: limitOf(input, context),
     temperature: input.temperature,
     top_p: input.topP,
     top_k: input.topK,
@@ -63,6 +65,22 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
   return body;
 }
 
+/** On another wire 0 warms a cache; here the least is one token. */
+function limitOf({ maxOutputTokens }: GenerateRequest, context: Context): number | undefined {
+  if (maxOutputTokens !== 0) return maxOutputTokens;
+  context.note("clamped max_tokens 0>1");
+  return 1;
+}
+
+/** An answer by a tool that had to be left out would not be the answer that was asked for. */
+function refuseForced({ tools, toolChoice }: GenerateRequest, spoken: readonly JsonObject[]): void {
+  if (toolChoice?.type !== "tool") return;
+  const forced = tools?.find(({ name }) => name === toolChoice.name);
+  if (forced?.type !== "hosted" || spoken.includes(forced.extra.fields)) return;
+  const message = `Cannot force tool "${toolChoice.name}": the upstream does not run it`;
+  throw new GatewayError("invalid_request", message, { param: "tool_choice" });
+}
+
 /** Whether the model is not to see the tool before the conversation brings it up. */
 function isHidden(tool: Tool): boolean {
   return tool.type === "function" && tool.deferred === true;
@@ -82,6 +100,8 @@ function serializeMessages(messages: readonly Message[], target: Target, context
   const inPlace = context.clientWire === WIRE || target.systemMessages === "anywhere";
   // A user's turn that was made here, which the user's own words may join.
   let made: JsonObject | undefined;
+  // Files of results wait until all results of the turn are told.
+  const held: JsonObject[] = [];
   const addToUser = (parts: JsonObject[]) => {
     const last = turns.at(-1);
     if (last?.role === "user") {
@@ -95,6 +115,7 @@ function serializeMessages(messages: readonly Message[], target: Target, context
   for (const [position, message] of messages.entries()) {
     const leading = messages.slice(0, position).every(({ role }) => role === "system");
     const extra = fieldsFor(WIRE, message.extra, context.note);
+    if (message.role !== "tool" && held.length > 0) addToUser(held.splice(0));
     switch (message.role) {
       case "system":
         if (leading || inPlace) {
@@ -113,13 +134,14 @@ function serializeMessages(messages: readonly Message[], target: Target, context
         for (const { id, content } of message.content) {
           const files = content.filter((part) => part.type === "file");
           if (files.length === 0) continue;
-          addToUser([{ type: "text", text: `From the result of ${id}:` }, ...serializeParts(files, context)]);
+          held.push({ type: "text", text: `From the result of ${id}:` }, ...serializeParts(files, context));
         }
         break;
       default:
         message satisfies never;
     }
   }
+  if (held.length > 0) addToUser(held);
   return turns;
 }
 

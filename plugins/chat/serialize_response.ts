@@ -10,7 +10,7 @@ import { WIRE } from "./wire.ts";
 
 /** A whole answer, with the id and the model name that the client knows. */
 export function serializeResponse(output: GenerateResponse, exchange: Exchange<"generate">): JsonObject {
-  const { choice, message, ...extra } = fieldsFor(WIRE, output.extra);
+  const { choice, message, usage, ...extra } = fieldsFor(WIRE, output.extra);
   const legacy = asksForFunctions(exchange.wire);
   const finish = serializeFinish(output.finish);
   return {
@@ -25,7 +25,7 @@ export function serializeResponse(output: GenerateResponse, exchange: Exchange<"
       finish_reason: legacy && finish === "tool_calls" ? "function_call" : finish,
       ...(isJsonObject(choice) ? choice : {}),
     }],
-    usage: serializeUsage(output.usage),
+    usage: serializeUsage(output.usage, usage),
     ...extra,
   };
 }

@@ -59,7 +59,7 @@ export async function* serializeStream(
         if (event.annotations) yield chunk({ annotations: event.annotations.map(serializeAnnotation) });
         break;
       case "finish": {
-        const { choice, message, ...extra } = fieldsFor(WIRE, event.extra);
+        const { choice, message, usage, ...extra } = fieldsFor(WIRE, event.extra);
         const finish = serializeFinish(event.finish);
         fields = { ...fields, ...extra };
         yield chunk(
@@ -67,7 +67,7 @@ export async function* serializeStream(
           legacy && finish === "tool_calls" ? "function_call" : finish,
           isJsonObject(choice) ? choice : {},
         );
-        if (showsUsage) yield frame({ choices: [], usage: serializeUsage(event.usage), ...fields });
+        if (showsUsage) yield frame({ choices: [], usage: serializeUsage(event.usage, usage), ...fields });
         yield { data: "[DONE]" };
         break;
       }

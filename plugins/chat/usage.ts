@@ -1,6 +1,7 @@
 import type { Usage } from "../../src/canonical/generate.ts";
-import type { JsonObject } from "../../src/canonical/json.ts";
-import type { ChatUsage } from "./wire.ts";
+import { extraOf } from "../../src/canonical/extra.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import { type ChatUsage, WIRE } from "./wire.ts";
 
 /** What the upstream counted; nothing where it counted nothing, which some say with zeros. */
 export function parseUsage(usage: ChatUsage): Usage | undefined {
@@ -18,7 +19,32 @@ export function parseUsage(usage: ChatUsage): Usage | undefined {
   };
 }
 
-export function serializeUsage(usage: Usage): JsonObject {
+const KNOWN = new Set(["prompt_tokens", "completion_tokens", "total_tokens", "prompt_cache_hit_tokens"]);
+const DETAILS = {
+  prompt_tokens_details: new Set(["cached_tokens", "cache_write_tokens"]),
+  completion_tokens_details: new Set(["reasoning_tokens"]),
+};
+
+/** Counts that the canonical form does not model, in their places: costs, audio, predictions. */
+export function unknownUsage(usage: ChatUsage): JsonObject | undefined {
+  const fields: JsonObject = { ...extraOf(WIRE, usage, new Set([...KNOWN, ...Object.keys(DETAILS)]))?.fields };
+  for (const key of ["prompt_tokens_details", "completion_tokens_details"] as const) {
+    const inner = extraOf(WIRE, usage[key] ?? {}, DETAILS[key]);
+    if (inner) fields[key] = inner.fields;
+  }
+  return Object.keys(fields).length > 0 ? fields : undefined;
+}
+
+/** `unknown` is what `unknownUsage` kept of the same answer. */
+export function serializeUsage(usage: Usage, unknown: JsonValue | undefined): JsonObject {
+  const told = serializeKnown(usage);
+  for (const [key, value] of Object.entries(isJsonObject(unknown) ? unknown : {})) {
+    told[key] = isJsonObject(value) ? { ...told[key] as JsonObject | undefined, ...value } : value;
+  }
+  return told;
+}
+
+function serializeKnown(usage: Usage): JsonObject {
   const { inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens, reasoningTokens } = usage;
   return {
     prompt_tokens: inputTokens,

@@ -11,7 +11,9 @@ export interface Extra {
  * is null counts as absent, as it does on every wire.
  */
 export function extraOf(wire: string, source: object, known: ReadonlySet<string>): Extra | undefined {
-  const unknown = Object.entries(source).filter(([key, value]) => !known.has(key) && value !== undefined && value !== null);
+  const unknown = Object.entries(source).filter(([key, value]) =>
+    !known.has(key) && value !== undefined && value !== null
+  );
   return unknown.length === 0 ? undefined : { wire, fields: Object.fromEntries(unknown) };
 }
 

@@ -2,6 +2,10 @@
 export const TASKS = ["chat", "embedding", "rerank", "speech", "transcription"] as const;
 export type Task = typeof TASKS[number];
 
+/** What a model can be given. `file` is a document, such as a PDF. */
+export const MODALITIES = ["text", "image", "audio", "video", "file"] as const;
+export type Modality = typeof MODALITIES[number];
+
 /** One entry of a lane's model list. */
 export interface ModelInfo {
   /** The name that clients put in `model`. */
@@ -14,4 +18,6 @@ export interface ModelInfo {
   /** Tokens of input and output together. */
   contextLength?: number;
   maxOutputTokens?: number;
+  inputModalities?: readonly Modality[];
+  supportsTools?: boolean;
 }

@@ -12,7 +12,7 @@ export function* replay(response: GenerateResponse): Generator<GenerateEvent> {
       yield { type: "part-delta", index, delta: { type, text: word } };
     }
     const annotations = part.type === "text" ? part.annotations : undefined;
-    const opaque = part.type === "reasoning" ? part.opaque : undefined;
+    const opaque = part.type === "reasoning" && part.text !== "" ? part.opaque : undefined;
     yield { type: "part-end", index, ...(annotations && { annotations }), ...(opaque && { opaque }) };
   }
   yield { type: "finish", finish, usage, ...(extra && { extra }) };
@@ -25,6 +25,8 @@ function emptied(part: OutputPart): OutputPart {
       return { ...rest, text: "" };
     }
     case "reasoning": {
+      // Reasoning without text is all in what its vendor can read: it comes whole.
+      if (part.text === "") return part;
       const { opaque: _, ...rest } = part;
       return { ...rest, text: "" };
     }

@@ -38,5 +38,5 @@ function deepest(issues: readonly z.core.$ZodIssue[], prefix: PropertyKey[] = []
   );
   return best && best.path.length > path.length
     ? best
-    : { path, message: branches.map((found) => found.message).join(", or ") || issue.message };
+    : { path, message: [...new Set(branches.map((found) => found.message))].join(", or ") || issue.message };
 }

@@ -32,6 +32,16 @@ Deno.test("a replayed answer is a well-formed stream that tells the same", () =>
   assertEquals(collectSync(events), response);
 });
 
+Deno.test("what belongs to a whole part comes with its end", () => {
+  const events = [...replay(response)];
+  assertEquals(events[1], { type: "part-start", index: 0, part: { type: "reasoning", text: "" } });
+  assertEquals(events.find(({ type }) => type === "part-end"), {
+    type: "part-end",
+    index: 0,
+    opaque: { origin: "x", data: "sig" },
+  });
+});
+
 Deno.test("text is replayed word by word", () => {
   const words = [...replay({ ...response, content: [{ type: "text", text: "One two,\n three. " }] })]
     .flatMap((event) => event.type === "part-delta" ? [event.delta.text] : []);

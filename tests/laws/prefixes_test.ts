@@ -27,7 +27,7 @@ class Stream {
     this.boundaries = boundariesOf(this.bytes);
     this.#input = wire.inputOf(fixture);
     this.#whole = wire.readStream(fixture, bodyOf([this.bytes]));
-    const said = /"finish_reason"\s*:\s*"[^"]|\[DONE\]/.exec(latin1(this.bytes))?.index ?? Infinity;
+    const said = wire.marks.ending.exec(latin1(this.bytes))?.index ?? Infinity;
     this.#ending = { from: said, to: this.boundaries.find((boundary) => boundary > said) ?? Infinity };
   }
 

@@ -75,9 +75,12 @@ const callInHistory = fc.oneof(
     unknown: false,
   }),
 );
+const refusalPart = object({ type: fc.constant("refusal"), refusal: someText }, {}, { unknown: false });
 const assistantContent = fc.oneof(
   text,
-  fc.array(fc.oneof(textPart, object({ type: fc.constant("refusal"), refusal: someText })), { maxLength: 2 }),
+  fc.array(textPart, { maxLength: 2 }),
+  fc.tuple(refusalPart),
+  fc.tuple(textPart, refusalPart),
 );
 
 const message = fc.oneof(

@@ -1,6 +1,3 @@
-import { answerBytes, type Fixture } from "./fixtures.ts";
-import { bodyOf } from "./chunks.ts";
-
 /** What a fake upstream was asked. */
 export interface Asked {
   method: string;
@@ -31,11 +28,4 @@ export function fakeUpstream(...answers: ((asked: Asked) => Response | Promise<R
       return await answer(call);
     },
   };
-}
-
-/** The answer of a fixture. */
-export function answerOf(fixture: Fixture): Response {
-  const { status, headers } = fixture.response;
-  const kept = Object.entries(headers).filter(([name]) => !/^(content-length|transfer-encoding)$/i.test(name));
-  return new Response(bodyOf([answerBytes(fixture)]), { status, headers: kept });
 }

@@ -18,11 +18,11 @@ export class Wire {
   readonly #protocol: Protocol<"generate">;
   readonly #driver: Driver;
 
-  /** `marks`: what a client's stream holds at its end, and in its place after a failure. */
+  /** `marks`: what a stream holds at its end, in its place after a failure, and where it is said how the answer ended. */
   constructor(
     protocols: readonly AnyProtocol[],
     driver: Driver,
-    readonly marks: { done: string; error: string },
+    readonly marks: { done: string; error: string; ending: RegExp },
   ) {
     this.#protocol = protocols.find((protocol) => protocol.operation === "generate")!;
     this.#driver = driver;
@@ -98,7 +98,11 @@ export class Wire {
 /** Where requests go in tests. */
 export const TARGET: Target = { upstream: "upstream", model: "org/model", refuses: [], systemMessages: "first" };
 
-export const CHAT = new Wire(chatProtocols, chatDriver, { done: "data: [DONE]\n\n", error: 'data: {"error":{' });
+export const CHAT = new Wire(chatProtocols, chatDriver, {
+  done: "data: [DONE]\n\n",
+  error: 'data: {"error":{',
+  ending: /"finish_reason"\s*:\s*"[^"]|\[DONE\]/,
+});
 
 /** Every conversational wire. The golden tables and the laws run over this list. */
 export const WIRES: readonly Wire[] = [CHAT];
