@@ -1,20 +1,22 @@
 /** Where the parts are put together. The outside world (`fetch`, clock, ids, environment, log) comes in here. */
 import manifest from "../deno.json" with { type: "json" };
-import { drivers, protocols } from "../plugins/mod.ts";
-import { type Task, TASKS } from "./canonical/models.ts";
+import { catalogs, drivers, protocols } from "../plugins/mod.ts";
+import { type ModelInfo, type Task, TASKS } from "./canonical/models.ts";
 import { type ModelOperation, TASK_OF } from "./canonical/operations.ts";
-import type { DriverFacts } from "./config/check.ts";
-import { loadConfig } from "./config/load.ts";
-import type { Config } from "./config/schema.ts";
+import type { Surroundings } from "./config/check.ts";
+import { ConfigError, loadConfig } from "./config/load.ts";
+import type { CatalogConfig, Config } from "./config/schema.ts";
+import type { Catalog } from "./contract/catalog.ts";
 import type { Driver } from "./contract/driver.ts";
 import type { AnyProtocol } from "./contract/protocol.ts";
 import { createRegistry } from "./contract/registry.ts";
 import { GatewayError } from "./errors.ts";
 import { type Gateway, handle, type Pace } from "./handle.ts";
 import { createAuth } from "./http/auth.ts";
+import { type CatalogCache, createCatalogCache } from "./lanes/catalog.ts";
 import { createLane } from "./lanes/lane.ts";
 import { formatLogLine, type LogEntry } from "./observe/log.ts";
-import type { Fetch, Upstream } from "./upstream/send.ts";
+import { type Fetch, readReply, send, type Upstream } from "./upstream/send.ts";
 
 export interface AppOptions {
   config: Config;
@@ -25,7 +27,7 @@ export interface AppOptions {
   newId?(): string;
   log?(entry: LogEntry): void;
   pace?: Pace;
-  plugins?: { protocols: readonly AnyProtocol[]; drivers: readonly Driver[] };
+  plugins?: { protocols: readonly AnyProtocol[]; drivers: readonly Driver[]; catalogs: readonly Catalog[] };
 }
 
 export interface App {
@@ -42,17 +44,27 @@ const BODY_TIMEOUT_MS = 60_000;
 const PACE: Pace = { headAfterMs: 10_000, keepAliveMs: 10_000 };
 
 export function createApp(options: AppOptions): App {
-  const { config, env, plugins = { protocols, drivers } } = options;
+  const { config, env, plugins = { protocols, drivers, catalogs } } = options;
   const now = options.now ?? Date.now;
+  const fetch = options.fetch ?? globalThis.fetch;
   const created = Math.floor(now() / 1000);
   const stop = new AbortController();
+  const lists = new Map(
+    Object.entries(config.catalogs).map(([name, catalog]) => {
+      const load = catalogLoader(name, catalog, plugins.catalogs, env, fetch);
+      return [name, createCatalogCache({ load, signal: stop.signal, now })];
+    }),
+  );
   let ready = true;
   const gateway: Gateway = {
     name: "laneway",
     version: manifest.version,
     registry: createRegistry(plugins.protocols),
     lanes: new Map(
-      Object.entries(config.lanes).map(([name, lane]) => [name, createLane(name, { ...lane, created })]),
+      Object.entries(config.lanes).map(([name, { catalog = "", ...lane }]) => [
+        name,
+        createLane(name, { ...lane, catalog: lists.get(catalog), created }),
+      ]),
     ),
     upstreams: createUpstreams(config, plugins.drivers, env),
     authenticate: createAuth(
@@ -60,7 +72,7 @@ export function createApp(options: AppOptions): App {
     ),
     bodyLimits: { limitBytes: config.limits.bodyBytes, timeoutMs: BODY_TIMEOUT_MS },
     pace: options.pace ?? PACE,
-    fetch: options.fetch ?? fetch,
+    fetch,
     now,
     newId: options.newId ?? (() => crypto.randomUUID().replaceAll("-", "")),
     log: options.log ?? printLine,
@@ -90,13 +102,41 @@ function createUpstreams(
   );
 }
 
-/** What the configuration's checks need to know of each driver. */
-export function driverFacts(): Record<string, DriverFacts> {
-  return Object.fromEntries(drivers.map(({ name, operations }) => {
+/** The longest list of models that is read, in bytes. Lists of hundreds of models are a twentieth of it. */
+const LONGEST_LIST = 8 * 1024 * 1024;
+
+/** How a catalog's list is asked for: with its own secret, if it has one, and never with a client's. */
+function catalogLoader(
+  name: string,
+  { plugin, baseUrl, secret }: CatalogConfig,
+  catalogs: readonly Catalog[],
+  env: AppOptions["env"],
+  fetch: Fetch,
+): (signal: AbortSignal) => Promise<ModelInfo[]> {
+  const catalog = catalogs.find((candidate) => candidate.name === plugin);
+  if (!catalog) throw new Error(`Cannot find catalog plugin "${plugin}" of catalog "${name}"`);
+  const service = { name, baseUrl, secret: secret && env(secret.env) || undefined, headers: {} };
+  return async (signal) => {
+    const replies = await Promise.all(
+      catalog.listing().map(async (call) => {
+        const response = await send(call, service, fetch, signal);
+        const reply = await readReply(response, LONGEST_LIST);
+        if (!response.ok) throw new GatewayError("unavailable", `Catalog "${name}" answered ${reply.status}`);
+        return reply;
+      }),
+    );
+    return catalog.parseListing(replies);
+  };
+}
+
+/** What the configuration's checks need to know of the plugins. */
+export function pluginFacts(): Pick<Surroundings, "drivers" | "catalogs"> {
+  const facts = drivers.map(({ name, operations }) => {
     const served = Object.keys(operations).map((operation) => TASK_OF[operation as ModelOperation]);
     const tasks = TASKS.filter((task: Task) => served.includes(task));
     return [name, { tasks, needsBaseUrl: Object.values(operations).some((way) => "request" in way) }];
-  }));
+  });
+  return { drivers: Object.fromEntries(facts), catalogs: catalogs.map(({ name }) => name) };
 }
 
 function printLine(entry: LogEntry): void {
@@ -110,12 +150,21 @@ let started: App | undefined;
 function fromEnvironment(): App {
   if (started) return started;
   const env = (name: string) => Deno.env.get(name);
-  const { config } = loadConfig({ drivers: driverFacts(), env });
+  const { config } = loadConfig({ ...pluginFacts(), env });
   return started = createApp({ config, env });
 }
 
 // Under `deno serve` a bad configuration must be told at the start, not at the first request.
-if (import.meta.main) fromEnvironment();
+if (import.meta.main) {
+  try {
+    fromEnvironment();
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    // deno-lint-ignore no-console -- for the person who starts it
+    console.error(error.message);
+    Deno.exit(1);
+  }
+}
 
 export default {
   fetch: (request: Request, info: Deno.ServeHandlerInfo): Promise<Response> => fromEnvironment().fetch(request, info),
