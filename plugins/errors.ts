@@ -76,6 +76,15 @@ export function upstreamError({ status, headers, body }: Omit<Reply, "body"> & {
   }
 }
 
+/** What the SDKs of every wire read from an error's headers: how long to wait, and whether to try again at all. */
+export function errorHeaders({ details: { allow, retryAfter, retryable } }: GatewayError): Headers {
+  const headers = new Headers();
+  if (allow) headers.set("allow", allow.join(", "));
+  if (retryAfter) headers.set("retry-after", retryAfter);
+  if (retryable !== undefined) headers.set("x-should-retry", String(retryable));
+  return headers;
+}
+
 /** An error that an upstream puts inside a stream whose status was 200. */
 export function upstreamStreamError(body: unknown): GatewayError {
   const inner = isJsonObject(body) && isJsonObject(body.error) ? body.error : isJsonObject(body) ? body : {};

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../src/canonical/json.ts";
 import type { ErrorCode, GatewayError } from "../../src/errors.ts";
+import { errorHeaders } from "../errors.ts";
 
 /** How the wire names each error: its `type`, and a `code` where clients act on one. */
 const WORDS_OF: Record<ErrorCode, { type: string; code: string | null }> = {
@@ -32,12 +33,9 @@ export function serializeErrorBody({ code, message, details }: GatewayError): Js
   return { error: { message, type: words.type, param: details.param ?? null, code: words.code } };
 }
 
-/** The SDKs read the id from `x-request-id`, and how long to wait from `retry-after`. */
+/** The SDKs read the id from `x-request-id`. */
 export function serializeError(error: GatewayError, { requestId }: { requestId: string }): Response {
-  const headers = new Headers({ "x-request-id": requestId });
-  const { allow, retryAfter, retryable } = error.details;
-  if (allow) headers.set("allow", allow.join(", "));
-  if (retryAfter) headers.set("retry-after", retryAfter);
-  if (retryable !== undefined) headers.set("x-should-retry", String(retryable));
+  const headers = errorHeaders(error);
+  headers.set("x-request-id", requestId);
   return Response.json(serializeErrorBody(error), { status: error.status, headers });
 }

@@ -8,7 +8,7 @@ import type {
   OutputSchema,
   ToolChoice,
 } from "../../src/canonical/generate.ts";
-import { type JsonObject, toJsonText } from "../../src/canonical/json.ts";
+import { type JsonObject, present, toJsonText } from "../../src/canonical/json.ts";
 import type { WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -53,10 +53,6 @@ export function parseRequest(wire: WireRequest): GenerateRequest {
     ...(metadata && { metadata }),
     ...(extra && { extra }),
   };
-}
-
-function present<K extends string, V>(key: K, value: V | null | undefined): { [_ in K]?: V } {
-  return value === null || value === undefined ? {} : { [key]: value } as { [_ in K]: V };
 }
 
 /** Features of this wire alone that shape the whole answer: they cannot pass through the canonical form. */

@@ -33,7 +33,7 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     .map((tool) => serializeTool(tool, context))
     .filter((tool) => tool !== undefined);
   refuseForced(input, tools);
-  const body: JsonObject = {
+  return {
     model: target.model,
     messages: serializeMessages(input.messages, target, context),
     ...(tools.length > 0 && { tools }),
@@ -57,12 +57,6 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     }),
     ...extra,
   };
-  for (const field of target.refuses) {
-    if (body[field] === undefined) continue;
-    delete body[field];
-    context.note(`dropped ${field}`);
-  }
-  return body;
 }
 
 /** On another wire 0 warms a cache; here the least is one token. */

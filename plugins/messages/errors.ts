@@ -1,5 +1,6 @@
 import type { JsonObject } from "../../src/canonical/json.ts";
 import type { ErrorCode, GatewayError } from "../../src/errors.ts";
+import { errorHeaders } from "../errors.ts";
 
 /** How the wire names each error. */
 const TYPE_OF: Record<ErrorCode, string> = {
@@ -42,13 +43,10 @@ export function serializeErrorBody(error: GatewayError, requestId?: string): Jso
   };
 }
 
-/** The SDKs read the id from `request-id`, and how long to wait from `retry-after`. */
+/** The SDKs read the id from `request-id`. */
 export function serializeError(error: GatewayError, { requestId }: { requestId: string }): Response {
-  const headers = new Headers({ "request-id": requestId });
-  const { allow, retryAfter, retryable } = error.details;
-  if (allow) headers.set("allow", allow.join(", "));
-  if (retryAfter) headers.set("retry-after", retryAfter);
-  if (retryable !== undefined) headers.set("x-should-retry", String(retryable));
+  const headers = errorHeaders(error);
+  headers.set("request-id", requestId);
   return Response.json(serializeErrorBody(error, requestId), {
     status: STATUS_OF[error.code] ?? error.status,
     headers,

@@ -9,7 +9,7 @@ import type {
   Thinking,
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
 import type { WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { extraField, inputParts, parseContent } from "./content.ts";
@@ -42,10 +42,6 @@ export function parseRequest(wire: WireRequest): GenerateRequest {
     ...present("metadata", body.metadata),
     ...(extra && { extra }),
   };
-}
-
-function present<K extends string, V>(key: K, value: V | null | undefined): { [_ in K]?: V } {
-  return value === null || value === undefined ? {} : { [key]: value } as { [_ in K]: V };
 }
 
 function parseThinking({ thinking, output_config }: MessagesRequest): Thinking | undefined {

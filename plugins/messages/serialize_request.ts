@@ -19,7 +19,7 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
   const offered = allowed ? tools.filter(({ name }) => allowed.includes(String(name))) : tools;
   noteUnspeakable(input, context);
   const outputConfig = serializeOutputConfig(input, inConfig);
-  const body: JsonObject = {
+  return {
     model: target.model,
     max_tokens: input.maxOutputTokens ?? DEFAULT_MAX_TOKENS,
     ...(system.length > 0 && { system }),
@@ -36,12 +36,6 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     ...(input.stream && { stream: true }),
     ...extra,
   };
-  for (const field of target.refuses) {
-    if (body[field] === undefined) continue;
-    delete body[field];
-    context.note(`dropped ${field}`);
-  }
-  return body;
 }
 
 /** Knobs that this wire does not have. */

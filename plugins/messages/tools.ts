@@ -2,7 +2,7 @@
 import { asFunctionTool } from "../../src/canonical/custom_tool.ts";
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { FunctionTool, Tool, ToolChoice } from "../../src/canonical/generate.ts";
-import type { JsonObject } from "../../src/canonical/json.ts";
+import { type JsonObject, present } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { CLIENT_TOOLS } from "./client_tools.ts";
 import { extraField } from "./content.ts";
@@ -29,10 +29,6 @@ export function parseTool(tool: WireTool, known: ReadonlySet<string>): Tool {
     ...(defer_loading && { deferred: !known.has(name) }),
     ...(extra && { extra }),
   };
-}
-
-function present<K extends string, V>(key: K, value: V | null | undefined): { [_ in K]?: V } {
-  return value === null || value === undefined ? {} : { [key]: value } as { [_ in K]: V };
 }
 
 export function serializeTool(tool: Tool, context: Context): JsonObject | undefined {

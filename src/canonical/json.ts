@@ -22,3 +22,8 @@ export function isJsonText(text: string): boolean {
     return false;
   }
 }
+
+/** A field to spread into an object; none where the value is null or undefined, which both mean absent on a wire. */
+export function present<K extends string, V>(key: K, value: V | null | undefined): { [_ in K]?: V } {
+  return value === null || value === undefined ? {} : { [key]: value } as { [_ in K]: V };
+}

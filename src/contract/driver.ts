@@ -10,8 +10,6 @@ export interface Target {
   upstream: string;
   /** What the upstream calls the model. */
   model: string;
-  /** Top-level request fields that this upstream answers with an error: left out and noted. */
-  refuses: readonly string[];
   /** Where it takes instructions: many chat templates refuse them anywhere but first. */
   systemMessages: "first" | "anywhere";
 }
