@@ -13,7 +13,7 @@ import { createRegistry } from "./contract/registry.ts";
 import { GatewayError } from "./errors.ts";
 import { type Gateway, handle, type Pace } from "./handle.ts";
 import { createAuth } from "./http/auth.ts";
-import { type CatalogCache, createCatalogCache } from "./lanes/catalog.ts";
+import { createCatalogCache } from "./lanes/catalog.ts";
 import { createLane } from "./lanes/lane.ts";
 import { formatLogLine, type LogEntry } from "./observe/log.ts";
 import { type Fetch, readReply, send, type Upstream } from "./upstream/send.ts";
@@ -27,7 +27,8 @@ export interface AppOptions {
   newId?(): string;
   log?(entry: LogEntry): void;
   pace?: Pace;
-  plugins?: { protocols: readonly AnyProtocol[]; drivers: readonly Driver[]; catalogs: readonly Catalog[] };
+  /** In place of the built-in ones. */
+  plugins?: { protocols?: readonly AnyProtocol[]; drivers?: readonly Driver[]; catalogs?: readonly Catalog[] };
 }
 
 export interface App {
@@ -44,7 +45,8 @@ const BODY_TIMEOUT_MS = 60_000;
 const PACE: Pace = { headAfterMs: 10_000, keepAliveMs: 10_000 };
 
 export function createApp(options: AppOptions): App {
-  const { config, env, plugins = { protocols, drivers, catalogs } } = options;
+  const { config, env } = options;
+  const plugins = { protocols, drivers, catalogs, ...options.plugins };
   const now = options.now ?? Date.now;
   const fetch = options.fetch ?? globalThis.fetch;
   const created = Math.floor(now() / 1000);

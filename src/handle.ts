@@ -12,7 +12,7 @@ import type { Authenticate } from "./http/auth.ts";
 import { readJsonBody } from "./http/body.ts";
 import { formatNotes } from "./http/notes.ts";
 import { streamResponse, withoutBody } from "./http/respond.ts";
-import { clampThinking } from "./lanes/effort.ts";
+import { fit } from "./lanes/fit.ts";
 import type { Lane, Resolution } from "./lanes/lane.ts";
 import type { LogEntry } from "./observe/log.ts";
 import { guard } from "./upstream/guard.ts";
@@ -156,43 +156,42 @@ function findLane(name: string | undefined, opened: readonly string[] | undefine
 }
 
 /** Parses what came in and answers it: the lane what is its own to know, an upstream the rest. */
-function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, journey: Journey): Response | Promise<Response> {
+async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, journey: Journey): Promise<Response> {
   switch (protocol.operation) {
     case "listModels": {
       const exchange = openExchange(protocol, protocol.parse(wire, journey), wire, journey);
-      return protocol.serialize(lane.list(), exchange);
+      return protocol.serialize(await lane.list(journey.note), exchange);
     }
     case "getModel": {
       const input = protocol.parse(wire, journey);
       journey.entry.model = input.model;
-      return protocol.serialize(lane.get(input.model), openExchange(protocol, input, wire, journey));
+      return protocol.serialize(await lane.get(input.model), openExchange(protocol, input, wire, journey));
     }
     case "generate": {
       const input = protocol.parse(wire, journey);
       journey.entry.stream = input.stream;
-      const resolution = resolve(protocol, input.model, lane, journey);
-      const thinking = clampThinking(input.thinking, resolution.efforts, journey.note);
-      const fitted = { ...input, thinking };
+      const resolution = await resolve(protocol, input.model, lane, journey);
+      const fitted = fit(input, resolution, journey.note);
       return input.stream
         ? generateStream(protocol, fitted, wire, resolution, journey)
         : runWhole(protocol, fitted, wire, resolution, journey);
     }
     case "countTokens": {
       const input = protocol.parse(wire, journey);
-      resolve(protocol, input.model, lane, journey);
+      await resolve(protocol, input.model, lane, journey);
       const inputTokens = estimateInputTokens(input);
       return protocol.serialize({ inputTokens }, openExchange(protocol, input, wire, journey));
     }
     case "embed": {
       const input = protocol.parse(wire, journey);
-      return runWhole(protocol, input, wire, resolve(protocol, input.model, lane, journey), journey);
+      return runWhole(protocol, input, wire, await resolve(protocol, input.model, lane, journey), journey);
     }
     default:
       return protocol satisfies never;
   }
 }
 
-function resolve(protocol: AnyProtocol, model: string, lane: Lane, journey: Journey): Resolution {
+function resolve(protocol: AnyProtocol, model: string, lane: Lane, journey: Journey): Promise<Resolution> {
   journey.entry.model = model;
   return lane.resolve(model, protocol.operation);
 }
@@ -258,7 +257,11 @@ async function generateStream(
       return { comment: `notes: ${formatNotes(late)}` };
     },
     onLeave: journey.leave,
-    onEnd: () => closeLog(journey, journey.hasLeft() ? clientClosed().status : 200),
+    onEnd() {
+      closeLog(journey, journey.hasLeft() ? clientClosed().status : 200);
+      // A client may leave before the serializer has begun, which then would not end them.
+      void events.return(undefined);
+    },
   });
 }
 
@@ -289,8 +292,7 @@ function ask<K extends ModelOperation>(
   const upstream = gateway.upstreams.get(where.upstream);
   if (!upstream) throw new GatewayError("internal", `Upstream "${where.upstream}" is not configured`);
   entry.target = `${where.upstream}/${where.model}`;
-  const { refuses, systemMessages } = upstream;
-  const target: Target = { ...where, refuses, systemMessages };
+  const target: Target = { ...where, systemMessages: upstream.systemMessages };
   return { operation, input, target, upstream, context: journey, fetch: gateway.fetch, signal, onDescribed };
 
   function onDescribed(): void {

@@ -1,7 +1,7 @@
 /** The command line: reads the configuration, builds the app and serves it until it is told to stop. */
 import { parseArgs } from "node:util";
 import manifest from "../deno.json" with { type: "json" };
-import { type App, createApp, driverFacts } from "./app.ts";
+import { type App, createApp, pluginFacts } from "./app.ts";
 import { ConfigError, loadConfig } from "./config/load.ts";
 import { startupMessage } from "./startup.ts";
 
@@ -89,7 +89,7 @@ function parseFlags(args: string[]): Flags {
 
 async function serve(path: string | undefined, listen: Pick<Flags, "hostname" | "port">): Promise<number> {
   const env = (name: string) => Deno.env.get(name);
-  const { config, source } = loadConfig({ path, listen, drivers: driverFacts(), env });
+  const { config, source } = loadConfig({ path, listen, ...pluginFacts(), env });
   const app = createApp({ config, env });
   const { hostname, port } = config.listen;
   let server;

@@ -1,3 +1,4 @@
+import { isPattern } from "./canonical/models.ts";
 import { upstreamsWithoutSecret } from "./config/check.ts";
 import type { Config, LaneConfig } from "./config/schema.ts";
 
@@ -47,10 +48,15 @@ function laneLines({ lanes }: Config, url: string): string[] {
   });
 }
 
-function modelLines({ models, upstreams }: LaneConfig, width: number): string[] {
-  const names = Object.keys(models);
-  const open = Object.entries(upstreams).map(([task, upstream]) => `any other ${task} model, from "${upstream}"`);
-  return names.length === 0 ? open : [firstFew(names, width), ...open];
+function modelLines({ models, upstreams, catalog }: LaneConfig, width: number): string[] {
+  const names = Object.keys(models).filter((name) => !isPattern(name));
+  const patterns = Object.keys(models).filter(isPattern);
+  const known = catalog === undefined ? "" : ` that catalog "${catalog}" lists`;
+  return [
+    ...(names.length > 0 ? [firstFew(names, width)] : []),
+    ...(patterns.length > 0 ? [firstFew(patterns, width)] : []),
+    ...Object.entries(upstreams).map(([task, upstream]) => `any other ${task} model${known}, from "${upstream}"`),
+  ];
 }
 
 /** As many names as one line takes, and how many there are where it does not take all. */
@@ -85,7 +91,7 @@ function keyLines({ keys }: Config): string[] {
 function firstCallLines({ lanes, upstreams, keys }: Config, url: string): string[] {
   for (const [lane, { models }] of Object.entries(lanes)) {
     for (const [model, { task, targets }] of Object.entries(models)) {
-      if (task !== "chat" || upstreams[targets[0]!.upstream]?.driver !== "sandbox") continue;
+      if (isPattern(model) || task !== "chat" || upstreams[targets[0]!.upstream]?.driver !== "sandbox") continue;
       const key = keys.find(({ lanes }) => lanes?.includes(lane) ?? true);
       if (!key && keys.length > 0) continue;
       const header = key ? ` -H "authorization: Bearer $${key.secret.env}"` : "";

@@ -61,6 +61,7 @@ Deno.test("the rules catch what they are for", () => {
       'import { readFrames } from "../../src/upstream/frames.ts";',
       "imports src/upstream/frames.ts",
     ],
+    ["plugins/chat/mod.ts", 'import gateway from "../../gateway.json" with { type: "json" };', "imports gateway.json"],
     ["plugins/errors.ts", 'import { WIRE } from "./chat/wire.ts";', "imports plugins/chat/wire.ts"],
     ["plugins/mod.ts", "const plugin = await import(name);", "imports what a variable names: import(name)"],
     [
@@ -84,6 +85,7 @@ Deno.test("the rules leave alone what is right", () => {
     ["src/upstream/run.ts", 'import type { Driver } from "../contract/driver.ts";\nimport { send } from "./send.ts";'],
     ["src/app.ts", 'import { protocols } from "../plugins/mod.ts";\nimport { z } from "zod";'],
     ["src/app.ts", "/** The parts are put together here; a cursor, a coherent whole. */"],
+    ["src/app.ts", 'import { version } from "../deno.json" with { type: "json" };'],
     ["plugins/mod.ts", 'export { chatDriver } from "./chat/mod.ts";'],
     ["plugins/chat/mod.ts", 'import { WIRE } from "./wire.ts";\nimport { upstreamError } from "../errors.ts";'],
     [

@@ -60,6 +60,18 @@ Deno.test("startupMessage: many models are counted and the first ones named, wit
   for (const line of lines.filter((line) => !line.includes("curl"))) assert(line.length <= 80, line);
 });
 
+Deno.test("startupMessage: patterns stand apart from names, and a catalog says what else there is", () => {
+  const lanes = {
+    oss: { models: { "big-*": sandbox, small: chat, "*-fast": chat } },
+    hf: { upstreams: { chat: "cloud" }, catalog: "hub" },
+  };
+  const text = message({ catalogs: { hub: { plugin: "hub", baseUrl: "https://hub.example/v1" } }, lanes });
+  assertStringIncludes(text, "/oss/v1\n       small\n       big-*, *-fast\n");
+  assertStringIncludes(text, '/hf/v1\n       any other chat model that catalog "hub" lists, from "cloud"\n');
+  // A pattern is no name to call.
+  assert(!text.includes("curl"));
+});
+
 Deno.test("startupMessage: a secret that is set is neither missed nor shown", () => {
   const keys = [{ name: "team", secret: { env: "TEAM_KEY" } }];
   const text = message({ keys, lanes: { oss: { models: { sandbox } } } }, {

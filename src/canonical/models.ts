@@ -2,6 +2,11 @@
 export const TASKS = ["chat", "embedding", "rerank", "speech", "transcription"] as const;
 export type Task = typeof TASKS[number];
 
+/** Whether a model's name in the configuration stands for many: `*` in it is any text. */
+export function isPattern(name: string): boolean {
+  return name.includes("*");
+}
+
 /** What a model can be given. `file` is a document, such as a PDF. */
 export const MODALITIES = ["text", "image", "audio", "video", "file"] as const;
 export type Modality = typeof MODALITIES[number];

@@ -19,6 +19,8 @@ export interface DriverFacts {
 
 export interface Surroundings {
   drivers: Readonly<Record<string, DriverFacts>>;
+  /** The names of the catalog plugins. */
+  catalogs: readonly string[];
   /** An environment variable's value; an empty one counts as not set. */
   env(name: string): string | undefined;
 }
@@ -27,11 +29,12 @@ export interface Surroundings {
  * All problems of a configuration as it was written, before the schema has judged it: what has the wrong type is passed
  * over here, because the schema reports it.
  */
-export function check(raw: unknown, { drivers, env }: Surroundings): Problem[] {
+export function check(raw: unknown, { drivers, catalogs: plugins, env }: Surroundings): Problem[] {
   const problems: Problem[] = [];
   const report = (path: string, message: string) => problems.push({ path, message });
   const config = fields(raw);
   const upstreams = fields(config.upstreams);
+  const catalogs = fields(config.catalogs);
   const lanes = fields(config.lanes);
 
   const checkUpstream = (path: string, name: unknown, task: unknown) => {
@@ -82,6 +85,12 @@ export function check(raw: unknown, { drivers, env }: Surroundings): Problem[] {
     }
   }
 
+  for (const [name, catalog] of Object.entries(catalogs)) {
+    const { plugin } = fields(catalog);
+    if (typeof plugin !== "string" || plugins.includes(plugin)) continue;
+    report(`catalogs.${name}.plugin`, `Cannot find catalog plugin "${plugin}"${hint(plugin, plugins)}`);
+  }
+
   if (
     isJsonObject(raw) && Object.keys(lanes).length === 0 && (config.lanes === undefined || isJsonObject(config.lanes))
   ) {
@@ -91,7 +100,7 @@ export function check(raw: unknown, { drivers, env }: Surroundings): Problem[] {
     );
   }
   for (const [laneName, lane] of Object.entries(lanes)) {
-    const { models, upstreams: open } = fields(lane);
+    const { models, upstreams: open, catalog } = fields(lane);
     for (const [modelName, model] of Object.entries(fields(models))) {
       const { task, targets } = fields(model);
       for (const [index, target] of items(targets)) {
@@ -101,6 +110,14 @@ export function check(raw: unknown, { drivers, env }: Surroundings): Problem[] {
           task,
         );
       }
+    }
+    if (typeof catalog === "string" && !Object.hasOwn(catalogs, catalog)) {
+      report(`lanes.${laneName}.catalog`, `Cannot find catalog "${catalog}"${hint(catalog, Object.keys(catalogs))}`);
+    } else if (typeof catalog === "string" && Object.keys(fields(open)).length === 0) {
+      report(
+        `lanes.${laneName}.upstreams`,
+        `Missing: nothing serves the models of catalog "${catalog}"; say by task where they go`,
+      );
     }
     for (const [task, upstream] of Object.entries(fields(open))) {
       checkUpstream(`lanes.${laneName}.upstreams.${task}`, upstream, task);

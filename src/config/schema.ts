@@ -1,7 +1,7 @@
 /** The configuration, said once: its types, its checks and its JSON schema all come from here. */
 import { z } from "zod";
 import { EFFORTS } from "../canonical/generate.ts";
-import { TASKS } from "../canonical/models.ts";
+import { MODALITIES, TASKS } from "../canonical/models.ts";
 import { hint } from "./hint.ts";
 
 /** One line for each unknown key, in the order of the issue's `keys`. */
@@ -89,6 +89,14 @@ const upstreamSchema = object("A service that runs models.", {
   timeouts: timeoutsSchema.prefault({}),
 });
 
+const catalogSchema = object("A service that tells what models there are.", {
+  plugin: z.string().meta({ description: "How to read its list: the name of a catalog plugin.", examples: ["hub"] }),
+  baseUrl: baseUrlSchema,
+  secret: secretSchema.optional().meta({
+    description: "Sent as a bearer token where its variable is set. The secrets of clients are never sent.",
+  }),
+});
+
 const targetSchema = object("A model at an upstream.", {
   upstream: z.string().meta({ description: "Name of one of the upstreams." }),
   model: z.string().min(1).meta({ description: "What the upstream calls the model." }),
@@ -105,6 +113,11 @@ const aliasSchema = object("A model of the lane.", {
   ownedBy: z.string().optional().meta({ description: "Who made the model, shown in the model list." }),
   contextLength: tokensSchema.optional().meta({ description: "Tokens of input and output together." }),
   maxOutputTokens: tokensSchema.optional().meta({ description: "The most tokens that one answer may have." }),
+  inputModalities: z.array(z.enum(MODALITIES)).min(1).optional().meta({
+    description:
+      "What the model can be given. Where this is present, files of other kinds are refused in the user's newest " +
+      "turn, and replaced by a line of text in older turns and in results of tools.",
+  }),
   efforts: z.array(z.enum(EFFORTS)).optional().meta({
     description:
       "The levels of reasoning effort that the model knows: what a client asks for is moved to the nearest. " +
@@ -118,12 +131,19 @@ const laneNameSchema = z.string()
 
 const laneSchema = object("A path prefix with its own models.", {
   models: z.record(z.string().min(1, "Expected the name of a model"), aliasSchema).default({}).meta({
-    description: "The models of the lane, by the name that clients ask for.",
+    description:
+      "The models of the lane, by the name that clients ask for. A name with * in it stands for all names that match, " +
+      "where no other fits better; such a name is not shown in the model list.",
   }),
   upstreams: z.partialRecord(z.enum(TASKS), z.string(), { error: unknownKeys(TASKS) }).default({}).meta({
     description:
       "Where a model that the lane does not list goes, by task: the name of an upstream. The model keeps the " +
       "name that the client gave.",
+  }),
+  catalog: z.string().optional().meta({
+    description:
+      "What those upstreams offer: the name of a catalog. Its models are listed with the lane's own, and a name that " +
+      "it does not know is answered 404. Where this is absent, or does not answer, the upstream decides.",
   }),
 });
 
@@ -148,6 +168,9 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
   upstreams: z.record(z.string().min(1, "Expected the name of an upstream"), upstreamSchema).default({}).meta({
     description: "The services that run models, by a name of your choice.",
   }),
+  catalogs: z.record(z.string().min(1, "Expected the name of a catalog"), catalogSchema).default({}).meta({
+    description: "The services that tell what models there are, by a name of your choice.",
+  }),
   lanes: z.record(laneNameSchema, laneSchema).default({}).meta({
     description: "The lanes, by the name that begins their paths: oss serves /oss/v1.",
   }),
@@ -162,4 +185,5 @@ export type UpstreamConfig = z.output<typeof upstreamSchema>;
 export type Timeouts = z.output<typeof timeoutsSchema>;
 export type LaneConfig = z.output<typeof laneSchema>;
 export type AliasConfig = z.output<typeof aliasSchema>;
+export type CatalogConfig = z.output<typeof catalogSchema>;
 export type TargetConfig = z.output<typeof targetSchema>;

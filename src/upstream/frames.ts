@@ -1,6 +1,7 @@
 import { createParser } from "eventsource-parser";
 import type { ServerSentEvent } from "../contract/frame.ts";
 import { GatewayError } from "../errors.ts";
+import { failBrokenOff } from "./send.ts";
 
 /** Longest line or event taken from an upstream, in characters: a whole answer with pictures fits into it. */
 const LONGEST_FRAME = 32 * 1024 * 1024;
@@ -30,7 +31,7 @@ export async function* readFrames(
   let ended = false;
   try {
     while (!ended) {
-      const { done, value } = await reader.read();
+      const { done, value } = await reader.read().catch(failBrokenOff);
       ended = done;
       parser.feed(done ? `${decoder.decode()}\n\n` : decoder.decode(value, { stream: true }));
       onBytes?.(frames.some(({ data }) => data !== undefined));

@@ -1,5 +1,6 @@
 /** One operation at one upstream: ask, go on where the driver says so, answer. */
 import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
+import { isJsonObject } from "../canonical/json.ts";
 import { REPLAY } from "../canonical/replay.ts";
 import type { Context } from "../contract/context.ts";
 import type { Call, LocalOperation, Reply, Target, UpstreamOperation } from "../contract/driver.ts";
@@ -25,7 +26,10 @@ export interface Ask<K extends ModelOperation> {
 export async function answer<K extends ModelOperation>(ask: Ask<K>): Promise<Output<K>> {
   const { input, target, upstream, context } = ask;
   const way = wayOf(ask);
-  if ("local" in way) return way.local(input, target);
+  if ("local" in way) {
+    ask.onDescribed();
+    return way.local(input, target);
+  }
   const calls = describe(ask, way);
   const { timeouts } = upstream;
   const watch = new Watch(ask.signal, timeouts.totalMs);
@@ -47,6 +51,7 @@ export async function* stream<K extends ModelOperation>(ask: Ask<K>): AsyncGener
   const replay = REPLAY[operation];
   if ("local" in way) {
     if (!replay) throw cannotStream(ask);
+    ask.onDescribed();
     yield* replay(way.local(input, target));
     return;
   }
@@ -85,9 +90,18 @@ function wayOf<K extends ModelOperation>({ operation, upstream }: Ask<K>): Upstr
 }
 
 function describe<K extends ModelOperation>(ask: Ask<K>, way: UpstreamOperation<K>): Call[] {
-  const calls = way.request(ask.input, ask.target, ask.context);
+  const calls = [way.request(ask.input, ask.target, ask.context)].flat().map((call) => withoutRefused(call, ask));
   ask.onDescribed();
-  return Array.isArray(calls) ? calls : [calls];
+  return calls;
+}
+
+function withoutRefused<K extends ModelOperation>(call: Call, { upstream, context }: Ask<K>): Call {
+  const { body } = call;
+  if (!isJsonObject(body)) return call;
+  const refused = upstream.refuses.filter((field) => body[field] !== undefined);
+  if (refused.length === 0) return call;
+  for (const field of refused) context.note(`dropped ${field}`);
+  return { ...call, body: Object.fromEntries(Object.entries(body).filter(([field]) => !refused.includes(field))) };
 }
 
 /** One call of a batch, and those that follow from its reply: a job to poll, a result to fetch. */

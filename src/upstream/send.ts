@@ -14,10 +14,14 @@ export interface Upstream {
   /** The environment variable that should hold the secret and does not. */
   missingSecret?: string;
   headers: Readonly<Record<string, string>>;
+  /** Top-level fields of a request body that it answers with an error: left out and noted. */
   refuses: readonly string[];
   systemMessages: "first" | "anywhere";
   timeouts: Timeouts;
 }
+
+/** Where a call goes, and what goes with it. */
+export type Service = Pick<Upstream, "name" | "baseUrl" | "secret" | "headers">;
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
@@ -25,7 +29,7 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
  * Makes one call and gives the response as it comes, whatever its status. Nothing of the client's request is in it but what
  * the driver put there: no header, no credential.
  */
-export async function send(call: Call, upstream: Upstream, fetch: Fetch, signal: AbortSignal): Promise<Response> {
+export async function send(call: Call, upstream: Service, fetch: Fetch, signal: AbortSignal): Promise<Response> {
   const { body } = call;
   const headers = new Headers({ accept: "application/json, text/event-stream", "user-agent": "laneway" });
   for (const [name, value] of Object.entries({ ...call.headers, ...upstream.headers })) headers.set(name, value);
@@ -49,11 +53,42 @@ function toBlob(body: JsonValue | Uint8Array<ArrayBuffer>): Blob {
   return body instanceof Uint8Array ? new Blob([body]) : new Blob([JSON.stringify(body)], { type: "application/json" });
 }
 
-/** The whole response: JSON parsed, other text as a string, all else as bytes. */
-export async function readReply(response: Response): Promise<Reply> {
+/** The longest answer that is read whole, in bytes; a page of pictures or a book of audio fits into it. */
+const LONGEST_REPLY = 64 * 1024 * 1024;
+
+/** The whole response: JSON parsed, other text as a string, all else as bytes. Throws where it is longer than `limitBytes`. */
+export async function readReply(response: Response, limitBytes = LONGEST_REPLY): Promise<Reply> {
   const { status, headers } = response;
-  const bytes = new Uint8Array(await response.arrayBuffer());
+  const bytes = await readBytes(response, limitBytes);
   return { status, headers, body: parseBody(bytes, headers.get("content-type") ?? "") };
+}
+
+/** The connection ended before the answer did. */
+export function failBrokenOff(cause: unknown): never {
+  throw new GatewayError("upstream_error", "The upstream broke the connection off", { cause });
+}
+
+async function readBytes({ body }: Response, limitBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  const reader = body?.getReader();
+  for (;;) {
+    const piece = await reader?.read().catch(failBrokenOff);
+    if (!piece || piece.done) break;
+    length += piece.value.length;
+    if (length > limitBytes) {
+      await reader?.cancel();
+      throw new GatewayError("upstream_error", `The upstream's answer is longer than ${limitBytes} bytes`);
+    }
+    pieces.push(piece.value);
+  }
+  const bytes = new Uint8Array(length);
+  let offset = 0;
+  for (const piece of pieces) {
+    bytes.set(piece, offset);
+    offset += piece.length;
+  }
+  return bytes;
 }
 
 function parseBody(bytes: Uint8Array<ArrayBuffer>, contentType: string): JsonValue | Uint8Array<ArrayBuffer> {

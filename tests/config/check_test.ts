@@ -2,14 +2,14 @@ import { assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { check, upstreamsWithoutSecret } from "../../src/config/check.ts";
 import { configSchema } from "../../src/config/schema.ts";
-import { anyConfig, drivers, environment, toLine } from "./surroundings.ts";
+import { anyConfig, catalogs, drivers, environment, toLine } from "./surroundings.ts";
 
 const upstreams = { local: { driver: "chat", baseUrl: "http://127.0.0.1:8080/v1" }, sandbox: { driver: "sandbox" } };
 const lanes = { oss: {} };
 const target = { upstream: "local", model: "m" };
 
 function problems(config: unknown, variables: Record<string, string> = {}): string[] {
-  return check(config, { drivers, env: environment(variables) }).map(toLine);
+  return check(config, { drivers, catalogs, env: environment(variables) }).map(toLine);
 }
 
 Deno.test("check: has nothing to say of a configuration that is right", () => {
@@ -20,8 +20,9 @@ Deno.test("check: has nothing to say of a configuration that is right", () => {
       upstreams,
       lanes: {
         oss: { models: { m: { task: "chat", targets: [target, { upstream: "sandbox", model: "sandbox" }] } } },
-        open: { upstreams: { chat: "local", embedding: "local" } },
+        open: { upstreams: { chat: "local", embedding: "local" }, catalog: "models" },
       },
+      catalogs: { models: { plugin: "hub", baseUrl: "http://127.0.0.1/v1" } },
     }, { TEAM_KEY: "secret" }),
     [],
   );
@@ -70,6 +71,25 @@ for (
       "a driver that makes calls and is not told where to",
       { upstreams: { a: { driver: "chat" } }, lanes },
       'upstreams.a.baseUrl: Missing: driver "chat" needs the URL that its calls go to',
+    ],
+    [
+      "a lane whose catalog does not exist",
+      {
+        upstreams,
+        catalogs: { hub: { plugin: "hub" } },
+        lanes: { hf: { upstreams: { chat: "local" }, catalog: "hbu" } },
+      },
+      'lanes.hf.catalog: Cannot find catalog "hbu"; did you mean "hub"?',
+    ],
+    [
+      "a lane with a catalog whose models go nowhere",
+      { upstreams, catalogs: { hub: { plugin: "hub" } }, lanes: { hf: { catalog: "hub" } } },
+      'lanes.hf.upstreams: Missing: nothing serves the models of catalog "hub"; say by task where they go',
+    ],
+    [
+      "a catalog whose plugin does not exist",
+      { catalogs: { hub: { plugin: "hug" } }, lanes },
+      'catalogs.hub.plugin: Cannot find catalog plugin "hug"; did you mean "hub"?',
     ],
     [
       "a key for a lane that does not exist",

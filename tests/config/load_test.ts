@@ -1,10 +1,10 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { ConfigError, loadConfig, parseConfig } from "../../src/config/load.ts";
-import { anyConfig, drivers, environment, problemsOf } from "./surroundings.ts";
+import { anyConfig, catalogs, drivers, environment, problemsOf } from "./surroundings.ts";
 
 const env = environment();
-const surroundings = { drivers, env };
+const surroundings = { drivers, catalogs, env };
 
 /** Calls `use` with the path of a file that holds `content`. */
 function withFile<T>(content: string, use: (path: string) => T): T {
@@ -118,9 +118,9 @@ Deno.test("loadConfig: reads a file that begins with a byte order mark", () => {
 Deno.test("loadConfig: LANEWAY_CONFIG names the file, and a path given goes before it", () => {
   withFile(JSON.stringify(small), (path) => {
     const variable = environment({ LANEWAY_CONFIG: path });
-    assertEquals(loadConfig({ drivers, env: variable }).source, `"${path}"`);
+    assertEquals(loadConfig({ drivers, catalogs, env: variable }).source, `"${path}"`);
     withFile(JSON.stringify(small), (given) => {
-      assertEquals(loadConfig({ path: given, drivers, env: variable }).source, `"${given}"`);
+      assertEquals(loadConfig({ path: given, drivers, catalogs, env: variable }).source, `"${given}"`);
     });
   });
 });
@@ -139,14 +139,40 @@ Deno.test("loadConfig: the default needs no key and has the embedded upstream in
   assertEquals({ listen, keys }, { listen: { hostname: "127.0.0.1", port: 8000 }, keys: [] });
   assertEquals(lanes.oss?.models.sandbox?.targets, [{ upstream: "sandbox", model: "sandbox" }]);
   assertEquals(lanes.hf?.models["laneway/sandbox"]?.targets, [{ upstream: "sandbox", model: "sandbox" }]);
-  assertEquals(lanes.hf?.upstreams, { chat: "router" });
+  assertEquals([lanes.hf?.upstreams, lanes.hf?.catalog], [{ chat: "router" }, "hub"]);
 });
 
 Deno.test("loadConfig: the default's curated names are plain words, and their models have an owner and a name", () => {
-  for (const [name, { targets, ownedBy }] of Object.entries(load({ extends: "default" }).lanes.oss!.models)) {
-    assertMatch(name, /^[a-z0-9.-]+$/);
+  for (
+    const [name, { targets, ownedBy, displayName }] of Object.entries(load({ extends: "default" }).lanes.oss!.models)
+  ) {
+    assertMatch(name, /^[a-z0-9.-]+\*?$/);
     const [owner] = targets[0]!.model.split("/");
-    assertEquals(ownedBy, name === "sandbox" ? "laneway" : owner);
+    assertEquals(ownedBy, name.endsWith("sandbox") ? "laneway" : owner);
+    assert(displayName);
+  }
+});
+
+Deno.test("loadConfig: the default's names that an agent needs say which open model answers", () => {
+  const { models } = load({ extends: "default" }).lanes.oss!;
+  const forAgents = Object.entries(models).filter(([name]) => name.startsWith("claude"));
+  assert(forAgents.length > 5);
+  for (const [name, { targets, displayName = "" }] of forAgents) {
+    assert(!/claude/i.test(displayName), name);
+    for (const { model } of targets) {
+      assert(displayName.toLowerCase().includes(model.split("/").at(-1)!.toLowerCase()), `${name}: ${displayName}`);
+    }
+  }
+});
+
+Deno.test("loadConfig: the default's curated models agree wherever they have the same first target", () => {
+  const seen = new Map<string, string>();
+  for (const [name, alias] of Object.entries(load({ extends: "default" }).lanes.oss!.models)) {
+    if (name.includes("*") || alias.targets.length > 1) continue;
+    const { contextLength, inputModalities, efforts } = alias;
+    const facts = JSON.stringify({ contextLength, inputModalities, efforts });
+    assertEquals(seen.get(alias.targets[0]!.model) ?? facts, facts, name);
+    seen.set(alias.targets[0]!.model, facts);
   }
 });
 
@@ -174,6 +200,7 @@ Deno.test("loadConfig: what is removed from the default and still used is report
   const problems = problemsOf(() => load({ extends: "default", upstreams: { sandbox: null } }));
   assertEquals(problems, [
     'lanes.oss.models.sandbox.targets[0].upstream: Cannot find upstream "sandbox"; known: "router"',
+    'lanes.oss.models.claude-sandbox.targets[0].upstream: Cannot find upstream "sandbox"; known: "router"',
     'lanes.hf.models.laneway/sandbox.targets[0].upstream: Cannot find upstream "sandbox"; known: "router"',
   ]);
 });

@@ -16,6 +16,7 @@ Deno.test("schema: what is left out gets its default", () => {
         timeouts: { headMs: 120_000, firstEventMs: 300_000, idleMs: 120_000, totalMs: 1_800_000 },
       },
     },
+    catalogs: {},
     lanes: { oss: { models: {}, upstreams: {} } },
     limits: { bodyBytes: 30 * 1024 * 1024 },
   });
@@ -53,6 +54,24 @@ for (
     assert(!configSchema.safeParse({ upstreams: { a: { driver: "chat", ...upstream } } }).success);
   });
 }
+
+for (
+  const [name, model] of [
+    ["a kind of input that nobody knows", { inputModalities: ["smell"] }],
+    ["a model that takes nothing", { inputModalities: [] }],
+  ] as const
+) {
+  Deno.test(`schema: refuses ${name}`, () => {
+    const models = { m: { task: "chat", targets: [{ upstream: "a", model: "m" }], ...model } };
+    assert(!configSchema.safeParse({ lanes: { oss: { models } } }).success);
+  });
+}
+
+Deno.test("schema: a catalog needs a URL, which loses its trailing slashes", () => {
+  assert(!configSchema.safeParse({ catalogs: { hub: { plugin: "hub" } } }).success);
+  const config = configSchema.parse({ catalogs: { hub: { plugin: "hub", baseUrl: "https://hub.example/v1/" } } });
+  assertEquals(config.catalogs, { hub: { plugin: "hub", baseUrl: "https://hub.example/v1" } });
+});
 
 for (const name of ["v1", "OSS", "-a", "a b", "a/b", ""]) {
   Deno.test(`schema: refuses the lane name "${name}"`, () => {

@@ -7,6 +7,8 @@ export const drivers: Record<string, DriverFacts> = {
   sandbox: { tasks: ["chat"], needsBaseUrl: false },
 };
 
+export const catalogs = ["hub"];
+
 /** The environment, as far as a test sets it. Throws for the names that the platform throws for. */
 export function environment(variables: Record<string, string> = {}): (name: string) => string | undefined {
   return (name) => {
@@ -34,10 +36,36 @@ export function toLine({ path, message }: Problem): string {
 export const anyConfig = fc.object({
   key: fc.constantFrom(
     ...["listen", "hostname", "port", "keys", "name", "secret", "env", "lanes", "upstreams", "driver", "baseUrl"],
-    ...["models", "task", "targets", "upstream", "headers", "timeouts", "limits", "oss", "chat"],
+    ...[
+      "models",
+      "task",
+      "catalogs",
+      "catalog",
+      "plugin",
+      "targets",
+      "upstream",
+      "headers",
+      "timeouts",
+      "limits",
+      "oss",
+      "chat",
+    ],
   ),
   values: [
-    fc.constantFrom("chat", "sandbox", "oss", "default", "LANEWAY_KEY", "http://127.0.0.1", "0.0.0.0", "", 1, -1, null),
+    fc.constantFrom(
+      "chat",
+      "sandbox",
+      "oss",
+      "hub",
+      "default",
+      "LANEWAY_KEY",
+      "http://127.0.0.1",
+      "0.0.0.0",
+      "",
+      1,
+      -1,
+      null,
+    ),
   ],
   maxDepth: 6,
   maxKeys: 6,

@@ -1,0 +1,67 @@
+import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { MODALITIES, type Modality, type ModelInfo } from "../../src/canonical/models.ts";
+import { GatewayError } from "../../src/errors.ts";
+
+const LONGEST_ID = 256;
+/** The end of the year 9999: later times have no usual text form. */
+const LATEST = 253_402_300_799;
+
+/**
+ * The router's list. Of an entry only the id is needed, and an entry that cannot be read is left out; a list without a
+ * single model is a failure of the router, not a hub without models.
+ */
+export function parseModelList(body: unknown): ModelInfo[] {
+  if (!isJsonObject(body) || !Array.isArray(body.data)) {
+    throw new GatewayError("upstream_error", "The hub's answer is not a list of models");
+  }
+  const models = body.data.map(parseModel).filter((model) => model !== undefined);
+  if (models.length === 0) throw new GatewayError("upstream_error", "The hub lists no model that can be read");
+  return models;
+}
+
+function parseModel(entry: unknown): ModelInfo | undefined {
+  if (!isJsonObject(entry) || !isId(entry.id)) return undefined;
+  const { id, created, owned_by } = entry;
+  const providers = live(entry.providers);
+  return {
+    id,
+    task: "chat",
+    created: isCount(created) && created <= LATEST ? created : 0,
+    ownedBy: typeof owned_by === "string" && owned_by !== "" ? owned_by : id.split("/")[0]!,
+    contextLength: smallestContext(providers),
+    inputModalities: inputModalities(entry.architecture),
+    supportsTools: supportsTools(providers),
+  };
+}
+
+function isId(value: unknown): value is string {
+  return typeof value === "string" && value.length <= LONGEST_ID && /^\S+$/.test(value);
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) > 0;
+}
+
+/** The providers that can serve now; the router sends nothing to others. */
+function live(providers: unknown): JsonObject[] {
+  return Array.isArray(providers) ? providers.filter(isJsonObject).filter(({ status }) => status === "live") : [];
+}
+
+/** What is safe to use: any of the providers may get the request. */
+function smallestContext(providers: readonly JsonObject[]): number | undefined {
+  const told = providers.map(({ context_length }) => context_length).filter(isCount);
+  return told.length === 0 ? undefined : Math.min(...told);
+}
+
+/** One provider that takes tools is enough: the router sends requests with tools to it. */
+function supportsTools(providers: readonly JsonObject[]): boolean | undefined {
+  const told = providers.map(({ supports_tools }) => supports_tools).filter((value) => typeof value === "boolean");
+  return told.length === 0 ? undefined : told.includes(true);
+}
+
+function inputModalities(architecture: unknown): Modality[] | undefined {
+  const told = isJsonObject(architecture) ? architecture.input_modalities : undefined;
+  if (!Array.isArray(told)) return undefined;
+  const known = MODALITIES.filter((modality) => told.includes(modality));
+  return known.length === 0 ? undefined : known;
+}

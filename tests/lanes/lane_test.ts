@@ -1,0 +1,97 @@
+import { assertEquals, assertRejects } from "@std/assert";
+import { TASKS } from "../../src/canonical/models.ts";
+import { type ErrorCode, GatewayError } from "../../src/errors.ts";
+import { createLane, type LaneOptions } from "../../src/lanes/lane.ts";
+
+const ALIASES: LaneOptions["models"] = {
+  big: {
+    task: "chat",
+    targets: [{ upstream: "router", model: "org/big" }, { upstream: "local", model: "big:7b" }],
+    displayName: "Big",
+    contextLength: 131_072,
+    maxOutputTokens: 8_192,
+    efforts: ["low", "high"],
+  },
+  bge: { task: "embedding", targets: [{ upstream: "router", model: "maker/bge" }], ownedBy: "somebody" },
+};
+
+const closed = createLane("oss", { models: ALIASES, upstreams: {}, created: 7 });
+const open = createLane("hf", { models: ALIASES, upstreams: { chat: "router" }, created: 7 });
+
+async function refusal(promise: Promise<unknown>): Promise<{ code: ErrorCode; message: string; param?: string }> {
+  const { code, message, details } = await assertRejects(() => promise, GatewayError);
+  return { code, message, param: details.param };
+}
+
+const noNote = () => {};
+
+Deno.test("lane: the list tells each model with what is known of it", async () => {
+  assertEquals(JSON.parse(JSON.stringify(await closed.list(noNote))), [
+    {
+      id: "big",
+      task: "chat",
+      created: 7,
+      ownedBy: "org",
+      displayName: "Big",
+      contextLength: 131_072,
+      maxOutputTokens: 8_192,
+    },
+    { id: "bge", task: "embedding", created: 7, ownedBy: "somebody" },
+  ]);
+  assertEquals(await open.list(noNote), await closed.list(noNote));
+});
+
+Deno.test("lane: a model's owner is the upstream where its name tells none", async () => {
+  const models: LaneOptions["models"] = { sandbox: { task: "chat", targets: [{ upstream: "box", model: "sandbox" }] } };
+  assertEquals((await createLane("oss", { models, upstreams: {}, created: 7 }).get("sandbox")).ownedBy, "box");
+});
+
+Deno.test("lane: an alias stands for its targets in their order, and its levels of effort", async () => {
+  const { targets, efforts } = await closed.resolve("big", "generate");
+  assertEquals(targets, [{ upstream: "router", model: "org/big" }, { upstream: "local", model: "big:7b" }]);
+  assertEquals(efforts, ["low", "high"]);
+  assertEquals((await closed.resolve("bge", "embed")).targets, [{ upstream: "router", model: "maker/bge" }]);
+});
+
+Deno.test("lane: a model of another task is a mismatch, whatever else the lane would do", async () => {
+  for (const lane of [closed, open]) {
+    assertEquals(await refusal(lane.resolve("bge", "generate")), {
+      code: "model_task_mismatch",
+      message: 'Model "bge" is for embedding, and this endpoint needs a model for chat',
+      param: "model",
+    });
+    assertEquals((await refusal(lane.resolve("big", "embed"))).code, "model_task_mismatch");
+  }
+});
+
+for (const model of ["nope", "constructor", "__proto__", "toString", "BIG", " big"]) {
+  Deno.test(`lane: "${model}" is a model that nobody listed`, async () => {
+    const expected = {
+      code: "model_not_found" as const,
+      message: `Cannot find model "${model}" in lane "oss"`,
+      param: "model",
+    };
+    assertEquals(await refusal(closed.get(model)), expected);
+    assertEquals(await refusal(closed.resolve(model, "generate")), expected);
+    // With an upstream for the task, the name goes there as it was written.
+    assertEquals(await open.resolve(model, "generate"), { targets: [{ upstream: "router", model }] });
+    assertEquals((await refusal(open.resolve(model, "embed"))).code, "model_not_found");
+  });
+}
+
+Deno.test("lane: a model that only the upstream knows is told as one that it would ask for", async () => {
+  assertEquals(JSON.parse(JSON.stringify(await open.get("maker/name:fastest"))), {
+    id: "maker/name:fastest",
+    task: "chat",
+    created: 7,
+    ownedBy: "maker",
+  });
+  assertEquals((await open.get("name")).ownedBy, "hf");
+});
+
+Deno.test("lane: every task can have an upstream of its own", async () => {
+  const upstreams = Object.fromEntries(TASKS.map((task) => [task, `${task}-server`]));
+  const lane = createLane("all", { models: {}, upstreams, created: 7 });
+  assertEquals((await lane.resolve("m", "generate")).targets, [{ upstream: "chat-server", model: "m" }]);
+  assertEquals((await lane.resolve("m", "embed")).targets, [{ upstream: "embedding-server", model: "m" }]);
+});
