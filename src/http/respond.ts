@@ -24,7 +24,6 @@ export function streamResponse(frames: AsyncIterable<ServerSentEvent>, options: 
   const encoder = new TextEncoder();
   let timer: ReturnType<typeof setInterval> | undefined;
   let lastWrite = performance.now();
-  let wanted = false;
 
   const end = () => {
     clearInterval(timer);
@@ -33,16 +32,14 @@ export function streamResponse(frames: AsyncIterable<ServerSentEvent>, options: 
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
       timer = setInterval(() => {
-        if (!wanted || performance.now() - lastWrite < keepAliveMs) return;
-        wanted = false;
+        // A reader that takes nothing needs no sign of life, and must not pile them up.
+        if (controller.desiredSize !== 0 || performance.now() - lastWrite < keepAliveMs) return;
         lastWrite = performance.now();
         controller.enqueue(encoder.encode(formatFrame(keepAlive)));
       }, keepAliveMs / 2);
     },
     async pull(controller) {
-      wanted = true;
       const { done, value } = await iterator.next();
-      wanted = false;
       lastWrite = performance.now();
       if (done) {
         end();

@@ -37,7 +37,12 @@ export function formatLogLine({ usage, cause, ...rest }: LogEntry): string {
 /** The network's words on an upstream; of a failure of our own its place, because its message may quote the client. */
 function describeCause(cause: unknown, error: ErrorCode | undefined): string {
   if (!(cause instanceof Error)) return typeof cause;
-  if (error !== "internal") return cause.message;
+  if (error !== "internal") return innermost(cause).message;
   const frames = (cause.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line)).slice(0, 3);
   return [cause.name, ...frames.map((line) => line.trim())].join(" ");
+}
+
+/** The platform says "fetch failed", and the reason in the error's cause. */
+function innermost(error: Error): Error {
+  return error.cause instanceof Error ? innermost(error.cause) : error;
 }

@@ -1,6 +1,8 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { CHAT, chatBody } from "../support/app.ts";
-import { ANSWER, ENDING, until, withGateway, word } from "./gateway.ts";
+import { ANSWER, ENDING, word } from "../support/chat.ts";
+import { until } from "../support/wait.ts";
+import { withGateway } from "./gateway.ts";
 import { chunk, jsonAnswer, LAST_CHUNK, STREAM_HEAD } from "./tcp.ts";
 
 async function status(url: string): Promise<number> {

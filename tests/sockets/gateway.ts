@@ -1,5 +1,6 @@
 import type { Pace } from "../../src/handle.ts";
 import { type ConfigInput, newApp, type TestApp } from "../support/app.ts";
+import { within } from "../support/wait.ts";
 import { TcpClient, TcpUpstream } from "./tcp.ts";
 
 export interface Setting {
@@ -57,50 +58,3 @@ export async function withGateway(
     await server.shutdown();
   }
 }
-
-/** Fails where the promise takes longer: a test that hangs tells nothing. */
-export async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => late.reject(new Error(`It took longer than ${ms} ms`)), ms);
-  try {
-    return await Promise.race([promise, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-/** Waits until `condition` holds; fails after 10 s. */
-export async function until(condition: () => boolean): Promise<void> {
-  const deadline = performance.now() + 10_000;
-  while (!condition()) {
-    if (performance.now() > deadline) throw new Error("It did not come to pass in 10 s");
-    await delay(5);
-  }
-}
-
-export function delay(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
-}
-
-/** A chunk of the chat wire, as a frame. */
-export function frame(choice: object): string {
-  return `data: ${JSON.stringify({ model: "org/model", choices: [{ index: 0, ...choice }] })}\n\n`;
-}
-
-/** A word of the answer, as a frame. */
-export function word(content: string): string {
-  return frame({ delta: { role: "assistant", content } });
-}
-
-/** The end of an answer, as frames. */
-export const ENDING = `${frame({ delta: {}, finish_reason: "stop" })}data: [DONE]\n\n`;
-
-/** A whole answer of the chat wire. */
-export const ANSWER = {
-  id: "chatcmpl-upstream",
-  object: "chat.completion",
-  created: 1,
-  model: "org/model",
-  choices: [{ index: 0, message: { role: "assistant", content: "whole" }, finish_reason: "stop" }],
-  usage: { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 },
-};

@@ -1,7 +1,9 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import OpenAI from "openai";
 import { CHAT, chatBody } from "../support/app.ts";
-import { delay, ENDING, type SettingOptions, until, withGateway, word } from "./gateway.ts";
+import { ENDING, word } from "../support/chat.ts";
+import { delay, until } from "../support/wait.ts";
+import { type SettingOptions, withGateway } from "./gateway.ts";
 import { chunk, jsonAnswer, LAST_CHUNK, STREAM_HEAD } from "./tcp.ts";
 
 const QUICK: SettingOptions = { pace: { headAfterMs: 30, keepAliveMs: 20 } };

@@ -1,6 +1,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { CHAT, chatBody } from "../support/app.ts";
-import { type Setting, until, withGateway, word } from "./gateway.ts";
+import { word } from "../support/chat.ts";
+import { until } from "../support/wait.ts";
+import { type Setting, withGateway } from "./gateway.ts";
 import { type Asked, chunk, postHead, STREAM_HEAD, type TcpClient } from "./tcp.ts";
 
 /** The promise is 50 ms; a busy machine gets ten times as long. */

@@ -1,6 +1,8 @@
 import { assert, assertEquals } from "@std/assert";
 import { CHAT, chatBody } from "../support/app.ts";
-import { delay, ENDING, type Setting, until, withGateway, word } from "./gateway.ts";
+import { ENDING, word } from "../support/chat.ts";
+import { delay, until } from "../support/wait.ts";
+import { type Setting, withGateway } from "./gateway.ts";
 import { type Asked, chunk, LAST_CHUNK, STREAM_HEAD, type TcpClient } from "./tcp.ts";
 
 const MIB = 2 ** 20;

@@ -52,6 +52,8 @@ export class TcpUpstream {
   async #accept(): Promise<void> {
     try {
       for await (const connection of this.#listener) {
+        // As most servers do: otherwise a short write may wait 40 ms for an acknowledgement.
+        connection.setNoDelay(true);
         this.#open.add(connection);
         this.#tasks.push(this.#serve(connection, this.connections++));
       }

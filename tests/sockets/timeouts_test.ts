@@ -1,6 +1,8 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { CHAT, chatBody } from "../support/app.ts";
-import { delay, ENDING, type SettingOptions, until, withGateway, word } from "./gateway.ts";
+import { ENDING, word } from "../support/chat.ts";
+import { delay, until } from "../support/wait.ts";
+import { type SettingOptions, withGateway } from "./gateway.ts";
 import { type Asked, chunk, LAST_CHUNK, STREAM_HEAD } from "./tcp.ts";
 
 /** Says `text` time after time, until the gateway has had enough. */

@@ -1,6 +1,9 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { formatLogLine } from "../../src/observe/log.ts";
 import { CHAT, chatBody, ENV } from "../support/app.ts";
-import { ANSWER, ENDING, frame, until, withGateway, word } from "./gateway.ts";
+import { ANSWER, ENDING, frame, word } from "../support/chat.ts";
+import { delay, until } from "../support/wait.ts";
+import { withGateway } from "./gateway.ts";
 import { type Asked, chunk, jsonAnswer, LAST_CHUNK, STREAM_HEAD, TcpUpstream } from "./tcp.ts";
 
 interface Cut {
@@ -117,6 +120,7 @@ for (const [name, end] of Object.entries(ENDS)) {
         const answered = fetch(url + CHAT, { method: "POST", body: JSON.stringify(chatBody({ stream: true })) });
         await end(await upstream.next());
         assertMatch(await (await answered).text(), /\[DONE\]\n\n$/);
+        await delay(20);
       }
       assertEquals([upstream.asked.length, upstream.connections], [5, 1]);
     });
@@ -139,7 +143,7 @@ Deno.test("an upstream that cannot be reached is a 502", async () => {
     const response = await fetch(url + CHAT, { method: "POST", body: JSON.stringify(chatBody()) });
     assertEquals(response.status, 502);
     assertEquals((await response.json()).error.message, 'Cannot reach upstream "tcp"');
-    assertMatch(String(app.logs[0]!.cause), /refused/);
+    assertMatch(JSON.parse(formatLogLine(app.logs[0]!)).cause, /refused/);
   });
 });
 

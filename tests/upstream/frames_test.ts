@@ -1,0 +1,102 @@
+import { assertEquals, assertRejects } from "@std/assert";
+import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { readFrames } from "../../src/upstream/frames.ts";
+import { bodyOf, piecesOf, toArray } from "../support/chunks.ts";
+
+function bytesOf(text: string): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(text);
+}
+
+async function frames(...pieces: Uint8Array<ArrayBuffer>[]): Promise<ServerSentEvent[]> {
+  const all = await toArray(readFrames(bodyOf(pieces)));
+  // What a frame does not have is absent or undefined, which is the same.
+  return all.map((frame) => JSON.parse(JSON.stringify(frame)));
+}
+
+const STREAMS: Record<string, { text: string; expected: ServerSentEvent[] }> = {
+  "plain data": { text: "data: one\n\ndata: two\n\n", expected: [{ data: "one" }, { data: "two" }] },
+  "CRLF": { text: "data: one\r\n\r\ndata: two\r\n\r\n", expected: [{ data: "one" }, { data: "two" }] },
+  "bare CR": { text: "data: one\r\rdata: two\r\r", expected: [{ data: "one" }, { data: "two" }] },
+  "a byte order mark": { text: "\uFEFFdata: one\n\n", expected: [{ data: "one" }] },
+  "no blank after the colon": { text: "data:one\n\n", expected: [{ data: "one" }] },
+  "several lines of data": { text: "data: one\ndata: two\n\n", expected: [{ data: "one\ntwo" }] },
+  "a name and an id": { text: "event: ping\nid: 7\ndata: {}\n\n", expected: [{ event: "ping", id: "7", data: "{}" }] },
+  "comments": {
+    text: ": warming up\n\ndata: one\n\n:\n\n",
+    expected: [{ comment: "warming up" }, { data: "one" }, { comment: "" }],
+  },
+  "fields that nobody knows": { text: "retry: 10\nfoo: bar\ndata: one\n\n", expected: [{ data: "one" }] },
+  "no blank line at the end": { text: "data: one\n\ndata: two\n", expected: [{ data: "one" }, { data: "two" }] },
+  "no line break at the end": { text: "data: one\n\ndata: two", expected: [{ data: "one" }, { data: "two" }] },
+  "characters of several bytes": { text: "data: Grüße, 世界 👋\n\n", expected: [{ data: "Grüße, 世界 👋" }] },
+  "nothing": { text: "", expected: [] },
+};
+
+for (const [name, { text, expected }] of Object.entries(STREAMS)) {
+  Deno.test(`frames: ${name}, wherever the bytes are cut`, async () => {
+    const bytes = bytesOf(text);
+    for (let at = 0; at <= bytes.length; at++) {
+      assertEquals(await frames(bytes.slice(0, at), bytes.slice(at)), expected, `cut at ${at}`);
+    }
+    assertEquals(await frames(...piecesOf(bytes, 1)), expected, "byte by byte");
+  });
+}
+
+Deno.test("frames: a frame that is too long is an error, and the body is left", async () => {
+  const piece = bytesOf("x".repeat(2 ** 20));
+  let isCancelled = false;
+  const body = new ReadableStream<Uint8Array>({
+    start: (controller) => controller.enqueue(bytesOf("data: ")),
+    pull: (controller) => controller.enqueue(piece),
+    cancel: () => void (isCancelled = true),
+  });
+  const error = await assertRejects(() => toArray(readFrames(body)), GatewayError, "a frame that is too long");
+  assertEquals(error.code, "upstream_error");
+  assertEquals(isCancelled, true);
+});
+
+Deno.test("frames: a body that breaks is the upstream's failure", async () => {
+  const cause = new TypeError("error reading a body from connection");
+  const read: ServerSentEvent[] = [];
+  const error = await assertRejects(async () => {
+    for await (const frame of readFrames(bodyOf([bytesOf("data: one\n\ndata: tw")], cause))) read.push(frame);
+  }, GatewayError);
+  assertEquals([error.code, error.cause, read.map(({ data }) => data)], ["upstream_error", cause, ["one"]]);
+});
+
+Deno.test("frames: every piece is told, and whether an event is in it", async () => {
+  const told: boolean[] = [];
+  const pieces = [": warming", " up\n\n", "data: o", "ne\n\n", ": x\n\ndata: two\n\n"].map(bytesOf);
+  await toArray(readFrames(bodyOf(pieces), (event) => told.push(event)));
+  // The last piece is the end of the body, which is told too.
+  assertEquals(told, [false, false, false, true, true, false]);
+});
+
+/** Takes the first frame and leaves. Returns what the body saw. */
+async function leaveAfterFirst(body: { more?: Uint8Array<ArrayBuffer>; ends: boolean }): Promise<string> {
+  let outcome = "nothing";
+  let pulls = 0;
+  const stream = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      pulls++;
+      if (pulls === 1) return controller.enqueue(bytesOf("data: [DONE]\n\n"));
+      if (pulls === 2 && body.more) return controller.enqueue(body.more);
+      if (!body.ends) return new Promise(() => {});
+      outcome = "read to its end";
+      controller.close();
+    },
+    cancel: () => void (outcome = "cancelled"),
+  }, { highWaterMark: 0 });
+  for await (const _ of readFrames(stream)) break;
+  return outcome;
+}
+
+Deno.test("frames: leaving before the end reads the end that is there, so that the connection can be used again", async () => {
+  assertEquals(await leaveAfterFirst({ ends: true }), "read to its end");
+});
+
+Deno.test("frames: leaving an upstream that stays silent, or that goes on, cancels its body", async () => {
+  assertEquals(await leaveAfterFirst({ ends: false }), "cancelled");
+  assertEquals(await leaveAfterFirst({ more: bytesOf("data: more\n\n"), ends: false }), "cancelled");
+});

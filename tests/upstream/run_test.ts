@@ -1,0 +1,196 @@
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import type { EmbedRequest, EmbedResponse } from "../../src/canonical/embed.ts";
+import type { GenerateEvent, GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
+import type { Driver, LocalOperation, UpstreamOperation } from "../../src/contract/driver.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { answer, type Ask, stream } from "../../src/upstream/run.ts";
+import type { Fetch, Upstream } from "../../src/upstream/send.ts";
+import { toArray } from "../support/chunks.ts";
+import { newContext } from "../support/context.ts";
+import { fakeUpstream } from "../support/fake_upstream.ts";
+import { TARGET } from "../support/wires.ts";
+import { DRIVER, newUpstream } from "./upstream.ts";
+
+const EMBED: EmbedRequest = { model: "m", input: ["a", "b", "c"] };
+const GENERATE: GenerateRequest = { model: "m", messages: [], stream: true };
+const ANSWER: GenerateResponse = {
+  model: "m",
+  content: [{ type: "text", text: "two words" }],
+  finish: { reason: "stop" },
+  usage: { inputTokens: 3, outputTokens: 2 },
+};
+
+/** One call for each text, and the numbers that come back as vectors. */
+const batch: UpstreamOperation<"embed"> = {
+  request: ({ input }) => input.map((text) => ({ path: `embed/${text}`, body: { text: String(text) } })),
+  response: (replies): EmbedResponse => ({
+    model: "m",
+    vectors: replies.map(({ body }) => body as number[]),
+    usage: { inputTokens: 1 },
+  }),
+};
+
+/** A job that is asked for until it is done, and a result that is fetched then. */
+const job: UpstreamOperation<"embed"> = {
+  request: () => ({ path: "jobs", body: {} }),
+  next: ({ body }, _, step) => body === "wait" ? { path: `jobs/1?step=${step}`, afterMs: 5 } : undefined,
+  response: ([reply]): EmbedResponse => ({ model: "m", vectors: [reply!.body as number[]], usage: { inputTokens: 1 } }),
+};
+
+const generate: UpstreamOperation<"generate"> = {
+  request: () => ({ path: "generate", body: {} }),
+  response: () => ANSWER,
+};
+
+const local: LocalOperation<"generate"> = { local: () => ANSWER };
+
+function ask<K extends "embed" | "generate">(
+  operation: K,
+  operations: Driver["operations"],
+  fetch: Fetch,
+  more: Partial<Ask<K>> & { upstreamOptions?: Partial<Upstream> } = {},
+): Ask<K> {
+  const { upstreamOptions, ...rest } = more;
+  return {
+    operation,
+    input: (operation === "embed" ? EMBED : GENERATE) as Ask<K>["input"],
+    target: TARGET,
+    upstream: newUpstream({ driver: { ...DRIVER, operations }, ...upstreamOptions }),
+    context: newContext(),
+    fetch,
+    signal: new AbortController().signal,
+    onDescribed: () => {},
+    ...rest,
+  };
+}
+
+const NO_CALL: Fetch = () => Promise.reject(new Error("No call was expected"));
+
+Deno.test("run: a batch runs side by side, and its replies keep their order", async () => {
+  const { promise: last, resolve } = Promise.withResolvers<void>();
+  const upstream = fakeUpstream(
+    async () => (await last, Response.json([1])),
+    () => Response.json([2]),
+    () => (resolve(), Response.json([3])),
+  );
+  const { vectors } = await answer(ask("embed", { embed: batch }, upstream.fetch));
+  assertEquals(vectors, [[1], [2], [3]]);
+});
+
+Deno.test("run: a batch of which one call fails is a failure", async () => {
+  const upstream = fakeUpstream(
+    () => Response.json([1]),
+    () => new Response("no", { status: 500 }),
+    () => Response.json([3]),
+  );
+  await assertRejects(() => answer(ask("embed", { embed: batch }, upstream.fetch)), GatewayError, '500 "no"');
+});
+
+Deno.test("run: a job is asked for until it is done", async () => {
+  const upstream = fakeUpstream(() => new Response("wait"), () => new Response("wait"), () => Response.json([7]));
+  const { vectors } = await answer(ask("embed", { embed: job }, upstream.fetch));
+  assertEquals(vectors, [[7]]);
+  assertEquals(upstream.asked.map(({ method, url }) => `${method} ${url.pathname}${url.search}`), [
+    "POST /v1/jobs",
+    "GET /v1/jobs/1?step=0",
+    "GET /v1/jobs/1?step=1",
+  ]);
+});
+
+Deno.test("run: leaving ends the wait for a job", async () => {
+  const patient: UpstreamOperation<"embed"> = { ...job, next: () => ({ path: "jobs/1", afterMs: 60_000 }) };
+  const left = new AbortController();
+  const upstream = fakeUpstream(() => {
+    setTimeout(() => left.abort(new GatewayError("client_closed", "The client closed the connection")));
+    return new Response("wait");
+  });
+  const asked = ask("embed", { embed: patient }, upstream.fetch, { signal: left.signal });
+  assertEquals((await assertRejects(() => answer(asked), GatewayError)).code, "client_closed");
+});
+
+Deno.test("run: the limit of the whole call holds for a job too", async () => {
+  const endless: UpstreamOperation<"embed"> = { ...job, next: () => ({ path: "jobs/1", afterMs: 5 }) };
+  const timeouts = { ...newUpstream().timeouts, totalMs: 100 };
+  const upstream = fakeUpstream(() => new Response("wait"));
+  const asked = ask("embed", { embed: endless }, upstream.fetch, { upstreamOptions: { timeouts } });
+  assertEquals((await assertRejects(() => answer(asked), GatewayError)).code, "upstream_timeout");
+});
+
+Deno.test("run: the embedded upstream answers with no call, and its stream is the replay of its answer", async () => {
+  assertEquals(await answer(ask("generate", { generate: local }, NO_CALL)), ANSWER);
+  assertEquals(texts(await toArray(stream(ask("generate", { generate: local }, NO_CALL)))), ["two", " words"]);
+});
+
+Deno.test("run: an upstream that answers whole although a stream was asked for is replayed", async () => {
+  const upstream = fakeUpstream(() => Response.json({}));
+  const events = stream(ask("generate", { generate: { ...generate, async *events() {} } }, upstream.fetch));
+  assertEquals(texts(await toArray(events)), ["two", " words"]);
+});
+
+const REFUSALS: Record<string, { more: Parameters<typeof ask>[3]; operations?: Driver["operations"]; code: string }> = {
+  "a missing secret": { more: { upstreamOptions: { missingSecret: "HF_TOKEN" } }, code: "unavailable" },
+  "an operation that the driver does not serve": { more: {}, operations: {}, code: "unsupported" },
+  "what the gateway will not do": {
+    more: {
+      onDescribed: () => {
+        throw new GatewayError("invalid_request", "Cannot serve the request as it is");
+      },
+    },
+    code: "invalid_request",
+  },
+};
+
+for (const [name, { more, operations = { generate }, code }] of Object.entries(REFUSALS)) {
+  Deno.test(`run: ${name} is refused before any call`, async () => {
+    const asked = ask("generate", operations, NO_CALL, more as Partial<Ask<"generate">>);
+    assertEquals((await assertRejects(() => answer(asked), GatewayError)).code, code);
+    assertEquals((await assertRejects(() => toArray(stream(asked)), GatewayError)).code, code);
+  });
+}
+
+Deno.test("run: what will not be done is refused by the embedded upstream too", async () => {
+  const onDescribed = () => {
+    throw new GatewayError("invalid_request", "Cannot serve the request as it is");
+  };
+  const asked = ask("generate", { generate: local }, NO_CALL, { onDescribed });
+  assertEquals((await assertRejects(() => answer(asked), GatewayError)).code, "invalid_request");
+  assertEquals((await assertRejects(() => toArray(stream(asked)), GatewayError)).code, "invalid_request");
+});
+
+Deno.test("run: the missing variable is named, and the SDKs are told not to try again", async () => {
+  const asked = ask("generate", { generate }, NO_CALL, { upstreamOptions: { missingSecret: "HF_TOKEN" } });
+  const error = await assertRejects(() => answer(asked), GatewayError, "set the environment variable HF_TOKEN");
+  assertEquals(error.details.retryable, false);
+});
+
+Deno.test("run: an operation that cannot stream says so", async () => {
+  const upstream = fakeUpstream(() => Response.json({}));
+  const error = await assertRejects(
+    () => toArray(stream(ask("generate", { generate }, upstream.fetch))),
+    GatewayError,
+  );
+  assertEquals([error.code, upstream.asked.length], ["unsupported", 0]);
+});
+
+Deno.test("run: leaving a stream early ends the call", async () => {
+  let signal: AbortSignal | null | undefined;
+  const events: UpstreamOperation<"generate">["events"] = async function* (frames) {
+    for await (const _ of frames) yield { type: "start", model: "m", inputTokens: 1 };
+  };
+  let isCancelled = false;
+  const body = new ReadableStream({
+    pull: (controller) => controller.enqueue(new TextEncoder().encode("data: {}\n\n")),
+    cancel: () => void (isCancelled = true),
+  });
+  const fetch: Fetch = (_, init) => {
+    signal = init.signal;
+    return Promise.resolve(new Response(body, { headers: { "content-type": "text/event-stream" } }));
+  };
+  for await (const _ of stream(ask("generate", { generate: { ...generate, events } }, fetch))) break;
+  assert(isCancelled);
+  assertEquals(signal?.aborted, false);
+});
+
+function texts(events: readonly GenerateEvent[]): string[] {
+  return events.flatMap((event) => event.type === "part-delta" ? [event.delta.text] : []);
+}

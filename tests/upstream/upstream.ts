@@ -1,0 +1,24 @@
+import type { Driver } from "../../src/contract/driver.ts";
+import { GatewayError } from "../../src/errors.ts";
+import type { Upstream } from "../../src/upstream/send.ts";
+
+/** Serves nothing; says the status of what went wrong. */
+export const DRIVER: Driver = {
+  name: "test",
+  operations: {},
+  parseError: ({ status, body }) => new GatewayError("upstream_error", `${status} ${JSON.stringify(body)}`),
+};
+
+/** A service that is configured, with all the time in the world. */
+export function newUpstream(more: Partial<Upstream> = {}): Upstream {
+  return {
+    name: "test",
+    driver: DRIVER,
+    baseUrl: "http://upstream.test/v1",
+    headers: {},
+    refuses: [],
+    systemMessages: "anywhere",
+    timeouts: { headMs: 60_000, firstEventMs: 60_000, idleMs: 60_000, totalMs: 60_000 },
+    ...more,
+  };
+}
