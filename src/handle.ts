@@ -230,12 +230,15 @@ async function generateStream(
 ): Promise<Response> {
   const { gateway, notes } = journey;
   let ending = false;
+  let finished = false;
   const events = guard(
     firstStream(targets, (target) => stream(ask("generate", input, target, journey))),
     (event) => {
       if (event.type !== "error") journey.entry.firstEventMs ??= gateway.now() - journey.started;
-      if (event.type === "finish") journey.entry.usage = event.usage;
-      else if (event.type === "error") record(event.error, journey);
+      if (event.type === "finish") {
+        journey.entry.usage = event.usage;
+        finished = true;
+      } else if (event.type === "error") record(event.error, journey);
       else return;
       ending = true;
     },
@@ -258,7 +261,8 @@ async function generateStream(
     },
     onLeave: journey.leave,
     onEnd() {
-      closeLog(journey, journey.hasLeft() ? clientClosed().status : 200);
+      // An SDK leaves with the last frame, before the connection ends.
+      closeLog(journey, journey.hasLeft() && !finished ? clientClosed().status : 200);
       // A client may leave before the serializer has begun, which then would not end them.
       void events.return(undefined);
     },

@@ -6,14 +6,22 @@ import { failBrokenOff } from "./send.ts";
 /** Longest line or event taken from an upstream, in characters: a whole answer with pictures fits into it. */
 const LONGEST_FRAME = 32 * 1024 * 1024;
 
+/** Who hears how an upstream's stream goes on. */
+export interface Pulse {
+  /** A piece is waited for. */
+  wait(): void;
+  /** A piece is there, with an event in it or only a comment. */
+  beat(event: boolean): void;
+}
+
 /**
  * The frames of an upstream's stream, comments among them. Bytes may be cut anywhere; CRLF, a byte order mark and fields
  * without a blank are taken; a last event without its blank line counts. Ends where the bytes end; what it means that they
- * end there, the caller knows. `onBytes` hears of every piece, and whether an event is in it.
+ * end there, the caller knows. `pulse` hears when a piece is waited for, and when it is there.
  */
 export async function* readFrames(
   body: ReadableStream<Uint8Array>,
-  onBytes?: (event: boolean) => void,
+  pulse?: Pulse,
 ): AsyncGenerator<ServerSentEvent> {
   const frames: ServerSentEvent[] = [];
   const parser = createParser({
@@ -31,10 +39,11 @@ export async function* readFrames(
   let ended = false;
   try {
     while (!ended) {
+      pulse?.wait();
       const { done, value } = await reader.read().catch(failBrokenOff);
       ended = done;
       parser.feed(done ? `${decoder.decode()}\n\n` : decoder.decode(value, { stream: true }));
-      onBytes?.(frames.some(({ data }) => data !== undefined));
+      pulse?.beat(frames.some(({ data }) => data !== undefined));
       for (const frame of frames.splice(0)) yield frame;
     }
   } finally {

@@ -5,7 +5,7 @@ import { REPLAY } from "../canonical/replay.ts";
 import type { Context } from "../contract/context.ts";
 import type { Call, LocalOperation, Reply, Target, UpstreamOperation } from "../contract/driver.ts";
 import { GatewayError } from "../errors.ts";
-import { readFrames } from "./frames.ts";
+import { type Pulse, readFrames } from "./frames.ts";
 import { type Fetch, readReply, send, type Upstream } from "./send.ts";
 import { Watch } from "./watch.ts";
 
@@ -65,7 +65,7 @@ export async function* stream<K extends ModelOperation>(ask: Ask<K>): AsyncGener
     if (!response.ok) throw upstream.driver.parseError(await readReply(response));
     watch.begin(timeouts.firstEventMs, "send a first event");
     if (response.body && isEventStream(response)) {
-      yield* way.events(readFrames(response.body, beat(watch, timeouts.idleMs)), input, target, context);
+      yield* way.events(readFrames(response.body, pulseOf(watch, timeouts.idleMs)), input, target, context);
     } else {
       // Some servers answer whole although a stream was asked for.
       if (!replay) throw cannotStream(ask);
@@ -137,14 +137,21 @@ function sleep(ms: number | undefined, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** The first event ends one phase and begins the next; every further sign of life, comments too, keeps that going. */
-function beat(watch: Watch, idleMs: number): (event: boolean) => void {
+/**
+ * The first event ends one phase and begins the next; every further sign of life, comments too, keeps that going. While a
+ * slow client keeps the gateway from reading, the upstream's clock stands.
+ */
+function pulseOf(watch: Watch, idleMs: number): Pulse {
   let begun = false;
-  return (event) => {
-    if (begun) return watch.touch();
-    if (!event) return;
-    begun = true;
-    watch.begin(idleMs, "send another event");
+  return {
+    wait: () => begun ? watch.touch() : undefined,
+    beat(event) {
+      if (!begun && event) {
+        begun = true;
+        watch.begin(idleMs, "send another event");
+      }
+      if (begun) watch.rest();
+    },
   };
 }
 

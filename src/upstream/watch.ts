@@ -21,6 +21,7 @@ export class Watch {
   #limitMs = 0;
   #what = "";
   #since = 0;
+  #resting = false;
 
   constructor(outer: AbortSignal, totalMs: number) {
     this.signal = AbortSignal.any([outer, this.#controller.signal]);
@@ -38,7 +39,13 @@ export class Watch {
 
   /** The phase goes on, and its time begins anew. Cheap: the timer looks at it when it fires. */
   touch(): void {
+    this.#resting = false;
     this.#since = performance.now();
+  }
+
+  /** Until the next touch nobody waits for the upstream: what has come is not taken yet. */
+  rest(): void {
+    this.#resting = true;
   }
 
   stop(): void {
@@ -49,7 +56,8 @@ export class Watch {
   #arm(delayMs: number): void {
     this.#phase = setTimeout(() => {
       const left = this.#since + this.#limitMs - performance.now();
-      if (left > 0) this.#arm(left);
+      if (this.#resting) this.#arm(this.#limitMs);
+      else if (left > 0) this.#arm(left);
       else this.#fail(`${this.#what} within ${this.#limitMs} ms`);
     }, delayMs);
   }

@@ -3,6 +3,7 @@ import type { ServerSentEvent } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { readFrames } from "../../src/upstream/frames.ts";
 import { bodyOf, piecesOf, toArray } from "../support/chunks.ts";
+import { delay } from "../support/wait.ts";
 
 function bytesOf(text: string): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(text);
@@ -46,9 +47,10 @@ for (const [name, { text, expected }] of Object.entries(STREAMS)) {
 Deno.test("frames: a frame that is too long is an error, and the body is left", async () => {
   const piece = bytesOf("x".repeat(2 ** 20));
   let isCancelled = false;
+  let pieces = 0;
   const body = new ReadableStream<Uint8Array>({
     start: (controller) => controller.enqueue(bytesOf("data: ")),
-    pull: (controller) => controller.enqueue(piece),
+    pull: (controller) => pieces++ < 40 ? controller.enqueue(piece) : controller.close(),
     cancel: () => void (isCancelled = true),
   });
   const error = await assertRejects(() => toArray(readFrames(body)), GatewayError, "a frame that is too long");
@@ -65,12 +67,14 @@ Deno.test("frames: a body that breaks is the upstream's failure", async () => {
   assertEquals([error.code, error.cause, read.map(({ data }) => data)], ["upstream_error", cause, ["one"]]);
 });
 
-Deno.test("frames: every piece is told, and whether an event is in it", async () => {
-  const told: boolean[] = [];
+Deno.test("frames: every piece is waited for and told, and whether an event is in it", async () => {
+  const told: (boolean | string)[] = [];
   const pieces = [": warming", " up\n\n", "data: o", "ne\n\n", ": x\n\ndata: two\n\n"].map(bytesOf);
-  await toArray(readFrames(bodyOf(pieces), (event) => told.push(event)));
+  await toArray(
+    readFrames(bodyOf(pieces), { wait: () => void told.push("wait"), beat: (event) => void told.push(event) }),
+  );
   // The last piece is the end of the body, which is told too.
-  assertEquals(told, [false, false, false, true, true, false]);
+  assertEquals(told, [false, false, false, true, true, false].flatMap((event) => ["wait", event]));
 });
 
 /** Takes the first frame and leaves. Returns what the body saw. */
@@ -78,11 +82,13 @@ async function leaveAfterFirst(body: { more?: Uint8Array<ArrayBuffer>; ends: boo
   let outcome = "nothing";
   let pulls = 0;
   const stream = new ReadableStream<Uint8Array>({
-    pull(controller) {
+    async pull(controller) {
       pulls++;
       if (pulls === 1) return controller.enqueue(bytesOf("data: [DONE]\n\n"));
       if (pulls === 2 && body.more) return controller.enqueue(body.more);
-      if (!body.ends) return new Promise(() => {});
+      if (!body.ends) return await new Promise(() => {});
+      await delay(1);
+      if (outcome !== "nothing") return;
       outcome = "read to its end";
       controller.close();
     },
