@@ -10,6 +10,7 @@ import type { Registry } from "./contract/registry.ts";
 import { GatewayError, toGatewayError } from "./errors.ts";
 import type { Authenticate } from "./http/auth.ts";
 import { readJsonBody } from "./http/body.ts";
+import { checkHeaders } from "./http/headers.ts";
 import { formatNotes } from "./http/notes.ts";
 import { streamResponse, withoutBody } from "./http/respond.ts";
 import { fit } from "./lanes/fit.ts";
@@ -57,12 +58,16 @@ interface Journey extends Context {
   id: string;
   started: number;
   entry: Partial<LogEntry>;
-  notes: string[];
+  /** Each once, in order. */
+  notes: Set<string>;
   /** Aborted when the client is gone or the gateway stops: nobody waits for the answer any more. */
   signal: AbortSignal;
   leave(): void;
   hasLeft(): boolean;
 }
+
+/** A request full of things to leave out must not fill the log with them. */
+const MOST_NOTES = 100;
 
 export async function handle(request: Request, peer: Deno.Addr | undefined, gateway: Gateway): Promise<Response> {
   const journey = begin(request, gateway);
@@ -73,6 +78,7 @@ export async function handle(request: Request, peer: Deno.Addr | undefined, gate
     const match = gateway.registry.match(request);
     if (match) protocol = match.protocol;
     journey.entry.protocol = match?.protocol.name;
+    checkHeaders(request.headers);
     const caller = gateway.authenticate(request, peer);
     journey.entry.key = caller.name;
     if (request.headers.get("upgrade")?.toLowerCase() === "websocket") {
@@ -92,7 +98,7 @@ export async function handle(request: Request, peer: Deno.Addr | undefined, gate
     const error = journey.hasLeft() ? clientClosed() : toGatewayError(thrown);
     record(error, journey);
     const response = protocol.serializeError(error, { requestId: journey.id });
-    closeLog(journey, error.status);
+    closeLog(journey, response.status);
     return finish(response, journey);
   }
 }
@@ -100,7 +106,7 @@ export async function handle(request: Request, peer: Deno.Addr | undefined, gate
 function begin(request: Request, gateway: Gateway): Journey {
   const started = gateway.now();
   const left = new AbortController();
-  const notes: string[] = [];
+  const notes = new Set<string>();
   const id = `req_${gateway.newId()}`;
   return {
     clientWire: "",
@@ -115,7 +121,7 @@ function begin(request: Request, gateway: Gateway): Journey {
       path: new URL(request.url).pathname,
     },
     notes,
-    note: (text) => void (notes.includes(text) || notes.push(text)),
+    note: (text) => void (notes.size < MOST_NOTES && notes.add(text)),
     signal: AbortSignal.any([request.signal, left.signal, gateway.signal]),
     leave: () => left.abort(clientClosed()),
     hasLeft: () => request.signal.aborted || left.signal.aborted,
@@ -249,14 +255,14 @@ async function generateStream(
 
   if (!protocol.serializeStream) throw new GatewayError("unsupported", `"${protocol.name}" does not stream`);
   const frames = protocol.serializeStream(resume(first, events), openExchange(protocol, input, wire, journey));
-  let said = notes.length;
+  let said = notes.size;
   return streamResponse(frames, {
     keepAlive: protocol.keepAlive,
     keepAliveMs: gateway.pace.keepAliveMs,
     interject(): ServerSentEvent | undefined {
-      if (!ending || said === notes.length) return undefined;
-      const late = notes.slice(said);
-      said = notes.length;
+      if (!ending || said === notes.size) return undefined;
+      const late = [...notes].slice(said);
+      said = notes.size;
       return { comment: `notes: ${formatNotes(late)}` };
     },
     onLeave: journey.leave,
@@ -300,8 +306,8 @@ function ask<K extends ModelOperation>(
   return { operation, input, target, upstream, context: journey, fetch: gateway.fetch, signal, onDescribed };
 
   function onDescribed(): void {
-    if (journey.notes.length > 0 && journey.request.headers.get("x-laneway-strict") === "true") {
-      const message = `Cannot serve the request as it is: ${formatNotes(journey.notes)}`;
+    if (journey.notes.size > 0 && journey.request.headers.get("x-laneway-strict")?.toLowerCase() === "true") {
+      const message = `Cannot serve the request as it is: ${formatNotes([...journey.notes])}`;
       throw new GatewayError("invalid_request", message);
     }
   }
@@ -322,7 +328,7 @@ function finish(response: Response, journey: Journey): Response {
   const { request, notes, id, entry } = journey;
   // The name that each of the SDKs reads.
   for (const name of ["x-request-id", "request-id"]) response.headers.set(name, id);
-  if (notes.length > 0) response.headers.set("x-laneway-notes", formatNotes(notes));
+  if (notes.size > 0) response.headers.set("x-laneway-notes", formatNotes([...notes]));
   const isStream = entry.stream && response.ok;
   if (!isStream && entry.status === undefined) closeLog(journey, response.status);
   return request.method === "HEAD" ? withoutBody(response) : response;
@@ -334,6 +340,6 @@ function closeLog({ gateway, started, entry, notes }: Journey, status: number): 
   gateway.log({
     ...entry as LogEntry,
     durationMs: gateway.now() - started,
-    ...(notes.length > 0 && { notes }),
+    ...(notes.size > 0 && { notes: [...notes] }),
   });
 }

@@ -1,5 +1,6 @@
 import { promisify } from "node:util";
 import { brotliDecompress, constants, gunzip, inflate, inflateRaw, zstdDecompress } from "node:zlib";
+import { ByteReader } from "../canonical/bytes.ts";
 import { GatewayError } from "../errors.ts";
 
 export interface BodyLimits {
@@ -31,6 +32,7 @@ export async function readJsonBody(request: Request, { limitBytes, timeoutMs }: 
 
 /** How much is set aside on a client's word alone. */
 const TRUSTED_LENGTH = 2 ** 20;
+const LARGEST_READ = 2 ** 16;
 
 /** Copies each chunk as it comes into one buffer, because a list of tiny chunks would take far more than the limit. */
 async function readBytes(
@@ -38,7 +40,7 @@ async function readBytes(
   declared: number,
   { limitBytes, timeoutMs }: BodyLimits,
 ): Promise<Uint8Array> {
-  const reader = body.getReader();
+  const reader = new ByteReader(body, Math.min(Math.max(declared, 1_024), LARGEST_READ));
   const stop = () => reader.cancel().catch(() => {}); // the sender's own failure changes nothing for us
   let late = false;
   const timer = setTimeout(() => {
@@ -49,13 +51,13 @@ async function readBytes(
     let buffer = new Uint8Array(Math.min(Math.max(declared, 0), TRUSTED_LENGTH));
     let length = 0;
     while (true) {
-      const { done, value } = await reader.read().catch((cause) => {
+      const value = await reader.read().catch((cause) => {
         throw new GatewayError("client_closed", "The client went away while it sent the body", { cause });
       });
       if (late) {
         throw new GatewayError("request_timeout", `Cannot read the body: it took longer than ${timeoutMs / 1000} s`);
       }
-      if (done) return buffer.subarray(0, length);
+      if (!value) return buffer.subarray(0, length);
       const end = length + value.length;
       if (end > limitBytes) {
         stop();

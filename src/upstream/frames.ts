@@ -1,10 +1,12 @@
 import { createParser } from "eventsource-parser";
+import { ByteReader } from "../canonical/bytes.ts";
 import type { ServerSentEvent } from "../contract/frame.ts";
 import { GatewayError } from "../errors.ts";
-import { failBrokenOff } from "./send.ts";
+import { brokenOff } from "./send.ts";
 
 /** Longest line or event taken from an upstream, in characters: a whole answer with pictures fits into it. */
 const LONGEST_FRAME = 32 * 1024 * 1024;
+const BUFFER_BYTES = 8 * 1024;
 
 /** Who hears how an upstream's stream goes on. */
 export interface Pulse {
@@ -12,6 +14,8 @@ export interface Pulse {
   wait(): void;
   /** A piece is there, with an event in it or only a comment. */
   beat(event: boolean): void;
+  /** The connection ended before the stream did; the frames end with it. */
+  broken(cause: unknown): void;
 }
 
 /**
@@ -35,20 +39,22 @@ export async function* readFrames(
     maxBufferSize: LONGEST_FRAME,
   });
   const decoder = new TextDecoder();
-  const reader = body.getReader();
+  const reader = new ByteReader(body, BUFFER_BYTES);
   let ended = false;
   try {
     while (!ended) {
       pulse?.wait();
-      const { done, value } = await reader.read().catch(failBrokenOff);
-      ended = done;
-      parser.feed(done ? `${decoder.decode()}\n\n` : decoder.decode(value, { stream: true }));
+      const bytes = await reader.read().catch((cause) => {
+        if (!pulse) throw brokenOff(cause);
+        pulse.broken(cause);
+      });
+      ended = bytes === undefined;
+      parser.feed(bytes ? decoder.decode(bytes, { stream: true }) : `${decoder.decode()}\n\n`);
       pulse?.beat(frames.some(({ data }) => data !== undefined));
       for (const frame of frames.splice(0)) yield frame;
     }
   } finally {
     if (!ended) await leave(reader);
-    reader.releaseLock();
   }
 }
 
@@ -56,11 +62,11 @@ export async function* readFrames(
  * After `[DONE]` nothing follows but the end of the body. Reading that far lets the connection be used again; an upstream
  * that stays silent instead is not waited for.
  */
-async function leave(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+async function leave(reader: ByteReader): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const patience = new Promise<"late">((resolve) => timer = setTimeout(resolve, 20, "late"));
-  const rest = reader.read().catch(() => ({ done: true }));
+  const rest = reader.read().catch(() => undefined);
   const next = await Promise.race([rest, patience]);
   clearTimeout(timer);
-  if (next === "late" || !next.done) await reader.cancel().catch(() => {});
+  if (next !== undefined) await reader.cancel().catch(() => {});
 }

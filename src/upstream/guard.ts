@@ -9,7 +9,7 @@ export async function* guard(
   events: AsyncIterable<GenerateEvent>,
   onEvent: (event: GenerateEvent) => void,
 ): AsyncGenerator<GenerateEvent> {
-  let failure = new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
+  let failure: GatewayError | undefined;
   try {
     for await (const event of events) {
       onEvent(event);
@@ -19,6 +19,7 @@ export async function* guard(
   } catch (thrown) {
     failure = toGatewayError(thrown);
   }
+  failure ??= new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
   const event: GenerateEvent = { type: "error", error: failure };
   onEvent(event);
   yield event;

@@ -6,7 +6,7 @@ import type { Context } from "../contract/context.ts";
 import type { Call, LocalOperation, Reply, Target, UpstreamOperation } from "../contract/driver.ts";
 import { GatewayError } from "../errors.ts";
 import { type Pulse, readFrames } from "./frames.ts";
-import { type Fetch, readReply, send, type Upstream } from "./send.ts";
+import { brokenOff, type Fetch, readReply, send, type Upstream } from "./send.ts";
 import { Watch } from "./watch.ts";
 
 export interface Ask<K extends ModelOperation> {
@@ -59,13 +59,15 @@ export async function* stream<K extends ModelOperation>(ask: Ask<K>): AsyncGener
   if (!call || !way.events) throw cannotStream(ask);
   const { timeouts } = upstream;
   const watch = new Watch(ask.signal, timeouts.totalMs);
+  let failure: GatewayError | undefined;
   try {
     watch.begin(timeouts.headMs, "begin to answer");
     const response = await send(call, upstream, ask.fetch, watch.signal);
     if (!response.ok) throw upstream.driver.parseError(await readReply(response));
     watch.begin(timeouts.firstEventMs, "send a first event");
     if (response.body && isEventStream(response)) {
-      yield* way.events(readFrames(response.body, pulseOf(watch, timeouts.idleMs)), input, target, context);
+      const pulse = pulseOf(watch, timeouts.idleMs, (thrown) => failure = thrown);
+      yield* way.events(readFrames(response.body, pulse), input, target, context);
     } else {
       // Some servers answer whole although a stream was asked for.
       if (!replay) throw cannotStream(ask);
@@ -73,7 +75,8 @@ export async function* stream<K extends ModelOperation>(ask: Ask<K>): AsyncGener
     }
   } catch (thrown) {
     watch.signal.throwIfAborted();
-    throw thrown;
+    // An answer that had its ending when the connection broke is whole; one that had not fails for the break.
+    throw failure ?? thrown;
   } finally {
     watch.stop();
   }
@@ -141,7 +144,7 @@ function sleep(ms: number | undefined, signal: AbortSignal): Promise<void> {
  * The first event ends one phase and begins the next; every further sign of life, comments too, keeps that going. While a
  * slow client keeps the gateway from reading, the upstream's clock stands.
  */
-function pulseOf(watch: Watch, idleMs: number): Pulse {
+function pulseOf(watch: Watch, idleMs: number, onBroken: (failure: GatewayError) => void): Pulse {
   let begun = false;
   return {
     wait: () => begun ? watch.touch() : undefined,
@@ -152,11 +155,13 @@ function pulseOf(watch: Watch, idleMs: number): Pulse {
       }
       if (begun) watch.rest();
     },
+    broken: (cause) => onBroken(brokenOff(cause)),
   };
 }
 
+/** Some servers and proxies call a stream plain text or bytes. */
 function isEventStream(response: Response): boolean {
-  return response.headers.get("content-type")?.includes("text/event-stream") ?? false;
+  return !/json|html/.test(response.headers.get("content-type") ?? "");
 }
 
 function cannotStream({ operation, upstream }: Ask<ModelOperation>): GatewayError {

@@ -64,8 +64,8 @@ export async function readReply(response: Response, limitBytes = LONGEST_REPLY):
 }
 
 /** The connection ended before the answer did. */
-export function failBrokenOff(cause: unknown): never {
-  throw new GatewayError("upstream_error", "The upstream broke the connection off", { cause });
+export function brokenOff(cause: unknown): GatewayError {
+  return new GatewayError("upstream_error", "The upstream broke the connection off", { cause });
 }
 
 async function readBytes({ body }: Response, limitBytes: number): Promise<Uint8Array<ArrayBuffer>> {
@@ -73,7 +73,9 @@ async function readBytes({ body }: Response, limitBytes: number): Promise<Uint8A
   let length = 0;
   const reader = body?.getReader();
   for (;;) {
-    const piece = await reader?.read().catch(failBrokenOff);
+    const piece = await reader?.read().catch((cause) => {
+      throw brokenOff(cause);
+    });
     if (!piece || piece.done) break;
     length += piece.value.length;
     if (length > limitBytes) {

@@ -71,7 +71,11 @@ Deno.test("frames: every piece is waited for and told, and whether an event is i
   const told: (boolean | string)[] = [];
   const pieces = [": warming", " up\n\n", "data: o", "ne\n\n", ": x\n\ndata: two\n\n"].map(bytesOf);
   await toArray(
-    readFrames(bodyOf(pieces), { wait: () => void told.push("wait"), beat: (event) => void told.push(event) }),
+    readFrames(bodyOf(pieces), {
+      wait: () => void told.push("wait"),
+      beat: (event) => void told.push(event),
+      broken: () => void told.push("broken"),
+    }),
   );
   // The last piece is the end of the body, which is told too.
   assertEquals(told, [false, false, false, true, true, false].flatMap((event) => ["wait", event]));
@@ -105,4 +109,12 @@ Deno.test("frames: leaving before the end reads the end that is there, so that t
 Deno.test("frames: leaving an upstream that stays silent, or that goes on, cancels its body", async () => {
   assertEquals(await leaveAfterFirst({ ends: false }), "cancelled");
   assertEquals(await leaveAfterFirst({ more: bytesOf("data: more\n\n"), ends: false }), "cancelled");
+});
+
+Deno.test("frames: they end where the body breaks, and who watches hears of it", async () => {
+  const cause = new TypeError("error reading a body from connection");
+  const told: unknown[] = [];
+  const pulse = { wait: () => {}, beat: () => {}, broken: (why: unknown) => void told.push(why) };
+  const frames = await toArray(readFrames(bodyOf([bytesOf("data: one\n\n")], cause), pulse));
+  assertEquals([frames.map(({ data }) => data), told], [["one"], [cause]]);
 });

@@ -8,6 +8,7 @@ import type { Fetch, Upstream } from "../../src/upstream/send.ts";
 import { toArray } from "../support/chunks.ts";
 import { newContext } from "../support/context.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
+import { within } from "../support/wait.ts";
 import { TARGET } from "../support/wires.ts";
 import { DRIVER, newUpstream } from "./upstream.ts";
 
@@ -105,7 +106,7 @@ Deno.test("run: leaving ends the wait for a job", async () => {
     return new Response("wait");
   });
   const asked = ask("embed", { embed: patient }, upstream.fetch, { signal: left.signal });
-  assertEquals((await assertRejects(() => answer(asked), GatewayError)).code, "client_closed");
+  assertEquals((await assertRejects(() => within(10_000, answer(asked)), GatewayError)).code, "client_closed");
 });
 
 Deno.test("run: the limit of the whole call holds for a job too", async () => {
@@ -113,7 +114,7 @@ Deno.test("run: the limit of the whole call holds for a job too", async () => {
   const timeouts = { ...newUpstream().timeouts, totalMs: 100 };
   const upstream = fakeUpstream(() => new Response("wait"));
   const asked = ask("embed", { embed: endless }, upstream.fetch, { upstreamOptions: { timeouts } });
-  assertEquals((await assertRejects(() => answer(asked), GatewayError)).code, "upstream_timeout");
+  assertEquals((await assertRejects(() => within(10_000, answer(asked)), GatewayError)).code, "upstream_timeout");
 });
 
 Deno.test("run: the embedded upstream answers with no call, and its stream is the replay of its answer", async () => {

@@ -1,13 +1,14 @@
 import { assertEquals, assertGreater } from "@std/assert";
 import { GatewayError } from "../../src/errors.ts";
 import { Watch } from "../../src/upstream/watch.ts";
-import { delay } from "../support/wait.ts";
+import { delay, within } from "../support/wait.ts";
 
 const LONG = 60_000;
 
 /** Why the call was aborted, once it is. */
 async function reason({ signal }: Watch): Promise<unknown> {
-  if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+  const aborted = new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+  if (!signal.aborted) await within(10_000, aborted);
   return signal.reason;
 }
 
@@ -43,6 +44,16 @@ Deno.test("watch: a sign of life begins the phase's time anew", async () => {
   await expectTimeout(watch, "The upstream did not send another event within 300 ms");
   // A timer may fire a little before its time.
   assertGreater(performance.now() - last, 290);
+});
+
+Deno.test("watch: while nobody waits for the upstream, its time stands still", async () => {
+  const watch = new Watch(new AbortController().signal, LONG);
+  watch.begin(30, "send another event");
+  watch.rest();
+  await delay(200);
+  assertEquals(watch.signal.aborted, false);
+  watch.touch();
+  await expectTimeout(watch, "The upstream did not send another event within 30 ms");
 });
 
 Deno.test("watch: who waits for the answer can abort it too, for a reason of its own", async () => {
