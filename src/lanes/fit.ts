@@ -16,6 +16,9 @@ export function fit(request: GenerateRequest, limits: Limits, note: (text: strin
   return { ...fitted, maxOutputTokens: clampOutput(fitted, limits, note) };
 }
 
+/** The part of the window that must be left, by the estimate, for the estimate to be trusted: an eighth. */
+const LEAST_ROOM = 8;
+
 function clampOutput(
   request: GenerateRequest,
   { maxOutputTokens: most = Infinity, contextLength }: Limits,
@@ -23,9 +26,11 @@ function clampOutput(
 ): number | undefined {
   const wanted = request.maxOutputTokens;
   if (wanted === undefined) return undefined;
-  const room = contextLength === undefined ? Infinity : contextLength - estimateInputTokens(request);
-  // An input too long by the estimate may fit, and if it does not, the upstream says so in words that agents know.
-  const allowed = Math.min(wanted, most, room > 0 ? room : Infinity);
+  const window = contextLength ?? Infinity;
+  const room = window - estimateInputTokens(request);
+  // Near the window's end the estimate, which counts high, would leave an answer of a few words: there the upstream decides,
+  // and says what does not fit in words that agents act on.
+  const allowed = Math.min(wanted, most, room >= window / LEAST_ROOM ? room : window);
   if (allowed < wanted) note(`clamped max_tokens ${wanted}>${allowed}`);
   return allowed;
 }
