@@ -34,8 +34,6 @@ export interface ErrorDetails {
   allow?: readonly string[];
   /** The status that the upstream answered with, for the log. */
   upstreamStatus?: number;
-  /** Controls of the request that the upstream does not know; the call is worth one more try without them. */
-  unsupported?: readonly string[];
   /** Whether the same request can succeed if it is sent again; tells SDKs not to try where it is `false`. */
   retryable?: boolean;
   cause?: unknown;

@@ -15,6 +15,9 @@ export function toJsonText(value: unknown): string {
 
 /** Whether the text is one complete JSON value. */
 export function isJsonText(text: string): boolean {
+  // Asked of a text that grows: what does not end like a value need not be read again.
+  const last = text.trimEnd().at(-1);
+  if (last === undefined || !'}]"0123456789el'.includes(last)) return false;
   try {
     JSON.parse(text);
     return true;

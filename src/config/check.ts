@@ -51,12 +51,20 @@ export function check(raw: unknown, { drivers, catalogs: plugins, env }: Surroun
     }
   };
 
+  const checkSecret = (path: string, variable: unknown) => {
+    if (typeof variable !== "string" || !isVariableName(variable)) return;
+    if (!/^[\x21-\x7e]*$/.test(env(variable) ?? "")) {
+      report(path, `Environment variable "${variable}" holds a character that no header can carry`);
+    }
+  };
+
   const names = new Set<string>();
   for (const [index, key] of items(config.keys)) {
     const { name, secret, lanes: opened } = fields(key);
     if (typeof name === "string" && names.has(name)) report(`keys[${index}].name`, `Two keys have the name "${name}"`);
     if (typeof name === "string") names.add(name);
     const variable = fields(secret).env;
+    checkSecret(`keys[${index}].secret.env`, variable);
     if (typeof variable === "string" && isVariableName(variable) && !env(variable)) {
       report(`keys[${index}].secret.env`, `Environment variable "${variable}" is not set: export ${variable}=...`);
     }
@@ -76,7 +84,8 @@ export function check(raw: unknown, { drivers, catalogs: plugins, env }: Surroun
   }
 
   for (const [name, upstream] of Object.entries(upstreams)) {
-    const { driver, baseUrl } = fields(upstream);
+    const { driver, baseUrl, secret } = fields(upstream);
+    checkSecret(`upstreams.${name}.secret.env`, fields(secret).env);
     if (typeof driver !== "string") continue;
     if (!Object.hasOwn(drivers, driver)) {
       report(`upstreams.${name}.driver`, `Cannot find driver "${driver}"${hint(driver, Object.keys(drivers))}`);
