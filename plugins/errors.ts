@@ -28,7 +28,7 @@ function messageIn(body: unknown): string | undefined {
 
 /** How servers say that the conversation does not fit: the hub's hosts, llama.cpp, vLLM, SGLang, TGI, Ollama. */
 const OVERFLOW =
-  /context_length_exceeded|exceed_context_size|(maximum|max) context length|exceeds? the (available |model'?s? )?(maximum )?context|context (window|length|size) (exceeded|of)|longer than the (maximum model|model's context) length|(prompt|input) is too long|(prompt|input) exceeds (the )?max|maximum (prompt length|allowed (input )?length)|input tokens? (length )?(is )?(too long|exceeds?)|`inputs` tokens \+ `max_new_tokens` must be/i;
+  /context_length_exceeded|exceed_context_size|(maximum|max) context length|exceeds? the (available |model'?s? )?(maximum )?context|context (window|length|size) (exceeded|of)|exceeds? context limit|longer than the (maximum model|model's context) length|(prompt|input) is too long|(prompt|input) exceeds (the )?max|maximum (prompt length|allowed (input )?length)|input tokens? (length )?(is )?(too long|exceeds?)|`inputs` tokens \+ `max_new_tokens` must be/i;
 
 /** An upstream's answer outside 2xx, as what the client is told: upstreams' own credentials and pages stay inside. */
 export function upstreamError({ status, headers, body }: Omit<Reply, "body"> & { body: unknown }): GatewayError {
@@ -76,8 +76,17 @@ export function upstreamError({ status, headers, body }: Omit<Reply, "body"> & {
   }
 }
 
+/** What no repetition mends; Claude Code would repeat them. */
+const FINAL: ReadonlySet<ErrorCode> = new Set([
+  "authentication",
+  "permission",
+  "model_not_found",
+  "model_task_mismatch",
+]);
+
 /** What the SDKs of every wire read from an error's headers: how long to wait, and whether to try again at all. */
-export function errorHeaders({ details: { allow, retryAfter, retryable } }: GatewayError): Headers {
+export function errorHeaders({ code, details }: GatewayError): Headers {
+  const { allow, retryAfter, retryable = FINAL.has(code) ? false : undefined } = details;
   const headers = new Headers();
   if (allow) headers.set("allow", allow.join(", "));
   if (retryAfter) headers.set("retry-after", retryAfter);

@@ -1,5 +1,5 @@
 /** Message content, both ways: a text, or a list of parts. */
-import { type Extra, extraOf, fieldsFor } from "../../src/canonical/extra.ts";
+import { type Extra, extraOf, fieldsFor, inside, splitInside } from "../../src/canonical/extra.ts";
 import type { FilePart, FileSource, InputPart, OpaquePart, RefusalPart } from "../../src/canonical/generate.ts";
 import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
@@ -51,9 +51,9 @@ function sourceOf(url: string, bare = false): Sourced {
 
 function fileOf(part: KnownPart, key: string, known: string[], mediaType: string, sourced: Sourced): FilePart {
   const { mediaType: told, ...source } = sourced;
-  const inner = extraOf(WIRE, part[key] as JsonObject, new Set(known))?.fields;
-  const outer = extraOf(WIRE, part, new Set(["type", key]))?.fields;
-  const fields = { ...outer, ...(inner && { [key]: inner }) };
+  const inner = extraOf(WIRE, part[key] as JsonObject, new Set(known));
+  const outer = extraOf(WIRE, part, new Set(["type", key]));
+  const fields = { ...outer?.fields, ...inside(key, inner) };
   return {
     type: "file",
     mediaType: told ?? mediaType,
@@ -73,7 +73,9 @@ function extraField(part: KnownPart, known: string[]): { extra?: Extra } {
  */
 export function serializeContent(parts: readonly ParsedPart[], context: Context): JsonValue {
   const said = parts.map((part) => serializePart(part, context)).filter((part) => part !== undefined);
-  if (context.clientWire !== WIRE && said.every(isPlainText)) return said.map(({ text }) => text).join("\n\n");
+  if (context.clientWire !== WIRE && said.every(isPlainText)) {
+    return said.map(({ text }) => text).filter((text) => text !== "").join("\n\n");
+  }
   const [first] = said;
   if (first === undefined) return "";
   return said.length === 1 && isPlainText(first) ? first.text : said;
@@ -107,33 +109,21 @@ function serializeOpaque({ standIn, extra }: OpaquePart, context: Context): Json
 
 function serializeFile({ mediaType, source, name }: FilePart, fields: JsonObject): JsonObject {
   const [kind, subtype = ""] = mediaType.split("/");
-  const inner = (key: string) => (fields[key] ?? {}) as JsonObject;
-  const outer = (key: string) => Object.fromEntries(Object.entries(fields).filter(([name]) => name !== key));
-  if (kind === "image" && source.type !== "id") {
-    return {
-      type: "image_url",
-      image_url: { url: urlOf(mediaType, source), ...inner("image_url") },
-      ...outer("image_url"),
-    };
-  }
+  const part = (type: string, known: JsonObject): JsonObject => {
+    const { inner, outer } = splitInside(type, fields);
+    return { type, [type]: { ...known, ...inner }, ...outer };
+  };
+  if (kind === "image" && source.type !== "id") return part("image_url", { url: urlOf(mediaType, source) });
   if (kind === "audio" && source.type === "base64") {
     const format = Object.keys(AUDIO_TYPES).find((name) => AUDIO_TYPES[name] === mediaType) ?? subtype;
-    return {
-      type: "input_audio",
-      input_audio: { data: source.data, format, ...inner("input_audio") },
-      ...outer("input_audio"),
-    };
+    return part("input_audio", { data: source.data, format });
   }
   const where: JsonObject = source.type === "id" ? { file_id: source.id } : {
     file_data: mediaType === "application/octet-stream" && source.type === "base64"
       ? source.data
       : urlOf(mediaType, source),
   };
-  return {
-    type: "file",
-    file: { ...where, ...(name !== undefined && { filename: name }), ...inner("file") },
-    ...outer("file"),
-  };
+  return part("file", { ...where, ...(name !== undefined && { filename: name }) });
 }
 
 function urlOf(mediaType: string, source: Exclude<FileSource, { type: "id" }>): string {

@@ -1,4 +1,4 @@
-import { type Extra, extraOf } from "../../src/canonical/extra.ts";
+import { type Extra, extraOf, inside } from "../../src/canonical/extra.ts";
 import type {
   AssistantMessage,
   GenerateRequest,
@@ -104,7 +104,7 @@ function parseExtra(body: ChatRequest, format: ResponseFormat | null | undefined
     fields.response_format = format as JsonObject;
   }
   const options = body.stream_options && extraOf(WIRE, body.stream_options, new Set(["include_usage"]));
-  if (options) fields.stream_options = options.fields;
+  Object.assign(fields, inside("stream_options", options ?? undefined));
   return Object.keys(fields).length > 0 ? { wire: WIRE, fields } : undefined;
 }
 

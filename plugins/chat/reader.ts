@@ -1,5 +1,5 @@
 /** Reads what an upstream says of one answer, whole or in increments, and turns it into canonical events. */
-import { type Extra, extraOf } from "../../src/canonical/extra.ts";
+import { type Extra, extraOf, inside } from "../../src/canonical/extra.ts";
 import type { Annotation, Finish, GenerateEvent, GenerateRequest, Usage } from "../../src/canonical/generate.ts";
 import { isJsonObject, isJsonText, type JsonObject, toJsonText } from "../../src/canonical/json.ts";
 import { PartWriter } from "../../src/canonical/part_writer.ts";
@@ -74,7 +74,9 @@ export class AnswerReader {
     }
     // Counts come with the last content, after it, or both; the later ones know more (cached tokens).
     if (answer.usage) this.#usage = { ...this.#usage, ...withoutNulls(answer.usage) };
-    for (const choice of answer.choices ?? []) events.push(...this.#readChoice(choice));
+    // One choice was asked for, and some hosts number it oddly; a second one would be another answer.
+    const [choice] = answer.choices ?? [];
+    if (choice) events.push(...this.#readChoice(choice));
     return events;
   }
 
@@ -130,11 +132,11 @@ export class AnswerReader {
     call.name ??= told;
     call.args += added;
     this.#outputText += added;
-    const { id, index: _, ...rest } = fragment;
+    const { id: _id, index: _index, ...rest } = fragment;
     const inner = extraOf(WIRE, fragment.function ?? {}, new Set(["name", "arguments"]));
     const outer = extraOf(WIRE, rest, new Set(["type", "function", "custom"]));
     const extra = (inner || outer) &&
-      { wire: WIRE, fields: { ...outer?.fields, ...(inner && { function: inner.fields }) } };
+      { wire: WIRE, fields: { ...outer?.fields, ...inside("function", inner) } };
     const kind = fragment.type === "custom" ? "custom" as const : "function" as const;
     return this.#writer.toolCall(call.key, { kind, id: call.id, name: told, input: added, ...(extra && { extra }) });
   }
@@ -226,7 +228,7 @@ function mergeIncrement(into: JsonObject, fields: JsonObject): void {
     const before = into[key];
     if (value === null) continue;
     if (typeof before === "string" && typeof value === "string") into[key] = before + value;
-    else if (Array.isArray(before) && Array.isArray(value)) into[key] = [...before, ...value];
-    else into[key] = value;
+    else if (Array.isArray(before) && Array.isArray(value)) { for (const one of value) before.push(one); }
+    else into[key] = Array.isArray(value) ? [...value] : value;
   }
 }

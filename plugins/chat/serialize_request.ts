@@ -1,4 +1,4 @@
-import { fieldsFor } from "../../src/canonical/extra.ts";
+import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
 import type {
   AssistantMessage,
   GenerateRequest,
@@ -8,12 +8,12 @@ import type {
   OutputSchema,
   ReasoningPart,
   RefusalPart,
-  SystemMessage,
   Tool,
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
 import { effortOf } from "../../src/canonical/thinking.ts";
+import { arrangeTurns } from "../../src/canonical/turns.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -27,7 +27,10 @@ import { WIRE } from "./wire.ts";
  * Beyond what the client sent it holds one thing: a stream is always asked for its usage.
  */
 export function serializeRequest(input: GenerateRequest, target: Target, context: Context): JsonObject {
-  const { stream_options, ...extra } = fieldsFor(WIRE, input.extra, context.note);
+  const { inner: streamOptions, outer: extra } = splitInside(
+    "stream_options",
+    fieldsFor(WIRE, input.extra, context.note),
+  );
   const tools = allowedTools(input.tools ?? [], input.toolChoice)
     .filter((tool) => !isHidden(tool))
     .map((tool) => serializeTool(tool, context))
@@ -53,7 +56,7 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     metadata: input.metadata,
     ...(input.stream && {
       stream: true,
-      stream_options: { include_usage: true, ...(isJsonObject(stream_options) ? stream_options : {}) },
+      stream_options: { include_usage: true, ...streamOptions },
     }),
     ...extra,
   };
@@ -87,56 +90,51 @@ function serializeOutputSchema({ name, description, schema, strict }: OutputSche
 
 /**
  * The turns. What a client of another wire may say and this one has no place for finds another: instructions in the middle
- * go into the user's turn, files in a tool's result into a user's turn after the results.
+ * go where the target takes them, files in a tool's result into a user's turn after all results.
  */
 function serializeMessages(messages: readonly Message[], target: Target, context: Context): JsonObject[] {
+  const placed = context.clientWire === WIRE ? messages : arrangeTurns(messages, target.systemMessages, context.note);
   const turns: JsonObject[] = [];
-  const inPlace = context.clientWire === WIRE || target.systemMessages === "anywhere";
-  // A user's turn that was made here, which the user's own words may join.
-  let made: JsonObject | undefined;
-  // Files of results wait until all results of the turn are told.
-  const held: JsonObject[] = [];
-  const addToUser = (parts: JsonObject[]) => {
-    const last = turns.at(-1);
-    if (last?.role === "user") {
-      last.content = [...partsIn(last.content), ...parts];
-      return;
-    }
-    made = { role: "user", content: parts };
-    turns.push(made);
-  };
-
-  for (const [position, message] of messages.entries()) {
-    const leading = messages.slice(0, position).every(({ role }) => role === "system");
+  let held: JsonObject[] = [];
+  for (const [position, message] of placed.entries()) {
     const extra = fieldsFor(WIRE, message.extra, context.note);
-    if (message.role !== "tool" && held.length > 0) addToUser(held.splice(0));
     switch (message.role) {
       case "system":
-        if (leading || inPlace) {
-          turns.push({ role: "system", content: serializeContent(message.content, context), ...extra });
-        } else addToUser(reminder(message, context));
+        turns.push({ role: "system", content: serializeContent(message.content, context), ...extra });
         break;
       case "user":
-        if (made !== undefined && made === turns.at(-1)) addToUser(serializeParts(message.content, context));
-        else turns.push({ role: "user", content: serializeContent(message.content, context), ...extra });
+        turns.push({
+          role: "user",
+          content: held.length > 0
+            ? [...held, ...serializeParts(message.content, context)]
+            : serializeContent(message.content, context),
+          ...extra,
+        });
+        held = [];
         break;
       case "assistant":
         turns.push(serializeAssistant(message, target, extra, context));
         break;
       case "tool":
         turns.push(...message.content.map((result) => serializeResult(result, context)));
-        for (const { id, content } of message.content) {
-          const files = content.filter((part) => part.type === "file");
-          if (files.length === 0) continue;
-          held.push({ type: "text", text: `From the result of ${id}:` }, ...serializeParts(files, context));
-        }
+        held.push(...message.content.flatMap((result) => filesOf(result, context)));
         break;
       default:
         message satisfies never;
     }
+    const next = placed[position + 1]?.role;
+    if (held.length > 0 && next !== "tool" && next !== "user") {
+      turns.push({ role: "user", content: held });
+      held = [];
+    }
   }
-  if (held.length > 0) addToUser(held);
   return turns;
+}
+
+/** The files of a result, for a user's turn. */
+function filesOf({ id, content }: ToolResultPart, context: Context): JsonObject[] {
+  const files = serializeParts(content.filter((part) => part.type === "file"), context);
+  return files.length > 0 ? [{ type: "text", text: `From the result of ${id}:` }, ...files] : [];
 }
 
 function serializeParts(parts: readonly InputPart[], context: Context): JsonObject[] {
@@ -148,14 +146,6 @@ function partsIn(content: JsonValue | undefined): JsonObject[] {
   return content === "" ? [] : [{ type: "text", text: String(content) }];
 }
 
-/** The form in which agents themselves put instructions into a user's turn. */
-function reminder({ content }: SystemMessage, context: Context): JsonObject[] {
-  const text = content.map((part) => part.type === "text" ? part.text : "").join("\n\n");
-  if (text.trim() === "") return [];
-  context.note("moved a system message into the user turn");
-  return [{ type: "text", text: `<system-reminder>\n${text}\n</system-reminder>` }];
-}
-
 /** This wire has no mark for a failed result, so it says so; its results hold text only. */
 function serializeResult({ id, content, isError, extra }: ToolResultPart, context: Context): JsonObject {
   const texts = content.filter((part) => part.type !== "file");
@@ -163,7 +153,7 @@ function serializeResult({ id, content, isError, extra }: ToolResultPart, contex
   return {
     role: "tool",
     tool_call_id: id,
-    content: isError ? `Error: ${partsIn(said).map((part) => part.text).join("\n\n")}` : said,
+    content: isError ? ["Error", ...partsIn(said).map((part) => part.text)].join(": ") : said,
     ...fieldsFor(WIRE, extra, context.note),
   };
 }

@@ -1,4 +1,4 @@
-import { fieldsFor } from "../../src/canonical/extra.ts";
+import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
 import type { GenerateEvent, OutputPart, PartDelta } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Exchange } from "../../src/contract/context.ts";
@@ -90,8 +90,8 @@ function startDelta(part: OutputPart, call: number, legacy: boolean): JsonObject
   const { id, kind, name, extra } = part;
   if (legacy) return call === 0 ? { function_call: { name, arguments: "" } } : undefined;
   if (kind === "custom") return { tool_calls: [{ index: call, id, type: "custom", custom: { name, input: "" } }] };
-  const { function: inner, ...outer } = fieldsFor(WIRE, extra);
-  const described = { name, arguments: "", ...(isJsonObject(inner) ? inner : {}) };
+  const { inner, outer } = splitInside("function", fieldsFor(WIRE, extra));
+  const described = { name, arguments: "", ...inner };
   return { tool_calls: [{ index: call, id, type: "function", function: described, ...outer }] };
 }
 

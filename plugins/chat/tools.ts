@@ -1,8 +1,9 @@
 /** Tools, the choice among them, and the calls of an assistant's turn, both ways. */
 import { asFunctionTool, wrapCustomInput } from "../../src/canonical/custom_tool.ts";
-import { type Extra, extraOf, fieldsFor } from "../../src/canonical/extra.ts";
+import { type Extra, extraOf, fieldsFor, inside, splitInside } from "../../src/canonical/extra.ts";
 import type { FunctionTool, Tool, ToolCallPart, ToolChoice } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, toJsonText } from "../../src/canonical/json.ts";
+import { objectSchema } from "../../src/canonical/tool_schema.ts";
 import type { Context } from "../../src/contract/context.ts";
 import {
   type ChatTool,
@@ -39,7 +40,7 @@ export function parseTool(tool: ChatTool): Tool {
 export function parseFunction(definition: FunctionDefinition, outer?: Extra): FunctionTool {
   const { name, description, parameters, strict } = definition;
   const inner = extraOf(WIRE, definition, new Set(DEFINITION_KEYS));
-  const fields = { ...outer?.fields, ...(inner && { function: inner.fields }) };
+  const fields = { ...outer?.fields, ...inside("function", inner) };
   return {
     type: "function",
     name,
@@ -58,11 +59,12 @@ function outerExtra(tool: object, key: string): Extra | undefined {
 export function serializeTool(tool: Tool, context: Context): JsonObject | undefined {
   switch (tool.type) {
     case "function": {
-      const { function: inner, ...outer } = fieldsFor(WIRE, tool.extra, context.note);
-      const { name, description, parameters, strict } = tool;
+      const { inner, outer } = splitInside("function", fieldsFor(WIRE, tool.extra, context.note));
+      const { name, description, strict } = tool;
+      const parameters = context.clientWire === WIRE ? tool.parameters : objectSchema(tool.parameters);
       return {
         type: "function",
-        function: { name, description, parameters, strict, ...(isJsonObject(inner) ? inner : {}) },
+        function: { name, description, parameters, strict, ...inner },
         ...outer,
       };
     }
@@ -128,7 +130,7 @@ export function parseToolCall(call: ToolCall): ToolCallPart {
   const { name, arguments: args } = call.function;
   const inner = extraOf(WIRE, call.function, new Set(["name", "arguments"]));
   const outer = extraOf(WIRE, call, new Set(["id", "type", "function", "index"]));
-  const fields = { ...outer?.fields, ...(inner && { function: inner.fields }) };
+  const fields = { ...outer?.fields, ...inside("function", inner) };
   return {
     type: "tool-call",
     kind: "function",
@@ -149,11 +151,11 @@ export function serializeUpstreamCall(part: ToolCallPart, { note }: Context): Js
 
 export function serializeCall({ id, kind, name, input, extra }: ToolCallPart): JsonObject {
   if (kind === "custom") return { id, type: "custom", custom: { name, input } };
-  const { function: inner, ...outer } = fieldsFor(WIRE, extra);
+  const { inner, outer } = splitInside("function", fieldsFor(WIRE, extra));
   return {
     id,
     type: "function",
-    function: { name, arguments: input, ...(isJsonObject(inner) ? inner : {}) },
+    function: { name, arguments: input, ...inner },
     ...outer,
   };
 }

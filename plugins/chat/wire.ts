@@ -240,7 +240,8 @@ const answerFields = {
   created: z.unknown().optional(),
   model: z.string().nullish(),
   choices: z.array(choice).nullish(),
-  usage: usage.nullish(),
+  // Counts that make no sense are not worth the answer.
+  usage: usage.nullish().catch(undefined),
 };
 /** A whole answer or one chunk of a stream. */
 export const answerSchema = z.looseObject(answerFields);

@@ -23,3 +23,20 @@ export function fieldsFor(wire: string, extra: Extra | undefined, note?: (text: 
   for (const key of Object.keys(extra.fields)) note?.(`dropped ${key}`);
   return {};
 }
+
+/** Unknown fields inside a field that is known itself, named by their path: `image_url.detail`. */
+export function inside(key: string, extra: Extra | undefined): JsonObject {
+  const fields = Object.entries(extra?.fields ?? {});
+  return Object.fromEntries(fields.map(([name, value]) => [`${key}.${name}`, value]));
+}
+
+/** Undoes `inside`: the fields that belong into the field `key`, and those that belong beside it. */
+export function splitInside(key: string, fields: JsonObject): { inner: JsonObject; outer: JsonObject } {
+  const inner: JsonObject = {};
+  const outer: JsonObject = {};
+  for (const [name, value] of Object.entries(fields)) {
+    if (name.startsWith(`${key}.`)) inner[name.slice(key.length + 1)] = value;
+    else outer[name] = value;
+  }
+  return { inner, outer };
+}

@@ -1,0 +1,115 @@
+/** The turns of a conversation, arranged for an upstream that does not speak the client's wire. */
+import type { InputPart, Message, SystemMessage, TextPart, ToolResultPart, UserMessage } from "./generate.ts";
+import type { Extra } from "./extra.ts";
+
+type Note = (text: string) => void;
+
+/**
+ * Results of tools stand right after the turn that called for them, one for each call. Where the upstream takes instructions
+ * first only, later ones go into the user's turn, in the form in which agents themselves put them there: hoisting them to the
+ * front would spoil the upstream's prefix cache. `note` hears of every change.
+ */
+export function arrangeTurns(
+  messages: readonly Message[],
+  systemMessages: "first" | "anywhere",
+  note: Note,
+): Message[] {
+  const told = messages.filter((message) => message.role !== "system" || isTold(message, note));
+  const answered = answerCalls(resultsFirst(told), note);
+  return systemMessages === "anywhere" ? answered : foldSystemMessages(answered, note);
+}
+
+/** Whether there is any content in it; where not, only another wire has something to say about it. */
+function isTold({ content, extra }: SystemMessage, note: Note): boolean {
+  if (content.length === 0) noteLost(extra, note);
+  return content.length > 0;
+}
+
+/** Some wires let other turns come between calls and their results. */
+function resultsFirst(messages: readonly Message[]): Message[] {
+  const ordered: Message[] = [];
+  // What came after the latest call or result, before which a further result goes.
+  let since: Message[] = [];
+  let called = false;
+  for (const message of messages) {
+    if (message.role === "tool" && called) ordered.push(message);
+    else if (message.role === "tool" || message.role === "assistant") {
+      for (const one of since) ordered.push(one);
+      ordered.push(message);
+      since = [];
+      called = true;
+    } else since.push(message);
+  }
+  return ordered.concat(since);
+}
+
+/**
+ * A call without a result, and a result without a call, would be refused with every later request of the conversation too:
+ * the first is answered as a failure, the second becomes words of the user.
+ */
+function answerCalls(messages: readonly Message[], note: Note): Message[] {
+  const answered: Message[] = [];
+  const open = new Set<string>();
+  let strays: InputPart[] = [];
+  const settle = () => {
+    const results = [...open].map(unanswered);
+    for (const { id } of results) note(`answered call ${id}, which has no result`);
+    if (results.length > 0) answered.push({ role: "tool", content: results });
+    if (strays.length > 0) answered.push({ role: "user", content: strays });
+    open.clear();
+    strays = [];
+  };
+  for (const message of messages) {
+    if (message.role === "tool") {
+      const own = message.content.filter(({ id }) => open.delete(id));
+      if (own.length > 0) answered.push({ ...message, content: own });
+      for (const result of message.content) {
+        if (own.includes(result)) continue;
+        note(`moved the result of ${result.id}, which nothing called for, into the user turn`);
+        strays.push({ type: "text", text: `Result of ${result.id}:` }, ...result.content);
+      }
+      continue;
+    }
+    settle();
+    answered.push(message);
+    if (message.role !== "assistant") continue;
+    for (const part of message.content) if (part.type === "tool-call") open.add(part.id);
+  }
+  // Calls at the very end wait for their results still.
+  if (messages.at(-1)?.role === "assistant") open.clear();
+  settle();
+  return answered;
+}
+
+function unanswered(id: string): ToolResultPart {
+  return { type: "tool-result", id, content: [{ type: "text", text: "The call was not answered" }], isError: true };
+}
+
+/** Turns of the user in a row become one, because many chat templates want the roles to alternate. */
+function foldSystemMessages(messages: readonly Message[], note: Note): Message[] {
+  const folded: Message[] = [];
+  for (const message of messages) {
+    const last = folded.at(-1);
+    const told = message.role === "system" && last && last.role !== "system" ? asReminder(message, note) : message;
+    if (last && (told.role === "system" || told.role === "user") && last.role === told.role) {
+      noteLost(told.extra, note);
+      for (const part of told.content) last.content.push(part);
+    } else folded.push({ ...told, content: [...told.content] } as Message);
+  }
+  return folded;
+}
+
+function asReminder({ content, extra }: SystemMessage, note: Note): UserMessage {
+  const texts = content.filter((part) => part.type === "text");
+  const others = content.filter((part) => part.type !== "text");
+  for (const lost of [extra, ...texts.map((part) => part.extra)]) noteLost(lost, note);
+  const text = texts.map((part) => part.text).filter((one) => one !== "").join("\n\n");
+  if (text.trim() === "") return { role: "user", content: others };
+  note("moved a system message into the user turn");
+  const reminder: TextPart = { type: "text", text: `<system-reminder>\n${text}\n</system-reminder>` };
+  return { role: "user", content: [reminder, ...others] };
+}
+
+function noteLost(extra: Extra | undefined, note: Note): void {
+  for (const field of Object.keys(extra?.fields ?? {})) note(`dropped ${field}`);
+}

@@ -1,0 +1,93 @@
+import { assertEquals } from "@std/assert";
+import type { AssistantMessage, Message, ToolMessage } from "../../src/canonical/generate.ts";
+import { arrangeTurns } from "../../src/canonical/turns.ts";
+
+const system = (text: string): Message => ({ role: "system", content: [{ type: "text", text }] });
+const user = (...texts: string[]): Message => ({
+  role: "user",
+  content: texts.map((text) => ({ type: "text", text })),
+});
+const calls = (...ids: string[]): AssistantMessage => ({
+  role: "assistant",
+  content: ids.map((id) => ({ type: "tool-call", kind: "function", id, name: "f", input: "{}" })),
+});
+const results = (...ids: string[]): ToolMessage => ({
+  role: "tool",
+  content: ids.map((id) => ({ type: "tool-result", id, content: [{ type: "text", text: id }] })),
+});
+const reminder = (text: string) => `<system-reminder>\n${text}\n</system-reminder>`;
+
+function arrange(messages: Message[], taken: "first" | "anywhere" = "first"): { turns: Message[]; notes: string[] } {
+  const notes: string[] = [];
+  return { turns: arrangeTurns(messages, taken, (note) => void notes.push(note)), notes };
+}
+
+Deno.test("instructions before the first turn are one message, and stay first", () => {
+  const { turns, notes } = arrange([system("a"), system("b"), user("c")]);
+  assertEquals(turns, [
+    { role: "system", content: [{ type: "text", text: "a" }, { type: "text", text: "b" }] },
+    user("c"),
+  ]);
+  assertEquals(notes, []);
+});
+
+Deno.test("later instructions are said in the user's turn, before or after the user's words", () => {
+  const { turns, notes } = arrange([user("a"), system("b"), calls(), system("c"), user("d")]);
+  assertEquals(turns, [user("a", reminder("b")), calls(), user(reminder("c"), "d")]);
+  assertEquals(notes.length, 2);
+});
+
+Deno.test("an upstream that takes instructions anywhere gets them where they were said", () => {
+  const messages = [user("a"), system("b"), calls(), system("c"), user("d")];
+  assertEquals(arrange(messages, "anywhere"), { turns: messages, notes: [] });
+});
+
+Deno.test("nothing stands between calls and their results, wherever instructions are taken", () => {
+  const messages = [user("a"), calls("1", "2"), system("b"), results("1"), user("c"), results("2")];
+  assertEquals(arrange(messages, "anywhere").turns, [
+    user("a"),
+    calls("1", "2"),
+    results("1"),
+    results("2"),
+    system("b"),
+    user("c"),
+  ]);
+  assertEquals(arrange(messages).turns.at(-1), user(reminder("b"), "c"));
+});
+
+Deno.test("a call that has no result is answered as a failure", () => {
+  const { turns, notes } = arrange([user("a"), calls("1", "2"), results("2"), user("b")]);
+  const unanswered = {
+    role: "tool",
+    content: [{
+      type: "tool-result",
+      id: "1",
+      content: [{ type: "text", text: "The call was not answered" }],
+      isError: true,
+    }],
+  };
+  assertEquals(turns, [user("a"), calls("1", "2"), results("2"), unanswered, user("b")] as Message[]);
+  assertEquals(notes, ["answered call 1, which has no result"]);
+});
+
+Deno.test("calls at the end wait for their results", () => {
+  assertEquals(arrange([user("a"), calls("1")]), { turns: [user("a"), calls("1")], notes: [] });
+});
+
+Deno.test("a result that nothing called for is said by the user", () => {
+  const { turns, notes } = arrange([user("a"), calls("1"), results("1", "9"), calls()]);
+  assertEquals(turns, [user("a"), calls("1"), results("1"), user("Result of 9:", "9"), calls()]);
+  assertEquals(notes, ["moved the result of 9, which nothing called for, into the user turn"]);
+});
+
+Deno.test("ids that come again in a later turn belong to the calls of that turn", () => {
+  const messages = [user("a"), calls("1"), results("1"), calls("1"), results("1")];
+  assertEquals(arrange(messages), { turns: messages, notes: [] });
+});
+
+Deno.test("what only another wire has to say about a message is noted where the message goes", () => {
+  const extra = { wire: "other", fields: { hint: 1 } };
+  const { turns, notes } = arrange([{ role: "system", content: [], extra }, user("a")]);
+  assertEquals(turns, [user("a")]);
+  assertEquals(notes, ["dropped hint"]);
+});
