@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../src/canonical/json.ts";
 
-interface ClientTool {
+export interface ClientTool {
   /** The types that name it; the date at the end is its version. */
   types: RegExp;
   description: string;

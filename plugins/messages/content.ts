@@ -6,10 +6,13 @@ import type {
   InputPart,
   OpaquePart,
   OutputPart,
+  ReasoningPart,
   TextPart,
+  ToolCallPart,
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import type { Context } from "../../src/contract/context.ts";
 import { type Block, type Content, isKnownBlock, type KnownBlock, type Source, WIRE } from "./wire.ts";
 
 export type ParsedPart = OutputPart | ToolResultPart;
@@ -41,7 +44,7 @@ function parseBlock(block: Block): ParsedPart {
         type: "reasoning",
         text: "",
         opaque: { origin: WIRE, data: block.data },
-        extra: { wire: WIRE, fields: { type: "redacted_thinking" } },
+        extra: { wire: WIRE, fields: { ...extraOf(WIRE, block, new Set(["data"]))?.fields } },
       };
     case "tool_use":
       return {
@@ -126,33 +129,57 @@ function opaque(block: object, standIn: string): OpaquePart {
 /** What says the same in words: results of a search, a call that a server made itself, tools that became known. */
 function inWords(block: Block): string {
   const fields = block as JsonObject;
+  const tools = toolReferences(fields);
   switch (block.type) {
     case "search_result":
       return titled([fields.title, fields.source].filter(isText).join(" – "), textsIn(fields.content));
     case "tool_reference":
-      return `The tool ${String(fields.tool_name)} is now available.`;
+    case "tool_addition":
+      if (tools.length > 0) return `The tool ${tools.join(", ")} is now available.`;
+      break;
+    case "tool_removal":
+      if (tools.length > 0) return `The tool ${tools.join(", ")} is no longer available.`;
+      break;
     case "server_tool_use":
     case "mcp_tool_use":
       return `[Called ${String(fields.name)} with ${JSON.stringify(fields.input ?? {})}]`;
-    default: {
-      const text = textsIn(fields.content);
-      return text === "" ? `[${block.type}]` : `[${block.type}]\n${text}`;
-    }
   }
+  const text = textsIn(fields.content);
+  return text === "" ? `[${block.type}]` : `[${block.type}]\n${text}`;
+}
+
+/** The names of the tools that a block refers to, however deep inside it. */
+export function toolReferences(value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap(toolReferences);
+  if (!isJsonObject(value)) return [];
+  const { type, tool_name, name } = value;
+  const named = tool_name ?? name;
+  return type === "tool_reference" && isText(named) ? [named] : Object.values(value).flatMap(toolReferences);
 }
 
 function isText(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }
 
-/** All text inside a block's content, whatever its shape: blocks of text, search results, outputs. */
+/** All text inside a block's content, whatever its shape: blocks of text, search results, documents, outputs. */
 function textsIn(content: unknown): string {
   if (typeof content === "string") return content;
   if (Array.isArray(content)) return content.map(textsIn).filter(isText).join("\n");
   if (!isJsonObject(content)) return "";
-  const { text, title, url, stdout, stderr, error_code } = content;
-  const own = [text, title, url, stdout, stderr, error_code].filter(isText).join("\n");
-  return own === "" ? textsIn(content.content) : own;
+  const { text, title, url, stdout, stderr, error_code, source, tool_references } = content;
+  const data = isJsonObject(source) && source.type === "text" ? source.data : undefined;
+  return [
+    text,
+    title,
+    url,
+    data,
+    stdout,
+    stderr,
+    error_code,
+    textsIn(content.content),
+    ...toolReferences(tool_references),
+  ]
+    .filter(isText).join("\n");
 }
 
 export function extraField(block: object, known: readonly string[]): { extra?: Extra } {
@@ -160,48 +187,95 @@ export function extraField(block: object, known: readonly string[]): { extra?: E
   return extra ? { extra } : {};
 }
 
-/** A part as a block. Another wire's unknown part has no block: its stand-in is said, or nothing. */
-export function serializeBlock(part: ParsedPart): JsonObject {
-  const fields = fieldsFor(WIRE, part.extra);
+/** A part as a block; `note` hears of fields that only another wire understands. */
+export function serializeBlock(part: ParsedPart, context?: Context): JsonObject {
+  if (part.type === "opaque") {
+    return part.extra.wire === WIRE ? part.extra.fields : { type: "text", text: part.standIn ?? "" };
+  }
+  const fields = fieldsFor(WIRE, part.extra, context?.note);
   switch (part.type) {
     case "text":
       return { type: "text", text: part.text, ...citations(part), ...fields };
     case "refusal":
       return { type: "text", text: part.text };
     case "reasoning":
-      return fields.type === "redacted_thinking"
-        ? { type: "redacted_thinking", data: part.opaque?.data ?? "" }
+      return isRedacted(part)
+        ? { type: "redacted_thinking", data: part.opaque?.data ?? "", ...fields }
         : { type: "thinking", thinking: part.text, signature: signatureOf(part.opaque), ...fields };
     case "tool-call":
-      return { type: "tool_use", id: part.id, name: part.name, input: parseInput(part.input), ...fields };
+      return { type: "tool_use", id: part.id, name: part.name, input: inputOf(part), ...fields };
     case "tool-result":
       return {
         type: "tool_result",
         tool_use_id: part.id,
-        ...(part.content.length > 0 && { content: serializeParts(part.content) }),
+        ...(part.content.length > 0 && { content: serializeContent(part.content, context) }),
         ...(part.isError && { is_error: true }),
         ...fields,
       };
     case "file":
       return serializeFile(part, fields);
-    case "opaque":
-      return part.extra.wire === WIRE ? fields : { type: "text", text: part.standIn ?? "" };
     default:
       return part satisfies never;
   }
 }
 
-/** One plain text goes as a string. */
-export function serializeParts(parts: readonly ParsedPart[]): JsonValue {
-  const [first] = parts;
-  return parts.length === 1 && first?.type === "text" && Object.keys(fieldsFor(WIRE, first.extra)).length === 0
-    ? first.text
-    : parts.map(serializeBlock);
+/** The blocks of a turn. One plain text goes as a string. */
+export function serializeContent(parts: readonly ParsedPart[], context?: Context): string | JsonObject[] {
+  const blocks = serializeBlocks(parts, context);
+  const [first] = blocks;
+  return blocks.length === 1 && first?.type === "text" && Object.keys(first).length === 2 ? String(first.text) : blocks;
+}
+
+/** The blocks of a request. Parts that the wire has no block for are left out and noted. */
+export function serializeBlocks(parts: readonly ParsedPart[], context?: Context): JsonObject[] {
+  return parts.filter((part) => !context || isSpeakable(part, context)).map((part) => serializeBlock(part, context));
+}
+
+function isSpeakable(part: ParsedPart, context: Context): boolean {
+  if (context.clientWire === WIRE) return true;
+  switch (part.type) {
+    case "text":
+      // Servers refuse a text in which nothing is said.
+      return part.text.trim() !== "";
+    case "reasoning":
+      if (part.text === "" && part.opaque) context.note("dropped reasoning that only its vendor can read");
+      return part.text !== "";
+    case "file": {
+      const speakable = !/^(audio|video)\//.test(part.mediaType);
+      if (!speakable) context.note(`dropped a file of type ${part.mediaType}`);
+      return speakable;
+    }
+    case "opaque":
+      return noteOpaque(part, context);
+    case "refusal":
+    case "tool-call":
+    case "tool-result":
+      return true;
+    default:
+      return part satisfies never;
+  }
+}
+
+/** Whether something says the same in words as a part of another wire. */
+export function noteOpaque({ standIn, extra }: OpaquePart, { note }: Context): boolean {
+  const type = String(extra.fields.type);
+  note(standIn === undefined ? `dropped a part of type ${type}` : `replaced a part of type ${type} by text`);
+  return standIn !== undefined;
+}
+
+/** Reasoning whose text, too, only its vendor can read. */
+export function isRedacted({ extra }: ReasoningPart): boolean {
+  return fieldsFor(WIRE, extra).type === "redacted_thinking";
 }
 
 /** A signature is its vendor's own; without one the field is there and empty, as clients store it. */
 export function signatureOf(opaque: { origin: string; data: string } | undefined): string {
   return opaque?.origin === WIRE ? opaque.data : "";
+}
+
+/** A custom tool is spoken as a function with one text. */
+function inputOf({ kind, input }: ToolCallPart): JsonObject {
+  return kind === "custom" ? { input } : parseInput(input);
 }
 
 /** The input of a call is an object on this wire. */
@@ -216,6 +290,13 @@ export function parseInput(input: string): JsonObject {
 
 function citations({ annotations }: TextPart): JsonObject {
   return annotations?.length ? { citations: annotations.map(serializeCitation) } : {};
+}
+
+/** Of the citations of a text, those of pages mean the same on other wires. */
+export function parseCitations(citations: readonly JsonValue[]): Annotation[] {
+  return citations.filter(isJsonObject).flatMap(({ url, title }): Annotation[] =>
+    isText(url) ? [{ type: "url-citation", url, ...(isText(title) && { title }) }] : []
+  );
 }
 
 export function serializeCitation({ url, title }: Annotation): JsonObject {

@@ -1,5 +1,6 @@
-import type { JsonObject } from "../../src/canonical/json.ts";
+import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { ErrorCode, GatewayError } from "../../src/errors.ts";
+import { upstreamError } from "../errors.ts";
 import { errorHeaders } from "../errors.ts";
 
 /** How the wire names each error. */
@@ -30,6 +31,26 @@ const TYPE_OF: Record<ErrorCode, string> = {
 /** Statuses of this wire that others do not have: an overloaded server is 529 here. */
 const STATUS_OF: Partial<Record<ErrorCode, number>> = { unavailable: 529 };
 
+/** The status that goes with each type, for an error that comes without one. */
+const STATUS_OF_TYPE: Readonly<Record<string, number>> = {
+  invalid_request_error: 400,
+  authentication_error: 401,
+  billing_error: 402,
+  permission_error: 403,
+  not_found_error: 404,
+  request_too_large: 413,
+  rate_limit_error: 429,
+  timeout_error: 504,
+  overloaded_error: 529,
+};
+
+/** An error that an upstream puts into a stream or an answer whose status was 200. */
+export function parseError(body: unknown): GatewayError {
+  const type = isJsonObject(body) && isJsonObject(body.error) ? String(body.error.type) : "";
+  const status = Object.hasOwn(STATUS_OF_TYPE, type) ? STATUS_OF_TYPE[type]! : 500;
+  return upstreamError({ status, headers: new Headers(), body });
+}
+
 export function serializeErrorBody(error: GatewayError, requestId?: string): JsonObject {
   const { code } = error;
   return {
@@ -53,12 +74,22 @@ export function serializeError(error: GatewayError, { requestId }: { requestId: 
   });
 }
 
+/** How vLLM and TGI say that the prompt fits, but not with the answer that was asked for. */
+const WITH_ANSWER = [
+  /too large: (?<answer>\d+)\. .*context length is (?<window>\d+) tokens and your request has (?<input>\d+) input/,
+  /must be <= (?<window>\d+)\. Given: (?<input>\d+) `inputs` tokens and (?<answer>\d+) `max_new_tokens`/,
+];
+
 /**
- * Agents compact a conversation on these words. Servers tell what was asked for and what there is in words of their own:
- * the largest number is what was asked for, the next one the model's window.
+ * Agents compact a conversation, or ask for a shorter answer, on these words. Servers tell what was asked for and what there
+ * is in words of their own: the largest number is what was asked for, the next one the model's window.
  */
 function overflowMessage(message: string): string {
-  if (/prompt is too long/i.test(message)) return message;
+  if (/prompt is too long|exceed context limit/i.test(message)) return message;
+  const { input, answer, window } = WITH_ANSWER.map((words) => words.exec(message)?.groups).find(Boolean) ?? {};
+  if (input !== undefined) {
+    return `input length and \`max_tokens\` exceed context limit: ${input} + ${answer} > ${window}`;
+  }
   const numbers = [...new Set((message.match(/\d{2,}/g) ?? []).map(Number))].sort((a, b) => b - a);
   const [asked, maximum] = numbers;
   return asked !== undefined && maximum !== undefined

@@ -19,7 +19,7 @@ const REASON_OF: Readonly<Record<string, FinishReason>> = {
 
 /** The upstream's word is kept where ours does not say it all. */
 export function parseFinish(word: string, stopSequence?: string | null): Finish {
-  const reason = REASON_OF[word] ?? "other";
+  const reason = Object.hasOwn(REASON_OF, word) ? REASON_OF[word]! : "other";
   return {
     reason,
     ...(WORD_OF[reason] !== word && word !== "stop_sequence" && { raw: word }),
@@ -34,7 +34,7 @@ export function serializeFinish(
   if (reason === "stop" && stopSequence !== undefined) {
     return { stop_reason: "stop_sequence", stop_sequence: stopSequence };
   }
-  const own = raw !== undefined && (raw in REASON_OF || OTHERS.has(raw));
+  const own = raw !== undefined && (Object.hasOwn(REASON_OF, raw) || OTHERS.has(raw));
   return { stop_reason: own ? raw : WORD_OF[reason], stop_sequence: null };
 }
 

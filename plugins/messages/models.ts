@@ -23,7 +23,7 @@ export function serializeModelList(models: readonly ModelInfo[], query: URLSearc
   const after = query.has("after_id") ? positionOf("after_id") + 1 : 0;
   const before = query.has("before_id") ? positionOf("before_id") : -1;
   const rest = own.slice(after, before === -1 ? undefined : before);
-  const limit = Number(query.get("limit")) || rest.length;
+  const limit = Math.max(1, Math.floor(Number(query.get("limit")) || rest.length));
   const page = before === -1 ? rest.slice(0, limit) : rest.slice(-limit);
   return {
     data: page.map(serializeModel),

@@ -1,4 +1,4 @@
-import { type Extra, extraOf } from "../../src/canonical/extra.ts";
+import { type Extra, extraOf, inside } from "../../src/canonical/extra.ts";
 import type {
   GenerateRequest,
   InputPart,
@@ -12,7 +12,7 @@ import type {
 import { isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
 import type { WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
-import { extraField, inputParts, parseContent } from "./content.ts";
+import { extraField, inputParts, parseContent, toolReferences } from "./content.ts";
 import { parseTool, parseToolChoice } from "./tools.ts";
 import { type MessagesRequest, REQUEST_KEYS, requestSchema, WIRE, type WireMessage } from "./wire.ts";
 
@@ -37,9 +37,8 @@ export function parseRequest(wire: WireRequest): GenerateRequest {
     ...present("temperature", body.temperature),
     ...present("topP", body.top_p),
     ...present("topK", body.top_k),
-    ...present("stopSequences", body.stop_sequences),
+    ...(body.stop_sequences && body.stop_sequences.length > 0 && { stopSequences: body.stop_sequences }),
     ...(outputSchema && { outputSchema }),
-    ...present("metadata", body.metadata),
     ...(extra && { extra }),
   };
 }
@@ -63,14 +62,17 @@ function parseFormat({ output_config, output_format }: MessagesRequest): OutputS
 /** What rides through: fields that we do not know, at the top and inside those that we do. */
 function parseExtra(body: MessagesRequest): Extra | undefined {
   const { thinking, output_config } = body;
-  const fields: JsonObject = { ...extraOf(WIRE, body, REQUEST_KEYS)?.fields };
-  const inThinking = thinking && extraOf(WIRE, thinking, new Set(["type", "budget_tokens"]));
-  const betweenTools = thinking?.type === "between_tools" ? { type: thinking.type } : undefined;
-  if (inThinking || betweenTools) fields.thinking = { ...betweenTools, ...inThinking?.fields };
-  const inConfig = output_config && extraOf(WIRE, output_config, new Set(["effort", "format"]));
-  if (inConfig) fields.output_config = inConfig.fields;
+  const fields: JsonObject = {
+    ...extraOf(WIRE, body, REQUEST_KEYS)?.fields,
+    ...(thinking && inside("thinking", extraOf(WIRE, thinking, THINKING_KEYS))),
+    ...(thinking?.type === "between_tools" && { "thinking.type": thinking.type }),
+    ...(output_config && inside("output_config", extraOf(WIRE, output_config, CONFIG_KEYS))),
+  };
   return Object.keys(fields).length > 0 ? { wire: WIRE, fields } : undefined;
 }
+
+const THINKING_KEYS: ReadonlySet<string> = new Set(["type", "budget_tokens"]);
+const CONFIG_KEYS: ReadonlySet<string> = new Set(["effort", "format"]);
 
 /**
  * Claude Code puts a line for billing before its instructions. It changes from turn to turn, which would spoil every other
@@ -87,7 +89,7 @@ function parseSystem(system: MessagesRequest["system"]): Message[] {
     const whole = String(block.text);
     const line = BILLING.exec(whole)?.[0];
     const text = line === undefined ? whole : whole.slice(line.length);
-    if (line !== undefined) billing.push({ ...block, text: line });
+    if (line !== undefined) billing.push(text === "" ? block : { type: "text", text: line });
     if (line === undefined || text !== "") content.push({ type: "text", text, ...extraField(block, ["type", "text"]) });
   }
   return [{ role: "system", content, ...(billing.length > 0 && { extra: { wire: WIRE, fields: { billing } } }) }];
@@ -123,15 +125,17 @@ function assistantPart(part: OutputPart | ToolResultPart): OutputPart {
   return part.type === "tool-result" ? inputParts([part])[0]! : part;
 }
 
-/** The names of deferred tools that the conversation has brought up. */
+/** The names of deferred tools that the conversation has brought up, and not withdrawn since. */
 function referencedTools(messages: readonly Message[]): Set<string> {
   const names = new Set<string>();
   const look = (parts: readonly (InputPart | OutputPart | ToolResultPart)[]) => {
     for (const part of parts) {
       if (part.type === "tool-result") look(part.content);
-      else if (part.type === "opaque") {
-        const { type, tool_name } = part.extra.fields;
-        if (type === "tool_reference" && typeof tool_name === "string") names.add(tool_name);
+      if (part.type !== "opaque") continue;
+      const { type } = part.extra.fields;
+      for (const name of toolReferences(part.extra.fields)) {
+        if (type === "tool_removal") names.delete(name);
+        else names.add(name);
       }
     }
   };

@@ -2,7 +2,7 @@ import type { GenerateEvent, GenerateRequest } from "../../src/canonical/generat
 import type { Context } from "../../src/contract/context.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { upstreamStreamError } from "../errors.ts";
+import { parseError } from "./errors.ts";
 import { AnswerReader } from "./reader.ts";
 import { eventSchema, type WireEvent } from "./wire.ts";
 
@@ -18,9 +18,9 @@ export async function* parseStream(
     const text = data?.trim();
     if (!text || text === "[DONE]") continue;
     const event = parseEvent(text);
-    if (event.type === "error") throw upstreamStreamError(event);
+    if (event.type === "error") throw parseError(event);
     if (event.type === "message_stop") {
-      yield* reader.end();
+      yield* reader.end(true);
       return;
     }
     if (!started && event.type !== "ping") {
@@ -29,7 +29,7 @@ export async function* parseStream(
     }
     yield* reader.read(event);
   }
-  yield* reader.end();
+  yield* reader.end(false);
 }
 
 function parseEvent(text: string): WireEvent {

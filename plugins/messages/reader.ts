@@ -1,14 +1,14 @@
 /** Reads what an upstream says in this wire, whole or as a stream, and turns it into canonical events. */
-import { type Extra, extraOf } from "../../src/canonical/extra.ts";
+import { extraOf } from "../../src/canonical/extra.ts";
 import type { Finish, GenerateEvent, GenerateRequest, OpaquePart, Usage } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
-import { PartWriter } from "../../src/canonical/part_writer.ts";
+import { type PartEnd, PartWriter } from "../../src/canonical/part_writer.ts";
 import { estimateInputTokens, estimateUsage } from "../../src/canonical/usage.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { parseContent, parseInput } from "./content.ts";
+import { parseCitations, parseContent, parseInput } from "./content.ts";
 import { parseFinish } from "./finish.ts";
-import { parseUsage } from "./usage.ts";
+import { parseUsage, unknownUsage } from "./usage.ts";
 import { type MessagesResponse, RESPONSE_KEYS, WIRE, type WireEvent, type WireUsage } from "./wire.ts";
 
 /** A block that the stream has begun and not ended. */
@@ -16,6 +16,9 @@ interface OpenBlock {
   fields: JsonObject;
   kind: "text" | "thinking" | "tool" | "other";
   json: string;
+  signature: string;
+  /** Whether any of its text came. */
+  spoke: boolean;
   citations: JsonObject[];
 }
 
@@ -25,10 +28,13 @@ export class AnswerReader {
   readonly #context: Context;
   readonly #writer: PartWriter;
   readonly #blocks = new Map<number, OpenBlock>();
+  /** The block whose text came last: servers that interleave blocks end it when others speak already. */
+  #speaking: number | undefined;
   #outputText = "";
+  #empty = true;
   #finish: Finish | undefined;
   #usage: WireUsage | undefined;
-  #extra: Extra | undefined;
+  readonly #extra: JsonObject = {};
 
   constructor(input: GenerateRequest, context: Context) {
     this.#input = input;
@@ -50,7 +56,7 @@ export class AnswerReader {
     for (const [index, block] of (message.content ?? []).entries()) {
       events.push(...this.#startBlock(index, block as JsonObject), ...this.#endBlock(index));
     }
-    return [...events, ...this.end()];
+    return [...events, ...this.end(true)];
   }
 
   /** One event of a stream, after `message_start`. Kinds that we do not know mean nothing to us. */
@@ -71,10 +77,17 @@ export class AnswerReader {
     }
   }
 
-  /** The answer's end. One that never had a stop reason was cut. */
-  end(): GenerateEvent[] {
-    if (!this.#finish) throw new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
-    return this.#writer.finish(this.#finish, this.#countUsage(), this.#extra);
+  /**
+   * `complete`: the upstream said that it was done. Without that and without a stop reason the answer was cut, which is a
+   * failure, never an ending.
+   */
+  end(complete: boolean): GenerateEvent[] {
+    const finish = this.#finish ?? (complete && !this.#empty ? { reason: "stop" as const } : undefined);
+    if (!finish) throw new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
+    const usage = this.#usage && unknownUsage(this.#usage);
+    const fields = { ...this.#extra, ...(usage && Object.keys(usage).length > 0 && { usage }) };
+    const extra = Object.keys(fields).length > 0 ? { wire: WIRE, fields } : undefined;
+    return this.#writer.finish(finish, this.#countUsage(), extra);
   }
 
   #note(message: MessagesResponse): void {
@@ -82,19 +95,20 @@ export class AnswerReader {
     if (stop_reason) this.#finish = parseFinish(stop_reason, stop_sequence);
     // Counts are cumulative: the later ones replace the earlier, field by field.
     if (usage) this.#usage = { ...this.#usage, ...withoutNulls(usage) };
-    const extra = extraOf(WIRE, withoutNulls(message), RESPONSE_KEYS);
-    if (extra) this.#extra = { wire: WIRE, fields: { ...this.#extra?.fields, ...extra.fields } };
+    Object.assign(this.#extra, extraOf(WIRE, message, RESPONSE_KEYS)?.fields);
   }
 
   #startBlock(index: number, fields: JsonObject): GenerateEvent[] {
     const kind = kindOf(fields.type);
-    this.#blocks.set(index, { fields, kind, json: "", citations: [] });
+    this.#empty = false;
+    this.#blocks.set(index, { fields, kind, json: "", signature: "", spoke: false, citations: [] });
     switch (kind) {
       case "text":
-        return this.#text(String(fields.text ?? ""));
+        return this.#text(index, String(fields.text ?? ""));
       case "thinking":
-        return this.#thinking(String(fields.thinking ?? ""), fields.signature);
+        return this.#thinking(index, String(fields.thinking ?? ""), fields.signature);
       case "tool": {
+        this.#speaking = undefined;
         const input = fields.input === undefined || isEmpty(fields.input) ? "" : JSON.stringify(fields.input);
         const extra = extraOf(WIRE, fields, new Set(["type", "id", "name", "input"]));
         this.#outputText += input;
@@ -116,11 +130,11 @@ export class AnswerReader {
     const block = this.#blocks.get(index);
     switch (delta.type) {
       case "text_delta":
-        return this.#text(delta.text ?? "");
+        return this.#text(index, delta.text ?? "");
       case "thinking_delta":
-        return this.#thinking(delta.thinking ?? "");
+        return this.#thinking(index, delta.thinking ?? "");
       case "signature_delta":
-        return this.#thinking("", delta.signature);
+        return this.#thinking(index, "", delta.signature);
       case "input_json_delta": {
         const json = delta.partial_json ?? "";
         this.#outputText += json;
@@ -140,37 +154,66 @@ export class AnswerReader {
     const block = this.#blocks.get(index);
     if (!block) return [];
     this.#blocks.delete(index);
-    const { fields, kind, citations, json } = block;
+    const { fields, kind, citations, json, signature } = block;
     switch (kind) {
       case "text": {
-        const told = extraOf(WIRE, withoutNulls(fields), new Set(["type", "text"]))?.fields;
-        const extra = { ...told, ...(citations.length > 0 && { citations }) };
-        if (Object.keys(extra).length > 0) this.#writer.attach({ extra: { wire: WIRE, fields: extra } });
-        return this.#writer.endPart();
+        const told = extraOf(WIRE, fields, new Set(["type", "text"]))?.fields;
+        const extra: JsonObject = { ...told, ...(citations.length > 0 && { citations }) };
+        const annotations = Array.isArray(extra.citations) ? parseCitations(extra.citations) : [];
+        return this.#endText(index, {
+          ...(annotations.length > 0 && { annotations }),
+          ...(Object.keys(extra).length > 0 && { extra: { wire: WIRE, fields: extra } }),
+        });
       }
-      case "thinking":
-        return this.#writer.endPart();
+      case "thinking": {
+        const opaque = signature === "" ? undefined : { origin: WIRE, data: signature };
+        const extra = extraOf(WIRE, fields, new Set(["type", "thinking", "signature"]));
+        const end = { ...(opaque && { opaque }), ...(extra && { extra }) };
+        // The thoughts may be withheld; what is signed must come back all the same.
+        if (opaque && !block.spoke) {
+          return this.#writer.whole({ type: "reasoning", text: "", ...end });
+        }
+        return this.#endText(index, end);
+      }
       case "tool":
         return this.#writer.endToolCall(String(index));
       case "other":
+        this.#speaking = undefined;
         return this.#writer.whole(parseOther(json === "" ? fields : { ...fields, input: parseInput(json) }));
       default:
         return kind satisfies never;
     }
   }
 
-  #text(text: string): GenerateEvent[] {
-    this.#outputText += text;
-    return this.#writer.text(text);
+  /** Ends the part of a block of text, unless another block has spoken since, which ended it. */
+  #endText(index: number, end: PartEnd): GenerateEvent[] {
+    if (this.#speaking !== index) return [];
+    this.#speaking = undefined;
+    this.#writer.attach(end);
+    return this.#writer.endPart();
   }
 
-  #thinking(text: string, signature?: unknown): GenerateEvent[] {
+  #text(index: number, text: string): GenerateEvent[] {
+    if (text === "") return [];
     this.#outputText += text;
-    const events = this.#writer.reasoning(text);
-    if (typeof signature === "string" && signature !== "") {
-      this.#writer.attach({ opaque: { origin: WIRE, data: signature } });
-    }
-    return events;
+    return [...this.#speak(index), ...this.#writer.text(text)];
+  }
+
+  #thinking(index: number, text: string, signature?: unknown): GenerateEvent[] {
+    const block = this.#blocks.get(index);
+    if (block && typeof signature === "string" && signature !== "") block.signature = signature;
+    if (text === "") return [];
+    this.#outputText += text;
+    return [...this.#speak(index), ...this.#writer.reasoning(text)];
+  }
+
+  /** Two blocks of one kind are two parts. */
+  #speak(index: number): GenerateEvent[] {
+    const ended = this.#speaking !== undefined && this.#speaking !== index ? this.#writer.endPart() : [];
+    this.#speaking = index;
+    const block = this.#blocks.get(index);
+    if (block) block.spoke = true;
+    return ended;
   }
 
   #countUsage(): Usage {

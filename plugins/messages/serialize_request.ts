@@ -1,9 +1,11 @@
-import { fieldsFor } from "../../src/canonical/extra.ts";
-import type { GenerateRequest, Message, SystemMessage } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
+import type { GenerateRequest, Message } from "../../src/canonical/generate.ts";
+import type { JsonObject } from "../../src/canonical/json.ts";
+import { arrangeTurns } from "../../src/canonical/turns.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
-import { type ParsedPart, serializeBlock, serializeParts } from "./content.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { type ParsedPart, serializeBlocks, serializeContent } from "./content.ts";
 import { serializeTool, serializeToolChoice } from "./tools.ts";
 import { WIRE } from "./wire.ts";
 
@@ -12,81 +14,115 @@ const DEFAULT_MAX_TOKENS = 32_000;
 
 /** The body for a server that speaks this wire. The same request gives the same bytes. */
 export function serializeRequest(input: GenerateRequest, target: Target, context: Context): JsonObject {
-  const { thinking: inThinking, output_config: inConfig, ...extra } = fieldsFor(WIRE, input.extra);
-  const { system, rest } = splitSystem(input.messages);
-  const tools = (input.tools ?? []).map((tool) => serializeTool(tool, context)).filter((tool) => tool !== undefined);
-  const allowed = input.toolChoice?.type === "allowed" ? input.toolChoice.names : undefined;
-  const offered = allowed ? tools.filter(({ name }) => allowed.includes(String(name))) : tools;
+  const { inner: inThinking, outer } = splitInside("thinking", fieldsFor(WIRE, input.extra, context.note));
+  const { inner: inConfig, outer: extra } = splitInside("output_config", outer);
+  const messages = context.clientWire === WIRE
+    ? input.messages
+    : arrangeTurns(input.messages, target.systemMessages, context.note);
+  const { system, rest } = splitSystem(messages, context);
+  const tools = serializeTools(input, context);
   noteUnspeakable(input, context);
-  const outputConfig = serializeOutputConfig(input, inConfig);
+  const outputConfig = serializeOutputConfig(input, inConfig, context);
   return {
     model: target.model,
     max_tokens: input.maxOutputTokens ?? DEFAULT_MAX_TOKENS,
     ...(system.length > 0 && { system }),
-    messages: joinTurns(rest),
-    ...(offered.length > 0 && { tools: offered }),
-    ...(offered.length > 0 && { tool_choice: serializeToolChoice(input.toolChoice, input.parallelToolCalls) }),
+    messages: joinTurns(rest, context),
+    ...(tools.length > 0 && { tools }),
+    ...(tools.length > 0 && { tool_choice: serializeToolChoice(input.toolChoice, input.parallelToolCalls) }),
     thinking: serializeThinking(input, inThinking),
     ...(outputConfig && { output_config: outputConfig }),
     temperature: input.temperature,
     top_p: input.topP,
     top_k: input.topK,
     stop_sequences: input.stopSequences,
-    metadata: input.metadata,
     ...(input.stream && { stream: true }),
     ...extra,
   };
 }
 
 /** Knobs that this wire does not have. */
-function noteUnspeakable({ seed, verbosity, cacheKey, outputSchema }: GenerateRequest, context: Context): void {
+function noteUnspeakable(input: GenerateRequest, context: Context): void {
+  const { seed, verbosity, cacheKey, metadata, outputSchema } = input;
   if (seed !== undefined) context.note("dropped seed");
   if (verbosity !== undefined) context.note("dropped verbosity");
-  if (cacheKey !== undefined) context.note("dropped cache key");
-  if (outputSchema && !outputSchema.schema) context.note("dropped output format json_object");
+  if (cacheKey !== undefined) context.note("dropped prompt_cache_key");
+  if (metadata !== undefined) context.note("dropped metadata");
+  if (outputSchema && !outputSchema.schema) context.note("dropped response_format");
 }
 
-function serializeThinking({ thinking }: GenerateRequest, extra: unknown): JsonObject | undefined {
+/** The tools that the model may call. One that another wire's server would run cannot be forced here. */
+function serializeTools({ tools = [], toolChoice }: GenerateRequest, context: Context): JsonObject[] {
+  const offered = toolChoice?.type === "allowed" ? tools.filter(({ name }) => toolChoice.names.includes(name)) : tools;
+  const spoken = offered.map((tool) => serializeTool(tool, context)).filter((tool) => tool !== undefined);
+  const forced = toolChoice?.type === "tool" ? tools.find(({ name }) => name === toolChoice.name) : undefined;
+  if (forced?.type === "hosted" && forced.extra.wire !== WIRE) {
+    const message = `Cannot force tool "${forced.name}": the upstream does not run it`;
+    throw new GatewayError("invalid_request", message, { param: "tool_choice" });
+  }
+  return spoken;
+}
+
+function serializeThinking({ thinking }: GenerateRequest, fields: JsonObject): JsonObject | undefined {
   if (!thinking) return undefined;
   const { enabled, effort, budgetTokens } = thinking;
-  const fields = isJsonObject(extra) ? extra : {};
   if (enabled === false || effort === "none") return { type: "disabled", ...fields };
   if (budgetTokens !== undefined) return { type: "enabled", budget_tokens: budgetTokens, ...fields };
   // An effort alone was all that the client said, on whichever wire: on this one it stands in `output_config`.
   return enabled ? { type: "adaptive", ...fields } : undefined;
 }
 
-function serializeOutputConfig({ thinking, outputSchema }: GenerateRequest, extra: unknown): JsonObject | undefined {
-  const effort = thinking?.effort === "minimal" ? "low" : thinking?.effort === "none" ? undefined : thinking?.effort;
+function serializeOutputConfig(
+  { thinking, outputSchema }: GenerateRequest,
+  fields: JsonObject,
+  context: Context,
+): JsonObject | undefined {
+  const minimal = thinking?.effort === "minimal";
+  if (minimal) context.note("clamped effort minimal>low");
+  const effort = minimal ? "low" : thinking?.effort === "none" ? undefined : thinking?.effort;
   const config: JsonObject = {
     ...(effort && { effort }),
     ...(outputSchema?.schema && { format: { type: "json_schema", schema: outputSchema.schema } }),
-    ...(isJsonObject(extra) ? extra : {}),
+    ...fields,
   };
   return Object.keys(config).length > 0 ? config : undefined;
 }
 
-/** Instructions before the first turn are the request's own; later ones keep their place. */
-function splitSystem(messages: readonly Message[]): { system: JsonObject[]; rest: Message[] } {
-  const first = messages.findIndex(({ role }) => role !== "system");
-  const leading = messages.slice(0, first === -1 ? messages.length : first) as SystemMessage[];
-  const system = leading.flatMap((message) => {
-    const { billing } = fieldsFor(WIRE, message.extra);
+/** Instructions before the first turn are the request's own; later ones, and those with fields of their own, keep their place. */
+function splitSystem(messages: readonly Message[], context: Context): { system: JsonObject[]; rest: Message[] } {
+  const system: JsonObject[] = [];
+  for (const [position, message] of messages.entries()) {
+    const { billing, ...own } = message.role === "system" ? fieldsFor(WIRE, message.extra, context.note) : {};
+    if (message.role !== "system" || Object.keys(own).length > 0) {
+      return { system, rest: messages.slice(position) };
+    }
     const before = Array.isArray(billing) ? billing as JsonObject[] : [];
-    return [...before, ...message.content.map(serializeBlock)];
-  });
-  return { system, rest: messages.slice(leading.length) };
+    system.push(...before, ...serializeBlocks(message.content, context));
+  }
+  return { system, rest: [] };
 }
 
-/** Turns of one role in a row are one turn here; results of tools are the user's, and stand first in it. */
-function joinTurns(messages: readonly Message[]): JsonObject[] {
+/**
+ * Turns of one role in a row are one turn here; results of tools are the user's, and stand first in it. A turn in which
+ * another wire's client says nothing that this one can tell is left out, because servers refuse one without content.
+ */
+function joinTurns(messages: readonly Message[], context: Context): JsonObject[] {
   const turns: { role: string; parts: ParsedPart[]; extra: JsonObject }[] = [];
   for (const { role, content, extra } of messages) {
     const name = role === "tool" ? "user" : role;
     const last = turns.at(-1);
-    const fields = fieldsFor(WIRE, extra);
+    const fields = fieldsFor(WIRE, extra, context.note);
     if (last?.role === name && name !== "system" && Object.keys(fields).length === 0) last.parts.push(...content);
     else turns.push({ role: name, parts: [...content], extra: fields });
   }
-  return turns.map(({ role, parts, extra }) => ({ role, content: serializeParts(parts), ...extra }));
+  return turns
+    .map(({ role, parts, extra }) => ({ role, content: serializeContent(resultsFirst(parts), context), ...extra }))
+    .filter(({ content }) => content.length > 0 || context.clientWire === WIRE);
+}
+
+function resultsFirst(parts: readonly ParsedPart[]): ParsedPart[] {
+  return [
+    ...parts.filter(({ type }) => type === "tool-result"),
+    ...parts.filter(({ type }) => type !== "tool-result"),
+  ];
 }

@@ -1,8 +1,8 @@
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { GenerateResponse, OutputPart } from "../../src/canonical/generate.ts";
-import type { JsonObject } from "../../src/canonical/json.ts";
+import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
-import { serializeBlock } from "./content.ts";
+import { noteOpaque, serializeBlock } from "./content.ts";
 import { serializeFinish } from "./finish.ts";
 import { safeguardsIn } from "./parse_request.ts";
 import { serializeUsage } from "./usage.ts";
@@ -10,7 +10,7 @@ import { WIRE } from "./wire.ts";
 
 /** A whole answer, with the id and the model name that the client knows. An empty one has an empty text. */
 export function serializeResponse(output: GenerateResponse, exchange: Exchange<"generate">): JsonObject {
-  const content = output.content.filter((part) => isSpeakable(part, exchange)).map(serializeBlock);
+  const content = output.content.filter((part) => isSpeakable(part, exchange)).map((part) => serializeBlock(part));
   const { usage, ...extra } = fieldsFor(WIRE, output.extra);
   return {
     id: exchange.id,
@@ -19,7 +19,7 @@ export function serializeResponse(output: GenerateResponse, exchange: Exchange<"
     model: exchange.input.model,
     content: content.length > 0 ? content : [{ type: "text", text: "" }],
     ...serializeFinish(output.finish),
-    usage: { ...serializeUsage(output.usage), ...(usage as JsonObject | undefined) },
+    usage: serializeUsage(output.usage, isJsonObject(usage) ? usage : {}),
     ...safeguardResults(exchange.wire.body),
     ...extra,
   };
@@ -39,10 +39,5 @@ export function isSpeakable(part: OutputPart, context: Context): boolean {
     context.note(`dropped a file of type ${part.mediaType}`);
     return false;
   }
-  if (part.type === "opaque" && part.extra.wire !== WIRE) {
-    const said = part.standIn !== undefined;
-    context.note(`${said ? "replaced" : "dropped"} a part of type ${String(part.extra.fields.type)}`);
-    return said;
-  }
-  return true;
+  return part.type !== "opaque" || part.extra.wire === WIRE || noteOpaque(part, context);
 }

@@ -1,9 +1,9 @@
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { GenerateEvent, OutputPart, PartDelta } from "../../src/canonical/generate.ts";
-import type { JsonObject } from "../../src/canonical/json.ts";
+import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Exchange } from "../../src/contract/context.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
-import { serializeBlock, serializeCitation, signatureOf } from "./content.ts";
+import { isRedacted, serializeBlock, serializeCitation, signatureOf } from "./content.ts";
 import { serializeErrorBody } from "./errors.ts";
 import { serializeFinish } from "./finish.ts";
 import { isSpeakable, safeguardResults } from "./serialize_response.ts";
@@ -22,6 +22,8 @@ export async function* serializeStream(
 ): AsyncGenerator<ServerSentEvent> {
   let index = -1;
   let open: Block | undefined;
+  // A part that comes whole has its signature and its citations from the start.
+  let part: OutputPart | undefined;
 
   for await (const event of events) {
     switch (event.type) {
@@ -31,16 +33,19 @@ export async function* serializeStream(
       case "part-start":
         open = isSpeakable(event.part, exchange) ? blockOf(event.part) : undefined;
         if (open) yield frame("content_block_start", { index: ++index, content_block: emptyBlock(event.part) });
+        part = event.part;
+        if (isCustom(part)) yield frame("content_block_delta", { index, delta: inputDelta('{"input":"') });
         break;
       case "part-delta":
-        if (open) yield frame("content_block_delta", { index, delta: serializeDelta(event.delta) });
+        if (open) yield frame("content_block_delta", { index, delta: serializeDelta(event.delta, isCustom(part)) });
         break;
       case "part-end": {
         if (!open) break;
-        for (const citation of citationsIn(event)) {
+        if (isCustom(part)) yield frame("content_block_delta", { index, delta: inputDelta('"}') });
+        for (const citation of citationsIn({ ...part, ...event })) {
           yield frame("content_block_delta", { index, delta: { type: "citations_delta", citation } });
         }
-        const signature = open === "thinking" ? signatureOf(event.opaque) : "";
+        const signature = open === "thinking" ? signatureOf({ ...part, ...event }.opaque) : "";
         if (signature) yield frame("content_block_delta", { index, delta: { type: "signature_delta", signature } });
         yield frame("content_block_stop", { index });
         open = undefined;
@@ -54,7 +59,7 @@ export async function* serializeStream(
         const { usage, ...extra } = fieldsFor(WIRE, event.extra);
         yield frame("message_delta", {
           delta: { ...serializeFinish(event.finish), ...safeguardResults(exchange.wire.body), ...extra },
-          usage: { ...serializeUsage(event.usage), ...(usage as JsonObject | undefined) },
+          usage: serializeUsage(event.usage, isJsonObject(usage) ? usage : {}),
         });
         yield frame("message_stop", {});
         break;
@@ -91,7 +96,7 @@ function blockOf(part: OutputPart): Block {
     case "refusal":
       return "text";
     case "reasoning":
-      return "thinking";
+      return isRedacted(part) ? "other" : "thinking";
     case "tool-call":
       return "tool_use";
     case "file":
@@ -102,14 +107,24 @@ function blockOf(part: OutputPart): Block {
   }
 }
 
-/** A block before its increments: a call's input is an empty object here, its text follows. */
+/** A block before its increments: a call's input is an empty object here, its text follows, as does a signature. */
 function emptyBlock(part: OutputPart): JsonObject {
   const block = serializeBlock(part);
   delete block.citations;
-  return part.type === "tool-call" ? { ...block, input: {} } : block;
+  if (part.type === "tool-call") return { ...block, input: {} };
+  return blockOf(part) === "thinking" ? { ...block, signature: "" } : block;
 }
 
-function serializeDelta({ type, text }: PartDelta): JsonObject {
+/** The free text of a custom tool is the one property of an object here, written as it comes. */
+function isCustom(part: OutputPart | undefined): boolean {
+  return part?.type === "tool-call" && part.kind === "custom";
+}
+
+function inputDelta(partial_json: string): JsonObject {
+  return { type: "input_json_delta", partial_json };
+}
+
+function serializeDelta({ type, text }: PartDelta, custom: boolean): JsonObject {
   switch (type) {
     case "text":
     case "refusal":
@@ -117,7 +132,7 @@ function serializeDelta({ type, text }: PartDelta): JsonObject {
     case "reasoning":
       return { type: "thinking_delta", thinking: text };
     case "tool-input":
-      return { type: "input_json_delta", partial_json: text };
+      return inputDelta(custom ? JSON.stringify(text).slice(1, -1) : text);
     default:
       return type satisfies never;
   }

@@ -3,23 +3,23 @@ import { asFunctionTool } from "../../src/canonical/custom_tool.ts";
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { FunctionTool, Tool, ToolChoice } from "../../src/canonical/generate.ts";
 import { type JsonObject, present } from "../../src/canonical/json.ts";
+import { objectSchema } from "../../src/canonical/tool_schema.ts";
 import type { Context } from "../../src/contract/context.ts";
-import { CLIENT_TOOLS } from "./client_tools.ts";
+import { CLIENT_TOOLS, type ClientTool } from "./client_tools.ts";
 import { extraField } from "./content.ts";
 import { WIRE, type WireTool, type WireToolChoice } from "./wire.ts";
 
-const TOOL_KEYS = ["type", "name", "description", "input_schema", "strict", "defer_loading"];
+const TOOL_KEYS = ["name", "description", "input_schema", "strict", "defer_loading"];
 
 /** `known` are the names that a `tool_reference` has brought up: only those of the deferred tools does the model see. */
 export function parseTool(tool: WireTool, known: ReadonlySet<string>): Tool {
   const { type, input_schema, description, strict, defer_loading } = tool;
   const name = tool.name ?? type ?? "";
   const isFunction = input_schema || !type || type === "custom";
-  const client = isFunction ? undefined : CLIENT_TOOLS.find(({ types }) => types.test(type));
+  const client = isFunction ? undefined : clientTool(type);
   if (!isFunction && !client) return { type: "hosted", name, extra: { wire: WIRE, fields: tool as JsonObject } };
-  const { extra } = client
-    ? { extra: { wire: WIRE, fields: tool as JsonObject } }
-    : extraField({ ...tool, ...(type && { type }) }, type ? TOOL_KEYS.slice(1) : TOOL_KEYS);
+  // Without a type, a tool is a custom one.
+  const { extra } = extraField(tool, type === "custom" ? [...TOOL_KEYS, "type"] : TOOL_KEYS);
   return {
     type: "function",
     name,
@@ -31,12 +31,16 @@ export function parseTool(tool: WireTool, known: ReadonlySet<string>): Tool {
   };
 }
 
+function clientTool(type: unknown): ClientTool | undefined {
+  return typeof type === "string" ? CLIENT_TOOLS.find(({ types }) => types.test(type)) : undefined;
+}
+
 export function serializeTool(tool: Tool, context: Context): JsonObject | undefined {
   switch (tool.type) {
     case "function":
-      return serializeFunction(tool);
+      return serializeFunction(tool, context);
     case "custom":
-      return serializeFunction(asFunctionTool(tool));
+      return serializeFunction(asFunctionTool(tool), context);
     case "hosted":
       if (tool.extra.wire === WIRE) return tool.extra.fields;
       context.note(`dropped tool ${tool.name}`);
@@ -46,14 +50,14 @@ export function serializeTool(tool: Tool, context: Context): JsonObject | undefi
   }
 }
 
-function serializeFunction({ name, description, parameters, strict, deferred, extra }: FunctionTool): JsonObject {
-  const fields = fieldsFor(WIRE, extra);
-  // A client tool that the vendor defines is known upstream by its type alone.
-  if (typeof fields.type === "string" && fields.type !== "custom") return fields;
+function serializeFunction(tool: FunctionTool, context: Context): JsonObject {
+  const { name, description, parameters, strict, deferred, extra } = tool;
+  const fields = fieldsFor(WIRE, extra, context.note);
+  const asked = context.clientWire === WIRE && parameters ? parameters : objectSchema(parameters);
   return {
     name,
-    description,
-    input_schema: parameters ?? { type: "object", properties: {} },
+    // A tool that the vendor defines is known upstream by its type alone.
+    ...(!clientTool(fields.type) && { description, input_schema: asked }),
     strict,
     ...(deferred !== undefined && { defer_loading: true }),
     ...fields,

@@ -1,6 +1,7 @@
+import { extraOf, inside, splitInside } from "../../src/canonical/extra.ts";
 import type { Usage } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
-import type { WireUsage } from "./wire.ts";
+import { USAGE_KEYS, WIRE, type WireUsage } from "./wire.ts";
 
 /** This wire counts cached input apart; the canonical total includes it. Nothing where the upstream counted nothing. */
 export function parseUsage(usage: WireUsage): Usage | undefined {
@@ -17,13 +18,30 @@ export function parseUsage(usage: WireUsage): Usage | undefined {
   };
 }
 
-export function serializeUsage(usage: Usage): JsonObject {
+const DETAILS = "output_tokens_details";
+const DETAIL_KEYS: ReadonlySet<string> = new Set(["thinking_tokens"]);
+
+/** What the upstream counts and the canonical form does not model. */
+export function unknownUsage(usage: WireUsage): JsonObject {
+  const details = usage[DETAILS];
+  return {
+    ...extraOf(WIRE, usage, USAGE_KEYS)?.fields,
+    ...(details && inside(DETAILS, extraOf(WIRE, details, DETAIL_KEYS))),
+  };
+}
+
+/** `unknown`: what `unknownUsage` found. */
+export function serializeUsage(usage: Usage, unknown: JsonObject = {}): JsonObject {
   const { inputTokens, outputTokens, cachedInputTokens = 0, cacheWriteTokens = 0, reasoningTokens } = usage;
+  const { inner, outer } = splitInside(DETAILS, unknown);
   return {
     input_tokens: Math.max(0, inputTokens - cachedInputTokens - cacheWriteTokens),
     cache_creation_input_tokens: cacheWriteTokens,
     cache_read_input_tokens: cachedInputTokens,
     output_tokens: outputTokens,
-    ...(reasoningTokens !== undefined && { output_tokens_details: { thinking_tokens: reasoningTokens } }),
+    ...((reasoningTokens !== undefined || Object.keys(inner).length > 0) && {
+      [DETAILS]: { thinking_tokens: reasoningTokens, ...inner },
+    }),
+    ...outer,
   };
 }

@@ -102,7 +102,6 @@ const requestFields = {
   temperature: z.number().nullish(),
   top_p: z.number().nullish(),
   top_k: z.number().nullish(),
-  metadata: json.nullish(),
   thinking: z.looseObject({
     type: z.enum(["enabled", "adaptive", "disabled", "between_tools"]),
     budget_tokens: z.int().positive().nullish(),
@@ -132,6 +131,7 @@ const usageFields = {
 };
 const usage = z.looseObject(usageFields);
 export type WireUsage = z.output<typeof usage>;
+export const USAGE_KEYS: ReadonlySet<string> = new Set(Object.keys(usageFields));
 
 const responseFields = {
   id: z.unknown().optional(),

@@ -1,27 +1,53 @@
 import { assertEquals } from "@std/assert";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { GatewayError } from "../../src/errors.ts";
 import { chatRequest } from "../support/chat_arbitraries.ts";
 import { newContext, newWireRequest } from "../support/context.ts";
 import { law } from "../support/law.ts";
-import { CHAT } from "../support/wires.ts";
+import { LAW_INPUTS } from "../support/law_inputs.ts";
+import { CHAT, type Wire } from "../support/wires.ts";
 
-/** The bytes that the upstream gets. */
-function bytesFor(body: JsonObject): string {
-  return JSON.stringify(CHAT.serializeRequest(CHAT.parseRequest(newWireRequest(body), newContext()), newContext()));
+/** The bytes that an upstream of the wire `to` gets. */
+function bytesFor(body: JsonObject, from: Wire = CHAT, to: Wire = from): string {
+  const context = newContext(from.name);
+  const input = from.parseRequest(newWireRequest(body), context);
+  try {
+    return JSON.stringify(to.serializeRequest(input, context));
+  } catch (error) {
+    // What another wire cannot do and the client insists on is refused.
+    if (from === to || !(error instanceof GatewayError)) throw error;
+    return error.message;
+  }
 }
 
-law("chat: the same request gives the same bytes", chatRequest, (body) => {
-  assertEquals(bytesFor(structuredClone(body)), bytesFor(body));
-});
+const FIELDS = [
+  "messages",
+  "model",
+  "system",
+  "tools",
+  "tool_choice",
+  "thinking",
+  "temperature",
+  "max_tokens",
+  "stop",
+  "stream",
+  "top_p",
+];
 
-const FIELDS = ["messages", "model", "tools", "tool_choice", "temperature", "max_tokens", "stop", "stream", "top_p"];
+for (const { wire, request } of LAW_INPUTS) {
+  for (const { wire: to } of LAW_INPUTS) {
+    law(`${wire.name} to ${to.name}: the same request gives the same bytes`, request, (body) => {
+      assertEquals(bytesFor(structuredClone(body), wire, to), bytesFor(body, wire, to));
+    });
+  }
 
-law("chat: the order of the fields that every request has does not matter", chatRequest, (body) => {
-  const { stream_options, ...rest } = body;
-  const moved = Object.fromEntries(FIELDS.filter((field) => field in rest).map((field) => [field, rest[field]]));
-  const others = Object.entries(rest).filter(([field]) => !FIELDS.includes(field));
-  assertEquals(bytesFor({ stream_options, ...Object.fromEntries(others), ...moved }), bytesFor(body));
-});
+  law(`${wire.name}: the order of the fields that every request has does not matter`, request, (body) => {
+    const { stream_options, ...rest } = body;
+    const moved = Object.fromEntries(FIELDS.filter((field) => field in rest).map((field) => [field, rest[field]]));
+    const others = Object.entries(rest).filter(([field]) => !FIELDS.includes(field));
+    assertEquals(bytesFor({ stream_options, ...Object.fromEntries(others), ...moved }, wire), bytesFor(body, wire));
+  });
+}
 
 law("chat: a schema keeps the order that its author gave it", chatRequest, (body) => {
   const sent = JSON.parse(bytesFor(body));

@@ -1,18 +1,29 @@
 import { assertArrayIncludes, assertEquals } from "@std/assert";
-import { chatAnswer, chatRequest } from "../support/chat_arbitraries.ts";
+import { chatRequest } from "../support/chat_arbitraries.ts";
 import { newContext, newWireRequest } from "../support/context.ts";
 import { law } from "../support/law.ts";
-import { normalAnswer, normalRequest } from "../support/normal_form.ts";
+import { LAW_INPUTS } from "../support/law_inputs.ts";
 import { CHAT, TARGET } from "../support/wires.ts";
 
 const copy = (value: unknown) => JSON.parse(JSON.stringify(value));
 
-law("chat: a request comes out as it went in, unknown fields with it", chatRequest, (body) => {
-  const context = newContext();
-  const sent = CHAT.serializeRequest(CHAT.parseRequest(newWireRequest(body), context), context);
-  assertEquals(copy(normalRequest(copy(sent))), copy(normalRequest({ ...body, model: TARGET.model })));
-  assertEquals(context.notes, []);
-});
+for (const { wire, request, answer, normalRequest, normalAnswer } of LAW_INPUTS) {
+  law(`${wire.name}: a request comes out as it went in, unknown fields with it`, request, (body) => {
+    const context = newContext(wire.name);
+    const sent = wire.serializeRequest(wire.parseRequest(newWireRequest(body), context), context);
+    assertEquals(copy(normalRequest(copy(sent))), copy(normalRequest({ ...body, model: TARGET.model })));
+    assertEquals(context.notes, []);
+  });
+
+  law(`${wire.name}: an answer comes out as it went in, unknown fields with it`, answer, async (body) => {
+    const asked = newWireRequest({ model: "m", messages: [{ role: "user", content: "a" }] });
+    const input = wire.parseRequest(asked, newContext(wire.name));
+    const exchange = wire.newExchange(input, asked);
+    const told = await wire.serializeResponse(wire.parseResponse(body, input, exchange), exchange);
+    assertEquals(copy(normalAnswer(copy(told))), copy(normalAnswer(body)));
+    assertEquals(exchange.notes, []);
+  });
+}
 
 law("chat: an upstream gets the spelling that every server knows", chatRequest, (body) => {
   const sent = copy(CHAT.serializeRequest(CHAT.parseRequest(newWireRequest(body), newContext()), newContext()));
@@ -29,13 +40,4 @@ law("chat: an upstream gets the spelling that every server knows", chatRequest, 
       assertEquals([call.type, typeof call.function.arguments], ["function", "string"]);
     }
   }
-});
-
-law("chat: an answer comes out as it went in, unknown fields with it", chatAnswer, async (body) => {
-  const wire = newWireRequest({ model: "m", messages: [{ role: "user", content: "a" }] });
-  const input = CHAT.parseRequest(wire, newContext());
-  const exchange = CHAT.newExchange(input, wire);
-  const told = await CHAT.serializeResponse(CHAT.parseResponse(body, input, exchange), exchange);
-  assertEquals(copy(normalAnswer(copy(told))), copy(normalAnswer(body)));
-  assertEquals(exchange.notes, []);
 });

@@ -1,37 +1,41 @@
 import { assert, assertEquals } from "@std/assert";
 import { collect } from "../../src/canonical/collect.ts";
 import type { GenerateResponse } from "../../src/canonical/generate.ts";
+import { isJsonText } from "../../src/canonical/json.ts";
 import { replay } from "../../src/canonical/replay.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { formatFrame } from "../../src/http/sse.ts";
 import { readFrames } from "../../src/upstream/frames.ts";
-import { chatResponse } from "../support/chat_arbitraries.ts";
 import { bodyOf, fromArray, toArray } from "../support/chunks.ts";
 import { newContext, newWireRequest } from "../support/context.ts";
 import { answerBytes, isOk, isStream, loadFixtures } from "../support/fixtures.ts";
 import { law } from "../support/law.ts";
 import { assertWellFormed } from "../support/well_formed.ts";
-import { CHAT } from "../support/wires.ts";
+import { LAW_INPUTS } from "../support/law_inputs.ts";
+import { WIRES } from "../support/wires.ts";
 
-const wire = newWireRequest({
+const asked = newWireRequest({
   model: "m",
   messages: [{ role: "user", content: "a" }],
+  max_tokens: 100,
   stream: true,
   stream_options: { include_usage: true },
 });
-const input = CHAT.parseRequest(wire, newContext());
 
-law("chat: an answer streamed and an answer whole tell the same", chatResponse("m"), async (response) => {
-  const exchange = CHAT.newExchange(input, wire);
-  const frames = await toArray(CHAT.serializeStream(fromArray(replay(response)), exchange));
-  const bytes = new TextEncoder().encode(frames.map(formatFrame).join(""));
-  const events = await toArray(CHAT.parseStream(readFrames(bodyOf([bytes])), input, newContext()));
-  assertWellFormed(events);
-  assertEquals(await collect(fromArray(events)), response);
+for (const { wire, response: responses } of LAW_INPUTS) {
+  law(`${wire.name}: an answer streamed and an answer whole tell the same`, responses("m"), async (response) => {
+    const input = wire.parseRequest(asked, newContext(wire.name));
+    const exchange = wire.newExchange(input, asked);
+    const frames = await toArray(wire.serializeStream(fromArray(replay(response)), exchange));
+    const bytes = new TextEncoder().encode(frames.map(formatFrame).join(""));
+    const events = await toArray(wire.parseStream(readFrames(bodyOf([bytes])), input, newContext(wire.name)));
+    assertWellFormed(events);
+    assertEquals(await collect(fromArray(events)), response);
 
-  const whole = await CHAT.serializeResponse(response, exchange);
-  assertEquals(CHAT.parseResponse(whole, input, newContext()), response);
-});
+    const whole = await wire.serializeResponse(response, exchange);
+    assertEquals(wire.parseResponse(whole, input, newContext(wire.name)), response);
+  });
+}
 
 /** What an answer says, apart from the order of its kinds of parts, which a whole answer of this wire does not tell. */
 function meaningOf({ content, finish, usage, extra }: GenerateResponse): unknown {
@@ -43,32 +47,42 @@ function meaningOf({ content, finish, usage, extra }: GenerateResponse): unknown
     reasoning: textOf("reasoning"),
     refusal: textOf("refusal"),
     annotations: content.flatMap((part) => part.type === "text" ? part.annotations ?? [] : []),
-    calls: content.filter((part) => part.type === "tool-call"),
-    reason: finish.reason,
-    usage: counted,
+    calls: content.flatMap((part) => part.type === "tool-call" ? [{ ...part, input: inputOf(part.input) }] : []),
+    // A word that the wire does not know is a plain stop.
+    reason: finish.reason === "other" ? "stop" : finish.reason,
+    // No count of cached tokens and a count of none are the same.
+    usage: { cachedInputTokens: 0, cacheWriteTokens: 0, ...counted },
     extra,
   };
 }
 
-for (const fixture of loadFixtures("chat").filter(isOk)) {
-  Deno.test(`chat: streamed and whole, ${fixture.name} tells the same`, async () => {
-    const asked = CHAT.inputOf(fixture);
-    const exchange = CHAT.newExchange(asked, wire);
-    let response: GenerateResponse;
-    try {
-      response = isStream(fixture)
-        ? await collect(fromArray(await CHAT.readStream(fixture, bodyOf([answerBytes(fixture)]))))
-        : CHAT.parseResponse(fixture.response.json ?? fixture.response.text ?? "", asked, newContext());
-    } catch (error) {
-      assert(error instanceof GatewayError);
-      return;
-    }
-    const events = [...replay(response)];
-    assertWellFormed(events);
-    const frames = CHAT.serializeStream(fromArray(events), exchange);
-    const streamed = await collect(CHAT.parseStream(frames, asked, newContext()));
-    assertEquals(meaningOf(streamed), meaningOf(response));
-    const whole = CHAT.parseResponse(await CHAT.serializeResponse(response, exchange), asked, newContext());
-    assertEquals(meaningOf(whole), meaningOf(response));
-  });
+/** One wire carries the input as a text, another as an object, in which a text that was cut off is told as it is. */
+function inputOf(text: string): unknown {
+  return isJsonText(text) ? JSON.parse(text) : { input: text };
+}
+
+for (const wire of WIRES) {
+  for (const fixture of loadFixtures(wire.name).filter(isOk)) {
+    Deno.test(`${wire.name}: streamed and whole, ${fixture.name} tells the same`, async () => {
+      const input = wire.inputOf(fixture);
+      const exchange = wire.newExchange(input, asked);
+      const context = newContext(wire.name);
+      let response: GenerateResponse;
+      try {
+        response = isStream(fixture)
+          ? await collect(fromArray(await wire.readStream(fixture, bodyOf([answerBytes(fixture)]))))
+          : wire.parseResponse(fixture.response.json ?? fixture.response.text ?? "", input, context);
+      } catch (error) {
+        assert(error instanceof GatewayError);
+        return;
+      }
+      const events = [...replay(response)];
+      assertWellFormed(events);
+      const frames = wire.serializeStream(fromArray(events), exchange);
+      const streamed = await collect(wire.parseStream(frames, input, context));
+      assertEquals(meaningOf(streamed), meaningOf(response));
+      const whole = wire.parseResponse(await wire.serializeResponse(response, exchange), input, context);
+      assertEquals(meaningOf(whole), meaningOf(response));
+    });
+  }
 }

@@ -1,39 +1,23 @@
 import fc from "fast-check";
 import type { GenerateResponse, OutputPart, Usage } from "../../src/canonical/generate.ts";
-import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
+import type { JsonObject } from "../../src/canonical/json.ts";
+import {
+  base64,
+  limit,
+  name,
+  object,
+  overTheWire,
+  schema,
+  someText,
+  text,
+  tokens,
+  unknownFields,
+  url,
+} from "./arbitraries.ts";
 
 /** Requests, answers and canonical responses as the chat completions wire can carry them, at random. */
 
-const text = fc.oneof(fc.string(), fc.string({ unit: "binary" }), fc.lorem({ maxCount: 6 }));
-const someText = text.filter((value) => value !== "");
-const name = fc.stringMatching(/^[a-zA-Z_][a-zA-Z0-9_-]{0,20}$/);
 const id = fc.stringMatching(/^call_[a-zA-Z0-9]{1,12}$/);
-const url = fc.webUrl({ withQueryParameters: true });
-const base64 = fc.base64String({ minLength: 4, maxLength: 40 });
-
-/** Text through JSON and back, as it is on the wire: `-0` is `0`, and what is `undefined` is gone. */
-const overTheWire = <T>(value: T): T => JSON.parse(JSON.stringify(value));
-
-/** Fields that no documentation knows. */
-const unknownFields: fc.Arbitrary<JsonObject> = fc.dictionary(
-  fc.stringMatching(/^x_[a-z]{1,8}$/),
-  fc.jsonValue({ maxDepth: 2 }).filter((value) => value !== null) as fc.Arbitrary<JsonValue>,
-  { maxKeys: 3 },
-);
-
-/** An object with these fields, of which all but the required ones may be absent or, where `nulls` says so, null. */
-function object(
-  required: Record<string, fc.Arbitrary<unknown>>,
-  optional: Record<string, fc.Arbitrary<unknown>> = {},
-  { nulls = true, unknown = true } = {},
-): fc.Arbitrary<JsonObject> {
-  const orNull = Object.entries(optional).map(([key, value]) => {
-    return [key, nulls ? fc.option(value, { freq: 8 }) : value] as const;
-  });
-  const known = fc.record({ ...required, ...Object.fromEntries(orNull) }, { requiredKeys: Object.keys(required) });
-  return fc.tuple(known, unknown ? unknownFields : fc.constant({}))
-    .map(([fields, more]) => overTheWire({ ...more, ...fields }) as JsonObject);
-}
 
 // Requests
 
@@ -102,17 +86,6 @@ const message = fc.oneof(
     function_call: object({ name, arguments: fc.json({ maxDepth: 1 }) }, {}, { unknown: false }),
   }),
   object({ role: fc.constant("function"), name, content: text }, {}, { unknown: false }),
-);
-
-const schema = object(
-  {
-    type: fc.constant("object"),
-    properties: fc.dictionary(name, fc.constantFrom<JsonValue>({ type: "string" }, { type: ["number", "null"] }), {
-      maxKeys: 3,
-    }).filter((properties) => Object.keys(properties).join() !== "input"),
-  },
-  { required: fc.array(name, { maxLength: 2 }), additionalProperties: fc.boolean() },
-  { nulls: false },
 );
 
 const definition = { description: text, parameters: schema, strict: fc.boolean() };
@@ -190,7 +163,6 @@ const responseFormat = fc.oneof(
   ),
 );
 
-const limit = fc.integer({ min: 1, max: 1_000_000 });
 const controls = object({}, {
   max_tokens: limit,
   temperature: fc.double({ min: 0, max: 2, noNaN: true }),
@@ -231,7 +203,6 @@ export const chatRequest: fc.Arbitrary<JsonObject> = fc.tuple(
 
 // Answers
 
-const tokens = fc.nat({ max: 100_000 });
 const wireUsage = object({ prompt_tokens: limit, completion_tokens: tokens }, {
   prompt_tokens_details: object({}, { cached_tokens: tokens, cache_write_tokens: tokens }, { unknown: false }),
   completion_tokens_details: object({}, { reasoning_tokens: tokens }, { unknown: false }),

@@ -1,4 +1,5 @@
 import { chatDriver, chatProtocols } from "../../plugins/chat/mod.ts";
+import { messagesDriver, messagesProtocols } from "../../plugins/messages/mod.ts";
 import type { GenerateEvent, GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
 import type { JsonValue } from "../../src/canonical/json.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
@@ -96,7 +97,7 @@ export class Wire {
 }
 
 /** Where requests go in tests. */
-export const TARGET: Target = { upstream: "upstream", model: "org/model", refuses: [], systemMessages: "first" };
+export const TARGET: Target = { upstream: "upstream", model: "org/model", systemMessages: "first" };
 
 export const CHAT = new Wire(chatProtocols, chatDriver, {
   done: "data: [DONE]\n\n",
@@ -104,5 +105,11 @@ export const CHAT = new Wire(chatProtocols, chatDriver, {
   ending: /"finish_reason"\s*:\s*"[^"]|\[DONE\]/,
 });
 
+export const MESSAGES = new Wire(messagesProtocols, messagesDriver, {
+  done: "event: message_stop\n",
+  error: "event: error\n",
+  ending: /"stop_reason"\s*:\s*"|"message_stop"/,
+});
+
 /** Every conversational wire. The golden tables and the laws run over this list. */
-export const WIRES: readonly Wire[] = [CHAT];
+export const WIRES: readonly Wire[] = [CHAT, MESSAGES];

@@ -1,0 +1,30 @@
+import type fc from "fast-check";
+import type { GenerateResponse } from "../../src/canonical/generate.ts";
+import type { JsonObject } from "../../src/canonical/json.ts";
+import * as chat from "./chat_arbitraries.ts";
+import * as messages from "./messages_arbitraries.ts";
+import * as messagesNormal from "./messages_normal_form.ts";
+import * as chatNormal from "./normal_form.ts";
+import { CHAT, MESSAGES, type Wire } from "./wires.ts";
+
+/** What the laws of a wire are tried with, and what equal means on it. */
+export interface LawInputs {
+  wire: Wire;
+  request: fc.Arbitrary<JsonObject>;
+  answer: fc.Arbitrary<JsonObject>;
+  /** What the wire can say of an answer by a model of this name. */
+  response(model: string): fc.Arbitrary<GenerateResponse>;
+  normalRequest(body: JsonObject): JsonObject;
+  normalAnswer(body: JsonObject): JsonObject;
+}
+
+export const LAW_INPUTS: readonly LawInputs[] = [
+  { wire: CHAT, request: chat.chatRequest, answer: chat.chatAnswer, response: chat.chatResponse, ...chatNormal },
+  {
+    wire: MESSAGES,
+    request: messages.messagesRequest,
+    answer: messages.messagesAnswer,
+    response: messages.messagesResponse,
+    ...messagesNormal,
+  },
+];

@@ -1,0 +1,174 @@
+import fc from "fast-check";
+import type { JsonObject } from "../../src/canonical/json.ts";
+import { base64, limit, name, overTheWire, schema, someText } from "./arbitraries.ts";
+
+/** A conversation that every wire can tell, apart from how: what crosses wires must come out as it would have been written there. */
+export interface Script {
+  system: string | undefined;
+  turns: Turn[];
+  tools: { name: string; description: string; schema: JsonObject }[];
+  choice: "auto" | "required" | "none" | { name: string } | undefined;
+  oneByOne: boolean;
+  maxTokens: number;
+  temperature: number | undefined;
+  stop: string[] | undefined;
+  effort: "low" | "medium" | "high" | "xhigh" | "max" | undefined;
+  stream: boolean;
+}
+
+export interface Turn {
+  /** A user's turn: one text, and pictures after it. */
+  asked: string;
+  pictures: string[];
+  thought: string | undefined;
+  answered: string | undefined;
+  calls: { id: string; name: string; input: JsonObject; result: string; failed: boolean }[];
+}
+
+const text = someText.filter((value) => value.trim() !== "");
+const maybe = <T>(values: fc.Arbitrary<T>) => fc.option(values, { nil: undefined });
+const input = fc.dictionary(name, fc.jsonValue({ maxDepth: 1 }), { maxKeys: 2 }).map(overTheWire) as fc.Arbitrary<
+  JsonObject
+>;
+
+const call = fc.record({ name, input, result: text, failed: fc.boolean() });
+const turn = fc.record({
+  asked: text,
+  pictures: fc.array(base64, { maxLength: 2 }),
+  thought: maybe(text),
+  answered: maybe(text),
+  calls: fc.array(call, { maxLength: 3 }),
+});
+const tools = fc.uniqueArray(fc.record({ name, description: text, schema }), {
+  maxLength: 2,
+  selector: (tool) => tool.name,
+});
+
+export const script: fc.Arbitrary<Script> = tools.chain((offered) =>
+  fc.record({
+    system: maybe(text),
+    turns: fc.array(turn, { minLength: 1, maxLength: 3 }).map(numbered),
+    tools: fc.constant(offered),
+    choice: offered.length === 0
+      ? fc.constant(undefined)
+      : fc.constantFrom(undefined, "auto" as const, "required" as const, "none" as const, { name: offered[0]!.name }),
+    oneByOne: fc.boolean(),
+    maxTokens: limit,
+    temperature: maybe(fc.double({ min: 0, max: 1, noNaN: true }).map(overTheWire)),
+    stop: maybe(fc.array(text, { minLength: 1, maxLength: 2 })),
+    effort: maybe(
+      fc.constantFrom("low" as const, "medium" as const, "high" as const, "xhigh" as const, "max" as const),
+    ),
+    stream: fc.boolean(),
+  })
+    // Where nothing else is said, a wish against parallel calls is said of the default choice.
+    .map((told) => ({ ...told, choice: told.oneByOne && offered.length > 0 ? told.choice ?? "auto" : told.choice }))
+);
+
+function numbered(turns: readonly (Omit<Turn, "calls"> & { calls: Omit<Turn["calls"][number], "id">[] })[]): Turn[] {
+  return turns.map((turn, at) => ({
+    ...turn,
+    // A turn in which nothing is said and nothing is called is no turn.
+    answered: turn.answered ?? (turn.calls.length === 0 ? "." : undefined),
+    calls: turn.calls.map((call, number) => ({ id: `call_${at}_${number}`, ...call })),
+  }));
+}
+
+/** The request as a client, or for an upstream, of the chat wire. */
+export function inChat(told: Script, model: string): JsonObject {
+  return {
+    model,
+    messages: [
+      ...(told.system === undefined ? [] : [{ role: "system", content: told.system }]),
+      ...told.turns.flatMap((turn): JsonObject[] => [
+        {
+          role: "user",
+          content: [
+            { type: "text", text: turn.asked },
+            ...turn.pictures.map((data) => ({
+              type: "image_url",
+              image_url: { url: `data:image/png;base64,${data}` },
+            })),
+          ],
+        },
+        {
+          role: "assistant",
+          content: turn.answered ?? null,
+          reasoning_content: turn.thought,
+          tool_calls: turn.calls.map(({ id, name, input }) => ({
+            id,
+            type: "function",
+            function: { name, arguments: JSON.stringify(input) },
+          })),
+        },
+        ...turn.calls.map(({ id, result, failed }) => ({
+          role: "tool",
+          tool_call_id: id,
+          content: failed ? `Error: ${result}` : result,
+        })),
+      ]),
+    ],
+    tools: told.tools.map(({ name, description, schema }) => ({
+      type: "function",
+      function: { name, description, parameters: schema },
+    })),
+    tool_choice: typeof told.choice === "object" ? { type: "function", function: told.choice } : told.choice,
+    parallel_tool_calls: told.oneByOne && told.choice !== "none" ? false : undefined,
+    max_tokens: told.maxTokens,
+    temperature: told.temperature,
+    stop: told.stop,
+    reasoning_effort: told.effort,
+    stream: told.stream,
+  };
+}
+
+const CHOICE = { auto: "auto", required: "any", none: "none" } as const;
+
+/** The same in the messages wire. */
+export function inMessages(told: Script, model: string): JsonObject {
+  const { choice } = told;
+  const chosen = typeof choice === "object" ? { type: "tool", ...choice } : choice && { type: CHOICE[choice] };
+  return {
+    model,
+    system: told.system,
+    messages: told.turns.flatMap((turn): JsonObject[] => [
+      {
+        role: "user",
+        content: [
+          { type: "text", text: turn.asked },
+          ...turn.pictures.map((data) => ({
+            type: "image",
+            source: { type: "base64", media_type: "image/png", data },
+          })),
+        ],
+      },
+      {
+        role: "assistant",
+        content: [
+          ...(turn.thought === undefined ? [] : [{ type: "thinking", thinking: turn.thought, signature: "" }]),
+          ...(turn.answered === undefined ? [] : [{ type: "text", text: turn.answered }]),
+          ...turn.calls.map(({ id, name, input }) => ({ type: "tool_use", id, name, input })),
+        ],
+      },
+      ...(turn.calls.length === 0 ? [] : [{
+        role: "user",
+        content: turn.calls.map(({ id, result, failed }) => ({
+          type: "tool_result",
+          tool_use_id: id,
+          content: result,
+          is_error: failed,
+        })),
+      }]),
+    ]),
+    tools: told.tools.map(({ name, description, schema }) => ({ name, description, input_schema: schema })),
+    tool_choice: chosen && {
+      ...chosen,
+      disable_parallel_tool_use: told.oneByOne && choice !== "none" ? true : undefined,
+    },
+    max_tokens: told.maxTokens,
+    temperature: told.temperature,
+    stop_sequences: told.stop,
+    output_config: told.effort && { effort: told.effort },
+    stream: told.stream,
+  };
+}
