@@ -7,6 +7,7 @@ import type {
   ReasoningPart,
   TextPart,
   Thinking,
+  Tool,
   ToolCallPart,
 } from "../../src/canonical/generate.ts";
 import { estimateInputTokens, estimateTextTokens } from "../../src/canonical/usage.ts";
@@ -20,7 +21,8 @@ const INTRODUCTION = "This is the Laneway sandbox, which answers with no key and
 const ADVICE = "Configure an upstream in gateway.json to talk to a real model.";
 
 /** The sandbox's answer: tool calls, JSON or text, after some reasoning where it is asked for. */
-export function generate(request: GenerateRequest, target: Pick<Target, "model">): GenerateResponse {
+export function generate(received: GenerateRequest, target: Pick<Target, "model">): GenerateResponse {
+  const request = { ...received, tools: received.tools?.filter(isShown) };
   const conversation = readConversation(request.messages);
   const calls = chooseCalls(request, conversation);
   const stopped = calls.length > 0 ? undefined : stopAt(answer(request, conversation), request.stopSequences);
@@ -47,6 +49,11 @@ export function generate(request: GenerateRequest, target: Pick<Target, "model">
       ...(reasoningTokens > 0 && { reasoningTokens }),
     },
   };
+}
+
+/** Whether the model is to see the tool already. */
+function isShown(tool: Tool): boolean {
+  return tool.type !== "function" || tool.deferred !== true;
 }
 
 // The answer
