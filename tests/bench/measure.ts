@@ -30,12 +30,12 @@ export const FULL: Size = {
 export const QUICK: Size = {
   rounds: 3,
   starts: 1,
-  smallRequests: 200,
-  largeRequests: 30,
-  shortStreams: 100,
-  chunks: 10_000,
-  pacedMs: 600,
-  busyMs: 500,
+  smallRequests: 120,
+  largeRequests: 20,
+  shortStreams: 60,
+  chunks: 6_000,
+  pacedMs: 500,
+  busyMs: 400,
 };
 
 /** A subject whose server runs; for the direct call that is the upstream. */

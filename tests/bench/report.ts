@@ -57,10 +57,10 @@ function formatCell(name: FigureName, values: readonly number[], ofServer: boole
   return `${show(0.5)} (${show(0)} to ${show(1)})`;
 }
 
+/** Nothing where the base is lost in the noise. */
 function formatRatio(values: readonly number[], base: readonly number[]): string {
-  if (values.length === 0 || base.length === 0) return "";
-  const ratio = quantile(values, 0.5) / quantile(base, 0.5);
-  return ratio > 0 ? `${ratio.toFixed(1)}×` : "";
+  if (values.length === 0 || base.length === 0 || quantile(base, 0) <= 0) return "";
+  return `${(quantile(values, 0.5) / quantile(base, 0.5)).toFixed(1)}×`;
 }
 
 function alignColumns(table: readonly string[][]): string {

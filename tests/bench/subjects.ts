@@ -1,4 +1,4 @@
-/** What the bench compares. Another subject (messages → chat, say) is another entry of `SUBJECTS`, with its path and body. */
+/** What the bench compares. Another subject is another entry of `SUBJECTS`, with its path and body. */
 import { type Server, startServer } from "./server.ts";
 
 export interface Subject {
@@ -28,7 +28,8 @@ export const SUBJECTS: readonly Subject[] = [
     body: chatBody,
     start: (upstream) => startServer([import.meta.resolve("./passthrough.ts"), upstream]),
   },
-  { name: "laneway", path: "/oss/v1/chat/completions", body: chatBody, start: startLaneway },
+  { name: "chat", path: "/oss/v1/chat/completions", body: chatBody, start: startLaneway },
+  { name: "messages", path: "/oss/v1/messages", body: messagesBody, start: startLaneway },
 ];
 
 async function startLaneway(upstream: string): Promise<Server> {
@@ -49,7 +50,7 @@ async function startLaneway(upstream: string): Promise<Server> {
 
 /** A conversation as an agent has it: calls of a tool and what it answered, until it is long enough. */
 function chatBody({ bytes, stream }: Load): unknown {
-  const calls = Array.from({ length: Math.max(1, Math.floor(bytes / CALL_BYTES)) }, (_, at) => [
+  const calls = Array.from({ length: callsIn(bytes) }, (_, at) => [
     {
       role: "assistant",
       content: "I will read the file.",
@@ -73,6 +74,33 @@ function chatBody({ bytes, stream }: Load): unknown {
     temperature: 0.2,
     ...(stream !== undefined && { stream: true }),
   };
+}
+
+/** The same conversation on the messages wire. */
+function messagesBody({ bytes, stream }: Load): unknown {
+  const calls = Array.from({ length: callsIn(bytes) }, (_, at) => [
+    {
+      role: "assistant",
+      content: [
+        { type: "text", text: "I will read the file." },
+        { type: "tool_use", id: `call_${at}`, name: "read", input: { path: `/src/${at}.ts` } },
+      ],
+    },
+    { role: "user", content: [{ type: "tool_result", tool_use_id: `call_${at}`, content: FILE }] },
+  ]);
+  return {
+    model: "bench",
+    system: [{ type: "text", text: "You are a careful assistant." }],
+    messages: [...calls.flat(), { role: "user", content: `What do they do? ${stream ?? ""}` }],
+    tools: [{ name: "read", description: "Reads a file", input_schema: PARAMETERS }],
+    max_tokens: 1_024,
+    temperature: 0.2,
+    ...(stream !== undefined && { stream: true }),
+  };
+}
+
+function callsIn(bytes: number): number {
+  return Math.max(1, Math.floor(bytes / CALL_BYTES));
 }
 
 const PARAMETERS = { type: "object", properties: { path: { type: "string" } }, required: ["path"] };
