@@ -53,6 +53,7 @@ export async function withGateway(
   try {
     await within(20_000, use({ app, url: `http://127.0.0.1:${port}`, server, upstream, connect }));
   } finally {
+    app.abort();
     for (const client of clients) client.close();
     await upstream.stop();
     await server.shutdown();

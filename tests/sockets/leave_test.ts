@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { CHAT, chatBody } from "../support/app.ts";
-import { word } from "../support/chat.ts";
+import { ENDING, word } from "../support/chat.ts";
 import { until } from "../support/wait.ts";
 import { type Setting, withGateway } from "./gateway.ts";
 import { type Asked, chunk, postHead, STREAM_HEAD, type TcpClient } from "./tcp.ts";
@@ -23,6 +23,10 @@ const PHASES: Record<string, Phase> = {
       asked.write("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 999\r\n\r\n{"),
   },
   "after the head, before the first event": { stream: true, reach: (_, asked) => asked.write(STREAM_HEAD) },
+  "after an early head": {
+    stream: true,
+    reach: (client) => client.readUntil(": keep-alive"),
+  },
   "between events": {
     stream: true,
     async reach(client, asked) {
@@ -54,7 +58,7 @@ for (const [name, { stream, reach }] of Object.entries(PHASES)) {
       assert(took < LIMIT_MS, `It took ${took} ms`);
       await expectEntry499({ app });
       assertEquals(app.logs[0]!.stream, stream);
-    });
+    }, { pace: { headAfterMs: 50, keepAliveMs: 50 } });
   });
 }
 
@@ -80,6 +84,21 @@ Deno.test("a client that leaves after its whole answer is no client that left", 
     }
     await until(() => app.logs.length === 2);
     assertEquals(app.logs.map(({ status }) => status), [200, 200]);
+  });
+});
+
+Deno.test("a client that leaves at [DONE], as the SDK does, has had its whole answer", async () => {
+  await withGateway(async ({ app, connect, upstream }) => {
+    const client = await connect();
+    await client.post(CHAT, chatBody({ stream: true }));
+    const asked = await upstream.next();
+    // The upstream's body goes on, so the gateway's cannot end before the client leaves.
+    await asked.write(STREAM_HEAD + chunk(word("one") + ENDING));
+    await client.readUntil("[DONE]");
+    client.close();
+    await asked.left;
+    await until(() => app.logs.length === 1);
+    assertEquals(app.logs[0]!.status, 200);
   });
 });
 

@@ -27,6 +27,7 @@ async function stall({ connect, upstream }: Setting): Promise<{ client: TcpClien
     for (; pieces < PIECES; pieces++) await asked.write(PIECE);
     await asked.write(chunk(ENDING) + LAST_CHUNK);
   })();
+  all.catch(() => {}); // a test that awaits it hears of its failure
   for (let before = -1; before <= 0 || pieces > before;) {
     before = pieces;
     await delay(300);
@@ -46,6 +47,16 @@ Deno.test("a client that reads slowly slows the upstream down, and loses nothing
     await until(() => setting.app.logs.length === 1);
     assertEquals(setting.app.logs[0]!.status, 200);
   });
+});
+
+Deno.test("a client that pauses for longer than an upstream may is not told that the upstream was late", async () => {
+  const idleMs = 300;
+  await withGateway(async (setting) => {
+    const { client, all } = await stall(setting);
+    await delay(4 * idleMs);
+    assertEquals(await client.count(LETTER, "[DONE]"), PIECES * LETTERS_A_PIECE);
+    await all;
+  }, { timeouts: { idleMs } });
 });
 
 Deno.test("a client that leaves with much unread stops the upstream", async () => {

@@ -83,7 +83,7 @@ Deno.test("a request is sent once, although the connection that is used again di
 for (const stream of [false, true]) {
   Deno.test(`a redirect is not followed, and the secret goes nowhere else: ${stream ? "streamed" : "whole"}`, async () => {
     const elsewhere = new TcpUpstream();
-    await withGateway(async ({ url, upstream }) => {
+    const test = withGateway(async ({ url, upstream }) => {
       for (const status of ["301 Moved Permanently", "307 Temporary Redirect"]) {
         const answered = fetch(url + CHAT, { method: "POST", body: JSON.stringify(chatBody({ stream })) });
         const asked = await upstream.next();
@@ -100,7 +100,7 @@ for (const stream of [false, true]) {
       assertEquals(upstream.asked.length, 2);
       assertEquals(elsewhere.connections, 0);
     });
-    await elsewhere.stop();
+    await test.finally(() => elsewhere.stop());
   });
 }
 
