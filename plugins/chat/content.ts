@@ -94,7 +94,7 @@ export function serializePart(part: ParsedPart, context: Context): JsonObject | 
     case "refusal":
       return { type: "refusal", refusal: part.text, ...fields };
     case "file":
-      return serializeFile(part, fields);
+      return serializeFile(part, fields, context);
     default:
       return part satisfies never;
   }
@@ -107,7 +107,7 @@ function serializeOpaque({ standIn, extra }: OpaquePart, context: Context): Json
   return standIn === undefined ? undefined : { type: "text", text: standIn };
 }
 
-function serializeFile({ mediaType, source, name }: FilePart, fields: JsonObject): JsonObject {
+function serializeFile({ mediaType, source, name }: FilePart, fields: JsonObject, { note }: Context): JsonObject {
   const [kind, subtype = ""] = mediaType.split("/");
   const part = (type: string, known: JsonObject): JsonObject => {
     const { inner, outer } = splitInside(type, fields);
@@ -118,10 +118,13 @@ function serializeFile({ mediaType, source, name }: FilePart, fields: JsonObject
     const format = Object.keys(AUDIO_TYPES).find((name) => AUDIO_TYPES[name] === mediaType) ?? subtype;
     return part("input_audio", { data: source.data, format });
   }
+  if (source.type === "url") {
+    // Only pictures have a place for an address here.
+    note("replaced a file by its address");
+    return { type: "text", text: `[${name ?? "File"}: ${source.url}]` };
+  }
   const where: JsonObject = source.type === "id" ? { file_id: source.id } : {
-    file_data: mediaType === "application/octet-stream" && source.type === "base64"
-      ? source.data
-      : urlOf(mediaType, source),
+    file_data: mediaType === "application/octet-stream" ? source.data : urlOf(mediaType, source),
   };
   return part("file", { ...where, ...(name !== undefined && { filename: name }) });
 }

@@ -149,7 +149,8 @@ function partsIn(content: JsonValue | undefined): JsonObject[] {
 /** This wire has no mark for a failed result, so it says so; its results hold text only. */
 function serializeResult({ id, content, isError, extra }: ToolResultPart, context: Context): JsonObject {
   const texts = content.filter((part) => part.type !== "file");
-  const said = serializeContent(texts, context);
+  // Some hosts refuse an empty result, and the files follow in a turn of their own.
+  const said = texts.length === 0 && content.length > 0 ? "See the files below" : serializeContent(texts, context);
   return {
     role: "tool",
     tool_call_id: id,

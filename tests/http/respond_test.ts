@@ -89,7 +89,7 @@ Deno.test("respond: where no keep-alive is given, it is a comment", async () => 
   const { response } = respond(source.frames, { keepAliveMs: 10, onLeave: () => source.give() });
   const reader = response.body!.getReader();
   assertEquals(new TextDecoder().decode((await reader.read()).value), ": keep-alive\n\n");
-  await reader.cancel();
+  await within(5_000, reader.cancel());
 });
 
 Deno.test("respond: keep-alives do not pile up before a client that does not read", async () => {
@@ -122,7 +122,7 @@ Deno.test("respond: a client that leaves ends the frames, once", async () => {
   const first = reader.read();
   source.give({ data: "one" });
   await first;
-  await reader.cancel();
+  await within(5_000, reader.cancel());
   assertEquals([happened, source.isOver()], [["left", "ended"], true]);
 });
 
