@@ -57,10 +57,11 @@ const keySchema = object("A key that clients authenticate with.", {
 });
 
 const timeoutsSchema = object("How long to wait for the upstream, in milliseconds.", {
-  headMs: milliseconds(120_000, "Until the head of its answer."),
+  headMs: milliseconds(120_000, "Until the head of a streamed answer."),
   firstEventMs: milliseconds(300_000, "From the head of a streamed answer until its first event."),
   idleMs: milliseconds(120_000, "Between two events of a streamed answer."),
-  totalMs: milliseconds(1_800_000, "For the whole answer."),
+  wholeMs: milliseconds(600_000, "For an answer that is not streamed. The SDKs wait ten minutes."),
+  totalMs: milliseconds(1_800_000, "For a streamed answer, from its first moment to its last."),
 });
 
 const upstreamSchema = object("A service that runs models.", {

@@ -32,7 +32,7 @@ export async function answer<K extends ModelOperation>(ask: Ask<K>): Promise<Out
   }
   const calls = describe(ask, way);
   const { timeouts } = upstream;
-  const watch = new Watch(ask.signal, timeouts.totalMs);
+  const watch = new Watch(ask.signal, timeouts.wholeMs);
   try {
     const replies = await Promise.all(calls.map((call) => follow(call, ask, way, watch)));
     return way.response(replies, input, target, context);

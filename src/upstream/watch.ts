@@ -2,13 +2,15 @@ import { GatewayError } from "../errors.ts";
 
 /** How long an upstream may take, in milliseconds. */
 export interface Timeouts {
-  /** Until its response head. */
+  /** Until the response head of a stream. */
   headMs: number;
   /** From there until the first event of a stream. */
   firstEventMs: number;
   /** Between two events. */
   idleMs: number;
-  /** For the whole call. */
+  /** For an answer that is not streamed. */
+  wholeMs: number;
+  /** For a streamed answer, from its first moment to its last. */
   totalMs: number;
 }
 

@@ -13,7 +13,7 @@ Deno.test("schema: what is left out gets its default", () => {
         headers: {},
         refuses: [],
         systemMessages: "first",
-        timeouts: { headMs: 120_000, firstEventMs: 300_000, idleMs: 120_000, totalMs: 1_800_000 },
+        timeouts: { headMs: 120_000, firstEventMs: 300_000, idleMs: 120_000, wholeMs: 600_000, totalMs: 1_800_000 },
       },
     },
     catalogs: {},
@@ -28,6 +28,7 @@ Deno.test("schema: one time-out can be set and the others keep their defaults", 
     headMs: 5,
     firstEventMs: 300_000,
     idleMs: 120_000,
+    wholeMs: 600_000,
     totalMs: 1_800_000,
   });
 });

@@ -14,7 +14,7 @@ export interface Setting {
 }
 
 export interface SettingOptions {
-  timeouts?: { headMs?: number; firstEventMs?: number; idleMs?: number; totalMs?: number };
+  timeouts?: { headMs?: number; firstEventMs?: number; idleMs?: number; wholeMs?: number; totalMs?: number };
   pace?: Pace;
 }
 

@@ -55,13 +55,13 @@ const BEFORE_THE_HEAD: Record<string, Case> = {
   },
   "no whole answer": {
     stream: false,
-    timeouts: { totalMs: 150 },
+    timeouts: { wholeMs: 150 },
     act: () => Promise.resolve(),
     message: "The upstream did not answer within 150 ms",
   },
   "half a whole answer": {
     stream: false,
-    timeouts: { totalMs: 150 },
+    timeouts: { wholeMs: 150 },
     act: (asked) => asked.write(`${JSON_HEAD}{"choices":`),
     message: "The upstream did not answer within 150 ms",
   },

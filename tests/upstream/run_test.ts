@@ -111,7 +111,7 @@ Deno.test("run: leaving ends the wait for a job", async () => {
 
 Deno.test("run: the limit of the whole call holds for a job too", async () => {
   const endless: UpstreamOperation<"embed"> = { ...job, next: () => ({ path: "jobs/1", afterMs: 5 }) };
-  const timeouts = { ...newUpstream().timeouts, totalMs: 100 };
+  const timeouts = { ...newUpstream().timeouts, wholeMs: 100 };
   const upstream = fakeUpstream(() => new Response("wait"));
   const asked = ask("embed", { embed: endless }, upstream.fetch, { upstreamOptions: { timeouts } });
   assertEquals((await assertRejects(() => within(10_000, answer(asked)), GatewayError)).code, "upstream_timeout");
