@@ -60,6 +60,7 @@ interface Journey extends Context {
   entry: Partial<LogEntry>;
   /** Each once, in order. */
   notes: Set<string>;
+  notesBeforeTarget?: number;
   /** Aborted when the client is gone or the gateway stops: nobody waits for the answer any more. */
   signal: AbortSignal;
   leave(): void;
@@ -298,10 +299,13 @@ function ask<K extends ModelOperation>(
   where: Resolution["targets"][number],
   journey: Journey,
 ): Ask<K> {
-  const { gateway, signal, entry } = journey;
+  const { gateway, signal, entry, notes } = journey;
   const upstream = gateway.upstreams.get(where.upstream);
   if (!upstream) throw new GatewayError("internal", `Upstream "${where.upstream}" is not configured`);
   entry.target = `${where.upstream}/${where.model}`;
+  // What was changed for a target that failed does not hold for the next one.
+  journey.notesBeforeTarget ??= notes.size;
+  for (const note of [...notes].slice(journey.notesBeforeTarget)) notes.delete(note);
   const target: Target = { ...where, systemMessages: upstream.systemMessages };
   return { operation, input, target, upstream, context: journey, fetch: gateway.fetch, signal, onDescribed };
 

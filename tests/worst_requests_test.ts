@@ -70,3 +70,36 @@ Deno.test("a secret that no header can carry is told at the start, and not shown
   assertEquals(problems.map(({ path }) => path), ["upstreams.fake.secret.env"]);
   assert(!problems[0]!.message.includes("hf_"));
 });
+
+Deno.test("what was left out for a target that failed is not said of the one that answered", async () => {
+  const upstream = fakeUpstream(() => new Response("busy", { status: 500 }), () => answerWhole());
+  const app = newApp({
+    fetch: upstream.fetch,
+    config: {
+      upstreams: {
+        picky: { driver: "chat", baseUrl: "http://picky.test/v1", refuses: ["store"] },
+        plain: { driver: "chat", baseUrl: "http://plain.test/v1" },
+      },
+      lanes: {
+        oss: {
+          models: {
+            model: {
+              task: "chat",
+              targets: [{ upstream: "picky", model: "m" }, { upstream: "plain", model: "m" }],
+            },
+          },
+        },
+      },
+    },
+  });
+  const response = await app.post(CHAT, { ...chatBody(), store: true });
+  assertEquals([response.status, response.headers.get("x-laneway-notes")], [200, null]);
+});
+
+Deno.test("a model's name of a book's length is refused and not repeated", async () => {
+  const app = newApp();
+  const response = await app.post(CHAT, { ...chatBody(), model: "m".repeat(1_000_000) });
+  assertEquals(response.status, 400);
+  assert((await response.text()).length < 1_000);
+  assert(JSON.stringify(app.logs[0]).length < 1_000);
+});

@@ -150,7 +150,7 @@ export type ResponseFormat = z.output<typeof responseFormat>;
 
 /** The fields that the canonical form models, and those that need a check; all others ride through. */
 const requestFields = {
-  model: z.string().min(1),
+  model: z.string().min(1).max(512),
   messages: z.array(message).min(1),
   stream: z.boolean().nullish(),
   stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),

@@ -92,7 +92,7 @@ const format = z.looseObject({ type: z.string(), schema: json.nullish() });
 
 /** The fields that the canonical form models; all others ride through. */
 const requestFields = {
-  model: z.string().min(1),
+  model: z.string().min(1).max(512),
   /** 0 warms a cache and generates nothing. Absent in requests to count tokens. */
   max_tokens: z.int().min(0).nullish(),
   messages: z.array(message).min(1),

@@ -7,6 +7,8 @@ import { brokenOff } from "./send.ts";
 /** Longest line or event taken from an upstream, in characters: a whole answer with pictures fits into it. */
 const LONGEST_FRAME = 32 * 1024 * 1024;
 const BUFFER_BYTES = 8 * 1024;
+/** A server that sends the end of its body apart from the rest does so after some 40 ms (delayed acknowledgements). */
+const PATIENCE_MS = 80;
 
 /** Who hears how an upstream's stream goes on. */
 export interface Pulse {
@@ -64,7 +66,7 @@ export async function* readFrames(
  */
 async function leave(reader: ByteReader): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const patience = new Promise<"late">((resolve) => timer = setTimeout(resolve, 20, "late"));
+  const patience = new Promise<"late">((resolve) => timer = setTimeout(resolve, PATIENCE_MS, "late"));
   const rest = reader.read().catch(() => undefined);
   const next = await Promise.race([rest, patience]);
   clearTimeout(timer);
