@@ -14,6 +14,7 @@ import { GatewayError } from "./errors.ts";
 import { type Gateway, handle, type Pace } from "./handle.ts";
 import { createAuth } from "./http/auth.ts";
 import { createCatalogCache } from "./lanes/catalog.ts";
+import { createService } from "./http/service.ts";
 import { createLane } from "./lanes/lane.ts";
 import { formatLogLine, type LogEntry } from "./observe/log.ts";
 import { type Fetch, readReply, send, type Upstream } from "./upstream/send.ts";
@@ -59,8 +60,12 @@ export function createApp(options: AppOptions): App {
   );
   let ready = true;
   const gateway: Gateway = {
-    name: "laneway",
-    version: manifest.version,
+    service: createService({
+      name: "laneway",
+      version: manifest.version,
+      lanes: Object.keys(config.lanes),
+      isReady: () => ready,
+    }),
     registry: createRegistry(plugins.protocols),
     lanes: new Map(
       Object.entries(config.lanes).map(([name, { catalog = "", ...lane }]) => [
@@ -78,7 +83,6 @@ export function createApp(options: AppOptions): App {
     now,
     newId: options.newId ?? (() => crypto.randomUUID().replaceAll("-", "")),
     log: options.log ?? printLine,
-    isReady: () => ready,
     signal: stop.signal,
   };
   return {

@@ -13,6 +13,7 @@ import { readJsonBody } from "./http/body.ts";
 import { checkHeaders } from "./http/headers.ts";
 import { formatNotes } from "./http/notes.ts";
 import { streamResponse, withoutBody } from "./http/respond.ts";
+import { methodNotAllowed, type Service } from "./http/service.ts";
 import { fit } from "./lanes/fit.ts";
 import type { Lane, Resolution } from "./lanes/lane.ts";
 import type { LogEntry } from "./observe/log.ts";
@@ -23,8 +24,8 @@ import type { Fetch, Upstream } from "./upstream/send.ts";
 
 /** All that a request's journey needs; made once, by `app.ts`. */
 export interface Gateway {
-  name: string;
-  version: string;
+  /** What operators ask, apart from every lane. */
+  service: Service;
   registry: Registry;
   lanes: ReadonlyMap<string, Lane>;
   upstreams: ReadonlyMap<string, Upstream>;
@@ -37,8 +38,6 @@ export interface Gateway {
   /** A new random id, without a prefix. */
   newId(): string;
   log(entry: LogEntry): void;
-  /** Whether load balancers may send requests. */
-  isReady(): boolean;
   /** Aborted when the gateway stops without waiting. */
   signal: AbortSignal;
 }
@@ -74,7 +73,7 @@ export async function handle(request: Request, peer: Deno.Addr | undefined, gate
   const journey = begin(request, gateway);
   let protocol = gateway.registry.fallback(request.headers);
   try {
-    const service = serviceResponse(request, gateway);
+    const service = gateway.service(request);
     if (service) return service;
     const match = gateway.registry.match(request);
     if (match) protocol = match.protocol;
@@ -86,7 +85,7 @@ export async function handle(request: Request, peer: Deno.Addr | undefined, gate
       throw new GatewayError("upgrade_required", "The gateway does not serve WebSockets: use HTTP");
     }
     if (!match) throw new GatewayError("not_found", `Cannot find the path "${new URL(request.url).pathname}"`);
-    if ("allow" in match) throw notAllowed(request.method, match.allow);
+    if ("allow" in match) throw methodNotAllowed(request.method, match.allow);
     const lane = findLane(match.params.lane, caller.lanes, gateway);
     journey.entry.lane = lane.name;
     const body = protocol.body === "json" ? await readJsonBody(request, gateway.bodyLimits) : undefined;
@@ -127,27 +126,6 @@ function begin(request: Request, gateway: Gateway): Journey {
     leave: () => left.abort(clientClosed()),
     hasLeft: () => request.signal.aborted || left.signal.aborted,
   };
-}
-
-/** What operators and load balancers ask; open to all, and it tells nothing else. */
-function serviceResponse({ method, url }: Request, gateway: Gateway): Response | undefined {
-  const answers: Record<string, () => Response> = {
-    "/": () => Response.json({ name: gateway.name, version: gateway.version, lanes: [...gateway.lanes.keys()] }),
-    "/healthz": () => Response.json({ status: "ok" }),
-    "/readyz": () =>
-      gateway.isReady() ? Response.json({ status: "ready" }) : Response.json({ status: "draining" }, { status: 503 }),
-  };
-  const answer = answers[new URL(url).pathname];
-  if (!answer) return undefined;
-  if (method === "HEAD") return withoutBody(answer());
-  if (method !== "GET") throw notAllowed(method, ["GET", "HEAD"]);
-  return answer();
-}
-
-function notAllowed(method: string, allow: readonly string[]): GatewayError {
-  return new GatewayError("method_not_allowed", `This path does not serve ${method}: use ${allow.join(" or ")}`, {
-    allow,
-  });
 }
 
 function findLane(name: string | undefined, opened: readonly string[] | undefined, { lanes }: Gateway): Lane {
