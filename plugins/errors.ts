@@ -46,6 +46,10 @@ export function upstreamError({ status, headers, body }: Omit<Reply, "body"> & {
   if (status >= 400 && status < 500 && OVERFLOW.test(`${words} ${message}`)) {
     return fail("context_length_exceeded", says);
   }
+  // llama.cpp says with 500 what no repetition mends.
+  if (/\b(image|audio|video|vision) (input|inputs) (is|are) not supported\b/i.test(message)) {
+    return fail("invalid_request", message);
+  }
   // The second is how the hub's per-provider routes say it, with status 400.
   if (/\bmodel_not_(supported|found)\b/.test(words) || /^model not supported by provider/i.test(message)) {
     return fail("model_not_found", says);
@@ -53,6 +57,7 @@ export function upstreamError({ status, headers, body }: Omit<Reply, "body"> & {
   switch (status) {
     case 401:
     case 403:
+      details.retryable = false;
       return fail("upstream_error", `The upstream refused the gateway's credentials (${status})`);
     case 402:
       return fail("billing", says);

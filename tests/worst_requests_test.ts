@@ -103,3 +103,27 @@ Deno.test("a model's name of a book's length is refused and not repeated", async
   assert((await response.text()).length < 1_000);
   assert(JSON.stringify(app.logs[0]).length < 1_000);
 });
+
+Deno.test("a failure that waiting does not mend is told so, in every protocol", async () => {
+  const refused = () => new Response("<html>Forbidden</html>", { status: 403 });
+  const noMedia = () => Response.json({ error: { message: "image input is not supported" } }, { status: 500 });
+  for (const [path, body] of [[CHAT, chatBody()], [MESSAGES, { ...chatBody(), max_tokens: 9 }]] as const) {
+    const app = newApp({ fetch: fakeUpstream(refused, noMedia).fetch });
+    const first = await app.post(path, body);
+    assertEquals([first.status, first.headers.get("x-should-retry")], [502, "false"]);
+    assertEquals((await app.post(path, body)).status, 400);
+    const bare = newApp({ env: {} });
+    const second = await bare.post(path, body, { "anthropic-version": "2023-06-01" });
+    assertEquals([second.status, second.headers.get("x-should-retry")], [503, "false"]);
+  }
+});
+
+Deno.test("a stop sequence is told only where the client asked for it", async () => {
+  const choices = [{ index: 0, message: { content: "A" }, finish_reason: "stop", stop_reason: "<|im_end|>" }];
+  const answer = () => Response.json({ object: "chat.completion", choices });
+  const app = newApp({ fetch: fakeUpstream(answer, answer).fetch });
+  const body = { ...chatBody(), max_tokens: 9 };
+  assertEquals((await (await app.post(MESSAGES, body)).json()).stop_reason, "end_turn");
+  const asked = await (await app.post(MESSAGES, { ...body, stop_sequences: ["<|im_end|>"] })).json();
+  assertEquals([asked.stop_reason, asked.stop_sequence], ["stop_sequence", "<|im_end|>"]);
+});

@@ -28,12 +28,12 @@ const REASON_OF: Readonly<Record<string, FinishReason>> = {
 /** Words by which OpenRouter and vLLM say, in place of an ending, that there is none. */
 export const FAILED = new Set(["error", "abort"]);
 
-export function parseFinish(word: string, stopReason?: string | number | null): Finish {
+export function parseFinish(word: string, stopSequence?: string): Finish {
   const reason = REASON_OF[word];
   return {
     reason: reason ?? "other",
     ...(reason === undefined && { raw: word }),
-    ...(typeof stopReason === "string" && { stopSequence: stopReason }),
+    ...(stopSequence !== undefined && { stopSequence }),
   };
 }
 

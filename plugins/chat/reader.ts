@@ -97,7 +97,9 @@ export class AnswerReader {
     const events = delta ? this.#readDelta(delta) : [];
     if (choice.finish_reason) {
       if (FAILED.has(choice.finish_reason)) throw upstreamStreamError({ error: choice.error });
-      this.#finish = parseFinish(choice.finish_reason, choice.stop_reason);
+      // vLLM also names the model's own end marks there, which no client asked for.
+      const asked = this.#input.stopSequences?.find((sequence) => sequence === choice.stop_reason);
+      this.#finish = parseFinish(choice.finish_reason, asked);
     }
     return events;
   }

@@ -9,6 +9,7 @@ import type {
   ReasoningPart,
   RefusalPart,
   Tool,
+  ToolChoice,
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
 import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
@@ -32,7 +33,7 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     fieldsFor(WIRE, input.extra, context.note),
   );
   const tools = allowedTools(input.tools ?? [], input.toolChoice)
-    .filter((tool) => !isHidden(tool))
+    .filter((tool) => !isHidden(tool, input.toolChoice))
     .map((tool) => serializeTool(tool, context))
     .filter((tool) => tool !== undefined);
   refuseForced(input, tools);
@@ -78,9 +79,10 @@ function refuseForced({ tools, toolChoice }: GenerateRequest, spoken: readonly J
   throw new GatewayError("invalid_request", message, { param: "tool_choice" });
 }
 
-/** Whether the model is not to see the tool before the conversation brings it up. */
-function isHidden(tool: Tool): boolean {
-  return tool.type === "function" && tool.deferred === true;
+/** Whether the model is not to see the tool before the conversation brings it up; a forced one it must see. */
+function isHidden(tool: Tool, choice: ToolChoice | undefined): boolean {
+  const forced = choice?.type === "tool" && choice.name === tool.name;
+  return tool.type === "function" && tool.deferred === true && !forced;
 }
 
 function serializeOutputSchema({ name, description, schema, strict }: OutputSchema): JsonObject {

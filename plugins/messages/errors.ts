@@ -51,12 +51,17 @@ export function parseError(body: unknown): GatewayError {
   return upstreamError({ status, headers: new Headers(), body });
 }
 
+/** What no waiting mends is no overload: agents tell their users to try again in a moment. */
+function isLasting({ code, details }: GatewayError): boolean {
+  return code === "unavailable" && details.retryable === false;
+}
+
 export function serializeErrorBody(error: GatewayError, requestId?: string): JsonObject {
   const { code } = error;
   return {
     type: "error",
     error: {
-      type: TYPE_OF[code],
+      type: isLasting(error) ? "api_error" : TYPE_OF[code],
       message: code === "context_length_exceeded" ? overflowMessage(error.message) : error.message,
       ...(code === "model_task_mismatch" && { details: { error_code: code } }),
     },
@@ -69,7 +74,7 @@ export function serializeError(error: GatewayError, { requestId }: { requestId: 
   const headers = errorHeaders(error);
   headers.set("request-id", requestId);
   return Response.json(serializeErrorBody(error, requestId), {
-    status: STATUS_OF[error.code] ?? error.status,
+    status: isLasting(error) ? error.status : STATUS_OF[error.code] ?? error.status,
     headers,
   });
 }
@@ -90,7 +95,8 @@ function overflowMessage(message: string): string {
   if (input !== undefined) {
     return `input length and \`max_tokens\` exceed context limit: ${input} + ${answer} > ${window}`;
   }
-  const numbers = [...new Set((message.match(/\d{2,}/g) ?? []).map(Number))].sort((a, b) => b - a);
+  const digits = message.replace(/(\d),(?=\d{3}\b)/g, "$1");
+  const numbers = [...new Set((digits.match(/\d{2,}/g) ?? []).map(Number))].sort((a, b) => b - a);
   const [asked, maximum] = numbers;
   return asked !== undefined && maximum !== undefined
     ? `prompt is too long: ${asked} tokens > ${maximum} maximum`

@@ -78,6 +78,7 @@ const CONFIG_KEYS: ReadonlySet<string> = new Set(["effort", "format"]);
  * Claude Code puts a line for billing before its instructions. It changes from turn to turn, which would spoil every other
  * upstream's prefix cache, and it is not for the model: it goes back to this wire only.
  */
+export const BILLING_HEADER = "x-anthropic-billing-header";
 const BILLING = /^x-anthropic-billing-header:[^\n]*(\n|$)/;
 
 function parseSystem(system: MessagesRequest["system"]): Message[] {
@@ -92,7 +93,11 @@ function parseSystem(system: MessagesRequest["system"]): Message[] {
     if (line !== undefined) billing.push(text === "" ? block : { type: "text", text: line });
     if (line === undefined || text !== "") content.push({ type: "text", text, ...extraField(block, ["type", "text"]) });
   }
-  return [{ role: "system", content, ...(billing.length > 0 && { extra: { wire: WIRE, fields: { billing } } }) }];
+  return [{
+    role: "system",
+    content,
+    ...(billing.length > 0 && { extra: { wire: WIRE, fields: { [BILLING_HEADER]: billing } } }),
+  }];
 }
 
 const MESSAGE_KEYS = ["role", "content"];

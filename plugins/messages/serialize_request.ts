@@ -6,6 +6,7 @@ import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { type ParsedPart, serializeBlocks, serializeContent } from "./content.ts";
+import { BILLING_HEADER } from "./parse_request.ts";
 import { serializeTool, serializeToolChoice } from "./tools.ts";
 import { WIRE } from "./wire.ts";
 
@@ -92,7 +93,9 @@ function serializeOutputConfig(
 function splitSystem(messages: readonly Message[], context: Context): { system: JsonObject[]; rest: Message[] } {
   const system: JsonObject[] = [];
   for (const [position, message] of messages.entries()) {
-    const { billing, ...own } = message.role === "system" ? fieldsFor(WIRE, message.extra, context.note) : {};
+    const { [BILLING_HEADER]: billing, ...own } = message.role === "system"
+      ? fieldsFor(WIRE, message.extra, context.note)
+      : {};
     if (message.role !== "system" || Object.keys(own).length > 0) {
       return { system, rest: messages.slice(position) };
     }

@@ -56,9 +56,13 @@ export class PartWriter {
   #end: PartEnd = {};
   /** In order of appearance. Only the first has an open part, once its name is known. */
   #calls: PendingCall[] = [];
+  /** Texts that came between the pieces of a call; they follow it. */
+  #held: { kind: TextKind; text: string }[] = [];
   readonly #ended = new Set<string>();
   #callOpen = false;
   #callCount = 0;
+  /** Some servers give several calls one id, which no client can answer. */
+  readonly #callIds = new Set<string>();
   readonly #newCallId: () => string;
   readonly #customNames: ReadonlySet<string>;
 
@@ -83,7 +87,9 @@ export class PartWriter {
   /** A part that comes whole. */
   whole(part: OutputPart, end: PartEnd = {}): GenerateEvent[] {
     return [
-      ...this.endPart(),
+      ...this.#endAll(),
+      ...this.#release(),
+      ...this.#endAll(),
       { type: "part-start", index: ++this.#index, part },
       { type: "part-end", index: this.#index, ...end },
     ];
@@ -127,6 +133,10 @@ export class PartWriter {
 
   /** Ends the open part, and every call that waits. */
   endPart(): GenerateEvent[] {
+    return this.#isMidCall() ? [] : this.#endAll();
+  }
+
+  #endAll(): GenerateEvent[] {
     if (this.#open) {
       const end = this.#end;
       this.#open = undefined;
@@ -140,7 +150,7 @@ export class PartWriter {
 
   /** Ends everything. A `stop` after tool calls means that the agent goes on; `tool-calls` without any means a stop. */
   finish(finish: Finish, usage: Usage, extra?: Extra): GenerateEvent[] {
-    const events = this.endPart();
+    const events = [...this.#endAll(), ...this.#release(), ...this.#endAll()];
     const { reason } = finish;
     const mended = this.#callCount > 0
       ? reason === "stop" || reason === "other" ? "tool-calls" : reason
@@ -153,9 +163,24 @@ export class PartWriter {
 
   #append(kind: TextKind, text: string): GenerateEvent[] {
     if (text === "") return [];
+    if (this.#calls.length + this.#held.length === 0) return this.#write(kind, text);
+    this.#held.push({ kind, text });
+    return this.#isMidCall() ? [] : this.#release();
+  }
+
+  /** Whether a call waits for the rest of its arguments, which a text must not cut. */
+  #isMidCall(): boolean {
+    return this.#calls.some(({ over, input }) => !over && !isJsonText(input));
+  }
+
+  #release(): GenerateEvent[] {
+    return this.#held.splice(0).flatMap(({ kind, text }) => this.#write(kind, text));
+  }
+
+  #write(kind: TextKind, text: string): GenerateEvent[] {
     const events: GenerateEvent[] = [];
     if (this.#open !== kind) {
-      events.push(...this.endPart());
+      events.push(...this.#endAll());
       this.#open = kind;
       events.push({ type: "part-start", index: ++this.#index, part: { type: kind, text: "" } });
     }
@@ -182,7 +207,9 @@ export class PartWriter {
     if (!this.#callOpen) {
       this.#callOpen = true;
       const { kind, name, extra } = call;
-      const id = call.id || this.#newCallId();
+      let id = call.id || this.#newCallId();
+      while (this.#callIds.has(id)) id = this.#newCallId();
+      this.#callIds.add(id);
       this.#callCount++;
       const part: OutputPart = { type: "tool-call", kind, id, name, input: "", ...(extra && { extra }) };
       events.push({ type: "part-start", index: ++this.#index, part });

@@ -283,3 +283,33 @@ Deno.test("tool calls as the reason, without a call, are a stop", () => {
 Deno.test("an empty answer is a start and a finish", () => {
   assertEquals(answer(() => []), { model: "m", content: [], finish: { reason: "stop" }, usage });
 });
+
+Deno.test("a text between the pieces of a call follows the call and does not cut it", () => {
+  for (const kind of ["text", "reasoning"] as const) {
+    assertEquals(
+      contentOf((w) => [
+        w.toolCall("0", { id: "a", name: "f", input: '{"x":' }),
+        w[kind]("\n"),
+        w.toolCall("0", { input: "1}" }),
+        w[kind]("so"),
+      ]),
+      [call("a", "f", '{"x":1}'), { type: kind, text: "\nso" }],
+    );
+  }
+});
+
+Deno.test("a text after a whole call is told at once", () => {
+  const writer = new PartWriter({ messages: [] });
+  writer.toolCall("0", { id: "a", name: "f", input: "{}" });
+  assertEquals(writer.text("so").map(({ type }) => type), ["part-end", "part-start", "part-delta"]);
+});
+
+Deno.test("calls that the upstream gives one id get one each", () => {
+  assertEquals(
+    contentOf((w) => [
+      w.toolCall("0", { id: "a", name: "f", input: "{}" }),
+      w.toolCall("1", { id: "a", name: "g", input: "{}" }),
+    ]),
+    [call("a", "f", "{}"), call("call_0", "g", "{}")],
+  );
+});

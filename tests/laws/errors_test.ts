@@ -6,9 +6,9 @@ import { newWireRequest } from "../support/context.ts";
 import { CHAT, MESSAGES, WIRES } from "../support/wires.ts";
 
 const CODES = Object.keys(STATUS_OF) as ErrorCode[];
-const details = { param: "messages[0]", retryAfter: "7", allow: ["POST"], retryable: false };
+const details = { param: "messages[0]", retryAfter: "7", allow: ["POST"], retryable: true };
 
-/** Statuses that only one wire has. */
+/** Statuses that only one wire has: for it, an overload that waiting mends. */
 const OWN_STATUSES: Record<string, Partial<Record<ErrorCode, number>>> = { messages: { unavailable: 529 } };
 
 for (const wire of WIRES) {
@@ -18,7 +18,7 @@ for (const wire of WIRES) {
       assertEquals(response.status, OWN_STATUSES[wire.name]?.[code] ?? STATUS_OF[code]);
       assertEquals(response.headers.get("retry-after"), "7");
       assertEquals(response.headers.get("allow"), "POST");
-      assertEquals(response.headers.get("x-should-retry"), "false");
+      assertEquals(response.headers.get("x-should-retry"), "true");
       assertEquals(response.headers.get("content-type"), "application/json");
       assert((await response.text()).includes("It went wrong"));
     }
@@ -78,6 +78,7 @@ const TYPES: Record<number, string> = {
   500: "api_error",
   501: "not_supported",
   502: "api_error",
+  503: "api_error",
   504: "timeout_error",
   529: "overloaded_error",
 };
@@ -96,6 +97,12 @@ Deno.test("messages: an error has the documented shape, its type by its status, 
       );
     }
   }
+});
+
+Deno.test("messages: what waiting does not mend is no overload", async () => {
+  const response = MESSAGES.serializeError(new GatewayError("unavailable", "No secret", { retryable: false }));
+  assertEquals([response.status, response.headers.get("x-should-retry")], [503, "false"]);
+  assertEquals((await response.json()).error.type, "api_error");
 });
 
 Deno.test("messages: a model of another task is a 422 that says so in the details", async () => {
