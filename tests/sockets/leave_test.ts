@@ -62,6 +62,18 @@ for (const [name, { stream, reach }] of Object.entries(PHASES)) {
   });
 }
 
+// The platform does not tell of a client that leaves before the head of the answer when its request came in several pieces.
+Deno.test("a client that leaves after a long request stops the upstream when its stream's head goes out", async () => {
+  await withGateway(async ({ app, connect, upstream }) => {
+    const client = await connect();
+    await client.post(CHAT, chatBody({ stream: true, messages: [{ role: "user", content: "word ".repeat(20_000) }] }));
+    const asked = await upstream.next();
+    client.close();
+    await asked.left;
+    await expectEntry499({ app });
+  }, { pace: { headAfterMs: 50, keepAliveMs: 50 } });
+});
+
 Deno.test("a client that leaves while it sends its body is logged, and nothing is asked", async () => {
   await withGateway(async ({ app, url, connect, upstream }) => {
     const client = await connect();
