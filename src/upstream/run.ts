@@ -38,6 +38,8 @@ export async function answer<K extends ModelOperation>(ask: Ask<K>): Promise<Out
     return way.response(replies, input, target, context);
   } catch (thrown) {
     watch.signal.throwIfAborted();
+    // Of a batch the other calls are of no use any more.
+    watch.cancel();
     throw thrown;
   } finally {
     watch.stop();

@@ -50,6 +50,11 @@ export class Watch {
     this.#resting = true;
   }
 
+  /** Ends what still runs of the call. */
+  cancel(): void {
+    this.#controller.abort(new GatewayError("upstream_error", "The call was given up"));
+  }
+
   stop(): void {
     clearTimeout(this.#phase);
     clearTimeout(this.#total);

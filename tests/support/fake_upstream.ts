@@ -4,6 +4,7 @@ export interface Asked {
   url: URL;
   headers: Headers;
   body: string;
+  signal: AbortSignal;
 }
 
 /** An upstream made of functions, to be injected as `fetch`. */
@@ -20,8 +21,8 @@ export function fakeUpstream(...answers: ((asked: Asked) => Response | Promise<R
     asked,
     async fetch(input, init) {
       const request = new Request(input, init);
-      const { method, headers } = request;
-      const call = { method, url: new URL(request.url), headers, body: await request.text() };
+      const { method, headers, signal } = request;
+      const call = { method, url: new URL(request.url), headers, body: await request.text(), signal };
       const answer = answers[Math.min(asked.push(call), answers.length) - 1];
       if (!answer) throw new TypeError("The fake upstream has no answer");
       request.signal.throwIfAborted();

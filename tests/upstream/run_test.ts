@@ -87,6 +87,20 @@ Deno.test("run: a batch of which one call fails is a failure", async () => {
   await assertRejects(() => answer(ask("embed", { embed: batch }, upstream.fetch)), GatewayError, '500 "no"');
 });
 
+Deno.test("run: when one call of a batch fails, the others are ended", async () => {
+  const silent = Promise.withResolvers<Response>();
+  const upstream = fakeUpstream(
+    ({ signal }) => {
+      signal.addEventListener("abort", () => silent.reject(signal.reason));
+      return silent.promise;
+    },
+    () => new Response("no", { status: 500 }),
+    () => Response.json([3]),
+  );
+  await assertRejects(() => answer(ask("embed", { embed: batch }, upstream.fetch)), GatewayError, '500 "no"');
+  await assertRejects(() => silent.promise, GatewayError, "given up");
+});
+
 Deno.test("run: a job is asked for until it is done", async () => {
   const upstream = fakeUpstream(() => new Response("wait"), () => new Response("wait"), () => Response.json([7]));
   const { vectors } = await answer(ask("embed", { embed: job }, upstream.fetch));
