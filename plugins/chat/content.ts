@@ -1,5 +1,5 @@
 /** Message content, both ways: a text, or a list of parts. */
-import { type Extra, extraOf, fieldsFor, inside, splitInside } from "../../src/canonical/extra.ts";
+import { extraField, extraOf, fieldsFor, inside, splitInside } from "../../src/canonical/extra.ts";
 import type { FilePart, FileSource, InputPart, OpaquePart, RefusalPart } from "../../src/canonical/generate.ts";
 import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
@@ -19,9 +19,9 @@ function parsePart(part: ContentPart): ParsedPart {
   if (!isKnownPart(part)) return { type: "opaque", extra: { wire: WIRE, fields: part as JsonObject } };
   switch (part.type) {
     case "text":
-      return { type: "text", text: part.text, ...extraField(part, ["type", "text"]) };
+      return { type: "text", text: part.text, ...extraField(WIRE, part, ["type", "text"]) };
     case "refusal":
-      return { type: "refusal", text: part.refusal, ...extraField(part, ["type", "refusal"]) };
+      return { type: "refusal", text: part.refusal, ...extraField(WIRE, part, ["type", "refusal"]) };
     case "image_url":
       return fileOf(part, "image_url", ["url"], "image/*", sourceOf(part.image_url.url));
     case "input_audio": {
@@ -60,11 +60,6 @@ function fileOf(part: KnownPart, key: string, known: string[], mediaType: string
     source,
     ...(Object.keys(fields).length > 0 && { extra: { wire: WIRE, fields } }),
   };
-}
-
-function extraField(part: KnownPart, known: string[]): { extra?: Extra } {
-  const extra = extraOf(WIRE, part, new Set(known));
-  return extra ? { extra } : {};
 }
 
 /**

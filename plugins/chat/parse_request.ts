@@ -1,4 +1,4 @@
-import { type Extra, extraOf, inside } from "../../src/canonical/extra.ts";
+import { type Extra, extraField, extraOf, inside } from "../../src/canonical/extra.ts";
 import type {
   AssistantMessage,
   GenerateRequest,
@@ -121,14 +121,22 @@ function parseMessages(messages: readonly ChatMessage[]): Message[] {
     switch (message.role) {
       case "system":
       case "developer":
-        return { role: "system", content: inputParts(message.content), ...extraField(message, MESSAGE_KEYS.content) };
+        return {
+          role: "system",
+          content: inputParts(message.content),
+          ...extraField(WIRE, message, MESSAGE_KEYS.content),
+        };
       case "user":
-        return { role: "user", content: inputParts(message.content), ...extraField(message, MESSAGE_KEYS.content) };
+        return {
+          role: "user",
+          content: inputParts(message.content),
+          ...extraField(WIRE, message, MESSAGE_KEYS.content),
+        };
       case "assistant":
         if (message.function_call) functionCalls++;
         return parseAssistant(message, legacyId(functionCalls));
       case "tool":
-        return toolMessage(message.tool_call_id, message.content, extraField(message, MESSAGE_KEYS.tool));
+        return toolMessage(message.tool_call_id, message.content, extraField(WIRE, message, MESSAGE_KEYS.tool));
       case "function":
         return toolMessage(legacyId(functionCalls), message.content, {});
       default:
@@ -153,7 +161,7 @@ function parseAssistant(message: Extract<ChatMessage, { role: "assistant" }>, ca
     const { name, arguments: args } = function_call;
     parts.push({ type: "tool-call", kind: "function", id: callId, name, input: toJsonText(args) });
   }
-  return { role: "assistant", content: parts, ...extraField(message, MESSAGE_KEYS.assistant) };
+  return { role: "assistant", content: parts, ...extraField(WIRE, message, MESSAGE_KEYS.assistant) };
 }
 
 function toolMessage(id: string, content: Content | null | undefined, extra: { extra?: Extra }): Message {
@@ -163,9 +171,4 @@ function toolMessage(id: string, content: Content | null | undefined, extra: { e
 /** A refusal in a turn that is not the assistant's is plain text. */
 function inputParts(content: Content | null | undefined): InputPart[] {
   return parseContent(content).map((part) => part.type === "refusal" ? { type: "text", text: part.text } : part);
-}
-
-function extraField(message: ChatMessage, known: ReadonlySet<string>): { extra?: Extra } {
-  const extra = extraOf(WIRE, message, known);
-  return extra ? { extra } : {};
 }

@@ -1,7 +1,7 @@
 /** Reads what an upstream says of one answer, whole or in increments, and turns it into canonical events. */
 import { type Extra, extraOf, inside } from "../../src/canonical/extra.ts";
 import type { Annotation, Finish, GenerateEvent, GenerateRequest, Usage } from "../../src/canonical/generate.ts";
-import { isJsonObject, isJsonText, type JsonObject, toJsonText } from "../../src/canonical/json.ts";
+import { isJsonObject, isJsonText, type JsonObject, toJsonText, withoutNulls } from "../../src/canonical/json.ts";
 import { PartWriter } from "../../src/canonical/part_writer.ts";
 import { estimateInputTokens, estimateUsage } from "../../src/canonical/usage.ts";
 import type { Context } from "../../src/contract/context.ts";
@@ -218,10 +218,6 @@ function parseAnnotation(annotation: object): Annotation {
     ...(typeof start_index === "number" && { start: start_index }),
     ...(typeof end_index === "number" && { end: end_index }),
   };
-}
-
-function withoutNulls<T extends object>(fields: T): T {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)) as T;
 }
 
 /** Adds an increment of fields that we do not know: texts and lists grow, anything else is replaced. */

@@ -1,5 +1,5 @@
 /** Content blocks, both ways. */
-import { type Extra, extraOf, fieldsFor } from "../../src/canonical/extra.ts";
+import { extraField, extraOf, fieldsFor } from "../../src/canonical/extra.ts";
 import type {
   Annotation,
   FilePart,
@@ -26,7 +26,7 @@ function parseBlock(block: Block): ParsedPart {
   if (!isKnownBlock(block)) return opaque(block, inWords(block));
   switch (block.type) {
     case "text":
-      return { type: "text", text: block.text, ...extraField(block, ["type", "text"]) };
+      return { type: "text", text: block.text, ...extraField(WIRE, block, ["type", "text"]) };
     case "image":
     case "document":
       return parseFile(block);
@@ -36,7 +36,7 @@ function parseBlock(block: Block): ParsedPart {
         type: "reasoning",
         text: thinking,
         ...(signature && { opaque: { origin: WIRE, data: signature } }),
-        ...extraField(block, ["type", "thinking", "signature"]),
+        ...extraField(WIRE, block, ["type", "thinking", "signature"]),
       };
     }
     case "redacted_thinking":
@@ -53,7 +53,7 @@ function parseBlock(block: Block): ParsedPart {
         id: block.id,
         name: block.name,
         input: JSON.stringify(block.input ?? {}),
-        ...extraField(block, ["type", "id", "name", "input"]),
+        ...extraField(WIRE, block, ["type", "id", "name", "input"]),
       };
     case "tool_result": {
       const { tool_use_id, content, is_error } = block;
@@ -62,7 +62,7 @@ function parseBlock(block: Block): ParsedPart {
         id: tool_use_id,
         content: inputParts(parseContent(content)),
         ...(is_error && { isError: true }),
-        ...extraField(block, ["type", "tool_use_id", "content", "is_error"]),
+        ...extraField(WIRE, block, ["type", "tool_use_id", "content", "is_error"]),
       };
     }
     default:
@@ -98,7 +98,7 @@ function parseFile(block: Extract<KnownBlock, { source: Source }>): FilePart | O
     mediaType,
     source: where,
     ...(title !== undefined && { name: title }),
-    ...extraField(block, ["type", "source", ...(title === undefined ? [] : ["title"])]),
+    ...extraField(WIRE, block, ["type", "source", ...(title === undefined ? [] : ["title"])]),
   });
   const anyType = type === "image" ? "image/*" : "application/pdf";
   switch (source.type) {
@@ -180,11 +180,6 @@ function textsIn(content: unknown): string {
     ...toolReferences(tool_references),
   ]
     .filter(isText).join("\n");
-}
-
-export function extraField(block: object, known: readonly string[]): { extra?: Extra } {
-  const extra = extraOf(WIRE, block, new Set(known));
-  return extra ? { extra } : {};
 }
 
 /** A part as a block; `note` hears of fields that only another wire understands. */

@@ -1,4 +1,4 @@
-import { type Extra, extraOf, inside } from "../../src/canonical/extra.ts";
+import { type Extra, extraField, extraOf, inside } from "../../src/canonical/extra.ts";
 import type {
   GenerateRequest,
   InputPart,
@@ -12,7 +12,7 @@ import type {
 import { isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
 import type { WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
-import { extraField, inputParts, parseContent, toolReferences } from "./content.ts";
+import { inputParts, parseContent, toolReferences } from "./content.ts";
 import { parseTool, parseToolChoice } from "./tools.ts";
 import { type MessagesRequest, REQUEST_KEYS, requestSchema, WIRE, type WireMessage } from "./wire.ts";
 
@@ -91,7 +91,9 @@ function parseSystem(system: MessagesRequest["system"]): Message[] {
     const line = BILLING.exec(whole)?.[0];
     const text = line === undefined ? whole : whole.slice(line.length);
     if (line !== undefined) billing.push(text === "" ? block : { type: "text", text: line });
-    if (line === undefined || text !== "") content.push({ type: "text", text, ...extraField(block, ["type", "text"]) });
+    if (line === undefined || text !== "") {
+      content.push({ type: "text", text, ...extraField(WIRE, block, ["type", "text"]) });
+    }
   }
   return [{
     role: "system",
@@ -105,7 +107,7 @@ const MESSAGE_KEYS = ["role", "content"];
 /** Results of tools come first in a user turn, as a turn of their own: they answer the calls right before it. */
 function parseMessage(message: WireMessage): Message[] {
   const parts = parseContent(message.content);
-  const extra = extraField(message, MESSAGE_KEYS);
+  const extra = extraField(WIRE, message, MESSAGE_KEYS);
   switch (message.role) {
     case "assistant":
       return [{ role: "assistant", content: parts.map(assistantPart), ...extra }];

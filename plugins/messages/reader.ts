@@ -1,7 +1,7 @@
 /** Reads what an upstream says in this wire, whole or as a stream, and turns it into canonical events. */
 import { extraOf } from "../../src/canonical/extra.ts";
 import type { Finish, GenerateEvent, GenerateRequest, OpaquePart, Usage } from "../../src/canonical/generate.ts";
-import type { JsonObject } from "../../src/canonical/json.ts";
+import { type JsonObject, withoutNulls } from "../../src/canonical/json.ts";
 import { type PartEnd, PartWriter } from "../../src/canonical/part_writer.ts";
 import { estimateInputTokens, estimateUsage } from "../../src/canonical/usage.ts";
 import type { Context } from "../../src/contract/context.ts";
@@ -241,10 +241,6 @@ function kindOf(type: unknown): OpenBlock["kind"] {
 function parseOther(fields: JsonObject): ReturnType<typeof parseContent>[number] & { type: "reasoning" | "opaque" } {
   const [part] = parseContent([{ ...fields, type: String(fields.type) }]);
   return part?.type === "reasoning" ? part : part as OpaquePart;
-}
-
-function withoutNulls<T extends object>(fields: T): T {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined)) as T;
 }
 
 function isEmpty(value: unknown): boolean {

@@ -1,12 +1,11 @@
 /** Tools and the choice among them, both ways. */
 import { asFunctionTool } from "../../src/canonical/custom_tool.ts";
-import { fieldsFor } from "../../src/canonical/extra.ts";
+import { extraField, fieldsFor } from "../../src/canonical/extra.ts";
 import type { FunctionTool, Tool, ToolChoice } from "../../src/canonical/generate.ts";
 import { type JsonObject, present } from "../../src/canonical/json.ts";
 import { objectSchema } from "../../src/canonical/tool_schema.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { CLIENT_TOOLS, type ClientTool } from "./client_tools.ts";
-import { extraField } from "./content.ts";
 import { WIRE, type WireTool, type WireToolChoice } from "./wire.ts";
 
 const TOOL_KEYS = ["name", "description", "input_schema", "strict", "defer_loading"];
@@ -19,7 +18,7 @@ export function parseTool(tool: WireTool, known: ReadonlySet<string>): Tool {
   const client = isFunction ? undefined : clientTool(type);
   if (!isFunction && !client) return { type: "hosted", name, extra: { wire: WIRE, fields: tool as JsonObject } };
   // Without a type, a tool is a custom one.
-  const { extra } = extraField(tool, type === "custom" ? [...TOOL_KEYS, "type"] : TOOL_KEYS);
+  const { extra } = extraField(WIRE, tool, type === "custom" ? [...TOOL_KEYS, "type"] : TOOL_KEYS);
   return {
     type: "function",
     name,

@@ -17,6 +17,12 @@ export function extraOf(wire: string, source: object, known: ReadonlySet<string>
   return unknown.length === 0 ? undefined : { wire, fields: Object.fromEntries(unknown) };
 }
 
+/** `extraOf` as a field to spread into a part or a message; none where there is nothing. */
+export function extraField(wire: string, source: object, known: Iterable<string>): { extra?: Extra } {
+  const extra = extraOf(wire, source, new Set(known));
+  return extra ? { extra } : {};
+}
+
 /** What `wire` left in an `extra`. Another wire's is not for it: `note` hears of every field that is left behind. */
 export function fieldsFor(wire: string, extra: Extra | undefined, note?: (text: string) => void): JsonObject {
   if (!extra || extra.wire === wire) return extra?.fields ?? {};

@@ -181,7 +181,6 @@ export interface GenerateRequest {
   verbosity?: "low" | "medium" | "high";
   cacheKey?: string;
   metadata?: JsonObject;
-  previousResponse?: string;
   extra?: Extra;
 }
 

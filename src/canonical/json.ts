@@ -30,3 +30,8 @@ export function isJsonText(text: string): boolean {
 export function present<K extends string, V>(key: K, value: V | null | undefined): { [_ in K]?: V } {
   return value === null || value === undefined ? {} : { [key]: value } as { [_ in K]: V };
 }
+
+/** The fields that are there: null means absent on every wire. */
+export function withoutNulls<T extends object>(fields: T): T {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined)) as T;
+}

@@ -181,10 +181,5 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
 });
 
 export type Config = z.output<typeof configSchema>;
-export type KeyConfig = z.output<typeof keySchema>;
-export type UpstreamConfig = z.output<typeof upstreamSchema>;
-export type Timeouts = z.output<typeof timeoutsSchema>;
 export type LaneConfig = z.output<typeof laneSchema>;
-export type AliasConfig = z.output<typeof aliasSchema>;
 export type CatalogConfig = z.output<typeof catalogSchema>;
-export type TargetConfig = z.output<typeof targetSchema>;
