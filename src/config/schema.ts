@@ -148,6 +148,25 @@ const laneSchema = object("A path prefix with its own models.", {
   }),
 });
 
+const storeSchema = object("Where conversations are kept that clients continue by an id.", {
+  kind: z.enum(["kv", "memory"]).default("kv").meta({
+    description:
+      "With kv they outlive the gateway, and all gateways that use the same file can continue them. With memory they " +
+      "end with the gateway.",
+  }),
+  path: z.string().min(1).optional().meta({
+    description:
+      "The file of kv, which is made where there is none. In the folder that the user's system has for data where this " +
+      "is absent.",
+  }),
+  retentionDays: z.number().positive().max(3650).default(30).meta({
+    description: "How long a turn of a conversation is kept, in days.",
+  }),
+}).refine(({ kind, path }) => kind === "kv" || path === undefined, {
+  path: ["path"],
+  error: 'Expected none, because a store of kind "memory" has no file',
+});
+
 export const configSchema = object("Configuration of a Laneway gateway.", {
   $schema: z.string().optional().meta({ description: "Where the JSON schema of this file is; for editors." }),
   extends: z.literal("default").optional().meta({
@@ -178,6 +197,7 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
   limits: object("Limits on what clients send.", {
     bodyBytes: z.int().min(1).default(31_457_280).meta({ description: "Bytes of one request body, decompressed." }),
   }).prefault({}),
+  store: storeSchema.prefault({}),
 });
 
 export type Config = z.output<typeof configSchema>;

@@ -19,6 +19,7 @@ Deno.test("schema: what is left out gets its default", () => {
     catalogs: {},
     lanes: { oss: { models: {}, upstreams: {} } },
     limits: { bodyBytes: 30 * 1024 * 1024 },
+    store: { kind: "kv", retentionDays: 30 },
   });
 });
 
@@ -73,6 +74,31 @@ Deno.test("schema: a catalog needs a URL, which loses its trailing slashes", () 
   const config = configSchema.parse({ catalogs: { hub: { plugin: "hub", baseUrl: "https://hub.example/v1/" } } });
   assertEquals(config.catalogs, { hub: { plugin: "hub", baseUrl: "https://hub.example/v1" } });
 });
+
+for (
+  const store of [
+    { kind: "memory", retentionDays: 0.5 },
+    { path: "conversations.sqlite3", retentionDays: 3650 },
+  ] as const
+) {
+  Deno.test(`schema: takes the store ${JSON.stringify(store)}`, () => {
+    assertEquals(configSchema.parse({ store }).store, { kind: "kv", ...store });
+  });
+}
+
+for (
+  const [name, store] of [
+    ["of another kind", { kind: "redis" }],
+    ["with an empty path", { path: "" }],
+    ["in memory with a path", { kind: "memory", path: "store.sqlite3" }],
+    ["that keeps nothing", { retentionDays: 0 }],
+    ["that keeps for ever", { retentionDays: Infinity }],
+    ["that keeps for more than ten years", { retentionDays: 3651 }],
+    ["with an unknown field", { retention: 30 }],
+  ] as const
+) {
+  Deno.test(`schema: refuses a store ${name}`, () => assert(!configSchema.safeParse({ store }).success));
+}
 
 for (const name of ["v1", "OSS", "-a", "a b", "a/b", ""]) {
   Deno.test(`schema: refuses the lane name "${name}"`, () => {

@@ -1,0 +1,50 @@
+import { dirname, resolve } from "node:path";
+
+type Env = (name: string) => string | undefined;
+
+/** Where the store is by default: in the folder that the user's system has for data. Nowhere if no home is known. */
+export function defaultStorePath(os: typeof Deno.build.os, env: Env): string | undefined {
+  if (os === "windows") return below(env("LOCALAPPDATA"), "\\laneway\\store.sqlite3");
+  const home = env("HOME");
+  if (os === "darwin") return below(home, "/Library/Application Support/laneway/store.sqlite3");
+  const data = env("XDG_DATA_HOME");
+  // The XDG Base Directory Specification says to ignore a relative path.
+  return below(data?.startsWith("/") ? data : below(home, "/.local/share"), "/laneway/store.sqlite3");
+}
+
+function below(folder: string | undefined, rest: string): string | undefined {
+  return folder ? folder + rest : undefined;
+}
+
+/** Whether this runs on Deno Deploy, where `Deno.openKv()` without a path opens the database of the app. */
+export function isOnDeploy(env: Env): boolean {
+  return Boolean(env("DENO_DEPLOY"));
+}
+
+/** Opens a database in a file. What it makes on the way only the owner can read, because prompts are kept in it. */
+export async function openKvFile(path: string): Promise<Deno.Kv> {
+  const file = resolve(path);
+  await Deno.mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  await createPrivate(file);
+  // Files that the database makes beside this one get its mode; those of an earlier run may still have another.
+  for (const name of [file, `${file}-wal`, `${file}-shm`]) await makePrivate(name);
+  return await Deno.openKv(file);
+}
+
+async function createPrivate(file: string): Promise<void> {
+  try {
+    // Only where there is none: to close a file that the database has open in this process would end its locks.
+    (await Deno.open(file, { write: true, createNew: true, mode: 0o600 })).close();
+  } catch (error) {
+    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
+  }
+}
+
+async function makePrivate(file: string): Promise<void> {
+  try {
+    const { mode } = await Deno.stat(file);
+    if (mode !== null && (mode & 0o077) !== 0) await Deno.chmod(file, mode & 0o700);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+}

@@ -1,0 +1,164 @@
+import { hash } from "node:crypto";
+import type { Store, StoreKey } from "./store.ts";
+
+/** The most that the database takes as one value. */
+const CHUNK_BYTES = 65_536;
+/** A value up to this length is in its head, which is one value of the database with its other fields. */
+const INLINE_BYTES = 64_000;
+/**
+ * One atomic write takes 819,200 bytes, keys included, and 1,000 changes: this many chunks, beside the removal of the most
+ * chunks that a value can have, whose keys are of 63 bytes each.
+ */
+const CHUNKS_PER_WRITE = 11;
+const MOST_CHUNKS = 900;
+/** How long a write is tried again that meets the writes of other processes, and how long it rests between, at most. */
+const LOCKED_LIMIT_MS = 5_000;
+const LOCKED_REST_MS = 20;
+
+/** What is found under a value's key: the JSON text as UTF-8 where it is short, else what its chunks are found by. */
+interface Head {
+  expiresAt: number;
+  text?: Uint8Array<ArrayBuffer>;
+  id: string;
+  chunks: number;
+}
+
+export interface KvStoreOptions {
+  open(): Promise<Deno.Kv>;
+  /** Milliseconds since the epoch. */
+  now(): number;
+}
+
+/**
+ * A store in a database that several processes may use at once. It is opened at the first need; where that fails, the
+ * next need tries again.
+ *
+ * A value's chunks are written first, under an id of their own, and its head last. One atomic write replaces or removes a
+ * head together with the chunks of the one before, so a process that dies at any moment leaves the old value, the new
+ * one, or none. At worst it leaves chunks that no head names, which go when they expire.
+ */
+export function createKvStore({ open, now }: KvStoreOptions): Store {
+  const { database, close } = shareOpening(open);
+  return {
+    async get(key) {
+      const kv = await database();
+      let seen: string | undefined;
+      while (true) {
+        const { value: head, versionstamp } = await kv.get<Head>(headKey(key));
+        // The database removes late what has expired. A head that is still the same lacks its chunks for good.
+        if (!head || head.expiresAt <= now() || versionstamp === seen) return undefined;
+        const parts = head.text ? [head.text] : await readChunks(kv, head.id);
+        if (head.text || parts.length === head.chunks) return JSON.parse(await new Blob(parts).text());
+        // The value was replaced or removed between the two reads.
+        seen = versionstamp;
+      }
+    },
+
+    async set(key, value, expiresAt) {
+      const bytes = new TextEncoder().encode(JSON.stringify(value));
+      const expireIn = Math.max(0, Math.ceil(expiresAt - now()));
+      const id = crypto.randomUUID();
+      const chunks = bytes.length > INLINE_BYTES ? Math.ceil(bytes.length / CHUNK_BYTES) : 0;
+      if (chunks > MOST_CHUNKS) {
+        throw new Error(`Cannot store ${bytes.length} bytes: the limit is ${MOST_CHUNKS * CHUNK_BYTES}`);
+      }
+      const head: Head = { expiresAt, id, chunks, ...(chunks === 0 && { text: bytes }) };
+      const writes = Array.from({ length: chunks }, (_, index): Deno.KvMutation => ({
+        type: "set",
+        key: chunkKey(id, index),
+        value: bytes.subarray(index * CHUNK_BYTES, (index + 1) * CHUNK_BYTES),
+        expireIn,
+      }));
+      const kv = await database();
+      while (writes.length > CHUNKS_PER_WRITE) {
+        await commit(kv.atomic().mutate(...writes.splice(0, CHUNKS_PER_WRITE)));
+      }
+      // Most values are written once, hence the first attempt expects none.
+      let before: Deno.KvEntryMaybe<Head> = { key: headKey(key), value: null, versionstamp: null };
+      const replacement = () =>
+        kv.atomic().check(before).set(before.key, head, { expireIn }).mutate(...writes, ...removals(before.value));
+      while (!await commit(replacement())) before = await kv.get<Head>(before.key);
+    },
+
+    async delete(key) {
+      const kv = await database();
+      while (true) {
+        const entry = await kv.get<Head>(headKey(key));
+        if (!entry.value) return false;
+        const removal = kv.atomic().check(entry).mutate(...removals(entry.value)).delete(entry.key);
+        if (await commit(removal)) return entry.value.expiresAt > now();
+      }
+    },
+
+    close,
+  };
+}
+
+/**
+ * Whether the operation was done, which it is not where a check failed. An operation with a check that another process's
+ * write comes between fails at once, as if the database stayed locked; a moment later the same operation succeeds.
+ */
+async function commit(operation: Deno.AtomicOperation): Promise<boolean> {
+  const start = performance.now();
+  while (true) {
+    try {
+      return (await operation.commit()).ok;
+    } catch (error) {
+      const locked = error instanceof Error && error.message.includes("database is locked");
+      if (!locked || performance.now() - start > LOCKED_LIMIT_MS) throw error;
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * LOCKED_REST_MS));
+    }
+  }
+}
+
+/** One database for all who ask, from the first who does until it is closed. */
+function shareOpening(open: () => Promise<Deno.Kv>) {
+  let opened: Deno.Kv | undefined;
+  let opening: Promise<Deno.Kv> | undefined;
+  let closed = false;
+
+  async function openOnce(): Promise<Deno.Kv> {
+    try {
+      const kv = await open();
+      if (closed) kv.close();
+      else opened = kv;
+    } finally {
+      opening = undefined;
+    }
+    return await database();
+  }
+
+  async function database(): Promise<Deno.Kv> {
+    if (closed) throw new Error("Cannot use the store: it is closed");
+    return opened ?? await (opening ??= openOnce());
+  }
+
+  function close(): void {
+    closed = true;
+    opened?.close();
+    opened = undefined;
+  }
+
+  return { database, close };
+}
+
+/** The database limits how long a key is; a hash is always of one length. */
+function headKey(key: StoreKey): Deno.KvKey {
+  return ["laneway", "value", hash("sha256", JSON.stringify(key), "hex")];
+}
+
+function chunkKey(id: string, index: number): Deno.KvKey {
+  return ["laneway", "chunk", id, index];
+}
+
+async function readChunks(kv: Deno.Kv, id: string): Promise<Uint8Array<ArrayBuffer>[]> {
+  const entries = kv.list<Uint8Array<ArrayBuffer>>({ prefix: ["laneway", "chunk", id] });
+  return await Array.fromAsync(entries, ({ value }) => value);
+}
+
+function removals(head: Head | null): Deno.KvMutation[] {
+  return Array.from({ length: head?.chunks ?? 0 }, (_, index) => ({
+    type: "delete",
+    key: chunkKey(head!.id, index),
+  }));
+}

@@ -1,0 +1,223 @@
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { DatabaseSync } from "node:sqlite";
+import type { JsonValue } from "../../src/canonical/json.ts";
+import { openKvFile } from "../../src/state/kv_file.ts";
+import { createKvStore } from "../../src/state/kv_store.ts";
+import type { Store } from "../../src/state/store.ts";
+import { withFolder } from "./temp_folder.ts";
+import { LATER, type WrittenValue, writtenValue } from "./written_value.ts";
+
+const now = () => Date.now();
+
+/** Calls `use` with the path of a new database, a store in it and the open database itself. */
+function withDatabase(use: (path: string, store: Store, kv: Deno.Kv) => Promise<void>): Promise<void> {
+  return withFolder(async (folder) => {
+    const path = `${folder}/store.sqlite3`;
+    using kv = await openKvFile(path);
+    const store = createKvStore({ open: () => openKvFile(path), now });
+    try {
+      await use(path, store, kv);
+    } finally {
+      store.close();
+    }
+  });
+}
+
+async function entriesIn(kv: Deno.Kv): Promise<number> {
+  return (await Array.fromAsync(kv.list({ prefix: [] }))).length;
+}
+
+function lengthOf(value: JsonValue | undefined): number | undefined {
+  return typeof value === "string" ? value.length : undefined;
+}
+
+const SIZES = [5, 70_000, 3_000_000, 100_000];
+
+Deno.test("kv store: nothing is left of a value that was replaced or deleted", () =>
+  withDatabase(async (_path, store, kv) => {
+    for (const size of [...SIZES, 5]) {
+      await store.set(["a"], "x".repeat(size), LATER);
+      assertEquals(await entriesIn(kv), 1 + (size > 64_000 ? Math.ceil((size + 2) / 65_536) : 0));
+    }
+    for (const size of SIZES) {
+      await store.set(["a"], "x".repeat(size), LATER);
+      assertEquals(await store.delete(["a"]), true);
+      assertEquals(await entriesIn(kv), 0);
+    }
+    await store.set(["a"], "x".repeat(100_000), 0);
+    assertEquals(await store.delete(["a"]), false);
+    assertEquals(await entriesIn(kv), 0);
+  }));
+
+Deno.test("kv store: the largest value replaces itself, and a larger one is refused", () =>
+  withDatabase(async (_path, store, kv) => {
+    const largest = 900 * 65_536;
+    for (const character of "ab") await store.set(["a"], character.repeat(largest - 2), LATER);
+    assertEquals(await entriesIn(kv), 901);
+    const refused = () => store.set(["a"], "c".repeat(largest - 1), LATER);
+    await assertRejects(refused, Error, "Cannot store 58982401 bytes: the limit is 58982400");
+    assertEquals(await store.get(["a"]) === "b".repeat(largest - 2), true);
+  }));
+
+Deno.test("kv store: everything in the database expires by itself", () =>
+  withFolder(async (folder) => {
+    const path = `${folder}/store.sqlite3`;
+    const store = createKvStore({ open: () => openKvFile(path), now: () => 1_000 });
+    const before = Date.now();
+    for (const size of SIZES) await store.set([String(size)], "x".repeat(size), 1_000 + 500_000.5);
+    store.close();
+    using database = new DatabaseSync(path);
+    const rows = database.prepare("select expiration_ms as at from kv").all() as { at: number }[];
+    assertEquals(rows.length, 4 + 2 + 46 + 2);
+    for (const { at } of rows) assert(at >= before + 500_000 && at <= Date.now() + 500_001);
+  }));
+
+Deno.test("kv store: calls at once on one key each see a whole value, and one value stays", () =>
+  withDatabase(async (_path, store, kv) => {
+    await store.set(["a"], "x".repeat(SIZES[0]!), LATER);
+    const writes = Array.from(
+      { length: 40 },
+      (_, index) => store.set(["a"], "x".repeat(SIZES[index % SIZES.length]!), LATER),
+    );
+    const reads = Array.from({ length: 40 }, () => store.get(["a"]));
+    for (const value of await Promise.all(reads)) assert(SIZES.includes(lengthOf(value)!));
+    await Promise.all(writes);
+    const size = lengthOf(await store.get(["a"]))!;
+    assert(SIZES.includes(size));
+    assertEquals(await entriesIn(kv), 1 + (size > 64_000 ? Math.ceil((size + 2) / 65_536) : 0));
+
+    const removals = await Promise.all(Array.from({ length: 10 }, () => store.delete(["a"])));
+    assertEquals(removals.filter((removed) => removed).length, 1);
+    assertEquals(await entriesIn(kv), 0);
+  }));
+
+/** The database, of which everything fails from the commit of this number on, as if its process had died. */
+function dyingAt(kv: Deno.Kv, commits: number): Deno.Kv {
+  const atomic = kv.atomic.bind(kv);
+  kv.atomic = () => {
+    const operation = atomic();
+    const commit = operation.commit.bind(operation);
+    operation.commit = () => commits-- > 0 ? commit() : Promise.reject(new Error("Died"));
+    return operation;
+  };
+  return kv;
+}
+
+for (
+  const [from, to] of [[undefined, 5], [undefined, 3_000_000], [5, 3_000_000], [3_000_000, 5], [3_000_000, 70_000]]
+) {
+  Deno.test(`kv store: a write of ${to} over ${from} that ends early leaves the one or the other`, () =>
+    withDatabase(async (path, store) => {
+      let done = false;
+      for (let commits = 0; !done; commits++) {
+        await store.delete(["a"]);
+        if (from) await store.set(["a"], "x".repeat(from), LATER);
+        const dying = createKvStore({ open: async () => dyingAt(await openKvFile(path), commits), now });
+        done = await dying.set(["a"], "x".repeat(to!), LATER).then(() => true, () => false);
+        dying.close();
+        assertEquals(lengthOf(await store.get(["a"])), done ? to : from);
+      }
+    }));
+}
+
+Deno.test("kv store: a value whose chunks are lost is no value", () =>
+  withDatabase(async (_path, store, kv) => {
+    await store.set(["a"], "x".repeat(200_000), LATER);
+    for await (const { key } of kv.list({ prefix: ["laneway", "chunk"] })) await kv.delete(key);
+    assertEquals(await store.get(["a"]), undefined);
+  }));
+
+function spawnWriter(...args: string[]): Deno.ChildProcess {
+  const script = new URL("writer.ts", import.meta.url).pathname;
+  return new Deno.Command(Deno.execPath(), { args: ["run", "--allow-all", script, ...args], stdout: "piped" }).spawn();
+}
+
+/** The numbers of the writes that the process has reported, one by one. */
+async function* reportsOf(process: Deno.ChildProcess): AsyncGenerator<number> {
+  let rest = "";
+  for await (const text of process.stdout.pipeThrough(new TextDecoderStream())) {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop()!;
+    for (const line of lines) yield Number(line);
+  }
+}
+
+Deno.test("kv store: several processes write to one file at once", () =>
+  withDatabase(async (path, store, kv) => {
+    const [names, times] = [["ada", "bob", "cyd"], 20];
+    const writers = names.map((name) => spawnWriter(path, name, String(times)));
+    const reported = await Promise.all(writers.map((writer) => Array.fromAsync(reportsOf(writer))));
+    for (const writer of writers) assert((await writer.status).success);
+    assertEquals(reported.map((numbers) => numbers.length), [times, times, times]);
+    let chunks = 0;
+    const check = async (key: string[], expected?: WrittenValue) => {
+      const value = await store.get(key) as WrittenValue;
+      assertEquals(value, expected ?? writtenValue(value.writer, value.number));
+      const { length } = JSON.stringify(value);
+      chunks += length > 64_000 ? Math.ceil(length / 65_536) : 0;
+    };
+    for (const name of names) {
+      for (let number = 0; number < times; number++) await check([name, String(number)], writtenValue(name, number));
+    }
+    await check(["shared"]);
+    assertEquals(await entriesIn(kv), names.length * times + 1 + chunks);
+  }));
+
+Deno.test("kv store: what a process has written is there after it is killed at any moment", () =>
+  withDatabase(async (path, store) => {
+    for (let round = 0; round < 8; round++) {
+      const writer = spawnWriter(path, `round ${round}`);
+      const killAfter = Math.floor(Math.random() * 30);
+      const reported: number[] = [];
+      for await (const number of reportsOf(writer)) {
+        reported.push(number);
+        // The moment within the next write is left to chance.
+        if (number === killAfter) setTimeout(() => writer.kill("SIGKILL"), Math.random() * 20);
+      }
+      assertEquals((await writer.status).signal, "SIGKILL");
+      assert(reported.length > killAfter);
+      for (const number of reported) {
+        assertEquals(await store.get([`round ${round}`, String(number)]), writtenValue(`round ${round}`, number));
+      }
+      const shared = await store.get(["shared"]) as WrittenValue;
+      assertEquals(shared, writtenValue(`round ${round}`, shared.number));
+      assert(shared.number >= reported.at(-1)!);
+    }
+  }));
+
+Deno.test("kv store: opens at the first need, once for all who ask, and again where that failed", () =>
+  withFolder(async (folder) => {
+    let opened = 0;
+    let fail = true;
+    const store = createKvStore({
+      open: () => {
+        opened++;
+        return fail ? Promise.reject(new Error("No disk")) : openKvFile(`${folder}/store.sqlite3`);
+      },
+      now,
+    });
+    assertEquals(opened, 0);
+    await Promise.all([1, 2].map(() => assertRejects(() => store.get(["a"]), Error, "No disk")));
+    assertEquals(opened, 1);
+    fail = false;
+    await Promise.all([store.set(["a"], 1, LATER), store.set(["b"], 2, LATER)]);
+    assertEquals([await store.get(["a"]), await store.get(["b"])], [1, 2]);
+    assertEquals(opened, 2);
+    store.close();
+    await assertRejects(() => store.get(["a"]), Error, "Cannot use the store: it is closed");
+  }));
+
+Deno.test("kv store: can be closed before it is open", () =>
+  withFolder(async (folder) => {
+    createKvStore({ open: () => Promise.reject(new Error("Nobody asked")), now }).close();
+
+    const opening = Promise.withResolvers<Deno.Kv>();
+    const store = createKvStore({ open: () => opening.promise, now });
+    const refused = assertRejects(() => store.get(["a"]), Error, "Cannot use the store: it is closed");
+    store.close();
+    store.close();
+    const kv = await openKvFile(`${folder}/store.sqlite3`);
+    opening.resolve(kv);
+    await refused;
+    await assertRejects(() => kv.get(["a"]), Deno.errors.BadResource);
+  }));
