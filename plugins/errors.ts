@@ -1,6 +1,6 @@
 /** What the error shapes of several wires share. */
+import { isJsonObject, type JsonObject } from "../src/canonical/json.ts";
 import type { Reply } from "../src/contract/driver.ts";
-import { isJsonObject } from "../src/canonical/json.ts";
 import { type ErrorCode, type ErrorDetails, GatewayError } from "../src/errors.ts";
 
 const LONGEST_MESSAGE = 500;
@@ -28,10 +28,15 @@ function messageIn(body: unknown): string | undefined {
 
 /** How servers say that the conversation does not fit: the hub's hosts, llama.cpp, vLLM, SGLang, TGI, Ollama. */
 const OVERFLOW =
-  /context_length_exceeded|exceed_context_size|(maximum|max) context length|exceeds? the (available |model'?s? )?(maximum )?context|context (window|length|size) (exceeded|of)|exceeds? context limit|longer than the (maximum model|model's context) length|(prompt|input) is too long|(prompt|input) exceeds (the )?max|maximum (prompt length|allowed (input )?length)|input tokens? (length )?(is )?(too long|exceeds?)|`inputs` tokens \+ `max_new_tokens` must be/i;
+  /context_length_exceeded|exceed_context_size|(maximum|max) context length|exceeds? the (available |model'?s? )?(maximum )?context|context (window|length|size) (exceeded|of)|exceeds? context limit|(prompt|input) length \d+ exceeds|longer than the (maximum model|model's context) length|(prompt|input) is too long|(prompt|input) exceeds (the )?max|maximum (prompt length|allowed (input )?length)|input tokens? (length )?(is )?(too long|exceeds?)|`inputs` tokens \+ `max_new_tokens` must be/i;
 
 /** An upstream's answer outside 2xx, as what the client is told: upstreams' own credentials and pages stay inside. */
 export function upstreamError({ status, headers, body }: Omit<Reply, "body"> & { body: unknown }): GatewayError {
+  return failureOf(status, headers, body);
+}
+
+/** Without a status it is the upstream's own failure, unless its words say otherwise. */
+function failureOf(status: number | undefined, headers: Headers, body: unknown): GatewayError {
   const message = upstreamMessage(body);
   const inner = isJsonObject(body) && isJsonObject(body.error) ? body.error : isJsonObject(body) ? body : {};
   const words = [inner.code, inner.type].filter((word) => typeof word === "string").join(" ");
@@ -42,8 +47,9 @@ export function upstreamError({ status, headers, body }: Omit<Reply, "body"> & {
   };
   const fail = (code: ErrorCode, text: string) => new GatewayError(code, text, details);
   const says = message === "" ? `The upstream answered ${status}` : message;
+  const isRefusal = status !== undefined && status >= 400 && status < 500;
 
-  if (status >= 400 && status < 500 && OVERFLOW.test(`${words} ${message}`)) {
+  if ((isRefusal || status === undefined) && OVERFLOW.test(`${words} ${message}`)) {
     return fail("context_length_exceeded", says);
   }
   // llama.cpp says with 500 what no repetition mends.
@@ -54,7 +60,10 @@ export function upstreamError({ status, headers, body }: Omit<Reply, "body"> & {
   if (/\bmodel_not_(supported|found)\b/.test(words) || /^model not supported by provider/i.test(message)) {
     return fail("model_not_found", says);
   }
+  if (/\binsufficient_quota\b/.test(words)) return fail("billing", says);
   switch (status) {
+    case undefined:
+      return fail("upstream_error", `The upstream failed${message === "" ? " while it answered" : `: ${message}`}`);
     case 401:
     case 403:
       details.retryable = false;
@@ -75,7 +84,7 @@ export function upstreamError({ status, headers, body }: Omit<Reply, "body"> & {
     case 529:
       return fail("unavailable", message === "" ? "The upstream is overloaded" : message);
     default:
-      return status >= 400 && status < 500
+      return isRefusal
         ? fail("invalid_request", says)
         : fail("upstream_error", message === "" ? says : `The upstream failed (${status}): ${message}`);
   }
@@ -99,12 +108,61 @@ export function errorHeaders({ code, details }: GatewayError): Headers {
   return headers;
 }
 
-/** An error that an upstream puts inside a stream whose status was 200. */
+/** The status that goes with an upstream's word for what went wrong, for an error that comes without one. */
+const STATUS_OF_WORD: Readonly<Record<string, number>> = {
+  context_length_exceeded: 400,
+  exceed_context_size_error: 400,
+  invalid_prompt: 400,
+  insufficient_quota: 402,
+  rate_limit_exceeded: 429,
+  rate_limit_error: 429,
+  server_is_overloaded: 503,
+  slow_down: 503,
+};
+
+/** An error that an upstream puts inside a stream, or an answer, whose status was 200. */
 export function upstreamStreamError(body: unknown): GatewayError {
   const inner = isJsonObject(body) && isJsonObject(body.error) ? body.error : isJsonObject(body) ? body : {};
-  const status = [inner.code, inner.status, inner.status_code].map(Number).find((value) => value >= 400 && value < 600);
-  if (status === undefined && upstreamMessage(body) === "") {
-    return new GatewayError("upstream_error", "The upstream failed while it answered");
-  }
-  return upstreamError({ status: status ?? 500, headers: new Headers(), body });
+  const told = [inner.code, inner.status, inner.status_code].map(Number).find((value) => value >= 400 && value < 600);
+  const word = [inner.code, inner.type].find((one) => typeof one === "string" && Object.hasOwn(STATUS_OF_WORD, one));
+  return failureOf(told ?? STATUS_OF_WORD[String(word)], new Headers(), body);
+}
+
+/** How the shape of the chat wire, which most others share, names each error: its `type`, and a `code` where clients act on one. */
+const WORDS_OF: Record<ErrorCode, { type: string; code: string | null }> = {
+  invalid_request: { type: "invalid_request_error", code: null },
+  context_length_exceeded: { type: "invalid_request_error", code: "context_length_exceeded" },
+  previous_response_not_found: { type: "invalid_request_error", code: "previous_response_not_found" },
+  authentication: { type: "authentication_error", code: "invalid_api_key" },
+  billing: { type: "insufficient_quota", code: "insufficient_quota" },
+  permission: { type: "permission_error", code: null },
+  not_found: { type: "not_found_error", code: null },
+  model_not_found: { type: "not_found_error", code: "model_not_found" },
+  method_not_allowed: { type: "invalid_request_error", code: "method_not_allowed" },
+  request_timeout: { type: "invalid_request_error", code: "request_timeout" },
+  request_too_large: { type: "invalid_request_error", code: "request_too_large" },
+  unsupported_media_type: { type: "invalid_request_error", code: "unsupported_media_type" },
+  model_task_mismatch: { type: "invalid_request_error", code: "model_task_mismatch" },
+  upgrade_required: { type: "invalid_request_error", code: "upgrade_required" },
+  rate_limit: { type: "rate_limit_error", code: "rate_limit_exceeded" },
+  headers_too_large: { type: "invalid_request_error", code: "headers_too_large" },
+  client_closed: { type: "invalid_request_error", code: "client_closed" },
+  internal: { type: "server_error", code: "internal_error" },
+  unsupported: { type: "server_error", code: "unsupported" },
+  upstream_error: { type: "server_error", code: "upstream_error" },
+  unavailable: { type: "server_error", code: "unavailable" },
+  upstream_timeout: { type: "server_error", code: "upstream_timeout" },
+};
+
+/** All four keys are there, as the published schema requires. */
+export function serializeErrorBody({ code, message, details }: GatewayError): JsonObject {
+  const words = WORDS_OF[code];
+  return { error: { message, type: words.type, param: details.param ?? null, code: words.code } };
+}
+
+/** The SDKs read the id from `x-request-id`. */
+export function serializeError(error: GatewayError, { requestId }: { requestId: string }): Response {
+  const headers = errorHeaders(error);
+  headers.set("x-request-id", requestId);
+  return Response.json(serializeErrorBody(error), { status: error.status, headers });
 }

@@ -17,6 +17,11 @@ import { createService } from "./http/service.ts";
 import { createCatalogCache } from "./lanes/catalog.ts";
 import { createLane } from "./lanes/lane.ts";
 import { formatLogLine, type LogEntry } from "./observe/log.ts";
+import { createContinuity } from "./state/continuity.ts";
+import { defaultStorePath, isOnDeploy, openKvFile } from "./state/kv_file.ts";
+import { createKvStore } from "./state/kv_store.ts";
+import { createMemoryStore } from "./state/memory_store.ts";
+import type { Store } from "./state/store.ts";
 import { type Fetch, readReply, send, type Upstream } from "./upstream/send.ts";
 
 export interface AppOptions {
@@ -28,6 +33,8 @@ export interface AppOptions {
   newId?(): string;
   log?(entry: LogEntry): void;
   pace?: Pace;
+  /** In place of the configured one. */
+  store?: Store;
   /** In place of the built-in ones. */
   plugins?: { protocols?: readonly AnyProtocol[]; drivers?: readonly Driver[]; catalogs?: readonly Catalog[] };
 }
@@ -39,6 +46,8 @@ export interface App {
   drain(): void;
   /** Ends what still runs. */
   abort(): void;
+  /** Lets go of the store, once nothing is served any more. */
+  close(): void;
 }
 
 const BODY_TIMEOUT_MS = 60_000;
@@ -58,6 +67,7 @@ export function createApp(options: AppOptions): App {
       return [name, createCatalogCache({ load, signal: stop.signal, now })];
     }),
   );
+  const store = options.store ?? createStore(config, env, now);
   let ready = true;
   const gateway: Gateway = {
     service: createService({
@@ -77,6 +87,7 @@ export function createApp(options: AppOptions): App {
     authenticate: createAuth(
       config.keys.map(({ name, secret, lanes }) => ({ name, lanes, secret: env(secret.env) ?? "" })),
     ),
+    continuity: createContinuity({ store, now, retentionMs: config.store.retentionDays * DAY_MS }),
     bodyLimits: { limitBytes: config.limits.bodyBytes, timeoutMs: BODY_TIMEOUT_MS },
     pace: options.pace ?? PACE,
     fetch,
@@ -89,8 +100,31 @@ export function createApp(options: AppOptions): App {
     fetch: (request, info) => handle(request, info?.remoteAddr, gateway),
     drain: () => void (ready = false),
     abort: () => stop.abort(new GatewayError("unavailable", "The gateway is shutting down")),
+    close: () => store.close(),
   };
 }
+
+const DAY_MS = 86_400_000;
+/** What a store in memory may hold, in bytes. */
+const MEMORY_STORE_BYTES = 256 * 1024 * 1024;
+
+/** The configured store. It opens when the first conversation is to be stored. */
+function createStore({ store }: Config, env: AppOptions["env"], now: () => number): Store {
+  const place = placeOfStore(store, env);
+  return place === "memory"
+    ? createMemoryStore({ now, limitBytes: MEMORY_STORE_BYTES })
+    : createKvStore({ open: () => place === "hosted" ? Deno.openKv() : openKvFile(place.path), now });
+}
+
+/** Where conversations are stored: what hosts the gateway has a place of its own, and without a home there is no file. */
+export function placeOfStore({ kind, path }: Config["store"], env: AppOptions["env"]): StorePlace {
+  if (kind === "memory") return "memory";
+  if (isOnDeploy(env)) return "hosted";
+  const file = path ?? defaultStorePath(Deno.build.os, env);
+  return file === undefined ? "memory" : { path: file };
+}
+
+export type StorePlace = "memory" | "hosted" | { path: string };
 
 function createUpstreams(
   config: Config,

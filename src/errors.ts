@@ -2,6 +2,7 @@
 export const STATUS_OF = {
   invalid_request: 400,
   context_length_exceeded: 400,
+  previous_response_not_found: 400,
   authentication: 401,
   billing: 402,
   permission: 403,

@@ -1,6 +1,13 @@
-/** One request, step by step: match, admit, read, parse, resolve, call, serialize. */
-import type { GenerateEvent } from "./canonical/generate.ts";
-import type { Input, ModelOperation, OperationName } from "./canonical/operations.ts";
+/** One request, step by step: match, admit, read, parse, recall, resolve, call, remember, serialize. */
+import { Collector } from "./canonical/collect.ts";
+import type {
+  GenerateEvent,
+  GenerateRequest,
+  GenerateResponse,
+  Message,
+  OpaqueReasoning,
+} from "./canonical/generate.ts";
+import type { Input, ModelOperation, OperationName, Output } from "./canonical/operations.ts";
 import { estimateInputTokens } from "./canonical/usage.ts";
 import type { Context, Exchange, WireRequest } from "./contract/context.ts";
 import type { Target } from "./contract/driver.ts";
@@ -17,6 +24,7 @@ import { methodNotAllowed, type Service } from "./http/service.ts";
 import { fit } from "./lanes/fit.ts";
 import type { Lane, Resolution } from "./lanes/lane.ts";
 import type { LogEntry } from "./observe/log.ts";
+import type { Continuity } from "./state/continuity.ts";
 import { guard } from "./upstream/guard.ts";
 import { firstAnswer, firstStream } from "./upstream/retry.ts";
 import { answer, type Ask, stream } from "./upstream/run.ts";
@@ -30,6 +38,7 @@ export interface Gateway {
   lanes: ReadonlyMap<string, Lane>;
   upstreams: ReadonlyMap<string, Upstream>;
   authenticate: Authenticate;
+  continuity: Continuity;
   bodyLimits: { limitBytes: number; timeoutMs: number };
   pace: Pace;
   fetch: Fetch;
@@ -55,6 +64,8 @@ interface Journey extends Context {
   request: Request;
   gateway: Gateway;
   id: string;
+  /** Whose stored answers the request may build on. */
+  owner: string;
   started: number;
   entry: Partial<LogEntry>;
   /** Each once, in order. */
@@ -81,6 +92,7 @@ export async function handle(request: Request, peer: Deno.Addr | undefined, gate
     checkHeaders(request.headers);
     const caller = gateway.authenticate(request, peer);
     journey.entry.key = caller.name;
+    journey.owner = caller.owner;
     if (request.headers.get("upgrade")?.toLowerCase() === "websocket") {
       throw new GatewayError("upgrade_required", "The gateway does not serve WebSockets: use HTTP");
     }
@@ -113,6 +125,7 @@ function begin(request: Request, gateway: Gateway): Journey {
     request,
     gateway,
     id,
+    owner: "",
     started,
     entry: {
       time: new Date(started).toISOString(),
@@ -142,6 +155,7 @@ function findLane(name: string | undefined, opened: readonly string[] | undefine
 
 /** Parses what came in and answers it: the lane what is its own to know, an upstream the rest. */
 async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, journey: Journey): Promise<Response> {
+  const { gateway } = journey;
   switch (protocol.operation) {
     case "listModels": {
       const exchange = openExchange(protocol, protocol.parse(wire, journey), wire, journey);
@@ -153,23 +167,42 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       return protocol.serialize(await lane.get(input.model), openExchange(protocol, input, wire, journey));
     }
     case "generate": {
-      const input = protocol.parse(wire, journey);
-      journey.entry.stream = input.stream;
+      const asked = protocol.parse(wire, journey);
+      journey.entry.stream = asked.stream;
+      const { input, messages } = await gateway.continuity.recall(asked, journey.owner);
       const resolution = await resolve(protocol, input.model, lane, journey);
       const fitted = fit(input, resolution, journey.note);
-      return input.stream
-        ? generateStream(protocol, fitted, wire, resolution, journey)
-        : runWhole(protocol, fitted, wire, resolution, journey);
+      const exchange = openExchange(protocol, fitted, wire, journey);
+      return fitted.stream
+        ? generateStream(protocol, exchange, messages, resolution, journey)
+        : generateWhole(protocol, exchange, messages, resolution, journey);
     }
     case "countTokens": {
-      const input = protocol.parse(wire, journey);
+      const { input } = await gateway.continuity.recall(protocol.parse(wire, journey), journey.owner);
       await resolve(protocol, input.model, lane, journey);
       const inputTokens = estimateInputTokens(input);
       return protocol.serialize({ inputTokens }, openExchange(protocol, input, wire, journey));
     }
     case "embed": {
       const input = protocol.parse(wire, journey);
-      return runWhole(protocol, input, wire, await resolve(protocol, input.model, lane, journey), journey);
+      const resolution = await resolve(protocol, input.model, lane, journey);
+      const output = await runWhole(protocol, input, resolution, journey);
+      return protocol.serialize(output, openExchange(protocol, input, wire, journey));
+    }
+    case "getResponse": {
+      const input = protocol.parse(wire, journey);
+      const stored = await gateway.continuity.find(input.id, journey.owner) ?? cannotFind(input.id);
+      return protocol.serialize(stored, openExchange(protocol, input, wire, journey));
+    }
+    case "deleteResponse": {
+      const input = protocol.parse(wire, journey);
+      if (!await gateway.continuity.forget(input.id, journey.owner)) cannotFind(input.id);
+      return protocol.serialize(input, openExchange(protocol, input, wire, journey));
+    }
+    case "cancelResponse": {
+      const { id } = protocol.parse(wire, journey);
+      if (!await gateway.continuity.find(id, journey.owner)) cannotFind(id);
+      throw new GatewayError("invalid_request", "Cannot cancel a response that was not made in the background");
     }
     default:
       return protocol satisfies never;
@@ -181,25 +214,91 @@ function resolve(protocol: AnyProtocol, model: string, lane: Lane, journey: Jour
   return lane.resolve(model, protocol.operation);
 }
 
+function cannotFind(id: string): never {
+  throw new GatewayError("not_found", `Response with id '${id}' not found`, { param: "id" });
+}
+
+/** An exchange whose answer may turn out not to be stored, although it was to be. */
+interface OpenExchange<K extends OperationName> extends Exchange<K> {
+  stored: boolean;
+}
+
 function openExchange<K extends OperationName>(
   { idPrefix = "" }: Protocol<K>,
   input: Input<K>,
   wire: WireRequest,
   { gateway, started, clientWire, note }: Journey,
-): Exchange<K> {
-  return { id: idPrefix + gateway.newId(), created: Math.floor(started / 1000), input, wire, clientWire, note };
+): OpenExchange<K> {
+  return {
+    id: idPrefix + gateway.newId(),
+    created: toSeconds(started),
+    input,
+    wire,
+    clientWire,
+    note,
+    now: () => toSeconds(gateway.now()),
+    stored: "memory" in input && input.memory?.keep !== undefined,
+    frames: { sent: 0 },
+  };
 }
 
-async function runWhole<K extends ModelOperation>(
-  protocol: Protocol<K>,
+function toSeconds(ms: number): number {
+  return Math.floor(ms / 1000);
+}
+
+function runWhole<K extends ModelOperation>(
+  { operation }: Protocol<K>,
   input: Input<K>,
-  wire: WireRequest,
   { targets }: Resolution,
   journey: Journey,
+): Promise<Output<K>> {
+  return firstAnswer(targets, (target) => answer(ask(operation, input, target, journey)));
+}
+
+async function generateWhole(
+  protocol: Protocol<"generate">,
+  exchange: OpenExchange<"generate">,
+  messages: Message[],
+  resolution: Resolution,
+  journey: Journey,
 ): Promise<Response> {
-  const output = await firstAnswer(targets, (target) => answer(ask(protocol.operation, input, target, journey)));
-  if ("usage" in output && "outputTokens" in output.usage) journey.entry.usage = output.usage;
-  return protocol.serialize(output, openExchange(protocol, input, wire, journey));
+  const output = await runWhole(protocol, exchange.input, resolution, journey);
+  journey.entry.usage = output.usage;
+  await remember(output, exchange, messages, journey);
+  return protocol.serialize(output, exchange);
+}
+
+/** Before the client hears of the answer's end, so that it can go on from there at once. A store that fails costs no answer. */
+async function remember(
+  response: GenerateResponse,
+  exchange: OpenExchange<"generate">,
+  messages: Message[],
+  { gateway, entry, owner, note }: Journey,
+): Promise<void> {
+  const { id, created, input } = exchange;
+  const { keep, previous } = input.memory ?? {};
+  if (!keep) return;
+  const facts = { id, previous, created, completed: exchange.now(), model: input.model };
+  try {
+    await gateway.continuity.remember({ ...facts, messages, response, keep }, entry.target ?? "", owner);
+  } catch (cause) {
+    exchange.stored = false;
+    entry.cause = cause;
+    note("could not store the response");
+  }
+}
+
+/** The same in a stream: the last event waits until the answer is stored. */
+async function* remembering(
+  events: AsyncIterable<GenerateEvent>,
+  store: (response: GenerateResponse) => Promise<void>,
+): AsyncGenerator<GenerateEvent> {
+  const collector = new Collector();
+  for await (const event of events) {
+    const response = event.type === "error" ? undefined : collector.add(event);
+    if (response) await store(response);
+    yield event;
+  }
 }
 
 /**
@@ -208,16 +307,16 @@ async function runWhole<K extends ModelOperation>(
  */
 async function generateStream(
   protocol: Protocol<"generate">,
-  input: Input<"generate">,
-  wire: WireRequest,
+  exchange: OpenExchange<"generate">,
+  messages: Message[],
   { targets }: Resolution,
   journey: Journey,
 ): Promise<Response> {
   const { gateway, notes } = journey;
   let ending = false;
   let finished = false;
-  const events = guard(
-    firstStream(targets, (target) => stream(ask("generate", input, target, journey))),
+  const guarded = guard(
+    firstStream(targets, (target) => stream(ask("generate", exchange.input, target, journey))),
     (event) => {
       if (event.type !== "error") journey.entry.firstEventMs ??= gateway.now() - journey.started;
       if (event.type === "finish") {
@@ -228,15 +327,19 @@ async function generateStream(
       ending = true;
     },
   );
+  const events = exchange.stored
+    ? remembering(guarded, (response) => remember(response, exchange, messages, journey))
+    : guarded;
   const first = events.next();
   const early = await Promise.race([first, silence(first, gateway.pace.headAfterMs)]);
   if (early?.value?.type === "error") throw early.value.error;
 
   if (!protocol.serializeStream) throw new GatewayError("unsupported", `"${protocol.name}" does not stream`);
-  const frames = protocol.serializeStream(resume(first, events), openExchange(protocol, input, wire, journey));
+  const frames = protocol.serializeStream(resume(first, events), exchange);
+  const { keepAlive } = protocol;
   let said = notes.size;
   return streamResponse(frames, {
-    keepAlive: protocol.keepAlive,
+    keepAlive: () => typeof keepAlive === "function" ? keepAlive(exchange.frames) : keepAlive,
     keepAliveMs: gateway.pace.keepAliveMs,
     interject(): ServerSentEvent | undefined {
       if (!ending || said === notes.size) return undefined;
@@ -285,7 +388,8 @@ function ask<K extends ModelOperation>(
   journey.notesBeforeTarget ??= notes.size;
   for (const note of [...notes].slice(journey.notesBeforeTarget)) notes.delete(note);
   const target: Target = { ...where, systemMessages: upstream.systemMessages };
-  return { operation, input, target, upstream, context: journey, fetch: gateway.fetch, signal, onDescribed };
+  const readable = "messages" in input ? withoutForeignReasoning(input, entry.target, journey) : input;
+  return { operation, input: readable, target, upstream, context: journey, fetch: gateway.fetch, signal, onDescribed };
 
   function onDescribed(): void {
     if (journey.notes.size > 0 && journey.request.headers.get("x-laneway-strict")?.toLowerCase() === "true") {
@@ -293,6 +397,28 @@ function ask<K extends ModelOperation>(
       throw new GatewayError("invalid_request", message);
     }
   }
+}
+
+/** Reasoning that another target wrote for its own eyes: to this one it is noise, which some refuse. */
+function withoutForeignReasoning<T extends GenerateRequest>(input: T, target: string, { note }: Context): T {
+  const isForeign = ({ role, content }: Message) =>
+    role === "assistant" && content.some((part) => part.type === "reasoning" && isAnothers(part.opaque, target));
+  if (!input.messages.some(isForeign)) return input;
+  note("dropped reasoning that only another model can read");
+  const messages = input.messages.map((message): Message => {
+    if (message.role !== "assistant" || !isForeign(message)) return message;
+    const content = message.content.flatMap((part) => {
+      if (part.type !== "reasoning" || !isAnothers(part.opaque, target)) return [part];
+      const { opaque: _, ...plain } = part;
+      return plain.text === "" ? [] : [plain];
+    });
+    return { ...message, content };
+  });
+  return { ...input, messages };
+}
+
+function isAnothers(opaque: OpaqueReasoning | undefined, target: string): boolean {
+  return opaque?.target !== undefined && opaque.target !== target;
 }
 
 function clientClosed(): GatewayError {

@@ -1,7 +1,7 @@
 /** The command line: reads the configuration, builds the app and serves it until it is told to stop. */
 import { parseArgs } from "node:util";
 import manifest from "../deno.json" with { type: "json" };
-import { type App, createApp, pluginFacts } from "./app.ts";
+import { type App, createApp, placeOfStore, pluginFacts } from "./app.ts";
 import { ConfigError, loadConfig } from "./config/load.ts";
 import { startupMessage } from "./startup.ts";
 
@@ -91,11 +91,12 @@ async function serve(path: string | undefined, listen: Pick<Flags, "hostname" | 
   const env = (name: string) => Deno.env.get(name);
   const { config, source } = loadConfig({ path, listen, ...pluginFacts(), env });
   const app = createApp({ config, env });
+  const store = placeOfStore(config.store, env);
   const { hostname, port } = config.listen;
   let server;
   try {
     const onListen = (address: Deno.NetAddr) =>
-      say(startupMessage({ version: manifest.version, config, source, address, env }).trimEnd());
+      say(startupMessage({ version: manifest.version, config, source, address, env, store }).trimEnd());
     server = Deno.serve({ hostname, port, onListen }, (request, info) => app.fetch(request, info));
   } catch (error) {
     const inUse = error instanceof Deno.errors.AddrInUse;
@@ -103,7 +104,9 @@ async function serve(path: string | undefined, listen: Pick<Flags, "hostname" | 
     say(`Cannot listen on ${hostname} port ${port}: ${reason}`);
     return 1;
   }
-  return await stopAtSignal(server, app) ? 0 : 1;
+  const drained = await stopAtSignal(server, app);
+  app.close();
+  return drained ? 0 : 1;
 }
 
 /** Waits for a signal, then ends the server. Returns whether every request came to its own end. */

@@ -10,12 +10,14 @@ export interface Startup {
   /** Where the gateway really listens, which a port of 0 does not tell. */
   address: { hostname: string; port: number };
   env(name: string): string | undefined;
+  /** Where conversations are stored. */
+  store: "memory" | "hosted" | { path: string };
 }
 
 const WIDTH = 80;
 
 /** What a person reads who has just started the gateway. It never shows a secret. */
-export function startupMessage({ version, config, source, address, env }: Startup): string {
+export function startupMessage({ version, config, source, address, env, store }: Startup): string {
   const url = `http://${callable(address.hostname)}:${address.port}`;
   const everywhere = callable(address.hostname) === address.hostname ? "" : " and this machine's other addresses";
   return [
@@ -26,6 +28,7 @@ export function startupMessage({ version, config, source, address, env }: Startu
     ...laneLines(config, url),
     "",
     ...secretLines(config, env),
+    storeLine(config, store),
     ...keyLines(config),
     ...firstCallLines(config, url),
   ].join("\n") + "\n";
@@ -78,6 +81,12 @@ function secretLines(config: Config, env: Startup["env"]): string[] {
     `    export ${variable}=...`,
   ]);
   return lines.length === 0 ? [] : ["Upstreams that lack a secret", ...lines, ""];
+}
+
+function storeLine({ store: { retentionDays } }: Config, store: Startup["store"]): string {
+  if (store === "memory") return "Stored conversations: in memory, until the gateway stops";
+  const where = store === "hosted" ? "in the host's database" : `in ${store.path}`;
+  return `Stored conversations: ${where}, for ${retentionDays} days`;
 }
 
 function keyLines({ keys }: Config): string[] {

@@ -17,6 +17,7 @@ function message(config: object, variables: Record<string, string> = {}, hostnam
     source: '"gateway.json"',
     address: { hostname, port: 4321 },
     env: (name) => variables[name],
+    store: { path: "/data/store" },
   });
 }
 
@@ -43,6 +44,7 @@ Upstreams that lack a secret
   cloud: requests to it are answered 503. Set its secret and start again:
     export CLOUD_TOKEN=...
 
+Stored conversations: in /data/store, for 30 days
 Keys: none needed, because only this machine is served
 
 A first call, whole and streamed

@@ -1,7 +1,7 @@
 /** Message content, both ways: a text, or a list of parts. */
 import { extraField, extraOf, fieldsFor, inside, splitInside } from "../../src/canonical/extra.ts";
 import type { FilePart, FileSource, InputPart, OpaquePart, RefusalPart } from "../../src/canonical/generate.ts";
-import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
+import { type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { type Content, type ContentPart, isKnownPart, type KnownPart, WIRE } from "./wire.ts";
 
@@ -23,7 +23,10 @@ function parsePart(part: ContentPart): ParsedPart {
     case "refusal":
       return { type: "refusal", text: part.refusal, ...extraField(WIRE, part, ["type", "refusal"]) };
     case "image_url":
-      return fileOf(part, "image_url", ["url"], "image/*", sourceOf(part.image_url.url));
+      return {
+        ...fileOf(part, "image_url", ["url", "detail"], "image/*", sourceOf(part.image_url.url)),
+        ...present("detail", part.image_url.detail),
+      };
     case "input_audio": {
       const { data, format } = part.input_audio;
       const mediaType = AUDIO_TYPES[format] ?? `audio/${format}`;
@@ -102,13 +105,17 @@ function serializeOpaque({ standIn, extra }: OpaquePart, context: Context): Json
   return standIn === undefined ? undefined : { type: "text", text: standIn };
 }
 
-function serializeFile({ mediaType, source, name }: FilePart, fields: JsonObject, { note }: Context): JsonObject {
+function serializeFile(
+  { mediaType, source, name, detail }: FilePart,
+  fields: JsonObject,
+  { note }: Context,
+): JsonObject {
   const [kind, subtype = ""] = mediaType.split("/");
   const part = (type: string, known: JsonObject): JsonObject => {
     const { inner, outer } = splitInside(type, fields);
     return { type, [type]: { ...known, ...inner }, ...outer };
   };
-  if (kind === "image" && source.type !== "id") return part("image_url", { url: urlOf(mediaType, source) });
+  if (kind === "image" && source.type !== "id") return part("image_url", { url: urlOf(mediaType, source), detail });
   if (kind === "audio" && source.type === "base64") {
     const format = Object.keys(AUDIO_TYPES).find((name) => AUDIO_TYPES[name] === mediaType) ?? subtype;
     return part("input_audio", { data: source.data, format });

@@ -1,8 +1,7 @@
 /** The chat completions wire: spoken to clients as protocols, and to OpenAI-compatible servers as a driver. */
 import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
-import { upstreamError } from "../errors.ts";
-import { serializeError } from "./errors.ts";
+import { serializeError, upstreamError } from "../errors.ts";
 import { serializeModel, serializeModelList } from "./models.ts";
 import { parseRequest } from "./parse_request.ts";
 import { parseResponse } from "./parse_response.ts";

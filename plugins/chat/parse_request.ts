@@ -44,6 +44,8 @@ export function parseRequest(wire: WireRequest): GenerateRequest {
     ...present("maxOutputTokens", body.max_completion_tokens ?? body.max_tokens),
     ...present("temperature", body.temperature),
     ...present("topP", body.top_p),
+    ...present("presencePenalty", body.presence_penalty),
+    ...present("frequencyPenalty", body.frequency_penalty),
     ...present("topK", body.top_k),
     ...(stop !== null && stop !== undefined && { stopSequences: typeof stop === "string" ? [stop] : stop }),
     ...present("seed", body.seed),

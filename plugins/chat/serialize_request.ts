@@ -48,6 +48,8 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     max_tokens: limitOf(input, context),
     temperature: input.temperature,
     top_p: input.topP,
+    presence_penalty: input.presencePenalty,
+    frequency_penalty: input.frequencyPenalty,
     top_k: input.topK,
     stop: input.stopSequences,
     seed: input.seed,
@@ -95,7 +97,9 @@ function serializeOutputSchema({ name, description, schema, strict }: OutputSche
  * go where the target takes them, files in a tool's result into a user's turn after all results.
  */
 function serializeMessages(messages: readonly Message[], target: Target, context: Context): JsonObject[] {
-  const placed = context.clientWire === WIRE ? messages : arrangeTurns(messages, target.systemMessages, context.note);
+  const placed = context.clientWire === WIRE
+    ? messages
+    : arrangeTurns(messages, { wire: WIRE, systemMessages: target.systemMessages }, context.note);
   const turns: JsonObject[] = [];
   let held: JsonObject[] = [];
   for (const [position, message] of placed.entries()) {
@@ -170,7 +174,7 @@ function serializeAssistant(
 ): JsonObject {
   const reasoning = content.filter((part) => part.type === "reasoning");
   const calls = content.filter((part) => part.type === "tool-call");
-  const refusals = content.filter((part): part is RefusalPart => part.type === "refusal" && !part.extra);
+  const refusals = content.filter(isPlainRefusal);
   const shown = content.filter(isShown);
   const silent = shown.length === 0 && calls.length + refusals.length > 0;
   return {
@@ -197,5 +201,9 @@ function serializeReasoning(parts: readonly ReasoningPart[], target: Target, con
 
 /** What stands in `content`; a plain refusal has a field of its own. */
 function isShown(part: OutputPart): part is InputPart | RefusalPart {
-  return part.type === "refusal" ? part.extra !== undefined : part.type !== "reasoning" && part.type !== "tool-call";
+  return part.type === "refusal" ? !isPlainRefusal(part) : part.type !== "reasoning" && part.type !== "tool-call";
+}
+
+function isPlainRefusal(part: OutputPart): part is RefusalPart {
+  return part.type === "refusal" && part.extra?.wire !== WIRE;
 }

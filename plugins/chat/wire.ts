@@ -22,7 +22,7 @@ const textPart = z.looseObject({ type: z.literal("text"), text: z.string() });
 const refusalPart = z.looseObject({ type: z.literal("refusal"), refusal: z.string() });
 const imagePart = z.looseObject({
   type: z.literal("image_url"),
-  image_url: z.looseObject({ url: z.string() }),
+  image_url: z.looseObject({ url: z.string(), detail: z.string().nullish() }),
 });
 const audioPart = z.looseObject({
   type: z.literal("input_audio"),
@@ -164,6 +164,8 @@ const requestFields = {
   max_completion_tokens: z.int().positive().nullish(),
   temperature: z.number().nullish(),
   top_p: z.number().nullish(),
+  presence_penalty: z.number().nullish(),
+  frequency_penalty: z.number().nullish(),
   top_k: z.number().nullish(),
   stop: z.union([z.string(), z.array(z.string())]).nullish(),
   seed: z.int().nullish(),

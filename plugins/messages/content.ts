@@ -208,6 +208,7 @@ export function serializeBlock(part: ParsedPart, context?: Context): JsonObject 
         ...fields,
       };
     case "file":
+      if (part.detail !== undefined && part.detail !== "auto") context?.note("dropped detail");
       return serializeFile(part, fields);
     default:
       return part satisfies never;

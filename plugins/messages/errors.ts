@@ -7,6 +7,7 @@ import { errorHeaders } from "../errors.ts";
 const TYPE_OF: Record<ErrorCode, string> = {
   invalid_request: "invalid_request_error",
   context_length_exceeded: "invalid_request_error",
+  previous_response_not_found: "invalid_request_error",
   authentication: "authentication_error",
   billing: "billing_error",
   permission: "permission_error",

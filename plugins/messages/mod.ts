@@ -14,7 +14,7 @@ import { serializeStream } from "./serialize_stream.ts";
 const VERSION = "anthropic-version";
 
 /** Clients of this wire always say which version they speak; older ones also send their key in a header of its own. */
-function speaksThisWire(headers: Headers): boolean {
+function speaksThisWire({ headers }: { headers: Headers }): boolean {
   return headers.has(VERSION) || headers.has("x-api-key");
 }
 

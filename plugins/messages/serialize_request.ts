@@ -19,7 +19,7 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
   const { inner: inConfig, outer: extra } = splitInside("output_config", outer);
   const messages = context.clientWire === WIRE
     ? input.messages
-    : arrangeTurns(input.messages, target.systemMessages, context.note);
+    : arrangeTurns(input.messages, { wire: WIRE, systemMessages: target.systemMessages }, context.note);
   const { system, rest } = splitSystem(messages, context);
   const tools = serializeTools(input, context);
   noteUnspeakable(input, context);
@@ -44,7 +44,9 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
 
 /** Knobs that this wire does not have. */
 function noteUnspeakable(input: GenerateRequest, context: Context): void {
-  const { seed, verbosity, cacheKey, metadata, outputSchema } = input;
+  const { seed, verbosity, cacheKey, metadata, outputSchema, presencePenalty, frequencyPenalty } = input;
+  if (presencePenalty !== undefined) context.note("dropped presence_penalty");
+  if (frequencyPenalty !== undefined) context.note("dropped frequency_penalty");
   if (seed !== undefined) context.note("dropped seed");
   if (verbosity !== undefined) context.note("dropped verbosity");
   if (cacheKey !== undefined) context.note("dropped prompt_cache_key");

@@ -70,6 +70,8 @@ function effectOf(tool: CallableTool): Effect {
     if (COMMAND_PROPERTIES.some((name) => Object.hasOwn(properties, name))) return "commands";
   }
   if (words.some((word) => EXECUTING.has(word))) return "changes";
+  // What it would see there the sandbox cannot know, and agents refuse pictures to a model that takes none.
+  if (words.includes("image") || words.includes("screenshot")) return "unknown";
   // `read_file`, `listTasks`, `TodoRead`: the verb comes first, or last of two.
   const verbs = words.length === 2 ? words : words.slice(0, 1);
   return verbs.some((word) => READING.has(word)) ? "reads" : "unknown";

@@ -4,6 +4,8 @@ import type { JsonObject } from "./json.ts";
 export interface Extra {
   readonly wire: string;
   readonly fields: JsonObject;
+  /** Fields that other wires may leave behind without a word: nothing that the client asked for is lost with them. */
+  readonly hints?: JsonObject;
 }
 
 /**
@@ -25,7 +27,7 @@ export function extraField(wire: string, source: object, known: Iterable<string>
 
 /** What `wire` left in an `extra`. Another wire's is not for it: `note` hears of every field that is left behind. */
 export function fieldsFor(wire: string, extra: Extra | undefined, note?: (text: string) => void): JsonObject {
-  if (!extra || extra.wire === wire) return extra?.fields ?? {};
+  if (!extra || extra.wire === wire) return { ...extra?.fields, ...extra?.hints };
   for (const key of Object.keys(extra.fields)) note?.(`dropped ${key}`);
   return {};
 }
@@ -45,4 +47,15 @@ export function splitInside(key: string, fields: JsonObject): { inner: JsonObjec
     else outer[name] = value;
   }
   return { inner, outer };
+}
+
+/** Both of them, where they are of one wire; the later one wins where it is not. */
+export function mergeExtras(first: Extra | undefined, second: Extra | undefined): Extra | undefined {
+  if (!first || !second || first.wire !== second.wire) return second ?? first;
+  const hints = { ...first.hints, ...second.hints };
+  return {
+    wire: first.wire,
+    fields: { ...first.fields, ...second.fields },
+    ...(Object.keys(hints).length > 0 && { hints }),
+  };
 }

@@ -28,9 +28,17 @@ export interface Annotation {
 export interface ReasoningPart {
   type: "reasoning";
   text: string;
-  /** What only `origin` can read: a vendor's signature, encrypted or redacted reasoning. */
-  opaque?: { origin: string; data: string };
+  opaque?: OpaqueReasoning;
   extra?: Extra;
+}
+
+/** What only `origin` can read: a vendor's signature, encrypted or redacted reasoning. */
+export interface OpaqueReasoning {
+  /** The wire that it came in. */
+  origin: string;
+  data: string;
+  /** The target that wrote it, where the gateway remembers that: no other one can read it. */
+  target?: string;
 }
 
 export interface RefusalPart {
@@ -59,6 +67,8 @@ export interface FilePart {
   mediaType: string;
   source: FileSource;
   name?: string;
+  /** How closely a picture is to be looked at; `auto` leaves it to the model. */
+  detail?: string;
   extra?: Extra;
 }
 
@@ -84,26 +94,28 @@ export interface ToolResultPart {
 
 // Messages
 
+interface MessageBase {
+  /** The client's name for it, on wires where turns have one. */
+  id?: string;
+  extra?: Extra;
+}
+
 /** Instructions. It keeps its position in the conversation; not every upstream takes it anywhere but first. */
-export interface SystemMessage {
+export interface SystemMessage extends MessageBase {
   role: "system";
   content: InputPart[];
-  extra?: Extra;
 }
-export interface UserMessage {
+export interface UserMessage extends MessageBase {
   role: "user";
   content: InputPart[];
-  extra?: Extra;
 }
-export interface AssistantMessage {
+export interface AssistantMessage extends MessageBase {
   role: "assistant";
   content: OutputPart[];
-  extra?: Extra;
 }
-export interface ToolMessage {
+export interface ToolMessage extends MessageBase {
   role: "tool";
   content: ToolResultPart[];
-  extra?: Extra;
 }
 export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage;
 
@@ -174,6 +186,8 @@ export interface GenerateRequest {
   maxOutputTokens?: number;
   temperature?: number;
   topP?: number;
+  presencePenalty?: number;
+  frequencyPenalty?: number;
   topK?: number;
   stopSequences?: string[];
   seed?: number;
@@ -181,7 +195,29 @@ export interface GenerateRequest {
   verbosity?: "low" | "medium" | "high";
   cacheKey?: string;
   metadata?: JsonObject;
+  memory?: MemoryRequest;
   extra?: Extra;
+}
+
+/** What a client asks of the gateway's memory of earlier answers. Upstreams never hear of it. */
+export interface MemoryRequest {
+  /** Where the client's turn begins in `messages`; those before it are instructions for this answer only. */
+  at: number;
+  /** The id of the answer after which the conversation goes on. */
+  previous?: string;
+  /** Items of earlier answers, each to be put before the message that is at `at`. */
+  references?: ItemReference[];
+  /** Present where this answer is to be remembered: what the wire will want to see of the request again. */
+  keep?: JsonObject;
+}
+
+/** A part of what an earlier answer said, or a message of what it was asked. */
+export interface ItemReference {
+  at: number;
+  /** As the client wrote it, for its eyes. */
+  id: string;
+  answer: string;
+  item: { part: number } | { message: number };
 }
 
 // Response
@@ -224,7 +260,7 @@ export type GenerateEvent =
   | { type: "start"; model: string; inputTokens: number; extra?: Extra }
   | { type: "part-start"; index: number; part: OutputPart }
   | { type: "part-delta"; index: number; delta: PartDelta }
-  | { type: "part-end"; index: number; annotations?: Annotation[]; opaque?: ReasoningPart["opaque"]; extra?: Extra }
+  | { type: "part-end"; index: number; annotations?: Annotation[]; opaque?: OpaqueReasoning; extra?: Extra }
   | { type: "finish"; finish: Finish; usage: Usage; extra?: Extra }
   | { type: "error"; error: GatewayError };
 

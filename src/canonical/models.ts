@@ -1,3 +1,5 @@
+import type { Effort } from "./generate.ts";
+
 /** What a model is for. Each operation that runs a model needs one of these (`TASK_OF`). */
 export const TASKS = ["chat", "embedding", "rerank", "speech", "transcription"] as const;
 export type Task = typeof TASKS[number];
@@ -25,4 +27,6 @@ export interface ModelInfo {
   maxOutputTokens?: number;
   inputModalities?: readonly Modality[];
   supportsTools?: boolean;
+  /** The levels of reasoning effort that it knows. */
+  efforts?: readonly Effort[];
 }

@@ -1,6 +1,7 @@
 import type { EmbedRequest, EmbedResponse } from "./embed.ts";
 import type { GenerateEvent, GenerateRequest, GenerateResponse } from "./generate.ts";
 import type { ModelInfo, Task } from "./models.ts";
+import type { StoredAnswer } from "./stored.ts";
 
 /** Every operation, with what goes in, what comes out, and the steps of a streamed answer where it has one. */
 export interface Operations {
@@ -9,10 +10,13 @@ export interface Operations {
   embed: { input: EmbedRequest; output: EmbedResponse; event: never };
   listModels: { input: Record<never, never>; output: ModelInfo[]; event: never };
   getModel: { input: { model: string }; output: ModelInfo; event: never };
+  getResponse: { input: { id: string }; output: StoredAnswer; event: never };
+  deleteResponse: { input: { id: string }; output: { id: string }; event: never };
+  cancelResponse: { input: { id: string }; output: never; event: never };
 }
 
 export type OperationName = keyof Operations;
-/** The operations that run a model at an upstream; the lane answers the others. */
+/** The operations that run a model at an upstream; the lane or the memory answers the others. */
 export type ModelOperation = "generate" | "embed";
 export type Input<K extends OperationName> = Operations[K]["input"];
 export type Output<K extends OperationName> = Operations[K]["output"];
@@ -25,4 +29,7 @@ export const TASK_OF: Record<OperationName, Task | undefined> = {
   embed: "embedding",
   listModels: undefined,
   getModel: undefined,
+  getResponse: undefined,
+  deleteResponse: undefined,
+  cancelResponse: undefined,
 };

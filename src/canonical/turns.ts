@@ -1,6 +1,6 @@
 /** The turns of a conversation, arranged for an upstream that does not speak the client's wire. */
 import type { InputPart, Message, SystemMessage, TextPart, ToolResultPart, UserMessage } from "./generate.ts";
-import type { Extra } from "./extra.ts";
+import { type Extra, mergeExtras } from "./extra.ts";
 
 type Note = (text: string) => void;
 
@@ -11,18 +11,47 @@ type Note = (text: string) => void;
  */
 export function arrangeTurns(
   messages: readonly Message[],
-  systemMessages: "first" | "anywhere",
+  { wire, systemMessages }: { wire: string; systemMessages: "first" | "anywhere" },
   note: Note,
 ): Message[] {
-  const told = messages.filter((message) => message.role !== "system" || isTold(message, note));
-  const answered = answerCalls(resultsFirst(told), note);
+  const told = messages.map((message) => withoutWordless(message, wire, note))
+    .filter((message) => message !== undefined)
+    .filter((message) => message.role !== "system" || isTold(message, note));
+  const answered = answerCalls(resultsFirst(joinAssistant(told)), note);
   return systemMessages === "anywhere" ? answered : foldSystemMessages(answered, note);
+}
+
+/** What only another wire knows, and nothing says in words. A turn of nothing else is none, and servers refuse it. */
+function withoutWordless(message: Message, wire: string, note: Note): Message | undefined {
+  const parts: readonly Message["content"][number][] = message.content;
+  const isWordless = (part: Message["content"][number]) =>
+    part.type === "opaque" && part.standIn === undefined && part.extra.wire !== wire;
+  const wordless = parts.filter(isWordless);
+  if (wordless.length === 0) return message;
+  for (const part of wordless) note(`dropped a part of type ${String(part.extra?.fields.type)}`);
+  const content = parts.filter((part) => !isWordless(part));
+  return content.length > 0 ? { ...message, content } as Message : undefined;
 }
 
 /** Whether there is any content in it; where not, only another wire has something to say about it. */
 function isTold({ content, extra }: SystemMessage, note: Note): boolean {
   if (content.length === 0) noteLost(extra, note);
   return content.length > 0;
+}
+
+/** On some wires each thing that the assistant says is a turn; elsewhere what it thinks, says and calls is one. */
+function joinAssistant(messages: readonly Message[]): Message[] {
+  const joined: Message[] = [];
+  for (const message of messages) {
+    const last = joined.at(-1);
+    if (message.role !== "assistant" || last?.role !== "assistant") {
+      joined.push(message.role === "assistant" ? { ...message, content: [...message.content] } : message);
+      continue;
+    }
+    for (const part of message.content) last.content.push(part);
+    if (message.extra) last.extra = mergeExtras(last.extra, message.extra);
+  }
+  return joined;
 }
 
 /** Some wires let other turns come between calls and their results. */

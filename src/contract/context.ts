@@ -25,4 +25,14 @@ export interface Exchange<K extends OperationName = OperationName> extends Conte
   created: number;
   input: Input<K>;
   wire: WireRequest;
+  /** Seconds since the epoch, at the time of the call. */
+  now(): number;
+  /** Whether the answer can be continued by its id. Certain only once all of it is there: the memory may fail. */
+  readonly stored: boolean;
+  /** The frames of a stream that have gone out, counted by a wire that numbers them; the protocol's keep-alives count too. */
+  readonly frames: FrameCount;
+}
+
+export interface FrameCount {
+  sent: number;
 }

@@ -1,6 +1,6 @@
 import type { Input, OperationName, Output, StreamEvent } from "../canonical/operations.ts";
 import type { GatewayError } from "../errors.ts";
-import type { Context, Exchange, WireRequest } from "./context.ts";
+import type { Context, Exchange, FrameCount, WireRequest } from "./context.ts";
 import type { ServerSentEvent } from "./frame.ts";
 
 /** One client-facing endpoint: where it listens and how it speaks. Pure functions on data. */
@@ -18,9 +18,9 @@ export interface Protocol<K extends OperationName> {
   /** Whether a request that no protocol matches comes from this one's clients, who then get its error shape. */
   speaksFor?(headers: Headers): boolean;
   /** Tells apart protocols that share a pattern; the first that accepts wins. */
-  accepts?(headers: Headers): boolean;
-  /** What is sent in silence; a comment where absent. */
-  keepAlive?: ServerSentEvent;
+  accepts?(request: { headers: Headers; query: URLSearchParams }): boolean;
+  /** What is sent in silence; a comment where absent or where it gives nothing. */
+  keepAlive?: ServerSentEvent | ((frames: FrameCount) => ServerSentEvent | undefined);
   parse(wire: WireRequest, context: Context): Input<K>;
   serialize(output: Output<K>, exchange: Exchange<K>): Response;
   serializeStream?(events: AsyncIterable<StreamEvent<K>>, exchange: Exchange<K>): AsyncIterable<ServerSentEvent>;

@@ -36,13 +36,15 @@ export function createRegistry(protocols: readonly AnyProtocol[]): Registry {
   return {
     fallback: (headers) => protocols.find(({ speaksFor }) => speaksFor?.(headers)) ?? first,
     match(request) {
-      const pathname = normalize(new URL(request.url).pathname);
+      const url = new URL(request.url);
+      const pathname = normalize(url.pathname);
+      const facts = { headers: request.headers, query: url.searchParams };
       const method = request.method === "HEAD" ? "GET" : request.method;
       const others = new Set<string>();
       let nearest: AnyProtocol | undefined;
       for (const protocol of protocols) {
         const groups = protocol.pattern.exec({ pathname })?.pathname.groups;
-        if (!groups || protocol.accepts?.(request.headers) === false) continue;
+        if (!groups || protocol.accepts?.(facts) === false) continue;
         if (protocol.method === method) return { protocol, params: decode(groups) };
         nearest ??= protocol;
         others.add(protocol.method);

@@ -4,12 +4,14 @@ import { GatewayError } from "../errors.ts";
 /** Who calls: a configured key, or the machine itself where no keys are configured. */
 export interface Caller {
   name: string;
+  /** Whose what it stores is: the key's name, which stays as its secret changes. */
+  owner: string;
   /** The lanes that it may use; all where absent. */
   lanes?: readonly string[];
 }
 
 /** A caller that the configuration knows, with what it sends to be known. */
-export interface Key extends Caller {
+export interface Key extends Omit<Caller, "owner"> {
   secret: string;
 }
 
@@ -19,7 +21,10 @@ export type Authenticate = (request: Request, peer: Deno.Addr | undefined) => Ca
 /** With keys, a request must carry one of them; without, only this machine is admitted. */
 export function createAuth(keys: readonly Key[]): Authenticate {
   if (keys.length === 0) return admitLocal;
-  const known = keys.map(({ secret, ...caller }) => ({ caller, digest: sha256(secret) }));
+  const known = keys.map(({ secret, ...key }) => ({
+    caller: { ...key, owner: `key:${key.name}` },
+    digest: sha256(secret),
+  }));
   return ({ headers }) => {
     const secret = headers.get("x-api-key") || BEARER.exec(headers.get("authorization") ?? "")?.[1];
     if (!secret) refuse('No API key: send it as "Authorization: Bearer <key>" or "x-api-key: <key>"');
@@ -51,7 +56,7 @@ function admitLocal({ headers, url }: Request, peer: Deno.Addr | undefined): Cal
       refuse(`No keys are configured, so no web page of another host may call: ${ADD_KEY}`);
     }
   }
-  return { name: "local" };
+  return { name: "local", owner: "local" };
 }
 
 function isLocalPeer(peer: Deno.Addr): boolean {

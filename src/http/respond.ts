@@ -2,8 +2,8 @@ import type { ServerSentEvent } from "../contract/frame.ts";
 import { formatFrame } from "./sse.ts";
 
 export interface StreamOptions {
-  /** What goes out in silence; a comment where absent. */
-  keepAlive?: ServerSentEvent;
+  /** What goes out in silence; a comment where there is nothing. */
+  keepAlive(): ServerSentEvent | undefined;
   /** Silence after which it goes out, in milliseconds; at most half of it more. */
   keepAliveMs: number;
   /** What is to be said before the next frame, such as a note that came late. */
@@ -19,7 +19,7 @@ export interface StreamOptions {
  * the upstream down. `frames` must end by itself: it tells failures as frames.
  */
 export function streamResponse(frames: AsyncIterable<ServerSentEvent>, options: StreamOptions): Response {
-  const { keepAlive = { comment: "keep-alive" }, keepAliveMs } = options;
+  const { keepAlive, keepAliveMs } = options;
   const iterator = frames[Symbol.asyncIterator]();
   const encoder = new TextEncoder();
   let timer: ReturnType<typeof setInterval> | undefined;
@@ -35,7 +35,7 @@ export function streamResponse(frames: AsyncIterable<ServerSentEvent>, options: 
         // A reader that takes nothing needs no sign of life, and must not pile them up.
         if (controller.desiredSize !== 0 || performance.now() - lastWrite < keepAliveMs) return;
         lastWrite = performance.now();
-        controller.enqueue(encoder.encode(formatFrame(keepAlive)));
+        controller.enqueue(encoder.encode(formatFrame(keepAlive() ?? { comment: "keep-alive" })));
       }, keepAliveMs / 2);
     },
     async pull(controller) {

@@ -128,7 +128,7 @@ function withoutPolicy(model: string): string {
 }
 
 function describe(id: string, alias: Alias, created: number): ModelInfo {
-  const { task, ownedBy, displayName, contextLength, maxOutputTokens, inputModalities, targets } = alias;
+  const { task, ownedBy, displayName, contextLength, maxOutputTokens, inputModalities, efforts, targets } = alias;
   const owner = ownedBy ?? targets[0]?.model.split("/").at(-2) ?? targets[0]?.upstream ?? "";
-  return { id, task, created, ownedBy: owner, displayName, contextLength, maxOutputTokens, inputModalities };
+  return { id, task, created, ownedBy: owner, displayName, contextLength, maxOutputTokens, inputModalities, efforts };
 }

@@ -3,6 +3,9 @@
 /** The version of Claude Code that the tests run. */
 export const CLAUDE_CODE = "@anthropic-ai/claude-code@2.1.329";
 
+/** The version of Codex that the tests run. */
+export const CODEX = "@openai/codex@0.169.0";
+
 /** A client's program, or why there is none. */
 export type Installed = { program: string } | { reason: string };
 

@@ -17,7 +17,7 @@ function protocol(name: string, pathname: string, more: Partial<Protocol<"getMod
   };
 }
 
-const VERSIONED = (headers: Headers) => headers.has("x-version");
+const VERSIONED = ({ headers }: { headers: Headers }) => headers.has("x-version");
 const PROTOCOLS = [
   protocol("chat", "/:lane/v1/chat", { method: "POST" }),
   protocol("versioned-models", "/:lane/v1/models", { accepts: VERSIONED }),

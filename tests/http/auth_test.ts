@@ -23,10 +23,10 @@ function refusal(auth: Authenticate, headers: Record<string, string>, peer: Deno
 // With keys
 
 Deno.test("a key is accepted as Bearer and as x-api-key, and tells who calls", () => {
-  const team = { name: "team", lanes: ["oss"] };
+  const team = { name: "team", owner: "key:team", lanes: ["oss"] };
   assertEquals(authenticate(request({ authorization: "Bearer sk-team-1" }), PEER), team);
   assertEquals(authenticate(request({ "x-api-key": "sk-team-1" }), PEER), team);
-  assertEquals(authenticate(request({ "x-api-key": "sk-ops-22" }), PEER), { name: "ops" });
+  assertEquals(authenticate(request({ "x-api-key": "sk-ops-22" }), PEER), { name: "ops", owner: "key:ops" });
 });
 
 Deno.test("the scheme may be in any case and blanks may surround the key", () => {
@@ -88,14 +88,15 @@ Deno.test("where keys are configured, host and origin do not matter, nor does a 
 // Without keys
 
 const open = createAuth([]);
+const LOCAL = { name: "local", owner: "local" };
 
 Deno.test("without keys a call within the process is admitted", () => {
-  assertEquals(open(request({ origin: "https://page.example" }), undefined), { name: "local" });
+  assertEquals(open(request({ origin: "https://page.example" }), undefined), LOCAL);
 });
 
 Deno.test("without keys this machine is admitted, over any of its addresses", () => {
   for (const hostname of ["127.0.0.1", "127.9.8.7", "::1", "::ffff:127.0.0.1"]) {
-    assertEquals(open(request({ host: "localhost:8000" }), { ...LOOPBACK, hostname }), { name: "local" });
+    assertEquals(open(request({ host: "localhost:8000" }), { ...LOOPBACK, hostname }), LOCAL);
   }
   assertEquals(open(request({ host: "localhost" }), { transport: "unix", path: "/run/gateway.sock" }).name, "local");
 });

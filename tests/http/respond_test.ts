@@ -9,6 +9,7 @@ const NEVER = 2 ** 30;
 function respond(frames: AsyncIterable<ServerSentEvent>, more: Partial<StreamOptions> = {}) {
   const happened: string[] = [];
   const response = streamResponse(frames, {
+    keepAlive: () => undefined,
     keepAliveMs: NEVER,
     interject: () => undefined,
     onLeave: () => void happened.push("left"),
@@ -72,7 +73,7 @@ Deno.test("respond: a frame is asked for when somebody reads, and not before", a
 
 Deno.test("respond: in silence a keep-alive goes out time after time, and then the frame", async () => {
   const source = slowFrames();
-  const { response } = respond(source.frames, { keepAliveMs: 10, keepAlive: { event: "ping", data: "{}" } });
+  const { response } = respond(source.frames, { keepAliveMs: 10, keepAlive: () => ({ event: "ping", data: "{}" }) });
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   for (let count = 0; count < 4; count++) {
     assertEquals((await within(5_000, reader.read())).value, "event: ping\ndata: {}\n\n");

@@ -35,6 +35,7 @@ Deno.test("lane: the list tells each model with what is known of it", async () =
       displayName: "Big",
       contextLength: 131_072,
       maxOutputTokens: 8_192,
+      efforts: ["low", "high"],
     },
     { id: "bge", task: "embedding", created: 7, ownedBy: "somebody" },
   ]);

@@ -1,7 +1,13 @@
 import { assert, assertEquals } from "@std/assert";
 import type fc from "fast-check";
 import { collect } from "../../src/canonical/collect.ts";
-import type { GenerateRequest, GenerateResponse, ToolCallPart } from "../../src/canonical/generate.ts";
+import type {
+  GenerateRequest,
+  GenerateResponse,
+  Message,
+  OutputPart,
+  ToolCallPart,
+} from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import { replay } from "../../src/canonical/replay.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -11,8 +17,9 @@ import { law } from "../support/law.ts";
 import { LAW_INPUTS } from "../support/law_inputs.ts";
 import * as messagesNormal from "../support/messages_normal_form.ts";
 import * as chatNormal from "../support/normal_form.ts";
-import { inChat, inMessages, type Script, script } from "../support/script.ts";
-import { CHAT, MESSAGES, TARGET, type Wire } from "../support/wires.ts";
+import * as responsesNormal from "../support/responses_normal_form.ts";
+import { inChat, inMessages, inResponses, type Script, script } from "../support/script.ts";
+import { CHAT, MESSAGES, RESPONSES, TARGET, type Wire } from "../support/wires.ts";
 
 const copy = (value: unknown) => JSON.parse(JSON.stringify(value));
 
@@ -23,14 +30,42 @@ function send(body: JsonObject, from: Wire, to: Wire): { sent: JsonObject; input
   return { sent: copy(to.serializeRequest(input, context)), input, notes: context.notes };
 }
 
-law("chat to messages: a conversation is sent as its client would have written it there", script, (told) => {
-  const { sent, notes } = send(inChat(told, "m"), CHAT, MESSAGES);
-  assertEquals(notes, []);
-  const there = inMessages(withoutMarks(told), TARGET.model);
-  assertEquals(copy(messagesNormal.normalRequest(sent)), copy(messagesNormal.normalRequest(there)));
-});
+/** A wire as its own clients and upstreams write it. */
+interface Telling {
+  wire: Wire;
+  tell(told: Script, model: string): JsonObject;
+  normal(body: JsonObject): JsonObject;
+  /** What it has no way to say. */
+  cannot?: (keyof Script)[];
+}
 
-/** The chat wire has no mark for a failed result, only words. */
+const TELLINGS: Telling[] = [
+  { wire: CHAT, tell: inChat, normal: chatNormal.normalRequest },
+  { wire: MESSAGES, tell: inMessages, normal: messagesNormal.normalRequest },
+  { wire: RESPONSES, tell: inResponses, normal: responsesNormal.normalRequest, cannot: ["stop"] },
+];
+
+for (const from of TELLINGS) {
+  for (const to of TELLINGS.filter((one) => one !== from)) {
+    law(
+      `${from.wire.name} to ${to.wire.name}: a conversation is sent as its client would have written it there`,
+      script,
+      (told) => {
+        const common = without([...from.cannot ?? [], ...to.cannot ?? []], told);
+        const { sent, notes } = send(from.tell(common, "m"), from.wire, to.wire);
+        assertEquals(notes, []);
+        const there = to.tell(from.wire === MESSAGES ? common : withoutMarks(common), TARGET.model);
+        assertEquals(copy(to.normal(withoutStrict(sent))), copy(to.normal(withoutStrict(there))));
+      },
+    );
+  }
+}
+
+function without(fields: (keyof Script)[], told: Script): Script {
+  return { ...told, ...Object.fromEntries(fields.map((field) => [field, undefined])) };
+}
+
+/** Only the messages wire has a mark for a failed result; the others say it in words. */
 function withoutMarks(told: Script): Script {
   const turns = told.turns.map((turn) => ({
     ...turn,
@@ -39,11 +74,11 @@ function withoutMarks(told: Script): Script {
   return { ...told, turns };
 }
 
-law("messages to chat: a conversation is sent as its client would have written it there", script, (told) => {
-  const { sent, notes } = send(inMessages(told, "m"), MESSAGES, CHAT);
-  assertEquals(notes, []);
-  assertEquals(copy(chatNormal.normalRequest(sent)), copy(chatNormal.normalRequest(inChat(told, TARGET.model))));
-});
+/** That a schema is not enforced must be said on one wire, and is the default of the others. */
+function withoutStrict(body: JsonObject): JsonObject {
+  const tools = JSON.stringify(body.tools ?? []).replaceAll('"strict":false,', "").replaceAll(',"strict":false', "");
+  return { ...body, tools: JSON.parse(tools) };
+}
 
 // Requests as odd as their wire allows
 
@@ -53,12 +88,26 @@ interface Outline {
   results: string[];
   /** What the user and the assistant say, and what answers no call. */
   said: string[];
+  /** One wire tells refusals beside all that is said, another among it. */
+  refused: string[];
 }
 
-function outlineOf({ messages }: GenerateRequest): Outline {
-  const outline: Outline = { calls: [], results: [], said: [] };
+/** On one wire, each thing that the assistant says or a tool answers is a turn of its own. */
+function turnsOf({ messages }: GenerateRequest): Message[] {
+  const turns: Message[] = [];
+  for (const message of messages) {
+    const last = turns.at(-1);
+    if (last?.role === "assistant" && message.role === "assistant") {
+      turns[turns.length - 1] = { ...last, content: [...last.content, ...message.content] };
+    } else turns.push(message);
+  }
+  return turns;
+}
+
+function outlineOf(request: GenerateRequest): Outline {
+  const outline: Outline = { calls: [], results: [], said: [], refused: [] };
   let open: string[] = [];
-  for (const { role, content } of messages) {
+  for (const { role, content } of turnsOf(request)) {
     if (role === "assistant") open = content.flatMap((part) => part.type === "tool-call" ? [part.id] : []);
     for (const part of content) {
       if (part.type === "tool-call") outline.calls.push({ id: part.id, name: part.name, ...inputOf(part) });
@@ -66,7 +115,7 @@ function outlineOf({ messages }: GenerateRequest): Outline {
         open = open.filter((id) => id !== part.id);
         outline.results.push(part.id);
       } else if (part.type === "text" && role !== "system") outline.said.push(part.text);
-      else if (part.type === "refusal") outline.said.push(part.text);
+      else if (part.type === "refusal") outline.refused.push(part.text);
     }
   }
   return outline;
@@ -84,9 +133,9 @@ function inputOf({ kind, input }: ToolCallPart): { input?: unknown } {
 }
 
 /** Every result stands right after the turn that called for it, and every call but those at the end has one. */
-function assertAnswered({ messages }: GenerateRequest): void {
+function assertAnswered(request: GenerateRequest): void {
   let open: string[] = [];
-  for (const { role, content } of messages) {
+  for (const { role, content } of turnsOf(request)) {
     for (const part of content) {
       if (part.type !== "tool-result") continue;
       assert(open.includes(part.id), `${part.id} was called for`);
@@ -113,8 +162,8 @@ for (const { from, to, request, response } of pairs) {
       assert(error instanceof GatewayError && error.details.param === "tool_choice");
       return;
     }
-    const messages = told.sent.messages;
-    if (Array.isArray(messages) && messages.length === 0) return;
+    const { messages = told.sent.input, instructions } = told.sent;
+    if (Array.isArray(messages) && messages.length === 0 && !instructions) return;
     const back = to.parseRequest(newWireRequest(told.sent), newContext(to.name));
     assertAnswered(back);
     const [meant, got] = [outlineOf(told.input), outlineOf(back)];
@@ -126,7 +175,8 @@ for (const { from, to, request, response } of pairs) {
     for (const [position, { input }] of meant.calls.entries()) {
       if (input !== undefined) assertEquals(got.calls[position]!.input, copy(input));
     }
-    const all = got.said.join("\n\n");
+    const all = [...got.said, ...got.refused].join("\n\n");
+    for (const words of meant.refused) assert(all.includes(words), `"${words}" is lost in ${all}`);
     let at = 0;
     for (const words of meant.said.filter((one) => one.trim() !== "")) {
       const found = all.indexOf(words, at);
@@ -142,18 +192,29 @@ for (const { from, to, request, response } of pairs) {
       const asked = newWireRequest({
         model: "m",
         messages: [{ role: "user", content: "a" }],
+        input: "a",
         max_tokens: 9,
         stream: true,
       });
       const input = to.parseRequest(asked, newContext(to.name));
       const exchange = to.newExchange(input, asked);
       const whole = to.parseResponse(await to.serializeResponse(answer, exchange), input, newContext(to.name));
-      assertEquals(meaningOf(whole, answer), meaningOf(answer));
+      const meant = { ...answer, content: toldIn(to, answer.content) };
+      assertEquals(meaningOf(whole, answer), meaningOf(meant));
       const frames = to.serializeStream(fromArray(replay(answer)), exchange);
       const streamed = await collect(to.parseStream(frames, input, newContext(to.name)));
-      assertEquals(meaningOf(streamed, answer), meaningOf(answer));
+      assertEquals(meaningOf(streamed, answer), meaningOf(meant));
     },
   );
+}
+
+/** The parts of an answer as another wire tells them: in words what it does not have, where an answer may hold several texts. */
+function toldIn(to: Wire, content: OutputPart[]): OutputPart[] {
+  return content.map((part) => {
+    if (part.type === "refusal" && to === MESSAGES) return { type: "text", text: part.text };
+    const isForeign = part.type === "opaque" && part.extra.wire !== to.name && to !== CHAT;
+    return isForeign && part.standIn !== undefined ? { type: "text", text: part.standIn } : part;
+  });
 }
 
 /** What an answer says, as every wire can tell it: the input of a call where `meant` has one that all of them carry. */
@@ -163,9 +224,12 @@ function meaningOf(
 ): unknown {
   const callsIn = (parts: GenerateResponse["content"]) => parts.filter((part) => part.type === "tool-call");
   const inputs = callsIn(meant.content).map(inputOf);
+  const textOf = (type: "text" | "refusal" | "reasoning") =>
+    content.flatMap((part) => part.type === type ? [part.text] : []).join("");
   return {
-    said: content.flatMap((part) => part.type === "text" || part.type === "refusal" ? [part.text] : []).join(""),
-    thought: content.flatMap((part) => part.type === "reasoning" ? [part.text] : []).join(""),
+    said: textOf("text"),
+    refused: textOf("refusal"),
+    thought: textOf("reasoning"),
     calls: callsIn(content).map((part, position) => [part.id, part.name, inputs[position]?.input && inputOf(part)]),
     reason: finish.reason === "other" ? "stop" : finish.reason,
   };

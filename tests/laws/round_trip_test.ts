@@ -16,7 +16,7 @@ for (const { wire, request, answer, normalRequest, normalAnswer } of LAW_INPUTS)
   });
 
   law(`${wire.name}: an answer comes out as it went in, unknown fields with it`, answer, async (body) => {
-    const asked = newWireRequest({ model: "m", messages: [{ role: "user", content: "a" }] });
+    const asked = newWireRequest({ model: "m", messages: [{ role: "user", content: "a" }], input: "a" });
     const input = wire.parseRequest(asked, newContext(wire.name));
     const exchange = wire.newExchange(input, asked);
     const told = await wire.serializeResponse(wire.parseResponse(body, input, exchange), exchange);

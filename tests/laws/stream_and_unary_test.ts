@@ -17,6 +17,7 @@ import { WIRES } from "../support/wires.ts";
 const asked = newWireRequest({
   model: "m",
   messages: [{ role: "user", content: "a" }],
+  input: "a",
   max_tokens: 100,
   stream: true,
   stream_options: { include_usage: true },
@@ -50,8 +51,8 @@ function meaningOf({ content, finish, usage, extra }: GenerateResponse): unknown
     calls: content.flatMap((part) => part.type === "tool-call" ? [{ ...part, input: inputOf(part.input) }] : []),
     // A word that the wire does not know is a plain stop.
     reason: finish.reason === "other" ? "stop" : finish.reason,
-    // No count of cached tokens and a count of none are the same.
-    usage: { cachedInputTokens: 0, cacheWriteTokens: 0, ...counted },
+    // No count of some tokens and a count of none are the same.
+    usage: { cachedInputTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0, ...counted },
     extra,
   };
 }

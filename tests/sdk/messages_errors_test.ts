@@ -11,6 +11,7 @@ import { forEachMajor, type Major, MAJORS } from "./messages_clients.ts";
 const RAISED: Record<ErrorCode, [status: number, type: string, class1: string, class0: string]> = {
   invalid_request: [400, "invalid_request_error", "BadRequestError", "BadRequestError"],
   context_length_exceeded: [400, "invalid_request_error", "BadRequestError", "BadRequestError"],
+  previous_response_not_found: [400, "invalid_request_error", "BadRequestError", "BadRequestError"],
   authentication: [401, "authentication_error", "AuthenticationError", "AuthenticationError"],
   billing: [402, "billing_error", "PaymentRequiredError", "APIError"],
   permission: [403, "permission_error", "PermissionDeniedError", "PermissionDeniedError"],

@@ -2,6 +2,7 @@ import type { z } from "zod";
 import { type App, type AppOptions, createApp } from "../../src/app.ts";
 import { configSchema } from "../../src/config/schema.ts";
 import type { LogEntry } from "../../src/observe/log.ts";
+import { createMemoryStore } from "../../src/state/memory_store.ts";
 
 /** A configuration as somebody writes it. */
 export type ConfigInput = z.input<typeof configSchema>;
@@ -56,6 +57,7 @@ export function newApp({ config = CONFIG, env = ENV, ...options }: TestAppOption
     fetch: () => Promise.reject(new TypeError("This test has no upstream")),
     now: () => NOW,
     newId: () => String(++ids),
+    store: createMemoryStore({ now: options.now ?? (() => NOW), limitBytes: 64 * 1024 * 1024 }),
     log: (entry) => void logs.push(entry),
     ...options,
   });

@@ -15,6 +15,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   "src/handle.ts": ["src/errors.ts", ...LAYERS.map((layer) => `src/${layer}`)],
   "src/app.ts": ["src/errors.ts", ...LAYERS.map((layer) => `src/${layer}`), "src/handle.ts", "plugins/mod.ts"],
   "src/startup.ts": ["src/errors.ts", "src/canonical", "src/config"],
+  "src/catalog_file.ts": ["src/errors.ts", "src/config", "src/state", "src/app.ts"],
   "src/main.ts": [
     "src/errors.ts",
     ...LAYERS.map((layer) => `src/${layer}`),

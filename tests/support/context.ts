@@ -21,5 +21,14 @@ export function newExchange(
   wire: WireRequest,
   idPrefix = "",
 ): TestExchange {
-  return { ...newContext(clientWire), id: `${idPrefix}1`, created: 1_800_000_000, input, wire };
+  return {
+    ...newContext(clientWire),
+    id: `${idPrefix}1`,
+    created: 1_800_000_000,
+    input,
+    wire,
+    now: () => 1_800_000_000,
+    stored: input.memory?.keep !== undefined,
+    frames: { sent: 0 },
+  };
 }

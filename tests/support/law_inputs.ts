@@ -5,7 +5,9 @@ import * as chat from "./chat_arbitraries.ts";
 import * as messages from "./messages_arbitraries.ts";
 import * as messagesNormal from "./messages_normal_form.ts";
 import * as chatNormal from "./normal_form.ts";
-import { CHAT, MESSAGES, type Wire } from "./wires.ts";
+import * as responses from "./responses_arbitraries.ts";
+import * as responsesNormal from "./responses_normal_form.ts";
+import { CHAT, MESSAGES, RESPONSES, type Wire } from "./wires.ts";
 
 /** What the laws of a wire are tried with, and what equal means on it. */
 export interface LawInputs {
@@ -26,5 +28,12 @@ export const LAW_INPUTS: readonly LawInputs[] = [
     answer: messages.messagesAnswer,
     response: messages.messagesResponse,
     ...messagesNormal,
+  },
+  {
+    wire: RESPONSES,
+    request: responses.responsesRequest,
+    answer: responses.responsesAnswer,
+    response: responses.responsesResponse,
+    ...responsesNormal,
   },
 ];

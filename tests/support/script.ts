@@ -172,3 +172,55 @@ export function inMessages(told: Script, model: string): JsonObject {
     stream: told.stream,
   };
 }
+
+/** The same in the responses wire, which has no words for where to stop. */
+export function inResponses(told: Script, model: string): JsonObject {
+  return {
+    model,
+    instructions: told.system,
+    input: told.turns.flatMap((turn): JsonObject[] => [
+      {
+        type: "message",
+        role: "user",
+        content: [
+          { type: "input_text", text: turn.asked },
+          ...turn.pictures.map((data) => ({ type: "input_image", image_url: `data:image/png;base64,${data}` })),
+        ],
+      },
+      ...(turn.thought === undefined ? [] : [{
+        type: "reasoning",
+        summary: [],
+        content: [{ type: "reasoning_text", text: turn.thought }],
+      }]),
+      ...(turn.answered === undefined ? [] : [{
+        type: "message",
+        role: "assistant",
+        content: [{ type: "output_text", text: turn.answered, annotations: [] }],
+      }]),
+      ...turn.calls.map(({ id, name, input }) => ({
+        type: "function_call",
+        call_id: id,
+        name,
+        arguments: JSON.stringify(input),
+      })),
+      ...turn.calls.map(({ id, result, failed }) => ({
+        type: "function_call_output",
+        call_id: id,
+        output: failed ? `Error: ${result}` : result,
+      })),
+    ]),
+    tools: told.tools.map(({ name, description, schema }) => ({
+      type: "function",
+      name,
+      description,
+      parameters: schema,
+      strict: false,
+    })),
+    tool_choice: typeof told.choice === "object" ? { type: "function", ...told.choice } : told.choice,
+    parallel_tool_calls: told.oneByOne && told.choice !== "none" ? false : undefined,
+    max_output_tokens: told.maxTokens,
+    temperature: told.temperature,
+    reasoning: told.effort && { effort: told.effort },
+    stream: told.stream,
+  };
+}

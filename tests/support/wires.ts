@@ -1,5 +1,6 @@
 import { chatDriver, chatProtocols } from "../../plugins/chat/mod.ts";
 import { messagesDriver, messagesProtocols } from "../../plugins/messages/mod.ts";
+import { responsesDriver, responsesProtocols } from "../../plugins/responses/mod.ts";
 import type { GenerateEvent, GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
 import type { JsonValue } from "../../src/canonical/json.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
@@ -19,11 +20,14 @@ export class Wire {
   readonly #protocol: Protocol<"generate">;
   readonly #driver: Driver;
 
-  /** `marks`: what a stream holds at its end, in its place after a failure, and where it is said how the answer ended. */
+  /**
+   * `marks`: what a stream holds at the end of an answer, in its place after a failure, and where it is said how the answer
+   * ended.
+   */
   constructor(
     protocols: readonly AnyProtocol[],
     driver: Driver,
-    readonly marks: { done: string; error: string; ending: RegExp },
+    readonly marks: { done: string | RegExp; error: string; ending: RegExp },
   ) {
     this.#protocol = protocols.find((protocol) => protocol.operation === "generate")!;
     this.#driver = driver;
@@ -111,5 +115,12 @@ export const MESSAGES = new Wire(messagesProtocols, messagesDriver, {
   ending: /"stop_reason"\s*:\s*"|"message_stop"/,
 });
 
+/** `[DONE]` comes after a failure too; only the event before it tells the two apart. */
+export const RESPONSES = new Wire(responsesProtocols, responsesDriver, {
+  done: /event: response\.(?:completed|incomplete)\n/,
+  error: "event: response.failed\n",
+  ending: /"response\.(?:completed|incomplete|failed)"/,
+});
+
 /** Every conversational wire. The golden tables and the laws run over this list. */
-export const WIRES: readonly Wire[] = [CHAT, MESSAGES];
+export const WIRES: readonly Wire[] = [CHAT, MESSAGES, RESPONSES];

@@ -1,0 +1,208 @@
+/** The content of messages and of results, both ways: a text, or a list of parts. */
+import { type Extra, extraField, extraOf, fieldsFor } from "../../src/canonical/extra.ts";
+import type {
+  Annotation,
+  FilePart,
+  FileSource,
+  InputPart,
+  OpaquePart,
+  RefusalPart,
+  TextPart,
+} from "../../src/canonical/generate.ts";
+import { isJsonObject, type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
+import type { Context } from "../../src/contract/context.ts";
+import { type ContentPart, type Contents, isKnownContent, type KnownContent, WIRE } from "./wire.ts";
+
+/** What may stand in a message. */
+export type MessagePart = InputPart | RefusalPart;
+
+const DATA_URL = /^data:([\w.+-]+\/[\w.+-]+);base64,/;
+
+export function parseContent(content: Contents | null | undefined): MessagePart[] {
+  if (content === null || content === undefined || content === "") return [];
+  return typeof content === "string" ? [{ type: "text", text: content }] : content.map(parsePart);
+}
+
+/** A refusal where only the assistant could refuse is plain text. */
+export function parseInput(content: Contents | null | undefined): InputPart[] {
+  return parseContent(content).map((part) => part.type === "refusal" ? { type: "text", text: part.text } : part);
+}
+
+function parsePart(part: ContentPart): MessagePart {
+  if (!isKnownContent(part)) return { type: "opaque", extra: { wire: WIRE, fields: part as JsonObject } };
+  switch (part.type) {
+    case "input_text":
+    case "output_text":
+    case "text":
+      return parseText(part as JsonObject & { text: string });
+    case "refusal":
+      return { type: "refusal", text: part.refusal, ...extraField(WIRE, part, ["type", "refusal"]) };
+    case "input_image": {
+      const { image_url, file_id } = part;
+      return {
+        type: "file",
+        ...(file_id
+          ? { mediaType: "image/*", source: { type: "id", id: file_id } }
+          : sourceOf(image_url ?? "", "image/*")),
+        // The vendor's clients always say it.
+        ...present("detail", part.detail === "auto" ? undefined : part.detail),
+        ...extraField(WIRE, part, ["type", "image_url", "file_id", "detail"]),
+      };
+    }
+    case "input_file":
+      return parseFile(part);
+    default:
+      return part satisfies never;
+  }
+}
+
+/** A text that the model wrote or is given. */
+export function parseText(part: JsonObject & { text: string }): TextPart {
+  const { annotations, end } = textEnd(part);
+  return { type: "text", text: part.text, ...(annotations && { annotations }), ...end };
+}
+
+/** What a text is to be ended with: its citations, and what only this wire knows of it. */
+export function textEnd(part: JsonObject): { annotations?: Annotation[]; end: { extra?: Extra } } {
+  const cited = Array.isArray(part.annotations) ? part.annotations : [];
+  const annotations = cited.map(parseAnnotation).filter((one) => one !== undefined);
+  const said = annotations.length === cited.length;
+  const known = [
+    "type",
+    "text",
+    "refusal",
+    ...(said ? ["annotations"] : []),
+    ...(isEmpty(part.logprobs) ? ["logprobs"] : []),
+  ];
+  return { ...(annotations.length > 0 && { annotations }), end: extraField(WIRE, part, known) };
+}
+
+/** Servers have the list where there is nothing to say, too. */
+function isEmpty(list: unknown): boolean {
+  return Array.isArray(list) && list.length === 0;
+}
+
+/** Of all citations, only those of pages mean the same on other wires. */
+function parseAnnotation(value: JsonValue): Annotation | undefined {
+  if (!isJsonObject(value) || value.type !== "url_citation" || typeof value.url !== "string") return undefined;
+  const { url, title, start_index: start, end_index: end } = value;
+  return {
+    type: "url-citation",
+    url,
+    ...(typeof title === "string" && { title }),
+    ...(typeof start === "number" && { start }),
+    ...(typeof end === "number" && { end }),
+    ...extraField(WIRE, value, ["type", "url", "title", "start_index", "end_index"]),
+  };
+}
+
+export function serializeAnnotation({ url, title, start = 0, end = 0, extra }: Annotation): JsonObject {
+  return {
+    type: "url_citation",
+    url,
+    title: title ?? "",
+    start_index: start,
+    end_index: end,
+    ...fieldsFor(WIRE, extra),
+  };
+}
+
+function parseFile(part: Extract<KnownContent, { type: "input_file" }>): FilePart {
+  const { file_data, file_url, file_id, filename } = part;
+  const anyType = "application/octet-stream";
+  const told = file_id
+    ? { mediaType: anyType, source: { type: "id" as const, id: file_id } }
+    : file_url
+    ? sourceOf(file_url, anyType)
+    : sourceOf(file_data ?? "", anyType, true);
+  return {
+    type: "file",
+    ...told,
+    ...(filename && { name: filename }),
+    ...extraField(WIRE, part, ["type", "file_data", "file_url", "file_id", "filename"]),
+  };
+}
+
+/** A data URL as its bytes; anything else is an address, or `bare` bytes without their type. */
+function sourceOf(text: string, mediaType: string, bare = false): { mediaType: string; source: FileSource } {
+  const match = DATA_URL.exec(text);
+  if (match) return { mediaType: match[1]!, source: { type: "base64", data: text.slice(match[0].length) } };
+  return { mediaType, source: bare ? { type: "base64", data: text } : { type: "url", url: text } };
+}
+
+/** What a request holds. One plain text goes as a string, which every server takes. */
+export function serializeContent(parts: readonly MessagePart[], context: Context, side: "input" | "output"): JsonValue {
+  const said = parts.map((part) => serializePart(part, context, side)).filter((part) => part !== undefined);
+  const [first] = said;
+  if (first === undefined) return "";
+  return said.length === 1 && typeof first.text === "string" && Object.keys(first).length === 2 ? first.text : said;
+}
+
+function serializePart(part: MessagePart, context: Context, side: "input" | "output"): JsonObject | undefined {
+  if (part.type === "opaque") return serializeOpaque(part, context, side);
+  const fields = fieldsFor(WIRE, part.extra, context.note);
+  switch (part.type) {
+    case "text":
+      return {
+        type: `${side}_text`,
+        text: part.text,
+        ...(part.annotations?.length && { annotations: part.annotations.map(serializeAnnotation) }),
+        ...withoutItem(fields),
+      };
+    case "refusal":
+      return { type: "refusal", refusal: part.text, ...withoutItem(fields) };
+    case "file":
+      return serializeFile(part, fields, context);
+    default:
+      return part satisfies never;
+  }
+}
+
+/** Fields of the item that a part of an answer stood in. */
+function withoutItem(fields: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(fields).filter(([key]) => !key.startsWith("message.")));
+}
+
+function serializeOpaque(
+  { standIn, extra }: OpaquePart,
+  { note }: Context,
+  side: "input" | "output",
+): JsonObject | undefined {
+  if (extra.wire === WIRE) return extra.fields;
+  const type = String(extra.fields.type);
+  note(standIn === undefined ? `dropped a part of type ${type}` : `replaced a part of type ${type} by text`);
+  return standIn === undefined ? undefined : { type: `${side}_text`, text: standIn };
+}
+
+function serializeFile(
+  { mediaType, source, name, detail }: FilePart,
+  fields: JsonObject,
+  { note }: Context,
+): JsonObject | undefined {
+  if (/^(audio|video)\//.test(mediaType)) {
+    note(`dropped a file of type ${mediaType}`);
+    return undefined;
+  }
+  const isImage = mediaType.startsWith("image/");
+  const bytes = (data: string) => mediaType === "application/octet-stream" ? data : `data:${mediaType};base64,${data}`;
+  const where = source.type === "id"
+    ? { file_id: source.id }
+    : source.type === "url"
+    ? { [isImage ? "image_url" : "file_url"]: source.url }
+    : { [isImage ? "image_url" : "file_data"]: bytes(source.data) };
+  return isImage
+    ? { type: "input_image", detail: detail ?? "auto", ...where, ...fields }
+    : { type: "input_file", ...(name !== undefined && { filename: name }), ...where, ...fields };
+}
+
+/** Whether an opaque part is content of a message, and not an item of its own. */
+export function isContent({ extra }: OpaquePart): boolean {
+  return extra.wire !== WIRE || /^(input|output)_/.test(String(extra.fields.type));
+}
+
+/** Fields of an item that the canonical form does not model; a status other than the usual one is among them. */
+export function itemExtra(item: JsonObject, known: readonly string[], hints?: JsonObject): { extra?: Extra } {
+  const usual = item.status === "completed" || item.status === undefined ? ["status"] : [];
+  const extra = extraOf(WIRE, item, new Set(["type", "id", ...known, ...usual]));
+  return extra || hints ? { extra: { wire: WIRE, fields: extra?.fields ?? {}, ...(hints && { hints }) } } : {};
+}

@@ -1,0 +1,60 @@
+import type { JsonObject } from "../../src/canonical/json.ts";
+import type { StoredAnswer } from "../../src/canonical/stored.ts";
+import type { Context } from "../../src/contract/context.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { messageId, serializeItems } from "./items.ts";
+import { namespacesOf } from "./namespaces.ts";
+
+const PAGE = 20;
+const LARGEST_PAGE = 100;
+
+/** One page of what an answer was asked in its own turn, the newest first unless `order` says otherwise. */
+export function serializeInputItems(
+  { id, messages, keep }: StoredAnswer,
+  query: URLSearchParams,
+  context: Context,
+): JsonObject {
+  // A page begins after an id, so no two items may share one.
+  const own = messages.map((message) => message.id);
+  const named = messages.map((message, index) => {
+    const isOwn = message.id !== undefined && own.indexOf(message.id) === own.lastIndexOf(message.id);
+    return isOwn ? message : { ...message, id: messageId(id, message, index) };
+  });
+  const speech = { context, instructor: "developer" as const, name: namespacesOf(keep).split, takesReasoning: true };
+  const items = serializeItems(named, speech).map(listed);
+  if (readOrder(query) === "desc") items.reverse();
+  const after = query.get("after");
+  const begin = after === null ? 0 : items.findIndex((item) => item.id === after) + 1;
+  if (after !== null && begin === 0) {
+    throw new GatewayError("invalid_request", `Cannot find item "${after}" in the list`, { param: "after" });
+  }
+  const page = items.slice(begin, begin + readLimit(query));
+  return {
+    object: "list",
+    data: page,
+    first_id: page.at(0)?.id ?? null,
+    last_id: page.at(-1)?.id ?? null,
+    has_more: begin + page.length < items.length,
+  };
+}
+
+/** An item as the list shows it: with a status, and text as a list of parts. */
+function listed(item: JsonObject): JsonObject {
+  const type = item.role === "assistant" ? "output_text" : "input_text";
+  const content = item.type === "message" && typeof item.content === "string"
+    ? { content: [{ type, text: item.content, ...(type === "output_text" && { annotations: [], logprobs: [] }) }] }
+    : {};
+  return { ...item, ...content, status: item.status ?? "completed" };
+}
+
+function readOrder(query: URLSearchParams): "asc" | "desc" {
+  const order = query.get("order") ?? "desc";
+  if (order === "asc" || order === "desc") return order;
+  throw new GatewayError("invalid_request", 'Expected "asc" or "desc"', { param: "order" });
+}
+
+function readLimit(query: URLSearchParams): number {
+  const limit = Number(query.get("limit") ?? PAGE);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= LARGEST_PAGE) return limit;
+  throw new GatewayError("invalid_request", `Expected a number from 1 to ${LARGEST_PAGE}`, { param: "limit" });
+}

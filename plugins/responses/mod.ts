@@ -1,0 +1,134 @@
+/** The responses wire: spoken to clients as protocols, and to servers that speak it as a driver. */
+import type { JsonObject } from "../../src/canonical/json.ts";
+import type { StoredAnswer } from "../../src/canonical/stored.ts";
+import type { Context, WireRequest } from "../../src/contract/context.ts";
+import type { Driver } from "../../src/contract/driver.ts";
+import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { serializeError, upstreamError } from "../errors.ts";
+import { serializeInputItems } from "./input_items.ts";
+import { serializeModels } from "./models.ts";
+import { parseRequest } from "./parse_request.ts";
+import { parseResponse } from "./parse_response.ts";
+import { parseStream } from "./parse_stream.ts";
+import { serializeRequest } from "./serialize_request.ts";
+import { serializeAnswer, serializeResponse } from "./serialize_response.ts";
+import { keepAlive, serializeStream } from "./serialize_stream.ts";
+
+const responses: Protocol<"generate"> = {
+  name: "responses",
+  operation: "generate",
+  method: "POST",
+  pattern: new URLPattern({ pathname: "/:lane/v1/responses" }),
+  body: "json",
+  idPrefix: "resp_",
+  keepAlive,
+  parse: parseRequest,
+  serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),
+  serializeStream,
+  serializeError,
+};
+
+const inputTokens: Protocol<"countTokens"> = {
+  name: "responses-input-tokens",
+  operation: "countTokens",
+  method: "POST",
+  pattern: new URLPattern({ pathname: "/:lane/v1/responses/input_tokens" }),
+  body: "json",
+  parse: parseRequest,
+  serialize: ({ inputTokens }) => Response.json({ object: "response.input_tokens", input_tokens: inputTokens }),
+  serializeError,
+};
+
+const parseId = ({ params }: WireRequest) => ({ id: params.id ?? "" });
+
+const getResponse: Protocol<"getResponse"> = {
+  name: "responses-get",
+  operation: "getResponse",
+  method: "GET",
+  pattern: new URLPattern({ pathname: "/:lane/v1/responses/:id" }),
+  body: "none",
+  parse(wire) {
+    if (wire.query.get("stream") === "true") {
+      const message = "The gateway tells a stored response whole, not as a stream";
+      throw new GatewayError("invalid_request", message, { param: "stream" });
+    }
+    return parseId(wire);
+  },
+  serialize: (stored, context) => Response.json(serializeStored(stored, context)),
+  serializeError,
+};
+
+const deleteResponse: Protocol<"deleteResponse"> = {
+  name: "responses-delete",
+  operation: "deleteResponse",
+  method: "DELETE",
+  pattern: new URLPattern({ pathname: "/:lane/v1/responses/:id" }),
+  body: "none",
+  parse: parseId,
+  serialize: ({ id }) => Response.json({ id, object: "response", deleted: true }),
+  serializeError,
+};
+
+const inputItems: Protocol<"getResponse"> = {
+  name: "responses-input-items",
+  operation: "getResponse",
+  method: "GET",
+  pattern: new URLPattern({ pathname: "/:lane/v1/responses/:id/input_items" }),
+  body: "none",
+  parse: parseId,
+  serialize: (stored, { wire, ...context }) => Response.json(serializeInputItems(stored, wire.query, context)),
+  serializeError,
+};
+
+const cancelResponse: Protocol<"cancelResponse"> = {
+  name: "responses-cancel",
+  operation: "cancelResponse",
+  method: "POST",
+  pattern: new URLPattern({ pathname: "/:lane/v1/responses/:id/cancel" }),
+  body: "none",
+  parse: parseId,
+  serialize: (output) => output,
+  serializeError,
+};
+
+/** The list for agents that ask with their version, and then want to know of each model how to work with it. */
+const models: Protocol<"listModels"> = {
+  name: "responses-models",
+  operation: "listModels",
+  method: "GET",
+  pattern: new URLPattern({ pathname: "/:lane/v1/models" }),
+  body: "none",
+  accepts: ({ query }) => query.has("client_version"),
+  parse: () => ({}),
+  serialize: (output) => Response.json(serializeModels(output)),
+  serializeError,
+};
+
+export const responsesProtocols: readonly AnyProtocol[] = [
+  responses,
+  inputTokens,
+  getResponse,
+  deleteResponse,
+  inputItems,
+  cancelResponse,
+  models,
+];
+
+function serializeStored(stored: StoredAnswer, context: Context): JsonObject {
+  const { response, keep: body, completed, ...facts } = stored;
+  return serializeAnswer(response, { ...facts, body, stored: true }, completed, context);
+}
+
+/** Any server that speaks this wire: the vendor's own, vLLM, llama.cpp, Ollama, LM Studio. */
+export const responsesDriver: Driver = {
+  name: "responses",
+  operations: {
+    generate: {
+      request: (input, target, context) => ({ path: "responses", body: serializeRequest(input, target, context) }),
+      response: ([reply], input, _target, context) => parseResponse(reply!.body, input, context),
+      events: (frames, input, _target, context) => parseStream(frames, input, context),
+    },
+  },
+  parseError: upstreamError,
+};

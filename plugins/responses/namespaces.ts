@@ -1,0 +1,70 @@
+/**
+ * Tools that stand in a namespace, for upstreams that know no such thing: each is spoken under one flat name, and the model's
+ * call of it is turned back into the name and its namespace.
+ */
+import { isJsonObject } from "../../src/canonical/json.ts";
+
+export interface ToolName {
+  name: string;
+  namespace?: string;
+}
+
+export interface Namespaces {
+  /** The name under which an upstream knows the tool. */
+  flatten(tool: ToolName): string;
+  /** The tool that an upstream knows under the name. */
+  split(name: string): ToolName;
+}
+
+/** Names of tools are letters, digits, `_` and `-`, 64 at most: the vendor's rule, which many servers copy. */
+const LONGEST = 64;
+
+/** The namespaces of a request's tools, wherever it offers them. The same request gives the same names. */
+export function namespacesOf(body: unknown): Namespaces {
+  const flat = new Map<string, string>();
+  const tools = new Map<string, ToolName>();
+  const offered = offeredTools(body);
+  const taken = new Set(offered.flatMap(({ name }) => typeof name === "string" ? [name] : []));
+  for (const { type, name: namespace, tools: inner } of offered) {
+    if (type !== "namespace" || typeof namespace !== "string" || !Array.isArray(inner)) continue;
+    for (const tool of inner) {
+      if (!isJsonObject(tool) || typeof tool.name !== "string" || flat.has(keyOf({ namespace, name: tool.name }))) {
+        continue;
+      }
+      const name = unique(join(namespace, tool.name), taken);
+      taken.add(name);
+      flat.set(keyOf({ namespace, name: tool.name }), name);
+      tools.set(name, { name: tool.name, namespace });
+    }
+  }
+  return {
+    // A call of a tool that is not offered any more has a name all the same.
+    flatten: (tool) =>
+      tool.namespace === undefined ? tool.name : flat.get(keyOf(tool)) ?? join(tool.namespace, tool.name),
+    split: (name) => tools.get(name) ?? { name },
+  };
+}
+
+function offeredTools(body: unknown): Record<string, unknown>[] {
+  if (!isJsonObject(body)) return [];
+  const items = Array.isArray(body.input) ? body.input : [];
+  return [body, ...items].flatMap((place) => isJsonObject(place) && Array.isArray(place.tools) ? place.tools : [])
+    .filter(isJsonObject);
+}
+
+function keyOf({ namespace, name }: ToolName): string {
+  return JSON.stringify([namespace, name]);
+}
+
+function join(namespace: string, name: string): string {
+  return `${namespace}__${name}`.replace(/[^\w-]/g, "_").slice(0, LONGEST);
+}
+
+function unique(name: string, taken: ReadonlySet<string>): string {
+  let candidate = name;
+  for (let number = 2; taken.has(candidate); number++) {
+    const ending = `_${number}`;
+    candidate = name.slice(0, LONGEST - ending.length) + ending;
+  }
+  return candidate;
+}

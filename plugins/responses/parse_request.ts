@@ -1,0 +1,134 @@
+import { type Extra, extraOf, inside } from "../../src/canonical/extra.ts";
+import type { GenerateRequest, MemoryRequest, Message, OutputSchema, Tool } from "../../src/canonical/generate.ts";
+import { isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
+import type { Context, WireRequest } from "../../src/contract/context.ts";
+import { validate } from "../../src/contract/validate.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { parseItems } from "./items.ts";
+import { namespacesOf } from "./namespaces.ts";
+import { parseToolChoice, parseTools } from "./tools.ts";
+import { REQUEST_KEYS, requestSchema, type ResponsesRequest, WIRE, type WireFormat } from "./wire.ts";
+
+/** A client's responses request, or the same to count its tokens. `null` means absent. */
+export function parseRequest(wire: WireRequest, context: Context): GenerateRequest {
+  const body = validate(requestSchema, wire.body);
+  refuseUnserved(body, context);
+  const namespaces = namespacesOf(wire.body);
+  const instructions = parseInstructions(body);
+  const input = typeof body.input === "string" ? [] : body.input ?? [];
+  const { messages: told, references, tools: later } = parseItems(input, namespaces, instructions.length);
+  const asked: Message[] = typeof body.input === "string"
+    ? [{ role: "user", content: [{ type: "text", text: body.input }] }]
+    : told;
+  const tools = uniqueTools(parseTools([...body.tools ?? [], ...later], namespaces));
+  const { tool_choice, reasoning, text, metadata } = body;
+  const outputSchema = parseFormat(text?.format);
+  const extra = parseExtra(body);
+  const memory = parseMemory(body, instructions.length, references);
+  return {
+    model: body.model,
+    messages: [...instructions, ...asked],
+    stream: body.stream ?? false,
+    ...(tools.length > 0 && { tools }),
+    ...(tool_choice && { toolChoice: parseToolChoice(tool_choice, tools, namespaces) }),
+    ...present("parallelToolCalls", body.parallel_tool_calls),
+    ...(reasoning?.effort && { thinking: { effort: reasoning.effort } }),
+    ...present("maxOutputTokens", body.max_output_tokens),
+    ...present("temperature", body.temperature),
+    ...present("topP", body.top_p),
+    ...present("presencePenalty", body.presence_penalty),
+    ...present("frequencyPenalty", body.frequency_penalty),
+    ...(outputSchema && { outputSchema }),
+    ...present("verbosity", text?.verbosity),
+    ...present("cacheKey", body.prompt_cache_key),
+    ...(metadata && Object.keys(metadata).length > 0 && { metadata }),
+    ...(memory && { memory }),
+    ...(extra && { extra }),
+  };
+}
+
+/** A tool that comes up again in the conversation is the same tool, and servers refuse two of one name. */
+function uniqueTools(tools: readonly Tool[]): Tool[] {
+  const names = new Set<string>();
+  return tools.filter(({ type, name }) => type === "hosted" || !names.has(name) && names.add(name));
+}
+
+/** What cannot be left out without answering another question, or what can, with a word about it. */
+function refuseUnserved(body: ResponsesRequest, { note }: Context): void {
+  const refuse = (param: string, message: string) => {
+    throw new GatewayError("invalid_request", message, { param });
+  };
+  if (body.conversation) {
+    refuse("conversation", 'The gateway keeps no conversations: use "previous_response_id", or send the whole history');
+  }
+  if (body.prompt) refuse("prompt", 'The gateway keeps no prompts: send "instructions" and "input"');
+  if (body.input === undefined || body.input === null) {
+    if (!body.previous_response_id) refuse("input", 'Missing "input"');
+  } else if (body.input.length === 0 && !body.previous_response_id && !body.instructions) {
+    refuse("input", 'Nothing to answer: "input" is empty');
+  }
+  if (body.background) note("dropped background");
+  if (body.truncation === "auto") note("dropped truncation");
+}
+
+/** Instructions come before the conversation, and are not part of what is remembered of it. */
+function parseInstructions({ instructions }: ResponsesRequest): Message[] {
+  if (!instructions || instructions.length === 0) return [];
+  if (typeof instructions === "string") return [{ role: "system", content: [{ type: "text", text: instructions }] }];
+  return parseItems(instructions, namespacesOf({})).messages;
+}
+
+function parseFormat(format: WireFormat | null | undefined): OutputSchema | undefined {
+  if (format?.type === "json_object") return {};
+  if (format?.type !== "json_schema") return undefined;
+  const { name, description, schema, strict } = format;
+  return {
+    ...present("name", name),
+    ...present("description", description),
+    ...present("schema", schema),
+    ...present("strict", strict),
+  };
+}
+
+/** What of earlier answers the request builds on, and what of it is to be remembered: what its answers echo. */
+function parseMemory(
+  body: ResponsesRequest,
+  at: number,
+  references: NonNullable<MemoryRequest["references"]>,
+): MemoryRequest | undefined {
+  const { previous_response_id, store, input: _input, stream: _stream, stream_options: _options, ...keep } = body;
+  if (!previous_response_id && references.length === 0 && store === false) return undefined;
+  return {
+    at,
+    ...present("previous", previous_response_id || undefined),
+    ...(references.length > 0 && { references }),
+    ...(store !== false && { keep: keep as JsonObject }),
+  };
+}
+
+const REASONING_KEYS: ReadonlySet<string> = new Set(["effort", "summary", "generate_summary"]);
+const TEXT_KEYS: ReadonlySet<string> = new Set(["format", "verbosity"]);
+const FORMAT_KEYS: ReadonlySet<string> = new Set(["type", "name", "description", "schema", "strict"]);
+const KNOWN_FORMATS = ["text", "json_object", "json_schema"];
+
+/** What rides through: fields that we do not know, at the top and inside those that we do. */
+function parseExtra(body: ResponsesRequest): Extra | undefined {
+  const { reasoning, text, include, stream_options } = body;
+  const { format } = text ?? {};
+  const ownFormat = format && (!KNOWN_FORMATS.includes(format.type) || extraOf(WIRE, format, FORMAT_KEYS));
+  const fields: JsonObject = {
+    ...extraOf(WIRE, body, REQUEST_KEYS)?.fields,
+    ...inside("reasoning", extraOf(WIRE, reasoning ?? {}, REASONING_KEYS)),
+    ...inside("text", extraOf(WIRE, text ?? {}, TEXT_KEYS)),
+    ...(ownFormat && { "text.format": format as JsonObject }),
+  };
+  const summary = reasoning?.summary ?? reasoning?.generate_summary;
+  // Without these nothing is lost: what is to be included is there anyhow, or told as missing where it is asked for.
+  const hints: JsonObject = {
+    ...(include && include.length > 0 && { include }),
+    ...(typeof summary === "string" && { "reasoning.summary": summary }),
+    ...(isJsonObject(stream_options) && { stream_options }),
+  };
+  if (Object.keys({ ...fields, ...hints }).length === 0) return undefined;
+  return { wire: WIRE, fields, ...(Object.keys(hints).length > 0 && { hints }) };
+}

@@ -1,0 +1,50 @@
+import type { GenerateEvent, GenerateRequest } from "../../src/canonical/generate.ts";
+import type { Context } from "../../src/contract/context.ts";
+import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { upstreamStreamError } from "../errors.ts";
+import { AnswerReader } from "./reader.ts";
+import { eventSchema, type WireEvent } from "./wire.ts";
+
+/** An upstream's stream of events. Only an event that says how the answer ended is its end. */
+export async function* parseStream(
+  frames: AsyncIterable<ServerSentEvent>,
+  input: GenerateRequest,
+  context: Context,
+): AsyncGenerator<GenerateEvent> {
+  const reader = new AnswerReader(input, context);
+  let started = false;
+  for await (const { event: name, data } of frames) {
+    const text = data?.trim();
+    if (!text || text === "[DONE]") continue;
+    const event = parseEvent(text, name);
+    if (event.type === "error") throw upstreamStreamError(event);
+    if (event.type === "keepalive") continue;
+    if (!started) {
+      started = true;
+      yield reader.start(event.response ?? {});
+    }
+    switch (event.type) {
+      case "response.completed":
+      case "response.incomplete":
+        yield* reader.end({ status: event.type.slice("response.".length), ...event.response });
+        return;
+      case "response.failed":
+      case "response.cancelled":
+        throw upstreamStreamError(event.response ?? event);
+      default:
+        yield* reader.read(event);
+    }
+  }
+  throw new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
+}
+
+/** The type is in the data; some servers say it in the event's name only. */
+function parseEvent(text: string, name: string | undefined): WireEvent {
+  try {
+    const event = eventSchema.parse(JSON.parse(text));
+    return event.type === undefined && "error" in event ? { ...event, type: "error" } : { type: name, ...event };
+  } catch (cause) {
+    throw new GatewayError("upstream_error", "The upstream's stream holds a frame that is not an event", { cause });
+  }
+}

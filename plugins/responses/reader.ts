@@ -1,0 +1,290 @@
+/** Reads what an upstream says in this wire, whole or as a stream, and turns it into canonical events. */
+import { extraOf } from "../../src/canonical/extra.ts";
+import type { GenerateEvent, GenerateRequest, Usage } from "../../src/canonical/generate.ts";
+import { type JsonObject, toJsonText } from "../../src/canonical/json.ts";
+import { type PartEnd, PartWriter } from "../../src/canonical/part_writer.ts";
+import { estimateInputTokens, estimateUsage } from "../../src/canonical/usage.ts";
+import type { Context } from "../../src/contract/context.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { upstreamStreamError } from "../errors.ts";
+import { itemExtra, textEnd } from "./content.ts";
+import { parseFinish } from "./finish.ts";
+import { joinEncrypted, parseOther, parseReasoning } from "./items.ts";
+import { namespacesOf } from "./namespaces.ts";
+import { RESPONSE_KEYS } from "./serialize_response.ts";
+import { parseUsage, unknownUsage } from "./usage.ts";
+import { type OutputItem, WIRE, type WireEvent, type WireResponse, type WireUsage } from "./wire.ts";
+
+/** An item that the stream has begun, or said in one piece. */
+interface OpenItem {
+  type: string;
+  /** What of it went out already: its text, its thoughts, its arguments. */
+  sent: string;
+  /** The number of the paragraph of a summary that is being written. */
+  paragraph: number | undefined;
+  /** Another text of it was announced. */
+  moved: boolean;
+  over: boolean;
+}
+
+/** One answer as it comes in. */
+export class AnswerReader {
+  readonly #input: GenerateRequest;
+  readonly #context: Context;
+  readonly #writer: PartWriter;
+  readonly #items = new Map<string, OpenItem>();
+  /** The item that began last, for servers that do not say which one they go on with. */
+  #latest = "";
+  /** The item whose text came last: servers that interleave items end it when others speak already. */
+  #speaking: string | undefined;
+  #outputText = "";
+
+  constructor(input: GenerateRequest, context: Context) {
+    this.#input = input;
+    this.#context = context;
+    this.#writer = new PartWriter(input);
+  }
+
+  start({ model }: Pick<WireResponse, "model">): GenerateEvent {
+    return { type: "start", model: model ?? this.#input.model, inputTokens: estimateInputTokens(this.#input) };
+  }
+
+  /** One event of a stream that is none of the whole answer's. Kinds that we do not know mean nothing to us. */
+  read(event: WireEvent): GenerateEvent[] {
+    const { type, item } = event;
+    const delta = typeof event.delta === "string" ? event.delta : "";
+    switch (type) {
+      case "response.output_item.added":
+        return item ? this.#beginItem(keyOf(event, item) ?? `#${this.#items.size}`, item) : [];
+      case "response.content_part.added":
+      case "response.reasoning_part.added":
+      case "response.reasoning_summary_part.added":
+        return this.#move(this.#keyFor(event));
+      case "response.output_item.done":
+        return item ? this.#endItem(this.#keyFor(event, item), item) : [];
+      case "response.output_text.delta":
+        return this.#say(this.#keyFor(event), "text", delta);
+      case "response.refusal.delta":
+        return this.#say(this.#keyFor(event), "refusal", delta);
+      case "response.reasoning_text.delta":
+      case "response.reasoning_summary_text.delta":
+        return this.#say(this.#keyFor(event), "reasoning", delta, event.summary_index ?? undefined);
+      case "response.function_call_arguments.delta":
+      case "response.custom_tool_call_input.delta":
+        return this.#addInput(this.#keyFor(event), delta);
+      case "response.function_call_arguments.done":
+      case "response.custom_tool_call_input.done":
+        return this.#completeInput(this.#keyFor(event), event.arguments ?? event.input ?? "");
+      default:
+        return [];
+    }
+  }
+
+  /** The whole answer, at its end: what a stream told already is not told again. */
+  end(response: WireResponse): GenerateEvent[] {
+    const { status } = response;
+    if (status === "failed" || status === "cancelled") throw upstreamStreamError(response);
+    if (status === "queued" || status === "in_progress") throw notAnAnswer();
+    const finish = parseFinish(response);
+    const events = (response.output ?? []).flatMap((item, index) => this.#endItem(this.#find(item, index), item));
+    const usage = response.usage ?? undefined;
+    const fields: JsonObject = { ...extraOf(WIRE, response, RESPONSE_KEYS)?.fields };
+    if (fields.service_tier === "default") delete fields.service_tier;
+    const counts = usage ? unknownUsage(usage) : {};
+    if (Object.keys(counts).length > 0) fields.usage = counts;
+    // Reasons that no other wire has come back as they are.
+    if (finish.reason === "other") {
+      Object.assign(fields, { status, incomplete_details: response.incomplete_details ?? null });
+    }
+    const extra = Object.keys(fields).length > 0 ? { wire: WIRE, fields } : undefined;
+    return [...events, ...this.#writer.finish(finish, this.#countUsage(usage), extra)];
+  }
+
+  /** Of an item in the list of them all, the name by which the stream knew it. */
+  #find(item: OutputItem, index: number): string {
+    const names = [item.id, item.call_id, `@${index}`];
+    const known = names.find((name) => typeof name === "string" && this.#items.has(name));
+    // Without names, the items of a stream are known by their order.
+    return String(known ?? [...this.#items.keys()][index] ?? `#${this.#items.size}`);
+  }
+
+  /** Some servers change the ids in the middle: then it is the item that is open. */
+  #keyFor(event: WireEvent, item?: OutputItem): string {
+    const key = keyOf(event, item);
+    if (key !== undefined && this.#items.has(key)) return key;
+    const latest = this.#items.get(this.#latest);
+    const fits = latest && !latest.over && (!item || item.type === latest.type);
+    return fits || key === undefined ? this.#latest : key;
+  }
+
+  #beginItem(key: string, item: OutputItem): GenerateEvent[] {
+    const known = this.#items.get(key);
+    if (known) return [];
+    this.#items.set(key, newItem(item.type));
+    this.#latest = key;
+    const kind = kindOf(item.type);
+    if (!kind) return [];
+    const extra = itemExtra(item as JsonObject, CALL_KEYS).extra;
+    const { call_id, name, namespace } = item;
+    return this.#writer.toolCall(key, {
+      kind,
+      id: typeof call_id === "string" ? call_id : undefined,
+      name: typeof name === "string"
+        ? flatten({ name, ...(typeof namespace === "string" && { namespace }) })
+        : undefined,
+      ...(extra && Object.keys(extra.fields).length > 0 && { extra }),
+    });
+  }
+
+  #endItem(key: string, item: OutputItem): GenerateEvent[] {
+    const begun = this.#beginItem(key, item);
+    const open = this.#items.get(key)!;
+    if (open.over) return begun;
+    open.over = true;
+    return [...begun, ...this.#finishItem(key, item as JsonObject & OutputItem)];
+  }
+
+  #finishItem(key: string, item: JsonObject & OutputItem): GenerateEvent[] {
+    switch (item.type) {
+      case "message":
+        return this.#endMessage(key, item);
+      case "reasoning":
+        return this.#endReasoning(key, item);
+      case "function_call":
+      case "custom_tool_call": {
+        const whole = item.type === "function_call" ? item.arguments : item.input;
+        const rest = this.#completeInput(key, whole === undefined ? "" : toJsonText(whole));
+        this.#speaking = undefined;
+        return [...rest, ...this.#writer.endToolCall(key)];
+      }
+      default:
+        this.#speaking = undefined;
+        return this.#writer.whole(parseOther(item));
+    }
+  }
+
+  /** What the increments did not bring is in the whole item. */
+  #endMessage(key: string, item: JsonObject): GenerateEvent[] {
+    const { extra: own } = itemExtra(item, ["role", "content"]);
+    const fields = Object.fromEntries(
+      Object.entries(own?.fields ?? {}).map(([name, value]) => [`message.${name}`, value]),
+    );
+    const parts = Array.isArray(item.content) ? item.content as (JsonObject & { type: string })[] : [];
+    const open = this.#items.get(key)!;
+    const spoken = open.sent !== "";
+    const events: GenerateEvent[] = [];
+    for (const [index, part] of parts.entries()) {
+      if (!spoken) this.#move(key);
+      const text = part.type === "refusal" ? part.refusal : part.text;
+      if (typeof text !== "string") {
+        this.#context.note(`dropped a part of type ${part.type}`);
+        continue;
+      }
+      const kind = part.type === "refusal" ? "refusal" : "text";
+      if (!spoken) events.push(...this.#say(key, kind, text));
+      const { annotations, end } = textEnd(part);
+      const extra = { ...end.extra?.fields, ...fields };
+      // Of several texts that came in increments only the last is open still.
+      if (!spoken || index === parts.length - 1) {
+        events.push(...this.#endText(key, {
+          ...(annotations && { annotations }),
+          ...(Object.keys(extra).length > 0 && { extra: { wire: WIRE, fields: extra } }),
+        }));
+      }
+    }
+    return [...events, ...this.#endText(key, {})];
+  }
+
+  #endReasoning(key: string, item: JsonObject): GenerateEvent[] {
+    const { text, opaque, extra } = parseReasoning(item);
+    const open = this.#items.get(key)!;
+    const end: PartEnd = {
+      ...(opaque && { opaque: { ...opaque, data: joinEncrypted(item.id, opaque.data) } }),
+      ...(extra && { extra }),
+    };
+    if (open.sent === "" && text === "") {
+      // The thoughts may be withheld; what is encrypted must come back all the same.
+      return opaque ? this.#writer.whole({ type: "reasoning", text: "", ...end }) : [];
+    }
+    const events = open.sent === "" ? this.#say(key, "reasoning", text) : [];
+    return [...events, ...this.#endText(key, end)];
+  }
+
+  /** Ends the part of an item's text, unless another item has spoken since, which ended it. */
+  #endText(key: string, end: PartEnd): GenerateEvent[] {
+    if (this.#speaking !== key) return [];
+    this.#speaking = undefined;
+    this.#writer.attach(end);
+    return this.#writer.endPart();
+  }
+
+  /** The item goes on with another text. Some servers count their texts up in the middle of one, so only a word counts. */
+  #move(key: string): GenerateEvent[] {
+    const item = this.#items.get(key);
+    if (item && item.sent !== "") item.moved = true;
+    return [];
+  }
+
+  /** Two items are two parts, and so are two texts of one message; the paragraphs of one thought are not. */
+  #say(key: string, kind: "text" | "reasoning" | "refusal", text: string, paragraph?: number): GenerateEvent[] {
+    if (text === "") return [];
+    const item = this.#items.get(key) ?? newItem("");
+    this.#items.set(key, item);
+    const moved = item.moved || item.sent !== "" && item.paragraph !== paragraph;
+    const another = this.#speaking !== undefined && this.#speaking !== key;
+    const events = another || moved && kind !== "reasoning" ? this.#writer.endPart() : [];
+    const said = moved && kind === "reasoning" ? `\n\n${text}` : text;
+    Object.assign(item, { paragraph, moved: false, sent: item.sent + said });
+    this.#speaking = key;
+    this.#outputText += said;
+    return [...events, ...this.#writer[kind](said)];
+  }
+
+  #addInput(key: string, input: string): GenerateEvent[] {
+    const item = this.#items.get(key);
+    if (!item || input === "") return [];
+    item.sent += input;
+    this.#outputText += input;
+    this.#speaking = undefined;
+    return this.#writer.toolCall(key, { input });
+  }
+
+  /** Servers that send no increments tell the input in one piece. */
+  #completeInput(key: string, whole: string): GenerateEvent[] {
+    const item = this.#items.get(key);
+    return item && whole.startsWith(item.sent) ? this.#addInput(key, whole.slice(item.sent.length)) : [];
+  }
+
+  #countUsage(usage: WireUsage | undefined): Usage {
+    const told = usage && parseUsage(usage);
+    if (told) return told;
+    this.#context.note("estimated usage");
+    return estimateUsage(this.#input, this.#outputText);
+  }
+}
+
+/** Tools are offered under flat names; some servers split them again. */
+const { flatten } = namespacesOf({});
+
+const CALL_KEYS = ["call_id", "name", "arguments", "input", "namespace", "status"];
+
+function kindOf(type: string): "function" | "custom" | undefined {
+  return type === "function_call" ? "function" : type === "custom_tool_call" ? "custom" : undefined;
+}
+
+/** How a stream names an item: by its id, or by its place. Servers keep to one of them. */
+function keyOf({ item_id, output_index }: WireEvent, item?: OutputItem): string | undefined {
+  const id = item_id ?? item?.id;
+  if (typeof id === "string" && id !== "") return id;
+  if (output_index !== null && output_index !== undefined) return `@${output_index}`;
+  return typeof item?.call_id === "string" ? item.call_id : undefined;
+}
+
+function newItem(type: string): OpenItem {
+  return { type, sent: "", paragraph: undefined, moved: false, over: false };
+}
+
+/** An answer that is none, or not yet. */
+export function notAnAnswer(): GatewayError {
+  return new GatewayError("upstream_error", "The upstream's answer is not a response");
+}

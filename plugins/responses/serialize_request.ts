@@ -1,0 +1,98 @@
+import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
+import type { GenerateRequest, Message, OutputSchema } from "../../src/canonical/generate.ts";
+import type { JsonObject } from "../../src/canonical/json.ts";
+import { effortOf } from "../../src/canonical/thinking.ts";
+import { arrangeTurns } from "../../src/canonical/turns.ts";
+import type { Context } from "../../src/contract/context.ts";
+import type { Target } from "../../src/contract/driver.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { takesReasoning } from "./families.ts";
+import { serializeItems } from "./items.ts";
+import { serializeTool, serializeToolChoice } from "./tools.ts";
+import { WIRE } from "./wire.ts";
+
+/**
+ * The body for a server that speaks this wire. The same request gives the same bytes. The gateway is the one that remembers:
+ * the upstream gets the whole conversation and is told to store nothing.
+ */
+export function serializeRequest(input: GenerateRequest, target: Target, context: Context): JsonObject {
+  const { inner: inReasoning, outer } = splitInside("reasoning", fieldsFor(WIRE, input.extra, context.note));
+  const { inner: inText, outer: extra } = splitInside("text", outer);
+  const messages = context.clientWire === WIRE
+    ? input.messages
+    : arrangeTurns(input.messages, { wire: WIRE, systemMessages: target.systemMessages }, context.note);
+  const { instructions, rest } = splitInstructions(messages);
+  const speech = {
+    context,
+    instructor: "system" as const,
+    name: (name: string) => ({ name }),
+    takesReasoning: takesReasoning(target.model),
+  };
+  const tools = (input.tools ?? []).map((tool) => serializeTool(tool, context)).filter((tool) => tool !== undefined);
+  refuseForced(input);
+  noteUnspeakable(input, context);
+  const effort = effortOf(input.thinking);
+  const reasoning = { ...(effort && { effort }), ...inReasoning };
+  const text = {
+    ...(input.outputSchema && { format: serializeFormat(input.outputSchema) }),
+    ...(input.verbosity && { verbosity: input.verbosity }),
+    ...inText,
+  };
+  return {
+    model: target.model,
+    instructions,
+    input: serializeItems(rest, speech),
+    ...(tools.length > 0 && { tools }),
+    ...(tools.length > 0 && { tool_choice: serializeToolChoice(input) }),
+    ...(tools.length > 0 && { parallel_tool_calls: input.parallelToolCalls }),
+    ...(Object.keys(reasoning).length > 0 && { reasoning }),
+    max_output_tokens: limitOf(input, context),
+    temperature: input.temperature,
+    top_p: input.topP,
+    presence_penalty: input.presencePenalty,
+    frequency_penalty: input.frequencyPenalty,
+    ...(Object.keys(text).length > 0 && { text }),
+    prompt_cache_key: input.cacheKey,
+    metadata: input.metadata,
+    store: false,
+    ...(input.stream && { stream: true }),
+    ...extra,
+  };
+}
+
+/** On another wire 0 warms a cache; here the least is one token. */
+function limitOf({ maxOutputTokens }: GenerateRequest, context: Context): number | undefined {
+  if (maxOutputTokens !== 0) return maxOutputTokens;
+  context.note("clamped max_tokens 0>1");
+  return 1;
+}
+
+/** Instructions in plain text before the first turn have a field of their own, which every server knows. */
+function splitInstructions(messages: readonly Message[]): { instructions?: string; rest: readonly Message[] } {
+  const [first, ...rest] = messages;
+  if (first?.role !== "system" || first.extra || first.id !== undefined) return { rest: messages };
+  const texts = first.content.filter((part) => part.type === "text");
+  if (texts.length !== first.content.length || texts.some((part) => part.extra)) return { rest: messages };
+  return { instructions: texts.map((part) => part.text).join("\n\n"), rest };
+}
+
+function serializeFormat({ name, description, schema, strict }: OutputSchema): JsonObject {
+  if (!schema && name === undefined) return { type: "json_object" };
+  return { type: "json_schema", name: name ?? "answer", description, schema, strict };
+}
+
+/** Knobs that this wire does not have. */
+function noteUnspeakable({ topK, stopSequences, seed }: GenerateRequest, { note }: Context): void {
+  if (topK !== undefined) note("dropped top_k");
+  if (stopSequences && stopSequences.length > 0) note("dropped stop");
+  if (seed !== undefined) note("dropped seed");
+}
+
+/** An answer by a tool that had to be left out would not be the answer that was asked for. */
+function refuseForced({ tools, toolChoice }: GenerateRequest): void {
+  if (toolChoice?.type !== "tool") return;
+  const forced = tools?.find(({ name }) => name === toolChoice.name);
+  if (forced?.type !== "hosted" || forced.extra.wire === WIRE) return;
+  const message = `Cannot force tool "${toolChoice.name}": the upstream does not run it`;
+  throw new GatewayError("invalid_request", message, { param: "tool_choice" });
+}

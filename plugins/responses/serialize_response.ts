@@ -1,0 +1,210 @@
+import { fieldsFor } from "../../src/canonical/extra.ts";
+import type { FilePart, GenerateResponse, OutputPart, ReasoningPart } from "../../src/canonical/generate.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import type { Context, Exchange } from "../../src/contract/context.ts";
+import { serializeAnnotation } from "./content.ts";
+import { serializeFinish } from "./finish.ts";
+import { partId, serializeCall } from "./items.ts";
+import { type Namespaces, namespacesOf } from "./namespaces.ts";
+import { serializeUsage } from "./usage.ts";
+import { WIRE } from "./wire.ts";
+
+/** What the object says of the exchange, apart from the answer itself. */
+export interface Facts {
+  id: string;
+  created: number;
+  model: string;
+  /** The request, as the client sent it. */
+  body: unknown;
+  previous?: string;
+  stored: boolean;
+}
+
+export function factsOf({ id, created, input, wire, stored }: Exchange<"generate">): Facts {
+  return { id, created, model: input.model, body: wire.body, previous: input.memory?.previous, stored };
+}
+
+/** A whole answer, with the id and the model name that the client knows. */
+export function serializeResponse(output: GenerateResponse, exchange: Exchange<"generate">): JsonObject {
+  return serializeAnswer(output, factsOf(exchange), exchange.now(), exchange);
+}
+
+/** The same for an answer that may be of another day. */
+export function serializeAnswer(
+  { content, finish, usage, extra }: GenerateResponse,
+  facts: Facts,
+  completed: number,
+  context: Context,
+): JsonObject {
+  const { usage: counts, ...fields } = fieldsFor(WIRE, extra);
+  const ending = serializeFinish(finish, fields);
+  const speech = speechFor(facts, context);
+  const output = content.flatMap((part, index) => {
+    const said = spoken(part, speech);
+    return said ? [serializeItem(said, partId(facts.id, part, index), speech)] : [];
+  });
+  return {
+    ...serializeHead(facts),
+    ...fields,
+    ...ending,
+    completed_at: ending.status === "completed" ? completed : null,
+    output,
+    usage: serializeUsage(usage, isJsonObject(counts) ? counts : {}),
+  };
+}
+
+/**
+ * A response that is not there yet: every key that the published schema has, the request's own words, and the protocol's
+ * defaults where the request is silent.
+ */
+export function serializeHead({ id, created, model, body, previous, stored }: Facts): JsonObject {
+  const asked = isJsonObject(body) ? body : {};
+  const { reasoning, text } = asked;
+  return {
+    id,
+    object: "response",
+    created_at: created,
+    completed_at: null,
+    status: "in_progress",
+    background: false,
+    error: null,
+    frequency_penalty: asked.frequency_penalty ?? 0,
+    incomplete_details: null,
+    instructions: asked.instructions ?? null,
+    max_output_tokens: asked.max_output_tokens ?? null,
+    max_tool_calls: asked.max_tool_calls ?? null,
+    model,
+    output: [],
+    parallel_tool_calls: asked.parallel_tool_calls ?? true,
+    presence_penalty: asked.presence_penalty ?? 0,
+    previous_response_id: previous ?? null,
+    prompt_cache_key: asked.prompt_cache_key ?? null,
+    reasoning: { effort: null, summary: null, ...(isJsonObject(reasoning) ? reasoning : {}) },
+    safety_identifier: asked.safety_identifier ?? null,
+    service_tier: "default",
+    store: stored,
+    temperature: asked.temperature ?? 1,
+    text: { ...(isJsonObject(text) ? text : {}), format: formatIn(text) },
+    tool_choice: asked.tool_choice ?? "auto",
+    tools: Array.isArray(asked.tools) ? asked.tools.map(echoTool) : [],
+    top_logprobs: asked.top_logprobs ?? 0,
+    top_p: asked.top_p ?? 1,
+    truncation: "disabled",
+    usage: null,
+    user: asked.user ?? null,
+    metadata: asked.metadata ?? {},
+  };
+}
+
+/** The keys of the object, all of which are ours to tell. */
+export const RESPONSE_KEYS: ReadonlySet<string> = new Set([
+  ...Object.keys(serializeHead({ id: "", created: 0, model: "", body: {}, stored: false })).filter((key) =>
+    key !== "service_tier"
+  ),
+  "output_text",
+]);
+
+/** The schema requires these keys of a function. */
+function echoTool(tool: JsonValue): JsonValue {
+  if (!isJsonObject(tool) || tool.type !== "function") return tool;
+  const { description, parameters, strict } = tool;
+  return { ...tool, description: description ?? null, parameters: parameters ?? null, strict: strict ?? false };
+}
+
+function formatIn(text: unknown): JsonObject {
+  const format = isJsonObject(text) && isJsonObject(text.format) ? text.format : { type: "text" };
+  const { description, strict } = format;
+  return format.type === "json_schema"
+    ? { ...format, description: description ?? null, strict: strict ?? false }
+    : format;
+}
+
+/** What the spelling of output depends on. */
+export interface Speech extends Context {
+  namespaces: Namespaces;
+  /** Whether thoughts go out as their summary: clients that ask for one show nothing else. */
+  summarizes: boolean;
+}
+
+export function speechFor({ body }: Facts, context: Context): Speech {
+  const reasoning = isJsonObject(body) && isJsonObject(body.reasoning) ? body.reasoning : {};
+  const { clientWire, note } = context;
+  return {
+    clientWire,
+    note,
+    namespaces: namespacesOf(body),
+    summarizes: typeof (reasoning.summary ?? reasoning.generate_summary) === "string",
+  };
+}
+
+/** A part of an answer as this wire can say it: in words what only another wire has. Nothing, and a note, for the rest. */
+export function spoken(part: OutputPart, { note }: Context): SpokenPart | undefined {
+  if (part.type === "file") {
+    note(`dropped a file of type ${part.mediaType}`);
+    return undefined;
+  }
+  if (part.type !== "opaque" || part.extra.wire === WIRE) return part;
+  const type = String(part.extra.fields.type);
+  note(part.standIn === undefined ? `dropped a part of type ${type}` : `replaced a part of type ${type} by text`);
+  return part.standIn === undefined ? undefined : { type: "text", text: part.standIn };
+}
+
+export type SpokenPart = Exclude<OutputPart, FilePart>;
+
+export function serializeItem(part: SpokenPart, id: string, speech: Speech): JsonObject {
+  switch (part.type) {
+    case "text":
+    case "refusal": {
+      const { item, own } = splitFields(part);
+      return { id, type: "message", status: "completed", role: "assistant", content: [contentOf(part, own)], ...item };
+    }
+    case "reasoning":
+      return serializeReasoning(part, id, speech.summarizes);
+    case "tool-call":
+      return {
+        id,
+        ...serializeCall(part, speech.namespaces.split),
+        status: "completed",
+        ...fieldsFor(WIRE, part.extra),
+      };
+    case "opaque":
+      return { id, ...part.extra.fields };
+    default:
+      return part satisfies never;
+  }
+}
+
+/** Fields of the item that a text stood in at the upstream, and those of the text itself. */
+function splitFields({ extra }: Pick<OutputPart, "extra">): { item: JsonObject; own: JsonObject } {
+  const item: JsonObject = {};
+  const own: JsonObject = {};
+  for (const [key, value] of Object.entries(fieldsFor(WIRE, extra))) {
+    if (key.startsWith("message.")) item[key.slice("message.".length)] = value;
+    else own[key] = value;
+  }
+  return { item, own };
+}
+
+function contentOf(part: Extract<OutputPart, { type: "text" | "refusal" }>, own: JsonObject): JsonObject {
+  return part.type === "refusal" ? { type: "refusal", refusal: part.text, ...own } : {
+    type: "output_text",
+    text: part.text,
+    annotations: (part.annotations ?? []).map(serializeAnnotation),
+    logprobs: [],
+    ...own,
+  };
+}
+
+/** Thoughts go out as their summary where the client asks for one, whatever they were called upstream. */
+function serializeReasoning({ text, opaque, extra }: ReasoningPart, id: string, summarizes: boolean): JsonObject {
+  const told = text !== "";
+  return {
+    id,
+    type: "reasoning",
+    summary: summarizes && told ? [{ type: "summary_text", text }] : [],
+    ...(!summarizes && told && { content: [{ type: "reasoning_text", text }] }),
+    ...(opaque?.origin === WIRE && { encrypted_content: opaque.data }),
+    status: "completed",
+    ...(extra?.wire === WIRE && extra.fields),
+  };
+}

@@ -1,0 +1,242 @@
+import { fieldsFor } from "../../src/canonical/extra.ts";
+import type { GenerateEvent } from "../../src/canonical/generate.ts";
+import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import type { Exchange, FrameCount } from "../../src/contract/context.ts";
+import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import { serializeFailure } from "./errors.ts";
+import { serializeFinish } from "./finish.ts";
+import { partId } from "./items.ts";
+import {
+  factsOf,
+  serializeHead,
+  serializeItem,
+  type Speech,
+  speechFor,
+  spoken,
+  type SpokenPart,
+} from "./serialize_response.ts";
+import { serializeUsage } from "./usage.ts";
+import { WIRE } from "./wire.ts";
+
+/**
+ * An answer as events: the response as it is created, its items one after the other, each told piece by piece and then
+ * whole, and the response as it has become, with all items. A failure is a response that failed. `[DONE]` comes last.
+ */
+export async function* serializeStream(
+  events: AsyncIterable<GenerateEvent>,
+  exchange: Exchange<"generate">,
+): AsyncGenerator<ServerSentEvent> {
+  const { frames } = exchange;
+  const speech = speechFor(factsOf(exchange), exchange);
+  const output: JsonObject[] = [];
+  let open: OpenItem | undefined;
+  let created = false;
+
+  const frame = (type: string, fields: JsonObject): ServerSentEvent => ({
+    event: type,
+    data: JSON.stringify({ type, sequence_number: frames.sent++, ...fields }),
+  });
+  function* create(): Generator<ServerSentEvent> {
+    if (created) return;
+    created = true;
+    const response = serializeHead(factsOf(exchange));
+    yield frame("response.created", { response });
+    yield frame("response.in_progress", { response });
+  }
+
+  for await (const event of events) {
+    yield* create();
+    switch (event.type) {
+      case "start":
+        break;
+      case "part-start": {
+        const id = partId(exchange.id, event.part, event.index);
+        const part = spoken(event.part, speech);
+        if (!part) break;
+        const { text } = part.type === "text" ? part : { text: "" };
+        const empty = part.type === "text" ? { ...part, text: "" } : { ...part };
+        open = { id, output_index: output.length, part: empty, telling: tellingOf(part, speech), speech };
+        for (const [type, fields] of beginItem(open)) yield frame(type, fields);
+        // What stands in for a part of another wire has its words from the start.
+        if (text !== "") yield frame(...addText(open, text));
+        break;
+      }
+      case "part-delta":
+        if (open) yield frame(...addText(open, event.delta.text));
+        break;
+      case "part-end": {
+        if (!open) break;
+        const { annotations, opaque, extra } = event;
+        Object.assign(open.part, annotations && { annotations }, opaque && { opaque }, extra && { extra });
+        for (const [type, fields] of endItem(open)) yield frame(type, fields);
+        output.push(itemOf(open));
+        open = undefined;
+        break;
+      }
+      case "finish": {
+        const { usage: counts, ...fields } = fieldsFor(WIRE, event.extra);
+        const ending = serializeFinish(event.finish, fields);
+        const response = {
+          ...serializeHead(factsOf(exchange)),
+          ...fields,
+          ...ending,
+          completed_at: ending.status === "completed" ? exchange.now() : null,
+          output,
+          usage: serializeUsage(event.usage, isJsonObject(counts) ? counts : {}),
+        };
+        yield frame(`response.${ending.status}`, { response });
+        yield { data: "[DONE]" };
+        break;
+      }
+      case "error": {
+        const head = serializeHead({ ...factsOf(exchange), stored: false });
+        const cut = open && open.part.type !== "tool-call" ? [{ ...itemOf(open), status: "incomplete" }] : [];
+        const response = {
+          ...head,
+          status: "failed",
+          error: serializeFailure(event.error),
+          // What was said is said; a call that was cut is none, and agents would run it.
+          output: [...output, ...cut],
+        };
+        yield frame("response.failed", { response });
+        yield { data: "[DONE]" };
+        break;
+      }
+      default:
+        event satisfies never;
+    }
+  }
+}
+
+/** What goes out in silence. Nothing but a comment may come before the response is created. */
+export function keepAlive(frames: FrameCount): ServerSentEvent | undefined {
+  if (frames.sent === 0) return undefined;
+  const type = "keepalive";
+  return { event: type, data: JSON.stringify({ type, sequence_number: frames.sent++ }) };
+}
+
+type Told = [type: string, fields: JsonObject];
+
+/** How the pieces of an item are told: the event that brings its text, and the part that the text stands in. */
+interface Telling {
+  text: string;
+  /** The field of the whole text. */
+  key: string;
+  part?: { event: string; list: "content" | "summary"; index: "content_index" | "summary_index"; empty: JsonObject };
+  more?: JsonObject;
+}
+
+const content = { event: "content_part", list: "content", index: "content_index" } as const;
+const TEXT: Telling = {
+  text: "output_text",
+  key: "text",
+  part: { ...content, empty: { type: "output_text", text: "", annotations: [], logprobs: [] } },
+  more: { logprobs: [] },
+};
+const REFUSAL: Telling = {
+  text: "refusal",
+  key: "refusal",
+  part: { ...content, empty: { type: "refusal", refusal: "" } },
+};
+const THOUGHT: Telling = {
+  text: "reasoning_text",
+  key: "text",
+  part: { ...content, empty: { type: "reasoning_text", text: "" } },
+};
+const SUMMARY: Telling = {
+  text: "reasoning_summary_text",
+  key: "text",
+  part: {
+    event: "reasoning_summary_part",
+    list: "summary",
+    index: "summary_index",
+    empty: { type: "summary_text", text: "" },
+  },
+};
+const FUNCTION: Telling = { text: "function_call_arguments", key: "arguments" };
+const CUSTOM: Telling = { text: "custom_tool_call_input", key: "input" };
+
+/** Nothing for what comes whole. */
+function tellingOf(part: SpokenPart, { summarizes }: Speech): Telling | undefined {
+  switch (part.type) {
+    case "text":
+      return TEXT;
+    case "refusal":
+      return REFUSAL;
+    case "reasoning":
+      // Thoughts that only their vendor can read have no text, not even an empty one.
+      return part.opaque ? undefined : summarizes ? SUMMARY : THOUGHT;
+    case "tool-call":
+      return part.kind === "custom" ? CUSTOM : FUNCTION;
+    case "opaque":
+      return undefined;
+    default:
+      return part satisfies never;
+  }
+}
+
+/** An item while it is told. */
+interface OpenItem {
+  id: string;
+  output_index: number;
+  /** What is known of the part so far. */
+  part: SpokenPart;
+  telling: Telling | undefined;
+  speech: Speech;
+}
+
+function beginItem(open: OpenItem): Told[] {
+  const { part, telling, output_index } = open;
+  const item = itemOf(open);
+  // What a server did itself is done when it is told.
+  if (part.type === "opaque") return [["response.output_item.added", { output_index, item }]];
+  const bare = part.type === "reasoning" ? { summary: [] } : telling?.part && { content: [] };
+  const told: Told[] = [["response.output_item.added", {
+    output_index,
+    item: { ...item, ...bare, status: "in_progress" },
+  }]];
+  if (telling?.part) {
+    told.push([`response.${telling.part.event}.added`, { ...placeOf(open), part: telling.part.empty }]);
+  }
+  return told;
+}
+
+function addText(open: OpenItem, text: string): Told {
+  const { part, telling } = open;
+  if (part.type === "tool-call") part.input += text;
+  else if ("text" in part) part.text += text;
+  return [`response.${telling?.text}.delta`, { ...placeOf(open), delta: text, ...telling?.more }];
+}
+
+function endItem(open: OpenItem): Told[] {
+  const { telling, output_index } = open;
+  const item = itemOf(open);
+  const done: Told = ["response.output_item.done", { output_index, item }];
+  if (!telling) return [done];
+  const place = placeOf(open);
+  const list = telling.part && item[telling.part.list];
+  const part = Array.isArray(list) && isJsonObject(list[0]) ? list[0] : telling.part?.empty;
+  const whole = { [telling.key]: (part ?? item)[telling.key], ...telling.more };
+  const name = telling === FUNCTION || telling === CUSTOM ? { name: item.name } : {};
+  return [
+    ...annotationsIn(part).map((annotation, annotation_index): Told => [
+      "response.output_text.annotation.added",
+      { ...place, annotation_index, annotation },
+    ]),
+    [`response.${telling.text}.done`, { ...place, ...name, ...whole }],
+    ...(telling.part ? [[`response.${telling.part.event}.done`, { ...place, part }] satisfies Told] : []),
+    done,
+  ];
+}
+
+function annotationsIn(part: JsonObject | undefined): JsonObject[] {
+  return Array.isArray(part?.annotations) ? part.annotations as JsonObject[] : [];
+}
+
+function itemOf({ part, id, speech }: OpenItem): JsonObject {
+  return serializeItem(part, id, speech);
+}
+
+function placeOf({ id, output_index, telling }: OpenItem): JsonObject {
+  return { item_id: id, output_index, ...(telling?.part && { [telling.part.index]: 0 }) };
+}

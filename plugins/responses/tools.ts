@@ -1,0 +1,152 @@
+/** Tools and the choice among them, both ways. */
+import { extraField, fieldsFor } from "../../src/canonical/extra.ts";
+import type { GenerateRequest, Tool, ToolChoice } from "../../src/canonical/generate.ts";
+import { type JsonObject, present } from "../../src/canonical/json.ts";
+import { objectSchema } from "../../src/canonical/tool_schema.ts";
+import type { Context } from "../../src/contract/context.ts";
+import { GatewayError } from "../../src/errors.ts";
+import type { Namespaces } from "./namespaces.ts";
+import { type CustomTool, type FunctionTool, isKnownTool, WIRE, type WireTool, type WireToolChoice } from "./wire.ts";
+
+/** The tools of a list; those of a namespace stand on their own, each with what the namespace says of them all. */
+export function parseTools(tools: readonly WireTool[], namespaces: Namespaces): Tool[] {
+  return tools.flatMap((tool): Tool[] => {
+    if (!isKnownTool(tool)) return [hosted(tool)];
+    if (tool.type !== "namespace") return [parseTool(tool)];
+    return tool.tools.map((inner): Tool => {
+      if (!isInner(inner)) return hosted(inner);
+      const description = [tool.description, inner.description].filter(Boolean).join("\n\n");
+      const name = namespaces.flatten({ namespace: tool.name, name: inner.name });
+      return parseTool({ ...inner, name, description: description || undefined });
+    });
+  });
+}
+
+function isInner(tool: WireTool): tool is FunctionTool | CustomTool {
+  return isKnownTool(tool) && tool.type !== "namespace";
+}
+
+/** A tool that the server runs is known by its type; one of a remote server also by that server's label. */
+function hosted(tool: WireTool): Tool {
+  return { type: "hosted", name: tool.type, extra: { wire: WIRE, fields: tool as JsonObject } };
+}
+
+function parseTool(tool: FunctionTool | CustomTool): Tool {
+  const { name, description } = tool;
+  if (tool.type === "function") {
+    return {
+      type: "function",
+      name,
+      ...present("description", description),
+      ...present("parameters", tool.parameters),
+      ...present("strict", tool.strict),
+      ...extraField(WIRE, tool, ["type", "name", "description", "parameters", "strict"]),
+    };
+  }
+  const { format } = tool;
+  const grammar = format?.type === "grammar" && format.syntax && format.definition
+    ? { syntax: format.syntax, definition: format.definition }
+    : undefined;
+  return {
+    type: "custom",
+    name,
+    ...present("description", description),
+    ...(grammar && { grammar }),
+    ...extraField(WIRE, tool, [
+      "type",
+      "name",
+      "description",
+      ...(grammar || format?.type === "text" ? ["format"] : []),
+    ]),
+  };
+}
+
+/** A function has all of its keys, as the vendor's own API requires. */
+export function serializeTool(tool: Tool, context: Context): JsonObject | undefined {
+  const fields = tool.type === "hosted" ? {} : fieldsFor(WIRE, tool.extra, context.note);
+  switch (tool.type) {
+    case "function": {
+      const { name, description, parameters, strict } = tool;
+      return {
+        type: "function",
+        name,
+        description,
+        parameters: context.clientWire === WIRE && parameters ? parameters : objectSchema(parameters),
+        // Left out, it means true on this wire and false on the others.
+        strict: strict ?? (context.clientWire === WIRE ? null : false),
+        ...fields,
+      };
+    }
+    case "custom": {
+      const { name, description, grammar } = tool;
+      return {
+        type: "custom",
+        name,
+        description,
+        ...(grammar && { format: { type: "grammar", ...grammar } }),
+        ...fields,
+      };
+    }
+    case "hosted":
+      if (tool.extra.wire === WIRE) return tool.extra.fields;
+      context.note(`dropped tool ${tool.name}`);
+      return undefined;
+    default:
+      return tool satisfies never;
+  }
+}
+
+const MODES = ["auto", "none", "required"] as const;
+
+export function parseToolChoice(choice: WireToolChoice, tools: readonly Tool[], namespaces: Namespaces): ToolChoice {
+  if (typeof choice === "string") return { type: choice };
+  if (choice.type === "allowed_tools") {
+    const { mode, tools: allowed } = choice as Extract<WireToolChoice, { mode: unknown }>;
+    return { type: "allowed", mode, names: allowed.map((one) => nameOf(one, namespaces)) };
+  }
+  // A mode may also be told as an object.
+  const mode = MODES.find((word) => word === choice.type);
+  if (mode) return { type: mode };
+  const name = nameOf(choice, namespaces);
+  const kind = choice.type === "custom" ? "custom" : "function";
+  if (choice.type !== "function" && choice.type !== "custom" && !tools.some((tool) => tool.name === name)) {
+    const message = `Cannot force tool "${choice.type}": it is not among the tools`;
+    throw new GatewayError("invalid_request", message, { param: "tool_choice" });
+  }
+  return { type: "tool", kind, name };
+}
+
+function nameOf({ type, name, namespace }: Record<string, unknown>, namespaces: Namespaces): string {
+  if (typeof name !== "string" || (type !== "function" && type !== "custom")) return String(type);
+  return namespaces.flatten({ name, ...(typeof namespace === "string" && { namespace }) });
+}
+
+/** The choice, for tools that the upstream is told of. */
+export function serializeToolChoice({ tools = [], toolChoice }: GenerateRequest): JsonObject | string | undefined {
+  switch (toolChoice?.type) {
+    case undefined:
+      return undefined;
+    case "auto":
+    case "none":
+    case "required":
+      return toolChoice.type;
+    case "tool":
+      return serializeReference(toolChoice.name, tools);
+    case "allowed":
+      return {
+        type: "allowed_tools",
+        mode: toolChoice.mode,
+        tools: toolChoice.names.map((name) => serializeReference(name, tools)),
+      };
+    default:
+      return toolChoice satisfies never;
+  }
+}
+
+function serializeReference(name: string, tools: readonly Tool[]): JsonObject {
+  const tool = tools.find((candidate) => candidate.name === name);
+  if (tool?.type !== "hosted") return { type: tool?.type ?? "function", name };
+  // Of the servers of one type the label tells which.
+  const { type, server_label } = tool.extra.fields;
+  return { type, ...(server_label !== undefined && { server_label }) };
+}

@@ -1,0 +1,269 @@
+/**
+ * The shapes of the responses wire, as both sides send them. Requests come from clients, whose newer fields must never fail:
+ * what is not known rides through. Answers come from upstreams and are taken as loosely as sense allows.
+ */
+import { z } from "zod";
+import { EFFORTS } from "../../src/canonical/generate.ts";
+import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+
+export const WIRE = "responses";
+
+const json = z.custom<JsonObject>(isJsonObject, { error: "Invalid input: expected object" });
+
+/** An object of a type that we do not know rides through; one of a known type must have its fields. */
+function otherThan(known: readonly string[], pattern: RegExp, error: string) {
+  return z.looseObject({
+    // Aborting, so that a union with this in it reports the branch that was meant.
+    type: z.string().refine((type) => !known.includes(type) && pattern.test(type), { error, abort: true }),
+  });
+}
+
+// Content
+
+const TEXTS = ["input_text", "output_text", "text"] as const;
+const KNOWN_CONTENT = [...TEXTS, "refusal", "input_image", "input_file"];
+const knownContent = z.discriminatedUnion("type", [
+  z.looseObject({ type: z.enum(TEXTS), text: z.string() }),
+  z.looseObject({ type: z.literal("refusal"), refusal: z.string() }),
+  z.looseObject({
+    type: z.literal("input_image"),
+    image_url: z.string().nullish(),
+    file_id: z.string().nullish(),
+    detail: z.string().nullish(),
+  }).refine(({ image_url, file_id }) => image_url || file_id, { error: 'Missing "image_url" or "file_id"' }),
+  z.looseObject({
+    type: z.literal("input_file"),
+    file_data: z.string().nullish(),
+    file_url: z.string().nullish(),
+    file_id: z.string().nullish(),
+    filename: z.string().nullish(),
+  }).refine(({ file_data, file_url, file_id }) => file_data || file_url || file_id, {
+    error: 'Missing "file_data", "file_url" or "file_id"',
+  }),
+]);
+/** Newer kinds of content follow this form; anything else is a mistake. */
+const content = z.union([knownContent, otherThan(KNOWN_CONTENT, /^(input|output)_/, "Unknown type of content")]);
+export type KnownContent = z.output<typeof knownContent>;
+export type ContentPart = z.output<typeof content>;
+
+export function isKnownContent(part: ContentPart): part is KnownContent {
+  return KNOWN_CONTENT.includes(part.type);
+}
+
+const contents = z.union([z.string(), z.array(content)]);
+export type Contents = z.output<typeof contents>;
+
+// Tools
+
+const grammar = z.looseObject({ type: z.string(), syntax: z.string().nullish(), definition: z.string().nullish() });
+const functionTool = z.looseObject({
+  type: z.literal("function"),
+  name: z.string().min(1),
+  description: z.string().nullish(),
+  parameters: json.nullish(),
+  strict: z.boolean().nullish(),
+});
+const customTool = z.looseObject({
+  type: z.literal("custom"),
+  name: z.string().min(1),
+  description: z.string().nullish(),
+  format: grammar.nullish(),
+});
+const KNOWN_INNER = ["function", "custom"];
+const innerTool = z.union([
+  z.discriminatedUnion("type", [functionTool, customTool]),
+  otherThan(KNOWN_INNER, /./, "Unknown type of tool"),
+]);
+const namespaceTool = z.looseObject({
+  type: z.literal("namespace"),
+  name: z.string().min(1),
+  description: z.string().nullish(),
+  tools: z.array(innerTool),
+});
+const knownTool = z.discriminatedUnion("type", [functionTool, customTool, namespaceTool]);
+const KNOWN_TOOLS = [...KNOWN_INNER, "namespace"];
+const tool = z.union([knownTool, otherThan(KNOWN_TOOLS, /./, "Unknown type of tool")]);
+export type CustomTool = z.output<typeof customTool>;
+export type FunctionTool = z.output<typeof functionTool>;
+export type KnownTool = z.output<typeof knownTool>;
+export type WireTool = z.output<typeof tool>;
+
+export function isKnownTool(candidate: WireTool): candidate is KnownTool {
+  return KNOWN_TOOLS.includes(candidate.type);
+}
+
+const toolReference = z.looseObject({ type: z.string(), name: z.string().nullish() });
+const toolChoice = z.union([
+  z.enum(["none", "auto", "required"]),
+  z.looseObject({
+    type: z.literal("allowed_tools"),
+    mode: z.enum(["auto", "required"]),
+    tools: z.array(toolReference),
+  }),
+  toolReference.refine(({ type }) => type !== "allowed_tools", { error: "Invalid choice of tools", abort: true }),
+]);
+export type WireToolChoice = z.output<typeof toolChoice>;
+
+// Items
+
+const id = z.string().nullish();
+const status = z.string().nullish();
+const texts = z.array(z.looseObject({ type: z.string().nullish(), text: z.string() }));
+
+const KNOWN_ITEMS = [
+  "message",
+  "function_call",
+  "function_call_output",
+  "custom_tool_call",
+  "custom_tool_call_output",
+  "reasoning",
+  "item_reference",
+  "additional_tools",
+  "tool_search_output",
+] as const;
+const message = z.looseObject({
+  type: z.literal("message"),
+  id,
+  role: z.enum(["user", "assistant", "system", "developer"]),
+  content: contents.nullish(),
+  status,
+});
+const knownItem = z.discriminatedUnion("type", [
+  message,
+  z.looseObject({
+    type: z.literal("function_call"),
+    id,
+    call_id: z.string(),
+    name: z.string(),
+    arguments: z.string(),
+    namespace: z.string().nullish(),
+    status,
+  }),
+  z.looseObject({ type: z.literal("function_call_output"), id, call_id: z.string(), output: contents, status }),
+  z.looseObject({
+    type: z.literal("custom_tool_call"),
+    id,
+    call_id: z.string(),
+    name: z.string(),
+    input: z.string(),
+    namespace: z.string().nullish(),
+    status,
+  }),
+  z.looseObject({ type: z.literal("custom_tool_call_output"), id, call_id: z.string(), output: contents, status }),
+  z.looseObject({
+    type: z.literal("reasoning"),
+    id,
+    summary: texts.nullish(),
+    content: texts.nullish(),
+    encrypted_content: z.string().nullish(),
+    status,
+  }),
+  z.looseObject({ type: z.literal("item_reference"), id: z.string() }),
+  z.looseObject({ type: z.literal("additional_tools"), id, tools: z.array(tool) }),
+  z.looseObject({ type: z.literal("tool_search_output"), id, tools: z.array(tool) }),
+]);
+const unknownItem = otherThan(KNOWN_ITEMS, /./, "Unknown type of item");
+/** Clients leave the type away where the other fields tell it. */
+const item = z.preprocess(
+  (value) => isJsonObject(value) && (value.type === undefined || value.type === null) ? typed(value) : value,
+  z.union([knownItem, unknownItem]),
+);
+export type KnownItem = z.output<typeof knownItem>;
+export type Item = z.output<typeof item>;
+
+function typed(value: JsonObject): JsonObject {
+  if (value.role !== undefined) return { ...value, type: "message" };
+  return Object.keys(value).join() === "id" || value.type === null && typeof value.id === "string"
+    ? { ...value, type: "item_reference" }
+    : value;
+}
+
+export function isKnownItem(candidate: Item): candidate is KnownItem {
+  return (KNOWN_ITEMS as readonly string[]).includes(candidate.type);
+}
+
+// Requests
+
+const format = z.looseObject({
+  type: z.string(),
+  name: z.string().nullish(),
+  description: z.string().nullish(),
+  schema: json.nullish(),
+  strict: z.boolean().nullish(),
+});
+export type WireFormat = z.output<typeof format>;
+
+/** The fields that the canonical form models, or that the gateway answers itself; all others ride through. */
+const requestFields = {
+  model: z.string().min(1).max(512),
+  input: z.union([z.string(), z.array(item)]).nullish(),
+  instructions: z.union([z.string(), z.array(item)]).nullish(),
+  stream: z.boolean().nullish(),
+  tools: z.array(tool).nullish(),
+  tool_choice: toolChoice.nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+  reasoning: z.looseObject({ effort: z.enum(EFFORTS).nullish(), summary: z.string().nullish() }).nullish(),
+  text: z.looseObject({ format: format.nullish(), verbosity: z.enum(["low", "medium", "high"]).nullish() }).nullish(),
+  max_output_tokens: z.int().min(1).nullish(),
+  temperature: z.number().nullish(),
+  top_p: z.number().nullish(),
+  presence_penalty: z.number().nullish(),
+  frequency_penalty: z.number().nullish(),
+  prompt_cache_key: z.string().nullish(),
+  metadata: json.nullish(),
+  store: z.boolean().nullish(),
+  previous_response_id: z.string().nullish(),
+  conversation: z.unknown().optional(),
+  prompt: z.unknown().optional(),
+  background: z.boolean().nullish(),
+  truncation: z.enum(["auto", "disabled"]).nullish(),
+  include: z.array(z.string()).nullish(),
+  stream_options: json.nullish(),
+  /** Which installation and session of an agent asks: not for upstreams. */
+  client_metadata: z.unknown().optional(),
+};
+export const requestSchema = z.looseObject(requestFields);
+export type ResponsesRequest = z.output<typeof requestSchema>;
+export const REQUEST_KEYS: ReadonlySet<string> = new Set(Object.keys(requestFields));
+
+// What upstreams answer
+
+const tokens = z.number().nullish();
+const usage = z.looseObject({
+  input_tokens: tokens,
+  output_tokens: tokens,
+  total_tokens: tokens,
+  input_tokens_details: z.looseObject({ cached_tokens: tokens, cache_write_tokens: tokens }).nullish(),
+  output_tokens_details: z.looseObject({ reasoning_tokens: tokens }).nullish(),
+});
+export type WireUsage = z.output<typeof usage>;
+
+const outputItem = z.looseObject({ type: z.string() });
+export type OutputItem = z.output<typeof outputItem>;
+
+export const responseSchema = z.looseObject({
+  model: z.string().nullish(),
+  status: z.string().nullish(),
+  output: z.array(outputItem).nullish(),
+  usage: usage.nullish(),
+  incomplete_details: z.looseObject({ reason: z.string().nullish() }).nullish(),
+  error: z.unknown().optional(),
+});
+export type WireResponse = z.output<typeof responseSchema>;
+
+/** One event of a stream: whichever fields its type has. */
+export const eventSchema = z.looseObject({
+  type: z.string().optional(),
+  response: responseSchema.optional(),
+  item: outputItem.optional(),
+  item_id: z.string().nullish(),
+  output_index: z.int().nullish(),
+  content_index: z.int().nullish(),
+  summary_index: z.int().nullish(),
+  delta: z.unknown().optional(),
+  text: z.string().nullish(),
+  refusal: z.string().nullish(),
+  arguments: z.string().nullish(),
+  input: z.string().nullish(),
+});
+export type WireEvent = z.output<typeof eventSchema>;

@@ -1,0 +1,19 @@
+import type { GenerateResponse, Message } from "./generate.ts";
+import type { JsonObject } from "./json.ts";
+
+/** An answer as the gateway remembers it: one turn of a conversation, with a pointer to the turn before. */
+export interface StoredAnswer {
+  id: string;
+  /** The id of the answer that this one follows. */
+  previous?: string;
+  /** Seconds since the epoch. */
+  created: number;
+  completed: number;
+  /** As the client asked for it. */
+  model: string;
+  /** What the client added in this turn; the turns before it are in the answers before. */
+  messages: Message[];
+  response: GenerateResponse;
+  /** What the wire wanted to see of the request again (`MemoryRequest.keep`). */
+  keep: JsonObject;
+}
