@@ -7,15 +7,14 @@ import { serializeModel, serializeModelList } from "./models.ts";
 import { parseRequest } from "./parse_request.ts";
 import { parseResponse } from "./parse_response.ts";
 import { parseStream } from "./parse_stream.ts";
-import { serializeRequest } from "./serialize_request.ts";
+import { serializeHeaders, serializeRequest } from "./serialize_request.ts";
 import { serializeResponse } from "./serialize_response.ts";
 import { serializeStream } from "./serialize_stream.ts";
+import { VERSION_HEADER } from "./wire.ts";
 
-const VERSION = "anthropic-version";
-
-/** Clients of this wire always say which version they speak; older ones also send their key in a header of its own. */
+/** Older clients of this wire also send their key in a header of its own. */
 function speaksThisWire({ headers }: { headers: Headers }): boolean {
-  return headers.has(VERSION) || headers.has("x-api-key");
+  return headers.has(VERSION_HEADER) || headers.has("x-api-key");
 }
 
 const messages: Protocol<"generate"> = {
@@ -25,7 +24,7 @@ const messages: Protocol<"generate"> = {
   pattern: new URLPattern({ pathname: "/:lane/v1/messages" }),
   body: "json",
   idPrefix: "msg_",
-  speaksFor: (headers) => headers.has(VERSION),
+  speaksFor: (headers) => headers.has(VERSION_HEADER),
   keepAlive: { event: "ping", data: '{"type":"ping"}' },
   parse: parseRequest,
   serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),
@@ -77,7 +76,7 @@ export const messagesDriver: Driver = {
     generate: {
       request: (input, target, context) => ({
         path: "messages",
-        headers: { [VERSION]: "2023-06-01" },
+        headers: serializeHeaders(input),
         body: serializeRequest(input, target, context),
       }),
       response: ([reply], input, _target, context) => parseResponse(reply!.body, input, context),

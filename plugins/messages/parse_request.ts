@@ -21,7 +21,7 @@ export function parseRequest(wire: WireRequest): GenerateRequest {
   const body = validate(requestSchema, wire.body);
   const thinking = parseThinking(body);
   const outputSchema = parseFormat(body);
-  const extra = parseExtra(body);
+  const extra = parseExtra(body, wire.headers.get(BETA_HEADER));
   const messages = [...parseSystem(body.system), ...body.messages.flatMap(parseMessage)];
   const known = referencedTools(messages);
   const { tool_choice } = body;
@@ -60,7 +60,7 @@ function parseFormat({ output_config, output_format }: MessagesRequest): OutputS
 }
 
 /** What rides through: fields that we do not know, at the top and inside those that we do. */
-function parseExtra(body: MessagesRequest): Extra | undefined {
+function parseExtra(body: MessagesRequest, beta: string | null): Extra | undefined {
   const { thinking, output_config } = body;
   const fields: JsonObject = {
     ...extraOf(WIRE, body, REQUEST_KEYS)?.fields,
@@ -68,8 +68,12 @@ function parseExtra(body: MessagesRequest): Extra | undefined {
     ...(thinking?.type === "between_tools" && { "thinking.type": thinking.type }),
     ...(output_config && inside("output_config", extraOf(WIRE, output_config, CONFIG_KEYS))),
   };
-  return Object.keys(fields).length > 0 ? { wire: WIRE, fields } : undefined;
+  if (beta === null) return Object.keys(fields).length > 0 ? { wire: WIRE, fields } : undefined;
+  return { wire: WIRE, fields, hints: { [BETA_HEADER]: beta } };
 }
+
+/** Names the features that a request uses beyond the wire's version: its vendor refuses their fields without it. */
+export const BETA_HEADER = "anthropic-beta";
 
 const THINKING_KEYS: ReadonlySet<string> = new Set(["type", "budget_tokens"]);
 const CONFIG_KEYS: ReadonlySet<string> = new Set(["effort", "format"]);

@@ -6,9 +6,9 @@ import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { type ParsedPart, serializeBlocks, serializeContent } from "./content.ts";
-import { BILLING_HEADER } from "./parse_request.ts";
+import { BETA_HEADER, BILLING_HEADER } from "./parse_request.ts";
 import { serializeTool, serializeToolChoice } from "./tools.ts";
-import { WIRE } from "./wire.ts";
+import { VERSION_HEADER, WIRE } from "./wire.ts";
 
 /** The wire requires a limit; this one is sent where the client set none. */
 const DEFAULT_MAX_TOKENS = 32_000;
@@ -16,7 +16,7 @@ const DEFAULT_MAX_TOKENS = 32_000;
 /** The body for a server that speaks this wire. The same request gives the same bytes. */
 export function serializeRequest(input: GenerateRequest, target: Target, context: Context): JsonObject {
   const { inner: inThinking, outer } = splitInside("thinking", fieldsFor(WIRE, input.extra, context.note));
-  const { inner: inConfig, outer: extra } = splitInside("output_config", outer);
+  const { inner: inConfig, outer: { [BETA_HEADER]: _, ...extra } } = splitInside("output_config", outer);
   const messages = context.clientWire === WIRE
     ? input.messages
     : arrangeTurns(input.messages, { wire: WIRE, systemMessages: target.systemMessages }, context.note);
@@ -40,6 +40,12 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     ...(input.stream && { stream: true }),
     ...extra,
   };
+}
+
+/** The headers that go with the body. Betas are the client's affair, if it speaks this wire. */
+export function serializeHeaders({ extra }: GenerateRequest): Record<string, string> {
+  const beta = fieldsFor(WIRE, extra)[BETA_HEADER];
+  return { [VERSION_HEADER]: "2023-06-01", ...(typeof beta === "string" && { [BETA_HEADER]: beta }) };
 }
 
 /** Knobs that this wire does not have. */

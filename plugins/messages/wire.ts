@@ -6,6 +6,8 @@ import { z } from "zod";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 
 export const WIRE = "messages";
+/** Clients of this wire always say which version they speak. */
+export const VERSION_HEADER = "anthropic-version";
 
 const json = z.custom<JsonObject>(isJsonObject, { error: "Invalid input: expected object" });
 

@@ -19,7 +19,10 @@ const reminder = (text: string) => `<system-reminder>\n${text}\n</system-reminde
 
 function arrange(messages: Message[], taken: "first" | "anywhere" = "first"): { turns: Message[]; notes: string[] } {
   const notes: string[] = [];
-  return { turns: arrangeTurns(messages, { wire: "chat", systemMessages: taken }, (note) => void notes.push(note)), notes };
+  return {
+    turns: arrangeTurns(messages, { wire: "chat", systemMessages: taken }, (note) => void notes.push(note)),
+    notes,
+  };
 }
 
 Deno.test("instructions before the first turn are one message, and stay first", () => {

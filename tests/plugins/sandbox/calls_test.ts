@@ -29,6 +29,7 @@ const codex: Tool[] = [
   tool("write_stdin", { session_id: { type: "number" } }),
   tool("request_user_input", ["question"]),
   tool("view_image", ["path"]),
+  tool("get_goal"),
   tool("create_goal", ["objective"]),
   customTool("apply_patch", 'start: "*** Begin Patch"'),
 ];
@@ -71,7 +72,7 @@ Deno.test("every tool that the text names is called, in the text's order and up 
 Deno.test("a coding agent is given nothing that could change anything, however its user greets it", () => {
   for (const text of ["hi", "Write a poem", "edit my resume", "your task is to run the tests", "write, please"]) {
     assertEquals(calledBy({ tools: claudeCode, messages: [user(text)] }), ["Glob"], text);
-    assertEquals(calledBy({ tools: codex, messages: [user(text)] }), ["view_image"], text);
+    assertEquals(calledBy({ tools: codex, messages: [user(text)] }), ["get_goal"], text);
     assertEquals(calledBy({ tools: opencode, messages: [user(text)] }), ["read"], text);
   }
 });
