@@ -32,7 +32,7 @@ export interface AppOptions {
   now?(): number;
   newId?(): string;
   log?(entry: LogEntry): void;
-  pace?: Pace;
+  pace?: Partial<Pace>;
   /** In place of the configured one. */
   store?: Store;
   /** In place of the built-in ones. */
@@ -52,7 +52,7 @@ export interface App {
 
 const BODY_TIMEOUT_MS = 60_000;
 /** Proxies and clients give up on a silent connection after 15 s to 100 s. */
-const PACE: Pace = { headAfterMs: 10_000, keepAliveMs: 10_000 };
+const PACE: Pace = { headAfterMs: 10_000, keepAliveMs: 10_000, storeMs: 5_000 };
 
 export function createApp(options: AppOptions): App {
   const { config, env } = options;
@@ -68,6 +68,7 @@ export function createApp(options: AppOptions): App {
     }),
   );
   const store = options.store ?? createStore(config, env, now);
+  const pace = { ...PACE, ...options.pace };
   let ready = true;
   const gateway: Gateway = {
     service: createService({
@@ -87,9 +88,14 @@ export function createApp(options: AppOptions): App {
     authenticate: createAuth(
       config.keys.map(({ name, secret, lanes }) => ({ name, lanes, secret: env(secret.env) ?? "" })),
     ),
-    continuity: createContinuity({ store, now, retentionMs: config.store.retentionDays * DAY_MS }),
+    continuity: createContinuity({
+      store,
+      now,
+      retentionMs: config.store.retentionDays * DAY_MS,
+      patienceMs: pace.storeMs,
+    }),
     bodyLimits: { limitBytes: config.limits.bodyBytes, timeoutMs: BODY_TIMEOUT_MS },
-    pace: options.pace ?? PACE,
+    pace,
     fetch,
     now,
     newId: options.newId ?? (() => crypto.randomUUID().replaceAll("-", "")),

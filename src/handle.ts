@@ -56,6 +56,8 @@ export interface Pace {
   headAfterMs: number;
   /** Silence towards the client after which a keep-alive goes out, in milliseconds. */
   keepAliveMs: number;
+  /** How long the store may take for one call, in milliseconds. */
+  storeMs: number;
 }
 
 /** What is known of a request on its way; it ends as the log entry. */

@@ -31,10 +31,18 @@ interface Turn {
 
 type Rest = Omit<StoredAnswer, keyof Turn | "response"> & { response: Omit<StoredAnswer["response"], "content"> };
 
-/** `owner` is part of every key, so nobody reads what is another's. `retentionMs`: how long answers are kept. */
-export function createContinuity(
-  { store, now, retentionMs }: { store: Store; now(): number; retentionMs: number },
-): Continuity {
+export interface ContinuityOptions {
+  store: Store;
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** How long answers are kept, in milliseconds. */
+  retentionMs: number;
+  /** How long the store may take for one call, in milliseconds: a client waits for it with the end of its answer. */
+  patienceMs: number;
+}
+
+/** `owner` is part of every key, so nobody reads what is another's. */
+export function createContinuity({ store, now, retentionMs, patienceMs }: ContinuityOptions): Continuity {
   const turnKey = (owner: string, id: string) => ["answers", owner, id, "turn"];
   const restKey = (owner: string, id: string) => ["answers", owner, id, "rest"];
   const readTurn = async (owner: string, id: string) => fromJson<Turn>(await read(turnKey(owner, id)));
@@ -42,7 +50,7 @@ export function createContinuity(
   /** A store that does not answer is not the client's mistake: what it says cannot be answered as if it were new. */
   async function read(key: string[]): Promise<JsonValue | undefined> {
     try {
-      return await store.get(key);
+      return await within(patienceMs, store.get(key));
     } catch (cause) {
       throw new GatewayError("unavailable", "The gateway cannot read what it stored: try again later", { cause });
     }
@@ -68,15 +76,19 @@ export function createContinuity(
       const { memory } = input;
       if (!memory) return { input, messages: input.messages };
       const { at, previous, references = [] } = memory;
-      const found = await Promise.all(references.map(async (reference): Promise<Message> => {
-        const turn = await readTurn(owner, reference.answer);
+      const answers = new Set(references.map(({ answer }) => answer));
+      const turns = new Map(
+        await Promise.all([...answers].map(async (id) => [id, await readTurn(owner, id)] as const)),
+      );
+      const found = references.map((reference): Message => {
+        const turn = turns.get(reference.answer);
         const { item } = reference;
         const part = turn && "part" in item ? turn.said[item.part] : undefined;
         const message = turn && "message" in item ? turn.messages[item.message] : undefined;
         if (part) return { role: "assistant", id: reference.id, content: [part] };
         if (message) return message;
         throw new GatewayError("invalid_request", `Item with id '${reference.id}' not found`, { param: "input" });
-      }));
+      });
       const messages = input.messages.slice(at);
       // From the last to the first, so that the places of the others hold.
       for (const [position, reference] of [...references.entries()].reverse()) {
@@ -92,10 +104,11 @@ export function createContinuity(
       const expiresAt = now() + retentionMs;
       const turn: Turn = { previous, messages, said: content.map((part) => markOpaque(part, target)) };
       const others: Rest = { ...rest, response: ending };
-      await Promise.all([
+      const written = Promise.all([
         store.set(restKey(owner, rest.id), toJson(others), expiresAt),
         store.set(turnKey(owner, rest.id), toJson(turn), expiresAt),
       ]);
+      await within(patienceMs, written);
     },
 
     async find(id, owner) {
@@ -114,10 +127,29 @@ export function createContinuity(
     },
 
     async forget(id, owner) {
-      const [turn] = await Promise.all([store.delete(turnKey(owner, id)), store.delete(restKey(owner, id))]);
-      return turn;
+      const deleted = Promise.all([store.delete(turnKey(owner, id)), store.delete(restKey(owner, id))]);
+      try {
+        return (await within(patienceMs, deleted))[0];
+      } catch (cause) {
+        throw new GatewayError("unavailable", "The gateway cannot delete what it stored: try again later", { cause });
+      }
     },
   };
+}
+
+/** What `work` brings, unless that takes longer than `ms`. */
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const overdue = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`The store did not answer within ${ms} ms`)), ms);
+  });
+  // What fails after it was given up is nobody's affair.
+  work.catch(() => {});
+  try {
+    return await Promise.race([work, overdue]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** What only its vendor can read, no other target is to get. */

@@ -15,7 +15,7 @@ export interface Setting {
 
 export interface SettingOptions {
   timeouts?: { headMs?: number; firstEventMs?: number; idleMs?: number; wholeMs?: number; totalMs?: number };
-  pace?: Pace;
+  pace?: Partial<Pace>;
 }
 
 /** Calls `use` with a gateway that listens on a port of its own before an upstream that does, and ends both. */
