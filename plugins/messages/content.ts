@@ -234,15 +234,17 @@ function isSpeakable(part: ParsedPart, context: Context): boolean {
       // Servers refuse a text in which nothing is said.
       return part.text.trim() !== "";
     case "reasoning":
-      if (part.text === "" && part.opaque) context.note("dropped reasoning that only its vendor can read");
-      return part.text !== "";
+      // What the upstream wrote itself comes back to it from the gateway's memory, whatever the client speaks.
+      if (part.text !== "" || part.opaque?.origin === WIRE) return true;
+      if (part.opaque) context.note("dropped reasoning that only its vendor can read");
+      return false;
     case "file": {
       const speakable = !/^(audio|video)\//.test(part.mediaType);
       if (!speakable) context.note(`dropped a file of type ${part.mediaType}`);
       return speakable;
     }
     case "opaque":
-      return noteOpaque(part, context);
+      return part.extra.wire === WIRE || noteOpaque(part, context);
     case "refusal":
     case "tool-call":
     case "tool-result":

@@ -1,9 +1,13 @@
 /** What differs by model family, as data. */
 
-/** The vendor's own closed models, which take reasoning back only as they encrypted it. */
+/** The models of the vendor that made the wire. */
 const OWN = /^(openai\/)?(gpt-(?!oss)|o\d|chatgpt|codex)/i;
 
-/** Whether the model takes the plain text of what was thought in earlier turns. `model` is the upstream's name for it. */
-export function takesReasoning(model: string): boolean {
-  return !OWN.test(model);
+/**
+ * Whether the model is one of the vendor's own. Those know every item and every tool of the wire, and take reasoning back
+ * only as they encrypted it; servers of open models know messages, functions and the plain text of what was thought.
+ * `model` is the upstream's name for it.
+ */
+export function isVendors(model: string): boolean {
+  return OWN.test(model);
 }

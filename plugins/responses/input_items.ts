@@ -15,12 +15,19 @@ export function serializeInputItems(
   context: Context,
 ): JsonObject {
   // A page begins after an id, so no two items may share one.
-  const own = messages.map((message) => message.id);
+  const seen = new Set<string>();
   const named = messages.map((message, index) => {
-    const isOwn = message.id !== undefined && own.indexOf(message.id) === own.lastIndexOf(message.id);
-    return isOwn ? message : { ...message, id: messageId(id, message, index) };
+    const isOwn = message.id !== undefined && !seen.has(message.id);
+    const name = isOwn ? message.id! : messageId(id, message, index);
+    seen.add(name);
+    return { ...message, id: name };
   });
-  const speech = { context, instructor: "developer" as const, name: namespacesOf(keep).split, takesReasoning: true };
+  const speech = {
+    context,
+    instructor: "developer",
+    name: namespacesOf(keep).split,
+    reader: "client",
+  } as const;
   const items = serializeItems(named, speech).map(listed);
   if (readOrder(query) === "desc") items.reverse();
   const after = query.get("after");

@@ -1,4 +1,5 @@
 /** Items of a conversation as messages, and back: one item is one message, so that nothing of its place is lost. */
+import { wrapCustomInput } from "../../src/canonical/custom_tool.ts";
 import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
 import type {
   AssistantMessage,
@@ -7,6 +8,7 @@ import type {
   OpaquePart,
   OutputPart,
   ReasoningPart,
+  TextPart,
   ToolCallPart,
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
@@ -61,7 +63,8 @@ function parseItem(item: ContentItem, namespaces: Namespaces): Message {
           kind: "function",
           id: item.call_id,
           name: namespaces.flatten(named(item)),
-          input: item.arguments,
+          // Servers refuse an empty text where there are no arguments.
+          input: item.arguments.trim() === "" ? "{}" : item.arguments,
         }],
         ...itemExtra(item as JsonObject, ["call_id", "name", "namespace", "arguments"]),
       };
@@ -227,9 +230,11 @@ export interface Speech {
   /** What instructions that stand among the items are called. */
   instructor: "system" | "developer";
   name(flat: string): { name: string; namespace?: string };
-  /** Whether the model takes back what another one thought. */
-  takesReasoning: boolean;
+  reader: Reader;
 }
+
+/** Who reads it: the vendor's own models, other models, or a client. Other models know messages, functions and thoughts only. */
+export type Reader = "vendor" | "open" | "client";
 
 /** A conversation as items. `customCalls` are the ids of calls of custom tools, whose results are items of a type of their own. */
 export function serializeItems(messages: readonly Message[], speech: Speech): JsonObject[] {
@@ -247,18 +252,19 @@ export function serializeItems(messages: readonly Message[], speech: Speech): Js
       case "system":
       case "user": {
         const [only] = message.content;
-        if (isItem(only)) return [only.extra.fields];
-        const said = serializeContent(message.content, context, "input");
+        if (isItem(only) && speech.reader !== "open") return [only.extra.fields];
+        const said = serializeContent(inPlainWords(message.content, speech), context, "input");
         const spoken = role === "system" ? speech.instructor : role;
         return isSilent(said, context) ? [] : [{ type: "message", ...name, role: spoken, content: said, ...extra }];
       }
       case "assistant":
         return serializeTurn(message, extra, speech, () => `rs_${thoughts++}`);
       case "tool":
-        return message.content.map((result) => ({
-          ...serializeResult(result, customCalls, context),
-          ...(message.content.length === 1 && { ...name, ...extra }),
-        }));
+        return message.content.map((result) => {
+          const { type, ...fields } = message.content.length === 1 ? extra : {};
+          const isCustom = customCalls.has(result.id) || type === "custom_tool_call_output";
+          return { ...serializeResult(result, isCustom && speech.reader !== "open", context), ...name, ...fields };
+        });
       default:
         return message satisfies never;
     }
@@ -304,7 +310,7 @@ function serializeTurn(
     }
     said = [];
   };
-  for (const part of message.content) {
+  for (const part of inPlainWords(message.content, speech)) {
     if (isSpoken(part)) {
       said.push(part);
       continue;
@@ -315,6 +321,20 @@ function serializeTurn(
   }
   flush();
   return items;
+}
+
+/** The parts that those who do not know every kind of item can read: the others in words, if there are any. */
+function inPlainWords<T extends OutputPart>(parts: readonly T[], { reader, context }: Speech): (T | TextPart)[] {
+  if (reader !== "open") return [...parts];
+  return parts.flatMap((part): (T | TextPart)[] => {
+    if (part.type === "refusal") return [{ type: "text", text: part.text }];
+    if (!isItem(part)) return [part];
+    const type = String(part.extra.fields.type);
+    context.note(
+      part.standIn === undefined ? `dropped a part of type ${type}` : `replaced a part of type ${type} by text`,
+    );
+    return part.standIn === undefined ? [] : [{ type: "text", text: part.standIn }];
+  });
 }
 
 function isSpoken(part: OutputPart): part is MessagePart {
@@ -333,49 +353,50 @@ function serializeOther(
     case "reasoning":
       return serializeReasoning(part, speech, nextThought);
     case "tool-call":
-      return { ...serializeCall(part, speech.name), ...fieldsFor(WIRE, part.extra, speech.context.note) };
+      return { ...serializeCall(part, speech), ...fieldsFor(WIRE, part.extra, speech.context.note) };
     default:
       return part satisfies never;
   }
 }
 
-export function serializeCall(part: ToolCallPart, name: Speech["name"]): JsonObject {
+export function serializeCall(part: ToolCallPart, { name, reader }: Pick<Speech, "name" | "reader">): JsonObject {
   const { id, kind, input } = part;
-  return kind === "custom"
-    ? { type: "custom_tool_call", call_id: id, ...name(part.name), input }
-    : { type: "function_call", call_id: id, ...name(part.name), arguments: input };
+  if (kind === "custom" && reader !== "open") {
+    return { type: "custom_tool_call", call_id: id, ...name(part.name), input };
+  }
+  const args = kind === "custom" ? wrapCustomInput(input) : input;
+  return { type: "function_call", call_id: id, ...name(part.name), arguments: args };
 }
 
-/** Servers want an id of every reasoning item, and take any. */
+/**
+ * Thoughts go back as the vendor encrypted them, or as plain text in the place where servers of open models look for it,
+ * wherever the client was told it. Servers want an id, and take any.
+ */
 function serializeReasoning(
   { text, opaque, extra }: ReasoningPart,
-  { context, takesReasoning }: Speech,
+  { context, reader }: Speech,
   nextThought: () => string,
 ): JsonObject | undefined {
-  const { summary = [], content, ...fields } = fieldsFor(WIRE, extra, context.note);
-  const sealed = opaque?.origin === WIRE ? splitEncrypted(opaque.data) : undefined;
-  if (!sealed) {
-    if (opaque && text === "") context.note("dropped reasoning that only its vendor can read");
-    else if (!takesReasoning) context.note("dropped reasoning of earlier turns");
-    if (text === "" ? context.clientWire !== WIRE : !takesReasoning) return undefined;
+  const { summary = [], content = [], ...fields } = fieldsFor(WIRE, extra, context.note);
+  const summarized = extra?.wire === WIRE && extra.hints?.summary !== undefined;
+  const thoughts = text === "" ? [] : [{ type: "reasoning_text", text }];
+  const sealed = opaque?.origin === WIRE && reader !== "open" ? splitEncrypted(opaque.data) : undefined;
+  if (sealed || reader === "client") {
+    const told = summarized ? content : thoughts;
+    const said = Array.isArray(told) && told.length > 0 ? { content: told } : {};
+    return { type: "reasoning", id: nextThought(), summary, ...said, ...sealed, ...fields };
   }
-  const said = Array.isArray(summary) && summary.length === 0 && text !== ""
-    ? [{ type: "reasoning_text", text }]
-    : content;
-  return {
-    type: "reasoning",
-    id: sealed?.id ?? nextThought(),
-    summary,
-    ...present("content", said),
-    ...(sealed && { encrypted_content: sealed.encrypted_content }),
-    ...fields,
-  };
+  if (text === "" && opaque) context.note("dropped reasoning that only its vendor can read");
+  else if (text !== "" && reader === "vendor") context.note("dropped reasoning of earlier turns");
+  return text === "" || reader === "vendor"
+    ? undefined
+    : { type: "reasoning", id: nextThought(), summary: [], content: thoughts, ...fields };
 }
 
 /** This wire has no mark for a failed result, so it says so. */
 function serializeResult(
   { id, content, isError, extra }: ToolResultPart,
-  customCalls: ReadonlySet<string>,
+  isCustom: boolean,
   context: Context,
 ): JsonObject {
   const said = serializeContent(content, context, "input");
@@ -383,7 +404,7 @@ function serializeResult(
     ? `Error: ${said}`
     : [{ type: "input_text", text: "Error:" }, ...said as JsonObject[]];
   return {
-    type: customCalls.has(id) ? "custom_tool_call_output" : "function_call_output",
+    type: isCustom ? "custom_tool_call_output" : "function_call_output",
     call_id: id,
     output: isError ? failed : said,
     ...fieldsFor(WIRE, extra, context.note),

@@ -14,6 +14,7 @@ import { parseStream } from "./parse_stream.ts";
 import { serializeRequest } from "./serialize_request.ts";
 import { serializeAnswer, serializeResponse } from "./serialize_response.ts";
 import { keepAlive, serializeStream } from "./serialize_stream.ts";
+import { WIRE } from "./wire.ts";
 
 const responses: Protocol<"generate"> = {
   name: "responses",
@@ -77,7 +78,8 @@ const inputItems: Protocol<"getResponse"> = {
   pattern: new URLPattern({ pathname: "/:lane/v1/responses/:id/input_items" }),
   body: "none",
   parse: parseId,
-  serialize: (stored, { wire, ...context }) => Response.json(serializeInputItems(stored, wire.query, context)),
+  serialize: (stored, { wire, note }) =>
+    Response.json(serializeInputItems(stored, wire.query, { clientWire: WIRE, note })),
   serializeError,
 };
 

@@ -24,6 +24,7 @@ export function namespacesOf(body: unknown): Namespaces {
   const flat = new Map<string, string>();
   const tools = new Map<string, ToolName>();
   const offered = offeredTools(body);
+  const counts = new Map<string, number>();
   const taken = new Set(offered.flatMap(({ name }) => typeof name === "string" ? [name] : []));
   for (const { type, name: namespace, tools: inner } of offered) {
     if (type !== "namespace" || typeof namespace !== "string" || !Array.isArray(inner)) continue;
@@ -31,7 +32,7 @@ export function namespacesOf(body: unknown): Namespaces {
       if (!isJsonObject(tool) || typeof tool.name !== "string" || flat.has(keyOf({ namespace, name: tool.name }))) {
         continue;
       }
-      const name = unique(join(namespace, tool.name), taken);
+      const name = unique(join(namespace, tool.name), taken, counts);
       taken.add(name);
       flat.set(keyOf({ namespace, name: tool.name }), name);
       tools.set(name, { name: tool.name, namespace });
@@ -60,11 +61,14 @@ function join(namespace: string, name: string): string {
   return `${namespace}__${name}`.replace(/[^\w-]/g, "_").slice(0, LONGEST);
 }
 
-function unique(name: string, taken: ReadonlySet<string>): string {
+/** `counts` says how often each name was given already, so that many of one name take no longer. */
+function unique(name: string, taken: ReadonlySet<string>, counts: Map<string, number>): string {
   let candidate = name;
-  for (let number = 2; taken.has(candidate); number++) {
-    const ending = `_${number}`;
+  let number = counts.get(name) ?? 1;
+  while (taken.has(candidate)) {
+    const ending = `_${++number}`;
     candidate = name.slice(0, LONGEST - ending.length) + ending;
   }
+  counts.set(name, number);
   return candidate;
 }

@@ -63,8 +63,8 @@ function refuseUnserved(body: ResponsesRequest, { note }: Context): void {
   }
   if (body.prompt) refuse("prompt", 'The gateway keeps no prompts: send "instructions" and "input"');
   if (body.input === undefined || body.input === null) {
-    if (!body.previous_response_id) refuse("input", 'Missing "input"');
-  } else if (body.input.length === 0 && !body.previous_response_id && !body.instructions) {
+    if (isAbsent(body.previous_response_id)) refuse("input", 'Missing "input"');
+  } else if (body.input.length === 0 && isAbsent(body.previous_response_id) && !body.instructions) {
     refuse("input", 'Nothing to answer: "input" is empty');
   }
   if (body.background) note("dropped background");
@@ -97,13 +97,18 @@ function parseMemory(
   references: NonNullable<MemoryRequest["references"]>,
 ): MemoryRequest | undefined {
   const { previous_response_id, store, input: _input, stream: _stream, stream_options: _options, ...keep } = body;
-  if (!previous_response_id && references.length === 0 && store === false) return undefined;
+  if (isAbsent(previous_response_id) && references.length === 0 && store === false) return undefined;
   return {
     at,
-    ...present("previous", previous_response_id || undefined),
+    ...present("previous", previous_response_id),
     ...(references.length > 0 && { references }),
     ...(store !== false && { keep: keep as JsonObject }),
   };
+}
+
+/** An empty id is no absent one: a client whose variable is empty means to go on with something. */
+function isAbsent(id: string | null | undefined): boolean {
+  return id === null || id === undefined;
 }
 
 const REASONING_KEYS: ReadonlySet<string> = new Set(["effort", "summary", "generate_summary"]);

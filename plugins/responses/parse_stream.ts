@@ -27,7 +27,8 @@ export async function* parseStream(
     switch (event.type) {
       case "response.completed":
       case "response.incomplete":
-        yield* reader.end({ status: event.type.slice("response.".length), ...event.response });
+        // The event says that the answer is over, whatever is said inside.
+        yield* reader.end({ ...event.response, status: event.type.slice("response.".length) });
         return;
       case "response.failed":
       case "response.cancelled":

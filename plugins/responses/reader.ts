@@ -1,7 +1,7 @@
 /** Reads what an upstream says in this wire, whole or as a stream, and turns it into canonical events. */
 import { extraOf } from "../../src/canonical/extra.ts";
 import type { GenerateEvent, GenerateRequest, Usage } from "../../src/canonical/generate.ts";
-import { type JsonObject, toJsonText } from "../../src/canonical/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, toJsonText } from "../../src/canonical/json.ts";
 import { type PartEnd, PartWriter } from "../../src/canonical/part_writer.ts";
 import { estimateInputTokens, estimateUsage } from "../../src/canonical/usage.ts";
 import type { Context } from "../../src/contract/context.ts";
@@ -52,7 +52,7 @@ export class AnswerReader {
   /** One event of a stream that is none of the whole answer's. Kinds that we do not know mean nothing to us. */
   read(event: WireEvent): GenerateEvent[] {
     const { type, item } = event;
-    const delta = typeof event.delta === "string" ? event.delta : "";
+    const delta = event.delta === undefined ? "" : toJsonText(event.delta);
     switch (type) {
       case "response.output_item.added":
         return item ? this.#beginItem(keyOf(event, item) ?? `#${this.#items.size}`, item) : [];
@@ -74,7 +74,7 @@ export class AnswerReader {
         return this.#addInput(this.#keyFor(event), delta);
       case "response.function_call_arguments.done":
       case "response.custom_tool_call_input.done":
-        return this.#completeInput(this.#keyFor(event), event.arguments ?? event.input ?? "");
+        return this.#completeInput(this.#keyFor(event), toJsonText(event.arguments ?? event.input ?? ""));
       default:
         return [];
     }
@@ -169,7 +169,8 @@ export class AnswerReader {
     const fields = Object.fromEntries(
       Object.entries(own?.fields ?? {}).map(([name, value]) => [`message.${name}`, value]),
     );
-    const parts = Array.isArray(item.content) ? item.content as (JsonObject & { type: string })[] : [];
+    const content = typeof item.content === "string" ? [{ type: "output_text", text: item.content }] : item.content;
+    const parts: JsonObject[] = Array.isArray(content) ? (content as JsonValue[]).filter(isJsonObject) : [];
     const open = this.#items.get(key)!;
     const spoken = open.sent !== "";
     const events: GenerateEvent[] = [];
@@ -177,11 +178,13 @@ export class AnswerReader {
       if (!spoken) this.#move(key);
       const text = part.type === "refusal" ? part.refusal : part.text;
       if (typeof text !== "string") {
-        this.#context.note(`dropped a part of type ${part.type}`);
+        this.#context.note(`dropped a part of type ${String(part.type)}`);
         continue;
       }
       const kind = part.type === "refusal" ? "refusal" : "text";
+      const isRest = parts.length === 1 && text.startsWith(open.sent);
       if (!spoken) events.push(...this.#say(key, kind, text));
+      else if (isRest) events.push(...this.#say(key, kind, text.slice(open.sent.length), open.paragraph));
       const { annotations, end } = textEnd(part);
       const extra = { ...end.extra?.fields, ...fields };
       // Of several texts that came in increments only the last is open still.

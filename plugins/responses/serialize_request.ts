@@ -6,7 +6,7 @@ import { arrangeTurns } from "../../src/canonical/turns.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { takesReasoning } from "./families.ts";
+import { isVendors } from "./families.ts";
 import { serializeItems } from "./items.ts";
 import { serializeTool, serializeToolChoice } from "./tools.ts";
 import { WIRE } from "./wire.ts";
@@ -22,13 +22,10 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     ? input.messages
     : arrangeTurns(input.messages, { wire: WIRE, systemMessages: target.systemMessages }, context.note);
   const { instructions, rest } = splitInstructions(messages);
-  const speech = {
-    context,
-    instructor: "system" as const,
-    name: (name: string) => ({ name }),
-    takesReasoning: takesReasoning(target.model),
-  };
-  const tools = (input.tools ?? []).map((tool) => serializeTool(tool, context)).filter((tool) => tool !== undefined);
+  const reader = isVendors(target.model) ? "vendor" : "open";
+  const speech = { context, instructor: "system" as const, name: (name: string) => ({ name }), reader } as const;
+  const tools = (input.tools ?? []).map((tool) => serializeTool(tool, reader, context))
+    .filter((tool) => tool !== undefined);
   refuseForced(input);
   noteUnspeakable(input, context);
   const effort = effortOf(input.thinking);
@@ -43,7 +40,7 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     instructions,
     input: serializeItems(rest, speech),
     ...(tools.length > 0 && { tools }),
-    ...(tools.length > 0 && { tool_choice: serializeToolChoice(input) }),
+    ...(tools.length > 0 && { tool_choice: serializeToolChoice(input, reader) }),
     ...(tools.length > 0 && { parallel_tool_calls: input.parallelToolCalls }),
     ...(Object.keys(reasoning).length > 0 && { reasoning }),
     max_output_tokens: limitOf(input, context),

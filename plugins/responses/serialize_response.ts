@@ -163,7 +163,7 @@ export function serializeItem(part: SpokenPart, id: string, speech: Speech): Jso
     case "tool-call":
       return {
         id,
-        ...serializeCall(part, speech.namespaces.split),
+        ...serializeCall(part, { name: speech.namespaces.split, reader: "client" }),
         status: "completed",
         ...fieldsFor(WIRE, part.extra),
       };

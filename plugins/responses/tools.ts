@@ -1,10 +1,12 @@
 /** Tools and the choice among them, both ways. */
+import { asFunctionTool } from "../../src/canonical/custom_tool.ts";
 import { extraField, fieldsFor } from "../../src/canonical/extra.ts";
 import type { GenerateRequest, Tool, ToolChoice } from "../../src/canonical/generate.ts";
 import { type JsonObject, present } from "../../src/canonical/json.ts";
 import { objectSchema } from "../../src/canonical/tool_schema.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
+import type { Reader } from "./items.ts";
 import type { Namespaces } from "./namespaces.ts";
 import { type CustomTool, type FunctionTool, isKnownTool, WIRE, type WireTool, type WireToolChoice } from "./wire.ts";
 
@@ -61,8 +63,11 @@ function parseTool(tool: FunctionTool | CustomTool): Tool {
   };
 }
 
-/** A function has all of its keys, as the vendor's own API requires. */
-export function serializeTool(tool: Tool, context: Context): JsonObject | undefined {
+/**
+ * A function has all of its keys, as the vendor's own API requires. Open models know functions only, so a custom tool is spoken
+ * to them as one.
+ */
+export function serializeTool(tool: Tool, reader: Reader, context: Context): JsonObject | undefined {
   const fields = tool.type === "hosted" ? {} : fieldsFor(WIRE, tool.extra, context.note);
   switch (tool.type) {
     case "function": {
@@ -78,6 +83,7 @@ export function serializeTool(tool: Tool, context: Context): JsonObject | undefi
       };
     }
     case "custom": {
+      if (reader === "open") return serializeTool({ ...asFunctionTool(tool), extra: tool.extra }, reader, context);
       const { name, description, grammar } = tool;
       return {
         type: "custom",
@@ -122,7 +128,10 @@ function nameOf({ type, name, namespace }: Record<string, unknown>, namespaces: 
 }
 
 /** The choice, for tools that the upstream is told of. */
-export function serializeToolChoice({ tools = [], toolChoice }: GenerateRequest): JsonObject | string | undefined {
+export function serializeToolChoice(
+  { tools = [], toolChoice }: GenerateRequest,
+  reader: Reader,
+): JsonObject | string | undefined {
   switch (toolChoice?.type) {
     case undefined:
       return undefined;
@@ -131,21 +140,23 @@ export function serializeToolChoice({ tools = [], toolChoice }: GenerateRequest)
     case "required":
       return toolChoice.type;
     case "tool":
-      return serializeReference(toolChoice.name, tools);
+      return serializeReference(toolChoice.name, tools, reader);
     case "allowed":
       return {
         type: "allowed_tools",
         mode: toolChoice.mode,
-        tools: toolChoice.names.map((name) => serializeReference(name, tools)),
+        tools: toolChoice.names.map((name) => serializeReference(name, tools, reader)),
       };
     default:
       return toolChoice satisfies never;
   }
 }
 
-function serializeReference(name: string, tools: readonly Tool[]): JsonObject {
+function serializeReference(name: string, tools: readonly Tool[], reader: Reader): JsonObject {
   const tool = tools.find((candidate) => candidate.name === name);
-  if (tool?.type !== "hosted") return { type: tool?.type ?? "function", name };
+  if (tool?.type !== "hosted") {
+    return { type: reader !== "open" && tool?.type === "custom" ? "custom" : "function", name };
+  }
   // Of the servers of one type the label tells which.
   const { type, server_label } = tool.extra.fields;
   return { type, ...(server_label !== undefined && { server_label }) };

@@ -254,8 +254,8 @@ export type WireResponse = z.output<typeof responseSchema>;
 /** One event of a stream: whichever fields its type has. */
 export const eventSchema = z.looseObject({
   type: z.string().optional(),
-  response: responseSchema.optional(),
-  item: outputItem.optional(),
+  response: responseSchema.nullish(),
+  item: outputItem.nullish(),
   item_id: z.string().nullish(),
   output_index: z.int().nullish(),
   content_index: z.int().nullish(),
@@ -263,7 +263,7 @@ export const eventSchema = z.looseObject({
   delta: z.unknown().optional(),
   text: z.string().nullish(),
   refusal: z.string().nullish(),
-  arguments: z.string().nullish(),
-  input: z.string().nullish(),
+  arguments: z.unknown().optional(),
+  input: z.unknown().optional(),
 });
 export type WireEvent = z.output<typeof eventSchema>;

@@ -104,11 +104,18 @@ export function createContinuity({ store, now, retentionMs, patienceMs }: Contin
       const expiresAt = now() + retentionMs;
       const turn: Turn = { previous, messages, said: content.map((part) => markOpaque(part, target)) };
       const others: Rest = { ...rest, response: ending };
-      const written = Promise.all([
-        store.set(restKey(owner, rest.id), toJson(others), expiresAt),
-        store.set(turnKey(owner, rest.id), toJson(turn), expiresAt),
-      ]);
-      await within(patienceMs, written);
+      // The turn comes last: where it is there, all is there.
+      const written = store.set(restKey(owner, rest.id), toJson(others), expiresAt)
+        .then(() => store.set(turnKey(owner, rest.id), toJson(turn), expiresAt));
+      try {
+        await within(patienceMs, written);
+      } catch (error) {
+        // The client hears that nothing was stored, so nothing is to be there, late writes included.
+        const remove = () =>
+          Promise.all([store.delete(turnKey(owner, rest.id)), store.delete(restKey(owner, rest.id))]);
+        written.then(remove, remove).catch(() => {});
+        throw error;
+      }
     },
 
     async find(id, owner) {

@@ -48,18 +48,24 @@ export class Connection {
     this.#socket.close();
   }
 
-  /** Sends a request and reads its answer to the end. Throws unless the answer is a 200. */
-  async ask(request: Uint8Array): Promise<Answer> {
+  /** Sends a request and reads its answer to the end, telling what comes as it comes. Throws unless the answer is a 200. */
+  async ask(request: Uint8Array, onBytes: (bytes: Uint8Array) => void = () => {}): Promise<Answer> {
     const { started, head, body } = await this.#begin(request);
     const firstByteMs = performance.now() - started;
+    onBytes(body);
     let bytes = body.length;
     const length = head.match(/\r\ncontent-length: (\d+)/i)?.[1];
     if (length !== undefined) {
-      while (bytes < Number(length)) bytes += (await this.#read()).length;
+      while (bytes < Number(length)) {
+        const more = await this.#read();
+        onBytes(more);
+        bytes += more.length;
+      }
     } else {
       let tail = decoder.decode(body.subarray(-LAST_CHUNK.length));
       while (!tail.endsWith(LAST_CHUNK)) {
         const more = await this.#read();
+        onBytes(more);
         bytes += more.length;
         tail = (tail + decoder.decode(more.subarray(-LAST_CHUNK.length))).slice(-LAST_CHUNK.length);
       }

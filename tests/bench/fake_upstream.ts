@@ -1,8 +1,11 @@
 /**
- * The upstream of the bench: answers `POST /v1/chat/completions` at once and without a model. Streams are as long, as slow
- * and as unfinished as the last user message says: `chunks=2000 delay=20 park=1` (delay in milliseconds between chunks;
- * `park` leaves the stream open and silent after its last chunk).
+ * The upstream of the bench: answers `POST /v1/chat/completions` at once and without a model. Answers are as
+ * long, as slow and as unfinished as the last user message says. For a stream: `chunks=2000`, `delay=20` (milliseconds
+ * between chunks), `pause=5` (milliseconds before the end, which then tells its time), `park=1` (open and silent after the
+ * last chunk). For a whole answer: `repeat=60` (how often it has all the words). A whole answer counts the messages of the
+ * request as its tokens.
  */
+import { clock } from "./clock.ts";
 
 interface ChatRequest {
   stream?: boolean;
@@ -13,7 +16,9 @@ interface ChatRequest {
 interface Orders {
   chunks: number;
   delayMs: number;
+  pauseMs: number;
   park: boolean;
+  repeat: number;
 }
 
 const ENVELOPE = {
@@ -42,17 +47,28 @@ const LAST = chunk({}, "length");
 const USAGE_FRAME = frame({ choices: [], ...ENVELOPE, usage: USAGE });
 const DONE = encoder.encode("data: [DONE]\n\n");
 
-const COMPLETION = JSON.stringify({
-  choices: [{ finish_reason: "length", index: 0, message: { role: "assistant", content: WORDS.join("").repeat(16) } }],
-  ...ENVELOPE,
-  object: "chat.completion",
-  usage: USAGE,
-});
+const completion = (repeat: number, messages: number) =>
+  JSON.stringify({
+    choices: [{
+      finish_reason: "length",
+      index: 0,
+      message: { role: "assistant", content: WORDS.join("").repeat(repeat) },
+    }],
+    ...ENVELOPE,
+    object: "chat.completion",
+    usage: { ...USAGE, prompt_tokens: messages, prompt_tokens_details: { cached_tokens: 0 } },
+  });
 
 function readOrders(request: ChatRequest): Orders {
   const text = JSON.stringify(request.messages.at(-1)?.content ?? "");
   const order = (name: string) => Number(text.match(new RegExp(`${name}=(\\d+)`))?.[1] ?? 0);
-  return { chunks: order("chunks"), delayMs: order("delay"), park: order("park") === 1 };
+  return {
+    chunks: order("chunks"),
+    delayMs: order("delay"),
+    pauseMs: order("pause"),
+    park: order("park") === 1,
+    repeat: order("repeat") || 16,
+  };
 }
 
 /** Each frame is a chunk of its own on the wire, as when a model writes word by word. */
@@ -63,10 +79,14 @@ function stream(orders: Orders, withUsage: boolean): ReadableStream<Uint8Array<A
     async pull(controller) {
       if (written === -1) controller.enqueue(FIRST);
       else if (written < orders.chunks) {
-        if (orders.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, orders.delayMs));
+        if (orders.delayMs > 0) await sleep(orders.delayMs);
         controller.enqueue(CONTENT[written % CONTENT.length]!);
       } else if (orders.park) await new Promise(() => {});
       else {
+        if (orders.pauseMs > 0) {
+          await sleep(orders.pauseMs);
+          controller.enqueue(chunk({ content: `ended=${clock()} ` }));
+        }
         for (const bytes of ending) controller.enqueue(bytes);
         controller.close();
       }
@@ -75,10 +95,18 @@ function stream(orders: Orders, withUsage: boolean): ReadableStream<Uint8Array<A
   }, { highWaterMark: 1 });
 }
 
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
 Deno.serve({ hostname: "127.0.0.1", port: 0 }, async (request) => {
   if (request.method === "GET") return new Response("ok");
   const body: ChatRequest = await request.json();
-  if (!body.stream) return new Response(COMPLETION, { headers: { "content-type": "application/json" } });
-  const events = stream(readOrders(body), body.stream_options?.include_usage === true);
+  const orders = readOrders(body);
+  if (!body.stream) {
+    const answer = completion(orders.repeat, body.messages.length);
+    return new Response(answer, { headers: { "content-type": "application/json" } });
+  }
+  const events = stream(orders, body.stream_options?.include_usage === true);
   return new Response(events, { headers: { "content-type": "text/event-stream" } });
 });

@@ -1,5 +1,5 @@
-/** What the report tells, in its order, and how. */
-interface Figure {
+/** How the report tells of a figure. */
+export interface Figure {
   label: string;
   unit: string;
   digits: number;
@@ -7,7 +7,8 @@ interface Figure {
   added?: true;
 }
 
-export const FIGURES = {
+/** Of each subject, in the order of the report. */
+export const GATEWAY_FIGURES = {
   smallP50: { label: "unary 1 kB, p50", unit: "ms", digits: 2, added: true },
   smallP99: { label: "unary 1 kB, p99", unit: "ms", digits: 2, added: true },
   largeP50: { label: "unary 400 kB, p50", unit: "ms", digits: 2, added: true },
@@ -24,7 +25,23 @@ export const FIGURES = {
   startUp: { label: "start-up", unit: "ms", digits: 0 },
 } as const satisfies Record<string, Figure>;
 
-export type FigureName = keyof typeof FIGURES;
+/** Of each way to hold a conversation. */
+export const CONVERSATION_FIGURES = {
+  answerP50: { label: "unary 1 kB, p50", unit: "ms", digits: 2 },
+  answerP99: { label: "unary 1 kB, p99", unit: "ms", digits: 2 },
+  beginningP50: { label: "first byte of a stream, p50", unit: "ms", digits: 2 },
+  beginningP99: { label: "first byte of a stream, p99", unit: "ms", digits: 2 },
+  endingP50: { label: "upstream's last event to client's last event, p50", unit: "ms", digits: 2 },
+  endingP99: { label: "upstream's last event to client's last event, p99", unit: "ms", digits: 2 },
+  turn1P50: { label: "turn after 1 other, p50", unit: "ms", digits: 2 },
+  turn1P99: { label: "turn after 1 other, p99", unit: "ms", digits: 2 },
+  turn20P50: { label: "turn after 20 others, p50", unit: "ms", digits: 2 },
+  turn20P99: { label: "turn after 20 others, p99", unit: "ms", digits: 2 },
+  turn200P50: { label: "turn after 200 others, p50", unit: "ms", digits: 1 },
+  turn200P99: { label: "turn after 200 others, p99", unit: "ms", digits: 1 },
+} as const satisfies Record<string, Figure>;
+
+export type FigureName = keyof typeof GATEWAY_FIGURES | keyof typeof CONVERSATION_FIGURES;
 
 /** What one round found. A figure is absent where the platform does not tell it, or where the subject has none. */
 export type Figures = Partial<Record<FigureName, number>>;

@@ -1,15 +1,18 @@
 /**
  * `deno task bench [--quick]`: what Laneway adds to a direct call to the upstream, beside a bare passthrough. The subjects
- * take turns in every round, so that a machine that is busy for a while is busy for all of them.
+ * take turns in every round, so that a machine that is busy for a while is busy for all of them. Beside that, what it
+ * costs to store answers and to go on from them.
  */
+import { CONVERSATION_MEASURES, holdConversation, WAYS } from "./conversation.ts";
 import type { Figures } from "./figures.ts";
 import { checkAnswers, FULL, measureFresh, MEASURES, QUICK, type Running, warmUp } from "./measure.ts";
-import { formatReport, type Results } from "./report.ts";
+import { formatConversations, formatGateways, type Results } from "./report.ts";
 import { stopServers } from "./server.ts";
 import { startUpstream, SUBJECTS } from "./subjects.ts";
 
 const size = Deno.args.includes("--quick") ? QUICK : FULL;
-const results = new Map(SUBJECTS.map(({ name }): [string, Results] => [name, { name, rounds: [] }]));
+const names = [...SUBJECTS.map(({ name }) => name), ...WAYS];
+const results = new Map(names.map((name): [string, Results] => [name, { name, rounds: [] }]));
 const started = performance.now();
 const DEADLINE_MS = 6 * 60_000;
 
@@ -40,24 +43,34 @@ try {
     await checkAnswers(each);
     await warmUp(each);
   }
+  const conversation = await holdConversation(running.find(({ subject }) => subject.name === "responses")!);
   for (let round = 0; round < size.rounds; round++) {
     say(`round ${round + 1} of ${size.rounds}`);
     for (const measure of MEASURES) {
       for (const each of rotate(running, round)) record(each.subject.name, round, await measure(each, size));
+    }
+    for (const measure of CONVERSATION_MEASURES) {
+      for (const way of rotate(WAYS, round)) record(way, round, await measure(way, conversation, size));
     }
   }
 } finally {
   await stopServers();
 }
 
-const [direct, passthrough, ...others] = [...results.values()];
+const [direct, passthrough, ...others] = SUBJECTS.map(({ name }) => results.get(name)!);
+const [stateless, stored] = WAYS.map((way) => results.get(way)!);
 const { hardwareConcurrency } = navigator;
 const seconds = Math.round((performance.now() - started) / 1_000);
 say(`
 Deno ${Deno.version.deno}, ${Deno.build.target}, ${hardwareConcurrency} cores, load ${Deno.loadavg()[0]!.toFixed(1)}
 ${size.rounds} rounds in ${seconds} s: the median of the rounds (least to greatest). "+" is what is added to a direct call.
 
-${formatReport(direct!, passthrough!, others)}
+${formatGateways(direct!, passthrough!, others)}
+
+Responses that are stored in a local file and continued by their id, beside those that are not stored and come with the whole
+conversation (about 2 kB in and 1 kB out per turn):
+
+${formatConversations(stateless!, stored!)}
 
 Client, upstream and gateway share the cores, so requests/s say less than the CPU per request. The 99th percentiles and the
 fast streams are noisy: compare two runs only where their ranges do not overlap.`);

@@ -14,17 +14,26 @@ export interface Size {
   chunks: number;
   pacedMs: number;
   busyMs: number;
+  /** Of a conversation, see there. */
+  answers: number;
+  endings: number;
+  turns: number;
+  longTurns: number;
 }
 
 export const FULL: Size = {
   rounds: 5,
-  starts: 4,
+  starts: 3,
   smallRequests: 600,
   largeRequests: 100,
   shortStreams: 300,
   chunks: 20_000,
-  pacedMs: 1_500,
-  busyMs: 1_500,
+  pacedMs: 1_250,
+  busyMs: 1_250,
+  answers: 200,
+  endings: 60,
+  turns: 60,
+  longTurns: 20,
 };
 
 export const QUICK: Size = {
@@ -36,6 +45,10 @@ export const QUICK: Size = {
   chunks: 6_000,
   pacedMs: 500,
   busyMs: 400,
+  answers: 40,
+  endings: 15,
+  turns: 15,
+  longTurns: 5,
 };
 
 /** A subject whose server runs; for the direct call that is the upstream. */
@@ -55,7 +68,6 @@ const OPEN_STREAMS = 500;
 const CONNECT_AT_ONCE = 50;
 const SETTLE_MS = 500;
 
-/** One request after the other, on one connection. */
 const smallRequests: Measure = async (running, size) => {
   const times = (await askInTurn(running, SMALL, size.smallRequests)).map((answer) => answer.totalMs);
   return { smallP50: quantile(times, 0.5), smallP99: quantile(times, 0.99) };
@@ -164,15 +176,19 @@ export async function checkAnswers({ subject, server }: Running): Promise<void> 
   };
   const whole = await ask(SMALL);
   const streamed = await ask({ ...SMALL, stream: "chunks=40" });
-  const right = whole.includes("la li lu le lo. la") && streamed.split("e lo. ").length === 11;
+  const right = whole.includes("la li lu le lo. la") && streamed.split('"e lo. "').length === 11;
   if (!right) {
     throw new Error(`Subject "${subject.name}" answers wrongly: ${whole.slice(0, 300)} ${streamed.slice(-300)}`);
   }
 }
 
-async function askInTurn(running: Running, load: Load, count: number): Promise<Answer[]> {
-  const request = post(running, load);
-  const connection = await Connection.open(running.server.origin);
+function askInTurn(running: Running, load: Load, count: number): Promise<Answer[]> {
+  return repeat(running.server.origin, post(running, load), count);
+}
+
+/** One request after the other, on one connection. */
+export async function repeat(origin: string, request: Uint8Array, count: number): Promise<Answer[]> {
+  const connection = await Connection.open(origin);
   try {
     const answers: Answer[] = [];
     while (answers.length < count) answers.push(await connection.ask(request));

@@ -14,8 +14,11 @@ const START_DEADLINE_MS = 20_000;
 /** Linux counts the processor time of a process in hundredths of a second. */
 const TICK_US = 10_000;
 
-/** Runs `deno run --allow-all <args>`, and reads from what the program says where it listens. */
-export async function startServer(args: string[]): Promise<Server> {
+/**
+ * Runs `deno run --allow-all <args>`, and reads from what the program says where it listens. A folder of its own goes with
+ * it.
+ */
+export async function startServer(args: string[], folder?: string): Promise<Server> {
   const started = performance.now();
   const process = new Deno.Command(Deno.execPath(), {
     args: ["run", "--allow-all", "--no-lock", ...args],
@@ -31,7 +34,7 @@ export async function startServer(args: string[]): Promise<Server> {
     }
     await process.status;
     await drained;
-    running.delete(server);
+    if (running.delete(server) && folder) await Deno.remove(folder, { recursive: true });
   };
   const server: Server = { origin: "", pid: process.pid, startMs: 0, stop };
   running.add(server);

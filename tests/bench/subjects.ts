@@ -30,22 +30,21 @@ export const SUBJECTS: readonly Subject[] = [
   },
   { name: "chat", path: "/oss/v1/chat/completions", body: chatBody, start: startLaneway },
   { name: "messages", path: "/oss/v1/messages", body: messagesBody, start: startLaneway },
+  { name: "responses", path: "/oss/v1/responses", body: responsesBody, start: startLaneway },
 ];
 
 async function startLaneway(upstream: string): Promise<Server> {
-  const config = await Deno.makeTempFile({ prefix: "laneway-bench-", suffix: ".json" });
-  try {
-    await Deno.writeTextFile(
-      config,
-      JSON.stringify({
-        upstreams: { fake: { driver: "chat", baseUrl: `${upstream}/v1` } },
-        lanes: { oss: { models: { bench: { task: "chat", targets: [{ upstream: "fake", model: "bench" }] } } } },
-      }),
-    );
-    return await startServer([import.meta.resolve("../../src/main.ts"), "--config", config, "--port", "0"]);
-  } finally {
-    await Deno.remove(config);
-  }
+  const folder = await Deno.makeTempDir({ prefix: "laneway-bench-" });
+  const config = `${folder}/gateway.json`;
+  await Deno.writeTextFile(
+    config,
+    JSON.stringify({
+      upstreams: { fake: { driver: "chat", baseUrl: `${upstream}/v1` } },
+      lanes: { oss: { models: { bench: { task: "chat", targets: [{ upstream: "fake", model: "bench" }] } } } },
+      store: { path: `${folder}/store.sqlite3` },
+    }),
+  );
+  return await startServer([import.meta.resolve("../../src/main.ts"), "--config", config, "--port", "0"], folder);
 }
 
 /** A conversation as an agent has it: calls of a tool and what it answered, until it is long enough. */
@@ -99,11 +98,30 @@ function messagesBody({ bytes, stream }: Load): unknown {
   };
 }
 
+/** The same conversation on the responses wire, which stores nothing either. */
+export function responsesBody({ bytes, stream }: Load): object {
+  const calls = Array.from({ length: callsIn(bytes) }, (_, at) => [
+    { role: "assistant", content: [{ type: "output_text", text: "I will read the file." }] },
+    { type: "function_call", call_id: `call_${at}`, name: "read", arguments: `{"path":"/src/${at}.ts"}` },
+    { type: "function_call_output", call_id: `call_${at}`, output: FILE },
+  ]);
+  return {
+    model: "bench",
+    instructions: "You are a careful assistant.",
+    input: [...calls.flat(), { role: "user", content: `What do they do? ${stream ?? ""}` }],
+    tools: [{ type: "function", name: "read", description: "Reads a file", parameters: PARAMETERS, strict: false }],
+    max_output_tokens: 1_024,
+    temperature: 0.2,
+    store: false,
+    ...(stream !== undefined && { stream: true }),
+  };
+}
+
 function callsIn(bytes: number): number {
   return Math.max(1, Math.floor(bytes / CALL_BYTES));
 }
 
 const PARAMETERS = { type: "object", properties: { path: { type: "string" } }, required: ["path"] };
-const FILE = 'function add(a, b) {\n\treturn `${a} + "${b}"`; // the sum — 和\n}\n\n'.repeat(8);
+export const FILE = 'function add(a, b) {\n\treturn `${a} + "${b}"`; // the sum — 和\n}\n\n'.repeat(8);
 /** What one call and its answer take. */
 const CALL_BYTES = 800;

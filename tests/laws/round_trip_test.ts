@@ -3,7 +3,7 @@ import { chatRequest } from "../support/chat_arbitraries.ts";
 import { newContext, newWireRequest } from "../support/context.ts";
 import { law } from "../support/law.ts";
 import { LAW_INPUTS } from "../support/law_inputs.ts";
-import { CHAT, TARGET } from "../support/wires.ts";
+import { CHAT } from "../support/wires.ts";
 
 const copy = (value: unknown) => JSON.parse(JSON.stringify(value));
 
@@ -11,7 +11,7 @@ for (const { wire, request, answer, normalRequest, normalAnswer } of LAW_INPUTS)
   law(`${wire.name}: a request comes out as it went in, unknown fields with it`, request, (body) => {
     const context = newContext(wire.name);
     const sent = wire.serializeRequest(wire.parseRequest(newWireRequest(body), context), context);
-    assertEquals(copy(normalRequest(copy(sent))), copy(normalRequest({ ...body, model: TARGET.model })));
+    assertEquals(copy(normalRequest(copy(sent))), copy(normalRequest({ ...body, model: wire.vendors })));
     assertEquals(context.notes, []);
   });
 

@@ -119,10 +119,10 @@ function itemWith(offered: readonly Offered[]): fc.Arbitrary<JsonObject> {
       id: idLike("fco"),
       status,
     }),
-    object({ type: constant("reasoning"), summary }, {
+    // Models that know all of the wire take their thoughts back only as they encrypted them.
+    object({ type: constant("reasoning"), summary, encrypted_content: base64 }, {
       id: idLike("rs"),
       content: thoughts,
-      encrypted_content: base64,
       status,
     }),
     object(
@@ -208,10 +208,14 @@ const conversation = toolList.chain((tools) => {
       { weight: 1, arbitrary: someText },
       { weight: 9, arbitrary: fc.array(itemWith(offered), { minLength: 1, maxLength: 6 }) },
     ),
-  ).map(([at, controls, input]): JsonObject => {
+    fc.constantFrom({ type: "additional_tools", role: "developer" }, {
+      type: "tool_search_output",
+      call_id: "call_x1",
+    }),
+  ).map(([at, controls, input, place]): JsonObject => {
     const later = tools.slice(at);
     if (typeof input === "string" || later.length === 0) return { ...controls, input, tools };
-    const added = { type: "additional_tools", role: "developer", tools: later };
+    const added = { ...place, tools: later };
     return { ...controls, input: [...input.slice(0, 1), added, ...input.slice(1)], tools: tools.slice(0, at) };
   });
 });

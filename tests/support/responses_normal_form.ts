@@ -46,32 +46,34 @@ function part(value: JsonObject): JsonObject {
 // Requests
 
 /**
- * A request as an upstream is to get it. Upstreams are told to store nothing; earlier answers, and how a stream is obfuscated,
- * are the gateway's.
+ * A request as an upstream is to get it. Upstreams are told to store nothing; earlier answers, how a stream is obfuscated, and
+ * what a client tells of itself, are the gateway's.
  */
 export function normalRequest(body: JsonObject): JsonObject {
   const {
     input,
     instructions,
-    tools,
+    tools: _tools,
     tool_choice,
     parallel_tool_calls,
     reasoning,
     text,
     include,
     metadata,
-    client_metadata,
     stream,
     store: _store,
     previous_response_id: _previous,
     stream_options: _options,
+    client_metadata: _client,
     background: _background,
     truncation: _truncation,
     ...rest
   } = withoutNulls(body);
   const { items, instructions: told } = normalInput(instructions, input);
-  const offered = [...objects(tools), ...objects(input).filter(isTools).flatMap((item) => objects(item.tools))]
-    .flatMap(tool);
+  const listed = [body, ...objects(input)].flatMap((place) => objects(place.tools)).flatMap(tool);
+  // A tool that comes up again is offered once.
+  const keys = listed.map((one) => one.name ?? JSON.stringify(one));
+  const offered = listed.filter((_, at) => keys.indexOf(keys[at]!) === at);
   return {
     ...rest,
     instructions: told,
@@ -82,7 +84,6 @@ export function normalRequest(body: JsonObject): JsonObject {
     text: some(textConfig(object(text))),
     include: Array.isArray(include) ? some(include) : undefined,
     metadata: some(object(metadata)),
-    client_metadata: some(object(client_metadata)),
     stream: stream === true || undefined,
   };
 }
@@ -131,6 +132,13 @@ function normalItem(item: JsonObject): JsonObject {
     case "custom_tool_call_output":
       return { ...fields, output: content(rest.output) };
     case "function_call":
+      // Servers refuse an empty text there.
+      return {
+        ...fields,
+        name: flatName(rest),
+        namespace: undefined,
+        arguments: String(rest.arguments).trim() || "{}",
+      };
     case "custom_tool_call":
       return { ...fields, name: flatName(rest), namespace: undefined };
     case "reasoning":

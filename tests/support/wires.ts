@@ -22,12 +22,13 @@ export class Wire {
 
   /**
    * `marks`: what a stream holds at the end of an answer, in its place after a failure, and where it is said how the answer
-   * ended.
+   * ended. `vendors`: a model that knows all of the wire, where others do not: clients of the same wire are sent there.
    */
   constructor(
     protocols: readonly AnyProtocol[],
     driver: Driver,
     readonly marks: { done: string | RegExp; error: string; ending: RegExp },
+    readonly vendors = TARGET.model,
   ) {
     this.#protocol = protocols.find((protocol) => protocol.operation === "generate")!;
     this.#driver = driver;
@@ -40,7 +41,8 @@ export class Wire {
 
   /** The body for the upstream. */
   serializeRequest(input: GenerateRequest, context: Context): JsonValue {
-    const call = this.#operation().request(input, TARGET, context);
+    const target = context.clientWire === this.name ? { ...TARGET, model: this.vendors } : TARGET;
+    const call = this.#operation().request(input, target, context);
     if (Array.isArray(call) || call.body instanceof Uint8Array) throw new TypeError("One call with JSON was expected");
     return call.body ?? null;
   }
@@ -119,8 +121,8 @@ export const MESSAGES = new Wire(messagesProtocols, messagesDriver, {
 export const RESPONSES = new Wire(responsesProtocols, responsesDriver, {
   done: /event: response\.(?:completed|incomplete)\n/,
   error: "event: response.failed\n",
-  ending: /"response\.(?:completed|incomplete|failed)"/,
-});
+  ending: /(?:"|event: )response\.(?:completed|incomplete|failed)\b/,
+}, "gpt-5.2");
 
 /** Every conversational wire. The golden tables and the laws run over this list. */
 export const WIRES: readonly Wire[] = [CHAT, MESSAGES, RESPONSES];
