@@ -74,6 +74,10 @@ function limitOf({ maxOutputTokens }: GenerateRequest, context: Context): number
 
 /** An answer by a tool that had to be left out would not be the answer that was asked for. */
 function refuseForced({ tools, toolChoice }: GenerateRequest, spoken: readonly JsonObject[]): void {
+  if (toolChoice?.type === "required" && spoken.length === 0 && tools && tools.length > 0) {
+    const message = "Cannot require a tool: the upstream runs none of them";
+    throw new GatewayError("invalid_request", message, { param: "tool_choice" });
+  }
   if (toolChoice?.type !== "tool") return;
   const forced = tools?.find(({ name }) => name === toolChoice.name);
   if (forced?.type !== "hosted" || spoken.includes(forced.extra.fields)) return;

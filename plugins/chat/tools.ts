@@ -2,7 +2,7 @@
 import { asFunctionTool, wrapCustomInput } from "../../src/canonical/custom_tool.ts";
 import { type Extra, extraOf, fieldsFor, inside, splitInside } from "../../src/canonical/extra.ts";
 import type { FunctionTool, Tool, ToolCallPart, ToolChoice } from "../../src/canonical/generate.ts";
-import { isJsonObject, isJsonText, type JsonObject, toJsonText } from "../../src/canonical/json.ts";
+import { isJsonObject, type JsonObject, toJsonArguments, toJsonText } from "../../src/canonical/json.ts";
 import { objectSchema } from "../../src/canonical/tool_schema.ts";
 import type { Context } from "../../src/contract/context.ts";
 import {
@@ -146,14 +146,7 @@ export function serializeUpstreamCall(part: ToolCallPart, { clientWire, note }: 
   fieldsFor(WIRE, part.extra, note);
   return part.kind === "custom"
     ? serializeCall({ ...part, kind: "function", input: wrapCustomInput(part.input) })
-    : serializeCall(clientWire === WIRE || isJsonText(part.input) ? part : { ...part, input: toJson(part, note) });
-}
-
-/** A call that was cut off has arguments that are none, over which servers refuse the whole conversation. */
-function toJson({ name, input }: ToolCallPart, note: Context["note"]): string {
-  if (input.trim() === "") return "{}";
-  note(`wrapped the arguments of a call of ${name}, which are not JSON`);
-  return JSON.stringify({ input });
+    : serializeCall(clientWire === WIRE ? part : { ...part, input: toJsonArguments(part.input) });
 }
 
 export function serializeCall({ id, kind, name, input, extra }: ToolCallPart): JsonObject {

@@ -64,6 +64,10 @@ function noteUnspeakable(input: GenerateRequest, context: Context): void {
 function serializeTools({ tools = [], toolChoice }: GenerateRequest, context: Context): JsonObject[] {
   const offered = toolChoice?.type === "allowed" ? tools.filter(({ name }) => toolChoice.names.includes(name)) : tools;
   const spoken = offered.map((tool) => serializeTool(tool, context)).filter((tool) => tool !== undefined);
+  if (toolChoice?.type === "required" && spoken.length === 0 && tools.length > 0) {
+    const message = "Cannot require a tool: the upstream runs none of them";
+    throw new GatewayError("invalid_request", message, { param: "tool_choice" });
+  }
   const forced = toolChoice?.type === "tool" ? tools.find(({ name }) => name === toolChoice.name) : undefined;
   if (forced?.type === "hosted" && forced.extra.wire !== WIRE) {
     const message = `Cannot force tool "${forced.name}": the upstream does not run it`;

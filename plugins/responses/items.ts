@@ -12,7 +12,7 @@ import type {
   ToolCallPart,
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject, present, toJsonText } from "../../src/canonical/json.ts";
+import { isJsonObject, type JsonObject, present, toJsonArguments, toJsonText } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { isContent, itemExtra, type MessagePart, parseContent, parseInput, serializeContent } from "./content.ts";
@@ -364,7 +364,7 @@ export function serializeCall(part: ToolCallPart, { name, reader }: Pick<Speech,
   if (kind === "custom" && reader !== "open") {
     return { type: "custom_tool_call", call_id: id, ...name(part.name), input };
   }
-  const args = kind === "custom" ? wrapCustomInput(input) : input;
+  const args = kind === "custom" ? wrapCustomInput(input) : reader === "open" ? toJsonArguments(input) : input;
   return { type: "function_call", call_id: id, ...name(part.name), arguments: args };
 }
 

@@ -104,22 +104,31 @@ export function serializeTool(tool: Tool, reader: Reader, context: Context): Jso
 
 const MODES = ["auto", "none", "required"] as const;
 
+/** A choice of a tool that is not offered is a mistake: without it, something else would be answered than was asked. */
 export function parseToolChoice(choice: WireToolChoice, tools: readonly Tool[], namespaces: Namespaces): ToolChoice {
   if (typeof choice === "string") return { type: choice };
   if (choice.type === "allowed_tools") {
     const { mode, tools: allowed } = choice as Extract<WireToolChoice, { mode: unknown }>;
-    return { type: "allowed", mode, names: allowed.map((one) => nameOf(one, namespaces)) };
+    const names = allowed.flatMap((one) =>
+      one.type === "namespace"
+        ? tools.map(({ name }) => name).filter((name) => namespaces.split(name).namespace === one.name)
+        : [nameOf(one, namespaces)]
+    );
+    if (!tools.some(({ name }) => names.includes(name))) throw notOffered("Cannot allow these tools: none is offered");
+    return { type: "allowed", mode, names };
   }
   // A mode may also be told as an object.
   const mode = MODES.find((word) => word === choice.type);
   if (mode) return { type: mode };
   const name = nameOf(choice, namespaces);
-  const kind = choice.type === "custom" ? "custom" : "function";
-  if (choice.type !== "function" && choice.type !== "custom" && !tools.some((tool) => tool.name === name)) {
-    const message = `Cannot force tool "${choice.type}": it is not among the tools`;
-    throw new GatewayError("invalid_request", message, { param: "tool_choice" });
+  if (!tools.some((tool) => tool.name === name)) {
+    throw notOffered(`Cannot force tool "${name}": it is not among the tools`);
   }
-  return { type: "tool", kind, name };
+  return { type: "tool", kind: choice.type === "custom" ? "custom" : "function", name };
+}
+
+function notOffered(message: string): GatewayError {
+  return new GatewayError("invalid_request", message, { param: "tool_choice" });
 }
 
 function nameOf({ type, name, namespace }: Record<string, unknown>, namespaces: Namespaces): string {

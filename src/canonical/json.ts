@@ -26,6 +26,15 @@ export function isJsonText(text: string): boolean {
   }
 }
 
+/**
+ * The arguments of a call as the JSON that they were to be: one that was cut off, or that the model got wrong, is told inside
+ * an object, because servers refuse a whole conversation over it.
+ */
+export function toJsonArguments(input: string): string {
+  if (isJsonText(input)) return input;
+  return input.trim() === "" ? "{}" : JSON.stringify({ input });
+}
+
 /** A field to spread into an object; none where the value is null or undefined, which both mean absent on a wire. */
 export function present<K extends string, V>(key: K, value: V | null | undefined): { [_ in K]?: V } {
   return value === null || value === undefined ? {} : { [key]: value } as { [_ in K]: V };

@@ -162,9 +162,11 @@ for (const { from, to, request, response } of pairs) {
       assert(error instanceof GatewayError && error.details.param === "tool_choice");
       return;
     }
-    const { messages = told.sent.input, instructions } = told.sent;
+    // A choice of a tool that is not offered is for the server to refuse.
+    const { tool_choice: _, ...sent } = told.sent;
+    const { messages = sent.input, instructions } = sent;
     if (Array.isArray(messages) && messages.length === 0 && !instructions) return;
-    const back = to.parseRequest(newWireRequest(told.sent), newContext(to.name));
+    const back = to.parseRequest(newWireRequest(sent), newContext(to.name));
     assertAnswered(back);
     const [meant, got] = [outlineOf(told.input), outlineOf(back)];
     for (const id of new Set(meant.results)) {
