@@ -7,7 +7,11 @@ if (import.meta.main) {
   const [lane, path = `models-${lane}.json`] = Deno.args;
   if (lane === undefined) fail("Usage: deno task catalog <lane> [file]", 2);
   const models = await readModels(lane);
-  await Deno.writeTextFile(path, `${JSON.stringify({ models }, null, 2)}\n`);
+  try {
+    await Deno.writeTextFile(path, `${JSON.stringify({ models }, null, 2)}\n`);
+  } catch (error) {
+    fail(`Cannot write ${path}: ${(error as Error).message}`, 1);
+  }
   say(`Models of lane "${lane}" written to ${path}: ${models.length}`);
 }
 
