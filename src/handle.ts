@@ -7,6 +7,7 @@ import type {
   Message,
   OpaqueReasoning,
 } from "./canonical/generate.ts";
+import { withoutForeignReasoning } from "./canonical/reasoning.ts";
 import type { Input, ModelOperation, OperationName, Output } from "./canonical/operations.ts";
 import { estimateInputTokens } from "./canonical/usage.ts";
 import type { Context, Exchange, WireRequest } from "./contract/context.ts";
@@ -56,7 +57,7 @@ export interface Pace {
   headAfterMs: number;
   /** Silence towards the client after which a keep-alive goes out, in milliseconds. */
   keepAliveMs: number;
-  /** How long the store may take for one call, in milliseconds. */
+  /** How long a request waits for the store, in milliseconds. */
   storeMs: number;
 }
 
@@ -220,17 +221,12 @@ function cannotFind(id: string): never {
   throw new GatewayError("not_found", `Response with id '${id}' not found`, { param: "id" });
 }
 
-/** An exchange whose answer may turn out not to be stored, although it was to be. */
-interface OpenExchange<K extends OperationName> extends Exchange<K> {
-  stored: boolean;
-}
-
 function openExchange<K extends OperationName>(
   { idPrefix = "" }: Protocol<K>,
   input: Input<K>,
   wire: WireRequest,
   { gateway, started, clientWire, note }: Journey,
-): OpenExchange<K> {
+): Exchange<K> {
   return {
     id: idPrefix + gateway.newId(),
     created: toSeconds(started),
@@ -259,7 +255,7 @@ function runWhole<K extends ModelOperation>(
 
 async function generateWhole(
   protocol: Protocol<"generate">,
-  exchange: OpenExchange<"generate">,
+  exchange: Exchange<"generate">,
   messages: Message[],
   resolution: Resolution,
   journey: Journey,
@@ -273,7 +269,7 @@ async function generateWhole(
 /** Before the client hears of the answer's end, so that it can go on from there at once. A store that fails costs no answer. */
 async function remember(
   response: GenerateResponse,
-  exchange: OpenExchange<"generate">,
+  exchange: Exchange<"generate">,
   messages: Message[],
   { gateway, entry, owner, note }: Journey,
 ): Promise<void> {
@@ -309,7 +305,7 @@ async function* remembering(
  */
 async function generateStream(
   protocol: Protocol<"generate">,
-  exchange: OpenExchange<"generate">,
+  exchange: Exchange<"generate">,
   messages: Message[],
   { targets }: Resolution,
   journey: Journey,
@@ -338,10 +334,9 @@ async function generateStream(
 
   if (!protocol.serializeStream) throw new GatewayError("unsupported", `"${protocol.name}" does not stream`);
   const frames = protocol.serializeStream(resume(first, events), exchange);
-  const { keepAlive } = protocol;
   let said = notes.size;
   return streamResponse(frames, {
-    keepAlive: () => typeof keepAlive === "function" ? keepAlive(exchange.frames) : keepAlive,
+    keepAlive: () => protocol.keepAlive?.(exchange.frames),
     keepAliveMs: gateway.pace.keepAliveMs,
     interject(): ServerSentEvent | undefined {
       if (!ending || said === notes.size) return undefined;
@@ -390,7 +385,7 @@ function ask<K extends ModelOperation>(
   journey.notesBeforeTarget ??= notes.size;
   for (const note of [...notes].slice(journey.notesBeforeTarget)) notes.delete(note);
   const target: Target = { ...where, systemMessages: upstream.systemMessages };
-  const readable = "messages" in input ? withoutForeignReasoning(input, entry.target, journey) : input;
+  const readable = "messages" in input ? withoutForeignReasoning(input, entry.target, journey.note) : input;
   return { operation, input: readable, target, upstream, context: journey, fetch: gateway.fetch, signal, onDescribed };
 
   function onDescribed(): void {
@@ -399,28 +394,6 @@ function ask<K extends ModelOperation>(
       throw new GatewayError("invalid_request", message);
     }
   }
-}
-
-/** Reasoning that another target wrote for its own eyes: to this one it is noise, which some refuse. */
-function withoutForeignReasoning<T extends GenerateRequest>(input: T, target: string, { note }: Context): T {
-  const isForeign = ({ role, content }: Message) =>
-    role === "assistant" && content.some((part) => part.type === "reasoning" && isAnothers(part.opaque, target));
-  if (!input.messages.some(isForeign)) return input;
-  note("dropped reasoning that only another model can read");
-  const messages = input.messages.map((message): Message => {
-    if (message.role !== "assistant" || !isForeign(message)) return message;
-    const content = message.content.flatMap((part) => {
-      if (part.type !== "reasoning" || !isAnothers(part.opaque, target)) return [part];
-      const { opaque: _, ...plain } = part;
-      return plain.text === "" ? [] : [plain];
-    });
-    return { ...message, content };
-  });
-  return { ...input, messages };
-}
-
-function isAnothers(opaque: OpaqueReasoning | undefined, target: string): boolean {
-  return opaque?.target !== undefined && opaque.target !== target;
 }
 
 function clientClosed(): GatewayError {

@@ -25,7 +25,7 @@ const messages: Protocol<"generate"> = {
   body: "json",
   idPrefix: "msg_",
   speaksFor: (headers) => headers.has(VERSION_HEADER),
-  keepAlive: { event: "ping", data: '{"type":"ping"}' },
+  keepAlive: () => ({ event: "ping", data: '{"type":"ping"}' }),
   parse: parseRequest,
   serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),
   serializeStream,

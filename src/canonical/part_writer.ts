@@ -35,9 +35,11 @@ interface PendingCall {
   id?: string;
   name?: string;
   extra?: Extra;
-  /** What the model wrote so far; `sent` characters of it are out. */
+  /** What the model wrote so far, and the end of it that is not out yet. */
   input: string;
-  sent: number;
+  unsent: string;
+  /** Whether the piece that came last may be the end of an object. */
+  closes: boolean;
   /** The upstream says that nothing more comes. */
   over: boolean;
 }
@@ -102,13 +104,18 @@ export class PartWriter {
     const events = this.#open ? this.endPart() : [];
     let call = this.#calls.find((pending) => pending.key === key);
     if (!call) {
-      call = { key, kind: delta.kind ?? "function", input: "", sent: 0, over: false };
+      call = { key, kind: delta.kind ?? "function", input: "", unsent: "", closes: false, over: false };
       this.#calls.push(call);
     }
     call.id ||= delta.id;
     call.name ||= delta.name;
     call.extra ??= delta.extra;
-    call.input += delta.input ?? "";
+    if (delta.input) {
+      // Joined only where all of it is asked for: to look into a text that grows takes as long as to copy it.
+      call.input += delta.input;
+      call.unsent += delta.input;
+      call.closes = /\}\s*$/.test(delta.input);
+    }
     // The first call is over once its arguments are complete and another one speaks: the others then need not wait.
     while (this.#calls.length > 1 && call !== this.#calls[0] && this.#firstIsComplete()) {
       events.push(...this.#endCall());
@@ -198,9 +205,9 @@ export class PartWriter {
     if (!call?.name) return [];
     if (call.kind === "function" && this.#customNames.has(call.name)) {
       // The model's text is inside JSON, so it is known once that is whole.
-      if (!call.over && !isJsonText(call.input)) return [];
+      if (!call.over && !(call.closes && isJsonText(call.input))) return [];
       call.kind = "custom";
-      call.input = unwrapCustomInput(call.input);
+      call.input = call.unsent = unwrapCustomInput(call.input);
       call.over = true;
     }
     const events: GenerateEvent[] = [];
@@ -214,9 +221,9 @@ export class PartWriter {
       const part: OutputPart = { type: "tool-call", kind, id, name, input: "", ...(extra && { extra }) };
       events.push({ type: "part-start", index: ++this.#index, part });
     }
-    if (call.sent < call.input.length) {
-      events.push(this.#delta("tool-input", call.input.slice(call.sent)));
-      call.sent = call.input.length;
+    if (call.unsent !== "") {
+      events.push(this.#delta("tool-input", call.unsent));
+      call.unsent = "";
     }
     return events;
   }
@@ -228,7 +235,7 @@ export class PartWriter {
     }
     call.over = true;
     const isFunction = call.kind === "function" && !this.#customNames.has(call.name);
-    if (isFunction && call.input.trim() === "") call.input = "{}";
+    if (isFunction && call.input.trim() === "") call.input = call.unsent = "{}";
     const events = this.#writeCall();
     this.#calls.shift();
     this.#ended.add(call.key);

@@ -27,8 +27,8 @@ export interface Exchange<K extends OperationName = OperationName> extends Conte
   wire: WireRequest;
   /** Seconds since the epoch, at the time of the call. */
   now(): number;
-  /** Whether the answer can be continued by its id. Certain only once all of it is there: the memory may fail. */
-  readonly stored: boolean;
+  /** Whether the answer can be continued by its id. The core learns only at the end that the store failed. */
+  stored: boolean;
   /** The frames of a stream that have gone out, counted by a wire that numbers them; the protocol's keep-alives count too. */
   readonly frames: FrameCount;
 }

@@ -20,7 +20,7 @@ export interface Protocol<K extends OperationName> {
   /** Tells apart protocols that share a pattern; the first that accepts wins. */
   accepts?(request: { headers: Headers; query: URLSearchParams }): boolean;
   /** What is sent in silence; a comment where absent or where it gives nothing. */
-  keepAlive?: ServerSentEvent | ((frames: FrameCount) => ServerSentEvent | undefined);
+  keepAlive?(frames: FrameCount): ServerSentEvent | undefined;
   parse(wire: WireRequest, context: Context): Input<K>;
   serialize(output: Output<K>, exchange: Exchange<K>): Response;
   serializeStream?(events: AsyncIterable<StreamEvent<K>>, exchange: Exchange<K>): AsyncIterable<ServerSentEvent>;

@@ -1,6 +1,6 @@
 /** What earlier answers were, for requests that build on them. */
-import type { AssistantMessage, GenerateRequest, Message } from "../canonical/generate.ts";
-import type { JsonObject, JsonValue } from "../canonical/json.ts";
+import type { AssistantMessage, GenerateRequest, ItemReference, Message } from "../canonical/generate.ts";
+import { markReasoning } from "../canonical/reasoning.ts";
 import type { StoredAnswer } from "../canonical/stored.ts";
 import { GatewayError } from "../errors.ts";
 import type { Store } from "./store.ts";
@@ -37,7 +37,7 @@ export interface ContinuityOptions {
   now(): number;
   /** How long answers are kept, in milliseconds. */
   retentionMs: number;
-  /** How long the store may take for one call, in milliseconds: a client waits for it with the end of its answer. */
+  /** How long the store may take, in milliseconds: a client waits for it. */
   patienceMs: number;
 }
 
@@ -45,14 +45,15 @@ export interface ContinuityOptions {
 export function createContinuity({ store, now, retentionMs, patienceMs }: ContinuityOptions): Continuity {
   const turnKey = (owner: string, id: string) => ["answers", owner, id, "turn"];
   const restKey = (owner: string, id: string) => ["answers", owner, id, "rest"];
-  const readTurn = async (owner: string, id: string) => fromJson<Turn>(await read(turnKey(owner, id)));
+  const readTurn = async (owner: string, id: string) => await store.get(turnKey(owner, id)) as Turn | undefined;
 
-  /** A store that does not answer is not the client's mistake: what it says cannot be answered as if it were new. */
-  async function read(key: string[]): Promise<JsonValue | undefined> {
+  /** A store that does not answer is not the client's mistake, and what builds on it is not to be answered as if it were new. */
+  async function ask<T>(what: string, work: Promise<T>): Promise<T> {
     try {
-      return await within(patienceMs, store.get(key));
+      return await within(patienceMs, work);
     } catch (cause) {
-      throw new GatewayError("unavailable", "The gateway cannot read what it stored: try again later", { cause });
+      if (cause instanceof GatewayError) throw cause;
+      throw new GatewayError("unavailable", `The gateway cannot ${what} what it stored: try again later`, { cause });
     }
   }
 
@@ -71,42 +72,52 @@ export function createContinuity({ store, now, retentionMs, patienceMs }: Contin
     ]);
   }
 
+  /** What the references stand for, in their order. */
+  async function lookUp(references: readonly ItemReference[], owner: string): Promise<Message[]> {
+    // An item stands in a conversation once; without that rule a few bytes could ask for gigabytes.
+    if (new Set(references.map(({ id }) => id)).size < references.length) {
+      throw new GatewayError("invalid_request", "An item is referred to more than once", { param: "input" });
+    }
+    const answers = new Set(references.map(({ answer }) => answer));
+    const turns = new Map(
+      await Promise.all([...answers].map(async (id) => [id, await readTurn(owner, id)] as const)),
+    );
+    return references.map(({ id, answer, item }): Message => {
+      const turn = turns.get(answer);
+      const part = turn && "part" in item ? turn.said[item.part] : undefined;
+      const message = turn && "message" in item ? turn.messages[item.message] : undefined;
+      if (part) return { role: "assistant", id, content: [part] };
+      if (message) return message;
+      throw new GatewayError("invalid_request", `Item with id '${id}' not found`, { param: "input" });
+    });
+  }
+
   return {
     async recall(input, owner) {
       const { memory } = input;
       if (!memory) return { input, messages: input.messages };
       const { at, previous, references = [] } = memory;
-      const answers = new Set(references.map(({ answer }) => answer));
-      const turns = new Map(
-        await Promise.all([...answers].map(async (id) => [id, await readTurn(owner, id)] as const)),
-      );
-      const found = references.map((reference): Message => {
-        const turn = turns.get(reference.answer);
-        const { item } = reference;
-        const part = turn && "part" in item ? turn.said[item.part] : undefined;
-        const message = turn && "message" in item ? turn.messages[item.message] : undefined;
-        if (part) return { role: "assistant", id: reference.id, content: [part] };
-        if (message) return message;
-        throw new GatewayError("invalid_request", `Item with id '${reference.id}' not found`, { param: "input" });
-      });
       const messages = input.messages.slice(at);
+      if (previous === undefined && references.length === 0) return { input, messages };
+      const [before, found] = await ask(
+        "read",
+        Promise.all([previous === undefined ? [] : history(previous, owner), lookUp(references, owner)]),
+      );
       // From the last to the first, so that the places of the others hold.
       for (const [position, reference] of [...references.entries()].reverse()) {
         messages.splice(reference.at - at, 0, found[position]!);
       }
-      if (previous === undefined && references.length === 0) return { input, messages };
-      const before = previous === undefined ? [] : await history(previous, owner);
       return { input: { ...input, messages: [...input.messages.slice(0, at), ...before, ...messages] }, messages };
     },
 
     async remember({ previous, messages, response, ...rest }, target, owner) {
       const { content, ...ending } = response;
       const expiresAt = now() + retentionMs;
-      const turn: Turn = { previous, messages, said: content.map((part) => markOpaque(part, target)) };
+      const turn: Turn = { previous, messages, said: content.map((part) => markReasoning(part, target)) };
       const others: Rest = { ...rest, response: ending };
       // The turn comes last: where it is there, all is there.
-      const written = store.set(restKey(owner, rest.id), toJson(others), expiresAt)
-        .then(() => store.set(turnKey(owner, rest.id), toJson(turn), expiresAt));
+      const written = store.set(restKey(owner, rest.id), others, expiresAt)
+        .then(() => store.set(turnKey(owner, rest.id), turn, expiresAt));
       try {
         await within(patienceMs, written);
       } catch (error) {
@@ -119,27 +130,16 @@ export function createContinuity({ store, now, retentionMs, patienceMs }: Contin
     },
 
     async find(id, owner) {
-      const [turn, rest] = await Promise.all([
-        readTurn(owner, id),
-        read(restKey(owner, id)).then((value) => fromJson<Rest>(value)),
-      ]);
+      const [turn, rest] = await ask("read", Promise.all([readTurn(owner, id), store.get(restKey(owner, id))]));
       if (!turn || !rest) return undefined;
-      const { previous, messages, said } = turn;
-      return {
-        ...rest,
-        ...(previous !== undefined && { previous }),
-        messages,
-        response: { ...rest.response, content: said },
-      };
+      const { said, ...told } = turn;
+      const { response, ...others } = rest as Rest;
+      return { ...others, ...told, response: { ...response, content: said } };
     },
 
     async forget(id, owner) {
       const deleted = Promise.all([store.delete(turnKey(owner, id)), store.delete(restKey(owner, id))]);
-      try {
-        return (await within(patienceMs, deleted))[0];
-      } catch (cause) {
-        throw new GatewayError("unavailable", "The gateway cannot delete what it stored: try again later", { cause });
-      }
+      return (await ask("delete", deleted))[0];
     },
   };
 }
@@ -159,24 +159,10 @@ async function within<T>(ms: number, work: Promise<T>): Promise<T> {
   }
 }
 
-/** What only its vendor can read, no other target is to get. */
-function markOpaque(part: Turn["said"][number], target: string): Turn["said"][number] {
-  return part.type === "reasoning" && part.opaque ? { ...part, opaque: { ...part.opaque, target } } : part;
-}
-
 /** Clients act on the code: they send the whole conversation then. */
 function notFound(asked: string, missing: string): GatewayError {
   const message = asked === missing
     ? `Previous response with id '${asked}' not found.`
     : `Previous response with id '${asked}' not found: it follows '${missing}', which is not stored any more.`;
   return new GatewayError("previous_response_not_found", message, { param: "previous_response_id" });
-}
-
-/** Canonical data is plain JSON but for fields that are undefined, which JSON leaves out. */
-function toJson(value: Turn | Rest): JsonObject {
-  return value as object as JsonObject;
-}
-
-function fromJson<T extends Turn | Rest>(value: JsonValue | undefined): T | undefined {
-  return value as object | undefined as T | undefined;
 }

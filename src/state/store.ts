@@ -1,11 +1,9 @@
-import type { JsonValue } from "../canonical/json.ts";
-
 /** Keeps JSON under a key until a time. */
 export interface Store {
   /** Nothing for a key that was never written, was deleted, or has expired. */
-  get(key: StoreKey): Promise<JsonValue | undefined>;
+  get(key: StoreKey): Promise<unknown>;
   /** Durable once it resolves. `expiresAt`: milliseconds since the epoch. */
-  set(key: StoreKey, value: JsonValue, expiresAt: number): Promise<void>;
+  set(key: StoreKey, value: unknown, expiresAt: number): Promise<void>;
   /** Whether there was something to delete; nothing of it is left once it resolves. */
   delete(key: StoreKey): Promise<boolean>;
   /** Gives up what the store holds open. Calls that still run may fail. */

@@ -1,6 +1,5 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { DatabaseSync } from "node:sqlite";
-import type { JsonValue } from "../../src/canonical/json.ts";
 import { openKvFile } from "../../src/state/kv_file.ts";
 import { createKvStore } from "../../src/state/kv_store.ts";
 import type { Store } from "../../src/state/store.ts";
@@ -27,7 +26,7 @@ async function entriesIn(kv: Deno.Kv): Promise<number> {
   return (await Array.fromAsync(kv.list({ prefix: [] }))).length;
 }
 
-function lengthOf(value: JsonValue | undefined): number | undefined {
+function lengthOf(value: unknown): number | undefined {
   return typeof value === "string" ? value.length : undefined;
 }
 
