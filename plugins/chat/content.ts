@@ -1,7 +1,8 @@
 /** Message content, both ways: a text, or a list of parts. */
 import { extraField, extraOf, fieldsFor, inside, splitInside } from "../../src/canonical/extra.ts";
-import type { FilePart, FileSource, InputPart, OpaquePart, RefusalPart } from "../../src/canonical/generate.ts";
+import type { FilePart, FileSource, InputPart, RefusalPart } from "../../src/canonical/generate.ts";
 import { type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
+import { standInFor } from "../../src/canonical/stand_in.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { type Content, type ContentPart, isKnownPart, type KnownPart, WIRE } from "./wire.ts";
 
@@ -84,7 +85,11 @@ function isPlainText(part: JsonObject): part is { type: "text"; text: string } {
 }
 
 export function serializePart(part: ParsedPart, context: Context): JsonObject | undefined {
-  if (part.type === "opaque") return serializeOpaque(part, context);
+  if (part.type === "opaque") {
+    if (part.extra.wire === WIRE) return part.extra.fields;
+    const words = standInFor(part, context.note);
+    return words && serializePart(words, context);
+  }
   const fields = fieldsFor(WIRE, part.extra, context.note);
   switch (part.type) {
     case "text":
@@ -96,13 +101,6 @@ export function serializePart(part: ParsedPart, context: Context): JsonObject | 
     default:
       return part satisfies never;
   }
-}
-
-function serializeOpaque({ standIn, extra }: OpaquePart, context: Context): JsonObject | undefined {
-  if (extra.wire === WIRE) return extra.fields;
-  const type = String(extra.fields.type);
-  context.note(standIn === undefined ? `dropped a part of type ${type}` : `replaced a part of type ${type} by text`);
-  return standIn === undefined ? undefined : { type: "text", text: standIn };
 }
 
 function serializeFile(

@@ -12,6 +12,7 @@ import type {
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import { standInFor } from "../../src/canonical/stand_in.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { type Block, type Content, isKnownBlock, type KnownBlock, type Source, WIRE } from "./wire.ts";
 
@@ -244,7 +245,7 @@ function isSpeakable(part: ParsedPart, context: Context): boolean {
       return speakable;
     }
     case "opaque":
-      return part.extra.wire === WIRE || noteOpaque(part, context);
+      return part.extra.wire === WIRE || standInFor(part, context.note) !== undefined;
     case "refusal":
     case "tool-call":
     case "tool-result":
@@ -252,13 +253,6 @@ function isSpeakable(part: ParsedPart, context: Context): boolean {
     default:
       return part satisfies never;
   }
-}
-
-/** Whether something says the same in words as a part of another wire. */
-export function noteOpaque({ standIn, extra }: OpaquePart, { note }: Context): boolean {
-  const type = String(extra.fields.type);
-  note(standIn === undefined ? `dropped a part of type ${type}` : `replaced a part of type ${type} by text`);
-  return standIn !== undefined;
 }
 
 /** Reasoning whose text, too, only its vendor can read. */

@@ -1,8 +1,9 @@
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { GenerateResponse, OutputPart } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { standInFor } from "../../src/canonical/stand_in.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
-import { noteOpaque, serializeBlock } from "./content.ts";
+import { serializeBlock } from "./content.ts";
 import { serializeFinish } from "./finish.ts";
 import { safeguardsIn } from "./parse_request.ts";
 import { serializeUsage } from "./usage.ts";
@@ -39,5 +40,5 @@ export function isSpeakable(part: OutputPart, context: Context): boolean {
     context.note(`dropped a file of type ${part.mediaType}`);
     return false;
   }
-  return part.type !== "opaque" || part.extra.wire === WIRE || noteOpaque(part, context);
+  return part.type !== "opaque" || part.extra.wire === WIRE || standInFor(part, context.note) !== undefined;
 }

@@ -10,6 +10,7 @@ import type {
   TextPart,
 } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
+import { standInFor } from "../../src/canonical/stand_in.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { type ContentPart, type Contents, isKnownContent, type KnownContent, WIRE } from "./wire.ts";
 
@@ -57,7 +58,7 @@ function parsePart(part: ContentPart): MessagePart {
 }
 
 /** A text that the model wrote or is given. */
-export function parseText(part: JsonObject & { text: string }): TextPart {
+function parseText(part: JsonObject & { text: string }): TextPart {
   const { annotations, end } = textEnd(part);
   return { type: "text", text: part.text, ...(annotations && { annotations }), ...end };
 }
@@ -139,7 +140,11 @@ export function serializeContent(parts: readonly MessagePart[], context: Context
 }
 
 function serializePart(part: MessagePart, context: Context, side: "input" | "output"): JsonObject | undefined {
-  if (part.type === "opaque") return serializeOpaque(part, context, side);
+  if (part.type === "opaque") {
+    if (part.extra.wire === WIRE) return part.extra.fields;
+    const words = standInFor(part, context.note);
+    return words && serializePart(words, context, side);
+  }
   const fields = fieldsFor(WIRE, part.extra, context.note);
   switch (part.type) {
     case "text":
@@ -161,17 +166,6 @@ function serializePart(part: MessagePart, context: Context, side: "input" | "out
 /** Fields of the item that a part of an answer stood in. */
 function withoutItem(fields: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter(([key]) => !key.startsWith("message.")));
-}
-
-function serializeOpaque(
-  { standIn, extra }: OpaquePart,
-  { note }: Context,
-  side: "input" | "output",
-): JsonObject | undefined {
-  if (extra.wire === WIRE) return extra.fields;
-  const type = String(extra.fields.type);
-  note(standIn === undefined ? `dropped a part of type ${type}` : `replaced a part of type ${type} by text`);
-  return standIn === undefined ? undefined : { type: `${side}_text`, text: standIn };
 }
 
 function serializeFile(

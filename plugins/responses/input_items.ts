@@ -14,14 +14,8 @@ export function serializeInputItems(
   query: URLSearchParams,
   context: Context,
 ): JsonObject {
-  // A page begins after an id, so no two items may share one.
-  const seen = new Set<string>();
-  const named = messages.map((message, index) => {
-    const isOwn = message.id !== undefined && !seen.has(message.id);
-    const name = isOwn ? message.id! : messageId(id, message, index);
-    seen.add(name);
-    return { ...message, id: name };
-  });
+  // Ids of our own: no two are the same, so that a page can begin after one, and each can be referred to.
+  const named = messages.map((message, index) => ({ ...message, id: messageId(id, message, index) }));
   const speech = {
     context,
     instructor: "developer",

@@ -13,10 +13,11 @@ import type {
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, present, toJsonArguments, toJsonText } from "../../src/canonical/json.ts";
+import { standInFor } from "../../src/canonical/stand_in.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { isContent, itemExtra, type MessagePart, parseContent, parseInput, serializeContent } from "./content.ts";
-import type { Namespaces } from "./namespaces.ts";
+import type { Namespaces, ToolName } from "./namespaces.ts";
 import { isKnownItem, type Item, type KnownItem, WIRE, type WireTool } from "./wire.ts";
 
 export interface ParsedItems {
@@ -55,32 +56,18 @@ function parseItem(item: ContentItem, namespaces: Namespaces): Message {
       return { role, ...id, content: parseInput(item.content), ...extra };
     }
     case "function_call":
+    case "custom_tool_call": {
+      const [kind, input] = item.type === "function_call"
+        // Servers refuse an empty text where there are no arguments.
+        ? ["function" as const, item.arguments.trim() === "" ? "{}" : item.arguments]
+        : ["custom" as const, item.input];
       return {
         role: "assistant",
         ...id,
-        content: [{
-          type: "tool-call",
-          kind: "function",
-          id: item.call_id,
-          name: namespaces.flatten(named(item)),
-          // Servers refuse an empty text where there are no arguments.
-          input: item.arguments.trim() === "" ? "{}" : item.arguments,
-        }],
-        ...itemExtra(item as JsonObject, ["call_id", "name", "namespace", "arguments"]),
+        content: [{ type: "tool-call", kind, id: item.call_id, name: namespaces.flatten(item), input }],
+        ...itemExtra(item as JsonObject, ["call_id", "name", "namespace", "arguments", "input"]),
       };
-    case "custom_tool_call":
-      return {
-        role: "assistant",
-        ...id,
-        content: [{
-          type: "tool-call",
-          kind: "custom",
-          id: item.call_id,
-          name: namespaces.flatten(named(item)),
-          input: item.input,
-        }],
-        ...itemExtra(item as JsonObject, ["call_id", "name", "namespace", "input"]),
-      };
+    }
     case "function_call_output":
     case "custom_tool_call_output": {
       const hints = item.type === "custom_tool_call_output" ? { type: item.type } : undefined;
@@ -101,10 +88,6 @@ function parseItem(item: ContentItem, namespaces: Namespaces): Message {
     default:
       return item satisfies never;
   }
-}
-
-function named({ name, namespace }: { name: string; namespace?: string | null }): { name: string; namespace?: string } {
-  return { name, ...(namespace && { namespace }) };
 }
 
 /** What a reasoning item says: its summary, its content; and what only the vendor can read. */
@@ -186,7 +169,7 @@ export function partId(answer: string, part: OutputPart, index: number): string 
   return `${prefix}_${bare(answer)}_${index}`;
 }
 
-/** The id of a message of a request whose client gave it none. */
+/** The id of a message of a request, as lists of its items tell it. */
 export function messageId(answer: string, { role, content }: Message, index: number): string {
   const [first] = content;
   const prefix = role === "tool"
@@ -229,7 +212,7 @@ export interface Speech {
   context: Context;
   /** What instructions that stand among the items are called. */
   instructor: "system" | "developer";
-  name(flat: string): { name: string; namespace?: string };
+  name(flat: string): ToolName;
   reader: Reader;
 }
 
@@ -252,7 +235,7 @@ export function serializeItems(messages: readonly Message[], speech: Speech): Js
       case "system":
       case "user": {
         const [only] = message.content;
-        if (isItem(only) && speech.reader !== "open") return [only.extra.fields];
+        if (isItem(only) && speech.reader !== "open") return [{ ...only.extra.fields, ...name }];
         const said = serializeContent(inPlainWords(message.content, speech), context, "input");
         const spoken = role === "system" ? speech.instructor : role;
         return isSilent(said, context) ? [] : [{ type: "message", ...name, role: spoken, content: said, ...extra }];
@@ -329,11 +312,8 @@ function inPlainWords<T extends OutputPart>(parts: readonly T[], { reader, conte
   return parts.flatMap((part): (T | TextPart)[] => {
     if (part.type === "refusal") return [{ type: "text", text: part.text }];
     if (!isItem(part)) return [part];
-    const type = String(part.extra.fields.type);
-    context.note(
-      part.standIn === undefined ? `dropped a part of type ${type}` : `replaced a part of type ${type} by text`,
-    );
-    return part.standIn === undefined ? [] : [{ type: "text", text: part.standIn }];
+    const words = standInFor(part, context.note);
+    return words ? [words] : [];
   });
 }
 

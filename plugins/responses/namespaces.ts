@@ -6,7 +6,7 @@ import { isJsonObject } from "../../src/canonical/json.ts";
 
 export interface ToolName {
   name: string;
-  namespace?: string;
+  namespace?: string | null;
 }
 
 export interface Namespaces {
@@ -32,7 +32,7 @@ export function namespacesOf(body: unknown): Namespaces {
       if (!isJsonObject(tool) || typeof tool.name !== "string" || flat.has(keyOf({ namespace, name: tool.name }))) {
         continue;
       }
-      const name = unique(join(namespace, tool.name), taken, counts);
+      const name = unique(flatName({ namespace, name: tool.name }), taken, counts);
       taken.add(name);
       flat.set(keyOf({ namespace, name: tool.name }), name);
       tools.set(name, { name: tool.name, namespace });
@@ -40,8 +40,7 @@ export function namespacesOf(body: unknown): Namespaces {
   }
   return {
     // A call of a tool that is not offered any more has a name all the same.
-    flatten: (tool) =>
-      tool.namespace === undefined ? tool.name : flat.get(keyOf(tool)) ?? join(tool.namespace, tool.name),
+    flatten: (tool) => flat.get(keyOf(tool)) ?? flatName(tool),
     split: (name) => tools.get(name) ?? { name },
   };
 }
@@ -57,8 +56,9 @@ function keyOf({ namespace, name }: ToolName): string {
   return JSON.stringify([namespace, name]);
 }
 
-function join(namespace: string, name: string): string {
-  return `${namespace}__${name}`.replace(/[^\w-]/g, "_").slice(0, LONGEST);
+/** The name of a tool where nothing else has it. */
+export function flatName({ namespace, name }: ToolName): string {
+  return namespace ? `${namespace}__${name}`.replace(/[^\w-]/g, "_").slice(0, LONGEST) : name;
 }
 
 /** `counts` says how often each name was given already, so that many of one name take no longer. */

@@ -10,7 +10,7 @@ import { upstreamStreamError } from "../errors.ts";
 import { itemExtra, textEnd } from "./content.ts";
 import { parseFinish } from "./finish.ts";
 import { joinEncrypted, parseOther, parseReasoning } from "./items.ts";
-import { namespacesOf } from "./namespaces.ts";
+import { flatName } from "./namespaces.ts";
 import { RESPONSE_KEYS } from "./serialize_response.ts";
 import { parseUsage, unknownUsage } from "./usage.ts";
 import { type OutputItem, WIRE, type WireEvent, type WireResponse, type WireUsage } from "./wire.ts";
@@ -55,7 +55,7 @@ export class AnswerReader {
     const delta = event.delta === undefined ? "" : toJsonText(event.delta);
     switch (type) {
       case "response.output_item.added":
-        return item ? this.#beginItem(keyOf(event, item) ?? `#${this.#items.size}`, item) : [];
+        return item ? this.#beginItem(this.#newKey(event, item), item) : [];
       case "response.content_part.added":
       case "response.reasoning_part.added":
       case "response.reasoning_summary_part.added":
@@ -108,10 +108,17 @@ export class AnswerReader {
     return String(known ?? [...this.#items.keys()][index] ?? `#${this.#items.size}`);
   }
 
-  /** Some servers change the ids in the middle: then it is the item that is open. */
+  /** Some servers give two items one id. */
+  #newKey(event: WireEvent, item: OutputItem): string {
+    const key = keyOf(event, item);
+    return key === undefined || this.#items.get(key)?.over ? `#${this.#items.size}` : key;
+  }
+
+  /** Some servers change the ids in the middle, or give one twice: then it is the item that is open. */
   #keyFor(event: WireEvent, item?: OutputItem): string {
     const key = keyOf(event, item);
-    if (key !== undefined && this.#items.has(key)) return key;
+    const known = key === undefined ? undefined : this.#items.get(key);
+    if (key !== undefined && known && (!known.over || key === this.#latest)) return key;
     const latest = this.#items.get(this.#latest);
     const fits = latest && !latest.over && (!item || item.type === latest.type);
     return fits || key === undefined ? this.#latest : key;
@@ -129,8 +136,9 @@ export class AnswerReader {
     return this.#writer.toolCall(key, {
       kind,
       id: typeof call_id === "string" ? call_id : undefined,
+      // Tools are offered under flat names; some servers split them again.
       name: typeof name === "string"
-        ? flatten({ name, ...(typeof namespace === "string" && { namespace }) })
+        ? flatName({ name, namespace: typeof namespace === "string" ? namespace : undefined })
         : undefined,
       ...(extra && Object.keys(extra.fields).length > 0 && { extra }),
     });
@@ -266,10 +274,8 @@ export class AnswerReader {
   }
 }
 
-/** Tools are offered under flat names; some servers split them again. */
-const { flatten } = namespacesOf({});
-
-const CALL_KEYS = ["call_id", "name", "arguments", "input", "namespace", "status"];
+/** How a call ended is told by how the answer did. */
+const CALL_KEYS = ["call_id", "name", "namespace", "arguments", "input", "status"];
 
 function kindOf(type: string): "function" | "custom" | undefined {
   return type === "function_call" ? "function" : type === "custom_tool_call" ? "custom" : undefined;

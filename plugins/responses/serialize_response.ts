@@ -1,6 +1,7 @@
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { FilePart, GenerateResponse, OutputPart, ReasoningPart } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import { standInFor } from "../../src/canonical/stand_in.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
 import { serializeAnnotation } from "./content.ts";
 import { serializeFinish } from "./finish.ts";
@@ -31,18 +32,28 @@ export function serializeResponse(output: GenerateResponse, exchange: Exchange<"
 
 /** The same for an answer that may be of another day. */
 export function serializeAnswer(
-  { content, finish, usage, extra }: GenerateResponse,
+  answer: GenerateResponse,
   facts: Facts,
   completed: number,
   context: Context,
 ): JsonObject {
-  const { usage: counts, ...fields } = fieldsFor(WIRE, extra);
-  const ending = serializeFinish(finish, fields);
   const speech = speechFor(facts, context);
-  const output = content.flatMap((part, index) => {
+  const output = answer.content.flatMap((part, index) => {
     const said = spoken(part, speech);
     return said ? [serializeItem(said, partId(facts.id, part, index), speech)] : [];
   });
+  return serializeEnd(answer, facts, completed, output);
+}
+
+/** A response as it has become, with all of its items. */
+export function serializeEnd(
+  { finish, usage, extra }: Pick<GenerateResponse, "finish" | "usage" | "extra">,
+  facts: Facts,
+  completed: number,
+  output: JsonObject[],
+): JsonObject {
+  const { usage: counts, ...fields } = fieldsFor(WIRE, extra);
+  const ending = serializeFinish(finish, fields);
   return {
     ...serializeHead(facts),
     ...fields,
@@ -144,9 +155,7 @@ export function spoken(part: OutputPart, { note }: Context): SpokenPart | undefi
     return undefined;
   }
   if (part.type !== "opaque" || part.extra.wire === WIRE) return part;
-  const type = String(part.extra.fields.type);
-  note(part.standIn === undefined ? `dropped a part of type ${type}` : `replaced a part of type ${type} by text`);
-  return part.standIn === undefined ? undefined : { type: "text", text: part.standIn };
+  return standInFor(part, note);
 }
 
 export type SpokenPart = Exclude<OutputPart, FilePart>;

@@ -1,13 +1,12 @@
-import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { GenerateEvent } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Exchange, FrameCount } from "../../src/contract/context.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
 import { serializeFailure } from "./errors.ts";
-import { serializeFinish } from "./finish.ts";
 import { partId } from "./items.ts";
 import {
   factsOf,
+  serializeEnd,
   serializeHead,
   serializeItem,
   type Speech,
@@ -15,8 +14,6 @@ import {
   spoken,
   type SpokenPart,
 } from "./serialize_response.ts";
-import { serializeUsage } from "./usage.ts";
-import { WIRE } from "./wire.ts";
 
 /**
  * An answer as events: the response as it is created, its items one after the other, each told piece by piece and then
@@ -68,37 +65,24 @@ export async function* serializeStream(
         if (!open) break;
         const { annotations, opaque, extra } = event;
         Object.assign(open.part, annotations && { annotations }, opaque && { opaque }, extra && { extra });
-        for (const [type, fields] of endItem(open)) yield frame(type, fields);
-        output.push(itemOf(open));
+        const item = itemOf(open);
+        for (const [type, fields] of endItem(open, item)) yield frame(type, fields);
+        output.push(item);
         open = undefined;
         break;
       }
       case "finish": {
-        const { usage: counts, ...fields } = fieldsFor(WIRE, event.extra);
-        const ending = serializeFinish(event.finish, fields);
-        const response = {
-          ...serializeHead(factsOf(exchange)),
-          ...fields,
-          ...ending,
-          completed_at: ending.status === "completed" ? exchange.now() : null,
-          output,
-          usage: serializeUsage(event.usage, isJsonObject(counts) ? counts : {}),
-        };
-        yield frame(`response.${ending.status}`, { response });
+        const response = serializeEnd(event, factsOf(exchange), exchange.now(), output);
+        yield frame(`response.${response.status}`, { response });
         yield { data: "[DONE]" };
         break;
       }
       case "error": {
         const head = serializeHead({ ...factsOf(exchange), stored: false });
+        // What was said is said; a call that was cut is none, and agents would run it.
         const cut = open && open.part.type !== "tool-call" ? [{ ...itemOf(open), status: "incomplete" }] : [];
-        const response = {
-          ...head,
-          status: "failed",
-          error: serializeFailure(event.error),
-          // What was said is said; a call that was cut is none, and agents would run it.
-          output: [...output, ...cut],
-        };
-        yield frame("response.failed", { response });
+        const error = serializeFailure(event.error);
+        yield frame("response.failed", { response: { ...head, status: "failed", error, output: [...output, ...cut] } });
         yield { data: "[DONE]" };
         break;
       }
@@ -208,9 +192,8 @@ function addText(open: OpenItem, text: string): Told {
   return [`response.${telling?.text}.delta`, { ...placeOf(open), delta: text, ...telling?.more }];
 }
 
-function endItem(open: OpenItem): Told[] {
+function endItem(open: OpenItem, item: JsonObject): Told[] {
   const { telling, output_index } = open;
-  const item = itemOf(open);
   const done: Told = ["response.output_item.done", { output_index, item }];
   if (!telling) return [done];
   const place = placeOf(open);

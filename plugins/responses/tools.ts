@@ -133,7 +133,7 @@ function notOffered(message: string): GatewayError {
 
 function nameOf({ type, name, namespace }: Record<string, unknown>, namespaces: Namespaces): string {
   if (typeof name !== "string" || (type !== "function" && type !== "custom")) return String(type);
-  return namespaces.flatten({ name, ...(typeof namespace === "string" && { namespace }) });
+  return namespaces.flatten({ name, namespace: typeof namespace === "string" ? namespace : undefined });
 }
 
 /** The choice, for tools that the upstream is told of. */
