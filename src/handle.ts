@@ -1,12 +1,6 @@
 /** One request, step by step: match, admit, read, parse, recall, resolve, call, remember, serialize. */
 import { Collector } from "./canonical/collect.ts";
-import type {
-  GenerateEvent,
-  GenerateRequest,
-  GenerateResponse,
-  Message,
-  OpaqueReasoning,
-} from "./canonical/generate.ts";
+import type { GenerateEvent, GenerateResponse, Message } from "./canonical/generate.ts";
 import { withoutForeignReasoning } from "./canonical/reasoning.ts";
 import type { Input, ModelOperation, OperationName, Output } from "./canonical/operations.ts";
 import { estimateInputTokens } from "./canonical/usage.ts";
