@@ -1,3 +1,4 @@
+import { GatewayError } from "../errors.ts";
 import type { Effort } from "./generate.ts";
 
 /** What a model is for. Each operation that runs a model needs one of these (`TASK_OF`). */
@@ -12,6 +13,25 @@ export function isPattern(name: string): boolean {
 /** What a model can be given. `file` is a document, such as a PDF. */
 export const MODALITIES = ["text", "image", "audio", "video", "file"] as const;
 export type Modality = typeof MODALITIES[number];
+
+/** What models of each task are given, as far as the task alone tells it. */
+export const INPUT_OF: Readonly<Record<Task, readonly Modality[] | undefined>> = {
+  chat: undefined,
+  embedding: ["text"],
+  rerank: ["text"],
+  speech: ["text"],
+  transcription: ["audio"],
+};
+
+/** What a request for the model list is narrowed to: `?task=embedding`. Throws `invalid_request` for a task that there is not. */
+export function parseListQuery(query: URLSearchParams): { task?: Task } {
+  const wanted = query.get("task");
+  if (wanted === null || wanted === "") return {};
+  const task = TASKS.find((one) => one === wanted);
+  if (task) return { task };
+  const message = `Cannot list models for task "${wanted}": expected ${TASKS.join(", ")}`;
+  throw new GatewayError("invalid_request", message, { param: "task" });
+}
 
 /** One entry of a lane's model list. */
 export interface ModelInfo {

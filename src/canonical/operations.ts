@@ -1,6 +1,8 @@
+import type { Speech, SpeechEvent, SpeechRequest, Transcript, TranscriptEvent, TranscriptionRequest } from "./audio.ts";
 import type { EmbedRequest, EmbedResponse } from "./embed.ts";
 import type { GenerateEvent, GenerateRequest, GenerateResponse } from "./generate.ts";
 import type { ModelInfo, Task } from "./models.ts";
+import type { RerankRequest, RerankResponse } from "./rerank.ts";
 import type { StoredAnswer } from "./stored.ts";
 
 /** Every operation, with what goes in, what comes out, and the steps of a streamed answer where it has one. */
@@ -8,7 +10,10 @@ export interface Operations {
   generate: { input: GenerateRequest; output: GenerateResponse; event: GenerateEvent };
   countTokens: { input: GenerateRequest; output: { inputTokens: number }; event: never };
   embed: { input: EmbedRequest; output: EmbedResponse; event: never };
-  listModels: { input: Record<never, never>; output: ModelInfo[]; event: never };
+  rerank: { input: RerankRequest; output: RerankResponse; event: never };
+  speak: { input: SpeechRequest; output: Speech; event: SpeechEvent };
+  transcribe: { input: TranscriptionRequest; output: Transcript; event: TranscriptEvent };
+  listModels: { input: { task?: Task }; output: ModelInfo[]; event: never };
   getModel: { input: { model: string }; output: ModelInfo; event: never };
   getResponse: { input: { id: string }; output: StoredAnswer; event: never };
   deleteResponse: { input: { id: string }; output: { id: string }; event: never };
@@ -17,7 +22,7 @@ export interface Operations {
 
 export type OperationName = keyof Operations;
 /** The operations that run a model at an upstream; the lane or the memory answers the others. */
-export type ModelOperation = "generate" | "embed";
+export type ModelOperation = "generate" | "embed" | "rerank" | "speak" | "transcribe";
 export type Input<K extends OperationName> = Operations[K]["input"];
 export type Output<K extends OperationName> = Operations[K]["output"];
 export type StreamEvent<K extends OperationName> = Operations[K]["event"];
@@ -27,6 +32,9 @@ export const TASK_OF: Record<OperationName, Task | undefined> = {
   generate: "chat",
   countTokens: "chat",
   embed: "embedding",
+  rerank: "rerank",
+  speak: "speech",
+  transcribe: "transcription",
   listModels: undefined,
   getModel: undefined,
   getResponse: undefined,

@@ -1,3 +1,4 @@
+import type { Transcript, TranscriptEvent } from "./audio.ts";
 import type { GenerateEvent, GenerateResponse, OutputPart, PartDelta } from "./generate.ts";
 import type { OperationName, Output, StreamEvent } from "./operations.ts";
 
@@ -8,14 +9,23 @@ export function* replay(response: GenerateResponse): Generator<GenerateEvent> {
   for (const [index, part] of content.entries()) {
     yield { type: "part-start", index, part: emptied(part) };
     const { type, text } = deltaOf(part);
-    for (const word of text.match(/\s*\S+\s*$|\s*\S+|\s+/g) ?? []) {
-      yield { type: "part-delta", index, delta: { type, text: word } };
-    }
+    for (const word of words(text)) yield { type: "part-delta", index, delta: { type, text: word } };
     const annotations = part.type === "text" ? part.annotations : undefined;
     const opaque = part.type === "reasoning" && part.text !== "" ? part.opaque : undefined;
     yield { type: "part-end", index, ...(annotations && { annotations }), ...(opaque && { opaque }) };
   }
   yield { type: "finish", finish, usage, ...(extra && { extra }) };
+}
+
+/** Each with the space before it, the last also with the space after it. */
+function words(text: string): readonly string[] {
+  return text.match(/\s*\S+\s*$|\s*\S+|\s+/g) ?? [];
+}
+
+function* replayTranscript(transcript: Transcript): Generator<TranscriptEvent> {
+  for (const text of words(transcript.text)) yield { type: "delta", text };
+  for (const segment of transcript.segments ?? []) yield { type: "segment", segment };
+  yield { type: "finish", transcript };
 }
 
 function emptied(part: OutputPart): OutputPart {
@@ -59,4 +69,7 @@ function deltaOf(part: OutputPart): PartDelta {
 }
 
 /** How the whole answer of an operation becomes a stream, for operations that stream. */
-export const REPLAY: { [K in OperationName]?: (output: Output<K>) => Iterable<StreamEvent<K>> } = { generate: replay };
+export const REPLAY: { [K in OperationName]?: (output: Output<K>) => Iterable<StreamEvent<K>> } = {
+  generate: replay,
+  transcribe: replayTranscript,
+};

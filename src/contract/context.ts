@@ -1,8 +1,14 @@
+import type { AudioFile } from "../canonical/audio.ts";
 import type { Input, OperationName } from "../canonical/operations.ts";
+
+/** One field of a multipart form: a text or a file. */
+export type FormField =
+  | { name: string; value: string; file?: undefined }
+  | { name: string; value?: undefined; file: AudioFile };
 
 /** What a client sent, as the core read it. */
 export interface WireRequest {
-  /** Parsed JSON; `undefined` where the protocol has no body. */
+  /** Parsed JSON, or the fields of a form in their order (`FormField[]`); `undefined` where the protocol has no body. */
   body: unknown;
   headers: Headers;
   /** The groups of the protocol's pattern, percent-decoded. */

@@ -1,11 +1,26 @@
+import type { SpeechFormat } from "../canonical/audio.ts";
 import type { JsonValue } from "../canonical/json.ts";
 import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import type { GatewayError } from "../errors.ts";
-import type { Context } from "./context.ts";
+import type { Context, FormField } from "./context.ts";
 import type { ServerSentEvent } from "./frame.ts";
 
+/** What one place takes less of than its wire allows, or spells its own way. */
+export interface Quirks {
+  /** The most texts that one call for vectors, or for scores that depend on no other text, may hold; the driver's own limit where absent. */
+  batch?: number;
+  /** Its own word for each format of speech that it makes; it makes all of the wire's where absent. */
+  speechFormats?: Readonly<Partial<Record<SpeechFormat, string>>>;
+  /** Whether it refuses to speak where no voice is named. */
+  needsVoice?: boolean;
+  /** Its voice for a name that clients use; `*` stands for all that have none of their own here. */
+  voices?: Readonly<Record<string, string>>;
+  /** Whether a ranking's scores are to be made numbers from 0 to 1, where they are not. */
+  scores?: "sigmoid" | "as-they-are";
+}
+
 /** A model at an upstream. */
-export interface Target {
+export interface Target extends Quirks {
   /** The upstream's name in the configuration. */
   upstream: string;
   /** What the upstream calls the model. */
@@ -14,30 +29,38 @@ export interface Target {
   systemMessages: "first" | "anywhere";
 }
 
-/** A call to an upstream, described. `path` joins the upstream's base URL. */
-export interface Call {
-  path: string;
+/**
+ * A call to an upstream, described. `path` joins the upstream's base URL. `url` stands alone: it is a GET that carries no
+ * credential, to a host that the configuration allows.
+ */
+export type Call = ({ path: string; url?: undefined } | { url: string; path?: undefined }) & {
   method?: "GET" | "POST";
   headers?: Record<string, string>;
-  /** JSON, unless it is bytes. */
-  body?: JsonValue | Uint8Array<ArrayBuffer>;
+  /** JSON, unless it is bytes. A blob brings its own type. */
+  body?: JsonValue | Uint8Array<ArrayBuffer> | Blob;
+  /** A multipart form, in place of `body`. */
+  form?: readonly FormField[];
   /** How long to wait before the call, in milliseconds: for a job that is polled. */
   afterMs?: number;
-}
+};
 
 /** What an upstream answered, whole: JSON parsed, other text as a string, all else as bytes. */
 export interface Reply {
   status: number;
   headers: Headers;
   body: JsonValue | Uint8Array<ArrayBuffer>;
+  /** All the bytes, as they come, of sound that is passed on; `body` then holds their beginning. */
+  stream?: ReadableStream<Uint8Array<ArrayBuffer>>;
 }
 
 /** How one operation is asked of an upstream. Describes calls; makes none. */
 export interface UpstreamOperation<K extends ModelOperation> {
   /** Several calls are a batch: run side by side, their replies in the same order. */
   request(input: Input<K>, target: Target, context: Context): Call | Call[];
-  /** The call that follows a reply: a job to poll, a result to fetch. */
+  /** The call that follows a reply: a job to poll, a result to fetch. Throws where the reply says that it failed. */
   next?(reply: Reply, input: Input<K>, step: number): Call | undefined;
+  /** The call that ends the job which a reply tells of, for when nobody wants its result any more. */
+  cancel?(reply: Reply): Call | undefined;
   response(replies: Reply[], input: Input<K>, target: Target, context: Context): Output<K>;
   /** Throws where the upstream fails; the core turns that into the one final `error`. */
   events?(
@@ -50,7 +73,7 @@ export interface UpstreamOperation<K extends ModelOperation> {
 
 /** The embedded upstream's way: an answer with no call at all. A streamed one is its replay. */
 export interface LocalOperation<K extends ModelOperation> {
-  local(input: Input<K>, target: Target): Output<K>;
+  local(input: Input<K>, target: Target, context: Context): Output<K>;
 }
 
 /** How to speak to upstreams of one kind. */

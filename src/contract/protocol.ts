@@ -9,10 +9,13 @@ export interface Protocol<K extends OperationName> {
   operation: K;
   /** HEAD is answered as GET, without the body. */
   method: "GET" | "POST" | "DELETE";
-  /** With a group `lane`; ids that may hold slashes as `:id(.+)`. */
+  /**
+   * With a group `lane`, but for an endpoint outside the lanes, whose requests go to the lane that has their model; ids that
+   * may hold slashes as `:id(.+)`.
+   */
   pattern: URLPattern;
   /** What the core reads, with the size limit, before `parse`. */
-  body: "json" | "none";
+  body: "json" | "form" | "none";
   /** What the ids of its answers begin with: `chatcmpl-`. */
   idPrefix?: string;
   /** Whether a request that no protocol matches comes from this one's clients, who then get its error shape. */

@@ -28,9 +28,6 @@ export function createRegistry(protocols: readonly AnyProtocol[]): Registry {
       if (other) throw new Error(`Cannot register protocol "${name}": "${other}" has the same ${key}`);
       seen.set(key, name);
     }
-    if (!pattern.pathname.includes(":lane")) {
-      throw new Error(`Cannot register protocol "${name}": its pattern has no group "lane"`);
-    }
   }
 
   return {
