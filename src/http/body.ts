@@ -17,17 +17,26 @@ type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number }) => P
  * `unsupported_media_type` (a content-encoding that we do not read), `client_closed`, or `invalid_request` whose message
  * holds nothing of the body.
  */
-export async function readJsonBody(request: Request, { limitBytes, timeoutMs }: BodyLimits): Promise<unknown> {
+export async function readJsonBody(request: Request, limits: BodyLimits): Promise<unknown> {
+  return parseJson(decodeText(await readBody(request, "a JSON object", limits)));
+}
+
+/** All bytes of the body, decompressed. `expected` says what it should have been, where it is empty. */
+export async function readBody(
+  request: Request,
+  expected: string,
+  { limitBytes, timeoutMs }: BodyLimits,
+): Promise<Uint8Array> {
   const declared = Number(request.headers.get("content-length"));
   if (declared > limitBytes) throw tooLarge("body", limitBytes);
   const codings = parseCodings(request.headers.get("content-encoding"));
 
   let bytes = request.body ? await readBytes(request.body, declared, { limitBytes, timeoutMs }) : new Uint8Array();
-  if (bytes.length === 0) throw new GatewayError("invalid_request", "The body is empty: expected a JSON object");
+  if (bytes.length === 0) throw new GatewayError("invalid_request", `The body is empty: expected ${expected}`);
   for (const coding of codings.length > 0 ? codings.toReversed() : sniffCodings(bytes)) {
     bytes = await decompress(bytes, coding, limitBytes);
   }
-  return parseJson(decodeText(bytes));
+  return bytes;
 }
 
 /** How much is set aside on a client's word alone. */
@@ -144,7 +153,7 @@ const lenientDecoder = new TextDecoder();
 const strictDecoder = new TextDecoder("utf-8", { fatal: true });
 
 /** The strict decoder is several times slower than the lenient one, so it runs only where that one replaced something. */
-function decodeText(bytes: Uint8Array): string {
+export function decodeText(bytes: Uint8Array): string {
   const text = lenientDecoder.decode(bytes);
   if (!text.includes("\uFFFD")) return text;
   try {

@@ -67,6 +67,42 @@ export function streamResponse(frames: AsyncIterable<ServerSentEvent>, options: 
   });
 }
 
+export interface PassOnOptions {
+  /** The client left before the end. */
+  onLeave(): void;
+  /** The bytes ended before they were all there; the client's connection breaks off, so that nobody takes them for whole. */
+  onFailure(thrown: unknown): void;
+  /** All is over. */
+  onEnd(): void;
+}
+
+/** The same bytes, each as soon as the client takes it and none before. */
+export function passOn(
+  bytes: ReadableStream<Uint8Array<ArrayBuffer>>,
+  { onLeave, onFailure, onEnd }: PassOnOptions,
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  const reader = bytes.getReader();
+  return new ReadableStream({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (!done) return controller.enqueue(value);
+        onEnd();
+        controller.close();
+      } catch (thrown) {
+        onFailure(thrown);
+        onEnd();
+        controller.error(thrown);
+      }
+    },
+    async cancel() {
+      onLeave();
+      onEnd();
+      await reader.cancel();
+    },
+  }, { highWaterMark: 0 });
+}
+
 /** The same response as HEAD gets it. */
 export function withoutBody(response: Response): Response {
   return new Response(null, response);

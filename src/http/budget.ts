@@ -1,0 +1,21 @@
+import { GatewayError } from "../errors.ts";
+
+/** Bytes that all requests together may hold. */
+export interface Budget {
+  /** Sets so many bytes aside. Throws `unavailable` where there are not so many left. */
+  take(bytes: number): void;
+  giveBack(bytes: number): void;
+}
+
+export function createBudget(limitBytes: number): Budget {
+  let taken = 0;
+  return {
+    take(bytes) {
+      if (taken + bytes > limitBytes) {
+        throw new GatewayError("unavailable", "The gateway is busy with other uploads: try again", { retryAfter: "5" });
+      }
+      taken += bytes;
+    },
+    giveBack: (bytes) => void (taken -= bytes),
+  };
+}
