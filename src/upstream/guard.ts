@@ -1,14 +1,18 @@
-import type { GenerateEvent } from "../canonical/generate.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
+
+interface ErrorEvent {
+  type: "error";
+  error: GatewayError;
+}
 
 /**
  * Makes every stream end as it must: what is thrown becomes the one final `error`, and a stream that just stops is an error
  * too. `onEvent` sees each event first.
  */
-export async function* guard(
-  events: AsyncIterable<GenerateEvent>,
-  onEvent: (event: GenerateEvent) => void,
-): AsyncGenerator<GenerateEvent> {
+export async function* guard<E extends { type: string }>(
+  events: AsyncIterable<E>,
+  onEvent: (event: E | ErrorEvent) => void,
+): AsyncGenerator<E | ErrorEvent> {
   let failure: GatewayError | undefined;
   try {
     for await (const event of events) {
@@ -20,7 +24,7 @@ export async function* guard(
     failure = toGatewayError(thrown);
   }
   failure ??= new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
-  const event: GenerateEvent = { type: "error", error: failure };
+  const event: ErrorEvent = { type: "error", error: failure };
   onEvent(event);
   yield event;
 }

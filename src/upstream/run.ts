@@ -1,12 +1,15 @@
 /** One operation at one upstream: ask, go on where the driver says so, answer. */
+import type { Speech } from "../canonical/audio.ts";
+import { ByteReader } from "../canonical/bytes.ts";
+import { isJsonObject, type JsonObject } from "../canonical/json.ts";
 import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
-import { isJsonObject } from "../canonical/json.ts";
 import { REPLAY } from "../canonical/replay.ts";
 import type { Context } from "../contract/context.ts";
 import type { Call, LocalOperation, Reply, Target, UpstreamOperation } from "../contract/driver.ts";
-import { GatewayError } from "../errors.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
 import { type Pulse, readFrames } from "./frames.ts";
 import { brokenOff, type Fetch, readReply, send, type Upstream } from "./send.ts";
+import { isFailure } from "./retry.ts";
 import { Watch } from "./watch.ts";
 
 export interface Ask<K extends ModelOperation> {
@@ -28,23 +31,101 @@ export async function answer<K extends ModelOperation>(ask: Ask<K>): Promise<Out
   const way = wayOf(ask);
   if ("local" in way) {
     ask.onDescribed();
-    return way.local(input, target);
+    return way.local(input, target, context);
   }
   const calls = describe(ask, way);
   const { timeouts } = upstream;
   const watch = new Watch(ask.signal, timeouts.wholeMs);
   try {
-    const replies = await Promise.all(calls.map((call) => follow(call, ask, way, watch)));
+    const replies = await sideBySide(calls, (call) => follow(call, ask, way, watch));
     return way.response(replies, input, target, context);
   } catch (thrown) {
-    watch.signal.throwIfAborted();
+    const reason = reasonOf(thrown, watch);
     // Of a batch the other calls are of no use any more.
     watch.cancel();
-    throw thrown;
+    throw reason;
   } finally {
     watch.stop();
   }
 }
+
+/**
+ * Speech: as soon as its first bytes are there, which tell what it is; the rest comes as the upstream makes it. Leaving it
+ * early ends the call; a failure on the way fails the stream of its bytes.
+ */
+export async function speak(ask: Ask<"speak">): Promise<Speech> {
+  const { input, target, upstream, context } = ask;
+  const way = wayOf(ask);
+  if ("local" in way) {
+    ask.onDescribed();
+    return way.local(input, target, context);
+  }
+  const [call] = describe(ask, way);
+  if (!call) throw cannotStream(ask);
+  const watch = new Watch(ask.signal, upstream.timeouts.totalMs);
+  try {
+    // Most servers have made all of it when they begin to answer.
+    watch.begin(upstream.timeouts.wholeMs, "begin to answer");
+    const reply = await follow(call, ask, way, watch, (response) => openReply(response, watch, upstream));
+    if (!reply.stream) watch.stop();
+    return way.response([reply], input, target, context);
+  } catch (thrown) {
+    const reason = reasonOf(thrown, watch);
+    watch.stop();
+    watch.cancel();
+    throw reason;
+  }
+}
+
+/** What comes as bytes is passed on as it comes; a description of it, such as where it is, is read whole. */
+async function openReply(response: Response, watch: Watch, { timeouts }: Upstream): Promise<Reply> {
+  const { status, headers, body } = response;
+  if (!response.ok || !body || /json|^text\//.test(headers.get("content-type") ?? "")) return await readReply(response);
+  const reader = new ByteReader(body, AUDIO_BUFFER_BYTES);
+  let isOver = false;
+  const read = async (limitMs: number, what: string) => {
+    if (isOver) return undefined;
+    watch.begin(limitMs, what);
+    const bytes = await reader.read().catch((cause) => {
+      watch.signal.throwIfAborted();
+      throw brokenOff(cause);
+    });
+    // A slow listener is no slow upstream.
+    watch.rest();
+    isOver = bytes === undefined;
+    if (isOver) watch.stop();
+    return bytes?.slice();
+  };
+  let first = await read(timeouts.firstEventMs, "send its first sound");
+  while (first && first.length < TELLING_BYTES) {
+    const more = await read(timeouts.idleMs, "send more sound");
+    if (!more) break;
+    first = new Uint8Array([...first, ...more]);
+  }
+  const stream = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    async pull(controller) {
+      try {
+        const bytes = first ?? await read(timeouts.idleMs, "send more sound");
+        first = undefined;
+        if (bytes) controller.enqueue(bytes);
+        else controller.close();
+      } catch (thrown) {
+        watch.stop();
+        controller.error(thrown);
+      }
+    },
+    async cancel() {
+      watch.stop();
+      watch.cancel();
+      await reader.cancel().catch(() => {}); // the call is over, whatever the upstream says to it
+    },
+  }, { highWaterMark: 0 });
+  return { status, headers, body: first ?? new Uint8Array(), stream };
+}
+
+const AUDIO_BUFFER_BYTES = 16 * 1024;
+/** What a format's own header needs at most, to tell what the bytes are. */
+const TELLING_BYTES = 64;
 
 /** The answer step by step. Throws where the upstream fails; leaving it early ends the call. */
 export async function* stream<K extends ModelOperation>(ask: Ask<K>): AsyncGenerator<StreamEvent<K>> {
@@ -54,7 +135,7 @@ export async function* stream<K extends ModelOperation>(ask: Ask<K>): AsyncGener
   if ("local" in way) {
     if (!replay) throw cannotStream(ask);
     ask.onDescribed();
-    yield* replay(way.local(input, target));
+    yield* replay(way.local(input, target, context));
     return;
   }
   const [call] = describe(ask, way);
@@ -67,7 +148,7 @@ export async function* stream<K extends ModelOperation>(ask: Ask<K>): AsyncGener
     const response = await send(call, upstream, ask.fetch, watch.signal);
     if (!response.ok) throw upstream.driver.parseError(await readReply(response));
     watch.begin(timeouts.firstEventMs, "send a first event");
-    if (response.body && isEventStream(response)) {
+    if (response.body && isEventStream(response, operation)) {
       const pulse = pulseOf(watch, timeouts.idleMs, (thrown) => failure = thrown);
       yield* way.events(readFrames(response.body, pulse), input, target, context);
     } else {
@@ -100,14 +181,23 @@ function describe<K extends ModelOperation>(ask: Ask<K>, way: UpstreamOperation<
   return calls;
 }
 
-function withoutRefused<K extends ModelOperation>(call: Call, { upstream, context }: Ask<K>): Call {
-  const { body } = call;
-  if (!isJsonObject(body)) return call;
-  const refused = upstream.refuses.filter((field) => body[field] !== undefined);
-  if (refused.length === 0) return call;
+function withoutRefused<K extends ModelOperation>(call: Call, { upstream: { refuses }, context }: Ask<K>): Call {
+  const fields = fieldsOf(call);
+  const refused = new Set(refuses.filter((field) => Object.hasOwn(fields, field)));
+  if (refused.size === 0) return call;
   for (const field of refused) context.note(`dropped ${field}`);
-  return { ...call, body: Object.fromEntries(Object.entries(body).filter(([field]) => !refused.includes(field))) };
+  if (call.form) return { ...call, form: call.form.filter(({ name }) => !refused.has(name)) };
+  return { ...call, body: Object.fromEntries(Object.entries(fields).filter(([field]) => !refused.has(field))) };
 }
+
+/** What a call sends by name: nothing where it sends bytes. */
+function fieldsOf({ body, form }: Call): JsonObject {
+  if (form) return Object.fromEntries(form.map(({ name, value }) => [name, value ?? null]));
+  if (!isJsonObject(body) || body instanceof Uint8Array || body instanceof Blob) return {};
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
+}
+
+type Read = (response: Response) => Promise<Reply>;
 
 /** One call of a batch, and those that follow from its reply: a job to poll, a result to fetch. */
 async function follow<K extends ModelOperation>(
@@ -115,16 +205,95 @@ async function follow<K extends ModelOperation>(
   ask: Ask<K>,
   way: UpstreamOperation<K>,
   watch: Watch,
+  read: Read = readReply,
 ): Promise<Reply> {
-  let call: Call | undefined = first;
+  let reply = await exchange(first, ask, watch.signal, read);
   for (let step = 0;; step++) {
-    await sleep(call.afterMs, watch.signal);
-    const response = await send(call, ask.upstream, ask.fetch, watch.signal);
-    const reply = await readReply(response);
-    if (!response.ok) throw ask.upstream.driver.parseError(reply);
-    call = way.next?.(reply, ask.input, step);
+    const call = reply.stream ? undefined : way.next?.(reply, ask.input, step);
     if (!call) return reply;
+    try {
+      reply = await exchangeAgain(call, ask, watch.signal, read);
+    } catch (thrown) {
+      const end = watch.signal.aborted ? way.cancel?.(reply) : undefined;
+      if (end) abandon(end, ask);
+      throw afterWork(thrown);
+    }
   }
+}
+
+async function exchange<K extends ModelOperation>(
+  call: Call,
+  { upstream, fetch }: Ask<K>,
+  signal: AbortSignal,
+  read: Read,
+): Promise<Reply> {
+  await sleep(call.afterMs, signal);
+  const response = await send(call, upstream, fetch, signal);
+  const reply = await read(response);
+  if (!response.ok) throw upstream.driver.parseError(reply);
+  return reply;
+}
+
+/** Waits before each further attempt, in milliseconds. */
+const PAUSES_MS = [500, 2_000];
+
+/** To look once more at what is there costs nothing, so a failure on the way to it is not the last word. */
+async function exchangeAgain<K extends ModelOperation>(
+  call: Call,
+  ask: Ask<K>,
+  signal: AbortSignal,
+  read: Read,
+): Promise<Reply> {
+  for (const pauseMs of PAUSES_MS) {
+    try {
+      return await exchange(call, ask, signal, read);
+    } catch (thrown) {
+      signal.throwIfAborted();
+      if (!isFailure(thrown) || toGatewayError(thrown).details.retryable === false) throw thrown;
+      await sleep(pauseMs, signal);
+    }
+  }
+  return await exchange(call, ask, signal, read);
+}
+
+/** What went wrong once the upstream had begun to work, which it may charge for: that is not asked of anybody else. */
+function afterWork(thrown: unknown): GatewayError {
+  const { code, message, details } = toGatewayError(thrown);
+  return code === "upstream_timeout" || code === "client_closed"
+    ? new GatewayError(code, message, { ...details, workBegun: true })
+    : new GatewayError("upstream_error", `The upstream's result cannot be had: ${message}`, {
+      ...details,
+      workBegun: true,
+    });
+}
+
+/** Why a call failed: for what ended it, if something did. */
+function reasonOf(thrown: unknown, { signal }: Watch): unknown {
+  if (!signal.aborted) return thrown;
+  return toGatewayError(thrown).details.workBegun ? afterWork(signal.reason) : signal.reason;
+}
+
+const FAREWELL_MS = 5_000;
+
+/** Ends a job of which nobody wants the result any more; nobody waits for that either. */
+function abandon<K extends ModelOperation>(call: Call, { upstream, fetch }: Ask<K>): void {
+  send(call, upstream, fetch, AbortSignal.timeout(FAREWELL_MS))
+    .then((response) => response.body?.cancel())
+    .catch(() => {}); // there is nobody to tell
+}
+
+/** How many calls of one batch run at once: enough to hide their waiting, few enough for servers that queue. */
+const MOST_CALLS = 8;
+
+/** What `work` gives for each item, in their order. */
+async function sideBySide<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  const queue = items.entries();
+  const worker = async () => {
+    for (const [index, item] of queue) results[index] = await work(item);
+  };
+  await Promise.all(items.slice(0, MOST_CALLS).map(worker));
+  return results;
 }
 
 function sleep(ms: number | undefined, signal: AbortSignal): Promise<void> {
@@ -161,9 +330,10 @@ function pulseOf(watch: Watch, idleMs: number, onBroken: (failure: GatewayError)
   };
 }
 
-/** Some servers and proxies call a stream plain text or bytes. */
-function isEventStream(response: Response): boolean {
-  return !/json|html/.test(response.headers.get("content-type") ?? "");
+/** Some servers and proxies call a stream plain text or bytes; a transcript can be plain text indeed. */
+function isEventStream({ headers }: Response, operation: ModelOperation): boolean {
+  const type = headers.get("content-type") ?? "";
+  return operation === "transcribe" ? /event-stream/.test(type) : !/json|html/.test(type);
 }
 
 function cannotStream({ operation, upstream }: Ask<ModelOperation>): GatewayError {

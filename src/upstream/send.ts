@@ -1,10 +1,11 @@
 import type { JsonValue } from "../canonical/json.ts";
-import type { Call, Driver, Reply } from "../contract/driver.ts";
+import type { FormField } from "../contract/context.ts";
+import type { Call, Driver, Quirks, Reply } from "../contract/driver.ts";
 import { GatewayError } from "../errors.ts";
 import type { Timeouts } from "./watch.ts";
 
 /** One configured service, ready to be called. */
-export interface Upstream {
+export interface Upstream extends Pick<Quirks, "batch" | "scores"> {
   name: string;
   driver: Driver;
   /** Without a slash at its end; absent where the driver makes no calls. */
@@ -17,11 +18,13 @@ export interface Upstream {
   /** Top-level fields of a request body that it answers with an error: left out and noted. */
   refuses: readonly string[];
   systemMessages: "first" | "anywhere";
+  /** Where its results may be fetched from that it gives as URLs: origins, with `*.` for all names below one. */
+  resultsFrom: readonly string[];
   timeouts: Timeouts;
 }
 
 /** Where a call goes, and what goes with it. */
-export type Service = Pick<Upstream, "name" | "baseUrl" | "secret" | "headers">;
+export type Service = Pick<Upstream, "name" | "baseUrl" | "secret" | "headers" | "resultsFrom">;
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
@@ -30,27 +33,76 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
  * the driver put there: no header, no credential.
  */
 export async function send(call: Call, upstream: Service, fetch: Fetch, signal: AbortSignal): Promise<Response> {
-  const { body } = call;
+  if (call.url !== undefined) return await fetchResult(call.url, upstream, fetch, signal);
+  const { body, form } = call;
   const headers = new Headers({ accept: "application/json, text/event-stream", "user-agent": "laneway" });
   for (const [name, value] of Object.entries({ ...call.headers, ...upstream.headers })) headers.set(name, value);
   if (upstream.secret !== undefined) headers.set("authorization", `Bearer ${upstream.secret}`);
+  const payload = form ? toFormData(form) : body === undefined ? undefined : toBlob(body);
+  return await reach(`${upstream.baseUrl}/${call.path}`, upstream, fetch, {
+    method: call.method ?? (payload === undefined ? "GET" : "POST"),
+    headers,
+    body: payload,
+    redirect: "manual",
+    signal,
+  });
+}
+
+async function reach(url: string, { name }: Service, fetch: Fetch, init: RequestInit): Promise<Response> {
   try {
-    return await fetch(`${upstream.baseUrl}/${call.path}`, {
-      method: call.method ?? (body === undefined ? "GET" : "POST"),
-      headers,
-      // As a Blob it is sent once: Deno repeats a text or bytes body when a reused connection dies.
-      body: body === undefined ? undefined : toBlob(body),
-      redirect: "manual",
-      signal,
-    });
+    return await fetch(url, init);
   } catch (thrown) {
-    signal.throwIfAborted();
-    throw new GatewayError("upstream_error", `Cannot reach upstream "${upstream.name}"`, { cause: thrown });
+    init.signal?.throwIfAborted();
+    throw new GatewayError("upstream_error", `Cannot reach upstream "${name}"`, { cause: thrown });
   }
 }
 
-function toBlob(body: JsonValue | Uint8Array<ArrayBuffer>): Blob {
+/** As a Blob it is sent once: Deno repeats a text or bytes body when a reused connection dies. */
+function toBlob(body: JsonValue | Uint8Array<ArrayBuffer> | Blob): Blob {
+  if (body instanceof Blob) return body;
   return body instanceof Uint8Array ? new Blob([body]) : new Blob([JSON.stringify(body)], { type: "application/json" });
+}
+
+function toFormData(fields: readonly FormField[]): FormData {
+  const form = new FormData();
+  for (const { name, value, file } of fields) {
+    if (file) form.append(name, new Blob([file.bytes], { type: file.mediaType }), file.name);
+    else form.append(name, value);
+  }
+  return form;
+}
+
+const MOST_REDIRECTS = 3;
+
+/** A result that the upstream gives as a URL: fetched without any credential, and from nowhere but where it may be. */
+async function fetchResult(url: string, upstream: Service, fetch: Fetch, signal: AbortSignal): Promise<Response> {
+  let place = URL.parse(url);
+  for (let hops = 0; hops <= MOST_REDIRECTS; hops++) {
+    if (!place || place.username + place.password !== "" || !isAmong(place, upstream.resultsFrom)) {
+      const where = place ? `"${place.origin}", which its "resultsFrom" does not name` : "no URL";
+      const message = `The result of upstream "${upstream.name}" is at ${where}`;
+      throw new GatewayError("upstream_error", message, { retryable: false });
+    }
+    const response = await reach(place.href, upstream, fetch, {
+      headers: { "user-agent": "laneway" },
+      redirect: "manual",
+      signal,
+    });
+    const location = response.status >= 300 && response.status < 400 && response.headers.get("location");
+    if (!location) return response;
+    await response.body?.cancel();
+    place = URL.parse(location, place.href);
+  }
+  throw new GatewayError("upstream_error", `The result of upstream "${upstream.name}" is behind too many redirects`);
+}
+
+/** `https://*.example.com` names every host below example.com, on the same port. */
+function isAmong({ protocol, host }: URL, allowed: readonly string[]): boolean {
+  return allowed.some((pattern) => {
+    const wanted = URL.parse(pattern);
+    if (!wanted || protocol !== wanted.protocol) return false;
+    return wanted.host.startsWith("*.") ? host.endsWith(wanted.host.slice(1)) : host === wanted.host;
+  });
 }
 
 /** The longest answer that is read whole, in bytes; a page of pictures or a book of audio fits into it. */
@@ -96,6 +148,8 @@ async function readBytes({ body }: Response, limitBytes: number): Promise<Uint8A
 function parseBody(bytes: Uint8Array<ArrayBuffer>, contentType: string): JsonValue | Uint8Array<ArrayBuffer> {
   if (/^(audio|image|video)\/|octet-stream/.test(contentType)) return bytes;
   const text = new TextDecoder().decode(bytes);
+  // What a model wrote down as "1.50" is a text.
+  if (/^text\/plain/.test(contentType) && !/^\s*[[{]/.test(text)) return text;
   try {
     return JSON.parse(text);
   } catch {

@@ -4,7 +4,9 @@ import { type ErrorCode, GatewayError, STATUS_OF } from "../../src/errors.ts";
 import { firstAnswer, firstStream } from "../../src/upstream/retry.ts";
 import { fromArray } from "../support/chunks.ts";
 
-const WORTH_ANOTHER: ErrorCode[] = ["upstream_error", "upstream_timeout", "unavailable", "rate_limit"];
+const FAILURES: ErrorCode[] = ["upstream_error", "upstream_timeout", "unavailable", "rate_limit"];
+const INABILITIES: ErrorCode[] = ["model_not_found", "unsupported", "unsupported_media_type"];
+const WORTH_ANOTHER = [...FAILURES, ...INABILITIES];
 const CODES = Object.keys(STATUS_OF) as ErrorCode[];
 
 function failure(code: ErrorCode): GatewayError {
@@ -45,8 +47,18 @@ Deno.test("retry: where all targets fail, the last failure is told", async () =>
   const attempt = (code: ErrorCode) => Promise.reject(failure(code));
   const error = await assertRejects(() => firstAnswer(["unavailable", "rate_limit"], attempt), GatewayError);
   assertEquals(error.code, "rate_limit");
-  const streams = firstStream<ErrorCode>(["unavailable", "rate_limit"], (code) => fromArray([], failure(code)));
+  const attemptStream = (code: ErrorCode): AsyncIterable<GenerateEvent> => fromArray([], failure(code));
+  const streams = firstStream<ErrorCode, GenerateEvent>(["unavailable", "rate_limit"], attemptStream);
   assertEquals(await told(streams), ["rate_limit"]);
+});
+
+Deno.test("retry: that one target cannot do it is not told where another one failed", async () => {
+  const attempt = (code: ErrorCode) => Promise.reject(failure(code));
+  for (const codes of [["unavailable", "unsupported"], ["model_not_found", "unavailable"]] as ErrorCode[][]) {
+    assertEquals((await assertRejects(() => firstAnswer(codes, attempt), GatewayError)).code, "unavailable");
+  }
+  const codes: ErrorCode[] = ["unsupported", "unsupported_media_type"];
+  assertEquals((await assertRejects(() => firstAnswer(codes, attempt), GatewayError)).code, "unsupported_media_type");
 });
 
 const PART: GenerateEvent = { type: "part-start", index: 0, part: { type: "text", text: "" } };

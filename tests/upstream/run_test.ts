@@ -1,18 +1,19 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { EmbedRequest, EmbedResponse } from "../../src/canonical/embed.ts";
 import type { GenerateEvent, GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
-import type { Driver, LocalOperation, UpstreamOperation } from "../../src/contract/driver.ts";
+import type { FormField } from "../../src/contract/context.ts";
+import type { Call, Driver, LocalOperation, UpstreamOperation } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { answer, type Ask, stream } from "../../src/upstream/run.ts";
 import type { Fetch, Upstream } from "../../src/upstream/send.ts";
 import { toArray } from "../support/chunks.ts";
 import { newContext } from "../support/context.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
-import { within } from "../support/wait.ts";
+import { delay, until, within } from "../support/wait.ts";
 import { TARGET } from "../support/wires.ts";
 import { DRIVER, newUpstream } from "./upstream.ts";
 
-const EMBED: EmbedRequest = { model: "m", input: ["a", "b", "c"] };
+const EMBED: EmbedRequest = { model: "m", input: ["a", "b", "c"], encoding: "float" };
 const GENERATE: GenerateRequest = { model: "m", messages: [], stream: true };
 const ANSWER: GenerateResponse = {
   model: "m",
@@ -25,7 +26,6 @@ const ANSWER: GenerateResponse = {
 const batch: UpstreamOperation<"embed"> = {
   request: ({ input }) => input.map((text) => ({ path: `embed/${text}`, body: { text: String(text) } })),
   response: (replies): EmbedResponse => ({
-    model: "m",
     vectors: replies.map(({ body }) => body as number[]),
     usage: { inputTokens: 1 },
   }),
@@ -35,7 +35,7 @@ const batch: UpstreamOperation<"embed"> = {
 const job: UpstreamOperation<"embed"> = {
   request: () => ({ path: "jobs", body: {} }),
   next: ({ body }, _, step) => body === "wait" ? { path: `jobs/1?step=${step}`, afterMs: 5 } : undefined,
-  response: ([reply]): EmbedResponse => ({ model: "m", vectors: [reply!.body as number[]], usage: { inputTokens: 1 } }),
+  response: ([reply]): EmbedResponse => ({ vectors: [reply!.body as number[]], usage: { inputTokens: 1 } }),
 };
 
 const generate: UpstreamOperation<"generate"> = {
@@ -76,6 +76,97 @@ Deno.test("run: a batch runs side by side, and its replies keep their order", as
   );
   const { vectors } = await answer(ask("embed", { embed: batch }, upstream.fetch));
   assertEquals(vectors, [[1], [2], [3]]);
+});
+
+Deno.test("run: of a long batch eight calls run at once, and the replies keep the order of the calls", async () => {
+  const input = Array.from({ length: 40 }, (_, at) => String(at));
+  let [running, most] = [0, 0];
+  const upstream = fakeUpstream(async ({ url }) => {
+    most = Math.max(most, ++running);
+    const at = Number(url.pathname.split("/").at(-1));
+    await delay(at % 3);
+    running--;
+    return Response.json([at]);
+  });
+  const asked = ask("embed", { embed: batch }, upstream.fetch, { input: { ...EMBED, input } });
+  const { vectors } = await answer(asked);
+  assertEquals(vectors, input.map((at) => [Number(at)]));
+  assertEquals([most, upstream.asked.length], [8, 40]);
+});
+
+Deno.test("run: when one call of a long batch fails, those that wait are not made", async () => {
+  const input = Array.from({ length: 40 }, (_, at) => String(at));
+  const upstream = fakeUpstream(
+    async ({ signal }) => {
+      await delay(5);
+      signal.throwIfAborted();
+      return Response.json([1]);
+    },
+    () => new Response("no", { status: 500 }),
+    async ({ signal }) => {
+      await delay(5);
+      signal.throwIfAborted();
+      return Response.json([1]);
+    },
+  );
+  const asked = ask("embed", { embed: batch }, upstream.fetch, { input: { ...EMBED, input } });
+  await assertRejects(() => answer(asked), GatewayError, '500 "no"');
+  await delay(30);
+  assertEquals(upstream.asked.length, 8);
+});
+
+Deno.test("run: a batch of no call is answered without one", async () => {
+  const asked = ask("embed", { embed: batch }, NO_CALL, { input: { ...EMBED, input: [] } });
+  assertEquals((await answer(asked)).vectors, []);
+});
+
+Deno.test("run: a batch whose client leaves ends", async () => {
+  const left = new AbortController();
+  const upstream = fakeUpstream(({ signal }) =>
+    new Promise<Response>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)))
+  );
+  const answering = answer(ask("embed", { embed: batch }, upstream.fetch, { signal: left.signal }));
+  await until(() => upstream.asked.length === 3);
+  left.abort(new GatewayError("client_closed", "The client closed the connection"));
+  assertEquals((await assertRejects(() => within(5_000, answering), GatewayError)).code, "client_closed");
+});
+
+/** What the upstream got of a call in which it refuses some fields. */
+async function sendWithout(refuses: string[], call: Call) {
+  let sent: RequestInit | undefined;
+  const fetch: Fetch = (_, init) => {
+    sent = init;
+    return Promise.resolve(Response.json([1]));
+  };
+  const context = newContext();
+  const embed = { ...batch, request: () => call };
+  await answer(ask("embed", { embed }, fetch, { context, upstreamOptions: { refuses } }));
+  return { body: sent!.body, notes: context.notes };
+}
+
+Deno.test("run: refused fields are left out of a form, however often they are there, and the rest goes on", async () => {
+  const file = { bytes: new Uint8Array([1, 2]), name: "a.wav", mediaType: "audio/wav" };
+  const form: FormField[] = [
+    { name: "include[]", value: "a" },
+    { name: "model", value: "m" },
+    { name: "include[]", value: "b" },
+    { name: "file", file },
+    { name: "stream", value: "true" },
+  ];
+  const { body, notes } = await sendWithout(["include[]", "stream", "prompt"], { path: "form", form });
+  const sent = body as FormData;
+  assertEquals([...sent.keys()], ["model", "file"]);
+  const told = sent.get("file") as File;
+  assertEquals([told.name, told.type, [...await told.bytes()]], ["a.wav", "audio/wav", [1, 2]]);
+  assertEquals(notes.toSorted(), ["dropped include[]", "dropped stream"]);
+});
+
+Deno.test("run: bytes and blobs have no fields that could be refused", async () => {
+  const bytes = new Uint8Array([1, 2]);
+  for (const body of [bytes, new Blob([bytes], { type: "audio/wav" })]) {
+    const { body: sent, notes } = await sendWithout(["type", "stream", "text", "length", "0"], { path: "bytes", body });
+    assertEquals([[...await (sent as Blob).bytes()], notes], [[1, 2], []]);
+  }
 });
 
 Deno.test("run: a batch of which one call fails is a failure", async () => {

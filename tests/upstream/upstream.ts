@@ -18,6 +18,7 @@ export function newUpstream(more: Partial<Upstream> = {}): Upstream {
     headers: {},
     refuses: [],
     systemMessages: "anywhere",
+    resultsFrom: [],
     timeouts: { headMs: 60_000, firstEventMs: 60_000, idleMs: 60_000, wholeMs: 60_000, totalMs: 60_000 },
     ...more,
   };
