@@ -17,10 +17,15 @@ export interface DriverFacts {
   needsBaseUrl: boolean;
 }
 
+/** What the check needs to know of a catalog plugin. */
+export interface CatalogFacts {
+  /** Whether it tells where a single model is. */
+  finds: boolean;
+}
+
 export interface Surroundings {
   drivers: Readonly<Record<string, DriverFacts>>;
-  /** The names of the catalog plugins. */
-  catalogs: readonly string[];
+  catalogs: Readonly<Record<string, CatalogFacts>>;
   /** An environment variable's value; an empty one counts as not set. */
   env(name: string): string | undefined;
 }
@@ -49,6 +54,11 @@ export function check(raw: unknown, { drivers, catalogs: plugins, env }: Surroun
     if (!tasks.includes(task)) {
       report(path, `Upstream "${name}" does not serve task "${task}": its driver "${driver}" serves ${quoted(tasks)}`);
     }
+  };
+
+  const checkCatalog = (path: string, name: unknown) => {
+    if (typeof name !== "string" || Object.hasOwn(catalogs, name)) return;
+    report(path, `Cannot find catalog "${name}"${hint(name, Object.keys(catalogs))}`);
   };
 
   const checkSecret = (path: string, variable: unknown) => {
@@ -84,7 +94,18 @@ export function check(raw: unknown, { drivers, catalogs: plugins, env }: Surroun
   }
 
   for (const [name, upstream] of Object.entries(upstreams)) {
-    const { driver, baseUrl, secret } = fields(upstream);
+    const { driver, baseUrl, secret, catalog } = fields(upstream);
+    checkCatalog(`upstreams.${name}.catalog`, catalog);
+    const { plugin } = fields(catalogs[String(catalog)]);
+    if (typeof plugin === "string" && Object.hasOwn(plugins, plugin) && !plugins[plugin]!.finds) {
+      const finding = Object.keys(plugins).filter((one) => plugins[one]!.finds);
+      report(
+        `upstreams.${name}.catalog`,
+        `Catalog "${catalog}" only lists models: here its plugin must be one that finds them, such as ${
+          quoted(finding)
+        }`,
+      );
+    }
     checkSecret(`upstreams.${name}.secret.env`, fields(secret).env);
     if (typeof driver !== "string") continue;
     if (!Object.hasOwn(drivers, driver)) {
@@ -96,8 +117,8 @@ export function check(raw: unknown, { drivers, catalogs: plugins, env }: Surroun
 
   for (const [name, catalog] of Object.entries(catalogs)) {
     const { plugin } = fields(catalog);
-    if (typeof plugin !== "string" || plugins.includes(plugin)) continue;
-    report(`catalogs.${name}.plugin`, `Cannot find catalog plugin "${plugin}"${hint(plugin, plugins)}`);
+    if (typeof plugin !== "string" || Object.hasOwn(plugins, plugin)) continue;
+    report(`catalogs.${name}.plugin`, `Cannot find catalog plugin "${plugin}"${hint(plugin, Object.keys(plugins))}`);
   }
 
   if (
@@ -120,12 +141,13 @@ export function check(raw: unknown, { drivers, catalogs: plugins, env }: Surroun
         );
       }
     }
-    if (typeof catalog === "string" && !Object.hasOwn(catalogs, catalog)) {
-      report(`lanes.${laneName}.catalog`, `Cannot find catalog "${catalog}"${hint(catalog, Object.keys(catalogs))}`);
-    } else if (typeof catalog === "string" && Object.keys(fields(open)).length === 0) {
+    const named = Array.isArray(catalog) ? items(catalog) : [[undefined, catalog] as const];
+    for (const [index, one] of named) {
+      checkCatalog(`lanes.${laneName}.catalog${index === undefined ? "" : `[${index}]`}`, one);
+      if (typeof one !== "string" || !Object.hasOwn(catalogs, one) || Object.keys(fields(open)).length > 0) continue;
       report(
         `lanes.${laneName}.upstreams`,
-        `Missing: nothing serves the models of catalog "${catalog}"; say by task where they go`,
+        `Missing: nothing serves the models of catalog "${one}"; say by task where they go`,
       );
     }
     for (const [task, upstream] of Object.entries(fields(open))) {

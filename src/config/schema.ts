@@ -64,6 +64,8 @@ const timeoutsSchema = object("How long to wait for the upstream, in millisecond
   totalMs: milliseconds(1_800_000, "For a streamed answer, from its first moment to its last."),
 });
 
+const ORIGIN = /^https?:\/\/(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?$/;
+
 const upstreamSchema = object("A service that runs models.", {
   driver: z.string().meta({
     description: "How to speak to it: the name of a driver, such as chat.",
@@ -86,6 +88,27 @@ const upstreamSchema = object("A service that runs models.", {
     description:
       "Where this upstream's chat templates take system messages. With first, later ones of a client that speaks " +
       "another protocol become part of the user's turn.",
+  }),
+  catalog: z.string().optional().meta({
+    description:
+      "For a service that passes requests on to others: the name of the catalog that tells where each of its models is.",
+  }),
+  resultsFrom: z.array(z.string().regex(ORIGIN, 'Expected an origin such as "https://media.example.com"')).default([])
+    .meta({
+      description:
+        "Where the results may be fetched from that this upstream gives as URLs: origins, with *. for every host below " +
+        "one. They are fetched without a credential; a result that is anywhere else is an error.",
+      examples: [["https://media.example.com", "https://*.media.example.com"]],
+    }),
+  batch: z.int().min(1).optional().meta({
+    description:
+      "The most texts that one request for embeddings may hold. Longer lists are sent as several requests. The driver's " +
+      "own limit where this is absent.",
+  }),
+  scores: z.enum(["as-they-are", "sigmoid"]).default("as-they-are").meta({
+    description:
+      "What clients get as relevance scores. With sigmoid, scores that are not between 0 and 1 are made so, in the same " +
+      "order: for servers that give raw logits.",
   }),
   timeouts: timeoutsSchema.prefault({}),
 });
@@ -124,6 +147,11 @@ const aliasSchema = object("A model of the lane.", {
       "The levels of reasoning effort that the model knows: what a client asks for is moved to the nearest. " +
       "An empty list for a model that knows none. Passed on as it came where this is absent.",
   }),
+  voices: z.record(z.string().min(1), z.string().min(1)).optional().meta({
+    description:
+      "For speech: the model's own voice for each name that clients use. The name * stands for all that are not listed.",
+    examples: [{ "alloy": "tara", "*": "leo" }],
+  }),
 });
 
 const laneNameSchema = z.string()
@@ -141,10 +169,10 @@ const laneSchema = object("A path prefix with its own models.", {
       "Where a model that the lane does not list goes, by task: the name of an upstream. The model keeps the " +
       "name that the client gave.",
   }),
-  catalog: z.string().optional().meta({
+  catalog: z.union([z.string(), z.array(z.string()).min(1)]).optional().meta({
     description:
-      "What those upstreams offer: the name of a catalog. Its models are listed with the lane's own, and a name that " +
-      "it does not know is answered 404. Where this is absent, or does not answer, the upstream decides.",
+      "What those upstreams offer: the name of a catalog, or several. Their models are listed with the lane's own, and a " +
+      "name that none knows is answered 404. Where this is absent, or does not answer, the upstream decides.",
   }),
 });
 
@@ -196,10 +224,12 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
   }),
   limits: object("Limits on what clients send.", {
     bodyBytes: z.int().min(1).default(31_457_280).meta({ description: "Bytes of one request body, decompressed." }),
+    uploadBytes: z.int().min(1).default(268_435_456).meta({
+      description: "Bytes of all files that clients are sending or that are being worked on. Above it, more get 503.",
+    }),
   }).prefault({}),
   store: storeSchema.prefault({}),
 });
 
 export type Config = z.output<typeof configSchema>;
 export type LaneConfig = z.output<typeof laneSchema>;
-export type CatalogConfig = z.output<typeof catalogSchema>;

@@ -1,5 +1,6 @@
 import type { ModelInfo } from "../canonical/models.ts";
 import { GatewayError } from "../errors.ts";
+import { within } from "./within.ts";
 
 /** The models that a catalog knows, by name; loaded when they are asked for, and kept. */
 export interface CatalogCache {
@@ -30,7 +31,7 @@ export interface CatalogPace {
 }
 
 const PACE: CatalogPace = { freshMs: 600_000, retryAfterMs: 30_000, patienceMs: 2_000, timeoutMs: 10_000 };
-/** What all hubs together hardly offer; a longer list is no list of models to chat with. */
+/** What all hubs together hardly offer; a longer list is no list of models to choose from. */
 const MOST_MODELS = 20_000;
 
 /**
@@ -80,27 +81,6 @@ function unavailable(thrown: unknown): GatewayError {
   return thrown instanceof GatewayError
     ? thrown
     : new GatewayError("unavailable", "The catalog cannot be read", { cause: thrown });
-}
-
-/** What `work` gives, unless it takes too long or the gateway stops; leaves no timer and no listener. */
-async function within<T>(ms: number, outer: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  outer.throwIfAborted();
-  const controller = new AbortController();
-  const late = new GatewayError("upstream_timeout", `The catalog did not answer within ${ms} ms`);
-  const timer = setTimeout(() => controller.abort(late), ms);
-  const stop = () => controller.abort(outer.reason);
-  outer.addEventListener("abort", stop);
-  const aborted = Promise.withResolvers<never>();
-  controller.signal.addEventListener("abort", () => aborted.reject(controller.signal.reason), { once: true });
-  try {
-    return await Promise.race([work(controller.signal), aborted.promise]);
-  } catch (thrown) {
-    controller.signal.throwIfAborted();
-    throw thrown;
-  } finally {
-    clearTimeout(timer);
-    outer.removeEventListener("abort", stop);
-  }
 }
 
 /** Waits for the end of `done`, or for `ms`. */

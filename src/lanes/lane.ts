@@ -1,9 +1,12 @@
 import type { Effort } from "../canonical/generate.ts";
-import { isPattern, type Modality, type ModelInfo, type Task } from "../canonical/models.ts";
+import { INPUT_OF, isPattern, type Modality, type ModelInfo, type Task } from "../canonical/models.ts";
 import { type OperationName, TASK_OF } from "../canonical/operations.ts";
+import type { Place } from "../contract/catalog.ts";
+import type { Quirks } from "../contract/driver.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { createFinder } from "./aliases.ts";
 import type { CatalogCache } from "./catalog.ts";
+import type { ModelFinder } from "./finder.ts";
 
 /** What a model can take; nothing where it is not known. */
 export interface Limits {
@@ -15,17 +18,26 @@ export interface Limits {
   inputModalities?: readonly Modality[];
 }
 
+/** Where a request goes: a model at an upstream, or at one of the places behind it. */
+export interface Destination extends Quirks, Partial<Pick<Place, "provider" | "driver" | "path">> {
+  upstream: string;
+  model: string;
+}
+
 /** What a model name means for one operation. */
 export interface Resolution extends Limits {
   /** In order of preference. */
-  targets: readonly { upstream: string; model: string }[];
+  targets: readonly Destination[];
 }
 
 /** A curated name, and where its model is. */
-export interface Alias extends Resolution {
+export interface Alias extends Limits {
   task: Task;
+  /** In order of preference. */
+  targets: readonly { upstream: string; model: string }[];
   displayName?: string;
   ownedBy?: string;
+  voices?: Quirks["voices"];
 }
 
 export interface LaneOptions {
@@ -33,8 +45,12 @@ export interface LaneOptions {
   models: Readonly<Record<string, Alias>>;
   /** By task: the upstream that gets what the lane does not list, under the name that the client wrote. */
   upstreams: Readonly<Partial<Record<Task, string>>>;
-  /** What those upstreams offer. Without it they are asked for any name. */
-  catalog?: CatalogCache;
+  /** What those upstreams offer. Without any they are asked for any name. */
+  catalogs?: readonly CatalogCache[];
+  /** By upstream: who knows where its models are. */
+  finders?: ReadonlyMap<string, ModelFinder>;
+  /** By task: the paths below the lane that take a model of it. */
+  endpoints?: Readonly<Partial<Record<Task, readonly string[]>>>;
   /** When the lane began to offer its models, in seconds since the epoch. */
   created: number;
 }
@@ -42,83 +58,150 @@ export interface LaneOptions {
 /** A path prefix with its own models. */
 export interface Lane {
   name: string;
-  /** The lane's own models, then the catalog's. `note` hears of a catalog that gives none. */
+  /** The lane's own models, then the catalogs'. `note` hears of a catalog that gives none. */
   list(note: (text: string) => void): Promise<ModelInfo[]>;
   /** Throws `model_not_found`. */
   get(model: string): Promise<ModelInfo>;
   /** Throws `model_not_found`, or `model_task_mismatch` for a model that does not do what is asked. */
   resolve(model: string, operation: OperationName): Promise<Resolution>;
+  /** Whether a request that names a model and no lane belongs here: because the model is the lane's own, or may be any. */
+  takes(model: string): "own" | "any" | undefined;
 }
 
-/** What the catalog has to say of a name. */
-type Found = { model: ModelInfo } | "unknown" | "unreachable";
+/** What the catalogs have to say of a name. */
+type Listed = ModelInfo | "unknown" | "unreachable";
 
-export function createLane(name: string, { models, upstreams, catalog, created }: LaneOptions): Lane {
+export function createLane(name: string, options: LaneOptions): Lane {
+  const { models, upstreams, catalogs = [], finders = new Map<string, ModelFinder>(), endpoints = {}, created } =
+    options;
   const findAlias = createFinder(models);
   const own = Object.entries(models)
     .filter(([id]) => !isPattern(id))
     .map(([id, alias]) => describe(id, alias, created));
+  // Where the lane sends what it does not list; any of them can tell what a model is for.
+  const finder = Object.values(upstreams).map((upstream) => finders.get(upstream)).find((one) => one !== undefined);
+
   const unknown = (model: string) =>
     new GatewayError("model_not_found", `Cannot find model "${model}" in lane "${name}"`, { param: "model" });
+  const unserved = (model: string, task: Task) => {
+    const message = `Cannot find anybody who serves model "${model}" for ${task} now`;
+    return new GatewayError("model_not_found", message, { param: "model" });
+  };
+  const pathsOf = (task: Task) => endpoints[task]?.map((path) => `/${name}${path}`).join(" or ");
 
-  /** A catalog that cannot be reached knows no more than the lane: then the upstream decides. */
-  async function look(model: string): Promise<Found> {
-    if (!catalog) return "unreachable";
-    let listed;
-    try {
-      listed = await catalog.models();
-    } catch {
-      return "unreachable";
+  /** Does nothing where nobody knows what the model is for. */
+  function checkTask(model: string, tasks: readonly Task[], wanted: Task, otherTask?: string): void {
+    if (tasks.includes(wanted) || (tasks.length === 0 && !otherTask)) return;
+    const paths = tasks.map(pathsOf).filter((path) => path !== undefined).join(" or ");
+    const where = paths === "" ? "" : `, at ${paths}`;
+    const purpose = tasks.join(" and ") || otherTask;
+    const message = `Model "${model}" is for ${purpose}${where}; this endpoint needs a model for ${wanted}`;
+    throw new GatewayError("model_task_mismatch", message, { param: "model" });
+  }
+
+  /** Catalogs that cannot be reached know no more than the lane: then the upstream decides. */
+  async function look(model: string): Promise<Listed> {
+    let all = catalogs.length > 0;
+    for (const loading of catalogs.map((catalog) => catalog.models().catch(() => undefined))) {
+      const listed = await loading;
+      const known = listed?.get(model) ?? listed?.get(withoutPolicy(model));
+      if (known) return known;
+      all &&= listed !== undefined;
     }
-    const known = listed.get(model) ?? listed.get(withoutPolicy(model));
-    return known ? { model: known } : "unknown";
+    return all ? "unknown" : "unreachable";
+  }
+
+  /** Where an upstream has the model. Throws for a model of another task, or one that nobody serves. */
+  async function locate(
+    model: string,
+    task: Task,
+    target: { upstream: string; model: string },
+    configured: readonly Task[],
+  ): Promise<Destination[]> {
+    const finder = finders.get(target.upstream);
+    if (!finder) {
+      checkTask(model, configured, task);
+      return [target];
+    }
+    const found = await finder.find(target.model);
+    if (found === "unknown") throw unknown(model);
+    const told = found === "unreachable" || (found.tasks.length === 0 && !found.otherTask) ? undefined : found;
+    checkTask(model, told?.tasks ?? configured, task, told?.otherTask);
+    const places = told ? finder.choose(told, target.model, task) : finder.guess(target.model, task);
+    return places.map(({ task: _, ...place }) => ({ ...place, upstream: target.upstream }));
+  }
+
+  /** The destinations of all targets. One that has none is passed over, unless it is the last that is left. */
+  async function locateAll(model: string, task: Task, { targets, task: own, voices }: Alias): Promise<Destination[]> {
+    const located = await Promise.allSettled(targets.map((target) => locate(model, task, target, [own])));
+    const destinations = located.flatMap((result) => result.status === "fulfilled" ? result.value : []);
+    const failed = located.find((result) => result.status === "rejected");
+    if (destinations.length === 0) throw failed?.reason ?? unserved(model, task);
+    return voices ? destinations.map((destination) => ({ ...destination, voices })) : destinations;
+  }
+
+  /** A model that a catalog may know, for an upstream that takes any name. */
+  async function resolveOpen(model: string, task: Task): Promise<Resolution> {
+    const listed = await look(model);
+    const known = typeof listed === "object" ? listed : undefined;
+    const upstream = upstreams[task];
+    const tasks = known ? [known.task] : [];
+    if (upstream !== undefined && finders.has(upstream)) {
+      const targets = await locate(model, task, { upstream, model }, tasks);
+      if (targets.length === 0) throw unserved(model, task);
+      return { targets };
+    }
+    checkTask(model, tasks, task);
+    if (listed === "unknown") await explainUnlisted(model, task);
+    if (upstream === undefined) throw unknown(model);
+    const { contextLength, maxOutputTokens, inputModalities } = known ?? {};
+    return { targets: [{ upstream, model }], ...(known && { contextLength, maxOutputTokens, inputModalities }) };
+  }
+
+  /** A model that no catalog lists may be known for another task, or be too new for the list. */
+  async function explainUnlisted(model: string, task: Task): Promise<void> {
+    const found = await finder?.find(model) ?? "unknown";
+    if (found === "unknown") throw unknown(model);
+    if (found !== "unreachable") checkTask(model, found.tasks, task, found.otherTask);
   }
 
   return {
     name,
     async list(note) {
-      if (!catalog) return own;
-      try {
-        const listed = await catalog.models();
-        return [...own, ...[...listed.values()].filter(({ id }) => !Object.hasOwn(models, id))];
-      } catch (thrown) {
-        note(`left out the catalog: ${toGatewayError(thrown).message}`);
-        return own;
-      }
+      const listed = await Promise.all(catalogs.map((catalog) =>
+        catalog.models().catch((thrown) => {
+          note(`left out the catalog: ${toGatewayError(thrown).message}`);
+          return new Map<string, ModelInfo>();
+        })
+      ));
+      const all = new Map(own.map((model) => [model.id, model]));
+      for (const [id, model] of listed.flatMap((models) => [...models])) if (!all.has(id)) all.set(id, model);
+      return [...all.values()];
     },
     async get(model) {
       const alias = findAlias(model);
       if (alias) return describe(model, alias, created);
-      const found = await look(model);
-      if (typeof found === "object") return { ...found.model, id: model };
+      const listed = await look(model);
+      if (typeof listed === "object") return { ...listed, id: model };
+      const found = await finder?.find(model) ?? listed;
+      const isKnown = typeof found === "object";
+      const isOfOtherTask = isKnown && found.tasks.length === 0 && found.otherTask !== undefined;
       // The upstream knows what it serves; the lane can only say that it would ask.
-      if (found === "unknown" || !upstreams.chat) throw unknown(model);
-      return { id: model, task: "chat", created, ownedBy: model.includes("/") ? model.split("/")[0]! : name };
+      if (found === "unknown" || isOfOtherTask || (!isKnown && !upstreams.chat)) throw unknown(model);
+      const task = isKnown ? found.tasks[0] ?? "chat" : "chat";
+      return { id: model, task, created, ownedBy: model.includes("/") ? model.split("/")[0]! : name };
     },
     async resolve(model, operation) {
       const task = TASK_OF[operation];
+      if (!task) throw new Error(`Operation "${operation}" runs no model`);
       const alias = findAlias(model);
-      if (alias) {
-        checkTask(model, alias.task, task);
-        return alias;
-      }
-      const found = await look(model);
-      if (found === "unknown") throw unknown(model);
-      if (typeof found === "object") checkTask(model, found.model.task, task);
-      const upstream = task && upstreams[task];
-      if (!upstream) throw unknown(model);
-      const targets = [{ upstream, model }];
-      if (found === "unreachable") return { targets };
-      const { contextLength, maxOutputTokens, inputModalities } = found.model;
-      return { targets, contextLength, maxOutputTokens, inputModalities };
+      return alias ? { ...alias, targets: await locateAll(model, task, alias) } : await resolveOpen(model, task);
+    },
+    takes(model) {
+      if (findAlias(model)) return "own";
+      return catalogs.length > 0 || Object.keys(upstreams).length > 0 ? "any" : undefined;
     },
   };
-}
-
-function checkTask(model: string, task: Task, wanted: Task | undefined): void {
-  if (!wanted || task === wanted) return;
-  const message = `Model "${model}" is for ${task}, and this endpoint needs a model for ${wanted}`;
-  throw new GatewayError("model_task_mismatch", message, { param: "model" });
 }
 
 /** `org/model:policy` as `org/model`: a policy follows the last colon after the last slash, and is the upstream's affair. */
@@ -130,5 +213,6 @@ function withoutPolicy(model: string): string {
 function describe(id: string, alias: Alias, created: number): ModelInfo {
   const { task, ownedBy, displayName, contextLength, maxOutputTokens, inputModalities, efforts, targets } = alias;
   const owner = ownedBy ?? targets[0]?.model.split("/").at(-2) ?? targets[0]?.upstream ?? "";
-  return { id, task, created, ownedBy: owner, displayName, contextLength, maxOutputTokens, inputModalities, efforts };
+  const info = { id, task, created, ownedBy: owner, displayName, contextLength, maxOutputTokens, efforts };
+  return { ...info, inputModalities: inputModalities ?? INPUT_OF[task] };
 }

@@ -52,10 +52,10 @@ for (
       "an alias whose driver does not serve its task",
       {
         upstreams,
-        lanes: { oss: { models: { m: { task: "embedding", targets: [{ upstream: "sandbox", model: "m" }] } } } },
+        lanes: { oss: { models: { m: { task: "speech", targets: [{ upstream: "local", model: "m" }] } } } },
       },
-      'lanes.oss.models.m.targets[0].upstream: Upstream "sandbox" does not serve task "embedding": ' +
-      'its driver "sandbox" serves "chat"',
+      'lanes.oss.models.m.targets[0].upstream: Upstream "local" does not serve task "speech": ' +
+      'its driver "chat" serves "chat", "embedding"',
     ],
     [
       "a lane whose driver does not serve the task",
@@ -90,6 +90,29 @@ for (
       "a catalog whose plugin does not exist",
       { catalogs: { hub: { plugin: "hug" } }, lanes },
       'catalogs.hub.plugin: Cannot find catalog plugin "hug"; did you mean "hub"?',
+    ],
+    [
+      "a lane of which one catalog does not exist",
+      {
+        upstreams,
+        catalogs: { hub: { plugin: "hub" } },
+        lanes: { hf: { upstreams: { chat: "local" }, catalog: ["hub", "hug"] } },
+      },
+      'lanes.hf.catalog[1]: Cannot find catalog "hug"; did you mean "hub"?',
+    ],
+    [
+      "an upstream whose catalog does not exist",
+      { upstreams: { hub: { driver: "chat", baseUrl: "http://x", catalog: "hub" } }, lanes },
+      'upstreams.hub.catalog: Cannot find catalog "hub"',
+    ],
+    [
+      "an upstream whose catalog tells of no places",
+      {
+        upstreams: { hub: { driver: "chat", baseUrl: "http://x", catalog: "list" } },
+        catalogs: { list: { plugin: "router" } },
+        lanes,
+      },
+      'upstreams.hub.catalog: Catalog "list" only lists models: here its plugin must be one that finds them, such as "hub"',
     ],
     [
       "a key for a lane that does not exist",

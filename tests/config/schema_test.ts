@@ -13,12 +13,14 @@ Deno.test("schema: what is left out gets its default", () => {
         headers: {},
         refuses: [],
         systemMessages: "first",
+        resultsFrom: [],
+        scores: "as-they-are",
         timeouts: { headMs: 120_000, firstEventMs: 300_000, idleMs: 120_000, wholeMs: 600_000, totalMs: 1_800_000 },
       },
     },
     catalogs: {},
     lanes: { oss: { models: {}, upstreams: {} } },
-    limits: { bodyBytes: 30 * 1024 * 1024 },
+    limits: { bodyBytes: 30 * 1024 * 1024, uploadBytes: 256 * 1024 * 1024 },
     store: { kind: "kv", retentionDays: 30 },
   });
 });
@@ -49,6 +51,10 @@ for (
     ["a header value with a line break", { headers: { x: "1\r\ny: 2" } }],
     ["a time-out that no timer can hold", { timeouts: { totalMs: 2 ** 31 } }],
     ["a time-out of nothing", { timeouts: { idleMs: 0 } }],
+    ["results from a path", { resultsFrom: ["https://media.example/x"] }],
+    ["results from anywhere", { resultsFrom: ["https://*"] }],
+    ["results from another scheme", { resultsFrom: ["file://media.example"] }],
+    ["a batch of nothing", { batch: 0 }],
     ["the name of a variable that cannot exist", { secret: { env: "MY KEY" } }],
   ] as const
 ) {

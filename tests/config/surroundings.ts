@@ -1,13 +1,15 @@
+import { TASKS } from "../../src/canonical/models.ts";
 import fc from "fast-check";
-import type { DriverFacts, Problem } from "../../src/config/check.ts";
+import type { CatalogFacts, DriverFacts, Problem } from "../../src/config/check.ts";
 import { ConfigError } from "../../src/config/load.ts";
 
 export const drivers: Record<string, DriverFacts> = {
   chat: { tasks: ["chat", "embedding"], needsBaseUrl: true },
-  sandbox: { tasks: ["chat"], needsBaseUrl: false },
+  hub: { tasks: ["embedding", "rerank", "speech", "transcription"], needsBaseUrl: true },
+  sandbox: { tasks: TASKS, needsBaseUrl: false },
 };
 
-export const catalogs = ["hub"];
+export const catalogs: Record<string, CatalogFacts> = { hub: { finds: true }, router: { finds: false } };
 
 /** The environment, as far as a test sets it. Throws for the names that the platform throws for. */
 export function environment(variables: Record<string, string> = {}): (name: string) => string | undefined {

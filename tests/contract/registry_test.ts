@@ -92,7 +92,6 @@ const REFUSALS: Record<string, { protocols: AnyProtocol[]; message: string }> = 
     protocols: [protocol("a", "/:lane/a"), protocol("b", "/:lane/a")],
     message: '"a" has the same GET /:lane/a',
   },
-  "a pattern without a lane": { protocols: [protocol("a", "/a")], message: 'its pattern has no group "lane"' },
 };
 
 for (const [name, { protocols, message }] of Object.entries(REFUSALS)) {

@@ -37,7 +37,7 @@ Deno.test("lane: the list tells each model with what is known of it", async () =
       maxOutputTokens: 8_192,
       efforts: ["low", "high"],
     },
-    { id: "bge", task: "embedding", created: 7, ownedBy: "somebody" },
+    { id: "bge", task: "embedding", inputModalities: ["text"], created: 7, ownedBy: "somebody" },
   ]);
   assertEquals(await open.list(noNote), await closed.list(noNote));
 });
@@ -58,7 +58,7 @@ Deno.test("lane: a model of another task is a mismatch, whatever else the lane w
   for (const lane of [closed, open]) {
     assertEquals(await refusal(lane.resolve("bge", "generate")), {
       code: "model_task_mismatch",
-      message: 'Model "bge" is for embedding, and this endpoint needs a model for chat',
+      message: 'Model "bge" is for embedding; this endpoint needs a model for chat',
       param: "model",
     });
     assertEquals((await refusal(lane.resolve("big", "embed"))).code, "model_task_mismatch");

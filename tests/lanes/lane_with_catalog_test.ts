@@ -20,7 +20,13 @@ function newLane(catalog: CatalogCache | undefined, options: Partial<LaneOptions
     "own/model": { task: "chat", targets: [{ upstream: "local", model: "m" }], ownedBy: "me" },
     "own-*": { task: "chat", targets: [{ upstream: "local", model: "p" }] },
   };
-  return createLane("hf", { models, upstreams: { chat: "router" }, catalog, created: 1, ...options });
+  return createLane("hf", {
+    models,
+    upstreams: { chat: "router" },
+    catalogs: catalog ? [catalog] : [],
+    created: 1,
+    ...options,
+  });
 }
 
 async function codeOf(promise: Promise<unknown>): Promise<string> {
