@@ -1,0 +1,73 @@
+import {
+  batchesOf,
+  checkVectors,
+  type EmbedRequest,
+  type EmbedResponse,
+  usageOfInputs,
+  type Vector,
+} from "../../src/canonical/embed.ts";
+import { isJsonObject } from "../../src/canonical/json.ts";
+import type { Context } from "../../src/contract/context.ts";
+import type { Reply, Target } from "../../src/contract/driver.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { upstreamStreamError } from "../errors.ts";
+import { answerSchema, type Entry } from "./wire.ts";
+
+/** The vectors of all batches. An upstream may spell them in either encoding, whichever it was asked for. */
+export function parseResponse(
+  replies: readonly Reply[],
+  input: EmbedRequest,
+  target: Target,
+  context: Context,
+): EmbedResponse {
+  const answers = replies.map(({ body }) => parseAnswer(body));
+  const vectors = batchesOf(input.input, target.batch).flatMap((batch, index) =>
+    inOrder(answers[index]!.data, batch.length)
+  );
+  const counts = answers.map(({ usage }) => usage?.prompt_tokens || usage?.total_tokens);
+  return { vectors: checkVectors(vectors, input), usage: usageOfInputs(counts, input.input, context.note) };
+}
+
+function parseAnswer(body: unknown) {
+  if (isJsonObject(body) && body.error) throw upstreamStreamError(body);
+  const result = answerSchema.safeParse(body);
+  if (!result.success) throw new GatewayError("upstream_error", "The upstream's answer is not a list of embeddings");
+  return result.data;
+}
+
+/** The vectors by their `index`, because servers that work side by side answer in any order. */
+function inOrder(data: readonly Entry[], count: number): Vector[] {
+  if (data.length !== count) {
+    throw new GatewayError("upstream_error", `The upstream gave ${data.length} vectors for ${count} inputs`);
+  }
+  const vectors = new Array<Vector | undefined>(count).fill(undefined);
+  for (const [position, { index, embedding }] of data.entries()) {
+    const place = index ?? position;
+    if (place < 0 || place >= count || vectors[place]) {
+      const message = `The upstream gave index ${place} of ${count}, which is no input's or was given before`;
+      throw new GatewayError("upstream_error", message);
+    }
+    vectors[place] = parseVector(embedding, place);
+  }
+  // As many as there are inputs and none twice: each has one.
+  return vectors as Vector[];
+}
+
+/** `checkVectors` looks at the numbers. */
+function parseVector(embedding: unknown, place: number): Vector {
+  if (Array.isArray(embedding)) return embedding;
+  const floats = typeof embedding === "string" ? decode(embedding) : undefined;
+  if (!floats) {
+    throw new GatewayError("upstream_error", `The upstream's vector ${place} is neither a list of numbers nor base64`);
+  }
+  return floats;
+}
+
+/** Little-endian 32-bit floats, as every machine that Deno runs on has them in memory. */
+function decode(base64: string): Float32Array | undefined {
+  try {
+    return new Float32Array(Uint8Array.fromBase64(base64).buffer);
+  } catch {
+    return undefined;
+  }
+}
