@@ -1,0 +1,77 @@
+/**
+ * The wire of speech, transcription and translation: spoken to clients as protocols, and to OpenAI-compatible servers as a
+ * driver. Three endpoints make one wire, so its files are named for what goes over them; each both parses and serializes.
+ */
+import type { FormField } from "../../src/contract/context.ts";
+import type { Driver } from "../../src/contract/driver.ts";
+import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
+import { serializeError, upstreamError } from "../errors.ts";
+import { parseSpeech, serializeSpeech, serializeSpeechStream } from "./speech.ts";
+import { parseSpeechRequest, serializeSpeechRequest } from "./speech_request.ts";
+import { parseTranscript, serializeTranscript } from "./transcript.ts";
+import { parseTranscriptStream, serializeTranscriptStream } from "./transcript_stream.ts";
+import { parseTranscriptionRequest, serializeTranscriptionRequest } from "./transcription_request.ts";
+
+const speech: Protocol<"speak"> = {
+  name: "speech",
+  operation: "speak",
+  method: "POST",
+  pattern: new URLPattern({ pathname: "/:lane/v1/audio/speech" }),
+  body: "json",
+  parse: ({ body }) => parseSpeechRequest(body),
+  serialize: serializeSpeech,
+  serializeStream: serializeSpeechStream,
+  serializeError,
+};
+
+const transcriptions: Protocol<"transcribe"> = {
+  name: "transcriptions",
+  operation: "transcribe",
+  method: "POST",
+  pattern: new URLPattern({ pathname: "/:lane/v1/audio/transcriptions" }),
+  body: "form",
+  parse: ({ body }, context) => parseTranscriptionRequest(body as FormField[], context),
+  serialize: (output, exchange) => serializeTranscript(output, exchange.input, exchange),
+  serializeStream: serializeTranscriptStream,
+  serializeError,
+};
+
+const translations: Protocol<"transcribe"> = {
+  ...transcriptions,
+  name: "translations",
+  pattern: new URLPattern({ pathname: "/:lane/v1/audio/translations" }),
+  parse: ({ body }, context) => parseTranscriptionRequest(body as FormField[], context, "en"),
+};
+
+/** For clients whose base address has no lane. */
+const translationsAnyLane: Protocol<"transcribe"> = {
+  ...translations,
+  name: "translations-any-lane",
+  pattern: new URLPattern({ pathname: "/v1/audio/translations" }),
+};
+
+export const audioProtocols: readonly AnyProtocol[] = [speech, transcriptions, translations, translationsAnyLane];
+
+/** Any server that speaks this wire: speaches, Kokoro-FastAPI, vLLM, vLLM-Omni, Together, DeepInfra, LocalAI. */
+export const audioDriver: Driver = {
+  name: "audio",
+  operations: {
+    speak: {
+      request: (input, target, context) => ({
+        path: "audio/speech",
+        headers: { accept: "audio/*, */*;q=0.5" },
+        body: serializeSpeechRequest(input, target, context),
+      }),
+      response: ([reply], input, target, context) => parseSpeech(reply!, input, target, context),
+    },
+    transcribe: {
+      request: (input, target, context) => ({
+        path: input.translateTo ? "audio/translations" : "audio/transcriptions",
+        form: serializeTranscriptionRequest(input, target, context),
+      }),
+      response: ([reply]) => parseTranscript(reply!),
+      events: (frames, _input, _target, context) => parseTranscriptStream(frames, context),
+    },
+  },
+  parseError: upstreamError,
+};

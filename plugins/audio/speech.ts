@@ -1,0 +1,78 @@
+import { mediaTypeOfSpeech, type Speech, type SpeechEvent, type SpeechRequest } from "../../src/canonical/audio.ts";
+import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import type { Context } from "../../src/contract/context.ts";
+import type { Reply, Target } from "../../src/contract/driver.ts";
+import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { serializeErrorBody, upstreamStreamError } from "../errors.ts";
+import { formatAt } from "./speech_request.ts";
+
+/** An upstream's speech: bytes, passed on as they come, or base64 inside JSON. */
+export function parseSpeech(reply: Reply, input: SpeechRequest, target: Target, context: Context): Speech {
+  const { headers, body, stream } = reply;
+  const contentType = headers.get("content-type");
+  const { bytes, declared } = body instanceof Uint8Array
+    ? { bytes: body, declared: contentType }
+    : decodeJson(body, contentType);
+  const mediaType = mediaTypeOfSpeech(bytes, declared, formatAt(target, input.format), context.note);
+  return { mediaType, audio: stream ?? bytes };
+}
+
+interface Sound {
+  bytes: Uint8Array<ArrayBuffer>;
+  declared: string | null;
+}
+
+/** Some servers answer `{audio}`, `{base64}` or `{data: [{b64_json}]}`, as base64 or as a data URL. */
+function decodeJson(body: unknown, contentType: string | null): Sound {
+  if (!isJsonObject(body)) throw noSound(contentType);
+  if (body.error) throw upstreamStreamError(body);
+  const [first] = Array.isArray(body.data) ? body.data : [];
+  const text = [body.audio, body.base64, isJsonObject(first) ? first.b64_json : undefined]
+    .find((value) => typeof value === "string");
+  if (text === undefined) throw noSound(contentType);
+  const [, declared = null] = /^data:([^;,]*)[^,]*,/.exec(text) ?? [];
+  try {
+    return { bytes: Uint8Array.fromBase64(text.slice(text.indexOf(",") + 1)), declared };
+  } catch {
+    throw new GatewayError("upstream_error", "The upstream's sound is not valid base64");
+  }
+}
+
+function noSound(contentType: string | null): GatewayError {
+  return new GatewayError("upstream_error", `The upstream sent ${contentType ?? "text"} in place of sound`);
+}
+
+export function serializeSpeech({ mediaType, audio }: Speech): Response {
+  return new Response(audio, { headers: { "content-type": mediaType } });
+}
+
+/** The bytes inside events, whose end says what was used. There is no `[DONE]`. */
+export async function* serializeSpeechStream(events: AsyncIterable<SpeechEvent>): AsyncGenerator<ServerSentEvent> {
+  for await (const event of events) {
+    switch (event.type) {
+      case "audio":
+        yield frame({ type: "speech.audio.delta", audio: event.bytes.toBase64() });
+        break;
+      case "finish": {
+        const { inputTokens, outputTokens } = event.usage;
+        const usage = {
+          input_tokens: inputTokens,
+          output_tokens: outputTokens,
+          total_tokens: inputTokens + outputTokens,
+        };
+        yield frame({ type: "speech.audio.done", usage });
+        break;
+      }
+      case "error":
+        yield { event: "error", ...frame(serializeErrorBody(event.error)) };
+        break;
+      default:
+        event satisfies never;
+    }
+  }
+}
+
+function frame(body: JsonObject): ServerSentEvent {
+  return { data: JSON.stringify(body) };
+}

@@ -1,0 +1,179 @@
+import type {
+  Transcript,
+  TranscriptFormat,
+  TranscriptionRequest,
+  TranscriptSegment,
+  TranscriptWord,
+} from "../../src/canonical/audio.ts";
+import { extraField, extraOf, fieldsFor, inside, splitInside } from "../../src/canonical/extra.ts";
+import { isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
+import type { Context } from "../../src/contract/context.ts";
+import type { Reply } from "../../src/contract/driver.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { upstreamStreamError } from "../errors.ts";
+import { serializeSrt, serializeVtt } from "./subtitles.ts";
+import {
+  SEGMENT_KEYS,
+  TRANSCRIPT_KEYS,
+  TRANSCRIPTIONS,
+  transcriptSchema,
+  USAGE_KEYS,
+  type WireSegment,
+  type WireUsage,
+  type WireWord,
+} from "./wire.ts";
+
+/** An upstream's whole answer: JSON of any format, or plain text although JSON was asked for. */
+export function parseTranscript({ headers, body }: Pick<Reply, "headers" | "body">): Transcript {
+  if (isJsonObject(body)) return parseTranscriptBody(body);
+  const isPlain = /^text\/plain/i.test(headers.get("content-type") ?? "");
+  // A number is a text that happens to be one.
+  const text = typeof body === "string" || typeof body === "number" ? String(body) : undefined;
+  if (text === undefined || (!isPlain && /^\s*([<{[]|$)/.test(text))) throw notATranscript();
+  return { text: text.trim() };
+}
+
+export function parseTranscriptBody(body: JsonObject): Transcript {
+  if (body.error) throw upstreamStreamError(body);
+  const read = transcriptSchema.safeParse(body);
+  if (!read.success) throw notATranscript();
+  const { text, language, duration, usage } = read.data;
+  const segments = read.data.segments?.map(parseSegment);
+  const words = parseWords(read.data.words ?? read.data.segments?.flatMap((segment) => segment.words ?? []));
+  if (typeof text !== "string" && !segments) throw notATranscript();
+  const fields = {
+    ...extraOf(TRANSCRIPTIONS, read.data, TRANSCRIPT_KEYS)?.fields,
+    ...inside("usage", extraOf(TRANSCRIPTIONS, usage ?? {}, USAGE_KEYS)),
+  };
+  return {
+    text: text ?? segments?.map((segment) => segment.text).join("").trim() ?? "",
+    ...present("language", language || undefined),
+    ...present("duration", duration),
+    ...present("segments", segments && inSeconds(segments)),
+    ...present("words", words && inSeconds(words)),
+    ...present("usage", usage && parseUsage(usage)),
+    ...(Object.keys(fields).length > 0 && { extra: { wire: TRANSCRIPTIONS, fields } }),
+  };
+}
+
+function notATranscript(): GatewayError {
+  return new GatewayError("upstream_error", "The upstream's answer is not a transcript");
+}
+
+export function parseSegment(segment: WireSegment): TranscriptSegment {
+  const { start, end, text, speaker } = segment;
+  return { start, end, text, ...present("speaker", speaker), ...extraField(TRANSCRIPTIONS, segment, SEGMENT_KEYS) };
+}
+
+function parseWords(words: readonly WireWord[] | undefined): TranscriptWord[] | undefined {
+  if (!words || words.length === 0) return undefined;
+  return words.map(({ word, text = "", start, end }) => ({ word: word ?? text, start, end }));
+}
+
+/** LocalAI counts in nanoseconds. No file is as long as a million seconds. */
+function inSeconds<T extends { start: number; end: number }>(spans: readonly T[]): T[] {
+  const unit = spans.some(({ end }) => end >= 1e6) ? 1e9 : 1;
+  return spans.map((span) => ({ ...span, start: span.start / unit, end: span.end / unit }));
+}
+
+export function parseUsage(usage: WireUsage): Transcript["usage"] {
+  const inputTokens = usage.input_tokens ?? usage.prompt_tokens;
+  const outputTokens = usage.output_tokens ?? usage.completion_tokens;
+  if (typeof inputTokens === "number" && typeof outputTokens === "number") return { inputTokens, outputTokens };
+  return typeof usage.seconds === "number" ? { seconds: usage.seconds } : undefined;
+}
+
+/** Throws `invalid_request` where the format needs to know what the upstream did not tell. */
+export function serializeTranscript(output: Transcript, input: TranscriptionRequest, context: Context): Response {
+  checkTold(output, input, context);
+  const { text, segments = [] } = output;
+  switch (input.format) {
+    case "json":
+      return Response.json(withExtra({ text }, output));
+    case "verbose_json":
+      return Response.json(withExtra(verbose(output, input), output));
+    case "diarized_json":
+      return Response.json(withExtra(diarized(output), output));
+    case "text":
+      return plain(text, "text/plain");
+    case "srt":
+      return plain(serializeSrt(segments), "text/plain");
+    case "vtt":
+      return plain(serializeVtt(segments), "text/vtt");
+    default:
+      return input.format satisfies never;
+  }
+}
+
+function plain(text: string, mediaType: string): Response {
+  return new Response(text, { headers: { "content-type": `${mediaType}; charset=utf-8` } });
+}
+
+const TIMED: ReadonlySet<TranscriptFormat> = new Set(["srt", "vtt", "verbose_json", "diarized_json"]);
+
+/** Silence needs no times. */
+function checkTold(
+  { text, segments = [], words = [] }: Transcript,
+  { format, timestamps }: TranscriptionRequest,
+  context: Context,
+): void {
+  if (!TIMED.has(format) || text.trim() === "") return;
+  const cannot = (what: string, instead: string) =>
+    new GatewayError(
+      "invalid_request",
+      `Cannot give the response_format "${format}": the model does not tell ${what}. Ask for ${instead}`,
+      { param: "response_format" },
+    );
+  if (timestamps && !timestamps.includes("segment") && words.length > 0) return;
+  if (segments.length === 0) throw cannot("when each piece was said", '"json" or "text"');
+  if (format === "diarized_json" && !segments.some(({ speaker }) => speaker !== undefined)) {
+    throw cannot("who speaks", '"verbose_json"');
+  }
+  if (timestamps?.includes("word") && words.length === 0) context.note("dropped timestamp_granularities word");
+}
+
+/** What the upstream said, and nothing invented: a segment of which it said no more has only its id, times and text. */
+function verbose({ text, language, duration, segments, words }: Transcript, input: TranscriptionRequest): JsonObject {
+  return {
+    task: input.translateTo ? "translate" : "transcribe",
+    language: language ?? input.language,
+    duration,
+    text,
+    segments: segments?.map(({ start, end, text, speaker, extra }, index) => ({
+      id: index,
+      ...fieldsFor(TRANSCRIPTIONS, extra),
+      start,
+      end,
+      text,
+      speaker,
+    })),
+    words: words?.map(({ word, start, end }) => ({ word, start, end })),
+  };
+}
+
+function diarized({ text, duration, segments = [] }: Transcript): JsonObject {
+  return { task: "transcribe", duration, text, segments: segments.map(serializeSegment) };
+}
+
+/** As it stands in a list of who said what, and in a stream. */
+export function serializeSegment({ start, end, text, speaker, extra }: TranscriptSegment, index: number): JsonObject {
+  const { id = `seg_${index}` } = fieldsFor(TRANSCRIPTIONS, extra);
+  return { type: "transcript.text.segment", id: String(id), start, end, text, speaker };
+}
+
+/** What the upstream said of the whole, and what it counted. */
+export function withExtra(body: JsonObject, { usage, extra }: Transcript): JsonObject {
+  const { inner, outer } = splitInside("usage", fieldsFor(TRANSCRIPTIONS, extra));
+  return { ...body, ...outer, usage: usage && { ...serializeUsage(usage), ...inner } };
+}
+
+function serializeUsage(usage: NonNullable<Transcript["usage"]>): JsonObject {
+  if ("seconds" in usage) return { type: "duration", seconds: usage.seconds };
+  const { inputTokens, outputTokens } = usage;
+  return {
+    type: "tokens",
+    input_tokens: inputTokens,
+    output_tokens: outputTokens,
+    total_tokens: inputTokens + outputTokens,
+  };
+}

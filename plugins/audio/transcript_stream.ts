@@ -1,0 +1,106 @@
+import type { Transcript, TranscriptEvent, TranscriptSegment } from "../../src/canonical/audio.ts";
+import { isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
+import type { Context, Exchange } from "../../src/contract/context.ts";
+import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { serializeErrorBody, upstreamStreamError } from "../errors.ts";
+import { parseSegment, parseTranscriptBody, parseUsage, serializeSegment, withExtra } from "./transcript.ts";
+import { eventSchema, segmentSchema } from "./wire.ts";
+
+/**
+ * An upstream's stream: the wire's own events, or vLLM's chunks, whose finish reasons end a piece of the file only. It is
+ * over with `transcript.text.done` or `[DONE]`.
+ */
+export async function* parseTranscriptStream(
+  frames: AsyncIterable<ServerSentEvent>,
+  context: Context,
+): AsyncGenerator<TranscriptEvent> {
+  let text = "";
+  let usage: Transcript["usage"];
+  const segments: TranscriptSegment[] = [];
+  const said = (): Transcript => ({
+    text: text.trim(),
+    ...(segments.length > 0 && { segments }),
+    ...present("usage", usage),
+  });
+
+  for await (const { event, data } of frames) {
+    const frame = data?.trim();
+    if (!frame) continue;
+    if (frame === "[DONE]") {
+      yield { type: "finish", transcript: said() };
+      return;
+    }
+    const body = parseFrame(frame);
+    if (event === "error" || body.error || body.type === "error") throw upstreamStreamError(body);
+    const read = eventSchema.safeParse(body);
+    if (!read.success) throw notAnEvent();
+    const { type, choices } = read.data;
+    if (read.data.usage) usage = parseUsage(read.data.usage) ?? usage;
+    if (type === "transcript.text.segment") {
+      const segment = segmentSchema.safeParse(body);
+      if (!segment.success) throw notAnEvent();
+      segments.push(parseSegment(segment.data));
+      yield { type: "segment", segment: segments.at(-1)! };
+    } else if (type === "transcript.text.done") {
+      const done = parseTranscriptBody({ ...body, text: body.text ?? "" });
+      // Clients add increments up; a server that sends none has the text in its last event only.
+      if (text === "" && done.text !== "") yield { type: "delta", text: done.text };
+      // Speaches ends with an empty text, its increments being all there is.
+      yield { type: "finish", transcript: { ...said(), ...done, text: done.text || text.trim() } };
+      return;
+    } else {
+      const added = (type === "transcript.text.delta" ? read.data.delta : choices?.[0]?.delta?.content) ?? "";
+      if (Array.isArray(read.data.logprobs) && read.data.logprobs.length > 0) context.note("dropped logprobs");
+      text += added;
+      if (added !== "") yield { type: "delta", text: added };
+    }
+  }
+  throw new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
+}
+
+function parseFrame(text: string): JsonObject {
+  try {
+    const body: unknown = JSON.parse(text);
+    if (isJsonObject(body)) return body;
+  } catch {
+    // said below
+  }
+  throw notAnEvent();
+}
+
+function notAnEvent(): GatewayError {
+  return new GatewayError("upstream_error", "The upstream's stream holds a frame that is not an event of a transcript");
+}
+
+/** Increments, who said what where that was asked for, and the whole text. There is no `[DONE]`. */
+export async function* serializeTranscriptStream(
+  events: AsyncIterable<TranscriptEvent>,
+  { input }: Pick<Exchange<"transcribe">, "input">,
+): AsyncGenerator<ServerSentEvent> {
+  let segments = 0;
+  for await (const event of events) {
+    switch (event.type) {
+      case "delta":
+        yield frame({ type: "transcript.text.delta", delta: event.text });
+        break;
+      case "segment":
+        if (input.format === "diarized_json") yield frame(serializeSegment(event.segment, segments++));
+        break;
+      case "finish": {
+        const { transcript } = event;
+        yield frame(withExtra({ type: "transcript.text.done", text: transcript.text }, transcript));
+        break;
+      }
+      case "error":
+        yield { event: "error", ...frame(serializeErrorBody(event.error)) };
+        break;
+      default:
+        event satisfies never;
+    }
+  }
+}
+
+function frame(body: JsonObject): ServerSentEvent {
+  return { data: JSON.stringify(body) };
+}

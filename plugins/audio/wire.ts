@@ -1,0 +1,109 @@
+/**
+ * The shapes of the audio wire, as both sides send them. Requests come from clients and are held to the published schema,
+ * unknown fields kept; answers come from upstreams and are taken as loosely as sense allows.
+ */
+import { z } from "zod";
+import { SPEECH_FORMATS, TRANSCRIPT_FORMATS } from "../../src/canonical/audio.ts";
+
+export const SPEECH = "speech";
+/** Of transcriptions and translations, which have the same fields. */
+export const TRANSCRIPTIONS = "transcriptions";
+
+const model = z.string().min(1).max(512);
+
+// What clients send
+
+const speechFields = {
+  model,
+  input: z.string().min(1),
+  /** An object names a voice that its user made. */
+  voice: z.union([z.string().min(1), z.looseObject({ id: z.string().min(1) })]).nullish(),
+  response_format: z.enum(SPEECH_FORMATS).nullish(),
+  speed: z.number().min(0.25).max(4).nullish(),
+  instructions: z.string().nullish(),
+  stream_format: z.enum(["audio", "sse"]).nullish(),
+};
+export const speechSchema = z.looseObject(speechFields);
+export const SPEECH_KEYS: ReadonlySet<string> = new Set(Object.keys(speechFields));
+
+/** The text fields of a form, all of which are texts on the wire. */
+const transcriptionFields = {
+  model,
+  language: z.string().optional(),
+  prompt: z.string().optional(),
+  response_format: z.enum(TRANSCRIPT_FORMATS).optional(),
+  temperature: z.coerce.number().optional(),
+  timestamp_granularities: z.array(z.enum(["word", "segment"])).optional(),
+  stream: z.stringbool({ truthy: ["true", "1"], falsy: ["false", "0"] }).optional(),
+};
+export const transcriptionSchema = z.object(transcriptionFields);
+export const TRANSCRIPTION_KEYS: ReadonlySet<string> = new Set(Object.keys(transcriptionFields));
+
+// What upstreams answer
+
+/** Seconds, which vLLM writes as a text. */
+const seconds = z.union([z.number(), z.string().regex(/^\d+(\.\d+)?$/).transform(Number)]);
+
+const word = z.looseObject({
+  word: z.string().optional(),
+  /** DeepInfra's name for it. */
+  text: z.string().optional(),
+  start: seconds,
+  end: seconds,
+});
+const words = z.array(word).nullish().catch(undefined);
+export type WireWord = z.output<typeof word>;
+
+const segmentFields = {
+  start: seconds,
+  end: seconds,
+  text: z.string(),
+  speaker: z.union([z.string(), z.number().transform(String)]).nullish(),
+};
+export const segmentSchema = z.looseObject({
+  ...segmentFields,
+  /** Where whisper.cpp has them. */
+  words,
+});
+export type WireSegment = z.output<typeof segmentSchema>;
+export const SEGMENT_KEYS: ReadonlySet<string> = new Set([...Object.keys(segmentFields), "type"]);
+
+const usageFields = {
+  type: z.string().nullish(),
+  input_tokens: z.number().nullish(),
+  output_tokens: z.number().nullish(),
+  total_tokens: z.number().nullish(),
+  /** As vLLM counts in a stream. */
+  prompt_tokens: z.number().nullish(),
+  completion_tokens: z.number().nullish(),
+  seconds: z.number().nullish(),
+};
+const usage = z.looseObject(usageFields);
+export type WireUsage = z.output<typeof usage>;
+export const USAGE_KEYS: ReadonlySet<string> = new Set(Object.keys(usageFields));
+
+const transcriptFields = {
+  type: z.unknown().optional(),
+  task: z.unknown().optional(),
+  text: z.string().nullish(),
+  language: z.string().nullish().catch(undefined),
+  duration: seconds.nullish().catch(undefined),
+  // Times that make no sense are not worth the text.
+  segments: z.array(segmentSchema).nullish().catch(undefined),
+  words,
+  usage: usage.nullish().catch(undefined),
+};
+/** A whole transcript of any format in JSON, or the event that ends a stream. */
+export const transcriptSchema = z.looseObject(transcriptFields);
+export const TRANSCRIPT_KEYS: ReadonlySet<string> = new Set(Object.keys(transcriptFields));
+
+/** One event of a stream: the wire's own, told apart by `type`, or vLLM's chunk with `choices`. */
+export const eventSchema = z.looseObject({
+  type: z.string().nullish(),
+  delta: z.string().nullish(),
+  logprobs: z.unknown().optional(),
+  choices: z.array(z.looseObject({
+    delta: z.looseObject({ content: z.string().nullish() }).nullish(),
+  })).nullish(),
+  usage: usage.nullish().catch(undefined),
+});
