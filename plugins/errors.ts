@@ -17,10 +17,11 @@ export function upstreamMessage(body: unknown): string {
 }
 
 function messageIn(body: unknown): string | undefined {
-  if (Array.isArray(body)) return messageIn(body[0]);
+  if (Array.isArray(body)) return typeof body[0] === "string" ? body[0] : messageIn(body[0]);
   if (!isJsonObject(body)) return undefined;
   const { error, detail, message, msg } = body;
-  if (typeof error === "string") return error;
+  // A single word is a code, and the message says it for people.
+  if (typeof error === "string" && (typeof message !== "string" || /\s/.test(error))) return error;
   const nested = messageIn(error) ?? messageIn(detail);
   if (nested !== undefined) return nested;
   return [detail, message, msg].find((value) => typeof value === "string") as string | undefined;
@@ -28,7 +29,7 @@ function messageIn(body: unknown): string | undefined {
 
 /** How servers say that the conversation does not fit: the hub's hosts, llama.cpp, vLLM, SGLang, TGI, Ollama. */
 const OVERFLOW =
-  /context_length_exceeded|exceed_context_size|(maximum|max) context length|exceeds? the (available |model'?s? )?(maximum )?context|context (window|length|size) (exceeded|of)|exceeds? context limit|(prompt|input) length \d+ exceeds|longer than the (maximum model|model's context) length|(prompt|input) is too long|(prompt|input) exceeds (the )?max|maximum (prompt length|allowed (input )?length)|input tokens? (length )?(is )?(too long|exceeds?)|`inputs` tokens \+ `max_new_tokens` must be/i;
+  /context_length_exceeded|exceed_context_size|(maximum|max) context length|exceeds? the (available |model'?s? )?(maximum )?context|context (window|length|size) (exceeded|of)|exceeds? context limit|(prompt|input) length \d+ exceeds|longer than the (maximum model|model's context) length|(prompt|input) is too long|(prompt|input) exceeds (the )?max|maximum (prompt length|allowed (input )?length)|input tokens? (length )?(is )?(too long|exceeds?)|`inputs` tokens \+ `max_new_tokens` must be|`inputs` must have less than \d+ tokens|input \(\d+ tokens\) is too large/i;
 
 /** An upstream's answer outside 2xx, as what the client is told: upstreams' own credentials and pages stay inside. */
 export function upstreamError({ status, headers, body }: Omit<Reply, "body"> & { body: unknown }): GatewayError {
@@ -78,6 +79,9 @@ function failureOf(status: number | undefined, headers: Headers, body: unknown):
       return fail("upstream_timeout", message === "" ? "The upstream ran out of time" : message);
     case 413:
       return fail("request_too_large", says);
+    // How TEI says that the engine inside it failed.
+    case 424:
+      return fail("upstream_error", message === "" ? says : `The upstream failed (${status}): ${message}`);
     case 429:
       return fail("rate_limit", message === "" ? "The upstream limits the rate of requests" : message);
     case 503:

@@ -4,7 +4,17 @@ import defaults from "../gateway.json" with { type: "json" };
 import type { JsonValue } from "../src/canonical/json.ts";
 import { configSchema } from "../src/config/schema.ts";
 import { chatBody, newApp, NOW, type TestApp } from "./support/app.ts";
-import { fakeHub, type FakeHubOptions, listed, provider, REFUSALS, ROUTER, TOKEN } from "./support/fake_hub.ts";
+import {
+  fakeHub,
+  type FakeHubOptions,
+  HUB,
+  type HubAsked,
+  listed,
+  provider,
+  REFUSALS,
+  ROUTER,
+  TOKEN,
+} from "./support/fake_hub.ts";
 import type { FakeUpstream } from "./support/fake_upstream.ts";
 
 const CHAT = "/hf/v1/chat/completions";
@@ -18,8 +28,13 @@ interface Hub extends FakeUpstream {
   lists(): number;
 }
 
+/** These tests are about the router, which lists what chats; the hub's own listings are told of in fake_hub_test.ts. */
+function silentHub({ url }: HubAsked): Response | undefined {
+  return url.origin === HUB ? new Response("", { status: 503 }) : undefined;
+}
+
 function newHub(options: FakeHubOptions = {}, env: Record<string, string> = { HF_TOKEN: TOKEN }): Hub {
-  const hub = fakeHub(options);
+  const hub = fakeHub({ instead: silentHub, ...options });
   const clock = { now: NOW };
   const config = configSchema.parse(defaults);
   const app = newApp({ config, env, fetch: hub.fetch, now: () => clock.now });
@@ -37,7 +52,7 @@ function calls({ asked }: Hub): Record<string, JsonValue>[] {
   return asked.filter(({ method }) => method === "POST").map(({ body }) => JSON.parse(body));
 }
 
-const OWN = ["laneway/sandbox"];
+const OWN = ["", "-embedding", "-rerank", "-speech", "-transcription"].map((task) => `laneway/sandbox${task}`);
 const ALL = [...OWN, "zai-org/GLM-5.3", "moonshotai/Kimi-K3", "org/bare"];
 
 // The list
@@ -71,7 +86,7 @@ Deno.test("hub: the list tells the context that any live provider gives", async 
 });
 
 Deno.test("hub: one model is told by its id, with slash and with policy; what the hub lacks is 404", async () => {
-  const hub = newHub();
+  const hub = newHub({ instead: undefined });
   for (const id of ["zai-org/GLM-5.3", "zai-org%2FGLM-5.3", "zai-org/GLM-5.3:cheapest"]) {
     const model = await (await hub.app.get(`${LIST}/${id}`)).json();
     assertEquals([model.id, model.context_length], [decodeURIComponent(id), 202_752]);
@@ -141,7 +156,7 @@ Deno.test("hub: a policy that the router does not know is the router's to refuse
 });
 
 Deno.test("hub: what the hub does not list is 404, and is not asked for", async () => {
-  const hub = newHub();
+  const hub = newHub({ instead: undefined });
   for (const model of ["org/unknown", "org/unknown:cheapest", "gpt-oss-120b", "zai-org/GLM-5.3:"]) {
     const response = await hub.app.post(CHAT, chatBody({ model }));
     assertEquals([response.status, (await response.json()).error.code], [404, "model_not_found"]);

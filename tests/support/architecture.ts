@@ -24,8 +24,9 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "src/startup.ts",
   ],
   "plugins/errors.ts": ["src/errors.ts", "src/canonical", "src/contract"],
+  "plugins/voices.ts": ["src/errors.ts", "src/canonical", "src/contract"],
 };
-const PLUGIN_MAY_IMPORT = ["src/errors.ts", "src/canonical", "src/contract", "plugins/errors.ts"];
+const PLUGIN_MAY_IMPORT = ["src/errors.ts", "src/canonical", "src/contract", "plugins/errors.ts", "plugins/voices.ts"];
 
 /** The verbs of a wire that is spoken to clients and to upstreams: one file each, in one folder. */
 export const VERBS = [

@@ -1,146 +1,108 @@
-import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
-import { bodyOf } from "./chunks.ts";
-import { type Asked, type FakeUpstream, fakeUpstream } from "./fake_upstream.ts";
+/** The model hub as a function: the hub's API, its router with all providers behind it, and the hosts of their files. */
+import type { JsonValue } from "../../src/canonical/json.ts";
+import { HOSTS, type HubAsked } from "./fake_hub/asked.ts";
+import { answerEngine } from "./fake_hub/engine.ts";
+import { answerFal, answerMedia, answerReplicate, newJobs } from "./fake_hub/jobs.ts";
+import { answerHub, chatRepositories, REPOSITORIES, type Repository } from "./fake_hub/repositories.ts";
+import { answerChat, MODELS, refuseChat, refuseCredential } from "./fake_hub/router.ts";
+import { answerStandard, STANDARD } from "./fake_hub/standard.ts";
+import type { Asked } from "./fake_upstream.ts";
 
-/** Where the router is, as the default configuration has it. */
-export const ROUTER = "https://router.huggingface.co/v1";
-/** The token that the fake router takes. */
-export const TOKEN = "hf_token-5a4b3c";
+export { formOf, HOSTS, type HubAsked, jsonOf, TOKEN } from "./fake_hub/asked.ts";
+export { HUB_REFUSALS, mapped, mappedAsList, REPOSITORIES, type Repository } from "./fake_hub/repositories.ts";
+export { listed, MODELS, provider, REFUSALS } from "./fake_hub/router.ts";
+export { hear, SOUNDS } from "./fake_hub/sounds.ts";
 
-/** One provider of a model. Only these three fields are always there. */
-export function provider(name: string, more: JsonObject = {}): JsonObject {
-  return { provider: name, status: "live", is_model_author: false, ...more };
-}
-
-/** A model as the router lists it. */
-export function listed(id: string, providers: JsonObject[] = [provider("novita")], more: JsonObject = {}): JsonObject {
-  return {
-    id,
-    object: "model",
-    created: 1_790_000_000,
-    owned_by: id.split("/")[0]!,
-    architecture: { input_modalities: ["text"], output_modalities: ["text"] },
-    providers,
-    ...more,
-  };
-}
-
-/** The hub's list, small. */
-export const MODELS: readonly JsonObject[] = [
-  listed("zai-org/GLM-5.3", [
-    provider("novita", { context_length: 1_000_000, pricing: { input: 0.6, output: 2.2 }, supports_tools: true }),
-    provider("zai-org", { context_length: 202_752, is_model_author: true, supports_tools: true, throughput: 81.5 }),
-    provider("together", { status: "error", context_length: 4_096, supports_tools: false }),
-  ]),
-  listed("moonshotai/Kimi-K3", [provider("novita", { context_length: 262_144, supports_tools: true })], {
-    architecture: { input_modalities: ["text", "image"], output_modalities: ["text"] },
-  }),
-  { id: "org/bare" },
-];
+/** Where the router's chat is, as the default configuration has it. */
+export const ROUTER = `https://${HOSTS.router}/v1`;
+/** Where the hub's API is, as the default configuration has it. */
+export const HUB = `https://${HOSTS.hub}`;
 
 export interface FakeHubOptions {
   /** What `GET /v1/models` answers; a function is asked anew each time. */
   models?: readonly JsonValue[] | ((asked: Asked) => Response | Promise<Response>);
   /** What `POST /v1/chat/completions` answers where it is not refused. */
   chat?: (asked: Asked) => Response;
+  /** The models of other tasks. */
+  repositories?: readonly Repository[];
+  /** The most models on a page of the hub's listings. */
+  pageSize?: number;
+  /** Asked first: what answers in place of the hub, or nothing to let it answer. */
+  instead?: (asked: HubAsked) => Response | Promise<Response> | undefined;
 }
 
-/** The hub's router as a function: its list, its chat and its ways to refuse. */
-export function fakeHub({ models = MODELS, chat = answerChat }: FakeHubOptions = {}): FakeUpstream {
-  return fakeUpstream(async (asked) => {
+export interface FakeHub {
+  fetch: typeof fetch;
+  /** In the order of arrival. */
+  asked: HubAsked[];
+}
+
+export function fakeHub(options: FakeHubOptions = {}): FakeHub {
+  const answer = createAnswer(options);
+  const asked: HubAsked[] = [];
+  return {
+    asked,
+    async fetch(input, init) {
+      const request = new Request(input, init);
+      const { method, headers, signal } = request;
+      const bytes = await request.bytes();
+      const body = new TextDecoder().decode(bytes);
+      const call = { method, url: new URL(request.url), headers, body, bytes, signal };
+      asked.push(call);
+      signal.throwIfAborted();
+      return await answer(call);
+    },
+  };
+}
+
+function createAnswer(
+  { models = MODELS, chat = answerChat, repositories = REPOSITORIES, pageSize = 1000, instead }: FakeHubOptions,
+): (asked: HubAsked) => Response | Promise<Response> {
+  const jobs = newJobs();
+  const all = [...repositories, ...(typeof models === "function" ? [] : chatRepositories(models))];
+  const runs = (provider: string, model: string) => all.some((one) => nameAt(provider, one) === model);
+
+  function answerRouter(asked: HubAsked): Response | Promise<Response> {
     const { method, url, headers } = asked;
-    if (`${url.protocol}//${url.host}` !== new URL(ROUTER).origin) throw new TypeError("The fake hub is not there");
     if (method === "GET" && url.pathname === "/v1/models") {
       // The list needs no token, and a wrong one changes nothing.
-      return typeof models === "function" ? await models(asked) : Response.json({ object: "list", data: models });
+      return typeof models === "function" ? models(asked) : Response.json({ object: "list", data: models });
     }
+    const refusal = refuseCredential(headers);
+    if (refusal) return refusal;
     if (method === "POST" && url.pathname === "/v1/chat/completions") {
-      return refusal(headers, JSON.parse(asked.body), models) ?? chat(asked);
+      return refuseChat(JSON.parse(asked.body), models) ?? chat(asked);
     }
+    const [, provider = ""] = url.pathname.split("/");
+    if (provider === "hf-inference") return answerEngine(asked, all, runs);
+    if (provider === "fal-ai") return answerFal(asked, jobs, runs);
+    if (provider === "replicate") return answerReplicate(asked, jobs, runs);
+    if (Object.hasOwn(STANDARD, provider)) return answerStandard(asked, provider, runs);
     return Response.json({ error: "Not Found" }, { status: 404 });
-  });
-}
-
-/** How the router refuses: pages, texts and objects. */
-export const REFUSALS = {
-  noToken: () =>
-    new Response("<!DOCTYPE html><html><body><h1>401 Unauthorized</h1></body></html>", {
-      status: 401,
-      headers: { "content-type": "text/html" },
-    }),
-  wrongToken: () => Response.json({ error: "Invalid username or password." }, { status: 401 }),
-  noCredits: () =>
-    Response.json({
-      error: "You have depleted your monthly included credits. Purchase pre-paid credits to continue.",
-    }, { status: 402 }),
-  unknownModel: (model: string) =>
-    Response.json({
-      error: {
-        message: `The requested model '${model}' is not supported by any provider you have enabled.`,
-        type: "invalid_request_error",
-        param: "model",
-        code: "model_not_supported",
-      },
-    }, { status: 400 }),
-  unknownField: (field: string) =>
-    Response.json({
-      message: `property '${field}' is unsupported`,
-      type: "invalid_request_error",
-      param: field,
-      code: "wrong_api_format",
-    }, { status: 400 }),
-  tooMany: () =>
-    new Response(JSON.stringify({ error: "Too Many Requests" }), {
-      status: 429,
-      headers: { "content-type": "application/json", "retry-after": "7", "ratelimit": '"api";r=0;t=7' },
-    }),
-} as const;
-
-/** Fields that a strict host behind the router answers with an error. */
-const STRICT_FIELDS = ["store", "metadata", "user", "service_tier", "parallel_tool_calls", "prompt_cache_key"];
-const POLICIES = ["fastest", "cheapest", "preferred"];
-
-function refusal(headers: Headers, body: JsonObject, models: FakeHubOptions["models"]): Response | undefined {
-  const credential = headers.get("authorization");
-  if (credential === null) return REFUSALS.noToken();
-  if (credential !== `Bearer ${TOKEN}`) return REFUSALS.wrongToken();
-  const [id, policy] = String(body.model).split(":");
-  const entry = Array.isArray(models) ? models.find((model) => model?.id === id) : undefined;
-  const providers: JsonObject[] = entry?.providers ?? [];
-  const isPolicy = policy === undefined || POLICIES.includes(policy) ||
-    providers.some(({ provider }) => provider === policy);
-  if (Array.isArray(models) && (!entry || !isPolicy)) return REFUSALS.unknownModel(String(body.model));
-  const field = STRICT_FIELDS.find((name) => name in body);
-  return field === undefined ? undefined : REFUSALS.unknownField(field);
-}
-
-/** An answer in the router's shapes: it thinks, says who served, and sends its usage last. */
-function answerChat({ body }: Asked): Response {
-  const { model, stream } = JSON.parse(body) as { model: string; stream?: boolean };
-  const common = { id: "chatcmpl-1", created: 1_790_000_001, model: model.split(":")[0]! };
-  const usage = { prompt_tokens: 9, completion_tokens: 4, total_tokens: 13 };
-  const headers = { "x-inference-provider": model.split(":")[1] ?? "novita" };
-  if (!stream) {
-    const message = { role: "assistant", content: "Hello there", reasoning: "A greeting." };
-    const choices = [{ index: 0, message, finish_reason: "stop" }];
-    return Response.json({ ...common, object: "chat.completion", choices, usage }, { headers });
   }
-  const chunk = (delta: JsonObject, finish_reason: string | null = null) => ({
-    ...common,
-    object: "chat.completion.chunk",
-    choices: [{ index: 0, delta, finish_reason }],
-  });
-  const chunks: JsonObject[] = [
-    chunk({ role: "assistant", content: "" }),
-    chunk({ reasoning: "A greeting." }),
-    chunk({ content: "Hello" }),
-    chunk({ content: " there" }),
-    chunk({}, "stop"),
-    { ...common, object: "chat.completion.chunk", choices: [], usage },
-  ];
-  const frames = chunks.map((each) => `data: ${JSON.stringify(each)}\n\n`);
-  const text = [": keep-alive\n\n", ...frames, "data: [DONE]\n\n"].join("");
-  return new Response(bodyOf([new TextEncoder().encode(text)]), {
-    headers: { ...headers, "content-type": "text/event-stream" },
-  });
+
+  return (asked) => {
+    const answer = instead?.(asked);
+    if (answer) return answer;
+    switch (asked.url.host) {
+      case HOSTS.router:
+        return answerRouter(asked);
+      case HOSTS.hub:
+        return answerHub(asked, all, pageSize);
+      case HOSTS.fal:
+      case HOSTS.replicate:
+        return answerMedia(asked, jobs);
+      default:
+        throw new TypeError("The fake hub is not there");
+    }
+  };
+}
+
+/** What a live provider calls the model; of a name with a version, the version. */
+function nameAt(provider: string, { inferenceProviderMapping = {} }: Repository): string | undefined {
+  const entry = Array.isArray(inferenceProviderMapping)
+    ? inferenceProviderMapping.find((one) => one.provider === provider)
+    : inferenceProviderMapping[provider];
+  const { status, providerId } = (entry ?? {}) as Record<string, string | undefined>;
+  return status === "live" ? providerId?.split(":").at(-1) : undefined;
 }

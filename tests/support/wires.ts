@@ -43,7 +43,9 @@ export class Wire {
   serializeRequest(input: GenerateRequest, context: Context): JsonValue {
     const target = context.clientWire === this.name ? { ...TARGET, model: this.vendors } : TARGET;
     const call = this.#operation().request(input, target, context);
-    if (Array.isArray(call) || call.body instanceof Uint8Array) throw new TypeError("One call with JSON was expected");
+    if (Array.isArray(call) || call.body instanceof Uint8Array || call.body instanceof Blob) {
+      throw new TypeError("One call with JSON was expected");
+    }
     return call.body ?? null;
   }
 

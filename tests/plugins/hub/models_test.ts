@@ -3,11 +3,11 @@ import fc from "fast-check";
 import type { JsonValue } from "../../../src/canonical/json.ts";
 import type { ModelInfo } from "../../../src/canonical/models.ts";
 import { GatewayError } from "../../../src/errors.ts";
-import { hubCatalog } from "../../../plugins/hub/mod.ts";
+import { routerCatalog } from "../../../plugins/hub/mod.ts";
 import { listed, MODELS, provider } from "../../support/fake_hub.ts";
 
 function parse(body: JsonValue): ModelInfo[] {
-  return hubCatalog.parseListing([{ status: 200, headers: new Headers(), body }]);
+  return routerCatalog.parseListing([{ status: 200, headers: new Headers(), body }]);
 }
 
 /** The one model of a list of one entry. */
@@ -16,7 +16,7 @@ function parseOne(entry: JsonValue): ModelInfo | undefined {
 }
 
 Deno.test("hub: the list is one call", () => {
-  assertEquals(hubCatalog.listing(), [{ path: "models" }]);
+  assertEquals(routerCatalog.listing(), [{ path: "models" }]);
 });
 
 Deno.test("hub: a model has the context that any live provider gives, and the tools of any of them", () => {

@@ -1,0 +1,154 @@
+/** What the hub says of one model: what it is for, and which providers run it. */
+import { isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
+import type { Task } from "../../src/canonical/models.ts";
+import type { Found, Place } from "../../src/contract/catalog.ts";
+import type { Quirks } from "../../src/contract/driver.ts";
+
+/** How a provider serves a task: the driver that speaks to it, and what it does its own way. */
+type Route = { driver: string } & Quirks;
+
+/**
+ * Who can be asked for each task through the router, the preferred ones first: those that leave a choice (of a format of
+ * speech) or that take bytes as they are come before those whose answer is a file to fetch. Chat has a service of its own.
+ */
+const ROUTES: Readonly<Record<Task, Readonly<Record<string, Route>>>> = {
+  chat: {},
+  embedding: {
+    "hf-inference": { driver: "hub" },
+    deepinfra: { driver: "embeddings", batch: 1024 },
+    together: { driver: "embeddings" },
+    scaleway: { driver: "embeddings" },
+  },
+  rerank: { "hf-inference": { driver: "hub" } },
+  speech: {
+    together: { driver: "audio", needsVoice: true, speechFormats: { mp3: "mp3", wav: "wav", pcm: "raw" } },
+    deepinfra: { driver: "audio" },
+    "fal-ai": { driver: "fal" },
+    replicate: { driver: "replicate" },
+    "hf-inference": { driver: "hub" },
+  },
+  transcription: {
+    "hf-inference": { driver: "hub" },
+    deepinfra: { driver: "audio" },
+    together: { driver: "audio" },
+    "fal-ai": { driver: "fal" },
+    replicate: { driver: "replicate" },
+  },
+};
+
+/** Where the router passes calls on to each provider; the provider's own name where absent. */
+const PATHS: Readonly<Record<string, string>> = {
+  together: "together/v1",
+  deepinfra: "deepinfra/v1/openai",
+  scaleway: "scaleway/v1",
+};
+
+/** The hub's own engine runs a model under its name on the hub; to the others it may have a name of theirs. */
+export const OWN_ENGINE = "hf-inference";
+
+/** The providers of a task that have a route, the preferred ones first. */
+export function preferredProviders(task: Task): string[] {
+  return Object.keys(ROUTES[task]);
+}
+
+/** The place of a model at a provider; nothing where the provider has no route for the task. */
+export function placeAt(provider: string, task: Task, model: string): Place | undefined {
+  const routes = ROUTES[task];
+  const route = Object.hasOwn(routes, provider) ? routes[provider] : undefined;
+  return route && { provider, task, path: PATHS[provider] ?? provider, model, ...route };
+}
+
+/** What each of the hub's names for a task is to us. */
+const TASK_OF: ReadonlyMap<unknown, Task> = new Map([
+  ["conversational", "chat"],
+  ["any-to-any", "chat"],
+  ["audio-text-to-text", "chat"],
+  ["video-text-to-text", "chat"],
+  ["feature-extraction", "embedding"],
+  ["sentence-similarity", "embedding"],
+  ["text-ranking", "rerank"],
+  ["text-to-speech", "speech"],
+  ["text-to-audio", "speech"],
+  ["automatic-speech-recognition", "transcription"],
+]);
+
+/** Kinds of model of which only those that are tagged `conversational` chat. */
+const MAY_CHAT: readonly unknown[] = ["text-generation", "image-text-to-text"];
+
+/**
+ * A model as the hub's API tells it. What a provider is said to run it for counts before what the repository is tagged
+ * with, also where that provider is no place: because it is not live, or has no route.
+ */
+export function readFound(id: string, model: JsonObject): Found {
+  const entries = readMapping(model.inferenceProviderMapping);
+  const tagged = taskOf(id, model.pipeline_tag, model);
+  const told = entries.map(({ task }) => typeof task === "string" ? taskOf(id, task, model) : tagged);
+  const tasks = [...new Set(told.filter((task) => task !== undefined))];
+  const places = entries.flatMap(({ provider, status, providerId, adapter }, index) => {
+    const task = told[index];
+    const name = provider === OWN_ENGINE ? id : providerId;
+    // An adapter's weights would be left out, and another model than the one that was asked for would answer.
+    if (task === undefined || status !== "live" || adapter || !isId(name)) return [];
+    return placeAt(provider, task, name) ?? [];
+  });
+  return {
+    tasks: tasks.length > 0 || tagged === undefined ? tasks : [tagged],
+    ...(tasks.length === 0 && tagged === undefined && present("otherTask", otherTaskOf(entries, model))),
+    places: places.filter(({ provider, task }, index) =>
+      index === places.findIndex((other) => other.provider === provider && other.task === task)
+    ),
+  };
+}
+
+/**
+ * What a model is for that is for nothing of ours. Kinds of which some are ours are no proof: an untagged language model may
+ * chat all the same.
+ */
+function otherTaskOf(entries: readonly JsonObject[], { pipeline_tag }: JsonObject): string | undefined {
+  const tags = [...entries.map(({ task }) => task), pipeline_tag].filter((tag) => typeof tag === "string");
+  return tags.some((tag) => MAY_CHAT.includes(tag) || tag === "text-classification") ? undefined : tags[0];
+}
+
+/** A provider's entry, in either form that the hub has for a mapping: an object by provider, or a list. */
+function readMapping(mapping: unknown): (JsonObject & { provider: string })[] {
+  const entries: unknown[] = Array.isArray(mapping)
+    ? mapping
+    : Object.entries(isJsonObject(mapping) ? mapping : {}).map(([provider, entry]) =>
+      isJsonObject(entry) && { ...entry, provider }
+    );
+  return entries.filter((entry): entry is JsonObject & { provider: string } =>
+    isJsonObject(entry) && typeof entry.provider === "string"
+  );
+}
+
+function taskOf(id: string, task: unknown, model: JsonObject): Task | undefined {
+  if (MAY_CHAT.includes(task)) return tagsOf(model).includes("conversational") ? "chat" : undefined;
+  if (task === "text-classification") return isReranker(id, model) ? "rerank" : undefined;
+  return TASK_OF.get(task);
+}
+
+/**
+ * Many rerankers are tagged as classifiers, as which they give one class's score to a pair of texts. The library of sentence
+ * embeddings has no other classifiers than those.
+ */
+function isReranker(id: string, model: JsonObject): boolean {
+  return model.library_name === "sentence-transformers" ||
+    [id, ...tagsOf(model)].some((word) => /rerank|cross-?encoder|text-ranking/i.test(word));
+}
+
+function tagsOf({ tags }: JsonObject): string[] {
+  return Array.isArray(tags) ? tags.filter((tag) => typeof tag === "string") : [];
+}
+
+const LONGEST_ID = 256;
+
+/** A name that can be put into a path as it is: a provider's for a model. */
+function isId(value: unknown): value is string {
+  return typeof value === "string" && value.length <= LONGEST_ID && /^[\w.:@-]+(\/[\w.:@-]+)*$/.test(value) &&
+    !value.split("/").some((segment) => /^\.+$/.test(segment));
+}
+
+/** A repository's name: `org/model`, or that of an old one that has no owner. */
+export function isHubId(value: unknown): value is string {
+  return isId(value) && /^[\w.-]+(\/[\w.-]+)?$/.test(value);
+}

@@ -1,0 +1,117 @@
+/** Replicate: every call is a prediction, which is waited for, then polled; what it gives is often behind a URL. */
+import { fieldsFor } from "../../src/canonical/extra.ts";
+import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import type { Call, Driver, Reply, UpstreamOperation } from "../../src/contract/driver.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { upstreamError, upstreamStreamError } from "../errors.ts";
+import { resolveVoice } from "../voices.ts";
+import { FILE, jsonWithFile } from "./json_with_file.ts";
+import { parseTranscript, refuseSpeakers, wantedTimes } from "./segments.ts";
+import { parseSpeech, soundCall } from "./sound.ts";
+
+const speak: UpstreamOperation<"speak"> = {
+  request(input, target, context) {
+    const { text, speed, instructions, extra } = input;
+    if (instructions !== undefined) context.note("dropped instructions");
+    fieldsFor("replicate", extra, context.note);
+    const [call, version] = predict(target.model);
+    return {
+      ...call,
+      body: { input: { text, voice: resolveVoice(input.voice, target, context.note), speed }, version },
+    };
+  },
+  next({ body }, _input, step) {
+    return isPrediction(body) ? poll(body, step) ?? soundCall(body.output) : undefined;
+  },
+  response: ([reply], input, _target, context) =>
+    parseSpeech({ ...reply!, body: outputOf(reply!.body) }, input, context),
+};
+
+const transcribe: UpstreamOperation<"transcribe"> = {
+  request(input, { model }, context) {
+    refuseSpeakers(input, "replicate");
+    fieldsFor("replicate", input.extra, context.note);
+    const { language, prompt, temperature, translateTo, file } = input;
+    const [call, version] = predict(model);
+    const fields = {
+      audio: `data:${file.mediaType};base64,${FILE}`,
+      language,
+      temperature,
+      initial_prompt: prompt,
+      // One Whisper has the one name for it, another the other; neither minds a field that it does not know.
+      ...(translateTo && { translate: true, task: "translate" }),
+      ...(wantedTimes(input) === "word" && { timestamp: "word" }),
+    };
+    return { ...call, body: jsonWithFile({ input: fields, version }, file.bytes) };
+  },
+  next({ body }, _input, step) {
+    return isPrediction(body) ? poll(body, step) ?? textCall(body.output) : undefined;
+  },
+  cancel,
+  response: ([reply], input) => parseTranscript(outputOf(reply!.body), input),
+};
+
+/** A model's own page takes calls for its newest version; a version is asked for by its id. */
+function predict(model: string): [Call, version?: string] {
+  const [name, version] = model.split(":");
+  const headers = { prefer: "wait" };
+  return version === undefined ? [{ path: `v1/models/${name}/predictions`, headers }] : [
+    { path: "v1/predictions", headers },
+    version,
+  ];
+}
+
+/** As opposed to the file that a prediction led to. */
+function isPrediction(body: unknown): body is JsonObject {
+  return isJsonObject(body) && ("status" in body || "output" in body);
+}
+
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 5_000;
+
+/** The call that asks how the prediction is doing; nothing when it is done. Throws where it failed. */
+function poll({ id, status, error }: JsonObject, step: number): Call | undefined {
+  switch (status) {
+    case "starting":
+    case "processing":
+      if (typeof id !== "string") throw new GatewayError("upstream_error", "The upstream's prediction has no id");
+      return {
+        path: `v1/predictions/${encodeURIComponent(id)}`,
+        afterMs: Math.min(FIRST_WAIT_MS * 2 ** step, LONGEST_WAIT_MS),
+      };
+    case "failed":
+    case "canceled":
+    case "aborted":
+      if (error) throw upstreamStreamError({ error });
+      throw new GatewayError("upstream_error", `The upstream's prediction ended as "${status}"`);
+    default:
+      return undefined;
+  }
+}
+
+/** The call for a text that is in nothing but a file. */
+function textCall(output: unknown): Call | undefined {
+  if (!isJsonObject(output) || typeof output.txt_file !== "string") return undefined;
+  const { transcription, translation, text } = output;
+  return [transcription, translation, text].some((one) => typeof one === "string")
+    ? undefined
+    : { url: output.txt_file };
+}
+
+/** Ends a prediction that is still at work: it is charged by the second. */
+function cancel({ body }: Reply): Call | undefined {
+  if (!isPrediction(body) || typeof body.id !== "string") return undefined;
+  const isAtWork = body.status === "starting" || body.status === "processing";
+  return isAtWork ? { path: `v1/predictions/${encodeURIComponent(body.id)}/cancel`, method: "POST" } : undefined;
+}
+
+/** What the prediction gave, or what its URL did. */
+function outputOf(body: Reply["body"]): Reply["body"] {
+  return isPrediction(body) ? body.output ?? null : body;
+}
+
+export const replicateDriver: Driver = {
+  name: "replicate",
+  operations: { speak, transcribe },
+  parseError: upstreamError,
+};

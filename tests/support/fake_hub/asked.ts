@@ -1,0 +1,43 @@
+import type { Asked } from "../fake_upstream.ts";
+
+/** What the fake hub was asked, with the body as it came. */
+export interface HubAsked extends Asked {
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+/** The hosts that the fake hub stands for. */
+export const HOSTS = {
+  hub: "huggingface.co",
+  router: "router.huggingface.co",
+  fal: "fal.media",
+  replicate: "replicate.delivery",
+} as const;
+
+/** The token that the fake hub takes. */
+export const TOKEN = "hf_token-5a4b3c";
+
+/** The body as JSON; an empty object where it is none. */
+export function jsonOf({ body }: HubAsked): Record<string, unknown> {
+  try {
+    return JSON.parse(body) ?? {};
+  } catch {
+    return {};
+  }
+}
+
+/** The fields of the multipart body. */
+export async function formOf({ bytes, headers }: HubAsked): Promise<FormData> {
+  return await new Response(bytes, { headers: { "content-type": headers.get("content-type") ?? "" } }).formData();
+}
+
+/** The fields of a multipart body as plain data: a file as its name, type and size. */
+export function describeForm(form: FormData): Record<string, unknown> {
+  const fields: Record<string, unknown[]> = {};
+  for (const [name, value] of form.entries()) {
+    const told = value instanceof File ? { name: value.name, type: value.type, size: value.size } : value;
+    (fields[name] ??= []).push(told);
+  }
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, values]) => [name, values.length === 1 ? values[0] : values]),
+  );
+}
