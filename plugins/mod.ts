@@ -2,13 +2,44 @@
 import type { Catalog } from "../src/contract/catalog.ts";
 import type { Driver } from "../src/contract/driver.ts";
 import type { AnyProtocol } from "../src/contract/protocol.ts";
+import { audioDriver, audioProtocols } from "./audio/mod.ts";
 import { chatDriver, chatProtocols } from "./chat/mod.ts";
-import { hubCatalog } from "./hub/mod.ts";
+import { embeddingsDriver, embeddingsProtocols } from "./embeddings/mod.ts";
+import { hubCatalog, hubDrivers, routerCatalog } from "./hub/mod.ts";
 import { messagesDriver, messagesProtocols } from "./messages/mod.ts";
+import { rerankDriver, rerankProtocols } from "./rerank/mod.ts";
 import { responsesDriver, responsesProtocols } from "./responses/mod.ts";
 import { sandbox } from "./sandbox/mod.ts";
 
 /** Of protocols that share a pattern, those that look at the headers come first. */
-export const protocols: readonly AnyProtocol[] = [...messagesProtocols, ...responsesProtocols, ...chatProtocols];
-export const drivers: readonly Driver[] = [chatDriver, messagesDriver, responsesDriver, sandbox];
-export const catalogs: readonly Catalog[] = [hubCatalog];
+export const protocols: readonly AnyProtocol[] = [
+  ...messagesProtocols,
+  ...responsesProtocols,
+  ...chatProtocols,
+  ...embeddingsProtocols,
+  ...rerankProtocols,
+  ...audioProtocols,
+];
+
+/** Servers that speak the chat wire have the endpoints of its family beside it, below the same base URL. */
+const chatFamily: Driver = {
+  ...chatDriver,
+  operations: {
+    ...chatDriver.operations,
+    ...embeddingsDriver.operations,
+    ...rerankDriver.operations,
+    ...audioDriver.operations,
+  },
+};
+
+export const drivers: readonly Driver[] = [
+  chatFamily,
+  messagesDriver,
+  responsesDriver,
+  embeddingsDriver,
+  rerankDriver,
+  audioDriver,
+  ...hubDrivers,
+  sandbox,
+];
+export const catalogs: readonly Catalog[] = [routerCatalog, hubCatalog];

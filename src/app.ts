@@ -1,20 +1,22 @@
 /** Where the parts are put together. The outside world (`fetch`, clock, ids, environment, log) comes in here. */
 import manifest from "../deno.json" with { type: "json" };
 import { catalogs, drivers, protocols } from "../plugins/mod.ts";
-import { type ModelInfo, type Task, TASKS } from "./canonical/models.ts";
+import { type Task, TASKS } from "./canonical/models.ts";
 import { type ModelOperation, TASK_OF } from "./canonical/operations.ts";
 import type { Surroundings } from "./config/check.ts";
 import { ConfigError, loadConfig } from "./config/load.ts";
-import type { CatalogConfig, Config } from "./config/schema.ts";
+import type { Config } from "./config/schema.ts";
 import type { Catalog } from "./contract/catalog.ts";
-import type { Driver } from "./contract/driver.ts";
+import type { Call, Driver, Reply } from "./contract/driver.ts";
 import type { AnyProtocol } from "./contract/protocol.ts";
 import { createRegistry } from "./contract/registry.ts";
 import { GatewayError } from "./errors.ts";
 import { type Gateway, handle, type Pace } from "./handle.ts";
 import { createAuth } from "./http/auth.ts";
+import { createBudget } from "./http/budget.ts";
 import { createService } from "./http/service.ts";
-import { createCatalogCache } from "./lanes/catalog.ts";
+import { type CatalogCache, createCatalogCache } from "./lanes/catalog.ts";
+import { createModelFinder, type ModelFinder } from "./lanes/finder.ts";
 import { createLane } from "./lanes/lane.ts";
 import { formatLogLine, type LogEntry } from "./observe/log.ts";
 import { createContinuity } from "./state/continuity.ts";
@@ -51,6 +53,8 @@ export interface App {
 }
 
 const BODY_TIMEOUT_MS = 60_000;
+/** A file of 25 MB takes minutes over a slow line. */
+const FORM_TIMEOUT_MS = 300_000;
 /** Proxies and clients give up on a silent connection after 15 s to 100 s. */
 const PACE: Pace = { headAfterMs: 10_000, keepAliveMs: 10_000, storeMs: 5_000 };
 
@@ -61,12 +65,14 @@ export function createApp(options: AppOptions): App {
   const fetch = options.fetch ?? globalThis.fetch;
   const created = Math.floor(now() / 1000);
   const stop = new AbortController();
-  const lists = new Map(
-    Object.entries(config.catalogs).map(([name, catalog]) => {
-      const load = catalogLoader(name, catalog, plugins.catalogs, env, fetch);
-      return [name, createCatalogCache({ load, signal: stop.signal, now })];
+  const sources = createCatalogs(config, plugins.catalogs, { env, fetch, now, signal: stop.signal });
+  const finders = new Map(
+    Object.entries(config.upstreams).flatMap(([name, { catalog = "" }]) => {
+      const finder = sources.get(catalog)?.finder;
+      return finder ? [[name, finder] as const] : [];
     }),
   );
+  const endpoints = endpointsByTask(plugins.protocols);
   const store = options.store ?? createStore(config, env, now);
   const pace = { ...PACE, ...options.pace };
   let ready = true;
@@ -79,12 +85,13 @@ export function createApp(options: AppOptions): App {
     }),
     registry: createRegistry(plugins.protocols),
     lanes: new Map(
-      Object.entries(config.lanes).map(([name, { catalog = "", ...lane }]) => [
-        name,
-        createLane(name, { ...lane, catalog: lists.get(catalog), created }),
-      ]),
+      Object.entries(config.lanes).map(([name, { catalog = [], ...lane }]) => {
+        const catalogs = [catalog].flat().flatMap((one) => sources.get(one)?.list ?? []);
+        return [name, createLane(name, { ...lane, catalogs, finders, endpoints, created })];
+      }),
     ),
     upstreams: createUpstreams(config, plugins.drivers, env),
+    drivers: new Map(plugins.drivers.map((driver) => [driver.name, driver])),
     authenticate: createAuth(
       config.keys.map(({ name, secret, lanes }) => ({ name, lanes, secret: env(secret.env) ?? "" })),
     ),
@@ -95,6 +102,8 @@ export function createApp(options: AppOptions): App {
       patienceMs: pace.storeMs,
     }),
     bodyLimits: { limitBytes: config.limits.bodyBytes, timeoutMs: BODY_TIMEOUT_MS },
+    formLimits: { limitBytes: config.limits.bodyBytes, timeoutMs: FORM_TIMEOUT_MS },
+    uploads: createBudget(config.limits.uploadBytes),
     pace,
     fetch,
     now,
@@ -138,7 +147,7 @@ function createUpstreams(
   env: AppOptions["env"],
 ): Map<string, Upstream> {
   return new Map(
-    Object.entries(config.upstreams).map(([name, { driver: driverName, secret, ...rest }]) => {
+    Object.entries(config.upstreams).map(([name, { driver: driverName, secret, catalog: _, ...rest }]) => {
       const driver = drivers.find((candidate) => candidate.name === driverName);
       if (!driver) throw new Error(`Cannot find driver "${driverName}" of upstream "${name}"`);
       const value = secret && env(secret.env);
@@ -151,28 +160,62 @@ function createUpstreams(
 /** The longest list of models that is read, in bytes. Lists of hundreds of models are a twentieth of it. */
 const LONGEST_LIST = 8 * 1024 * 1024;
 
-/** How a catalog's list is asked for: with its own secret, if it has one, and never with a client's. */
-function catalogLoader(
-  name: string,
-  { plugin, baseUrl, secret }: CatalogConfig,
-  catalogs: readonly Catalog[],
-  env: AppOptions["env"],
-  fetch: Fetch,
-): (signal: AbortSignal) => Promise<ModelInfo[]> {
-  const catalog = catalogs.find((candidate) => candidate.name === plugin);
-  if (!catalog) throw new Error(`Cannot find catalog plugin "${plugin}" of catalog "${name}"`);
-  const service = { name, baseUrl, secret: secret && env(secret.env) || undefined, headers: {} };
-  return async (signal) => {
-    const replies = await Promise.all(
-      catalog.listing().map(async (call) => {
-        const response = await send(call, service, fetch, signal);
-        const reply = await readReply(response, LONGEST_LIST);
-        if (!response.ok) throw new GatewayError("unavailable", `Catalog "${name}" answered ${reply.status}`);
-        return reply;
-      }),
-    );
-    return catalog.parseListing(replies);
-  };
+/** The most pages of one list that are asked for. */
+const MOST_PAGES = 20;
+
+/** A configured catalog: what it lists, and where it says that a model is, if it does. */
+interface Source {
+  list: CatalogCache;
+  finder?: ModelFinder;
+}
+
+interface World {
+  env: AppOptions["env"];
+  fetch: Fetch;
+  now(): number;
+  signal: AbortSignal;
+}
+
+/** Catalogs are asked with their own secrets, if they have any, and never with a client's. */
+function createCatalogs(config: Config, catalogs: readonly Catalog[], world: World): Map<string, Source> {
+  const { env, fetch } = world;
+  return new Map(
+    Object.entries(config.catalogs).map(([name, { plugin, baseUrl, secret }]) => {
+      const catalog = catalogs.find((candidate) => candidate.name === plugin);
+      if (!catalog) throw new Error(`Cannot find catalog plugin "${plugin}" of catalog "${name}"`);
+      const service = { name, baseUrl, secret: secret && env(secret.env) || undefined, headers: {}, resultsFrom: [] };
+      const ask = async (call: Call, signal: AbortSignal) =>
+        await readReply(await send(call, service, fetch, signal), LONGEST_LIST);
+      const follow = async (first: Call, signal: AbortSignal) => {
+        const replies: Reply[] = [];
+        for (let call: Call | undefined = first; call && replies.length < MOST_PAGES;) {
+          const reply = await ask(call, signal);
+          if (reply.status >= 300) throw new GatewayError("unavailable", `Catalog "${name}" answered ${reply.status}`);
+          replies.push(reply);
+          call = catalog.next?.(reply);
+        }
+        return replies;
+      };
+      const load = async (signal: AbortSignal) => {
+        const replies = await Promise.all(catalog.listing().map((call) => follow(call, signal)));
+        return catalog.parseListing(replies.flat());
+      };
+      const list = createCatalogCache({ load, ...world });
+      return [name, { list, finder: catalog.finder && createModelFinder({ finder: catalog.finder, ask, ...world }) }];
+    }),
+  );
+}
+
+/** The paths below a lane that run a model, by the task that it must have. */
+function endpointsByTask(protocols: readonly AnyProtocol[]): Partial<Record<Task, string[]>> {
+  const paths = protocols
+    .filter(({ operation, pattern }) =>
+      operation !== "countTokens" && TASK_OF[operation] && pattern.pathname.startsWith("/:lane")
+    )
+    .map(({ operation, pattern }) => ({ task: TASK_OF[operation], path: pattern.pathname.slice("/:lane".length) }));
+  return Object.fromEntries(
+    TASKS.map((task) => [task, [...new Set(paths.filter((one) => one.task === task).map(({ path }) => path))]]),
+  );
 }
 
 /** What the configuration's checks need to know of the plugins. */
@@ -182,7 +225,8 @@ export function pluginFacts(): Pick<Surroundings, "drivers" | "catalogs"> {
     const tasks = TASKS.filter((task: Task) => served.includes(task));
     return [name, { tasks, needsBaseUrl: Object.values(operations).some((way) => "request" in way) }];
   });
-  return { drivers: Object.fromEntries(facts), catalogs: catalogs.map(({ name }) => name) };
+  const finding = catalogs.map(({ name, finder }) => [name, { finds: finder !== undefined }]);
+  return { drivers: Object.fromEntries(facts), catalogs: Object.fromEntries(finding) };
 }
 
 function printLine(entry: LogEntry): void {

@@ -1,28 +1,33 @@
 /** One request, step by step: match, admit, read, parse, recall, resolve, call, remember, serialize. */
+import type { Speech, SpeechEvent, SpeechRequest } from "./canonical/audio.ts";
 import { Collector } from "./canonical/collect.ts";
 import type { GenerateEvent, GenerateResponse, Message } from "./canonical/generate.ts";
+import { isJsonObject } from "./canonical/json.ts";
 import { withoutForeignReasoning } from "./canonical/reasoning.ts";
-import type { Input, ModelOperation, OperationName, Output } from "./canonical/operations.ts";
-import { estimateInputTokens } from "./canonical/usage.ts";
+import type { Input, ModelOperation, OperationName, Output, StreamEvent } from "./canonical/operations.ts";
+import { estimateInputTokens, estimateTextTokens } from "./canonical/usage.ts";
 import type { Context, Exchange, WireRequest } from "./contract/context.ts";
-import type { Target } from "./contract/driver.ts";
+import type { Driver, Target } from "./contract/driver.ts";
 import type { ServerSentEvent } from "./contract/frame.ts";
 import type { AnyProtocol, Protocol } from "./contract/protocol.ts";
 import type { Registry } from "./contract/registry.ts";
 import { GatewayError, toGatewayError } from "./errors.ts";
 import type { Authenticate } from "./http/auth.ts";
-import { readJsonBody } from "./http/body.ts";
+import { type BodyLimits, readJsonBody } from "./http/body.ts";
+import type { Budget } from "./http/budget.ts";
+import { readFormBody } from "./http/form.ts";
 import { checkHeaders } from "./http/headers.ts";
 import { formatNotes } from "./http/notes.ts";
-import { streamResponse, withoutBody } from "./http/respond.ts";
+import { passOn, streamResponse, withoutBody } from "./http/respond.ts";
 import { methodNotAllowed, type Service } from "./http/service.ts";
 import { fit } from "./lanes/fit.ts";
-import type { Lane, Resolution } from "./lanes/lane.ts";
+import type { Destination, Lane, Resolution } from "./lanes/lane.ts";
+import { preferFormat } from "./lanes/speech.ts";
 import type { LogEntry } from "./observe/log.ts";
 import type { Continuity } from "./state/continuity.ts";
 import { guard } from "./upstream/guard.ts";
 import { firstAnswer, firstStream } from "./upstream/retry.ts";
-import { answer, type Ask, stream } from "./upstream/run.ts";
+import { answer, type Ask, speak, stream } from "./upstream/run.ts";
 import type { Fetch, Upstream } from "./upstream/send.ts";
 
 /** All that a request's journey needs; made once, by `app.ts`. */
@@ -32,9 +37,14 @@ export interface Gateway {
   registry: Registry;
   lanes: ReadonlyMap<string, Lane>;
   upstreams: ReadonlyMap<string, Upstream>;
+  /** By name; for the places behind an upstream, which may speak otherwise than it does. */
+  drivers: ReadonlyMap<string, Driver>;
   authenticate: Authenticate;
   continuity: Continuity;
-  bodyLimits: { limitBytes: number; timeoutMs: number };
+  bodyLimits: BodyLimits;
+  formLimits: BodyLimits;
+  /** What all forms together may hold until they are answered. */
+  uploads: Budget;
   pace: Pace;
   fetch: Fetch;
   /** Milliseconds since the epoch. */
@@ -72,6 +82,8 @@ interface Journey extends Context {
   signal: AbortSignal;
   leave(): void;
   hasLeft(): boolean;
+  /** Bytes of `Gateway.uploads` that it holds. */
+  uploadBytes: number;
 }
 
 /** A request full of things to leave out must not fill the log with them. */
@@ -95,12 +107,13 @@ export async function handle(request: Request, peer: Deno.Addr | undefined, gate
     }
     if (!match) throw new GatewayError("not_found", `Cannot find the path "${new URL(request.url).pathname}"`);
     if ("allow" in match) throw methodNotAllowed(request.method, match.allow);
-    const lane = findLane(match.params.lane, caller.lanes, gateway);
-    journey.entry.lane = lane.name;
-    const body = protocol.body === "json" ? await readJsonBody(request, gateway.bodyLimits) : undefined;
+    journey.clientWire = protocol.name;
+    const named = "lane" in match.params ? findLane(match.params.lane, caller.lanes, gateway) : undefined;
+    const body = await readBody(protocol, journey);
     const query = new URL(request.url).searchParams;
     const wire = { body, headers: request.headers, params: match.params, query };
-    journey.clientWire = protocol.name;
+    const lane = named ?? laneOf(modelIn(body), caller.lanes, gateway);
+    journey.entry.lane = lane.name;
     const response = await perform(protocol, wire, lane, journey);
     return finish(response, journey);
   } catch (thrown) {
@@ -135,7 +148,33 @@ function begin(request: Request, gateway: Gateway): Journey {
     signal: AbortSignal.any([request.signal, left.signal, gateway.signal]),
     leave: () => left.abort(clientClosed()),
     hasLeft: () => request.signal.aborted || left.signal.aborted,
+    uploadBytes: 0,
   };
+}
+
+async function readBody({ body }: AnyProtocol, journey: Journey): Promise<unknown> {
+  const { request, gateway } = journey;
+  switch (body) {
+    case "none":
+      return undefined;
+    case "json":
+      return await readJsonBody(request, gateway.bodyLimits);
+    case "form": {
+      const limitBytes = formBytes(request.headers, gateway.formLimits.limitBytes);
+      gateway.uploads.take(limitBytes);
+      journey.uploadBytes = limitBytes;
+      return await readFormBody(request, { ...gateway.formLimits, limitBytes });
+    }
+    default:
+      return body satisfies never;
+  }
+}
+
+/** What a form may hold: as much as the client says; as much as there may be where it does not say it, or compresses it. */
+function formBytes(headers: Headers, limitBytes: number): number {
+  const declared = Number(headers.get("content-length") ?? NaN);
+  const isTold = declared > 0 && declared < limitBytes && !headers.has("content-encoding");
+  return isTold ? declared : limitBytes;
 }
 
 function findLane(name: string | undefined, opened: readonly string[] | undefined, { lanes }: Gateway): Lane {
@@ -150,13 +189,39 @@ function findLane(name: string | undefined, opened: readonly string[] | undefine
   return lane;
 }
 
+/** The lane of a request whose path names none: the one whose own model it asks for, else one that takes any. */
+function laneOf(model: string, opened: readonly string[] | undefined, { lanes }: Gateway): Lane {
+  const all = [...lanes.values()];
+  const own = all.filter((lane) => lane.takes(model) === "own");
+  const fitting = own.length > 0 ? own : all.filter((lane) => lane.takes(model) === "any");
+  if (fitting.length === 0) {
+    throw new GatewayError("model_not_found", `Cannot find model "${model}" in any lane`, { param: "model" });
+  }
+  const lane = fitting.find(({ name }) => !opened || opened.includes(name));
+  if (lane) return lane;
+  const names = fitting.map(({ name }) => `"${name}"`).join(", ");
+  throw new GatewayError("permission", `This key does not open lane ${names}, which has model "${model}"`);
+}
+
+/** The model that a body of either kind asks for; empty where it names none, which `parse` will say. */
+function modelIn(body: unknown): string {
+  const found = Array.isArray(body)
+    ? body.find((field) => isJsonObject(field) && field.name === "model")?.value
+    : isJsonObject(body)
+    ? body.model
+    : undefined;
+  return typeof found === "string" ? found : "";
+}
+
 /** Parses what came in and answers it: the lane what is its own to know, an upstream the rest. */
 async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, journey: Journey): Promise<Response> {
   const { gateway } = journey;
   switch (protocol.operation) {
     case "listModels": {
       const exchange = openExchange(protocol, protocol.parse(wire, journey), wire, journey);
-      return protocol.serialize(await lane.list(journey.note), exchange);
+      const { task } = exchange.input;
+      const models = await lane.list(journey.note);
+      return protocol.serialize(task ? models.filter((model) => model.task === task) : models, exchange);
     }
     case "getModel": {
       const input = protocol.parse(wire, journey);
@@ -170,9 +235,11 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       const resolution = await resolve(protocol, input.model, lane, journey);
       const fitted = fit(input, resolution, journey.note);
       const exchange = openExchange(protocol, fitted, wire, journey);
-      return fitted.stream
-        ? generateStream(protocol, exchange, messages, resolution, journey)
-        : generateWhole(protocol, exchange, messages, resolution, journey);
+      if (!fitted.stream) return generateWhole(protocol, exchange, messages, resolution, journey);
+      const attempt = (target: Destination) => stream(ask("generate", fitted, target, journey));
+      const store = (response: GenerateResponse) => remember(response, exchange, messages, journey);
+      const open = exchange.stored ? (events: AsyncIterable<GenerateEvent>) => remembering(events, store) : undefined;
+      return respondWithStream(protocol, exchange, firstStream(resolution.targets, attempt), journey, open);
     }
     case "countTokens": {
       const { input } = await gateway.continuity.recall(protocol.parse(wire, journey), journey.owner);
@@ -181,10 +248,34 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       return protocol.serialize({ inputTokens }, openExchange(protocol, input, wire, journey));
     }
     case "embed": {
-      const input = protocol.parse(wire, journey);
-      const resolution = await resolve(protocol, input.model, lane, journey);
-      const output = await runWhole(protocol, input, resolution, journey);
-      return protocol.serialize(output, openExchange(protocol, input, wire, journey));
+      const exchange = openExchange(protocol, protocol.parse(wire, journey), wire, journey);
+      const { targets } = await resolve(protocol, exchange.input.model, lane, journey);
+      const output = await runWhole(protocol, exchange, targets, journey);
+      journey.entry.usage = { ...output.usage, outputTokens: 0 };
+      return protocol.serialize(output, exchange);
+    }
+    case "rerank": {
+      const exchange = openExchange(protocol, protocol.parse(wire, journey), wire, journey);
+      const { targets } = await resolve(protocol, exchange.input.model, lane, journey);
+      const output = await runWhole(protocol, exchange, targets, journey);
+      journey.entry.usage = { ...output.usage, outputTokens: 0 };
+      return protocol.serialize(output, exchange);
+    }
+    case "speak": {
+      const exchange = openExchange(protocol, protocol.parse(wire, journey), wire, journey);
+      const { targets } = await resolve(protocol, exchange.input.model, lane, journey);
+      const places = preferFormat(targets, exchange.input.format);
+      const start = () => firstAnswer(places, (target) => speak(ask("speak", exchange.input, target, journey)));
+      if (exchange.input.stream) return respondWithStream(protocol, exchange, toEvents(start, exchange.input), journey);
+      return protocol.serialize(deliver(await start(), journey), exchange);
+    }
+    case "transcribe": {
+      const exchange = openExchange(protocol, protocol.parse(wire, journey), wire, journey);
+      const { input } = exchange;
+      const { targets } = await resolve(protocol, input.model, lane, journey);
+      if (!input.stream) return protocol.serialize(await runWhole(protocol, exchange, targets, journey), exchange);
+      const attempt = (target: Destination) => stream(ask("transcribe", input, target, journey));
+      return respondWithStream(protocol, exchange, firstStream(targets, attempt), journey);
     }
     case "getResponse": {
       const input = protocol.parse(wire, journey);
@@ -238,26 +329,55 @@ function toSeconds(ms: number): number {
   return Math.floor(ms / 1000);
 }
 
-function runWhole<K extends ModelOperation>(
+async function runWhole<K extends ModelOperation>(
   { operation }: Protocol<K>,
-  input: Input<K>,
-  { targets }: Resolution,
+  { input }: Exchange<K>,
+  targets: readonly Destination[],
   journey: Journey,
 ): Promise<Output<K>> {
-  return firstAnswer(targets, (target) => answer(ask(operation, input, target, journey)));
+  return await firstAnswer(targets, (target) => answer(ask(operation, input, target, journey)));
 }
 
 async function generateWhole(
   protocol: Protocol<"generate">,
   exchange: Exchange<"generate">,
   messages: Message[],
-  resolution: Resolution,
+  { targets }: Resolution,
   journey: Journey,
 ): Promise<Response> {
-  const output = await runWhole(protocol, exchange.input, resolution, journey);
+  const output = await runWhole(protocol, exchange, targets, journey);
   journey.entry.usage = output.usage;
   await remember(output, exchange, messages, journey);
   return protocol.serialize(output, exchange);
+}
+
+/** Speech that is not what was wanted is refused where the client is strict; else it goes out as it comes. */
+function deliver(speech: Speech, journey: Journey): Speech {
+  const { audio } = speech;
+  try {
+    refuseIfStrict(journey);
+  } catch (refusal) {
+    if (audio instanceof ReadableStream) audio.cancel().catch(() => {}); // nobody hears it any more
+    throw refusal;
+  }
+  if (!(audio instanceof ReadableStream)) return speech;
+  journey.entry.stream = true;
+  return {
+    ...speech,
+    audio: passOn(audio, {
+      onLeave: journey.leave,
+      onFailure: (thrown) => record(toGatewayError(thrown), journey),
+      onEnd: () => closeLog(journey, journey.hasLeft() ? clientClosed().status : 200),
+    }),
+  };
+}
+
+async function* toEvents(start: () => Promise<Speech>, { text }: SpeechRequest): AsyncGenerator<SpeechEvent> {
+  const { audio } = await start();
+  if (audio instanceof Uint8Array) yield { type: "audio", bytes: audio };
+  else for await (const bytes of audio) yield { type: "audio", bytes };
+  // No server says how many tokens its speech was; what it was made of is known.
+  yield { type: "finish", usage: { inputTokens: estimateTextTokens(text), outputTokens: 0, estimated: true } };
 }
 
 /** Before the client hears of the answer's end, so that it can go on from there at once. A store that fails costs no answer. */
@@ -293,35 +413,34 @@ async function* remembering(
   }
 }
 
+/** The operations whose answers can be told step by step. */
+type Streamed = "generate" | "speak" | "transcribe";
+
 /**
  * The commit point of a stream: its head goes out with the upstream's first event, so that a failure before it has a proper
  * status; an upstream that is silent for long is not waited for, because proxies and clients give up on a silent gateway.
  */
-async function generateStream(
-  protocol: Protocol<"generate">,
-  exchange: Exchange<"generate">,
-  messages: Message[],
-  { targets }: Resolution,
+async function respondWithStream<K extends Streamed>(
+  protocol: Protocol<K>,
+  exchange: Exchange<K>,
+  told: AsyncIterable<StreamEvent<K>>,
   journey: Journey,
+  through = (events: AsyncGenerator<StreamEvent<K>>): AsyncGenerator<StreamEvent<K>> => events,
 ): Promise<Response> {
-  const { gateway, notes } = journey;
+  const { gateway, notes, entry } = journey;
+  entry.stream = true;
   let ending = false;
   let finished = false;
-  const guarded = guard(
-    firstStream(targets, (target) => stream(ask("generate", exchange.input, target, journey))),
-    (event) => {
-      if (event.type !== "error") journey.entry.firstEventMs ??= gateway.now() - journey.started;
-      if (event.type === "finish") {
-        journey.entry.usage = event.usage;
-        finished = true;
-      } else if (event.type === "error") record(event.error, journey);
-      else return;
-      ending = true;
-    },
-  );
-  const events = exchange.stored
-    ? remembering(guarded, (response) => remember(response, exchange, messages, journey))
-    : guarded;
+  const guarded = guard(told, (event) => {
+    if (event.type !== "error") entry.firstEventMs ??= gateway.now() - journey.started;
+    if (event.type === "finish") {
+      if ("usage" in event) entry.usage = event.usage;
+      finished = true;
+    } else if (event.type === "error") record(event.error, journey);
+    else return;
+    ending = true;
+  });
+  const events = through(guarded);
   const first = events.next();
   const early = await Promise.race([first, silence(first, gateway.pace.headAfterMs)]);
   if (early?.value?.type === "error") throw early.value.error;
@@ -355,10 +474,7 @@ async function silence(until: Promise<unknown>, ms: number): Promise<undefined> 
   clearTimeout(timer);
 }
 
-async function* resume(
-  first: Promise<IteratorResult<GenerateEvent>>,
-  rest: AsyncIterable<GenerateEvent>,
-): AsyncGenerator<GenerateEvent> {
+async function* resume<E>(first: Promise<IteratorResult<E>>, rest: AsyncIterable<E>): AsyncGenerator<E> {
   const { done, value } = await first;
   if (done) return;
   yield value;
@@ -368,25 +484,34 @@ async function* resume(
 function ask<K extends ModelOperation>(
   operation: K,
   input: Input<K>,
-  where: Resolution["targets"][number],
+  where: Destination,
   journey: Journey,
 ): Ask<K> {
   const { gateway, signal, entry, notes } = journey;
-  const upstream = gateway.upstreams.get(where.upstream);
-  if (!upstream) throw new GatewayError("internal", `Upstream "${where.upstream}" is not configured`);
-  entry.target = `${where.upstream}/${where.model}`;
+  const upstream = upstreamOf(where, gateway);
+  entry.target = [where.upstream, where.provider, where.model].filter(Boolean).join("/");
   // What was changed for a target that failed does not hold for the next one.
   journey.notesBeforeTarget ??= notes.size;
   for (const note of [...notes].slice(journey.notesBeforeTarget)) notes.delete(note);
-  const target: Target = { ...where, systemMessages: upstream.systemMessages };
+  const { systemMessages, batch, scores } = upstream;
+  const target: Target = { systemMessages, batch, scores, ...where };
   const readable = "messages" in input ? withoutForeignReasoning(input, entry.target, journey.note) : input;
+  const onDescribed = () => refuseIfStrict(journey);
   return { operation, input: readable, target, upstream, context: journey, fetch: gateway.fetch, signal, onDescribed };
+}
 
-  function onDescribed(): void {
-    if (journey.notes.size > 0 && journey.request.headers.get("x-laneway-strict")?.toLowerCase() === "true") {
-      const message = `Cannot serve the request as it is: ${formatNotes([...journey.notes])}`;
-      throw new GatewayError("invalid_request", message);
-    }
+/** The upstream, spoken to as the place behind it is. */
+function upstreamOf({ upstream: name, driver: spoken, path }: Destination, { upstreams, drivers }: Gateway): Upstream {
+  const upstream = upstreams.get(name);
+  const driver = spoken === undefined ? upstream?.driver : drivers.get(spoken);
+  if (!upstream || !driver) throw new GatewayError("internal", `Upstream "${name}" is not configured`);
+  return path === undefined ? upstream : { ...upstream, driver, baseUrl: `${upstream.baseUrl}/${path}` };
+}
+
+function refuseIfStrict({ notes, request }: Journey): void {
+  if (notes.size > 0 && request.headers.get("x-laneway-strict")?.toLowerCase() === "true") {
+    const message = `Cannot serve the request as it is: ${formatNotes([...notes])}`;
+    throw new GatewayError("invalid_request", message);
   }
 }
 
@@ -411,9 +536,10 @@ function finish(response: Response, journey: Journey): Response {
   return request.method === "HEAD" ? withoutBody(response) : response;
 }
 
-function closeLog({ gateway, started, entry, notes }: Journey, status: number): void {
+function closeLog({ gateway, started, entry, notes, uploadBytes }: Journey, status: number): void {
   if (entry.status !== undefined) return;
   entry.status = status;
+  gateway.uploads.giveBack(uploadBytes);
   gateway.log({
     ...entry as LogEntry,
     durationMs: gateway.now() - started,

@@ -64,7 +64,7 @@ Deno.test("a secret that no header can carry is told at the start, and not shown
   configSchema.parse(config);
   const problems = check(config, {
     drivers: { chat: { tasks: ["chat"], needsBaseUrl: true } },
-    catalogs: [],
+    catalogs: {},
     env: () => "hf_“quoted”",
   });
   assertEquals(problems.map(({ path }) => path), ["upstreams.fake.secret.env"]);

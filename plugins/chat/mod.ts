@@ -1,4 +1,5 @@
 /** The chat completions wire: spoken to clients as protocols, and to OpenAI-compatible servers as a driver. */
+import { parseListQuery } from "../../src/canonical/models.ts";
 import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { serializeError, upstreamError } from "../errors.ts";
@@ -30,7 +31,7 @@ const models: Protocol<"listModels"> = {
   method: "GET",
   pattern: new URLPattern({ pathname: "/:lane/v1/models" }),
   body: "none",
-  parse: () => ({}),
+  parse: ({ query }) => parseListQuery(query),
   serialize: (output) => Response.json(serializeModelList(output)),
   serializeError,
 };

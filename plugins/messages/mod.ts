@@ -1,4 +1,5 @@
 /** The messages wire: spoken to clients as protocols, and to servers that speak it as a driver. */
+import { parseListQuery } from "../../src/canonical/models.ts";
 import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { upstreamError } from "../errors.ts";
@@ -50,7 +51,7 @@ const models: Protocol<"listModels"> = {
   pattern: new URLPattern({ pathname: "/:lane/v1/models" }),
   body: "none",
   accepts: speaksThisWire,
-  parse: () => ({}),
+  parse: ({ query }) => parseListQuery(query),
   serialize: (output, { wire }) => Response.json(serializeModelList(output, wire.query)),
   serializeError,
 };

@@ -5,7 +5,8 @@ import type { JsonObject } from "../../src/canonical/json.ts";
 const PREFIX = /^(claude|anthropic)/i;
 
 /** `display_name` is never null: Claude Code refuses the whole list over one. */
-export function serializeModel({ id, created, displayName, contextLength, maxOutputTokens }: ModelInfo): JsonObject {
+export function serializeModel(model: ModelInfo): JsonObject {
+  const { id, task, created, displayName, contextLength, maxOutputTokens, inputModalities } = model;
   return {
     type: "model",
     id,
@@ -13,6 +14,8 @@ export function serializeModel({ id, created, displayName, contextLength, maxOut
     created_at: new Date(created * 1000).toISOString(),
     max_input_tokens: contextLength ?? null,
     max_tokens: maxOutputTokens ?? null,
+    task,
+    input_modalities: inputModalities && [...inputModalities],
   };
 }
 

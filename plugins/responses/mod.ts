@@ -2,6 +2,7 @@
 import type { JsonObject } from "../../src/canonical/json.ts";
 import type { StoredAnswer } from "../../src/canonical/stored.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
+import { parseListQuery } from "../../src/canonical/models.ts";
 import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -102,7 +103,7 @@ const models: Protocol<"listModels"> = {
   pattern: new URLPattern({ pathname: "/:lane/v1/models" }),
   body: "none",
   accepts: ({ query }) => query.has("client_version"),
-  parse: () => ({}),
+  parse: ({ query }) => parseListQuery(query),
   serialize: (output) => Response.json(serializeModels(output)),
   serializeError,
 };

@@ -11,7 +11,7 @@ export function serializeModels(models: readonly ModelInfo[]): JsonObject {
   const agents = models.filter(({ task, supportsTools }) => task === "chat" && supportsTools !== false);
   return {
     object: "list",
-    data: models.map(({ id, created, ownedBy }) => ({ id, object: "model", created, owned_by: ownedBy })),
+    data: models.map(({ id, task, created, ownedBy }) => ({ id, object: "model", created, owned_by: ownedBy, task })),
     models: agents.map(serializeAgentModel),
   };
 }

@@ -1,6 +1,10 @@
 import type { Driver } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
+import { embed } from "./embed.ts";
 import { generate } from "./generate.ts";
+import { rerank } from "./rerank.ts";
+import { speak } from "./speak.ts";
+import { transcribe } from "./transcribe.ts";
 
 /**
  * The embedded upstream: answers with no key and no network, the same request always with the same bytes. A new user's
@@ -8,7 +12,13 @@ import { generate } from "./generate.ts";
  */
 export const sandbox: Driver = {
   name: "sandbox",
-  operations: { generate: { local: generate } },
+  operations: {
+    generate: { local: generate },
+    embed: { local: embed },
+    rerank: { local: rerank },
+    speak: { local: speak },
+    transcribe: { local: transcribe },
+  },
   parseError: ({ status }) =>
     new GatewayError("internal", `The sandbox makes no call, yet it was handed an answer with status ${status}`),
 };

@@ -1,0 +1,59 @@
+import { checkVectors, type EmbedRequest, type EmbedResponse } from "../../src/canonical/embed.ts";
+import { fieldsFor } from "../../src/canonical/extra.ts";
+import { estimateTextTokens } from "../../src/canonical/usage.ts";
+import type { Context } from "../../src/contract/context.ts";
+import type { Target } from "../../src/contract/driver.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { hashOf } from "./hash.ts";
+import { runsOf } from "./terms.ts";
+
+/** As wide as the vectors of small open models: the words of a paragraph seldom meet in one number. */
+const WIDTH = 384;
+/** As wide as the large open models' vectors: a request must not set aside memory without end. */
+const MAX_WIDTH = 4096;
+
+/** Vectors of the words in each input: texts that share words, or pieces of words, point the same way. */
+export function embed(request: EmbedRequest, _target: Target, context: Context): EmbedResponse {
+  const { input, dimensions = WIDTH } = request;
+  if (dimensions > MAX_WIDTH) {
+    const message = `The sandbox gives vectors of at most ${MAX_WIDTH} numbers and cannot give ${dimensions}`;
+    throw new GatewayError("invalid_request", message, { param: "dimensions" });
+  }
+  fieldsFor("sandbox", request.extra, context.note);
+  return {
+    vectors: checkVectors(input.map((one) => vectorOf(one, dimensions)), request),
+    // Not `estimated`: the sandbox has no other way to count, so this is what its upstream says.
+    usage: { inputTokens: input.reduce((sum, one) => sum + tokensOf(one), 0) },
+  };
+}
+
+function tokensOf(input: string | number[]): number {
+  return typeof input === "string" ? Math.max(1, estimateTextTokens(input)) : input.length;
+}
+
+function vectorOf(input: string | number[], width: number): Float32Array {
+  const sums = new Float64Array(width);
+  if (typeof input === "string") addText(sums, input);
+  else for (const id of input) add(sums, `${id}`, 1);
+  // No word in it, or words whose signs cancel out: the whole input is then one word.
+  if (sums.every((sum) => sum === 0)) add(sums, `${input}`, 1);
+  const length = Math.hypot(...sums);
+  return Float32Array.from(sums, (sum) => sum / length);
+}
+
+function addText(sums: Float64Array, text: string) {
+  for (const run of runsOf(text)) {
+    // Long words are rare and say most, and there is no collection to count in.
+    for (const term of run.terms) add(sums, term, Math.sqrt(term.length));
+    // Its pieces together say as much as the word, so that its other forms are near.
+    const padded = ` ${run.text} `;
+    for (let at = 0; at + 3 <= padded.length; at++) add(sums, padded.slice(at, at + 3), 1);
+  }
+}
+
+/** Half of all words count negative, so that words which meet in one number cancel out rather than look alike. */
+function add(sums: Float64Array, word: string, weight: number) {
+  const hash = hashOf(word);
+  const place = (hash >>> 1) % sums.length;
+  sums[place] = sums[place]! + (hash & 1 ? weight : -weight);
+}

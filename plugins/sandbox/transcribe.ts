@@ -1,0 +1,62 @@
+import type { Transcript, TranscriptionRequest } from "../../src/canonical/audio.ts";
+import { fieldsFor } from "../../src/canonical/extra.ts";
+import type { Context } from "../../src/contract/context.ts";
+import type { Target } from "../../src/contract/driver.ts";
+import { readWav } from "./wav.ts";
+import { count, cut, enumerate } from "./words.ts";
+
+/**
+ * The text of a WAV file that `speak` made. Of any other sound, what arrived: the sandbox hears nothing. It does not translate
+ * either: asked for English, it says so in English and quotes the text, which is not to be taken for its translation.
+ */
+export function transcribe(request: TranscriptionRequest, _target: Target, context: Context): Transcript {
+  for (const field of ["language", "prompt", "temperature"] as const) {
+    if (request[field] !== undefined) context.note(`dropped ${field}`);
+  }
+  fieldsFor("sandbox", request.extra, context.note);
+  const { file, translateTo, timestamps } = request;
+  const { said, duration } = file.mediaType === "audio/wav" ? readWav(file.bytes) : {};
+  const text = said === undefined
+    ? describe(request, duration)
+    : translateTo
+    ? `The Laneway sandbox does not translate. It was told: "${said}"`
+    : said;
+  if (duration === undefined) return { text };
+  const { segments, words } = timesOf(text, duration);
+  return {
+    text,
+    duration,
+    segments,
+    ...(timestamps?.includes("word") && { words }),
+    usage: { seconds: duration },
+  };
+}
+
+function describe({ file }: TranscriptionRequest, duration: number | undefined): string {
+  const items = [file.mediaType, count(file.bytes.length, "byte")];
+  if (duration !== undefined) items.push(count(Math.round(duration * 1000) / 1000, "second"));
+  return "This is the Laneway sandbox, which runs no model: it writes down only the WAV files that it spoke itself. " +
+    `It received the file "${cut(file.name, 100)}" (${enumerate(items)}). ` +
+    "Configure an upstream in gateway.json to write down what is said in it.";
+}
+
+/** Sentences and words, each with its time: every character of the text takes as long as any other. */
+function timesOf(text: string, duration: number): Pick<Transcript, "segments" | "words"> {
+  const timed = (start: number, piece: string) => ({
+    start: timeAt(start / text.length),
+    end: timeAt((start + piece.length) / text.length),
+  });
+  const timeAt = (share: number) => Math.min(Math.round(share * duration * 1000) / 1000, duration);
+  const segments = piecesOf(text, "sentence").flatMap(({ segment, index }) => {
+    const trimmed = segment.trim();
+    if (trimmed === "") return [];
+    return { ...timed(index + segment.indexOf(trimmed), trimmed), text: trimmed };
+  });
+  const words = piecesOf(text, "word").filter(({ isWordLike }) => isWordLike)
+    .map(({ segment, index }) => ({ word: segment, ...timed(index, segment) }));
+  return { segments, words };
+}
+
+function piecesOf(text: string, granularity: "sentence" | "word"): Intl.SegmentData[] {
+  return [...new Intl.Segmenter("en", { granularity }).segment(text)];
+}
