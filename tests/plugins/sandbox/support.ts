@@ -1,3 +1,4 @@
+import type { SpeechRequest } from "../../../src/canonical/audio.ts";
 import type {
   CustomTool,
   FunctionTool,
@@ -8,7 +9,10 @@ import type {
   ToolCallPart,
 } from "../../../src/canonical/generate.ts";
 import type { JsonObject } from "../../../src/canonical/json.ts";
+import type { Target } from "../../../src/contract/driver.ts";
 import { generate } from "../../../plugins/sandbox/generate.ts";
+import { speak } from "../../../plugins/sandbox/speak.ts";
+import { newContext } from "../../support/context.ts";
 
 /** What the sandbox answers to a request that says what is given here, to "Hello" where nothing is. */
 export function ask(request: Partial<GenerateRequest> = {}): GenerateResponse {
@@ -73,4 +77,14 @@ export function argumentsOf(request: Partial<GenerateRequest>): unknown {
   const [call, ...more] = callsOf(ask(request));
   if (!call || more.length > 0) throw new Error(`Expected one call, got ${call ? more.length + 1 : 0}`);
   return JSON.parse(call.input);
+}
+
+export const TARGET: Target = { upstream: "sandbox", model: "sandbox", systemMessages: "first" };
+
+/** The bytes of a WAV file that says "Hello", unless something else is given here. */
+export function speech(request: Partial<SpeechRequest>): Uint8Array<ArrayBuffer> {
+  const whole: SpeechRequest = { model: "demo", text: "Hello", format: "wav", stream: false, ...request };
+  const { audio } = speak(whole, TARGET, newContext("speech"));
+  if (!(audio instanceof Uint8Array)) throw new Error("Expected the sound whole");
+  return audio;
 }
