@@ -54,11 +54,16 @@ function laneLines({ lanes }: Config, url: string): string[] {
 function modelLines({ models, upstreams, catalog }: LaneConfig, width: number): string[] {
   const names = Object.keys(models).filter((name) => !isPattern(name));
   const patterns = Object.keys(models).filter(isPattern);
-  const known = catalog === undefined ? "" : ` that catalog "${catalog}" lists`;
+  const catalogs = [catalog ?? []].flat().map((one) => `"${one}"`).join(" and ");
+  const others = catalogs === "" ? "and any other name:" : `and what ${catalogs} may list:`;
+  const tasksOf = Object.groupBy(Object.entries(upstreams), ([, upstream]) => upstream);
   return [
     ...(names.length > 0 ? [firstFew(names, width)] : []),
     ...(patterns.length > 0 ? [firstFew(patterns, width)] : []),
-    ...Object.entries(upstreams).map(([task, upstream]) => `any other ${task} model${known}, from "${upstream}"`),
+    ...(Object.keys(upstreams).length > 0 ? [others] : []),
+    ...Object.entries(tasksOf).map(([upstream, entries = []]) =>
+      `  ${entries.map(([task]) => task).join(", ")} from "${upstream}"`
+    ),
   ];
 }
 
@@ -76,8 +81,9 @@ function firstFew(names: string[], width: number): string {
 }
 
 function secretLines(config: Config, env: Startup["env"]): string[] {
-  const lines = upstreamsWithoutSecret(config, env).flatMap(({ upstream, variable }) => [
-    `  ${upstream}: requests to it are answered 503. Set its secret and start again:`,
+  const byVariable = Object.groupBy(upstreamsWithoutSecret(config, env), ({ variable }) => variable);
+  const lines = Object.entries(byVariable).flatMap(([variable, lacking = []]) => [
+    `  ${lacking.map(({ upstream }) => upstream).join(", ")}: requests get 503. Set the secret and start again:`,
     `    export ${variable}=...`,
   ]);
   return lines.length === 0 ? [] : ["Upstreams that lack a secret", ...lines, ""];

@@ -38,10 +38,11 @@ Lanes
        small, sandbox
   hf   http://127.0.0.1:4321/hf/v1
        laneway/sandbox
-       any other chat model, from "cloud"
+       and any other name:
+         chat from "cloud"
 
 Upstreams that lack a secret
-  cloud: requests to it are answered 503. Set its secret and start again:
+  cloud: requests get 503. Set the secret and start again:
     export CLOUD_TOKEN=...
 
 Stored conversations: in /data/store, for 30 days
@@ -69,7 +70,7 @@ Deno.test("startupMessage: patterns stand apart from names, and a catalog says w
   };
   const text = message({ catalogs: { hub: { plugin: "hub", baseUrl: "https://hub.example/v1" } }, lanes });
   assertStringIncludes(text, "/oss/v1\n       small\n       big-*, *-fast\n");
-  assertStringIncludes(text, '/hf/v1\n       any other chat model that catalog "hub" lists, from "cloud"\n');
+  assertStringIncludes(text, '/hf/v1\n       and what "hub" may list:\n         chat from "cloud"\n');
   // A pattern is no name to call.
   assert(!text.includes("curl"));
 });
