@@ -126,6 +126,9 @@ Deno.test("a WAV file is read whatever its chunks say", () => {
   // A recorder that could not know the size.
   assertEquals(duration(`${header}${format}data\xff\xff\xff\xff${samples}`), 0.5);
   assertEquals(duration(`${header}junk\x03\0\0\0abc\0${format}data\x40\x1f\0\0${samples}`), 0.5);
+  // No whole number of milliseconds, and no time after the end.
+  const odd = ask(bytes(`${header}${format}data\x4a\x1f\0\0${samples}${"\0".repeat(10)}`));
+  assertEquals([odd.duration, odd.segments?.at(-1)?.end], [0.500625, 0.500625]);
   for (
     const broken of [header, `${header}${format}`, `${header}data\x40\x1f\0\0${samples}`, `${header}fmt \x02\0\0\0ab`]
   ) {
