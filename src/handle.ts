@@ -247,20 +247,10 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       const inputTokens = estimateInputTokens(input);
       return protocol.serialize({ inputTokens }, openExchange(protocol, input, wire, journey));
     }
-    case "embed": {
-      const exchange = openExchange(protocol, protocol.parse(wire, journey), wire, journey);
-      const { targets } = await resolve(protocol, exchange.input.model, lane, journey);
-      const output = await runWhole(protocol, exchange, targets, journey);
-      journey.entry.usage = { ...output.usage, outputTokens: 0 };
-      return protocol.serialize(output, exchange);
-    }
-    case "rerank": {
-      const exchange = openExchange(protocol, protocol.parse(wire, journey), wire, journey);
-      const { targets } = await resolve(protocol, exchange.input.model, lane, journey);
-      const output = await runWhole(protocol, exchange, targets, journey);
-      journey.entry.usage = { ...output.usage, outputTokens: 0 };
-      return protocol.serialize(output, exchange);
-    }
+    case "embed":
+      return serveWhole(protocol, wire, lane, journey);
+    case "rerank":
+      return serveWhole(protocol, wire, lane, journey);
     case "speak": {
       const exchange = openExchange(protocol, protocol.parse(wire, journey), wire, journey);
       const { targets } = await resolve(protocol, exchange.input.model, lane, journey);
@@ -297,9 +287,28 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
   }
 }
 
-function resolve(protocol: AnyProtocol, model: string, lane: Lane, journey: Journey): Promise<Resolution> {
+function resolve<K extends OperationName>(
+  protocol: Protocol<K>,
+  model: string,
+  lane: Lane,
+  journey: Journey,
+): Promise<Resolution> {
   journey.entry.model = model;
   return lane.resolve(model, protocol.operation);
+}
+
+/** An operation whose answers come whole, and whose cost is what goes in. */
+async function serveWhole<K extends "embed" | "rerank">(
+  protocol: Protocol<K>,
+  wire: WireRequest,
+  lane: Lane,
+  journey: Journey,
+): Promise<Response> {
+  const exchange = openExchange(protocol, protocol.parse(wire, journey), wire, journey);
+  const { targets } = await resolve(protocol, exchange.input.model, lane, journey);
+  const output = await runWhole(protocol, exchange, targets, journey);
+  journey.entry.usage = { ...output.usage, outputTokens: 0 };
+  return protocol.serialize(output, exchange);
 }
 
 function cannotFind(id: string): never {
