@@ -23,6 +23,7 @@ const speak: UpstreamOperation<"speak"> = {
   next({ body }, _input, step) {
     return isPrediction(body) ? poll(body, step) ?? soundCall(body.output) : undefined;
   },
+  cancel,
   response: ([reply], input, _target, context) =>
     parseSpeech({ ...reply!, body: outputOf(reply!.body) }, input, context),
 };

@@ -198,3 +198,14 @@ Deno.test("replicate: errors outside 2xx", () => {
   const { code, message } = replicateDriver.parseError(newReply(body, "application/json", 422));
   assertEquals([code, message], ["invalid_request", body.detail]);
 });
+
+Deno.test("replicate: a prediction that is still at work can be ended, one that is over cannot", () => {
+  for (const { cancel } of [speak, transcribe]) {
+    assertEquals(cancel!(newReply({ id: "a/b", status: "processing", output: null })), {
+      path: "v1/predictions/a%2Fb/cancel",
+      method: "POST",
+    });
+    assertEquals(cancel!(newReply({ id: "a", status: "succeeded", output: "x" })), undefined);
+    assertEquals(cancel!(newReply({ status: "starting" })), undefined);
+  }
+});
