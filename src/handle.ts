@@ -193,7 +193,7 @@ function findLane(name: string | undefined, opened: readonly string[] | undefine
 function laneOf(model: string, opened: readonly string[] | undefined, { lanes }: Gateway): Lane {
   const all = [...lanes.values()];
   const own = all.filter((lane) => lane.takes(model) === "own");
-  const fitting = own.length > 0 ? own : all.filter((lane) => lane.takes(model) === "any");
+  const fitting = own.length > 0 ? own : all.filter((lane) => model === "" || lane.takes(model) === "any");
   if (fitting.length === 0) {
     throw new GatewayError("model_not_found", `Cannot find model "${model}" in any lane`, { param: "model" });
   }
@@ -255,7 +255,8 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       const exchange = openExchange(protocol, protocol.parse(wire, journey), wire, journey);
       const { targets } = await resolve(protocol, exchange.input.model, lane, journey);
       const places = preferFormat(targets, exchange.input.format);
-      const start = () => firstAnswer(places, (target) => speak(ask("speak", exchange.input, target, journey)));
+      const attempt = (target: Destination) => speak(ask("speak", exchange.input, target, journey));
+      const start = async () => admit(await firstAnswer(places, attempt), journey);
       if (exchange.input.stream) return respondWithStream(protocol, exchange, toEvents(start, exchange.input), journey);
       return protocol.serialize(deliver(await start(), journey), exchange);
     }
@@ -263,7 +264,11 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       const exchange = openExchange(protocol, protocol.parse(wire, journey), wire, journey);
       const { input } = exchange;
       const { targets } = await resolve(protocol, input.model, lane, journey);
-      if (!input.stream) return protocol.serialize(await runWhole(protocol, exchange, targets, journey), exchange);
+      if (!input.stream) {
+        const output = await runWhole(protocol, exchange, targets, journey);
+        if (output.usage && "inputTokens" in output.usage) journey.entry.usage = output.usage;
+        return protocol.serialize(output, exchange);
+      }
       const attempt = (target: Destination) => stream(ask("transcribe", input, target, journey));
       return respondWithStream(protocol, exchange, firstStream(targets, attempt), journey);
     }
@@ -360,15 +365,20 @@ async function generateWhole(
   return protocol.serialize(output, exchange);
 }
 
-/** Speech that is not what was wanted is refused where the client is strict; else it goes out as it comes. */
-function deliver(speech: Speech, journey: Journey): Speech {
-  const { audio } = speech;
+/** Speech that is not what was wanted is refused where the client is strict. */
+function admit(speech: Speech, journey: Journey): Speech {
   try {
     refuseIfStrict(journey);
+    return speech;
   } catch (refusal) {
-    if (audio instanceof ReadableStream) audio.cancel().catch(() => {}); // nobody hears it any more
+    if (speech.audio instanceof ReadableStream) speech.audio.cancel().catch(() => {}); // nobody hears it any more
     throw refusal;
   }
+}
+
+/** What comes as the upstream makes it goes out so, and its log entry waits for the end. */
+function deliver(speech: Speech, journey: Journey): Speech {
+  const { audio } = speech;
   if (!(audio instanceof ReadableStream)) return speech;
   journey.entry.stream = true;
   return {

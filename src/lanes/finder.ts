@@ -43,7 +43,7 @@ const PACE: FinderPace = {
 };
 
 interface Entry {
-  found?: Found | "unknown";
+  found?: Found | "unknown" | "unreachable";
   restUntil: number;
   running?: Promise<void>;
 }
@@ -57,6 +57,7 @@ export function createModelFinder({ finder, ask, signal, now, pace = PACE }: Mod
       entry.found = finder.parse(reply) ?? "unknown";
       entry.restUntil = now() + (entry.found === "unknown" ? pace.unknownMs : pace.freshMs);
     } catch {
+      entry.found ??= "unreachable";
       entry.restUntil = now() + pace.retryAfterMs;
     } finally {
       entry.running = undefined;
@@ -75,7 +76,7 @@ export function createModelFinder({ finder, ask, signal, now, pace = PACE }: Mod
         entries.delete(oldest);
       }
       if (now() >= entry.restUntil) entry.running ??= refresh(entry, call);
-      // An old answer is good while a new one is on its way.
+      // An old answer is good while a new one is on its way; so is that there is none, or all would wait for a dead service.
       if (entry.found === undefined) await entry.running;
       return entry.found ?? "unreachable";
     },

@@ -193,7 +193,7 @@ function withoutRefused<K extends ModelOperation>(call: Call, { upstream: { refu
 /** What a call sends by name: nothing where it sends bytes. */
 function fieldsOf({ body, form }: Call): JsonObject {
   if (form) return Object.fromEntries(form.map(({ name, value }) => [name, value ?? null]));
-  if (!isJsonObject(body) || body instanceof Uint8Array || body instanceof Blob) return {};
+  if (!isJsonObject(body) || body instanceof Uint8Array) return {};
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
 }
 

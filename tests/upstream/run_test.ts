@@ -214,6 +214,61 @@ Deno.test("run: leaving ends the wait for a job", async () => {
   assertEquals((await assertRejects(() => within(10_000, answer(asked)), GatewayError)).code, "client_closed");
 });
 
+Deno.test("run: a look at a job that goes wrong is not the last word", async () => {
+  const upstream = fakeUpstream(
+    () => new Response("wait"),
+    () => Promise.reject(new TypeError("reset")),
+    () => Response.json([7]),
+  );
+  assertEquals((await answer(ask("embed", { embed: job }, upstream.fetch))).vectors, [[7]]);
+  assertEquals(upstream.asked.map(({ method }) => method), ["POST", "GET", "GET"]);
+});
+
+Deno.test("run: a job that began and failed is nobody else's to do", async () => {
+  const refusing: UpstreamOperation<"embed"> = {
+    ...job,
+    next: ({ body }) => body === "wait" ? { url: "https://evil.test/result" } : undefined,
+  };
+  const upstream = fakeUpstream(() => new Response("wait"));
+  const error = await assertRejects(() => answer(ask("embed", { embed: refusing }, upstream.fetch)), GatewayError);
+  assertEquals([error.code, error.details.workBegun], ["upstream_error", true]);
+  const busy = fakeUpstream(() => new Response("busy", { status: 503 }));
+  const other = await assertRejects(() => answer(ask("embed", { embed: job }, busy.fetch)), GatewayError);
+  assertEquals([other.details.workBegun, busy.asked.length], [undefined, 1]);
+});
+
+for (const phase of ["while it waits", "while it is asked for"]) {
+  Deno.test(`run: a job whose client leaves ${phase} is ended at the upstream`, async () => {
+    const left = new AbortController();
+    const cancelling: UpstreamOperation<"embed"> = {
+      ...job,
+      next: () => ({ path: "jobs/1", afterMs: phase === "while it waits" ? 60_000 : 0 }),
+      cancel: ({ body }) => ({ path: `jobs/1/cancel?after=${body}`, method: "POST" }),
+    };
+    const leave = () => left.abort(new GatewayError("client_closed", "The client closed the connection"));
+    const upstream = fakeUpstream(({ url, signal }) => {
+      if (url.pathname.endsWith("cancel")) return new Response("ended");
+      if (url.pathname.endsWith("jobs")) {
+        if (phase === "while it waits") setTimeout(leave);
+        return new Response("wait");
+      }
+      return new Promise<Response>((_, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason));
+        leave();
+      });
+    });
+    const asked = ask("embed", { embed: cancelling }, upstream.fetch, {
+      signal: left.signal,
+      upstreamOptions: { secret: "secret" },
+    });
+    assertEquals((await assertRejects(() => within(10_000, answer(asked)), GatewayError)).code, "client_closed");
+    await until(() => upstream.asked.at(-1)!.url.pathname.endsWith("cancel"));
+    const { method, url, headers } = upstream.asked.at(-1)!;
+    assertEquals([method, url.search, headers.get("authorization")], ["POST", "?after=wait", "Bearer secret"]);
+    await delay(0);
+  });
+}
+
 Deno.test("run: the limit of the whole call holds for a job too", async () => {
   const endless: UpstreamOperation<"embed"> = { ...job, next: () => ({ path: "jobs/1", afterMs: 5 }) };
   const timeouts = { ...newUpstream().timeouts, wholeMs: 100 };

@@ -326,7 +326,16 @@ Deno.test("speak: a job is polled, and its result is streamed from where it is, 
 
 Deno.test("speak: a result that is not there any more is the upstream's error", async () => {
   const upstream = fakeUpstream(() => Response.json({ url: RESULT }), () => new Response("gone", { status: 410 }));
-  await assertRejects(() => speak(ask(upstream.fetch)), GatewayError, '410 "gone"');
+  const parseError = () => new GatewayError("not_found", "It is gone");
+  const driver = { ...DRIVER, operations: { speak: operation }, parseError };
+  const error = await assertRejects(() => speak(ask(upstream.fetch, { driver })), GatewayError, "It is gone");
+  assertEquals([error.code, error.details.workBegun], ["upstream_error", true]);
+});
+
+Deno.test("speak: a result on another host is refused at once, and not asked for", async () => {
+  const upstream = fakeUpstream(() => Response.json({ url: "https://evil.test/a.wav" }));
+  const error = await assertRejects(() => within(400, speak(ask(upstream.fetch))), GatewayError, "https://evil.test");
+  assertEquals([error.code, error.details.workBegun, upstream.asked.length], ["upstream_error", true, 1]);
 });
 
 Deno.test("speak: what the driver cannot take ends the call", async () => {
