@@ -26,7 +26,9 @@ import {
 /** An upstream's whole answer: JSON of any format, or plain text although JSON was asked for. */
 export function parseTranscript({ headers, body }: Pick<Reply, "headers" | "body">): Transcript {
   if (isJsonObject(body)) return parseTranscriptBody(body);
-  const isPlain = /^text\/plain/i.test(headers.get("content-type") ?? "");
+  const type = headers.get("content-type") ?? "";
+  if (/event-stream/i.test(type)) throw notATranscript();
+  const isPlain = /^text\/plain/i.test(type);
   // A number is a text that happens to be one.
   const text = typeof body === "string" || typeof body === "number" ? String(body) : undefined;
   if (text === undefined || (!isPlain && /^\s*([<{[]|$)/.test(text))) throw notATranscript();

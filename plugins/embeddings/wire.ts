@@ -8,7 +8,7 @@ export const WIRE = "embeddings";
 
 const requestFields = {
   model: z.string().min(1).max(512),
-  input: z.unknown(),
+  input: z.unknown().optional(),
   encoding_format: z.enum(["float", "base64"]).nullish(),
   dimensions: z.int().min(1).nullish(),
 };

@@ -148,7 +148,7 @@ export function mediaTypeOfSpeech(
   const told = /^audio\/./.test(word) ? SYNONYMS[word] ?? word : undefined;
   // Raw samples may begin with anything, the mark of a bare frame too.
   const isRaw = told === MEDIA_TYPE_OF.pcm && start[0] === 0xff;
-  const seen = (isRaw ? undefined : sniffMedia(start)) ?? (/^text\/|json|html|xml/.test(word) ? word : undefined);
+  const seen = (isRaw ? undefined : sniffMedia(start)) ?? (/^text\/|json|html|xml/.test(word) ? word : writing(start));
   if (seen !== undefined && !seen.startsWith("audio/")) {
     throw new GatewayError("upstream_error", `The upstream sent ${seen} in place of sound`);
   }
@@ -157,6 +157,13 @@ export function mediaTypeOfSpeech(
   const mediaType = isOpus ? MEDIA_TYPE_OF.opus : seen ?? told ?? asked;
   if (mediaType !== asked) note(`delivered ${mediaType} in place of ${wanted}`);
   return mediaType;
+}
+
+/** JSON and pages are what failures come as, under a content type of sound too. */
+function writing(start: Uint8Array): string | undefined {
+  const text = latin1(start.subarray(0, 64));
+  if (/[^\t\r\n\x20-\x7e]/.test(text)) return undefined;
+  return /^\s*[[{]\s*["{\]}]/.test(text) ? "JSON" : /^\s*<[!?a-z]/i.test(text) ? "a page" : undefined;
 }
 
 /** Other names that servers have for the same formats. */

@@ -23,7 +23,7 @@ export interface EmbedResponse {
 }
 
 /**
- * The vectors, once they are what was asked for: one for each input, finite, of one width, and of the wanted one. Throws
+ * The vectors, once they are what was asked for: one for each input, of 32-bit floats, of one width, and of the wanted one. Throws
  * `upstream_error`, or `invalid_request` where the model cannot give the width.
  */
 export function checkVectors(vectors: readonly Vector[], { input, dimensions }: EmbedRequest): Vector[] {
@@ -37,7 +37,7 @@ export function checkVectors(vectors: readonly Vector[], { input, dimensions }: 
       const message = `The upstream's vectors differ in width: ${width} and ${vector.length}`;
       throw new GatewayError("upstream_error", message);
     }
-    if (!isFinite(vector)) {
+    if (!areFloats(vector)) {
       throw new GatewayError("upstream_error", `The upstream's vector ${index} holds what is no finite number`);
     }
   }
@@ -49,10 +49,15 @@ export function checkVectors(vectors: readonly Vector[], { input, dimensions }: 
 }
 
 /** By a plain loop: `every` takes ten times as long. */
-function isFinite(vector: Vector): boolean {
-  for (let at = 0; at < vector.length; at++) if (!Number.isFinite(vector[at])) return false;
+function areFloats(vector: Vector): boolean {
+  for (let at = 0; at < vector.length; at++) {
+    const number: unknown = vector[at];
+    if (typeof number !== "number" || !(Math.abs(number) <= LARGEST_FLOAT)) return false;
+  }
   return true;
 }
+
+const LARGEST_FLOAT = (2 - 2 ** -23) * 2 ** 127;
 
 /** What the upstream counted in each of its replies, if it counted in all; else an estimate, which `note` hears of. */
 export function usageOfInputs(
@@ -61,7 +66,7 @@ export function usageOfInputs(
   note: (text: string) => void,
 ): EmbedResponse["usage"] {
   const sum = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0);
-  const told = counts.map((count) => count || 0);
+  const told = counts.map((count) => Math.max(0, count || 0));
   if (!told.includes(0)) return { inputTokens: sum(told) };
   note("estimated usage");
   const estimates = input.map((one) => typeof one === "string" ? estimateTextTokens(one) : one.length);

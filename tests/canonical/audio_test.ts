@@ -120,6 +120,9 @@ Deno.test("what is no sound is not passed on as sound", () => {
     [ascii("PK\x03\x04\x14\0"), "application/zip", "The upstream sent application/zip in place of sound"],
     [ascii("<html>502</html>"), "text/html; charset=utf-8", "The upstream sent text/html in place of sound"],
     [ascii('{"detail":"no"}'), "application/problem+json", "The upstream sent application/problem+json in place of"],
+    [ascii("<!doctype html><title>502</title>"), "audio/mpeg", "The upstream sent a page in place of sound"],
+    [ascii('{"error":{"message":"no"}}'), "audio/wav", "The upstream sent JSON in place of sound"],
+    [ascii('{"error":"no"}'), null, "The upstream sent JSON in place of sound"],
     [ascii("Loading"), "text/plain", "The upstream sent text/plain in place of sound"],
   ];
   for (const [bytes, declared, message] of cases) {

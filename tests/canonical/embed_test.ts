@@ -40,13 +40,14 @@ Deno.test("a width that the model does not give is the client's to change", () =
 });
 
 Deno.test("one bad number anywhere is found", () => {
-  const finite = fc.double({ noNaN: true, noDefaultInfinity: true });
+  const finite = fc.float({ noNaN: true, noDefaultInfinity: true });
   const shape = fc.integer({ min: 1, max: 8 }).chain((width) =>
     fc.record({
       vectors: fc.array(fc.array(finite, { minLength: width, maxLength: width }), { minLength: 1, maxLength: 8 }),
       row: fc.nat(),
       column: fc.nat({ max: width - 1 }),
-      bad: fc.constantFrom(NaN, Infinity, -Infinity),
+      // The last two would be infinite as the 32-bit floats that base64 holds.
+      bad: fc.constantFrom(NaN, Infinity, -Infinity, 1e39, -1e300),
     })
   );
   fc.assert(

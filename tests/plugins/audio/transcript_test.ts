@@ -179,6 +179,11 @@ const BROKEN: [what: string, body: JsonValue | Uint8Array<ArrayBuffer>, type: st
   ["no text", { duration: 1 }, "application/json"],
   ["a text that is none", { text: { value: "Hello." } }, "application/json"],
   ["an error with status 200", { error: { message: "Out of memory" } }, "application/json", "Out of memory"],
+  [
+    "a stream although none was asked for",
+    'data: {"type":"transcript.text.done","text":"Hi"}\n\n',
+    "text/event-stream",
+  ],
 ];
 for (const [what, body, type, message = "not a transcript"] of BROKEN) {
   Deno.test(`audio: transcript from an upstream: ${what} is its failure`, () => {
