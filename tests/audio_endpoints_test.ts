@@ -468,3 +468,12 @@ Deno.test("audio: a form that is compressed and does not say so grows no larger 
   const headers = { "content-type": type, "content-length": String(packed.length) };
   assertEquals((await upload(app, TRANSCRIPTIONS, packed, headers)).status, 413);
 });
+
+Deno.test("audio: a transcript without an end of its own that breaks off is told as an error", async () => {
+  const pieces = bodyOf([new TextEncoder().encode('data: {"text":"Hello"}\n\n')], new TypeError("reset"));
+  const { app } = audioApp(() => new Response(pieces, { headers: { "content-type": "text/event-stream" } }));
+  const told = await (await upload(app, TRANSCRIPTIONS, formOf({ stream: "true" }))).text();
+  assertStringIncludes(told, '"transcript.text.delta","delta":"Hello"');
+  assertStringIncludes(told, "event: error\n");
+  assert(!told.includes("transcript.text.done"));
+});

@@ -141,7 +141,8 @@ function verbose({ text, language, duration, segments, words }: Transcript, inpu
     language: language ?? input.language,
     duration,
     text,
-    segments: segments?.map(({ start, end, text, speaker, extra }, index) => ({
+    // Silence has none, and that is known.
+    segments: (segments ?? (text === "" ? [] : undefined))?.map(({ start, end, text, speaker, extra }, index) => ({
       id: index,
       ...fieldsFor(TRANSCRIPTIONS, extra),
       start,

@@ -9,7 +9,8 @@ import { eventSchema, segmentSchema } from "./wire.ts";
 
 /**
  * An upstream's stream: the wire's own events, or vLLM's chunks, whose finish reasons end a piece of the file only. It is
- * over with `transcript.text.done` or `[DONE]`.
+ * over with `transcript.text.done` or `[DONE]`; the pieces that some releases of Speaches send as bare `{text}` have no end of
+ * their own, so for them it is that of the body.
  */
 export async function* parseTranscriptStream(
   frames: AsyncIterable<ServerSentEvent>,
@@ -17,6 +18,7 @@ export async function* parseTranscriptStream(
 ): AsyncGenerator<TranscriptEvent> {
   let text = "";
   let usage: Transcript["usage"];
+  let isBare = false;
   const segments: TranscriptSegment[] = [];
   const said = (): Transcript => ({
     text: text.trim(),
@@ -50,13 +52,16 @@ export async function* parseTranscriptStream(
       yield { type: "finish", transcript: { ...said(), ...done, text: done.text || text.trim() } };
       return;
     } else {
-      const added = (type === "transcript.text.delta" ? read.data.delta : choices?.[0]?.delta?.content) ?? "";
+      isBare = !type && !choices && typeof body.text === "string";
+      const told = type === "transcript.text.delta" ? read.data.delta : choices?.[0]?.delta?.content;
+      const added = (isBare ? read.data.text : told) ?? "";
       if (Array.isArray(read.data.logprobs) && read.data.logprobs.length > 0) context.note("dropped logprobs");
       text += added;
       if (added !== "") yield { type: "delta", text: added };
     }
   }
-  throw new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
+  if (!isBare) throw new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
+  yield { type: "finish", transcript: said() };
 }
 
 function parseFrame(text: string): JsonObject {

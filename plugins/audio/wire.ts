@@ -101,6 +101,7 @@ export const TRANSCRIPT_KEYS: ReadonlySet<string> = new Set(Object.keys(transcri
 export const eventSchema = z.looseObject({
   type: z.string().nullish(),
   delta: z.string().nullish(),
+  text: z.string().nullish(),
   logprobs: z.unknown().optional(),
   choices: z.array(z.looseObject({
     delta: z.looseObject({ content: z.string().nullish() }).nullish(),

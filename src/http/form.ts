@@ -84,13 +84,15 @@ function toPart(bytes: Uint8Array): Part {
 function toField({ headers, content }: Part): FormField {
   const parameters = parametersOf(headers.get("content-disposition") ?? "");
   const name = parameters.get("name");
-  const filename = extendedValue(parameters.get("filename*")) ?? parameters.get("filename");
+  const type = headers.get("content-type") ?? "";
+  const filename = extendedValue(parameters.get("filename*")) ?? parameters.get("filename") ??
+    (/^(audio|video)\/|octet-stream/i.test(type) ? name : undefined);
   if (!name) throw new GatewayError("invalid_request", "The multipart form holds a part without a name");
   if (filename === undefined) return { name, value: decodeText(content) };
   const bytes = unshared(content);
   return {
     name,
-    file: { bytes, name: filename, mediaType: mediaTypeOf(bytes, filename, headers.get("content-type")) },
+    file: { bytes, name: filename, mediaType: mediaTypeOf(bytes, filename, type) },
   };
 }
 
@@ -116,7 +118,7 @@ function extendedValue(text: string | undefined): string | undefined {
 }
 
 /** SDKs send every file as bytes without a type, so the bytes are asked first, and then the file's name. */
-function mediaTypeOf(bytes: Uint8Array, filename: string, declared = ""): string {
+function mediaTypeOf(bytes: Uint8Array, filename: string, declared: string): string {
   const told = /^(audio|video)\/[\w.+-]+/i.exec(declared)?.[0].toLowerCase();
   const extension = filename.slice(filename.lastIndexOf(".") + 1).toLowerCase();
   return sniffMedia(bytes) ?? told ?? MEDIA_TYPE_OF_EXTENSION.get(extension) ?? "application/octet-stream";

@@ -149,7 +149,11 @@ export async function* stream<K extends ModelOperation>(ask: Ask<K>): AsyncGener
     if (!response.ok) throw upstream.driver.parseError(await readReply(response));
     watch.begin(timeouts.firstEventMs, "send a first event");
     if (response.body && isEventStream(response, operation)) {
-      const pulse = pulseOf(watch, timeouts.idleMs, (thrown) => failure = thrown);
+      const pulse = pulseOf(watch, timeouts.idleMs, (thrown) => {
+        // Some streams of transcripts have no end but that of the body, which a break is not.
+        if (operation === "transcribe") throw thrown;
+        failure = thrown;
+      });
       yield* way.events(readFrames(response.body, pulse), input, target, context);
     } else {
       // Some servers answer whole although a stream was asked for.

@@ -217,3 +217,8 @@ Deno.test("audio: transcript stream for a client: a failure", async () => {
     }],
   ]);
 });
+
+Deno.test("audio: bare texts, as releases of Speaches send them, end with the body", async () => {
+  const pieces = sse({ text: "Hello" }, { text: " wörld" });
+  assertEquals(await read([encode(pieces)]), [...HELLO, { type: "finish", transcript: { text: "Hello wörld" } }]);
+});
