@@ -17,10 +17,19 @@ const LAST_CHUNK = "\r\n0\r\n\r\n";
 
 /** The bytes of a `POST` with a JSON body, made once and sent often. */
 export function postBytes(url: string, body: unknown): Uint8Array {
+  return requestBytes(url, "application/json", encoder.encode(JSON.stringify(body)));
+}
+
+/** The same with a multipart form. */
+export async function postFormBytes(url: string, form: FormData): Promise<Uint8Array> {
+  const body = new Response(form);
+  return requestBytes(url, body.headers.get("content-type")!, await body.bytes());
+}
+
+function requestBytes(url: string, contentType: string, content: Uint8Array): Uint8Array {
   const { host, pathname } = new URL(url);
-  const content = encoder.encode(JSON.stringify(body));
   const head = encoder.encode(
-    `POST ${pathname} HTTP/1.1\r\nhost: ${host}\r\ncontent-type: application/json\r\n` +
+    `POST ${pathname} HTTP/1.1\r\nhost: ${host}\r\ncontent-type: ${contentType}\r\n` +
       `content-length: ${content.length}\r\n\r\n`,
   );
   const bytes = new Uint8Array(head.length + content.length);

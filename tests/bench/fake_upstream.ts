@@ -1,11 +1,12 @@
 /**
- * The upstream of the bench: answers `POST /v1/chat/completions` at once and without a model. Answers are as
- * long, as slow and as unfinished as the last user message says. For a stream: `chunks=2000`, `delay=20` (milliseconds
- * between chunks), `pause=5` (milliseconds before the end, which then tells its time), `park=1` (open and silent after the
- * last chunk). For a whole answer: `repeat=60` (how often it has all the words). A whole answer counts the messages of the
+ * The upstream of the bench: answers at once and without a model. Answers to `POST /v1/chat/completions` are as long,
+ * as slow and as unfinished as the last user message says. For a stream: `chunks=2000`, `delay=20` (milliseconds between
+ * chunks), `pause=5` (milliseconds before the end, which then tells its time), `park=1` (open and silent after the last
+ * chunk). For a whole answer: `repeat=60` (how often it has all the words). A whole answer counts the messages of the
  * request as its tokens.
  */
 import { clock } from "./clock.ts";
+import { embeddings, features, speech, transcription } from "./fake_tasks.ts";
 
 interface ChatRequest {
   stream?: boolean;
@@ -99,8 +100,7 @@ function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-Deno.serve({ hostname: "127.0.0.1", port: 0 }, async (request) => {
-  if (request.method === "GET") return new Response("ok");
+async function chat(request: Request): Promise<Response> {
   const body: ChatRequest = await request.json();
   const orders = readOrders(body);
   if (!body.stream) {
@@ -109,4 +109,19 @@ Deno.serve({ hostname: "127.0.0.1", port: 0 }, async (request) => {
   }
   const events = stream(orders, body.stream_options?.include_usage === true);
   return new Response(events, { headers: { "content-type": "text/event-stream" } });
-});
+}
+
+const ROUTES: Readonly<Record<string, (request: Request) => Response | Promise<Response>>> = {
+  "/healthz": () => new Response("ok"),
+  "/v1/chat/completions": chat,
+  "/v1/embeddings": embeddings,
+  "/hub/models/bench/pipeline/feature-extraction": features,
+  "/v1/audio/speech": speech,
+  "/v1/audio/transcriptions": transcription,
+  "/fal/bench": transcription,
+};
+
+Deno.serve(
+  { hostname: "127.0.0.1", port: 0 },
+  (request) => ROUTES[new URL(request.url).pathname]?.(request) ?? new Response("No such path", { status: 404 }),
+);

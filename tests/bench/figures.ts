@@ -41,7 +41,26 @@ export const CONVERSATION_FIGURES = {
   turn200P99: { label: "turn after 200 others, p99", unit: "ms", digits: 1 },
 } as const satisfies Record<string, Figure>;
 
-export type FigureName = keyof typeof GATEWAY_FIGURES | keyof typeof CONVERSATION_FIGURES;
+/** Of the tasks beside chat. */
+export const TASK_FIGURES = {
+  embedFloat: { label: "2,048 × 1,024 embeddings, float", unit: "ms", digits: 0, added: true },
+  embedBase64: { label: "2,048 × 1,024 embeddings, base64", unit: "ms", digits: 0, added: true },
+  embedBatches: { label: "2,048 × 1,024 embeddings, float, from 64 calls", unit: "ms", digits: 0, added: true },
+  soundP50: { label: "first byte of streamed speech, p50", unit: "ms", digits: 2, added: true },
+  soundP99: { label: "first byte of streamed speech, p99", unit: "ms", digits: 2, added: true },
+} as const satisfies Record<string, Figure>;
+
+/** Of each way that an upload goes. */
+export const UPLOAD_FIGURES = {
+  uploadMemory: { label: "greatest memory above idle", unit: "MB", digits: 0 },
+  uploadMultiple: { label: "the same ÷ the files", unit: "×", digits: 1 },
+} as const satisfies Record<string, Figure>;
+
+export type FigureName =
+  | keyof typeof GATEWAY_FIGURES
+  | keyof typeof CONVERSATION_FIGURES
+  | keyof typeof TASK_FIGURES
+  | keyof typeof UPLOAD_FIGURES;
 
 /** What one round found. A figure is absent where the platform does not tell it, or where the subject has none. */
 export type Figures = Partial<Record<FigureName, number>>;

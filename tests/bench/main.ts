@@ -1,20 +1,25 @@
 /**
  * `deno task bench [--quick]`: what Laneway adds to a direct call to the upstream, beside a bare passthrough. The subjects
  * take turns in every round, so that a machine that is busy for a while is busy for all of them. Beside that, what it
- * costs to store answers and to go on from them.
+ * costs to store answers and to go on from them, what large lists of vectors and streamed speech cost, and how much memory
+ * uploads take.
  */
 import { CONVERSATION_MEASURES, holdConversation, WAYS } from "./conversation.ts";
+import { UPLOADS } from "./fake_tasks.ts";
 import type { Figures } from "./figures.ts";
 import { checkAnswers, FULL, measureFresh, MEASURES, QUICK, type Running, warmUp } from "./measure.ts";
-import { formatConversations, formatGateways, type Results } from "./report.ts";
+import { formatConversations, formatGateways, formatTasks, formatUploads, type Results } from "./report.ts";
 import { stopServers } from "./server.ts";
 import { startUpstream, SUBJECTS } from "./subjects.ts";
+import { askForVectors, measureJson, TASK_MEASURES, TASK_SUBJECTS } from "./tasks.ts";
+import { measureUploads, UPLOAD_WAYS } from "./uploads.ts";
 
 const size = Deno.args.includes("--quick") ? QUICK : FULL;
-const names = [...SUBJECTS.map(({ name }) => name), ...WAYS];
+const JSON_COST = "JSON.parse + JSON.stringify";
+const names = [...[...SUBJECTS, ...UPLOAD_WAYS].map(({ name }) => name), ...WAYS, ...TASK_SUBJECTS, JSON_COST];
 const results = new Map(names.map((name): [string, Results] => [name, { name, rounds: [] }]));
 const started = performance.now();
-const DEADLINE_MS = 6 * 60_000;
+const DEADLINE_MS = 10 * 60_000;
 
 // Without servers every request fails: a server that does not answer cannot hold up the bench for ever.
 Deno.unrefTimer(setTimeout(stopServers, DEADLINE_MS));
@@ -35,6 +40,11 @@ try {
     }
   }
 
+  for (let round = 0; round < size.uploads; round++) {
+    say(`uploads ${round + 1} of ${size.uploads}`);
+    for (const way of rotate(UPLOAD_WAYS, round)) record(way.name, round, await measureUploads(way, upstream.origin));
+  }
+
   const running: Running[] = [];
   for (const subject of SUBJECTS) {
     running.push({ subject, server: await subject.start?.(upstream.origin) ?? upstream });
@@ -53,12 +63,28 @@ try {
       for (const way of rotate(WAYS, round)) record(way, round, await measure(way, conversation, size));
     }
   }
+
+  // After all else: the heaps that these leave behind would slow the small requests down.
+  const originOf = (name: string) => running.find(({ subject }) => subject.name === name)!.server.origin;
+  const origins = { direct: originOf("direct"), passthrough: originOf("passthrough"), laneway: originOf("chat") };
+  const answers = await askForVectors(origins);
+  for (let round = 0; round < size.rounds; round++) {
+    say(`vectors and speech ${round + 1} of ${size.rounds}`);
+    record(JSON_COST, round, measureJson(answers, size));
+    for (const measure of TASK_MEASURES) {
+      for (const subject of rotate(TASK_SUBJECTS, round)) {
+        record(subject, round, await measure(subject, origins[subject], size));
+      }
+    }
+  }
 } finally {
   await stopServers();
 }
 
 const [direct, passthrough, ...others] = SUBJECTS.map(({ name }) => results.get(name)!);
 const [stateless, stored] = WAYS.map((way) => results.get(way)!);
+const [laneway, json] = ["laneway", JSON_COST].map((name) => results.get(name)!);
+const uploads = UPLOAD_WAYS.map(({ name }) => results.get(name)!);
 const { hardwareConcurrency } = navigator;
 const seconds = Math.round((performance.now() - started) / 1_000);
 say(`
@@ -71,6 +97,14 @@ Responses that are stored in a local file and continued by their id, beside thos
 conversation (about 2 kB in and 1 kB out per turn):
 
 ${formatConversations(stateless!, stored!)}
+
+Vectors and speech, beside what parsing and writing the JSON of the same answer takes by itself:
+
+${formatTasks(direct!, passthrough!, laneway!, json!)}
+
+${UPLOADS} files of 25 MB on their way to transcription at once, in a gateway that has just started:
+
+${formatUploads(uploads)}
 
 Client, upstream and gateway share the cores, so requests/s say less than the CPU per request. The 99th percentiles and the
 fast streams are noisy: compare two runs only where their ranges do not overlap.`);

@@ -19,6 +19,10 @@ export interface Size {
   endings: number;
   turns: number;
   longTurns: number;
+  /** Of the tasks beside chat. */
+  uploads: number;
+  vectors: number;
+  sounds: number;
 }
 
 export const FULL: Size = {
@@ -34,6 +38,9 @@ export const FULL: Size = {
   endings: 60,
   turns: 60,
   longTurns: 20,
+  uploads: 2,
+  vectors: 3,
+  sounds: 300,
 };
 
 export const QUICK: Size = {
@@ -49,6 +56,9 @@ export const QUICK: Size = {
   endings: 15,
   turns: 15,
   longTurns: 5,
+  uploads: 1,
+  vectors: 1,
+  sounds: 60,
 };
 
 /** A subject whose server runs; for the direct call that is the upstream. */

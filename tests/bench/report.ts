@@ -6,6 +6,8 @@ import {
   type Figures,
   GATEWAY_FIGURES,
   quantile,
+  TASK_FIGURES,
+  UPLOAD_FIGURES,
 } from "./figures.ts";
 
 /** The figures of one subject, round by round. */
@@ -24,36 +26,67 @@ interface Column {
  * call, the second the passthrough; those that follow are also shown as a multiple of the passthrough.
  */
 export function formatGateways(direct: Results, passthrough: Results, others: readonly Results[]): string {
-  const values = (name: FigureName, { added }: Figure, results: Results) =>
-    added ? differences(name, results, direct) : valuesOf(name, results);
-  const ofServer = (results: Results): Column => ({
-    title: results.name,
-    cell: (name, figure) =>
-      formatCell(values(name, figure, results), figure, figure.added) || "not available on this platform",
-  });
-  const ratio = (results: Results): Column => ({
-    title: `÷ ${passthrough.name}`,
-    cell: (name, figure) => formatRatio(values(name, figure, results), values(name, figure, passthrough)),
-  });
   return formatTable(GATEWAY_FIGURES, [
-    { title: direct.name, cell: (name, figure) => formatCell(valuesOf(name, direct), figure) },
-    ofServer(passthrough),
-    ...others.flatMap((other) => [ofServer(other), ratio(other)]),
+    ownColumn(direct),
+    addedColumn(direct, passthrough),
+    ...others.flatMap((other) => [
+      addedColumn(direct, other),
+      ratioColumn(passthrough, addedTo(direct, other), addedTo(direct, passthrough)),
+    ]),
   ]);
+}
+
+/** The same of one gateway, which is also shown as a multiple of what the JSON of an answer costs by itself. */
+export function formatTasks(direct: Results, passthrough: Results, gateway: Results, json: Results): string {
+  return formatTable(TASK_FIGURES, [
+    ownColumn(direct),
+    addedColumn(direct, passthrough),
+    addedColumn(direct, gateway),
+    ratioColumn(passthrough, addedTo(direct, gateway), addedTo(direct, passthrough)),
+    ownColumn(json),
+    ratioColumn(json, addedTo(direct, gateway), own(json)),
+  ]);
+}
+
+export function formatUploads(ways: readonly Results[]): string {
+  return formatTable(UPLOAD_FIGURES, ways.map(ownColumn));
 }
 
 /** The same of two ways to hold a conversation: the second also as what it adds to the first, and as a multiple of it. */
 export function formatConversations(base: Results, other: Results): string {
-  const plain = (results: Results): Column => ({
-    title: results.name,
-    cell: (name, figure) => formatCell(valuesOf(name, results), figure),
-  });
   return formatTable(CONVERSATION_FIGURES, [
-    plain(base),
-    plain(other),
+    ownColumn(base),
+    ownColumn(other),
     { title: "added", cell: (name, figure) => formatCell(differences(name, other, base), figure, true) },
-    { title: `÷ ${base.name}`, cell: (name) => formatRatio(valuesOf(name, other), valuesOf(name, base)) },
+    ratioColumn(base, own(other), own(base)),
   ]);
+}
+
+type Values = (name: FigureName, figure: Figure) => number[];
+
+function own(results: Results): Values {
+  return (name) => valuesOf(name, results);
+}
+
+/** Those figures that are shown so: as what is added to the base. */
+function addedTo(base: Results, results: Results): Values {
+  return (name, { added }) => added ? differences(name, results, base) : valuesOf(name, results);
+}
+
+function ownColumn(results: Results): Column {
+  return { title: results.name, cell: (name, figure) => formatCell(valuesOf(name, results), figure) };
+}
+
+function addedColumn(base: Results, results: Results): Column {
+  return {
+    title: results.name,
+    cell: (name, figure) =>
+      formatCell(addedTo(base, results)(name, figure), figure, figure.added) || "not available on this platform",
+  };
+}
+
+function ratioColumn({ name }: Results, values: Values, base: Values): Column {
+  return { title: `÷ ${name}`, cell: (name, figure) => formatRatio(values(name, figure), base(name, figure)) };
 }
 
 function formatTable(figures: Partial<Record<FigureName, Figure>>, columns: readonly Column[]): string {

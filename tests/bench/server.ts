@@ -84,7 +84,16 @@ async function healthy(origin: string, deadline: number): Promise<void> {
 
 /** Resident memory in kB; `undefined` where the platform has no `/proc`. */
 export function residentKb(pid: number): number | undefined {
-  const kb = readProc(pid, "status")?.match(/^VmRSS:\s+(\d+) kB/m)?.[1];
+  return statusKb(pid, "VmRSS");
+}
+
+/** The most that `residentKb` has been since the process began. */
+export function peakKb(pid: number): number | undefined {
+  return statusKb(pid, "VmHWM");
+}
+
+function statusKb(pid: number, field: string): number | undefined {
+  const kb = readProc(pid, "status")?.match(new RegExp(`^${field}:\\s+(\\d+) kB`, "m"))?.[1];
   return kb === undefined ? undefined : Number(kb);
 }
 

@@ -26,21 +26,42 @@ export const SUBJECTS: readonly Subject[] = [
     name: "passthrough",
     path: "/v1/chat/completions",
     body: chatBody,
-    start: (upstream) => startServer([import.meta.resolve("./passthrough.ts"), upstream]),
+    start: startPassthrough,
   },
   { name: "chat", path: "/oss/v1/chat/completions", body: chatBody, start: startLaneway },
   { name: "messages", path: "/oss/v1/messages", body: messagesBody, start: startLaneway },
   { name: "responses", path: "/oss/v1/responses", body: responsesBody, start: startLaneway },
 ];
 
-async function startLaneway(upstream: string): Promise<Server> {
+export function startPassthrough(upstream: string): Promise<Server> {
+  return startServer([import.meta.resolve("./passthrough.ts"), upstream]);
+}
+
+/** Its lane has the model `bench`, and one for each other task and kind of upstream. */
+export async function startLaneway(upstream: string): Promise<Server> {
+  const model = (task: string, upstream = "fake") => ({ task, targets: [{ upstream, model: "bench" }] });
   const folder = await Deno.makeTempDir({ prefix: "laneway-bench-" });
   const config = `${folder}/gateway.json`;
   await Deno.writeTextFile(
     config,
     JSON.stringify({
-      upstreams: { fake: { driver: "chat", baseUrl: `${upstream}/v1` } },
-      lanes: { oss: { models: { bench: { task: "chat", targets: [{ upstream: "fake", model: "bench" }] } } } },
+      upstreams: {
+        fake: { driver: "chat", baseUrl: `${upstream}/v1` },
+        hub: { driver: "hub", baseUrl: `${upstream}/hub` },
+        fal: { driver: "fal", baseUrl: `${upstream}/fal` },
+      },
+      lanes: {
+        oss: {
+          models: {
+            bench: model("chat"),
+            embedding: model("embedding"),
+            "hub-embedding": model("embedding", "hub"),
+            speech: model("speech"),
+            transcription: model("transcription"),
+            "fal-transcription": model("transcription", "fal"),
+          },
+        },
+      },
       store: { path: `${folder}/store.sqlite3` },
     }),
   );
