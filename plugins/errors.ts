@@ -4,15 +4,17 @@ import type { Reply } from "../src/contract/driver.ts";
 import { type ErrorCode, type ErrorDetails, GatewayError } from "../src/errors.ts";
 
 const LONGEST_MESSAGE = 500;
+/** What is looked at for it. */
+const LONGEST_READ = 8_192;
 
 /**
  * What an upstream says of its failure, fit for a client: the first of `error.message`, `error`, `detail` (a text, or a
  * list of `{msg}`), `message`, or the text itself. Markup and stack traces are cut off; nothing where nothing is left.
  */
 export function upstreamMessage(body: unknown): string {
-  const text = messageIn(body) ?? (typeof body === "string" ? body : "");
+  const text = (messageIn(body) ?? (typeof body === "string" ? body : "")).slice(0, LONGEST_READ);
   if (/<\s*(!doctype|html|head|body|title|pre|h1)\b/i.test(text)) return "";
-  const cut = text.split(/\n\s*at\s|\bTraceback \(most recent call last\)/)[0]!.trim();
+  const cut = text.split(/\n[ \t]*at\s|\bTraceback \(most recent call last\)/)[0]!.trim();
   return cut.length > LONGEST_MESSAGE ? `${cut.slice(0, LONGEST_MESSAGE)}…` : cut;
 }
 

@@ -4,7 +4,14 @@ import { Collector } from "./canonical/collect.ts";
 import type { GenerateEvent, GenerateResponse, Message } from "./canonical/generate.ts";
 import { isJsonObject } from "./canonical/json.ts";
 import { withoutForeignReasoning } from "./canonical/reasoning.ts";
-import type { Input, ModelOperation, OperationName, Output, StreamEvent } from "./canonical/operations.ts";
+import {
+  type Input,
+  type ModelOperation,
+  type OperationName,
+  type Output,
+  type StreamEvent,
+  TASK_OF,
+} from "./canonical/operations.ts";
 import { estimateInputTokens, estimateTextTokens } from "./canonical/usage.ts";
 import type { Context, Exchange, WireRequest } from "./contract/context.ts";
 import type { Driver, Target } from "./contract/driver.ts";
@@ -112,7 +119,7 @@ export async function handle(request: Request, peer: Deno.Addr | undefined, gate
     const body = await readBody(protocol, journey);
     const query = new URL(request.url).searchParams;
     const wire = { body, headers: request.headers, params: match.params, query };
-    const lane = named ?? laneOf(modelIn(body), caller.lanes, gateway);
+    const lane = named ?? laneOf(body, protocol, caller.lanes, gateway);
     journey.entry.lane = lane.name;
     const response = await perform(protocol, wire, lane, journey);
     return finish(response, journey);
@@ -163,7 +170,7 @@ async function readBody({ body }: AnyProtocol, journey: Journey): Promise<unknow
       const limitBytes = formBytes(request.headers, gateway.formLimits.limitBytes);
       gateway.uploads.take(limitBytes);
       journey.uploadBytes = limitBytes;
-      return await readFormBody(request, { ...gateway.formLimits, limitBytes });
+      return await readFormBody(request, { ...gateway.formLimits, limitBytes, trustedBytes: limitBytes });
     }
     default:
       return body satisfies never;
@@ -190,27 +197,31 @@ function findLane(name: string | undefined, opened: readonly string[] | undefine
 }
 
 /** The lane of a request whose path names none: the one whose own model it asks for, else one that takes any. */
-function laneOf(model: string, opened: readonly string[] | undefined, { lanes }: Gateway): Lane {
-  const all = [...lanes.values()];
-  const own = all.filter((lane) => lane.takes(model) === "own");
-  const fitting = own.length > 0 ? own : all.filter((lane) => model === "" || lane.takes(model) === "any");
+function laneOf(body: unknown, protocol: AnyProtocol, opened: readonly string[] | undefined, gateway: Gateway): Lane {
+  const model = modelIn(body);
+  const task = TASK_OF[protocol.operation] ?? "chat";
+  const all = [...gateway.lanes.values()];
+  const own = all.filter((lane) => lane.takes(model, task) === "own");
+  // Where the model is missing, `parse` says it, whatever the lane.
+  const fitting = own.length > 0 ? own : all.filter((lane) => model === "" || lane.takes(model, task) === "any");
   if (fitting.length === 0) {
     throw new GatewayError("model_not_found", `Cannot find model "${model}" in any lane`, { param: "model" });
   }
   const lane = fitting.find(({ name }) => !opened || opened.includes(name));
-  if (lane) return lane;
-  const names = fitting.map(({ name }) => `"${name}"`).join(", ");
-  throw new GatewayError("permission", `This key does not open lane ${names}, which has model "${model}"`);
+  if (!lane) throw new GatewayError("permission", `This key opens no lane that may have model "${model}"`);
+  return lane;
 }
 
-/** The model that a body of either kind asks for; empty where it names none, which `parse` will say. */
+const LONGEST_MODEL = 512;
+
+/** The model that a body of either kind asks for; empty where it names none, or what is none. */
 function modelIn(body: unknown): string {
   const found = Array.isArray(body)
     ? body.find((field) => isJsonObject(field) && field.name === "model")?.value
     : isJsonObject(body)
     ? body.model
     : undefined;
-  return typeof found === "string" ? found : "";
+  return typeof found === "string" && found.length <= LONGEST_MODEL ? found : "";
 }
 
 /** Parses what came in and answers it: the lane what is its own to know, an upstream the rest. */

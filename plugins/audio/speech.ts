@@ -1,4 +1,10 @@
-import { mediaTypeOfSpeech, type Speech, type SpeechEvent, type SpeechRequest } from "../../src/canonical/audio.ts";
+import {
+  mediaTypeOfSpeech,
+  parseDataUrl,
+  type Speech,
+  type SpeechEvent,
+  type SpeechRequest,
+} from "../../src/canonical/audio.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Reply, Target } from "../../src/contract/driver.ts";
@@ -31,9 +37,9 @@ function decodeJson(body: unknown, contentType: string | null): Sound {
   const text = [body.audio, body.base64, isJsonObject(first) ? first.b64_json : undefined]
     .find((value) => typeof value === "string");
   if (text === undefined) throw noSound(contentType);
-  const [, declared = null] = /^data:([^;,]*)[^,]*,/.exec(text) ?? [];
+  const { mediaType: declared = null, base64 = text } = parseDataUrl(text) ?? {};
   try {
-    return { bytes: Uint8Array.fromBase64(text.slice(text.indexOf(",") + 1)), declared };
+    return { bytes: Uint8Array.fromBase64(base64), declared };
   } catch {
     throw new GatewayError("upstream_error", "The upstream's sound is not valid base64");
   }

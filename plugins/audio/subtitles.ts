@@ -5,7 +5,7 @@ import type { TranscriptSegment } from "../../src/canonical/audio.ts";
 export function serializeSrt(segments: readonly TranscriptSegment[]): string {
   return cuesOf(segments)
     .map(({ start, end, lines }, index) => {
-      const text = lines.join("\n").replace(/-{2,}>/g, "->");
+      const text = lines.join("\n").replace(/(?<!-)-{2,}>/g, "->");
       return `${index + 1}\n${formatTime(start, ",")} --> ${formatTime(end, ",")}\n${text}\n`;
     })
     .join("\n");

@@ -1,5 +1,4 @@
 import {
-  batchesOf,
   checkVectors,
   type EmbedRequest,
   type EmbedResponse,
@@ -11,6 +10,7 @@ import type { Context } from "../../src/contract/context.ts";
 import type { Reply, Target } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../errors.ts";
+import { inputsOf } from "./serialize_request.ts";
 import { answerSchema, type Entry } from "./wire.ts";
 
 /** The vectors of all batches. An upstream may spell them in either encoding, whichever it was asked for. */
@@ -21,9 +21,7 @@ export function parseResponse(
   context: Context,
 ): EmbedResponse {
   const answers = replies.map(({ body }) => parseAnswer(body));
-  const vectors = batchesOf(input.input, target.batch).flatMap((batch, index) =>
-    inOrder(answers[index]!.data, batch.length)
-  );
+  const vectors = inputsOf(input, target).flatMap((batch, index) => inOrder(answers[index]!.data, batch.length));
   const counts = answers.map(({ usage }) => usage?.prompt_tokens || usage?.total_tokens);
   return { vectors: checkVectors(vectors, input), usage: usageOfInputs(counts, input.input, context.note) };
 }

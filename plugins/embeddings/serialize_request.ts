@@ -5,13 +5,21 @@ import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { WIRE } from "./wire.ts";
 
+/** What one call asks for unless the target says otherwise: an answer of 512 vectors can be read whole, whatever their width. */
+const BATCH = 512;
+
+/** The inputs of each call, in order. */
+export function inputsOf({ input }: EmbedRequest, { batch = BATCH }: Target): EmbedRequest["input"][] {
+  return batchesOf(input, batch);
+}
+
 /**
- * The bodies for an OpenAI-compatible server: one, unless it takes fewer inputs at once. `encoding_format` is left out where
+ * The bodies for an OpenAI-compatible server. `encoding_format` is left out where
  * it would say the default, because not every server knows the word `float`.
  */
 export function serializeRequest(input: EmbedRequest, target: Target, context: Context): JsonObject[] {
   const fields = fieldsFor(WIRE, input.extra, context.note);
-  return batchesOf(input.input, target.batch).map((batch) => ({
+  return inputsOf(input, target).map((batch) => ({
     model: target.model,
     input: batch,
     ...(input.encoding === "base64" && { encoding_format: "base64" }),

@@ -6,6 +6,7 @@ import { GatewayError } from "../../src/errors.ts";
 import { upstreamError, upstreamMessage } from "../errors.ts";
 import { resolveVoice } from "../voices.ts";
 import { FILE, jsonWithFile } from "./json_with_file.ts";
+import { pathOf } from "./paths.ts";
 import { parseTranscript, wantedTimes } from "./segments.ts";
 import { parseSpeech, soundCall } from "./sound.ts";
 
@@ -16,7 +17,7 @@ const speak: UpstreamOperation<"speak"> = {
     fieldsFor("fal", extra, context.note);
     // Some apps read the one name, some the other, and none minds a field that it does not know.
     return {
-      path: target.model,
+      path: pathOf(target.model),
       body: { text, prompt: text, voice: resolveVoice(input.voice, target, context.note), speed },
     };
   },
@@ -29,7 +30,7 @@ const transcribe: UpstreamOperation<"transcribe"> = {
     if (input.temperature) context.note("dropped temperature");
     fieldsFor("fal", input.extra, context.note);
     return {
-      path: model,
+      path: pathOf(model),
       body: jsonWithFile({
         audio_url: `data:${labelOf(input.file)};base64,${FILE}`,
         task: input.translateTo ? "translate" : "transcribe",

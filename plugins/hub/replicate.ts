@@ -6,6 +6,7 @@ import { GatewayError } from "../../src/errors.ts";
 import { upstreamError, upstreamStreamError } from "../errors.ts";
 import { resolveVoice } from "../voices.ts";
 import { FILE, jsonWithFile } from "./json_with_file.ts";
+import { pathOf } from "./paths.ts";
 import { parseTranscript, refuseSpeakers, wantedTimes } from "./segments.ts";
 import { parseSpeech, soundCall } from "./sound.ts";
 
@@ -54,9 +55,9 @@ const transcribe: UpstreamOperation<"transcribe"> = {
 
 /** A model's own page takes calls for its newest version; a version is asked for by its id. */
 function predict(model: string): [Call, version?: string] {
-  const [name, version] = model.split(":");
+  const [name = "", version] = model.split(":");
   const headers = { prefer: "wait" };
-  return version === undefined ? [{ path: `v1/models/${name}/predictions`, headers }] : [
+  return version === undefined ? [{ path: `v1/models/${pathOf(name)}/predictions`, headers }] : [
     { path: "v1/predictions", headers },
     version,
   ];

@@ -92,8 +92,11 @@ function readSpan(entry: JsonObject): Span {
  */
 function closed(spans: readonly Span[]): Piece[] {
   const pieces: Piece[] = [];
+  // The next start that is told, for each.
+  const next = new Array<number | undefined>(spans.length);
+  for (let index = spans.length - 2; index >= 0; index--) next[index] = spans[index + 1]!.start ?? next[index + 1];
   for (const [index, { entry, text, start = pieces.at(-1)?.end ?? 0, end }] of spans.entries()) {
-    const until = end ?? spans.slice(index + 1).find((later) => later.start !== undefined)?.start ?? start;
+    const until = end ?? next[index] ?? start;
     pieces.push({
       text,
       start,
@@ -129,15 +132,19 @@ function readTimes(
   return { segments: pieces.map(toSegment), ...(words.length > 0 && { words }) };
 }
 
+/** Of a word, what may end a sentence. */
+const LONGEST_END = 16;
+
 /** Words up to the end of each sentence. Most models write the space between two words into one of them. */
 function sentences(whole: string, words: readonly Piece[]): Piece[] {
   const found: Piece[] = [];
   const between = /\s/.test(whole.trim()) && !words.some(({ text }) => /\s/.test(text)) ? " " : "";
+  let isOver = true;
   for (const word of words) {
     const last = found.at(-1);
-    if (last && !/[.?!…。？！]["”’)]*\s*$/.test(last.text)) {
-      found.splice(-1, 1, { ...last, text: last.text + between + word.text, end: word.end });
-    } else found.push(word);
+    if (last && !isOver) found.splice(-1, 1, { ...last, text: last.text + between + word.text, end: word.end });
+    else found.push(word);
+    isOver = /[.?!…。？！]["”’)]*\s*$/.test(word.text.slice(-LONGEST_END));
   }
   return found;
 }

@@ -1,5 +1,5 @@
 /** Speech as the services behind the hub answer it: bytes, base64 inside JSON, or a URL to fetch it from. */
-import { mediaTypeOfSpeech, type Speech, type SpeechRequest } from "../../src/canonical/audio.ts";
+import { mediaTypeOfSpeech, parseDataUrl, type Speech, type SpeechRequest } from "../../src/canonical/audio.ts";
 import { isJsonObject } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Call, Reply } from "../../src/contract/driver.ts";
@@ -20,8 +20,8 @@ function soundIn(value: unknown, key?: string): Sound | undefined {
   }
   if (typeof value !== "string") return undefined;
   if (/^https?:\/\//i.test(value)) return { url: value };
-  const [, mediaType = null, data] = /^data:([^,;]*)[^,]*;base64,(.*)$/s.exec(value) ?? [];
-  const bytes = data !== undefined ? decode(data) : key === undefined ? undefined : decode(value);
+  const { mediaType = null, base64 = key === undefined ? undefined : value } = parseDataUrl(value) ?? {};
+  const bytes = base64 === undefined ? undefined : decode(base64);
   return bytes && { bytes, mediaType };
 }
 

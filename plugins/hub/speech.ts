@@ -1,6 +1,7 @@
 /** Speech at the hub's own inference engine: a text goes in, sound comes back, and nothing else can be asked for. */
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { UpstreamOperation } from "../../src/contract/driver.ts";
+import { pathOf } from "./paths.ts";
 import { parseSpeech } from "./sound.ts";
 
 export const hubSpeech: UpstreamOperation<"speak"> = {
@@ -10,7 +11,7 @@ export const hubSpeech: UpstreamOperation<"speak"> = {
     for (const [name, value] of Object.entries(left)) if (value !== undefined) context.note(`dropped ${name}`);
     fieldsFor("hub", extra, context.note);
     // Where a request names JSON as acceptable, the engine writes the samples as JSON numbers.
-    return { path: `models/${model}`, headers: { accept: "*/*" }, body: { inputs: text } };
+    return { path: `models/${pathOf(model)}`, headers: { accept: "*/*" }, body: { inputs: text } };
   },
   response: ([reply], input, _target, context) => parseSpeech(reply!, input, context),
 };

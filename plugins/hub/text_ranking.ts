@@ -1,4 +1,5 @@
 import type { UpstreamOperation } from "../../src/contract/driver.ts";
+import { pathOf } from "./paths.ts";
 import { optionsOf, parseRanking, textsOf } from "./tei.ts";
 
 /**
@@ -8,7 +9,7 @@ import { optionsOf, parseRanking, textsOf } from "./tei.ts";
 export const textRanking: UpstreamOperation<"rerank"> = {
   request(input, target, context) {
     optionsOf([], "rerank", input.extra, context);
-    const path = `models/${target.model}/pipeline/text-ranking`;
+    const path = `models/${pathOf(target.model)}/pipeline/text-ranking`;
     return textsOf(input, target).map((texts) => ({ path, body: { inputs: { query: input.query, texts } } }));
   },
   response: parseRanking,

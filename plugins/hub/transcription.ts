@@ -5,6 +5,7 @@ import type { JsonObject } from "../../src/canonical/json.ts";
 import type { Call, UpstreamOperation } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { FILE, jsonWithFile } from "./json_with_file.ts";
+import { pathOf } from "./paths.ts";
 import { parseTranscript, refuseSpeakers, wantedTimes } from "./segments.ts";
 
 export const hubTranscription: UpstreamOperation<"transcribe"> = {
@@ -13,7 +14,7 @@ export const hubTranscription: UpstreamOperation<"transcribe"> = {
     refuseSpeakers(input, "hf-inference");
     if (input.prompt) context.note("dropped prompt");
     fieldsFor("hub", input.extra, context.note);
-    const path = `models/${model}`;
+    const path = `models/${pathOf(model)}`;
     const parameters = parametersOf(input);
     if (parameters) return { path, body: jsonWithFile({ inputs: FILE, parameters }, input.file.bytes) };
     return { path, headers: { "content-type": contentTypeOf(input.file.mediaType) }, body: input.file.bytes };

@@ -145,7 +145,7 @@ export function mediaTypeOfSpeech(
   if (start.length === 0) throw new GatewayError("upstream_error", "The upstream sent no sound");
   const asked = MEDIA_TYPE_OF[wanted];
   const word = (declared ?? "").toLowerCase().replace(/;.*/s, "").trim();
-  const told = /^audio\/./.test(word) ? SYNONYMS[word] ?? word : undefined;
+  const told = /^audio\/[\w.+-]+$/.test(word) ? SYNONYMS[word] ?? word : undefined;
   // Raw samples may begin with anything, the mark of a bare frame too.
   const isRaw = told === MEDIA_TYPE_OF.pcm && start[0] === 0xff;
   const seen = (isRaw ? undefined : sniffMedia(start)) ?? (/^text\/|json|html|xml/.test(word) ? word : writing(start));
@@ -185,3 +185,13 @@ const SYNONYMS: Readonly<Record<string, string>> = {
 function latin1(bytes: Uint8Array): string {
   return String.fromCharCode(...bytes);
 }
+
+/** A data URL's media type and base64; nothing where it is none. */
+export function parseDataUrl(text: string): { mediaType: string; base64: string } | undefined {
+  const comma = text.slice(0, LONGEST_HEAD).indexOf(",");
+  const head = text.slice(0, Math.max(0, comma));
+  if (!head.startsWith("data:") || !head.endsWith(";base64")) return undefined;
+  return { mediaType: head.slice("data:".length).split(";")[0]!, base64: text.slice(comma + 1) };
+}
+
+const LONGEST_HEAD = 256;

@@ -48,10 +48,18 @@ export function checkVectors(vectors: readonly Vector[], { input, dimensions }: 
   return [...vectors];
 }
 
-/** By a plain loop: `every` takes ten times as long. */
+/** By plain loops, one for each kind: `every`, and one loop for both, take several times as long. */
 function areFloats(vector: Vector): boolean {
+  if (vector instanceof Float32Array) {
+    for (let at = 0; at < vector.length; at++) if (!(Math.abs(vector[at]!) < Infinity)) return false;
+    return true;
+  }
+  return areNumbers(vector);
+}
+
+function areNumbers(vector: readonly unknown[]): boolean {
   for (let at = 0; at < vector.length; at++) {
-    const number: unknown = vector[at];
+    const number = vector[at];
     if (typeof number !== "number" || !(Math.abs(number) <= LARGEST_FLOAT)) return false;
   }
   return true;

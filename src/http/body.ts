@@ -8,6 +8,10 @@ export interface BodyLimits {
   limitBytes: number;
   /** How long the client may take to send it, in milliseconds. */
   timeoutMs: number;
+  /** How long the client may send nothing meanwhile, in milliseconds. */
+  stallMs?: number;
+  /** How much is set aside on the client's word alone, in bytes. */
+  trustedBytes?: number;
 }
 
 type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>;
@@ -25,13 +29,14 @@ export async function readJsonBody(request: Request, limits: BodyLimits): Promis
 export async function readBody(
   request: Request,
   expected: string,
-  { limitBytes, timeoutMs }: BodyLimits,
+  limits: BodyLimits,
 ): Promise<Uint8Array> {
+  const { limitBytes } = limits;
   const declared = Number(request.headers.get("content-length"));
   if (declared > limitBytes) throw tooLarge("body", limitBytes);
   const codings = parseCodings(request.headers.get("content-encoding"));
 
-  let bytes = request.body ? await readBytes(request.body, declared, { limitBytes, timeoutMs }) : new Uint8Array();
+  let bytes = request.body ? await readBytes(request.body, declared, limits) : new Uint8Array();
   if (bytes.length === 0) throw new GatewayError("invalid_request", `The body is empty: expected ${expected}`);
   for (const coding of codings.length > 0 ? codings.toReversed() : sniffCodings(bytes)) {
     bytes = await decompress(bytes, coding, limitBytes);
@@ -39,33 +44,46 @@ export async function readBody(
   return bytes;
 }
 
-/** How much is set aside on a client's word alone. */
-const TRUSTED_LENGTH = 2 ** 20;
+const TRUSTED_BYTES = 2 ** 20;
+/** A block above 32 MiB goes back to the system as soon as it is free; smaller ones stay with the allocator. */
+const LARGE_BYTES = 8 * 2 ** 20;
+const RETURNED_BYTES = 2 ** 25 + 1;
 const LARGEST_READ = 2 ** 16;
+
+const STALL_MS = 30_000;
 
 /** Copies each chunk as it comes into one buffer, because a list of tiny chunks would take far more than the limit. */
 async function readBytes(
   body: ReadableStream<Uint8Array>,
   declared: number,
-  { limitBytes, timeoutMs }: BodyLimits,
+  { limitBytes, timeoutMs, stallMs = STALL_MS, trustedBytes = TRUSTED_BYTES }: BodyLimits,
 ): Promise<Uint8Array> {
   const reader = new ByteReader(body, Math.min(Math.max(declared, 1_024), LARGEST_READ));
   const stop = () => reader.cancel().catch(() => {}); // the sender's own failure changes nothing for us
-  let late = false;
-  const timer = setTimeout(() => {
-    late = true;
-    stop();
-  }, timeoutMs);
+  const deadline = performance.now() + timeoutMs;
+  let late: string | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const wait = () => {
+    const leftMs = deadline - performance.now();
+    const reason = stallMs < leftMs
+      ? `nothing came for ${stallMs / 1000} s`
+      : `it took longer than ${timeoutMs / 1000} s`;
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      late = reason;
+      stop();
+    }, Math.min(stallMs, leftMs));
+  };
   try {
-    let buffer = new Uint8Array(Math.min(Math.max(declared, 0), TRUSTED_LENGTH));
+    const expected = Math.min(Math.max(declared, 0), trustedBytes);
+    let buffer = new Uint8Array(expected < LARGE_BYTES ? expected : Math.max(expected, RETURNED_BYTES));
     let length = 0;
     while (true) {
+      wait();
       const value = await reader.read().catch((cause) => {
         throw new GatewayError("client_closed", "The client went away while it sent the body", { cause });
       });
-      if (late) {
-        throw new GatewayError("request_timeout", `Cannot read the body: it took longer than ${timeoutMs / 1000} s`);
-      }
+      if (late) throw new GatewayError("request_timeout", `Cannot read the body: ${late}`);
       if (!value) return buffer.subarray(0, length);
       const end = length + value.length;
       if (end > limitBytes) {

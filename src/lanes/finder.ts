@@ -76,8 +76,9 @@ export function createModelFinder({ finder, ask, signal, now, pace = PACE }: Mod
         entries.delete(oldest);
       }
       if (now() >= entry.restUntil) entry.running ??= refresh(entry, call);
-      // An old answer is good while a new one is on its way; so is that there is none, or all would wait for a dead service.
-      if (entry.found === undefined) await entry.running;
+      // An old place is good while a new answer is on its way, and nobody waits for a service that failed; but a model that
+      // was not there may be there now.
+      if (entry.found === undefined || entry.found === "unknown") await entry.running;
       return entry.found ?? "unreachable";
     },
     choose: (found, name, task) => finder.choose(found, name, task),

@@ -64,8 +64,8 @@ export interface Lane {
   get(model: string): Promise<ModelInfo>;
   /** Throws `model_not_found`, or `model_task_mismatch` for a model that does not do what is asked. */
   resolve(model: string, operation: OperationName): Promise<Resolution>;
-  /** Whether a request that names a model and no lane belongs here: because the model is the lane's own, or may be any. */
-  takes(model: string): "own" | "any" | undefined;
+  /** Whether a request that names no lane belongs here: because the model is the lane's own, or may be any for the task. */
+  takes(model: string, task: Task): "own" | "any" | undefined;
 }
 
 /** What the catalogs have to say of a name. */
@@ -197,9 +197,9 @@ export function createLane(name: string, options: LaneOptions): Lane {
       const alias = findAlias(model);
       return alias ? { ...alias, targets: await locateAll(model, task, alias) } : await resolveOpen(model, task);
     },
-    takes(model) {
+    takes(model, task) {
       if (findAlias(model)) return "own";
-      return catalogs.length > 0 || Object.keys(upstreams).length > 0 ? "any" : undefined;
+      return upstreams[task] === undefined ? undefined : "any";
     },
   };
 }

@@ -29,10 +29,7 @@ export interface Ask<K extends ModelOperation> {
 export async function answer<K extends ModelOperation>(ask: Ask<K>): Promise<Output<K>> {
   const { input, target, upstream, context } = ask;
   const way = wayOf(ask);
-  if ("local" in way) {
-    ask.onDescribed();
-    return way.local(input, target, context);
-  }
+  if ("local" in way) return local(way, ask);
   const calls = describe(ask, way);
   const { timeouts } = upstream;
   const watch = new Watch(ask.signal, timeouts.wholeMs);
@@ -56,10 +53,7 @@ export async function answer<K extends ModelOperation>(ask: Ask<K>): Promise<Out
 export async function speak(ask: Ask<"speak">): Promise<Speech> {
   const { input, target, upstream, context } = ask;
   const way = wayOf(ask);
-  if ("local" in way) {
-    ask.onDescribed();
-    return way.local(input, target, context);
-  }
+  if ("local" in way) return local(way, ask);
   const [call] = describe(ask, way);
   if (!call) throw cannotStream(ask);
   const watch = new Watch(ask.signal, upstream.timeouts.totalMs);
@@ -134,12 +128,16 @@ export async function* stream<K extends ModelOperation>(ask: Ask<K>): AsyncGener
   const replay = REPLAY[operation];
   if ("local" in way) {
     if (!replay) throw cannotStream(ask);
-    ask.onDescribed();
-    yield* replay(way.local(input, target, context));
+    yield* replay(local(way, ask));
+    return;
+  }
+  if (!way.events) {
+    if (!replay) throw cannotStream(ask);
+    yield* replay(await answer(ask));
     return;
   }
   const [call] = describe(ask, way);
-  if (!call || !way.events) throw cannotStream(ask);
+  if (!call) throw cannotStream(ask);
   const { timeouts } = upstream;
   const watch = new Watch(ask.signal, timeouts.totalMs);
   let failure: GatewayError | undefined;
@@ -177,6 +175,13 @@ function wayOf<K extends ModelOperation>({ operation, upstream }: Ask<K>): Upstr
   const way = upstream.driver.operations[operation];
   if (!way) throw new GatewayError("unsupported", `Upstream "${upstream.name}" does not serve "${operation}"`);
   return way;
+}
+
+/** The embedded upstream is asked by answering, so what it leaves out is known only then. */
+function local<K extends ModelOperation>(way: LocalOperation<K>, ask: Ask<K>): Output<K> {
+  const output = way.local(ask.input, ask.target, ask.context);
+  ask.onDescribed();
+  return output;
 }
 
 function describe<K extends ModelOperation>(ask: Ask<K>, way: UpstreamOperation<K>): Call[] {
@@ -218,7 +223,7 @@ async function follow<K extends ModelOperation>(
     try {
       reply = await exchangeAgain(call, ask, watch.signal, read);
     } catch (thrown) {
-      const end = watch.signal.aborted ? way.cancel?.(reply) : undefined;
+      const end = way.cancel?.(reply);
       if (end) abandon(end, ask);
       throw afterWork(thrown);
     }
@@ -279,7 +284,7 @@ function reasonOf(thrown: unknown, { signal }: Watch): unknown {
 
 const FAREWELL_MS = 5_000;
 
-/** Ends a job of which nobody wants the result any more; nobody waits for that either. */
+/** Ends a job whose result nobody will fetch any more; nobody waits for that either. */
 function abandon<K extends ModelOperation>(call: Call, { upstream, fetch }: Ask<K>): void {
   send(call, upstream, fetch, AbortSignal.timeout(FAREWELL_MS))
     .then((response) => response.body?.cancel())

@@ -60,13 +60,25 @@ async function reach(url: string, { name }: Service, fetch: Fetch, init: Request
 /** As a Blob it is sent once: Deno repeats a text or bytes body when a reused connection dies. */
 function toBlob(body: JsonValue | Uint8Array<ArrayBuffer> | Blob): Blob {
   if (body instanceof Blob) return body;
-  return body instanceof Uint8Array ? new Blob([body]) : new Blob([JSON.stringify(body)], { type: "application/json" });
+  return body instanceof Uint8Array ? blobOf(body, "") : new Blob([JSON.stringify(body)], { type: "application/json" });
+}
+
+const PIECE_BYTES = 256 * 1024;
+
+/** In pieces, because a piece is read whole when it is sent, which for a file would be one more of it in memory. */
+function blobOf(bytes: Uint8Array<ArrayBuffer>, type: string): Blob {
+  const count = Math.ceil(bytes.length / PIECE_BYTES);
+  const pieces = Array.from(
+    { length: count },
+    (_, index) => new Blob([bytes.subarray(index * PIECE_BYTES, (index + 1) * PIECE_BYTES)]),
+  );
+  return new Blob(pieces, { type });
 }
 
 function toFormData(fields: readonly FormField[]): FormData {
   const form = new FormData();
   for (const { name, value, file } of fields) {
-    if (file) form.append(name, new Blob([file.bytes], { type: file.mediaType }), file.name);
+    if (file) form.append(name, blobOf(file.bytes, file.mediaType), file.name);
     else form.append(name, value);
   }
   return form;

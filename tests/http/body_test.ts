@@ -350,6 +350,22 @@ Deno.test("a body that does not come in time is refused and cancelled", async ()
   assert(cancelled);
 });
 
+Deno.test("a body that comes is waited for, one that stops in the middle is not", async () => {
+  async function* slow() {
+    for (const piece of ["{", '"a"', ":", "1", "}"]) {
+      await new Promise((resolve) => setTimeout(resolve, 15));
+      yield new TextEncoder().encode(piece);
+    }
+  }
+  const limits = { ...LIMITS, stallMs: 60 };
+  assertEquals(await readJsonBody(post(ReadableStream.from(slow())), limits), { a: 1 });
+  const silent = new ReadableStream<Bytes>({
+    start: (controller) => controller.enqueue(new TextEncoder().encode("{")),
+  });
+  const error = await refusal(post(silent), "request_timeout", { stallMs: 20 });
+  assertEquals(error.message, "Cannot read the body: nothing came for 0.02 s");
+});
+
 Deno.test("a source that also fails to cancel is refused the same way", async () => {
   const body = new ReadableStream<Bytes>({ cancel: () => Promise.reject(new Error("no")) });
   await refusal(post(body), "request_timeout", { timeoutMs: 20 });

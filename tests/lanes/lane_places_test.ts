@@ -332,7 +332,8 @@ Deno.test("places: a request without a lane belongs to the lane that has the mod
   };
   const closed = newLane({ models });
   const named = ["alias", "whisper-1", "org/model", ""];
-  assertEquals(named.map((model) => closed.takes(model)), ["own", "own", undefined, undefined]);
+  assertEquals(named.map((model) => closed.takes(model, "transcription")), ["own", "own", undefined, undefined]);
   const open = newLane({ models, upstreams: { transcription: "hub" } });
-  assertEquals(named.map((model) => open.takes(model)), ["own", "own", "any", "any"]);
+  assertEquals(named.map((model) => open.takes(model, "transcription")), ["own", "own", "any", "any"]);
+  assertEquals(open.takes("org/model", "speech"), undefined);
 });

@@ -324,12 +324,15 @@ Deno.test("run: the missing variable is named, and the SDKs are told not to try 
   assertEquals(error.details.retryable, false);
 });
 
-Deno.test("run: an operation that cannot stream says so", async () => {
+Deno.test("run: what an upstream does not stream is asked for whole, and replayed", async () => {
   const upstream = fakeUpstream(() => Response.json({}));
-  const error = await assertRejects(
-    () => toArray(stream(ask("generate", { generate }, upstream.fetch))),
-    GatewayError,
-  );
+  const events = await toArray(stream(ask("generate", { generate }, upstream.fetch)));
+  assertEquals([events.at(0)?.type, events.at(-1)?.type, upstream.asked.length], ["start", "finish", 1]);
+});
+
+Deno.test("run: an operation that has no stream says so", async () => {
+  const upstream = fakeUpstream(() => Response.json({}));
+  const error = await assertRejects(() => toArray(stream(ask("embed", { embed: job }, upstream.fetch))), GatewayError);
   assertEquals([error.code, upstream.asked.length], ["unsupported", 0]);
 });
 
