@@ -102,6 +102,8 @@ const FINAL: ReadonlySet<ErrorCode> = new Set([
   "permission",
   "model_not_found",
   "model_task_mismatch",
+  "unsupported",
+  "unsupported_media_type",
 ]);
 
 /** What the SDKs of every wire read from an error's headers: how long to wait, and whether to try again at all. */

@@ -69,9 +69,11 @@ export function resolveVoice(
     if (usual !== undefined) return usual;
     throw new GatewayError("invalid_request", `Model "${model}" needs a voice: name one of its own`, {
       param: "voice",
+      elsewhere: true,
     });
   }
-  const voice = lookUp(own, named) ?? own["*"] ?? lookUp(family?.voices ?? {}, named) ?? named;
+  const isOwn = Object.values(own).includes(named);
+  const voice = isOwn ? named : lookUp(own, named) ?? own["*"] ?? lookUp(family?.voices ?? {}, named) ?? named;
   if (voice !== named) note(`mapped voice ${named}>${voice}`);
   return voice;
 }

@@ -184,8 +184,16 @@ function createCatalogs(config: Config, catalogs: readonly Catalog[], world: Wor
       const catalog = catalogs.find((candidate) => candidate.name === plugin);
       if (!catalog) throw new Error(`Cannot find catalog plugin "${plugin}" of catalog "${name}"`);
       const service = { name, baseUrl, secret: secret && env(secret.env) || undefined, headers: {}, resultsFrom: [] };
-      const ask = async (call: Call, signal: AbortSignal) =>
-        await readReply(await send(call, service, fetch, signal), LONGEST_LIST);
+      const ask = async (call: Call, signal: AbortSignal): Promise<Reply> => {
+        const reply = await readReply(await send(call, service, fetch, signal), LONGEST_LIST);
+        // A renamed model is told by a redirect, which is followed on the same service only.
+        const moved = reply.status >= 300 && reply.status < 400 && pathBelow(baseUrl, reply.headers.get("location"));
+        if (!moved) return reply;
+        return await readReply(
+          await send({ ...call, path: moved, url: undefined }, service, fetch, signal),
+          LONGEST_LIST,
+        );
+      };
       const follow = async (first: Call, signal: AbortSignal) => {
         const replies: Reply[] = [];
         for (let call: Call | undefined = first; call && replies.length < MOST_PAGES;) {
@@ -204,6 +212,12 @@ function createCatalogs(config: Config, catalogs: readonly Catalog[], world: Wor
       return [name, { list, finder: catalog.finder && createModelFinder({ finder: catalog.finder, ask, ...world }) }];
     }),
   );
+}
+
+/** What of a location is below a base URL; nothing where it is elsewhere. */
+function pathBelow(baseUrl: string, location: string | null): string | undefined {
+  const place = location === null ? null : URL.parse(location, `${baseUrl}/`);
+  return place?.href.startsWith(`${baseUrl}/`) ? place.href.slice(baseUrl.length + 1) : undefined;
 }
 
 /** The paths below a lane that run a model, by the task that it must have. */

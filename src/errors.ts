@@ -37,6 +37,8 @@ export interface ErrorDetails {
   upstreamStatus?: number;
   /** Whether the same request can succeed if it is sent again; tells SDKs not to try where it is `false`. */
   retryable?: boolean;
+  /** Whether another target may take what this one refuses. */
+  elsewhere?: boolean;
   /** Whether the upstream had begun the work, which it may charge for: then no other one is asked. */
   workBegun?: boolean;
   cause?: unknown;

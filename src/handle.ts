@@ -1,8 +1,7 @@
 /** One request, step by step: match, admit, read, parse, recall, resolve, call, remember, serialize. */
-import type { Speech, SpeechEvent, SpeechRequest } from "./canonical/audio.ts";
+import type { Speech, SpeechEvent } from "./canonical/audio.ts";
 import { Collector } from "./canonical/collect.ts";
 import type { GenerateEvent, GenerateResponse, Message } from "./canonical/generate.ts";
-import { isJsonObject } from "./canonical/json.ts";
 import { withoutForeignReasoning } from "./canonical/reasoning.ts";
 import {
   type Input,
@@ -95,6 +94,7 @@ interface Journey extends Context {
 
 /** A request full of things to leave out must not fill the log with them. */
 const MOST_NOTES = 100;
+const LONGEST_NOTE = 200;
 
 export async function handle(request: Request, peer: Deno.Addr | undefined, gateway: Gateway): Promise<Response> {
   const journey = begin(request, gateway);
@@ -116,10 +116,11 @@ export async function handle(request: Request, peer: Deno.Addr | undefined, gate
     if ("allow" in match) throw methodNotAllowed(request.method, match.allow);
     journey.clientWire = protocol.name;
     const named = "lane" in match.params ? findLane(match.params.lane, caller.lanes, gateway) : undefined;
+    journey.entry.lane = named?.name;
     const body = await readBody(protocol, journey);
     const query = new URL(request.url).searchParams;
     const wire = { body, headers: request.headers, params: match.params, query };
-    const lane = named ?? laneOf(body, protocol, caller.lanes, gateway);
+    const lane = named ?? laneOf(protocol, wire, caller.lanes, journey);
     journey.entry.lane = lane.name;
     const response = await perform(protocol, wire, lane, journey);
     return finish(response, journey);
@@ -151,7 +152,7 @@ function begin(request: Request, gateway: Gateway): Journey {
       path: new URL(request.url).pathname,
     },
     notes,
-    note: (text) => void (notes.size < MOST_NOTES && notes.add(text)),
+    note: (text) => void (notes.size < MOST_NOTES && notes.add(text.slice(0, LONGEST_NOTE))),
     signal: AbortSignal.any([request.signal, left.signal, gateway.signal]),
     leave: () => left.abort(clientClosed()),
     hasLeft: () => request.signal.aborted || left.signal.aborted,
@@ -170,7 +171,12 @@ async function readBody({ body }: AnyProtocol, journey: Journey): Promise<unknow
       const limitBytes = formBytes(request.headers, gateway.formLimits.limitBytes);
       gateway.uploads.take(limitBytes);
       journey.uploadBytes = limitBytes;
-      return await readFormBody(request, { ...gateway.formLimits, limitBytes, trustedBytes: limitBytes });
+      const fields = await readFormBody(request, { ...gateway.formLimits, limitBytes, trustedBytes: limitBytes });
+      // What was set aside for what might come, and did not.
+      const bytes = fields.reduce((sum, { value = "", file }) => sum + (file?.bytes.length ?? value.length), 0);
+      if (bytes < limitBytes) gateway.uploads.giveBack(limitBytes - bytes);
+      journey.uploadBytes = Math.min(bytes, limitBytes);
+      return fields;
     }
     default:
       return body satisfies never;
@@ -197,31 +203,24 @@ function findLane(name: string | undefined, opened: readonly string[] | undefine
 }
 
 /** The lane of a request whose path names none: the one whose own model it asks for, else one that takes any. */
-function laneOf(body: unknown, protocol: AnyProtocol, opened: readonly string[] | undefined, gateway: Gateway): Lane {
-  const model = modelIn(body);
+function laneOf(
+  protocol: AnyProtocol,
+  wire: WireRequest,
+  opened: readonly string[] | undefined,
+  journey: Journey,
+): Lane {
+  const input = protocol.parse(wire, journey);
+  const model = "model" in input ? input.model : "";
   const task = TASK_OF[protocol.operation] ?? "chat";
-  const all = [...gateway.lanes.values()];
+  const all = [...journey.gateway.lanes.values()];
   const own = all.filter((lane) => lane.takes(model, task) === "own");
-  // Where the model is missing, `parse` says it, whatever the lane.
-  const fitting = own.length > 0 ? own : all.filter((lane) => model === "" || lane.takes(model, task) === "any");
+  const fitting = own.length > 0 ? own : all.filter((lane) => lane.takes(model, task) === "any");
   if (fitting.length === 0) {
     throw new GatewayError("model_not_found", `Cannot find model "${model}" in any lane`, { param: "model" });
   }
   const lane = fitting.find(({ name }) => !opened || opened.includes(name));
   if (!lane) throw new GatewayError("permission", `This key opens no lane that may have model "${model}"`);
   return lane;
-}
-
-const LONGEST_MODEL = 512;
-
-/** The model that a body of either kind asks for; empty where it names none, or what is none. */
-function modelIn(body: unknown): string {
-  const found = Array.isArray(body)
-    ? body.find((field) => isJsonObject(field) && field.name === "model")?.value
-    : isJsonObject(body)
-    ? body.model
-    : undefined;
-  return typeof found === "string" && found.length <= LONGEST_MODEL ? found : "";
 }
 
 /** Parses what came in and answers it: the lane what is its own to know, an upstream the rest. */
@@ -259,16 +258,18 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       return protocol.serialize({ inputTokens }, openExchange(protocol, input, wire, journey));
     }
     case "embed":
-      return serveWhole(protocol, wire, lane, journey);
     case "rerank":
       return serveWhole(protocol, wire, lane, journey);
     case "speak": {
       const exchange = openExchange(protocol, protocol.parse(wire, journey), wire, journey);
-      const { targets } = await resolve(protocol, exchange.input.model, lane, journey);
-      const places = preferFormat(targets, exchange.input.format);
-      const attempt = (target: Destination) => speak(ask("speak", exchange.input, target, journey));
-      const start = async () => admit(await firstAnswer(places, attempt), journey);
-      if (exchange.input.stream) return respondWithStream(protocol, exchange, toEvents(start, exchange.input), journey);
+      const { input } = exchange;
+      const { targets } = await resolve(protocol, input.model, lane, journey);
+      const attempt = (target: Destination) => speak(ask("speak", input, target, journey));
+      const start = async () => admit(await firstAnswer(preferFormat(targets, input.format), attempt), journey);
+      // No server says how many tokens its speech was; what it was made of is known.
+      const usage: SpeechUsage = { inputTokens: estimateTextTokens(input.text), outputTokens: 0, estimated: true };
+      journey.entry.usage = usage;
+      if (input.stream) return respondWithStream(protocol, exchange, toEvents(start, usage), journey);
       return protocol.serialize(deliver(await start(), journey), exchange);
     }
     case "transcribe": {
@@ -391,6 +392,7 @@ function admit(speech: Speech, journey: Journey): Speech {
 function deliver(speech: Speech, journey: Journey): Speech {
   const { audio } = speech;
   if (!(audio instanceof ReadableStream)) return speech;
+  journey.entry.firstEventMs = journey.gateway.now() - journey.started;
   journey.entry.stream = true;
   return {
     ...speech,
@@ -402,12 +404,13 @@ function deliver(speech: Speech, journey: Journey): Speech {
   };
 }
 
-async function* toEvents(start: () => Promise<Speech>, { text }: SpeechRequest): AsyncGenerator<SpeechEvent> {
+type SpeechUsage = Extract<SpeechEvent, { type: "finish" }>["usage"];
+
+async function* toEvents(start: () => Promise<Speech>, usage: SpeechUsage): AsyncGenerator<SpeechEvent> {
   const { audio } = await start();
   if (audio instanceof Uint8Array) yield { type: "audio", bytes: audio };
   else for await (const bytes of audio) yield { type: "audio", bytes };
-  // No server says how many tokens its speech was; what it was made of is known.
-  yield { type: "finish", usage: { inputTokens: estimateTextTokens(text), outputTokens: 0, estimated: true } };
+  yield { type: "finish", usage };
 }
 
 /** Before the client hears of the answer's end, so that it can go on from there at once. A store that fails costs no answer. */
@@ -531,17 +534,34 @@ function ask<K extends ModelOperation>(
 }
 
 /** The upstream, spoken to as the place behind it is. */
-function upstreamOf({ upstream: name, driver: spoken, path }: Destination, { upstreams, drivers }: Gateway): Upstream {
+function upstreamOf(
+  { upstream: name, driver: spoken, path, guessed }: Destination,
+  { upstreams, drivers }: Gateway,
+): Upstream {
   const upstream = upstreams.get(name);
   const driver = spoken === undefined ? upstream?.driver : drivers.get(spoken);
   if (!upstream || !driver) throw new GatewayError("internal", `Upstream "${name}" is not configured`);
-  return path === undefined ? upstream : { ...upstream, driver, baseUrl: `${upstream.baseUrl}/${path}` };
+  if (path === undefined) return upstream;
+  return { ...upstream, driver: guessed ? unsure(driver) : driver, baseUrl: `${upstream.baseUrl}/${path}` };
+}
+
+/** Of a place that was only guessed, "no such model" says nothing of the model. */
+function unsure(driver: Driver): Driver {
+  return {
+    ...driver,
+    parseError(reply) {
+      const error = driver.parseError(reply);
+      if (error.code !== "model_not_found") return error;
+      const message = "Cannot find out where the model is: the catalog does not answer, and it is not where most are";
+      return new GatewayError("unavailable", message, error.details);
+    },
+  };
 }
 
 function refuseIfStrict({ notes, request }: Journey): void {
   if (notes.size > 0 && request.headers.get("x-laneway-strict")?.toLowerCase() === "true") {
     const message = `Cannot serve the request as it is: ${formatNotes([...notes])}`;
-    throw new GatewayError("invalid_request", message);
+    throw new GatewayError("invalid_request", message, { elsewhere: true });
   }
 }
 

@@ -377,3 +377,20 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
 }
+
+Deno.test("hub: a guess that misses while the hub is silent is no proof that there is no such model", async () => {
+  const hub = newHub();
+  const response = await hub.app.post("/hf/v1/embeddings", { model: "org/new", input: "a" });
+  assertEquals([response.status, (await response.json()).error.code], [503, "unavailable"]);
+});
+
+Deno.test("hub: a renamed model is found behind the hub's own redirect, and nowhere else", async () => {
+  const redirect = (location: string) => ({ url }: HubAsked) =>
+    url.pathname === "/api/models/old/name" ? new Response(null, { status: 307, headers: { location } }) : undefined;
+  const ask = { model: "old/name", input: "a" };
+  const moved = newHub({ instead: redirect(`/api/models/BAAI/bge-m3?expand[]=inferenceProviderMapping`) });
+  assertEquals((await moved.app.post("/hf/v1/embeddings", ask)).status, 200);
+  const lured = newHub({ instead: redirect("https://elsewhere.test/api/models/BAAI/bge-m3") });
+  assertEquals((await lured.app.post("/hf/v1/embeddings", ask)).status, 503);
+  assert(lured.asked.every(({ url }) => url.host !== "elsewhere.test"));
+});

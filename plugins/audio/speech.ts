@@ -5,12 +5,13 @@ import {
   type SpeechEvent,
   type SpeechRequest,
 } from "../../src/canonical/audio.ts";
-import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { isJsonObject } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Reply, Target } from "../../src/contract/driver.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { serializeErrorBody, upstreamStreamError } from "../errors.ts";
+import { upstreamStreamError } from "../errors.ts";
+import { errorFrame, frame } from "./frames.ts";
 import { formatAt } from "./speech_request.ts";
 
 /** An upstream's speech: bytes, passed on as they come, or base64 inside JSON. */
@@ -71,14 +72,10 @@ export async function* serializeSpeechStream(events: AsyncIterable<SpeechEvent>)
         break;
       }
       case "error":
-        yield { event: "error", ...frame(serializeErrorBody(event.error)) };
+        yield errorFrame(event.error);
         break;
       default:
         event satisfies never;
     }
   }
-}
-
-function frame(body: JsonObject): ServerSentEvent {
-  return { data: JSON.stringify(body) };
 }

@@ -3,7 +3,8 @@ import { isJsonObject, type JsonObject, present } from "../../src/canonical/json
 import type { Context, Exchange } from "../../src/contract/context.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { serializeErrorBody, upstreamStreamError } from "../errors.ts";
+import { upstreamStreamError } from "../errors.ts";
+import { errorFrame, frame } from "./frames.ts";
 import { parseSegment, parseTranscriptBody, parseUsage, serializeSegment, withExtra } from "./transcript.ts";
 import { eventSchema, segmentSchema } from "./wire.ts";
 
@@ -98,14 +99,10 @@ export async function* serializeTranscriptStream(
         break;
       }
       case "error":
-        yield { event: "error", ...frame(serializeErrorBody(event.error)) };
+        yield errorFrame(event.error);
         break;
       default:
         event satisfies never;
     }
   }
-}
-
-function frame(body: JsonObject): ServerSentEvent {
-  return { data: JSON.stringify(body) };
 }

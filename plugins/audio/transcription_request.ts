@@ -92,7 +92,8 @@ export function serializeTranscriptionRequest(
   context: Context,
 ): FormField[] {
   if (input.translateTo && CANNOT_TRANSLATE.test(target.model)) {
-    refuse("model", `Model "${target.model}" cannot translate: ask a full Whisper model, such as whisper-large-v3`);
+    const message = `Model "${target.model}" cannot translate: ask a full Whisper model, such as whisper-large-v3`;
+    throw new GatewayError("invalid_request", message, { param: "model", elsewhere: true });
   }
   const extra = Object.entries(fieldsFor(TRANSCRIPTIONS, input.extra, context.note));
   const texts: [name: string, value: JsonValue | undefined][] = [

@@ -32,7 +32,7 @@ const transcriptionFields = {
   language: z.string().optional(),
   prompt: z.string().optional(),
   response_format: z.enum(TRANSCRIPT_FORMATS).optional(),
-  temperature: z.coerce.number().optional(),
+  temperature: z.coerce.number({ error: "Expected a number" }).optional(),
   timestamp_granularities: z.array(z.enum(["word", "segment"])).optional(),
   stream: z.stringbool({ truthy: ["true", "1"], falsy: ["false", "0"] }).optional(),
 };

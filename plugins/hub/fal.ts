@@ -21,7 +21,7 @@ const speak: UpstreamOperation<"speak"> = {
       body: { text, prompt: text, voice: resolveVoice(input.voice, target, context.note), speed },
     };
   },
-  next: ({ body }) => soundCall(body),
+  next: ({ body }, _input, step) => step === 0 ? soundCall(body) : undefined,
   response: ([reply], input, _target, context) => parseSpeech(reply!, input, context),
 };
 

@@ -30,7 +30,7 @@ function textOf(
   fields: readonly string[] | null | undefined,
   index: number,
 ): string {
-  const named = fields?.filter((name) => source[name] !== undefined && source[name] !== null);
+  const named = fields?.filter((name) => Object.hasOwn(source, name) && source[name] !== null);
   const text = named ? named.map((name) => `${name}: ${toJsonText(source[name])}`).join("\n") : source.text;
   if (typeof text === "string" && named?.length !== 0) return text;
   const param = fields ? `documents[${index}]` : `documents[${index}].text`;

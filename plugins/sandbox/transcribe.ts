@@ -22,7 +22,7 @@ export function transcribe(request: TranscriptionRequest, _target: Target, conte
     ? `The Laneway sandbox does not translate. It was told: "${said}"`
     : said;
   if (duration === undefined) return { text };
-  const { segments, words } = timesOf(text, duration);
+  const { segments, words } = text.length <= LONGEST_TIMED ? timesOf(text, duration) : {};
   return {
     text,
     duration,
@@ -31,6 +31,9 @@ export function transcribe(request: TranscriptionRequest, _target: Target, conte
     usage: { seconds: duration },
   };
 }
+
+/** A file can hold a text of many megabytes, whose words nobody wants timed. */
+const LONGEST_TIMED = 100_000;
 
 function describe({ file }: TranscriptionRequest, duration: number | undefined): string {
   const items = [file.mediaType, count(file.bytes.length, "byte")];

@@ -96,7 +96,7 @@ export function check(raw: unknown, { drivers, catalogs: plugins, env }: Surroun
   for (const [name, upstream] of Object.entries(upstreams)) {
     const { driver, baseUrl, secret, catalog } = fields(upstream);
     checkCatalog(`upstreams.${name}.catalog`, catalog);
-    const { plugin } = fields(catalogs[String(catalog)]);
+    const { plugin } = fields(typeof catalog === "string" ? catalogs[catalog] : undefined);
     if (typeof plugin === "string" && Object.hasOwn(plugins, plugin) && !plugins[plugin]!.finds) {
       const finding = Object.keys(plugins).filter((one) => plugins[one]!.finds);
       report(

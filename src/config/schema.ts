@@ -102,8 +102,8 @@ const upstreamSchema = object("A service that runs models.", {
     }),
   batch: z.int().min(1).optional().meta({
     description:
-      "The most texts that one request for embeddings may hold. Longer lists are sent as several requests. The driver's " +
-      "own limit where this is absent.",
+      "The most texts that one request for embeddings, or for scores by the driver tei or hub, may hold. Longer lists " +
+      "are sent as several requests. The driver's own limit where this is absent.",
   }),
   scores: z.enum(["as-they-are", "sigmoid"]).default("as-they-are").meta({
     description:

@@ -2,7 +2,7 @@ import { GatewayError } from "../errors.ts";
 
 /** Bytes that all requests together may hold. */
 export interface Budget {
-  /** Sets so many bytes aside. Throws `unavailable` where there are not so many left. */
+  /** Sets so many bytes aside. Throws `unavailable` where there are not so many left, `request_too_large` where there never are. */
   take(bytes: number): void;
   giveBack(bytes: number): void;
 }
@@ -11,6 +11,12 @@ export function createBudget(limitBytes: number): Budget {
   let taken = 0;
   return {
     take(bytes) {
+      if (bytes > limitBytes) {
+        throw new GatewayError(
+          "request_too_large",
+          `The body may be larger than all uploads together: ${limitBytes} bytes`,
+        );
+      }
       if (taken + bytes > limitBytes) {
         throw new GatewayError("unavailable", "The gateway is busy with other uploads: try again", { retryAfter: "5" });
       }

@@ -92,7 +92,7 @@ export function passOn(
       } catch (thrown) {
         onFailure(thrown);
         onEnd();
-        controller.error(thrown);
+        controller.error(brief());
       }
     },
     async cancel() {
@@ -101,6 +101,13 @@ export function passOn(
       await reader.cancel();
     },
   }, { highWaterMark: 0 });
+}
+
+/** What the server prints of an answer that breaks off, in a line; the log has the rest. */
+function brief(): Error {
+  const error = new Error("An answer broke off: see its line in the log");
+  error.stack = error.message;
+  return error;
 }
 
 /** The same response as HEAD gets it. */

@@ -22,6 +22,8 @@ export interface Limits {
 export interface Destination extends Quirks, Partial<Pick<Place, "provider" | "driver" | "path">> {
   upstream: string;
   model: string;
+  /** Whether nobody could say that it is there. */
+  guessed?: true;
 }
 
 /** What a model name means for one operation. */
@@ -111,29 +113,36 @@ export function createLane(name: string, options: LaneOptions): Lane {
     return all ? "unknown" : "unreachable";
   }
 
-  /** Where an upstream has the model. Throws for a model of another task, or one that nobody serves. */
+  /** Where an upstream has the model, whose task is `configured` where the upstream's catalog does not tell. Throws for a model of another task, or one that nobody serves. */
   async function locate(
     model: string,
     task: Task,
     target: { upstream: string; model: string },
-    configured: readonly Task[],
+    configured: () => Promise<readonly Task[]>,
   ): Promise<Destination[]> {
     const finder = finders.get(target.upstream);
     if (!finder) {
-      checkTask(model, configured, task);
+      checkTask(model, await configured(), task);
       return [target];
     }
     const found = await finder.find(target.model);
     if (found === "unknown") throw unknown(model);
     const told = found === "unreachable" || (found.tasks.length === 0 && !found.otherTask) ? undefined : found;
-    checkTask(model, told?.tasks ?? configured, task, told?.otherTask);
+    checkTask(model, told?.tasks ?? await configured(), task, told?.otherTask);
     const places = told ? finder.choose(told, target.model, task) : finder.guess(target.model, task);
-    return places.map(({ task: _, ...place }) => ({ ...place, upstream: target.upstream }));
+    const isGuessed = found === "unreachable";
+    return places.map(({ task: _, ...place }) => ({
+      ...place,
+      upstream: target.upstream,
+      ...(isGuessed && { guessed: true }),
+    }));
   }
 
   /** The destinations of all targets. One that has none is passed over, unless it is the last that is left. */
   async function locateAll(model: string, task: Task, { targets, task: own, voices }: Alias): Promise<Destination[]> {
-    const located = await Promise.allSettled(targets.map((target) => locate(model, task, target, [own])));
+    const located = await Promise.allSettled(
+      targets.map((target) => locate(model, task, target, () => Promise.resolve([own]))),
+    );
     const destinations = located.flatMap((result) => result.status === "fulfilled" ? result.value : []);
     const failed = located.find((result) => result.status === "rejected");
     if (destinations.length === 0) throw failed?.reason ?? unserved(model, task);
@@ -142,16 +151,19 @@ export function createLane(name: string, options: LaneOptions): Lane {
 
   /** A model that a catalog may know, for an upstream that takes any name. */
   async function resolveOpen(model: string, task: Task): Promise<Resolution> {
-    const listed = await look(model);
-    const known = typeof listed === "object" ? listed : undefined;
     const upstream = upstreams[task];
-    const tasks = known ? [known.task] : [];
     if (upstream !== undefined && finders.has(upstream)) {
+      const tasks = async () => {
+        const listed = await look(model);
+        return typeof listed === "object" ? [listed.task] : [];
+      };
       const targets = await locate(model, task, { upstream, model }, tasks);
       if (targets.length === 0) throw unserved(model, task);
       return { targets };
     }
-    checkTask(model, tasks, task);
+    const listed = await look(model);
+    const known = typeof listed === "object" ? listed : undefined;
+    checkTask(model, known ? [known.task] : [], task);
     if (listed === "unknown") await explainUnlisted(model, task);
     if (upstream === undefined) throw unknown(model);
     const { contextLength, maxOutputTokens, inputModalities } = known ?? {};

@@ -46,13 +46,12 @@ export async function* firstStream<T, E extends { type: string }>(
 
 /** What to tell when nobody answered: the last failure, which may pass; that some could not do it, only where none failed. */
 function worstOf(refusals: readonly unknown[]): unknown {
-  return refusals.findLast(isFailure) ?? refusals.at(-1) ??
-    new Error("No target to ask");
+  return refusals.findLast(isFailure) ?? refusals.at(-1) ?? new Error("No target to ask");
 }
 
 function isWorthAnother(thrown: unknown): boolean {
   const { code, details } = toGatewayError(thrown);
-  return !details.workBegun && (FAILURES.has(code) || INABILITIES.has(code));
+  return !details.workBegun && (details.elsewhere === true || FAILURES.has(code) || INABILITIES.has(code));
 }
 
 /** Whether the same may go well the next time. */

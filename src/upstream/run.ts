@@ -206,6 +206,9 @@ function fieldsOf({ body, form }: Call): JsonObject {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
 }
 
+/** A result is behind one URL, perhaps two. */
+const MOST_RESULTS = 3;
+
 type Read = (response: Response) => Promise<Reply>;
 
 /** One call of a batch, and those that follow from its reply: a job to poll, a result to fetch. */
@@ -217,9 +220,14 @@ async function follow<K extends ModelOperation>(
   read: Read = readReply,
 ): Promise<Reply> {
   let reply = await exchange(first, ask, watch.signal, read);
+  let results = 0;
   for (let step = 0;; step++) {
+    // A job that says that it failed is a failure like any other: the next target may do it.
     const call = reply.stream ? undefined : way.next?.(reply, ask.input, step);
     if (!call) return reply;
+    if (call.url !== undefined && ++results > MOST_RESULTS) {
+      throw afterWork(new GatewayError("upstream_error", "One result leads to the next without an end"));
+    }
     try {
       reply = await exchangeAgain(call, ask, watch.signal, read);
     } catch (thrown) {

@@ -91,7 +91,7 @@ async function fetchResult(url: string, upstream: Service, fetch: Fetch, signal:
   let place = URL.parse(url);
   for (let hops = 0; hops <= MOST_REDIRECTS; hops++) {
     if (!place || place.username + place.password !== "" || !isAmong(place, upstream.resultsFrom)) {
-      const where = place ? `"${place.origin}", which its "resultsFrom" does not name` : "no URL";
+      const where = place ? `"${place.protocol}//${place.host}", which its "resultsFrom" does not name` : "no URL";
       const message = `The result of upstream "${upstream.name}" is at ${where}`;
       throw new GatewayError("upstream_error", message, { retryable: false });
     }
@@ -105,7 +105,8 @@ async function fetchResult(url: string, upstream: Service, fetch: Fetch, signal:
     await response.body?.cancel();
     place = URL.parse(location, place.href);
   }
-  throw new GatewayError("upstream_error", `The result of upstream "${upstream.name}" is behind too many redirects`);
+  const message = `The result of upstream "${upstream.name}" is behind too many redirects`;
+  throw new GatewayError("upstream_error", message, { retryable: false });
 }
 
 /** `https://*.example.com` names every host below example.com, on the same port. */
@@ -144,7 +145,8 @@ async function readBytes({ body }: Response, limitBytes: number): Promise<Uint8A
     length += piece.value.length;
     if (length > limitBytes) {
       await reader?.cancel();
-      throw new GatewayError("upstream_error", `The upstream's answer is longer than ${limitBytes} bytes`);
+      const message = `The upstream's answer is longer than ${limitBytes} bytes`;
+      throw new GatewayError("upstream_error", message, { retryable: false });
     }
     pieces.push(piece.value);
   }
@@ -162,9 +164,18 @@ function parseBody(bytes: Uint8Array<ArrayBuffer>, contentType: string): JsonVal
   const text = new TextDecoder().decode(bytes);
   // What a model wrote down as "1.50" is a text.
   if (/^text\/plain/.test(contentType) && !/^\s*[[{]/.test(text)) return text;
+  return tryParse(text) ?? (NO_NUMBER.test(text) ? tryParse(text.replace(OUTSIDE_TEXTS, toNull)) : undefined) ?? text;
+}
+
+function tryParse(text: string): JsonValue | undefined {
   try {
     return JSON.parse(text);
   } catch {
-    return text;
+    return undefined;
   }
 }
+
+// Servers in Python write numbers that JSON has not. As null they are found where they stand.
+const NO_NUMBER = /\bNaN\b|\bInfinity\b/;
+const OUTSIDE_TEXTS = /"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b/g;
+const toNull = (found: string) => found.startsWith('"') ? found : "null";

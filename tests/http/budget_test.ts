@@ -18,3 +18,8 @@ Deno.test("budget: what was refused takes nothing", () => {
   assertThrows(() => budget.take(11), GatewayError);
   budget.take(10);
 });
+
+Deno.test("budget: what can never fit is too large, and not to be tried again", () => {
+  const error = assertThrows(() => createBudget(10).take(11), GatewayError);
+  assertEquals([error.code, error.details.retryAfter], ["request_too_large", undefined]);
+});

@@ -151,7 +151,11 @@ Deno.test("places: the configuration decides where the hub says nothing, and whe
   ) {
     const lane = aliasLane("rerank", [model], hub);
     const { batch: _, ...expected } = guessed(model);
-    assertEquals(await targetsOf(lane.resolve("alias", "rerank")), [expected]);
+    const isGuess = (await hub.find(model)) === "unreachable";
+    assertEquals(await targetsOf(lane.resolve("alias", "rerank")), [{
+      ...expected,
+      ...(isGuess && { guessed: true }),
+    }]);
     assertEquals((await refusal(lane.resolve("alias", "embed")))[0], "model_task_mismatch");
   }
 });
@@ -159,8 +163,12 @@ Deno.test("places: the configuration decides where the hub says nothing, and whe
 Deno.test("places: a hub that does not answer leaves a guess, at the pinned provider if there is one", async () => {
   const open = newLane({ upstreams: { embedding: "hub", speech: "hub" } }, newHub(false));
   const { batch: _, ...hf } = HF;
-  assertEquals(await targetsOf(open.resolve("org/new", "embed")), [{ ...hf, model: "org/new" }]);
-  assertEquals(await targetsOf(open.resolve("org/new:together", "embed")), [{ ...TOGETHER, model: "org/new" }]);
+  assertEquals(await targetsOf(open.resolve("org/new", "embed")), [{ ...hf, model: "org/new", guessed: true }]);
+  assertEquals(await targetsOf(open.resolve("org/new:together", "embed")), [{
+    ...TOGETHER,
+    model: "org/new",
+    guessed: true,
+  }]);
   assertEquals((await refusal(open.resolve("org/new", "speak")))[0], "model_not_found");
 });
 

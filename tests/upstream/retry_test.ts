@@ -101,3 +101,10 @@ async function told(events: AsyncIterable<GenerateEvent>): Promise<string[]> {
   }
   return words;
 }
+
+Deno.test("retry: what one target refuses and another may take is asked of the other; else the refusal is told", async () => {
+  const refusal = new GatewayError("invalid_request", "No voice", { elsewhere: true });
+  const attempt = (target: string) => target === "second" ? Promise.resolve(target) : Promise.reject(refusal);
+  assertEquals(await firstAnswer(["first", "second"], attempt), "second");
+  assertEquals(await assertRejects(() => firstAnswer(["first", "third"], attempt)), refusal);
+});

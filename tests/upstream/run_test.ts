@@ -237,6 +237,15 @@ Deno.test("run: a job that began and failed is nobody else's to do", async () =>
   assertEquals([other.details.workBegun, busy.asked.length], [undefined, 1]);
 });
 
+Deno.test("run: results that lead to results are not followed without an end", async () => {
+  const endless: UpstreamOperation<"embed"> = { ...job, next: () => ({ url: "https://media.test/result" }) };
+  const upstream = fakeUpstream(() => Response.json([1]));
+  const upstreamOptions = { resultsFrom: ["https://media.test"] };
+  const asked = ask("embed", { embed: endless }, upstream.fetch, { upstreamOptions });
+  const error = await assertRejects(() => answer(asked), GatewayError, "without an end");
+  assertEquals([error.details.workBegun, upstream.asked.length], [true, 4]);
+});
+
 for (const phase of ["while it waits", "while it is asked for"]) {
   Deno.test(`run: a job whose client leaves ${phase} is ended at the upstream`, async () => {
     const left = new AbortController();

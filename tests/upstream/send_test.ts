@@ -97,3 +97,12 @@ Deno.test("send: a reply that breaks off is the upstream's failure", async () =>
   const error = await assertRejects(() => readReply(new Response(body)), GatewayError);
   assertEquals([error.code, error.cause], ["upstream_error", cause]);
 });
+
+Deno.test("send: numbers that JSON has not come as null, and texts stay as they are", async () => {
+  const text = '{"a":[1,NaN,-Infinity,Infinity],"NaN":"NaN or \\"Infinity\\""}';
+  const { body } = await readReply(new Response(text, JSON_TYPE));
+  assertEquals(body, { a: [1, null, null, null], NaN: 'NaN or "Infinity"' });
+  assertEquals((await readReply(new Response("NaN of it", JSON_TYPE))).body, "NaN of it");
+});
+
+const JSON_TYPE = { headers: { "content-type": "application/json" } };
