@@ -31,6 +31,7 @@ import type { Destination, Lane, Resolution } from "./lanes/lane.ts";
 import { preferFormat } from "./lanes/speech.ts";
 import type { LogEntry } from "./observe/log.ts";
 import type { Continuity } from "./state/continuity.ts";
+import { explain } from "./upstream/explain.ts";
 import { guard } from "./upstream/guard.ts";
 import { firstAnswer, firstStream } from "./upstream/retry.ts";
 import { answer, type Ask, speak, stream } from "./upstream/run.ts";
@@ -245,6 +246,7 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       const resolution = await resolve(protocol, input.model, lane, journey);
       const fitted = fit(input, resolution, journey.note);
       const exchange = openExchange(protocol, fitted, wire, journey);
+      if (wantsExplanation(wire)) return explainAll("generate", fitted, resolution.targets, journey);
       if (!fitted.stream) return generateWhole(protocol, exchange, messages, resolution, journey);
       const attempt = (target: Destination) => stream(ask("generate", fitted, target, journey));
       const store = (response: GenerateResponse) => remember(response, exchange, messages, journey);
@@ -264,6 +266,7 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       const exchange = openExchange(protocol, protocol.parse(wire, journey), wire, journey);
       const { input } = exchange;
       const { targets } = await resolve(protocol, input.model, lane, journey);
+      if (wantsExplanation(wire)) return explainAll("speak", input, preferFormat(targets, input.format), journey);
       const attempt = (target: Destination) => speak(ask("speak", input, target, journey));
       const start = async () => admit(await firstAnswer(preferFormat(targets, input.format), attempt), journey);
       // No server says how many tokens its speech was; what it was made of is known.
@@ -276,6 +279,7 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       const exchange = openExchange(protocol, protocol.parse(wire, journey), wire, journey);
       const { input } = exchange;
       const { targets } = await resolve(protocol, input.model, lane, journey);
+      if (wantsExplanation(wire)) return explainAll("transcribe", input, targets, journey);
       if (!input.stream) {
         const output = await runWhole(protocol, exchange, targets, journey);
         if (output.usage && "inputTokens" in output.usage) journey.entry.usage = output.usage;
@@ -323,6 +327,7 @@ async function serveWhole<K extends "embed" | "rerank">(
 ): Promise<Response> {
   const exchange = openExchange(protocol, protocol.parse(wire, journey), wire, journey);
   const { targets } = await resolve(protocol, exchange.input.model, lane, journey);
+  if (wantsExplanation(wire)) return explainAll(protocol.operation, exchange.input, targets, journey);
   const output = await runWhole(protocol, exchange, targets, journey);
   journey.entry.usage = { ...output.usage, outputTokens: 0 };
   return protocol.serialize(output, exchange);
@@ -563,6 +568,26 @@ function refuseIfStrict({ notes, request }: Journey): void {
     const message = `Cannot serve the request as it is: ${formatNotes([...notes])}`;
     throw new GatewayError("invalid_request", message, { elsewhere: true });
   }
+}
+
+function wantsExplanation({ headers }: WireRequest): boolean {
+  return headers.get("x-laneway-explain")?.toLowerCase() === "true";
+}
+
+/** What a request would become: its targets in their order, each with the calls that it would get and what they leave out. */
+function explainAll<K extends ModelOperation>(
+  operation: K,
+  input: Input<K>,
+  targets: readonly Destination[],
+  journey: Journey,
+): Response {
+  const { entry, notes } = journey;
+  entry.stream = false;
+  const told = targets.map((where) => {
+    const asked = { ...ask(operation, input, where, journey), onDescribed: () => {} };
+    return { ...explain(asked), target: entry.target, notes: [...notes] };
+  });
+  return Response.json({ object: "explanation", operation, lane: entry.lane, model: input.model, targets: told });
 }
 
 function clientClosed(): GatewayError {

@@ -167,6 +167,12 @@ export async function* stream<K extends ModelOperation>(ask: Ask<K>): AsyncGener
   }
 }
 
+/** The calls that would be made first; none at the embedded upstream. What they leave out is noted, as if they were made. */
+export function preview<K extends ModelOperation>(ask: Ask<K>): Call[] {
+  const way = wayOf(ask);
+  return "local" in way ? [] : describe(ask, way);
+}
+
 function wayOf<K extends ModelOperation>({ operation, upstream }: Ask<K>): UpstreamOperation<K> | LocalOperation<K> {
   if (upstream.missingSecret !== undefined) {
     const message = `Upstream "${upstream.name}" has no secret: set the environment variable ${upstream.missingSecret}`;

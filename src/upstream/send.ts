@@ -35,17 +35,17 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 export async function send(call: Call, upstream: Service, fetch: Fetch, signal: AbortSignal): Promise<Response> {
   if (call.url !== undefined) return await fetchResult(call.url, upstream, fetch, signal);
   const { body, form } = call;
-  const headers = new Headers({ accept: "application/json, text/event-stream", "user-agent": "laneway" });
-  for (const [name, value] of Object.entries({ ...call.headers, ...upstream.headers })) headers.set(name, value);
-  if (upstream.secret !== undefined) headers.set("authorization", `Bearer ${upstream.secret}`);
+  const { url, method, headers } = headOf(call, upstream);
   const payload = form ? toFormData(form) : body === undefined ? undefined : toBlob(body);
-  return await reach(`${upstream.baseUrl}/${call.path}`, upstream, fetch, {
-    method: call.method ?? (payload === undefined ? "GET" : "POST"),
-    headers,
-    body: payload,
-    redirect: "manual",
-    signal,
-  });
+  return await reach(url, upstream, fetch, { method, headers, body: payload, redirect: "manual", signal });
+}
+
+/** Where a call below the base URL goes, and its headers, the secret among them. */
+export function headOf({ path, method, headers: own, body, form }: Call, { baseUrl, headers: more, secret }: Service) {
+  const headers = new Headers({ accept: "application/json, text/event-stream", "user-agent": "laneway" });
+  for (const [name, value] of Object.entries({ ...own, ...more })) headers.set(name, value);
+  if (secret !== undefined) headers.set("authorization", `Bearer ${secret}`);
+  return { url: `${baseUrl}/${path}`, method: method ?? (body === undefined && !form ? "GET" : "POST"), headers };
 }
 
 async function reach(url: string, { name }: Service, fetch: Fetch, init: RequestInit): Promise<Response> {

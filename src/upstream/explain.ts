@@ -1,0 +1,39 @@
+import type { JsonObject, JsonValue } from "../canonical/json.ts";
+import type { ModelOperation } from "../canonical/operations.ts";
+import type { Call } from "../contract/driver.ts";
+import { toGatewayError } from "../errors.ts";
+import { type Ask, preview } from "./run.ts";
+import { headOf, type Upstream } from "./send.ts";
+
+/** What would be asked of a target, for a person to read: nothing is sent, and no secret is told. */
+export function explain<K extends ModelOperation>(ask: Ask<K>): JsonObject {
+  const { upstream, target } = ask;
+  const told = { upstream: upstream.name, driver: upstream.driver.name, model: target.model };
+  try {
+    return { ...told, requests: preview(ask).map((call) => explainCall(call, upstream)) };
+  } catch (thrown) {
+    const { code, message } = toGatewayError(thrown);
+    return { ...told, error: { code, message } };
+  }
+}
+
+function explainCall(call: Call, upstream: Upstream): JsonObject {
+  const { url, method, headers } = headOf(call, upstream);
+  const masked = Array.from(headers, ([name, value]): [string, string] => [name, mask(name, value)]);
+  return { method, url, headers: Object.fromEntries(masked), body: explainBody(call) };
+}
+
+/** What configured headers hold is as secret as their names say. */
+function mask(name: string, value: string): string {
+  return /auth|key|token|secret|cookie|password/i.test(name) ? value.replace(/\S+$/, "***") : value;
+}
+
+function explainBody({ body, form }: Call): JsonValue | undefined {
+  if (form) {
+    return form.map(({ name, value, file }) =>
+      file ? { name, file: { name: file.name, type: file.mediaType, bytes: file.bytes.length } } : { name, value }
+    );
+  }
+  if (body instanceof Blob) return { type: body.type, bytes: body.size };
+  return body instanceof Uint8Array ? { bytes: body.length } : body;
+}
