@@ -46,7 +46,7 @@ export async function startLaneway(upstream: string): Promise<Server> {
     config,
     JSON.stringify({
       upstreams: {
-        fake: { driver: "chat", baseUrl: `${upstream}/v1` },
+        fake: { driver: "chat", baseUrl: `${upstream}/v1`, batch: 2_048 },
         hub: { driver: "hub", baseUrl: `${upstream}/hub` },
         fal: { driver: "fal", baseUrl: `${upstream}/fal` },
       },
