@@ -1,5 +1,6 @@
 import type { GenerateEvent, GenerateRequest } from "../../src/canonical/generate.ts";
 import type { Context } from "../../src/contract/context.ts";
+import type { Target } from "../../src/contract/driver.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../errors.ts";
@@ -9,9 +10,10 @@ import { AnswerReader, parseAnswer } from "./reader.ts";
 export async function* parseStream(
   frames: AsyncIterable<ServerSentEvent>,
   input: GenerateRequest,
+  target: Target,
   context: Context,
 ): AsyncGenerator<GenerateEvent> {
-  const reader = new AnswerReader(input, context);
+  const reader = new AnswerReader(input, target, context);
   for await (const { event, data } of frames) {
     const text = data?.trim();
     if (!text) continue;
@@ -28,7 +30,7 @@ export async function* parseStream(
   yield* reader.end(false);
 }
 
-function parseFrame(text: string): unknown {
+export function parseFrame(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -5,9 +5,11 @@ import { isJsonObject, isJsonText, type JsonObject, toJsonText, withoutNulls } f
 import { PartWriter } from "../../src/canonical/part_writer.ts";
 import { estimateInputTokens, estimateUsage } from "../../src/canonical/usage.ts";
 import type { Context } from "../../src/contract/context.ts";
+import type { Target } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../errors.ts";
 import { FAILED, parseFinish } from "./finish.ts";
+import { type TextEvent, type TextForms, textFormsFor } from "./text_forms.ts";
 import { parseUsage, unknownUsage } from "./usage.ts";
 import {
   ANSWER_KEYS,
@@ -46,7 +48,10 @@ export class AnswerReader {
   readonly #input: GenerateRequest;
   readonly #context: Context;
   readonly #writer: PartWriter;
+  /** Only where the target has its texts read. */
+  readonly #forms: TextForms | undefined;
   readonly #calls: OpenCall[] = [];
+  #textCalls = 0;
   #started = false;
   #empty = true;
   #outputText = "";
@@ -57,10 +62,11 @@ export class AnswerReader {
   #choiceFields: JsonObject = {};
   #messageFields: JsonObject = {};
 
-  constructor(input: GenerateRequest, context: Context) {
+  constructor(input: GenerateRequest, target: Target, context: Context) {
     this.#input = input;
     this.#context = context;
     this.#writer = new PartWriter(input);
+    this.#forms = textFormsFor(input, target);
   }
 
   read(answer: ChatAnswer): GenerateEvent[] {
@@ -85,9 +91,11 @@ export class AnswerReader {
    * is a failure, never an ending.
    */
   end(complete: boolean): GenerateEvent[] {
+    const last = this.#forms ? this.#write(this.#forms.end()) : [];
+    if (last.length > 0) this.#empty = false;
     const finish = this.#finish ?? (complete && !this.#empty ? { reason: "stop" as const } : undefined);
     if (!finish) throw new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
-    return this.#writer.finish(finish, this.#countUsage(), this.#finishExtra());
+    return [...last, ...this.#writer.finish(finish, this.#countUsage(), this.#finishExtra())];
   }
 
   #readChoice(choice: ChatChoice): GenerateEvent[] {
@@ -112,16 +120,31 @@ export class AnswerReader {
     if (named) this.#namedReasoning = true;
     const reasoning = thinking + (this.#namedReasoning ? named : detailsText(delta));
     if (text || reasoning || delta.refusal) this.#outputText += reasoning + text + (delta.refusal ?? "");
-    const events = [
-      ...this.#writer.reasoning(reasoning),
-      ...this.#writer.text(text),
-    ];
+    const events = this.#writer.reasoning(reasoning);
+    events.push(
+      ...(this.#forms ? this.#readForms(this.#forms, text, delta, reasoning !== "") : this.#writer.text(text)),
+    );
     if (delta.annotations?.length) this.#writer.attach({ annotations: delta.annotations.map(parseAnnotation) });
     events.push(...this.#writer.refusal(delta.refusal ?? ""));
     for (const fragment of delta.tool_calls ?? []) events.push(...this.#readCall(fragment));
     if (delta.function_call) events.push(...this.#readCall({ index: 0, function: delta.function_call }));
     if (events.length > 0) this.#empty = false;
     return events;
+  }
+
+  /** What the upstream tells itself goes before what its text may hold. */
+  #readForms(forms: TextForms, text: string, delta: ChatDelta, hasReasoning: boolean): GenerateEvent[] {
+    if (hasReasoning) forms.leaveReasoning();
+    const isCalled = delta.tool_calls?.length || delta.function_call;
+    return this.#write([...(isCalled ? forms.leaveCalls() : []), ...forms.read(text)]);
+  }
+
+  #write(read: readonly TextEvent[]): GenerateEvent[] {
+    return read.flatMap((event) => {
+      if (event.type !== "call") return this.#writer[event.type](event.text);
+      const key = `text-${this.#textCalls++}`;
+      return [...this.#writer.toolCall(key, event), ...this.#writer.endToolCall(key)];
+    });
   }
 
   #readCall(fragment: ToolCallFragment): GenerateEvent[] {

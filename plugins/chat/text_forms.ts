@@ -1,0 +1,326 @@
+/**
+ * Reasoning and calls of tools that an engine leaves in the text of an answer, because it does not know the model's own way
+ * to write them. Text that only looks like one stays as it is: calls of tools that were not offered, what is not JSON, what
+ * stands in code or amid a sentence.
+ */
+import { asFunctionTool } from "../../src/canonical/custom_tool.ts";
+import type { GenerateRequest } from "../../src/canonical/generate.ts";
+import type { Target } from "../../src/contract/driver.ts";
+import { CALL_FORMS, type CallableTools, readAddressed, readBareObject, type TextCall } from "./text_forms_calls.ts";
+import { oneOf, peek, type Reading, skipSpace, Source, until } from "./text_forms_source.ts";
+import { allowedTools } from "./tools.ts";
+
+/** What a text turns out to be, in its order. */
+export type TextEvent = { type: "text" | "reasoning"; text: string } | ({ type: "call" } & TextCall);
+
+/** What opens reasoning, and what closes it. */
+const REASONING: Readonly<Record<string, string>> = {
+  "<think>": "</think>",
+  "<thinking>": "</thinking>",
+  "<mm:think>": "</mm:think>",
+  "[THINK]": "[/THINK]",
+};
+const REASONING_OPENS = Object.keys(REASONING);
+
+/** Families whose templates write the opening tag themselves, whatever was asked, so that answers begin with reasoning. */
+const OPENED = /deepseek-r1|qwq|-thinking(?:-|$)|minimax-m2/i;
+
+/** What begins a message of harmony: its header follows. */
+const CHANNELS = ["<|channel|>", "<|start|>assistant"];
+const CHANNEL_ENDS = ["<|end|>", "<|return|>"];
+const LONGEST_HEADER = 256;
+
+/** What engines leave behind a call: the ends of turns, and of tags that were not opened. */
+const LEFTOVERS = ["</tool_call>", "<|eom_id|>", "<|eot_id|>", "<|im_end|>", "<｜end▁of▁sentence｜>"];
+
+const NO_TOOLS: CallableTools = new Map();
+
+/** The reader of an answer's text; nothing where the target leaves texts as they are. */
+export function textFormsFor(input: GenerateRequest, target: Target): TextForms | undefined {
+  if (target.textForms !== "parse") return undefined;
+  const { tools = [], toolChoice } = input;
+  const offered = toolChoice?.type === "none" ? [] : allowedTools(tools, toolChoice).flatMap((tool) => {
+    if (tool.type === "hosted") return [];
+    return [[tool.name, (tool.type === "custom" ? asFunctionTool(tool) : tool).parameters] as const];
+  });
+  return new TextForms(new Map(offered), OPENED.test(target.model));
+}
+
+/** Reads the text of one answer, which may be cut into pieces anywhere. */
+export class TextForms {
+  #tools: CallableTools;
+  #isOpened: boolean;
+  readonly #source = new Source((text) => this.#pass(text));
+  readonly #place = new Place();
+  #events: TextEvent[] = [];
+  /** From the first call on: the text as it came, and what it is taken for. Which of them counts is known at the end. */
+  #called: { text: string; events: TextEvent[] } | undefined;
+  #kind: "text" | "reasoning" = "text";
+  /** What is before the next character, but for whitespace. */
+  #after: "nothing" | "reasoning" | "call" | "text" = "nothing";
+  #inChannel = false;
+  #reading: Reading<void>;
+
+  /** `isOpened`: the answer begins with reasoning, whose opening tag is not in it. */
+  constructor(tools: CallableTools, isOpened = false) {
+    this.#tools = tools;
+    this.#isOpened = isOpened;
+    this.#reading = this.#begin();
+  }
+
+  read(text: string): TextEvent[] {
+    if (text === "") return [];
+    if (this.#called) this.#called.text += text;
+    this.#source.append(text);
+    this.#reading.next();
+    return this.#told();
+  }
+
+  /** The upstream tells its calls itself: what looks like one in the text is none. */
+  leaveCalls(): TextEvent[] {
+    this.#tools = NO_TOOLS;
+    if (!this.#called) return [];
+    const { text } = this.#called;
+    this.#called = undefined;
+    this.#source.take();
+    this.#kind = "text";
+    this.#pass(text);
+    this.#after = "text";
+    this.#reading = this.#begin();
+    return this.#told();
+  }
+
+  /** The upstream tells reasoning itself, so that the text does not begin amid it. */
+  leaveReasoning(): void {
+    this.#isOpened = false;
+  }
+
+  /** What was held back. Nothing more is read. */
+  end(): TextEvent[] {
+    this.#source.over = true;
+    this.#reading.next();
+    if (this.#called) this.#events.push(...this.#called.events);
+    this.#called = undefined;
+    return this.#told();
+  }
+
+  #told(): TextEvent[] {
+    const events = this.#events;
+    if (events.length > 0) this.#events = [];
+    return events;
+  }
+
+  #pass(text: string): void {
+    if (this.#kind === "text") this.#place.follow(text);
+    const events = this.#called?.events ?? this.#events;
+    const last = events.at(-1);
+    if (last && last.type === this.#kind) last.text += text;
+    else events.push({ type: this.#kind, text });
+  }
+
+  /** A reading that waits for the first text. */
+  #begin(): Reading<void> {
+    this.#source.append("");
+    const reading = this.#read();
+    reading.next();
+    return reading;
+  }
+
+  *#read(): Reading<void> {
+    const source = this.#source;
+    yield* peek(source);
+    if (this.#isOpened) yield* this.#readOpened();
+    for (;;) {
+      let next = yield* peek(source);
+      const isFresh = this.#after !== "text";
+      if (isFresh) {
+        source.hold();
+        next = yield* skipSpace(source);
+        if (this.#after === "reasoning" || (this.#after === "call" && next === "")) source.take();
+      }
+      if (next === "") {
+        source.release();
+        return;
+      }
+      if (MARK_STARTS.includes(next)) {
+        source.hold();
+        yield* this.#readMark(next);
+      } else {
+        if (isFresh) this.#leaveAsText();
+        MARK_START.lastIndex = source.at;
+        source.at = MARK_START.exec(source.piece)?.index ?? source.piece.length;
+      }
+    }
+  }
+
+  /** Some models write the tag that their template has written already. */
+  *#readOpened(): Reading<void> {
+    const source = this.#source;
+    source.hold();
+    yield* skipSpace(source);
+    this.#kind = "reasoning";
+    if (yield* oneOf(source, ["<think>"])) source.take();
+    else source.release();
+    yield* this.#readReasoning(["</think>"]);
+  }
+
+  *#readReasoning(ends: readonly string[]): Reading<void> {
+    const source = this.#source;
+    this.#kind = "reasoning";
+    source.hold();
+    yield* skipSpace(source);
+    source.take();
+    while ((yield* peek(source)) !== "") {
+      const found = source.piece.indexOf(ends[0]![0]!, source.at);
+      source.at = found < 0 ? source.piece.length : found;
+      if (found < 0) continue;
+      source.hold();
+      if (yield* oneOf(source, ends)) {
+        source.take();
+        break;
+      }
+      source.at++;
+      source.release();
+    }
+    this.#kind = "text";
+    this.#follow("reasoning");
+  }
+
+  /** Reads on from a character that may begin a mark; all from there is held. */
+  *#readMark(next: string): Reading<void> {
+    const source = this.#source;
+    if (next === "{") {
+      const isAnswer = this.#tools.size > 0 && (this.#after === "nothing" || this.#after === "reasoning");
+      if (isAnswer) return yield* this.#settle(yield* readBareObject(source, this.#tools));
+    }
+    const marks = this.#marksAt().filter((mark) => mark[0] === next);
+    const mark = yield* oneOf(source, marks);
+    if (mark === undefined) {
+      source.at++;
+      return this.#leaveAsText();
+    }
+    const form = CALL_FORMS.find(({ open }) => open === mark);
+    if (form) return yield* this.#settle(yield* form.read(source, this.#tools));
+    if (CHANNELS.includes(mark)) return yield* this.#readChannel();
+    source.take();
+    const close = REASONING[mark];
+    if (close !== undefined) yield* this.#readReasoning([close]);
+    else if (CHANNEL_ENDS.includes(mark)) this.#follow("reasoning");
+  }
+
+  /** The marks that mean something here. */
+  #marksAt(): string[] {
+    const { isInCode, last, lastBefore } = this.#place;
+    const marks = this.#inChannel ? [...CHANNEL_ENDS] : [];
+    if (this.#after === "call") marks.push(...LEFTOVERS);
+    if (this.#after !== "text") marks.push(...REASONING_OPENS, ...CHANNELS);
+    if (this.#tools.size === 0 || isInCode) return marks;
+    for (const { open, isToken, isInner } of CALL_FORMS) {
+      const isCited = (isToken ? QUOTE : AMID).test(last) || (isInner && (last || lastBefore) === ">");
+      if (!isCited) marks.push(open);
+    }
+    return marks;
+  }
+
+  /** A message of harmony: its header tells whether it is reasoning, text or a call. */
+  *#readChannel(): Reading<void> {
+    const source = this.#source;
+    const header = (yield* until(source, "<|message|>", LONGEST_HEADER)) ?? "";
+    const [, channel] = /(?:^|<\|channel\|>)\s*(analysis|commentary|final)\b/.exec(header) ?? [];
+    const [, to] = /\bto=([^\s<]+)/.exec(header) ?? [];
+    if (channel === undefined) return this.#leaveAsText();
+    if (to !== undefined) return yield* this.#settle(yield* readAddressed(source, to, this.#tools));
+    source.take();
+    if (channel === "analysis") return yield* this.#readReasoning(CHANNEL_ENDS);
+    this.#inChannel = true;
+    this.#follow("nothing");
+  }
+
+  /** A call that more of its line follows is spoken of, not made. */
+  *#settle(calls: TextCall[] | undefined): Reading<void> {
+    const source = this.#source;
+    const next = calls && (yield* skipSpace(source, " \t"));
+    const isMade = next === "" || (next !== undefined && "\r\n<[".includes(next));
+    if (!calls || !isMade || this.#tools.size === 0) return this.#leaveAsText();
+    const text = source.take();
+    this.#called ??= { text: text + source.piece.slice(source.at), events: [] };
+    for (const call of calls) this.#called.events.push({ type: "call", ...call });
+    this.#follow("call");
+  }
+
+  #leaveAsText(): void {
+    this.#source.release();
+    this.#after = "text";
+  }
+
+  #follow(what: "nothing" | "reasoning" | "call"): void {
+    this.#after = what;
+    this.#place.reset();
+  }
+}
+
+const MARK_STARTS = "<[{";
+const MARK_START = /[<[{]/g;
+
+/** What a mark is not preceded by on its line where it is one: as a tag, and as a token, which may follow a text at once. */
+const AMID = /[\p{L}\p{N}\p{Ps}\p{Pi}\p{Pf}"'`,=\-]/u;
+const QUOTE = /[\p{Ps}\p{Pi}"'`=]/u;
+
+/** Where in a text of Markdown we are. */
+class Place {
+  /** The last character of the line that is not a space; none at its start. */
+  last = "";
+  /** The last character of the line before that is not empty. */
+  lastBefore = "";
+  #fence: { mark: string; length: number } | undefined;
+  /** How many backticks opened the code that we are in. */
+  #inline = 0;
+  /** Backticks or tildes that came last: more of them may follow. */
+  #run = { mark: "", length: 0, isFirst: false };
+
+  get isInCode(): boolean {
+    this.#endRun();
+    return this.#fence !== undefined || this.#inline > 0;
+  }
+
+  reset(): void {
+    this.last = this.lastBefore = "";
+    this.#fence = undefined;
+    this.#inline = 0;
+    this.#run.length = 0;
+  }
+
+  follow(text: string): void {
+    if (!/[`~\n]/.test(text)) {
+      if (this.#run.length > 0) this.#endRun();
+      this.last = text.trimEnd().at(-1) ?? this.last;
+      return;
+    }
+    for (let at = 0; at < text.length; at++) {
+      const character = text[at]!;
+      if (character === "`" || character === "~") {
+        if (this.#run.mark !== character) this.#endRun();
+        if (this.#run.length === 0) this.#run = { mark: character, length: 0, isFirst: this.last === "" };
+        this.#run.length++;
+      } else {
+        this.#endRun();
+        // An empty line ends the paragraph, and with it code in a line.
+        if (character === "\n" && this.last === "") this.#inline = 0;
+      }
+      if (character === "\n") {
+        this.lastBefore = this.last || this.lastBefore;
+        this.last = "";
+      } else if (character.trim() !== "") this.last = character;
+    }
+  }
+
+  #endRun(): void {
+    const { mark, length, isFirst } = this.#run;
+    if (length === 0) return;
+    this.#run.length = 0;
+    if (this.#fence) {
+      if (isFirst && mark === this.#fence.mark && length >= this.#fence.length) this.#fence = undefined;
+    } else if (isFirst && length >= 3) this.#fence = { mark, length };
+    else if (mark === "`") this.#inline = this.#inline === length ? 0 : this.#inline || length;
+  }
+}

@@ -1,0 +1,168 @@
+/**
+ * Text that comes in pieces, for readers that are written as if it were all there: a reader is a generator that yields where
+ * the text that came so far ends, and goes on where more has come.
+ */
+
+/** A reader of the text; `next()` goes on once there is more of it. */
+export type Reading<T> = Generator<void, T, void>;
+
+export class Source {
+  /** The newest piece, and how far it is read. */
+  piece = "";
+  at = 0;
+  /** No more pieces come. */
+  over = false;
+  /** Where in the piece begins what is neither passed on nor dropped, and what came before the piece of it. */
+  #from = 0;
+  #held = "";
+  #holds = false;
+  readonly #pass: (text: string) => void;
+
+  /** `pass` gets all text that is not held. */
+  constructor(pass: (text: string) => void) {
+    this.#pass = pass;
+  }
+
+  /** Only when all that came before is read. */
+  append(text: string): void {
+    this.piece = text;
+    this.at = this.#from = 0;
+  }
+
+  /** The piece is read to its end. */
+  turn(): void {
+    if (this.#holds) this.#held += this.piece.slice(this.#from);
+    else this.flush();
+    this.append("");
+  }
+
+  /** Passes on what is read and not held. */
+  flush(): void {
+    if (this.#holds || this.at === this.#from) return;
+    const text = this.piece.slice(this.#from, this.at);
+    this.#from = this.at;
+    this.#pass(text);
+  }
+
+  /** Keeps back all that is read from here on, until it is taken or released. */
+  hold(): void {
+    this.flush();
+    this.#holds = true;
+  }
+
+  held(): string {
+    return this.#held + this.piece.slice(this.#from, this.at);
+  }
+
+  /** Goes back to before the held `text`, which was read last. */
+  unread(text: string): void {
+    const before = text.slice(0, Math.max(0, text.length - this.at));
+    this.at -= text.length - before.length;
+    if (before === "") return;
+    this.#held = this.#held.slice(0, -before.length);
+    this.piece = before + this.piece;
+  }
+
+  take(): string {
+    const text = this.held();
+    this.#held = "";
+    this.#from = this.at;
+    this.#holds = false;
+    return text;
+  }
+
+  release(): void {
+    const text = this.take();
+    if (text !== "") this.#pass(text);
+  }
+}
+
+/** The next character; none at the end of the text. */
+export function* peek(source: Source): Reading<string> {
+  while (source.at === source.piece.length) {
+    if (source.over) return "";
+    source.turn();
+    yield;
+  }
+  return source.piece[source.at]!;
+}
+
+export function* skipSpace(source: Source, spaces = " \t\r\n"): Reading<string> {
+  for (;;) {
+    const next = yield* peek(source);
+    if (next === "" || !spaces.includes(next)) return next;
+    source.at++;
+  }
+}
+
+/** Reads one of the words, of which none begins with another; nothing where none comes. Only for text that is held. */
+export function* oneOf<Word extends string>(source: Source, words: readonly Word[]): Reading<Word | undefined> {
+  let left = words;
+  let read = "";
+  for (;;) {
+    const next = yield* peek(source);
+    left = next === "" ? [] : left.filter((word) => word[read.length] === next);
+    if (left.length === 0) {
+      source.unread(read);
+      return undefined;
+    }
+    source.at++;
+    read += next;
+    const whole = left.find((word) => word === read);
+    if (whole !== undefined) return whole;
+  }
+}
+
+/** Whether the word comes next; then it is read. */
+export function* word(source: Source, expected: string): Reading<boolean> {
+  return (yield* oneOf(source, [expected])) !== undefined;
+}
+
+/** What comes before `close`, whose first character is nowhere else in it; nothing where it does not come, or only after more than `limit` characters. */
+export function* until(source: Source, close: string, limit = Infinity): Reading<string | undefined> {
+  let text = "";
+  while ((yield* peek(source)) !== "") {
+    const found = source.piece.indexOf(close[0]!, source.at);
+    const end = found < 0 ? source.piece.length : found;
+    text += source.piece.slice(source.at, end);
+    source.at = end;
+    if (text.length > limit) return undefined;
+    if (found < 0) continue;
+    let matched = 0;
+    while (matched < close.length && (yield* peek(source)) === close[matched]) {
+      source.at++;
+      matched++;
+    }
+    if (matched === close.length) return text;
+    text += close.slice(0, matched);
+  }
+  return undefined;
+}
+
+const IN_JSON = /["{}[\]]/g;
+const IN_STRING = /["\\]/g;
+
+/** The text of an object or a list, to the bracket that closes it; `depth` brackets are read already. It may yet not be JSON. */
+export function* jsonText(source: Source, depth = 0): Reading<string | undefined> {
+  let text = "";
+  let inString = false;
+  for (;;) {
+    const next = yield* peek(source);
+    if (next === "" || (depth === 0 && next !== "{" && next !== "[")) return undefined;
+    const pattern = inString ? IN_STRING : IN_JSON;
+    pattern.lastIndex = source.at;
+    const found = pattern.exec(source.piece)?.index ?? source.piece.length;
+    const mark = source.piece[found] ?? "";
+    const end = found + mark.length;
+    text += source.piece.slice(source.at, end);
+    source.at = end;
+    if (mark === "\\") {
+      const escaped = yield* peek(source);
+      if (escaped === "") return undefined;
+      text += escaped;
+      source.at++;
+    } else if (mark === '"') inString = !inString;
+    else if (mark === "{" || mark === "[") depth++;
+    else if (mark !== "" && --depth === 0) return text;
+  }
+}

@@ -1,0 +1,574 @@
+import { assert, assertEquals } from "@std/assert";
+import fc from "fast-check";
+import { mock } from "node:test";
+import { type TextEvent, TextForms, textFormsFor } from "../../../plugins/chat/text_forms.ts";
+import { chatDriver } from "../../../plugins/chat/mod.ts";
+import { collectSync } from "../../../src/canonical/collect.ts";
+import type { GenerateRequest, Tool } from "../../../src/canonical/generate.ts";
+import type { JsonObject, JsonValue } from "../../../src/canonical/json.ts";
+import type { Target, UpstreamOperation } from "../../../src/contract/driver.ts";
+import { readFrames } from "../../../src/upstream/frames.ts";
+import { bodyOf, toArray } from "../../support/chunks.ts";
+import { newContext } from "../../support/context.ts";
+import { assertWellFormed } from "../../support/well_formed.ts";
+import { CHAT, chatBody, CONFIG, newApp, type TestApp } from "../../support/app.ts";
+import { ANSWER, answerStream, answerWhole, ENDING, frame, word } from "../../support/chat.ts";
+import { fakeUpstream } from "../../support/fake_upstream.ts";
+import { law } from "../../support/law.ts";
+import { TARGET } from "../../support/wires.ts";
+
+const WEATHER: JsonObject = {
+  type: "object",
+  properties: { location: { type: "string" }, days: { type: "integer" }, at: { type: ["string", "null"] } },
+};
+const TOOLS: Tool[] = [
+  { type: "function", name: "get_weather", parameters: WEATHER },
+  { type: "function", name: "get", parameters: { type: "object", properties: {} } },
+  { type: "custom", name: "patch" },
+];
+
+interface Call {
+  name: string;
+  args: JsonObject;
+}
+
+const OSLO: Call = { name: "get_weather", args: { location: "Oslo" } };
+
+interface Options {
+  tools?: Tool[];
+  model?: string;
+  toolChoice?: GenerateRequest["toolChoice"];
+}
+
+function newForms({ tools = TOOLS, model = "org/model", toolChoice }: Options = {}): TextForms {
+  const input: GenerateRequest = { model: "m", messages: [], stream: true, tools, toolChoice };
+  return textFormsFor(input, { ...TARGET, model, textForms: "parse" })!;
+}
+
+/** What the pieces say, with the pieces of one text put together. */
+function readPieces(pieces: readonly string[], options?: Options): TextEvent[] {
+  const forms = newForms(options);
+  return joined([...pieces.flatMap((piece) => forms.read(piece)), ...forms.end()]);
+}
+
+function joined(events: readonly TextEvent[]): TextEvent[] {
+  const all: TextEvent[] = [];
+  for (const event of events) {
+    const last = all.at(-1);
+    if (event.type !== "call" && last && last.type === event.type) last.text += event.text;
+    else all.push({ ...event });
+  }
+  return all;
+}
+
+function parsed(events: readonly TextEvent[]): unknown[] {
+  return events.map((event) =>
+    event.type === "call" ? { name: event.name, args: JSON.parse(event.input) } : { [event.type]: event.text }
+  );
+}
+
+/** The text whole, in single characters, in every two pieces, and in every three where it is short. */
+function* cuttings(text: string): Generator<string[]> {
+  yield [text];
+  yield text.split("");
+  for (let first = 1; first < text.length; first++) {
+    yield [text.slice(0, first), text.slice(first)];
+    if (text.length > 130) continue;
+    for (let second = first + 1; second < text.length; second++) {
+      yield [text.slice(0, first), text.slice(first, second), text.slice(second)];
+    }
+  }
+}
+
+function assertReads(text: string, expected: unknown[], options?: Options): void {
+  for (const pieces of cuttings(text)) {
+    const found = parsed(readPieces(pieces, options));
+    if (JSON.stringify(found) !== JSON.stringify(expected)) assertEquals(found, expected, JSON.stringify(pieces));
+  }
+}
+
+const json = (call: Call, key: string) => JSON.stringify({ name: call.name, [key]: call.args });
+const asText = (value: JsonValue | undefined) => typeof value === "string" ? value : JSON.stringify(value);
+const each = (call: Call, render: (key: string, value: string, isString: boolean) => string) =>
+  Object.entries(call.args).map(([key, value]) => render(key, asText(value), typeof value === "string")).join("");
+const invokes = (prefix: string, call: Call) =>
+  `<${prefix}invoke name="${call.name}">\n` +
+  each(call, (key, value) => `<${prefix}parameter name="${key}">${value}</${prefix}parameter>\n`) +
+  `</${prefix}invoke>\n`;
+const functionTag = (call: Call) =>
+  `<function=${call.name}>\n${each(call, (key, value) => `<parameter=${key}>\n${value}\n</parameter>\n`)}</function>`;
+
+/** How each family writes calls. */
+const FORMS: Record<string, (calls: Call[]) => string> = {
+  "Hermes": (calls) => calls.map((call) => `<tool_call>\n${json(call, "arguments")}\n</tool_call>`).join("\n"),
+  "Hermes without line ends": (calls) =>
+    calls.map((call) => `<tool_call>${json(call, "arguments")}</tool_call>`).join(""),
+  "Qwen coder": (calls) => calls.map((call) => `<tool_call>\n${functionTag(call)}\n</tool_call>`).join("\n"),
+  "Qwen coder without the outer tag": (calls) => calls.map(functionTag).join("\n"),
+  "Qwen coder with half the outer tag": (calls) => calls.map((call) => `${functionTag(call)}\n</tool_call>`).join("\n"),
+  "Llama python tag": (calls) => `<|python_tag|>${calls.map((call) => json(call, "parameters")).join("; ")}`,
+  "Mistral list": (calls) =>
+    `[TOOL_CALLS] [${calls.map((call) => JSON.stringify({ name: call.name, arguments: call.args })).join(", ")}]`,
+  "Mistral names": (calls) =>
+    calls.map((call) => `[TOOL_CALLS]${call.name}[ARGS]${JSON.stringify(call.args)}`).join(""),
+  "Mistral names with ids": (calls) =>
+    calls.map((call) => `[TOOL_CALLS]${call.name}[CALL_ID]a1b2c3d4e[ARGS]${JSON.stringify(call.args)}`).join(""),
+  "Mistral names alone": (calls) =>
+    calls.map((call) => `[TOOL_CALLS]${call.name}${JSON.stringify(call.args)}`).join(""),
+  "DeepSeek": (calls) =>
+    `<｜tool▁calls▁begin｜>${
+      calls.map((call) =>
+        `<｜tool▁call▁begin｜>function<｜tool▁sep｜>${call.name}\n\`\`\`json\n${
+          JSON.stringify(call.args)
+        }\n\`\`\`<｜tool▁call▁end｜>`
+      ).join("\n")
+    }<｜tool▁calls▁end｜><｜end▁of▁sentence｜>`,
+  "DeepSeek 3.1": (calls) =>
+    `<｜tool▁calls▁begin｜>${
+      calls.map((call) =>
+        `<｜tool▁call▁begin｜>${call.name}<｜tool▁sep｜>${JSON.stringify(call.args)}<｜tool▁call▁end｜>`
+      ).join("")
+    }<｜tool▁calls▁end｜>`,
+  "DeepSeek DSML": (calls) =>
+    `<｜DSML｜function_calls>\n${
+      calls.map((call) =>
+        `<｜DSML｜invoke name="${call.name}">\n${
+          each(
+            call,
+            (key, value, isString) =>
+              `<｜DSML｜parameter name="${key}" string="${isString}">${value}</｜DSML｜parameter>\n`,
+          )
+        }</｜DSML｜invoke>\n`
+      ).join("")
+    }</｜DSML｜function_calls>`,
+  "GLM": (calls) =>
+    calls.map((call) =>
+      `<tool_call>${call.name}\n${
+        each(call, (key, value) => `<arg_key>${key}</arg_key>\n<arg_value>${value}</arg_value>\n`)
+      }</tool_call>`
+    ).join("\n"),
+  "Kimi": (calls) =>
+    `<|tool_calls_section_begin|>${
+      calls.map((call, index) =>
+        `<|tool_call_begin|>functions.${call.name}:${index}<|tool_call_argument_begin|>${
+          JSON.stringify(call.args)
+        }<|tool_call_end|>`
+      ).join("")
+    }<|tool_calls_section_end|>`,
+  "MiniMax": (calls) => `<minimax:tool_call>\n${calls.map((call) => invokes("", call)).join("")}</minimax:tool_call>`,
+  "harmony": (calls) =>
+    calls.map((call) =>
+      `<|channel|>commentary to=functions.${call.name} <|constrain|>json<|message|>${JSON.stringify(call.args)}<|call|>`
+    ).join("<|start|>assistant"),
+  "harmony, addressed first": (calls) =>
+    calls.map((call) =>
+      `<|start|>assistant to=functions.${call.name}<|channel|>commentary json<|message|>${
+        JSON.stringify(call.args)
+      }<|call|>`
+    ).join(""),
+};
+
+for (const [family, render] of Object.entries(FORMS)) {
+  Deno.test(`text forms: ${family}: a call is found however its text is cut`, () => {
+    assertReads(render([OSLO]), [OSLO]);
+    assertReads(render([{ name: "get", args: {} }]), [{ name: "get", args: {} }]);
+    const calls = [OSLO, { name: "get_weather", args: { location: 'a "b"\n} \\ c', days: 2, at: "12" } }];
+    assertReads(render(calls), calls);
+  });
+
+  Deno.test(`text forms: ${family}: what comes before a call is text`, () => {
+    if (family.startsWith("harmony")) return;
+    assertReads(`I will look.\n${render([OSLO])}`, [{ text: "I will look.\n" }, OSLO]);
+    assertReads(`<think>Hm</think>\n\n${render([OSLO])}\n`, [{ reasoning: "Hm" }, OSLO]);
+  });
+
+  Deno.test(`text forms: ${family}: a call of a tool that was not offered stays text`, () => {
+    const text = render([{ name: "get_weathers", args: { location: "Oslo" } }]);
+    assertReads(text, [{ text }]);
+    assertReads(render([OSLO]), [{ text: render([OSLO]) }], { tools: [] });
+    assertReads(render([OSLO]), [{ text: render([OSLO]) }], { toolChoice: { type: "none" } });
+    assertReads(render([OSLO]), [{ text: render([OSLO]) }], {
+      toolChoice: { type: "allowed", mode: "auto", names: ["get"] },
+    });
+  });
+
+  Deno.test(`text forms: ${family}: a call in code, or in a sentence, stays text`, () => {
+    for (
+      const [before, after] of [["```\n", "\n```\n"], ["So: `", "`"], ['They write "', '" there'], ["~~~x\n", "\n"]]
+    ) {
+      const text = before + render([OSLO]) + after;
+      assertReads(text, [{ text }]);
+    }
+    const text = `A model may write ${render([OSLO]).replace("<｜end▁of▁sentence｜>", "")} for a call.`;
+    assertReads(text, [{ text }]);
+  });
+
+  Deno.test(`text forms: ${family}: a call that is cut off stays text`, () => {
+    const text = render([OSLO]);
+    for (let length = 1; length < text.indexOf("Oslo"); length++) {
+      const cut = text.slice(0, length);
+      assertEquals(readPieces(cut.split("")), [{ type: "text", text: cut }]);
+    }
+  });
+}
+
+const VALUES = fc.record({
+  location: fc.string({ unit: "grapheme", minLength: 1 }).filter((text) => !text.includes("<") && text.trim() === text),
+  days: fc.integer(),
+}, { requiredKeys: [] });
+const CALLS = fc.array(
+  fc.record({ name: fc.constantFrom("get_weather"), args: VALUES as fc.Arbitrary<JsonObject> }),
+  { minLength: 1, maxLength: 4 },
+);
+const CUTS = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 9 });
+
+function cut(text: string, lengths: readonly number[]): string[] {
+  const pieces: string[] = [];
+  for (let at = 0, index = 0; at < text.length; index++) {
+    const length = lengths[index % lengths.length]!;
+    pieces.push(text.slice(at, at + length));
+    at += length;
+  }
+  return pieces;
+}
+
+for (const [family, render] of Object.entries(FORMS)) {
+  law(
+    `text forms: ${family}: any calls are found, however their text is cut`,
+    fc.tuple(CALLS, CUTS),
+    ([calls, cuts]) => {
+      assertEquals<unknown[]>(parsed(readPieces(cut(render(calls), cuts))), calls);
+    },
+  );
+}
+
+const PLAIN = fc.string({ unit: fc.constantFrom(..."ab .,\n`~{}[]\"':|/\\é漢😀") }).filter((text) => text !== "");
+law("text forms: a text without marks comes out as it is, however it is cut", fc.tuple(PLAIN, CUTS), ([text, cuts]) => {
+  assertEquals(readPieces(cut(text, cuts)), [{ type: "text", text }]);
+});
+
+const SCRAPS = [
+  ..."<>[]{}|`\n \"':a",
+  "```",
+  "<tool_call>",
+  "</tool_call>",
+  "<function=get>",
+  "<parameter=a>",
+  "<|python_tag|>",
+  "[TOOL_CALLS]",
+  "[ARGS]",
+  "<｜tool▁calls▁begin｜>",
+  "<｜tool▁call▁begin｜>",
+  "<|tool_calls_section_begin|>",
+  '{"name":"get_weather"',
+  '{"name": "get", "x": 1}',
+  "get_weather",
+];
+law(
+  "text forms: scraps of forms lose nothing, and read the same however they are cut",
+  fc.tuple(fc.array(fc.constantFrom(...SCRAPS)).map((scraps) => scraps.join("")), CUTS),
+  ([text, cuts]) => {
+    const events = readPieces([text]);
+    assertEquals(readPieces(cut(text, cuts)), events);
+    if (text !== "" && events.every(({ type }) => type === "text")) assertEquals(events, [{ type: "text", text }]);
+    assertEquals(readPieces(cut(text, cuts), { tools: [] }), text === "" ? [] : [{ type: "text", text }]);
+  },
+);
+
+Deno.test("text forms: an answer that is one call as JSON is a call", () => {
+  for (const key of ["parameters", "arguments"]) {
+    assertReads(json(OSLO, key), [OSLO]);
+    assertReads(`\n${JSON.stringify({ type: "function", name: "get_weather", [key]: OSLO.args }, null, 1)}\n`, [OSLO]);
+  }
+});
+
+const LOOK_ALIKES: Record<string, string> = {
+  "JSON with something after it": `${json(OSLO, "parameters")} is the call`,
+  "JSON after something": `Here: ${json(OSLO, "parameters")}`,
+  "JSON without arguments": '{"name":"get_weather","age":3}',
+  "JSON of another thing": '{"name":"get","value":[1,2,{"a":"b"}]}',
+  "a list": '[{"name":"get","parameters":{}}]',
+  "JSON that does not parse": "<tool_call>\n{'name': 'get', 'arguments': {}}\n</tool_call>",
+  "JSON with a comma too many": '<tool_call>{"name":"get","arguments":{},}</tool_call>',
+  "arguments that are no object": '<tool_call>{"name":"get","arguments":[1]}</tool_call>',
+  "arguments of text that is not JSON": '<tool_call>{"name":"get","arguments":"x"}</tool_call>',
+  "a tag alone": "The tag is\n<tool_call>\nand so on",
+  "tags around words": "<tool_call> hello </tool_call>",
+  "a comparison": "if a <b and c<d [x] {y} then",
+  "reasoning amid the text": "First.\n<think>\nis a tag</think>",
+  "a mark alone": "[TOOL_CALLS]",
+  "a wrong header": "<|channel|>secret<|message|>x",
+  "an end without a beginning": "x </think> y",
+  "an unknown recipient": "<|channel|>commentary to=functions.rm <|message|>{}<|call|>",
+};
+
+for (const [what, text] of Object.entries(LOOK_ALIKES)) {
+  Deno.test(`text forms: ${what} stays text`, () => assertReads(text, [{ text }]));
+}
+
+Deno.test("text forms: a call follows what only looks like one", () => {
+  const bad = '<tool_call>{"name":"rm","arguments":{}}</tool_call>\n';
+  assertReads(`${bad}${FORMS.Hermes!([OSLO])}`, [{ text: bad }, OSLO]);
+  assertReads(`<tool_call> ${FORMS["Hermes without line ends"]!([OSLO])}`, [{ text: "<tool_call> " }, OSLO]);
+});
+
+Deno.test("text forms: code in a line goes on to its end or to that of its paragraph", () => {
+  const call = FORMS.Hermes!([OSLO]);
+  assertReads(`See \`a\n${call}\n\``, [{ text: `See \`a\n${call}\n\`` }]);
+  assertReads(`Run \`a\` and \`\`b\`c\`\`.\n${call}`, [{ text: "Run `a` and ``b`c``.\n" }, OSLO]);
+  assertReads(`It\`s so.\n\n${call}`, [{ text: "It`s so.\n\n" }, OSLO]);
+});
+
+Deno.test("text forms: what follows a call is text again", () => {
+  assertReads(`${FORMS.Hermes!([OSLO])}\n\nDone`, [OSLO, { text: "\n\nDone" }]);
+});
+
+Deno.test("text forms: a closing mark that the model stops with may be missing", () => {
+  for (const family of ["Hermes", "Qwen coder", "DeepSeek 3.1", "Kimi", "harmony"]) {
+    const text = FORMS[family]!([OSLO]);
+    const [end] = /\s*<[^<>]*>$/.exec(text)!;
+    assertReads(text.slice(0, -end.length), [OSLO]);
+  }
+});
+
+Deno.test("text forms: numbers and texts of JSON come as the model wrote them", () => {
+  const args = '{"a": 12345678901234567890, "b": 1.0}';
+  assertEquals(readPieces([`<tool_call>{"name": "get", "arguments": ${args}}</tool_call>`]), [
+    { type: "call", name: "get", input: args },
+  ]);
+  assertEquals(readPieces([`<tool_call>{"name": "get", "arguments": {"a":1}, "arguments": ${args}}</tool_call>`]), [
+    { type: "call", name: "get", input: args },
+  ]);
+  const text = JSON.stringify({ name: "get", arguments: args });
+  assertEquals(readPieces([`<tool_call>${text}</tool_call>`]), [{ type: "call", name: "get", input: args }]);
+});
+
+Deno.test("text forms: tagged arguments are strings where the tool's schema says so, else JSON", () => {
+  const text = "<function=get_weather><parameter=location>12</parameter><parameter=days>12</parameter>" +
+    "<parameter=at>\n{}\n\n</parameter><parameter=new>[1]</parameter><parameter=other>x y</parameter></function>";
+  const args = { location: "12", days: 12, at: "{}\n", new: [1], other: "x y" };
+  assertReads(text, [{ name: "get_weather", args }]);
+});
+
+Deno.test("text forms: the input of a custom tool is a string", () => {
+  assertReads("<function=patch><parameter=input>\n[1]\n</parameter></function>", [{
+    name: "patch",
+    args: { input: "[1]" },
+  }]);
+});
+
+const CLOSED = ["think", "thinking", "mm:think"].map((tag) => [`<${tag}>`, `</${tag}>`]);
+for (const [open, close] of [...CLOSED, ["[THINK]", "[/THINK]"]]) {
+  Deno.test(`text forms: what stands between ${open} and ${close} is reasoning`, () => {
+    const hm = "a < b </thin [/T ok";
+    assertReads(`${open}\n${hm}${close}\n\nYes`, [{ reasoning: hm }, { text: "Yes" }], { tools: [] });
+    assertReads(`\n${open}${hm}`, [{ reasoning: hm }]);
+    assertReads(`${open}${close}Yes ${open}`, [{ text: `Yes ${open}` }]);
+  });
+}
+
+Deno.test("text forms: reasoning that the template opens is closed by its tag", () => {
+  for (const model of ["deepseek-ai/DeepSeek-R1", "Qwen/QwQ-32B", "Qwen/Qwen3-30B-A3B-Thinking-2507"]) {
+    assertReads("Hm\n</think>\n\nYes", [{ reasoning: "Hm\n" }, { text: "Yes" }], { model });
+    assertReads("<think>\nHm</think>Yes", [{ reasoning: "Hm" }, { text: "Yes" }], { model });
+  }
+});
+
+Deno.test("text forms: an engine's unread text says what the same engine tells when it reads it itself", () => {
+  const call = (location: string) =>
+    `<tool_call>\n{"name": "get_weather", "arguments": {"location":"${location}"}}\n</tool_call>`;
+  const weather = (location: string) => ({ name: "get_weather", args: { location } });
+  assertReads(`I will check that for you.\n${call("Oslo")}`, [
+    { text: "I will check that for you.\n" },
+    weather("Oslo"),
+  ]);
+  assertReads(`<think>\nI should look up the weather first.\n</think>\n\n${call("Rome")}`, [
+    { reasoning: "I should look up the weather first.\n" },
+    weather("Rome"),
+  ]);
+  assertReads(`${call("Paris")}\n${call("Tokyo")}`, [weather("Paris"), weather("Tokyo")]);
+});
+
+Deno.test("text forms: the channels of harmony are reasoning, text and calls", () => {
+  const call = FORMS.harmony!([OSLO]);
+  assertReads(
+    `<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>commentary<|message|>I look.<|end|>` +
+      `<|start|>assistant${call}`,
+    [{ reasoning: "Hm" }, { text: "I look." }, OSLO],
+  );
+  assertReads(
+    "<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>final<|message|>a <b> c<|return|>",
+    [{ reasoning: "Hm" }, { text: "a <b> c" }],
+    { tools: [] },
+  );
+});
+
+Deno.test("text forms: no more is held back than what may begin a mark", () => {
+  const forms = newForms();
+  const told = (text: string) => parsed(forms.read(text));
+  assertEquals(told("Hello <"), [{ text: "Hello " }]);
+  assertEquals(told("b"), [{ text: "<b" }]);
+  assertEquals(told(".\n<tool_"), [{ text: ".\n" }]);
+  assertEquals(told("x"), [{ text: "<tool_x" }]);
+  assertEquals(told("\n<tool_call>"), [{ text: "\n" }]);
+  assertEquals(told("\n"), []);
+  assertEquals(told("w"), [{ text: "<tool_call>\nw" }]);
+  assertEquals(told("\n<|pyth"), [{ text: "\n" }]);
+  assertEquals(parsed(forms.end()), [{ text: "<|pyth" }]);
+});
+
+Deno.test("text forms: a hundred thousand marks take no longer than their length", () => {
+  const start = performance.now();
+  for (
+    const scrap of ["<tool_call>", '<tool_call>{"a', "[TOOL_CALLS][", "<｜tool▁calls▁begin｜>", '{"name":"get'].flat()
+  ) {
+    const text = scrap.repeat(20_000);
+    assertEquals(readPieces(cut(text, [4])), [{ type: "text", text }]);
+  }
+  const long = `<tool_call>{"name":"get","arguments":{"a":"${"x\\n".repeat(200_000)}"}}</tool_call>`;
+  assertEquals(readPieces(cut(long, [4])).length, 1);
+  assert(performance.now() - start < 10_000);
+});
+
+const DRIVER = chatDriver.operations.generate as UpstreamOperation<"generate">;
+law(
+  "text forms: an answer is the same whole and streamed, and its events are well formed",
+  fc.tuple(fc.array(fc.constantFrom(...SCRAPS, "<think>", "</think>", FORMS.Hermes!([OSLO]), "\n")), CUTS),
+  async ([scraps, cuts]) => {
+    const text = scraps.join("");
+    const input: GenerateRequest = { model: "m", messages: [], stream: true, tools: TOOLS };
+    const target: Target = { ...TARGET, textForms: "parse" };
+    const frames = [...cut(text, cuts).map(word), ENDING].map((frame) => new TextEncoder().encode(frame));
+    const events = await toArray(DRIVER.events!(readFrames(bodyOf(frames)), input, target, newContext()));
+    assertWellFormed(events);
+    const message = { role: "assistant", content: text };
+    const body = { model: "org/model", choices: [{ index: 0, message, finish_reason: "stop" }] };
+    const whole = DRIVER.response([{ status: 200, headers: new Headers(), body }], input, target, newContext());
+    assertEquals(collectSync(events), whole);
+  },
+);
+
+// End to end
+
+type Wire = "chat" | "messages" | "responses";
+
+const PARSING = {
+  ...CONFIG,
+  upstreams: { ...CONFIG.upstreams, fake: { ...CONFIG.upstreams.fake, textForms: "parse" as const } },
+};
+
+const TOOL = { name: "get_weather", description: "The weather", parameters: WEATHER };
+const ASK: Record<Wire, [string, object]> = {
+  chat: [CHAT, { tools: [{ type: "function", function: TOOL }] }],
+  messages: ["/oss/v1/messages", { max_tokens: 99, tools: [{ name: TOOL.name, input_schema: WEATHER }] }],
+  responses: ["/oss/v1/responses", { tools: [{ type: "function", ...TOOL }], input: "Hello", messages: undefined }],
+};
+
+const SAID = `<think>\nHm</think>\n\nI look.\n${FORMS.Hermes!([OSLO])}`;
+
+function newParsing(text: string, more: object = {}, config = PARSING): TestApp {
+  const message = { role: "assistant", content: text, ...more };
+  return newApp({
+    config,
+    fetch: fakeUpstream(({ body }) => {
+      if (JSON.parse(body).stream) {
+        const native = Object.keys(more).length > 0 ? [frame({ delta: more })] : [];
+        return answerStream([...cut(text, [3]).map(word), ...native, ENDING]);
+      }
+      return Response.json({ ...ANSWER, choices: [{ index: 0, message, finish_reason: "stop" }] });
+    }).fetch,
+  });
+}
+
+async function ask(app: TestApp, wire: Wire, stream: boolean): Promise<string> {
+  const [path, body] = ASK[wire];
+  const response = await app.post(path, { ...chatBody(body), stream });
+  const text = await response.text();
+  assertEquals(response.status, 200, text);
+  return text;
+}
+
+for (
+  const [wire, marks] of Object.entries(
+    {
+      chat: [/"reasoning_content":"Hm"/, /"name":"get_weather"/, /"finish_reason":"tool_calls"/],
+      messages: [/"thinking":"Hm"/, /"name":"get_weather"/, /"stop_reason":"tool_use"/],
+      responses: [/"text":"Hm"/, /"name":"get_weather"/, /"type":"function_call"/],
+    } satisfies Record<Wire, RegExp[]>,
+  )
+) {
+  Deno.test(`text forms: a client of ${wire} gets reasoning, text and a call, whole and streamed`, async () => {
+    for (const stream of [false, true]) {
+      const text = await ask(newParsing(SAID), wire as Wire, stream);
+      for (const mark of marks) if (!stream || !mark.source.includes("Hm")) assert(mark.test(text), `${mark}: ${text}`);
+      assert(text.includes("Oslo") && !text.includes("<think>") && !text.includes("tool_call>"), text);
+    }
+  });
+}
+
+const choiceOf = (text: string) => JSON.parse(text).choices[0];
+
+Deno.test("text forms: calls that the upstream tells itself win, and the text is left alone", async () => {
+  const more = {
+    tool_calls: [{ index: 0, id: "c1", type: "function", function: { name: "get_weather", arguments: "{}" } }],
+  };
+  for (const text of [FORMS.Hermes!([OSLO]), `I look.\n${FORMS.Hermes!([OSLO])}\n\nDone`, "<tool_call>"]) {
+    const { message } = choiceOf(await ask(newParsing(text, more), "chat", false));
+    assertEquals([message.content, message.tool_calls.map(({ id }: { id: string }) => id)], [text, ["c1"]]);
+    const streamed = await ask(newParsing(text, more), "chat", true);
+    const deltas = streamed.split("\n\n").filter((line) => line.startsWith("data: {"))
+      .map((line) => JSON.parse(line.slice(6)).choices[0]?.delta ?? {});
+    assertEquals(deltas.map(({ content }) => content ?? "").join(""), text);
+    assertEquals(deltas.flatMap(({ tool_calls }) => tool_calls ?? []).flatMap(({ id }) => id ?? []), ["c1"]);
+  }
+});
+
+Deno.test("text forms: an answer of one call is complete where the upstream says no more than that it is done", async () => {
+  const frames = [...cut(FORMS.Hermes!([OSLO]), [3]).map(word), "data: [DONE]\n\n"];
+  const app = newApp({ config: PARSING, fetch: fakeUpstream(() => answerStream(frames)).fetch });
+  assert(/"finish_reason":"tool_calls"/.test(await ask(app, "chat", true)));
+});
+
+Deno.test("text forms: reasoning that the upstream tells itself is not looked for in the text", async () => {
+  const config = structuredClone(PARSING);
+  config.lanes.oss.models.model.targets[0]!.model = "deepseek-ai/DeepSeek-R1";
+  const { message } = choiceOf(await ask(newParsing("Yes", { reasoning_content: "Hm" }, config), "chat", false));
+  assertEquals([message.reasoning_content, message.content], ["Hm", "Yes"]);
+});
+
+Deno.test("text forms: what an alias says goes before what its upstream says", async () => {
+  const withAlias = (upstream: "parse" | "leave" | undefined, alias: "parse" | "leave" | undefined) => {
+    const config = structuredClone({
+      ...CONFIG,
+      upstreams: { ...CONFIG.upstreams, fake: { ...CONFIG.upstreams.fake, textForms: upstream } },
+    });
+    Object.assign(config.lanes.oss.models.model, { textForms: alias });
+    return config as typeof PARSING;
+  };
+  for (
+    const [upstream, alias, isRead] of [
+      [undefined, undefined, false],
+      ["parse", undefined, true],
+      ["parse", "leave", false],
+      ["leave", "parse", true],
+      [undefined, "parse", true],
+    ] as const
+  ) {
+    const choice = choiceOf(await ask(newParsing(SAID, {}, withAlias(upstream, alias)), "chat", false));
+    assertEquals(choice.message.tool_calls !== undefined, isRead, `${upstream} ${alias}`);
+    assertEquals(choice.message.content, isRead ? "I look.\n" : SAID);
+  }
+});
+
+Deno.test("text forms: a target that leaves texts has no reader of them", async () => {
+  const input: GenerateRequest = { model: "m", messages: [], stream: true, tools: TOOLS };
+  assertEquals(textFormsFor(input, TARGET), undefined);
+  assertEquals(textFormsFor(input, { ...TARGET, textForms: "leave" }), undefined);
+  const read = mock.method(TextForms.prototype, "read");
+  try {
+    await ask(newApp({ fetch: fakeUpstream(() => answerWhole(SAID)).fetch }), "chat", false);
+    assertEquals(read.mock.callCount(), 0);
+  } finally {
+    read.mock.restore();
+  }
+});
