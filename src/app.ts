@@ -24,6 +24,7 @@ import { defaultStorePath, isOnDeploy, openKvFile } from "./state/kv_file.ts";
 import { createKvStore } from "./state/kv_store.ts";
 import { createMemoryStore } from "./state/memory_store.ts";
 import type { Store } from "./state/store.ts";
+import { Refusals } from "./upstream/refusals.ts";
 import { type Fetch, readReply, send, type Upstream } from "./upstream/send.ts";
 
 export interface AppOptions {
@@ -90,7 +91,7 @@ export function createApp(options: AppOptions): App {
         return [name, createLane(name, { ...lane, catalogs, finders, endpoints, created })];
       }),
     ),
-    upstreams: createUpstreams(config, plugins.drivers, env),
+    upstreams: createUpstreams(config, plugins.drivers, env, now),
     drivers: new Map(plugins.drivers.map((driver) => [driver.name, driver])),
     authenticate: createAuth(
       config.keys.map(({ name, secret, lanes }) => ({ name, lanes, secret: env(secret.env) ?? "" })),
@@ -145,6 +146,7 @@ function createUpstreams(
   config: Config,
   drivers: readonly Driver[],
   env: AppOptions["env"],
+  now: () => number,
 ): Map<string, Upstream> {
   return new Map(
     Object.entries(config.upstreams).map(([name, { driver: driverName, secret, catalog: _, ...rest }]) => {
@@ -152,7 +154,7 @@ function createUpstreams(
       if (!driver) throw new Error(`Cannot find driver "${driverName}" of upstream "${name}"`);
       const value = secret && env(secret.env);
       const missingSecret = secret && !value ? secret.env : undefined;
-      return [name, { name, driver, ...rest, secret: value, missingSecret }];
+      return [name, { name, driver, ...rest, secret: value, missingSecret, refusals: new Refusals(now) }];
     }),
   );
 }

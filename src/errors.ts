@@ -41,6 +41,8 @@ export interface ErrorDetails {
   elsewhere?: boolean;
   /** Whether the upstream had begun the work, which it may charge for: then no other one is asked. */
   workBegun?: boolean;
+  /** The fields of the call's body that the upstream does not take: it may answer without them. */
+  unsupported?: readonly string[];
   cause?: unknown;
 }
 

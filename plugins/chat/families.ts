@@ -1,4 +1,125 @@
 /** What differs by model family, as data. */
+import type { Effort, GenerateRequest } from "../../src/canonical/generate.ts";
+import type { JsonObject } from "../../src/canonical/json.ts";
+import { clampThinking, effortOf } from "../../src/canonical/thinking.ts";
+import type { Reply, Target } from "../../src/contract/driver.ts";
+
+/** How a family is told whether and how much to think. With neither levels nor a toggle nothing can be told it. */
+interface Family {
+  /** What its models are called. */
+  names: RegExp;
+  /** The levels that it knows; `none` is among them where that is how it is switched off. */
+  levels?: readonly Effort[];
+  /** Whether thinking is switched off, and without levels on, apart from the levels. */
+  toggle?: true;
+  /** What its chat template calls this, where that is not `reasoning_effort`: the toggle, a level, and little thinking. */
+  variables?: {
+    toggle?: "enable_thinking" | "thinking";
+    level?: "reasoning_strength";
+    little?: "low_effort";
+  };
+}
+
+const ENABLE_THINKING = { toggle: true, variables: { toggle: "enable_thinking" } } as const;
+const THINKING = { toggle: true, variables: { toggle: "thinking" } } as const;
+
+/** The first that fits counts. What is true of one host alone belongs into its configuration. */
+const FAMILIES: readonly Family[] = [
+  { names: /\bgpt-?oss/i, levels: ["low", "medium", "high"] },
+  // Always on.
+  { names: /\bqwen-?3\.8.{0,40}2\.4t/i },
+  // Its template refuses every other level.
+  { names: /\bqwen-?3\.8/i, levels: ["low", "medium", "xhigh"], ...ENABLE_THINKING },
+  // Each either never thinks or always does.
+  { names: /\bqwen-?3.{0,40}(coder|instruct|thinking)/i },
+  { names: /\bqwen-?3(\.[56])?(?![.\da-z])/i, ...ENABLE_THINKING },
+  { names: /\bdeepseek-?v3\.[12]/i, ...THINKING },
+  { names: /\bdeepseek-?v4/i, levels: ["none", "low", "high", "max"] },
+  // Takes "none" for its most.
+  { names: /\bglm-?5\.3/i, levels: ["low", "high", "max"] },
+  { names: /\bglm-?5\.2/i, levels: ["high", "max"], ...ENABLE_THINKING },
+  { names: /\bglm-?(4\.[5-9]|5(\.[01])?(?![.\d]))/i, ...ENABLE_THINKING },
+  // Always on.
+  { names: /\bkimi-?k2(-thinking|\.7-code)/i },
+  { names: /\bkimi-?k2\.[56]/i, ...THINKING },
+  { names: /\bkimi-?k3/i, levels: ["low", "high", "max"] },
+  // Always on.
+  { names: /\bminimax-?m2/i },
+  { names: /\bminimax-?m3\.1-flash/i, levels: ["low", "medium", "high", "max"] },
+  { names: /\bminimax-?m3(?!\.)/i, toggle: true },
+  { names: /\bgemma-?4/i, ...ENABLE_THINKING },
+  { names: /\bnemotron-?3-super/i, toggle: true, variables: { toggle: "enable_thinking", little: "low_effort" } },
+  { names: /\bnemotron-?3/i, ...ENABLE_THINKING },
+  { names: /\bmistral-(small-4|medium-3\.5)(?!\d)/i, levels: ["none", "high"] },
+  // Steered by its instructions alone.
+  { names: /\bmagistral/i },
+  { names: /\bcommand-a(\+|-plus|-reasoning)/i, levels: ["none", "high"] },
+  { names: /\bstep-3\.7-flash/i, levels: ["low", "medium", "high"] },
+  { names: /\bhy-?3\b/i, levels: ["none", "low", "high"] },
+  { names: /\bmimo-?v2\.5/i, ...ENABLE_THINKING },
+  { names: /\bmuse-glimmer/i, levels: ["low", "medium", "high"], variables: { level: "reasoning_strength" } },
+];
+
+/**
+ * The fields of the body that say whether and how much the model is to think: none where nothing was asked. Of a family that
+ * nobody knows, and of levels that the configuration gives, the request's effort goes out as it is.
+ */
+export function thinkingFields(
+  { model: alias, thinking }: GenerateRequest,
+  { model, dialect, efforts }: Target,
+  note: (text: string) => void,
+): JsonObject {
+  const asked = effortOf(thinking);
+  const family = familyOf(model) ?? familyOf(alias);
+  const variables = dialect === "template" ? family?.variables : undefined;
+  if (!asked) return thinking?.enabled && variables?.toggle ? template({ [variables.toggle]: true }) : {};
+  const isOn = asked !== "none" && !efforts && family?.toggle && !family.levels;
+  if (isOn) return switchOn(asked, variables, note);
+  const effort = efforts || !family ? asked : effortOf(clampThinking(thinking, levelsOf(family), note));
+  if (!effort) return {};
+  if (effort === "none" && variables?.toggle) return template({ [variables.toggle]: false });
+  return variables?.level ? template({ [variables.level]: effort }) : { reasoning_effort: effort };
+}
+
+/** Thinking that knows no levels. Without a variable for it, it is left as the model has it. */
+function switchOn(asked: Effort, variables: Family["variables"], note: (text: string) => void): JsonObject {
+  if (!variables?.toggle) {
+    note(`dropped effort ${asked}`);
+    return {};
+  }
+  if (variables.little && (asked === "minimal" || asked === "low")) {
+    return template({ [variables.toggle]: true, [variables.little]: true });
+  }
+  note(`clamped effort ${asked}>on`);
+  return template({ [variables.toggle]: true });
+}
+
+function template(variables: JsonObject): JsonObject {
+  return { chat_template_kwargs: variables };
+}
+
+function levelsOf({ levels = [], toggle }: Family): readonly Effort[] {
+  return toggle ? ["none", ...levels] : levels;
+}
+
+function familyOf(name: string): Family | undefined {
+  return FAMILIES.find(({ names }) => names.test(name));
+}
+
+const NAMES_EFFORT = /reasoning[_. ]?effort/i;
+/** Words for the toggle, which a server may have made of an effort, and for thinking itself. */
+const NAMES_THINKING =
+  /chat_template_kwargs|enable_thinking|reasoning_strength|low_effort|\bnot support(ed)?\b.{0,40}\bthinking\b|\bthinking\b.{0,40}\b(not |un)support/i;
+/** What is read of a refusal: some servers repeat the whole request in it. */
+const LONGEST_REFUSAL = 4_096;
+
+/** Which fields of `thinkingFields` an upstream's refusal is about. */
+export function refusedThinkingFields(body: Reply["body"]): string[] {
+  if (body instanceof Uint8Array) return [];
+  const text = (typeof body === "string" ? body : JSON.stringify(body)).slice(0, LONGEST_REFUSAL);
+  if (NAMES_THINKING.test(text)) return ["reasoning_effort", "chat_template_kwargs"];
+  return NAMES_EFFORT.test(text) ? ["reasoning_effort"] : [];
+}
 
 /** Families whose hosts answer 400 when earlier reasoning comes back; all others are the better for it. */
 const REFUSE_REASONING = /gemma/i;

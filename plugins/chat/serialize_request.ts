@@ -12,14 +12,13 @@ import type {
   ToolChoice,
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
-import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
-import { effortOf } from "../../src/canonical/thinking.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import { arrangeTurns } from "../../src/canonical/turns.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { serializeContent, serializePart } from "./content.ts";
-import { takesReasoning } from "./families.ts";
+import { takesReasoning, thinkingFields } from "./families.ts";
 import { allowedTools, serializeTool, serializeToolChoice, serializeUpstreamCall } from "./tools.ts";
 import { WIRE } from "./wire.ts";
 
@@ -37,6 +36,7 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     .map((tool) => serializeTool(tool, context))
     .filter((tool) => tool !== undefined);
   refuseForced(input, tools);
+  const controls = thinkingFields(input, target, context.note);
   return {
     model: target.model,
     messages: serializeMessages(input.messages, target, context),
@@ -44,7 +44,7 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     // Servers refuse a choice among no tools.
     ...(tools.length > 0 && input.toolChoice && { tool_choice: serializeToolChoice(input.toolChoice) }),
     ...(tools.length > 0 && { parallel_tool_calls: input.parallelToolCalls }),
-    reasoning_effort: effortOf(input.thinking),
+    ...controls,
     max_tokens: limitOf(input, context),
     temperature: input.temperature,
     top_p: input.topP,
@@ -62,7 +62,14 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
       stream_options: { include_usage: true, ...streamOptions },
     }),
     ...extra,
+    ...templateVariables(controls, extra),
   };
+}
+
+/** The client's own variables of the chat template stand beside those for its thinking, and win. */
+function templateVariables({ chat_template_kwargs: ours }: JsonObject, extra: JsonObject): JsonObject {
+  const theirs = extra.chat_template_kwargs;
+  return isJsonObject(ours) && isJsonObject(theirs) ? { chat_template_kwargs: { ...ours, ...theirs } } : {};
 }
 
 /** On another wire 0 warms a cache; here the least is one token. */

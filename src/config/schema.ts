@@ -66,6 +66,13 @@ const timeoutsSchema = object("How long to wait for the upstream, in millisecond
 
 const ORIGIN = /^https?:\/\/(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?$/;
 
+const textFormsSchema = z.enum(["parse", "leave"]).meta({
+  description:
+    "What becomes of calls of tools and of reasoning that stand in the text of a chat answer, in the model's own form. " +
+    "With parse they are told as calls and as reasoning: for servers that do not know the model's form. With leave they " +
+    "stay text. What an alias says goes before what its upstream says.",
+});
+
 const upstreamSchema = object("A service that runs models.", {
   driver: z.string().meta({
     description: "How to speak to it: the name of a driver, such as chat.",
@@ -89,6 +96,12 @@ const upstreamSchema = object("A service that runs models.", {
       "Where this upstream's chat templates take system messages. With first, later ones of a client that speaks " +
       "another protocol become part of the user's turn.",
   }),
+  dialect: z.enum(["router", "template"]).default("router").meta({
+    description:
+      "How this upstream is told whether and how much a model is to think. With router, by reasoning_effort alone. With " +
+      "template, what that cannot say goes into chat_template_kwargs: for servers that render the chat template " +
+      "themselves, such as those that run on your own machine.",
+  }),
   catalog: z.string().optional().meta({
     description:
       "For a service that passes requests on to others: the name of the catalog that tells where each of its models is.",
@@ -110,6 +123,7 @@ const upstreamSchema = object("A service that runs models.", {
       "What clients get as relevance scores. With sigmoid, scores that are not between 0 and 1 are made so, in the same " +
       "order: for servers that give raw logits.",
   }),
+  textForms: textFormsSchema.default("leave"),
   timeouts: timeoutsSchema.prefault({}),
 });
 
@@ -145,8 +159,10 @@ const aliasSchema = object("A model of the lane.", {
   efforts: z.array(z.enum(EFFORTS)).optional().meta({
     description:
       "The levels of reasoning effort that the model knows: what a client asks for is moved to the nearest. " +
-      "An empty list for a model that knows none. Passed on as it came where this is absent.",
+      "An empty list for a model that knows none. What is known of the model's family counts where this is absent; of an " +
+      "unknown one it is passed on as it came.",
   }),
+  textForms: textFormsSchema.optional(),
   voices: z.record(z.string().min(1), z.string().min(1)).optional().meta({
     description:
       "For speech: the model's own voice for each name that clients use. The name * stands for all that are not listed.",

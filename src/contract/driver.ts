@@ -1,4 +1,5 @@
 import type { SpeechFormat } from "../canonical/audio.ts";
+import type { Effort } from "../canonical/generate.ts";
 import type { JsonValue } from "../canonical/json.ts";
 import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import type { GatewayError } from "../errors.ts";
@@ -7,7 +8,10 @@ import type { ServerSentEvent } from "./frame.ts";
 
 /** What one place takes less of than its wire allows, or spells its own way. */
 export interface Quirks {
-  /** The most texts that one call for vectors, or for scores that depend on no other text, may hold; the driver's own limit where absent. */
+  /**
+   * The most texts that one call for vectors, or for scores that depend on no other text, may hold; the driver's own limit
+   * where absent.
+   */
   batch?: number;
   /** Its own word for each format of speech that it makes; it makes all of the wire's where absent. */
   speechFormats?: Readonly<Partial<Record<SpeechFormat, string>>>;
@@ -15,6 +19,12 @@ export interface Quirks {
   needsVoice?: boolean;
   /** Its voice for a name that clients use; `*` stands for all that have none of their own here. */
   voices?: Readonly<Record<string, string>>;
+  /** How it is told whether and how much to think: by the wire's own field (where absent), or by its template's variables too. */
+  dialect?: "router" | "template";
+  /** The levels of effort that the model is configured with, which requests are held to already; its family's where absent. */
+  efforts?: readonly Effort[];
+  /** Whether calls of tools and reasoning that it leaves in the text are read there; left as text where absent. */
+  textForms?: "parse" | "leave";
   /** Whether a ranking's scores are to be made numbers from 0 to 1, where they are not. */
   scores?: "sigmoid" | "as-they-are";
 }

@@ -1,8 +1,8 @@
 import type { FilePart, GenerateRequest, Message, TextPart, ToolResultPart } from "../canonical/generate.ts";
 import { MODALITIES, type Modality } from "../canonical/models.ts";
+import { clampThinking } from "../canonical/thinking.ts";
 import { estimateInputTokens } from "../canonical/usage.ts";
 import { GatewayError } from "../errors.ts";
-import { clampThinking } from "./effort.ts";
 import type { Limits } from "./lane.ts";
 
 /**

@@ -40,6 +40,7 @@ export interface Alias extends Limits {
   displayName?: string;
   ownedBy?: string;
   voices?: Quirks["voices"];
+  textForms?: Quirks["textForms"];
 }
 
 export interface LaneOptions {
@@ -113,7 +114,10 @@ export function createLane(name: string, options: LaneOptions): Lane {
     return all ? "unknown" : "unreachable";
   }
 
-  /** Where an upstream has the model, whose task is `configured` where the upstream's catalog does not tell. Throws for a model of another task, or one that nobody serves. */
+  /**
+   * Where an upstream has the model, whose task is `configured` where the upstream's catalog does not tell. Throws for a model
+   * of another task, or one that nobody serves.
+   */
   async function locate(
     model: string,
     task: Task,
@@ -139,14 +143,16 @@ export function createLane(name: string, options: LaneOptions): Lane {
   }
 
   /** The destinations of all targets. One that has none is passed over, unless it is the last that is left. */
-  async function locateAll(model: string, task: Task, { targets, task: own, voices }: Alias): Promise<Destination[]> {
+  async function locateAll(model: string, task: Task, alias: Alias): Promise<Destination[]> {
+    const { targets, task: own, voices, efforts, textForms } = alias;
     const located = await Promise.allSettled(
       targets.map((target) => locate(model, task, target, () => Promise.resolve([own]))),
     );
     const destinations = located.flatMap((result) => result.status === "fulfilled" ? result.value : []);
     const failed = located.find((result) => result.status === "rejected");
     if (destinations.length === 0) throw failed?.reason ?? unserved(model, task);
-    return voices ? destinations.map((destination) => ({ ...destination, voices })) : destinations;
+    const quirks = { ...(voices && { voices }), ...(efforts && { efforts }), ...(textForms && { textForms }) };
+    return destinations.map((destination) => ({ ...destination, ...quirks }));
   }
 
   /** A model that a catalog may know, for an upstream that takes any name. */

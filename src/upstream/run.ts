@@ -21,7 +21,7 @@ export interface Ask<K extends ModelOperation> {
   fetch: Fetch;
   /** Aborted when nobody waits for the answer any more. */
   signal: AbortSignal;
-  /** Called when the upstream's calls are described and none is made yet: the last moment to refuse. */
+  /** Called when the upstream's calls are described, and before one is made again with less: the last moment to refuse. */
   onDescribed(): void;
 }
 
@@ -74,7 +74,7 @@ export async function speak(ask: Ask<"speak">): Promise<Speech> {
 /** What comes as bytes is passed on as it comes; a description of it, such as where it is, is read whole. */
 async function openReply(response: Response, watch: Watch, { timeouts }: Upstream): Promise<Reply> {
   const { status, headers, body } = response;
-  if (!response.ok || !body || /json|^text\//.test(headers.get("content-type") ?? "")) return await readReply(response);
+  if (!body || /json|^text\//.test(headers.get("content-type") ?? "")) return await readReply(response);
   const reader = new ByteReader(body, AUDIO_BUFFER_BYTES);
   let isOver = false;
   const read = async (limitMs: number, what: string) => {
@@ -143,8 +143,7 @@ export async function* stream<K extends ModelOperation>(ask: Ask<K>): AsyncGener
   let failure: GatewayError | undefined;
   try {
     watch.begin(timeouts.headMs, "begin to answer");
-    const response = await send(call, upstream, ask.fetch, watch.signal);
-    if (!response.ok) throw upstream.driver.parseError(await readReply(response));
+    const response = await open(call, ask, watch.signal);
     watch.begin(timeouts.firstEventMs, "send a first event");
     if (response.body && isEventStream(response, operation)) {
       const pulse = pulseOf(watch, timeouts.idleMs, (thrown) => {
@@ -196,13 +195,47 @@ function describe<K extends ModelOperation>(ask: Ask<K>, way: UpstreamOperation<
   return calls;
 }
 
-function withoutRefused<K extends ModelOperation>(call: Call, { upstream: { refuses }, context }: Ask<K>): Call {
-  const fields = fieldsOf(call);
-  const refused = new Set(refuses.filter((field) => Object.hasOwn(fields, field)));
-  if (refused.size === 0) return call;
-  for (const field of refused) context.note(`dropped ${field}`);
-  if (call.form) return { ...call, form: call.form.filter(({ name }) => !refused.has(name)) };
-  return { ...call, body: Object.fromEntries(Object.entries(fields).filter(([field]) => !refused.has(field))) };
+function withoutRefused<K extends ModelOperation>(call: Call, ask: Ask<K>): Call {
+  return without(call, [...ask.upstream.refuses, ...ask.upstream.refusals.of(placeOf(ask))], ask)?.call ?? call;
+}
+
+/** The call without those of the fields that it has; nothing where it has none. */
+function without<K extends ModelOperation>(
+  call: Call,
+  fields: readonly string[],
+  { context }: Ask<K>,
+): { call: Call; dropped: string[] } | undefined {
+  const sent = fieldsOf(call);
+  const dropped = new Set(fields.filter((field) => Object.hasOwn(sent, field)));
+  if (dropped.size === 0) return undefined;
+  for (const field of dropped) context.note(`dropped ${field}`);
+  const kept = call.form
+    ? { form: call.form.filter(({ name }) => !dropped.has(name)) }
+    : { body: Object.fromEntries(Object.entries(sent).filter(([field]) => !dropped.has(field))) };
+  return { call: { ...call, ...kept }, dropped: [...dropped] };
+}
+
+/** One model at one of the places that an upstream may have. */
+function placeOf<K extends ModelOperation>({ upstream, target }: Ask<K>): string {
+  return `${upstream.baseUrl} ${target.model}`;
+}
+
+/**
+ * The response to a call, if it is no failure. A call with fields that the upstream turns out to refuse is made once more
+ * without them.
+ */
+async function open<K extends ModelOperation>(call: Call, ask: Ask<K>, signal: AbortSignal): Promise<Response> {
+  const { upstream, fetch } = ask;
+  const response = await send(call, upstream, fetch, signal);
+  if (response.ok) return response;
+  const error = upstream.driver.parseError(await readReply(response));
+  const accepted = without(call, error.details.unsupported ?? [], ask);
+  if (!accepted) throw error;
+  ask.onDescribed();
+  const second = await send(accepted.call, upstream, fetch, signal);
+  if (!second.ok) throw upstream.driver.parseError(await readReply(second));
+  upstream.refusals.add(placeOf(ask), accepted.dropped);
+  return second;
 }
 
 /** What a call sends by name: nothing where it sends bytes. */
@@ -246,15 +279,12 @@ async function follow<K extends ModelOperation>(
 
 async function exchange<K extends ModelOperation>(
   call: Call,
-  { upstream, fetch }: Ask<K>,
+  ask: Ask<K>,
   signal: AbortSignal,
   read: Read,
 ): Promise<Reply> {
   await sleep(call.afterMs, signal);
-  const response = await send(call, upstream, fetch, signal);
-  const reply = await read(response);
-  if (!response.ok) throw upstream.driver.parseError(reply);
-  return reply;
+  return await read(await open(call, ask, signal));
 }
 
 /** Waits before each further attempt, in milliseconds. */

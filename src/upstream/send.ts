@@ -2,10 +2,11 @@ import type { JsonValue } from "../canonical/json.ts";
 import type { FormField } from "../contract/context.ts";
 import type { Call, Driver, Quirks, Reply } from "../contract/driver.ts";
 import { GatewayError } from "../errors.ts";
+import type { Refusals } from "./refusals.ts";
 import type { Timeouts } from "./watch.ts";
 
 /** One configured service, ready to be called. */
-export interface Upstream extends Pick<Quirks, "batch" | "scores"> {
+export interface Upstream extends Pick<Quirks, "batch" | "dialect" | "scores" | "textForms"> {
   name: string;
   driver: Driver;
   /** Without a slash at its end; absent where the driver makes no calls. */
@@ -17,6 +18,8 @@ export interface Upstream extends Pick<Quirks, "batch" | "scores"> {
   headers: Readonly<Record<string, string>>;
   /** Top-level fields of a request body that it answers with an error: left out and noted. */
   refuses: readonly string[];
+  /** Those that it turned out to refuse. */
+  refusals: Refusals;
   systemMessages: "first" | "anywhere";
   /** Where its results may be fetched from that it gives as URLs: origins, with `*.` for all names below one. */
   resultsFrom: readonly string[];

@@ -49,8 +49,11 @@ Deno.test("lane: a model's owner is the upstream where its name tells none", asy
 
 Deno.test("lane: an alias stands for its targets in their order, and its levels of effort", async () => {
   const { targets, efforts } = await closed.resolve("big", "generate");
-  assertEquals(targets, [{ upstream: "router", model: "org/big" }, { upstream: "local", model: "big:7b" }]);
   assertEquals(efforts, ["low", "high"]);
+  assertEquals(targets, [
+    { upstream: "router", model: "org/big", efforts },
+    { upstream: "local", model: "big:7b", efforts },
+  ]);
   assertEquals((await closed.resolve("bge", "embed")).targets, [{ upstream: "router", model: "maker/bge" }]);
 });
 

@@ -1,5 +1,6 @@
 import type { Driver } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
+import { Refusals } from "../../src/upstream/refusals.ts";
 import type { Upstream } from "../../src/upstream/send.ts";
 
 /** Serves nothing; says the status of what went wrong. */
@@ -17,6 +18,7 @@ export function newUpstream(more: Partial<Upstream> = {}): Upstream {
     baseUrl: "http://upstream.test/v1",
     headers: {},
     refuses: [],
+    refusals: new Refusals(() => 0),
     systemMessages: "anywhere",
     resultsFrom: [],
     timeouts: { headMs: 60_000, firstEventMs: 60_000, idleMs: 60_000, wholeMs: 60_000, totalMs: 60_000 },

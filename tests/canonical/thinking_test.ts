@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { type Effort, EFFORTS, type Thinking } from "../../src/canonical/generate.ts";
-import { clampThinking } from "../../src/lanes/effort.ts";
+import { clampThinking } from "../../src/canonical/thinking.ts";
 
 function clamp(thinking: Thinking | undefined, levels: readonly Effort[] | undefined) {
   const notes: string[] = [];
