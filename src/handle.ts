@@ -244,6 +244,7 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       journey.entry.stream = asked.stream;
       const { input, messages } = await gateway.continuity.recall(asked, journey.owner);
       const resolution = await resolve(protocol, input.model, lane, journey);
+      if (input.relay) return relay(protocol, input.relay, wire, resolution, journey);
       const fitted = fit(input, resolution, journey.note);
       const exchange = openExchange(protocol, fitted, wire, journey);
       if (wantsExplanation(wire)) return explainAll("generate", fitted, resolution.targets, journey);
@@ -382,6 +383,32 @@ async function generateWhole(
   return protocol.serialize(output, exchange);
 }
 
+/** A request that its own wire alone knows goes to the upstreams that speak it, and to no other. */
+async function relay(
+  protocol: Protocol<"generate">,
+  input: Input<"relay">,
+  wire: WireRequest,
+  { targets }: Resolution,
+  journey: Journey,
+): Promise<Response> {
+  const speaking = targets.filter((where) => upstreamOf(where, journey.gateway).driver.name === input.wire);
+  if (speaking.length === 0 || !protocol.relay) {
+    const message =
+      `Cannot serve "${input.field}": no upstream of model "${input.model}" speaks the protocol that has it`;
+    throw new GatewayError("invalid_request", message, { param: input.field });
+  }
+  const relayed: Protocol<"relay"> = { ...protocol, ...protocol.relay, operation: "relay", parse: () => input };
+  const exchange = openExchange(relayed, input, wire, journey);
+  if (wantsExplanation(wire)) return explainAll("relay", input, speaking, journey);
+  if (input.stream) {
+    const attempt = (target: Destination) => stream(ask("relay", input, target, journey));
+    return respondWithStream(relayed, exchange, firstStream(speaking, attempt), journey);
+  }
+  const output = await runWhole(relayed, exchange, speaking, journey);
+  journey.entry.usage = output.usage;
+  return relayed.serialize(output, exchange);
+}
+
 /** Speech that is not what was wanted is refused where the client is strict. */
 function admit(speech: Speech, journey: Journey): Speech {
   try {
@@ -452,7 +479,7 @@ async function* remembering(
 }
 
 /** The operations whose answers can be told step by step. */
-type Streamed = "generate" | "speak" | "transcribe";
+type Streamed = "generate" | "relay" | "speak" | "transcribe";
 
 /**
  * The commit point of a stream: its head goes out with the upstream's first event, so that a failure before it has a proper
@@ -531,8 +558,8 @@ function ask<K extends ModelOperation>(
   // What was changed for a target that failed does not hold for the next one.
   journey.notesBeforeTarget ??= notes.size;
   for (const note of [...notes].slice(journey.notesBeforeTarget)) notes.delete(note);
-  const { systemMessages, batch, scores } = upstream;
-  const target: Target = { systemMessages, batch, scores, ...where };
+  const { systemMessages, dialect, textForms, batch, scores } = upstream;
+  const target: Target = { systemMessages, dialect, textForms, batch, scores, ...where };
   const readable = "messages" in input ? withoutForeignReasoning(input, entry.target, journey.note) : input;
   const onDescribed = () => refuseIfStrict(journey);
   return { operation, input: readable, target, upstream, context: journey, fetch: gateway.fetch, signal, onDescribed };

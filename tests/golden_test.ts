@@ -14,6 +14,7 @@ import { type Wire, WIRES } from "./support/wires.ts";
  * - `.request.json`: what an upstream that speaks `to` is sent for the request, or `.refused.json`: why the client is not served
  * - `.response.json` or `.stream.txt`: what a client that speaks `to` gets for the upstream's answer, or `.error.json`
  * - `.notes.txt`: what the gateway says that it changed
+ * - `.relayed.json`, alone: the field for which the request and its answer pass by the canonical form, to their own wire only
  *
  * `LANEWAY_UPDATE_GOLDEN=1` writes the files anew; the diff is the review.
  */
@@ -29,6 +30,7 @@ async function tell(fixture: Fixture, from: Wire, to: Wire): Promise<Files> {
   let input: GenerateRequest | undefined;
   try {
     input = from.parseRequest(wire, request);
+    if (input.relay) return { "relayed.json": pretty({ wire: input.relay.wire, field: input.relay.field }) };
     files["request.json"] = pretty(to.serializeRequest(input, request));
   } catch (error) {
     // What is not JSON at all never reaches a wire.

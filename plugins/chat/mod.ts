@@ -2,11 +2,14 @@
 import { parseListQuery } from "../../src/canonical/models.ts";
 import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
+import { GatewayError } from "../../src/errors.ts";
 import { serializeError, upstreamError } from "../errors.ts";
+import { refusedThinkingFields } from "./families.ts";
 import { serializeModel, serializeModelList } from "./models.ts";
 import { parseRequest } from "./parse_request.ts";
 import { parseResponse } from "./parse_response.ts";
 import { parseStream } from "./parse_stream.ts";
+import { relayOperation, serializeRelayed, serializeRelayedStream } from "./relay.ts";
 import { serializeRequest } from "./serialize_request.ts";
 import { serializeResponse } from "./serialize_response.ts";
 import { serializeStream } from "./serialize_stream.ts";
@@ -22,6 +25,7 @@ const completions: Protocol<"generate"> = {
   parse: parseRequest,
   serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),
   serializeStream,
+  relay: { serialize: serializeRelayed, serializeStream: serializeRelayedStream },
   serializeError,
 };
 
@@ -53,14 +57,19 @@ export const chatProtocols: readonly AnyProtocol[] = [completions, models, model
 export const chatDriver: Driver = {
   name: "chat",
   operations: {
+    relay: relayOperation,
     generate: {
       request: (input, target, context) => ({
         path: "chat/completions",
         body: serializeRequest(input, target, context),
       }),
-      response: ([reply], input, _target, context) => parseResponse(reply!.body, input, context),
-      events: (frames, input, _target, context) => parseStream(frames, input, context),
+      response: ([reply], input, target, context) => parseResponse(reply!.body, input, target, context),
+      events: (frames, input, target, context) => parseStream(frames, input, target, context),
     },
   },
-  parseError: upstreamError,
+  parseError(reply) {
+    const { code, message, details } = upstreamError(reply);
+    const unsupported = code === "invalid_request" ? refusedThinkingFields(reply.body) : undefined;
+    return new GatewayError(code, message, { ...details, unsupported });
+  },
 };

@@ -11,8 +11,8 @@ import type {
 import { type JsonObject, present, toJsonText } from "../../src/canonical/json.ts";
 import type { WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
-import { GatewayError } from "../../src/errors.ts";
 import { parseContent } from "./content.ts";
+import { parseRelay } from "./relay.ts";
 import { parseFunction, parseTool, parseToolCall, parseToolChoice } from "./tools.ts";
 import {
   type ChatMessage,
@@ -27,12 +27,12 @@ import {
 /** A client's chat completions request. `null` means absent, as the vendor's SDK has it. */
 export function parseRequest(wire: WireRequest): GenerateRequest {
   const body = validate(requestSchema, wire.body);
-  refuseRelayed(body);
   const { response_format, reasoning_effort, stop, metadata } = body;
   const tools = [...(body.tools ?? []).map(parseTool), ...(body.functions ?? []).map((one) => parseFunction(one))];
   const toolChoice = parseChoice(body);
   const outputSchema = parseResponseFormat(response_format);
   const extra = parseExtra(body, response_format);
+  const relay = parseRelay(body);
   return {
     model: body.model,
     messages: parseMessages(body.messages),
@@ -53,20 +53,9 @@ export function parseRequest(wire: WireRequest): GenerateRequest {
     ...present("verbosity", body.verbosity),
     ...present("cacheKey", body.prompt_cache_key),
     ...(metadata && { metadata }),
+    ...(relay && { relay }),
     ...(extra && { extra }),
   };
-}
-
-/** Features of this wire alone that shape the whole answer: they cannot pass through the canonical form. */
-function refuseRelayed({ n, logprobs, top_logprobs, modalities, audio }: ChatRequest): void {
-  const refuse = (param: string, what: string) => {
-    throw new GatewayError("invalid_request", `The gateway does not serve ${what} ("${param}")`, { param });
-  };
-  if (n !== null && n !== undefined && n !== 1) refuse("n", "more than one choice");
-  if (logprobs) refuse("logprobs", "log probabilities");
-  if (top_logprobs) refuse("top_logprobs", "log probabilities");
-  if (modalities?.some((modality) => modality !== "text")) refuse("modalities", "output other than text");
-  if (audio) refuse("audio", "audio output");
 }
 
 function parseChoice({ tool_choice, function_call }: ChatRequest): ToolChoice | undefined {

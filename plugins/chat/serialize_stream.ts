@@ -80,7 +80,7 @@ export async function* serializeStream(
   }
 }
 
-function asksForUsage(body: unknown): boolean {
+export function asksForUsage(body: unknown): boolean {
   return isJsonObject(body) && isJsonObject(body.stream_options) && body.stream_options.include_usage === true;
 }
 

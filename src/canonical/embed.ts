@@ -23,8 +23,8 @@ export interface EmbedResponse {
 }
 
 /**
- * The vectors, once they are what was asked for: one for each input, of 32-bit floats, of one width, and of the wanted one. Throws
- * `upstream_error`, or `invalid_request` where the model cannot give the width.
+ * The vectors, once they are what was asked for: one for each input, of 32-bit floats, of one width, and of the wanted one.
+ * Throws `upstream_error`, or `invalid_request` where the model cannot give the width.
  */
 export function checkVectors(vectors: readonly Vector[], { input, dimensions }: EmbedRequest): Vector[] {
   if (vectors.length !== input.length) {

@@ -5,6 +5,7 @@
 import type { GatewayError } from "../errors.ts";
 import type { Extra } from "./extra.ts";
 import type { JsonObject } from "./json.ts";
+import type { RelayRequest } from "./relay.ts";
 
 // Parts
 
@@ -196,6 +197,8 @@ export interface GenerateRequest {
   cacheKey?: string;
   metadata?: JsonObject;
   memory?: MemoryRequest;
+  /** The request past this form, where it asks for what its wire alone knows. */
+  relay?: RelayRequest;
   extra?: Extra;
 }
 

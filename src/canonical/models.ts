@@ -23,7 +23,7 @@ export const INPUT_OF: Readonly<Record<Task, readonly Modality[] | undefined>> =
   transcription: ["audio"],
 };
 
-/** What a request for the model list is narrowed to: `?task=embedding`. Throws `invalid_request` for a task that there is not. */
+/** What a request for the model list is narrowed to: `?task=embedding`. Throws `invalid_request` for an unknown task. */
 export function parseListQuery(query: URLSearchParams): { task?: Task } {
   const wanted = query.get("task");
   if (wanted === null || wanted === "") return {};

@@ -2,12 +2,15 @@ import type { Speech, SpeechEvent, SpeechRequest, Transcript, TranscriptEvent, T
 import type { EmbedRequest, EmbedResponse } from "./embed.ts";
 import type { GenerateEvent, GenerateRequest, GenerateResponse } from "./generate.ts";
 import type { ModelInfo, Task } from "./models.ts";
+import type { RelayEvent, RelayRequest, RelayResponse } from "./relay.ts";
 import type { RerankRequest, RerankResponse } from "./rerank.ts";
 import type { StoredAnswer } from "./stored.ts";
 
 /** Every operation, with what goes in, what comes out, and the steps of a streamed answer where it has one. */
 export interface Operations {
   generate: { input: GenerateRequest; output: GenerateResponse; event: GenerateEvent };
+  /** The same past the canonical form, for what one wire alone can ask: `GenerateRequest.relay`. */
+  relay: { input: RelayRequest; output: RelayResponse; event: RelayEvent };
   countTokens: { input: GenerateRequest; output: { inputTokens: number }; event: never };
   embed: { input: EmbedRequest; output: EmbedResponse; event: never };
   rerank: { input: RerankRequest; output: RerankResponse; event: never };
@@ -22,7 +25,7 @@ export interface Operations {
 
 export type OperationName = keyof Operations;
 /** The operations that run a model at an upstream; the lane or the memory answers the others. */
-export type ModelOperation = "generate" | "embed" | "rerank" | "speak" | "transcribe";
+export type ModelOperation = "generate" | "relay" | "embed" | "rerank" | "speak" | "transcribe";
 export type Input<K extends OperationName> = Operations[K]["input"];
 export type Output<K extends OperationName> = Operations[K]["output"];
 export type StreamEvent<K extends OperationName> = Operations[K]["event"];
@@ -30,6 +33,7 @@ export type StreamEvent<K extends OperationName> = Operations[K]["event"];
 /** The task that a model must have for the operation; a model of another task is answered `model_task_mismatch`. */
 export const TASK_OF: Record<OperationName, Task | undefined> = {
   generate: "chat",
+  relay: "chat",
   countTokens: "chat",
   embed: "embedding",
   rerank: "rerank",

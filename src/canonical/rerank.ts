@@ -32,9 +32,9 @@ export interface RankedDocument {
 }
 
 /**
- * The scores of all `count` documents, most relevant first and in the order of the request where two are alike. With `sigmoid`, scores
- * that are not all between 0 and 1 are made so. Throws `upstream_error` for a score that is missing, there twice, of no
- * document, or no finite number.
+ * The scores of all `count` documents, most relevant first and in the order of the request where two are alike. With
+ * `sigmoid`, scores that are not all between 0 and 1 are made so. Throws `upstream_error` for a score that is missing, there
+ * twice, of no document, or no finite number.
  */
 export function rank(
   scores: readonly RankedDocument[],

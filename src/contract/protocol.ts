@@ -26,10 +26,14 @@ export interface Protocol<K extends OperationName> {
   keepAlive?(frames: FrameCount): ServerSentEvent | undefined;
   parse(wire: WireRequest, context: Context): Input<K>;
   serialize(output: Output<K>, exchange: Exchange<K>): Response;
+  /** How the answer is told of a request that is relayed. */
+  relay?: Required<Pick<Protocol<"relay">, "serialize" | "serializeStream">>;
   serializeStream?(events: AsyncIterable<StreamEvent<K>>, exchange: Exchange<K>): AsyncIterable<ServerSentEvent>;
   /** The protocol's own error shape, headers and statuses. */
   serializeError(error: GatewayError, request: { requestId: string }): Response;
 }
 
 /** A protocol of any operation; `operation` tells which. */
-export type AnyProtocol = { [K in OperationName]: Protocol<K> }[OperationName];
+export type AnyProtocol = { [K in Served]: Protocol<K> }[Served];
+/** A relay has no endpoint of its own. */
+type Served = Exclude<OperationName, "relay">;

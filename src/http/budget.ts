@@ -2,7 +2,7 @@ import { GatewayError } from "../errors.ts";
 
 /** Bytes that all requests together may hold. */
 export interface Budget {
-  /** Sets so many bytes aside. Throws `unavailable` where there are not so many left, `request_too_large` where there never are. */
+  /** Sets bytes aside. Throws `unavailable` where not so many are left, `request_too_large` where there never are. */
   take(bytes: number): void;
   giveBack(bytes: number): void;
 }

@@ -100,7 +100,7 @@ function toField({ headers, content }: Part): FormField {
   };
 }
 
-/** `form-data; name="file"; filename="a.wav"`. Some clients escape a quote by a backslash, which is a letter in others' names. */
+/** `form-data; name="file"; filename="a.wav"`. A backslash escapes a quote in some clients' names, and is a letter in others'. */
 function parametersOf(header: string): Map<string, string> {
   const found = header.matchAll(/;\s*([\w*-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*))/g);
   return new Map(

@@ -1,0 +1,113 @@
+/** What passes by the canonical form: requests for several choices, log probabilities or sound, which shape the whole answer. */
+import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import type { RelayEvent, RelayRequest, RelayResponse } from "../../src/canonical/relay.ts";
+import type { Exchange } from "../../src/contract/context.ts";
+import type { Target, UpstreamOperation } from "../../src/contract/driver.ts";
+import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { serializeErrorBody } from "../errors.ts";
+import { parseFrame } from "./parse_stream.ts";
+import { notAnAnswer, parseAnswer } from "./reader.ts";
+import { asksForUsage } from "./serialize_stream.ts";
+import { parseUsage } from "./usage.ts";
+import { type ChatAnswer, type ChatRequest, WIRE } from "./wire.ts";
+
+/** The request to relay; nothing where the canonical form can carry it. */
+export function parseRelay(body: ChatRequest): RelayRequest | undefined {
+  const field = relayedField(body);
+  return field === undefined
+    ? undefined
+    : { model: body.model, stream: body.stream ?? false, wire: WIRE, field, body: body as JsonObject };
+}
+
+function relayedField({ n, logprobs, top_logprobs, modalities, audio }: ChatRequest): string | undefined {
+  if (n !== null && n !== undefined && n !== 1) return "n";
+  if (logprobs) return "logprobs";
+  if (top_logprobs) return "top_logprobs";
+  if (modalities?.some((modality) => modality !== "text")) return "modalities";
+  return audio ? "audio" : undefined;
+}
+
+/** The same at an upstream of this wire: only the model has another name there, and a stream is asked for its usage. */
+export const relayOperation: UpstreamOperation<"relay"> = {
+  request: (input, target) => ({ path: "chat/completions", body: serializeBody(input, target) }),
+  response: ([reply]) => parseWhole(reply?.body),
+  events: parseFrames,
+};
+
+function serializeBody({ body, stream }: RelayRequest, { model }: Target): JsonObject {
+  const options = isJsonObject(body.stream_options) ? body.stream_options : {};
+  return { ...body, model, ...(stream && { stream_options: { ...options, include_usage: true } }) };
+}
+
+function parseWhole(body: unknown): RelayResponse {
+  const { choices, usage } = parseAnswer(body);
+  if (!choices || choices.length === 0 || !isJsonObject(body)) throw notAnAnswer();
+  return { body, ...told(usage) };
+}
+
+/** Over with `[DONE]`, or where the connection ends after every choice had its finish reason. */
+async function* parseFrames(frames: AsyncIterable<ServerSentEvent>): AsyncGenerator<RelayEvent> {
+  const open = new Set<number>();
+  let usage: ChatAnswer["usage"];
+  let started = false;
+  for await (const { data } of frames) {
+    const text = data?.trim();
+    if (!text) continue;
+    if (text === "[DONE]") {
+      yield { type: "finish", ...told(usage) };
+      return;
+    }
+    const body = parseFrame(text);
+    const answer = parseAnswer(body);
+    if (!isJsonObject(body) || (!answer.choices && !answer.usage)) continue;
+    usage = answer.usage ?? usage;
+    for (const { index, finish_reason } of answer.choices ?? []) {
+      started = true;
+      if (finish_reason) open.delete(index ?? 0);
+      else open.add(index ?? 0);
+    }
+    yield { type: "frame", body };
+  }
+  if (!started || open.size > 0) {
+    throw new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
+  }
+  yield { type: "finish", ...told(usage) };
+}
+
+function told(usage: ChatAnswer["usage"]): Pick<RelayResponse, "usage"> {
+  const counts = usage ? parseUsage(usage) : undefined;
+  return counts ? { usage: counts } : {};
+}
+
+/** The upstream's answer, under the id and the model name that are the gateway's. */
+export function serializeRelayed({ body }: RelayResponse, { id, input }: Exchange<"relay">): Response {
+  return Response.json({ ...body, id, model: input.model });
+}
+
+/** The same for each chunk. Usage is shown to a client that asked for it. */
+export async function* serializeRelayedStream(
+  events: AsyncIterable<RelayEvent>,
+  { id, input, wire }: Exchange<"relay">,
+): AsyncGenerator<ServerSentEvent> {
+  const showsUsage = asksForUsage(wire.body);
+  for await (const event of events) {
+    switch (event.type) {
+      case "frame": {
+        const { usage, ...rest } = event.body;
+        const isOnlyUsage = Array.isArray(rest.choices) && rest.choices.length === 0;
+        if (isOnlyUsage && !showsUsage) break;
+        yield { data: JSON.stringify({ ...rest, id, model: input.model, ...(showsUsage && { usage }) }) };
+        break;
+      }
+      case "finish":
+        yield { data: "[DONE]" };
+        break;
+      case "error":
+        yield { data: JSON.stringify(serializeErrorBody(event.error)) };
+        break;
+      default:
+        event satisfies never;
+    }
+  }
+}

@@ -1,0 +1,138 @@
+/** Requests that only their own wire knows: several choices, log probabilities, sound. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import OpenAI from "openai";
+import { CHAT, chatBody, CONFIG, type ConfigInput, newApp } from "../../support/app.ts";
+import { fakeUpstream } from "../../support/fake_upstream.ts";
+import { readFixture } from "./recorded.ts";
+
+const config: ConfigInput = {
+  ...CONFIG,
+  upstreams: { ...CONFIG.upstreams, other: { driver: "messages", baseUrl: "http://other.test/v1" } },
+  lanes: {
+    oss: {
+      models: {
+        ...CONFIG.lanes.oss.models,
+        other: { task: "chat", targets: [{ upstream: "other", model: "m" }] },
+        both: { task: "chat", targets: [{ upstream: "other", model: "m" }, { upstream: "fake", model: "org/model" }] },
+      },
+    },
+  },
+};
+
+function newRelay(...answers: Parameters<typeof fakeUpstream>) {
+  const upstream = fakeUpstream(...answers);
+  return { app: newApp({ config, fetch: upstream.fetch }), asked: upstream.asked };
+}
+
+const sse = (text: string) => new Response(text, { headers: { "content-type": "text/event-stream" } });
+
+for (const name of ["chat-n2", "chat-logprobs"]) {
+  Deno.test(`relay: ${name}: the answer comes as the upstream gave it, under our id and the client's model`, async () => {
+    const { json, request } = readFixture(name);
+    const { app, asked } = newRelay(() => Response.json(json));
+    const told = await (await app.post(CHAT, { ...request, model: "model" })).json();
+    assertEquals(told, { ...json, id: told.id, model: "model" });
+    assert(told.id.startsWith("chatcmpl-") && told.id !== json.id);
+    assertEquals(JSON.parse(asked[0]!.body), { ...request, model: "org/model" });
+    assertEquals(app.logs[0]?.usage?.inputTokens, json.usage.prompt_tokens);
+  });
+
+  Deno.test(`relay: ${name}, streamed: every chunk as it came, usage only where it was asked for`, async () => {
+    const { text, request } = readFixture(`${name}-stream`);
+    for (const asks of [true, false]) {
+      const { app, asked } = newRelay(() => sse(text));
+      const options = asks ? { stream_options: { include_usage: true } } : { stream_options: undefined };
+      const told = await (await app.post(CHAT, { ...request, ...options, model: "model" })).text();
+      const chunks = framesOf(told);
+      const expected = framesOf(text).filter(({ choices }) => asks || choices.length > 0);
+      assertEquals(chunks.map(({ choices }) => choices), expected.map(({ choices }) => choices));
+      assertEquals(new Set(chunks.map(({ model }) => model)), new Set(["model"]));
+      assertEquals(chunks.some(({ usage }) => usage), asks);
+      assertEquals(told.trimEnd().endsWith("data: [DONE]"), true);
+      assertEquals(JSON.parse(asked[0]!.body).stream_options, { include_usage: true });
+    }
+  });
+}
+
+// deno-lint-ignore no-explicit-any -- chunks of any upstream
+function framesOf(text: string): any[] {
+  return text.split("\n\n").map((frame) => frame.replace(/^data: /, "")).filter((data) => data && data !== "[DONE]")
+    .map((data) => JSON.parse(data));
+}
+
+Deno.test("relay: the vendor's SDK reads both choices of a stream", async () => {
+  const { text } = readFixture("chat-n2-stream");
+  const { app } = newRelay(() => sse(text));
+  const client = new OpenAI({
+    apiKey: "any",
+    baseURL: "http://gateway/oss/v1",
+    fetch: (url, init) => app.fetch(new Request(url, init)),
+  });
+  const messages = [{ role: "user" as const, content: "Hi" }];
+  const texts = ["", ""];
+  for await (
+    const { choices } of await client.chat.completions.create({ model: "model", n: 2, stream: true, messages })
+  ) {
+    for (const { index, delta } of choices) texts[index] += delta.content ?? "";
+  }
+  assertEquals(texts, Array(2).fill("Hello from the tiny model. This is the second sentence."));
+});
+
+for (
+  const [what, text] of [
+    ["is cut", (whole: string) => whole.slice(0, whole.length / 2)],
+    [
+      "ends before its last choice does",
+      () => 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"},{"index":1,"delta":{"content":"a"}}]}\n\n',
+    ],
+    [
+      "holds an error",
+      () => 'data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\ndata: {"error":{"message":"no"}}\n\n',
+    ],
+  ] as const
+) {
+  Deno.test(`relay: a stream that ${what} ends in an error and without [DONE]`, async () => {
+    const { app } = newRelay(() => sse(text(readFixture("chat-n2-stream").text)));
+    const told = await (await app.post(CHAT, chatBody({ n: 2, stream: true }))).text();
+    assert(!told.includes("[DONE]"));
+    assertStringIncludes(told.trimEnd().split("\n\n").at(-1)!, '"error":');
+  });
+}
+
+Deno.test("relay: a stream without [DONE] is whole where every choice has ended", async () => {
+  const { text } = readFixture("chat-n2-stream");
+  const { app } = newRelay(() => sse(text.replace("data: [DONE]\n\n", "")));
+  const told = await (await app.post(CHAT, chatBody({ n: 2, stream: true }))).text();
+  assert(told.trimEnd().endsWith("data: [DONE]"));
+});
+
+for (
+  const [field, more] of [
+    ["n", { n: 2 }],
+    ["logprobs", { logprobs: true }],
+    ["top_logprobs", { top_logprobs: 2 }],
+    ["modalities", { modalities: ["text", "audio"] }],
+    ["audio", { audio: { voice: "alloy", format: "wav" } }],
+  ] as const
+) {
+  Deno.test(`relay: "${field}" is refused by name where the model's upstreams speak another wire`, async () => {
+    for (const model of ["other", "sandbox"]) {
+      const { app, asked } = newRelay();
+      const response = await app.post(CHAT, chatBody({ ...more, model }));
+      assertEquals([response.status, (await response.json()).error.param, asked.length], [400, field, 0]);
+    }
+    const { app, asked } = newRelay(() => Response.json({ choices: [{ index: 0, message: { content: "a" } }] }));
+    assertEquals((await app.post(CHAT, chatBody({ ...more, model: "both" }))).status, 200);
+    assertEquals(asked.map(({ url }) => url.host), ["upstream.test"]);
+  });
+}
+
+Deno.test("relay: an upstream's failure is told as ever, and one choice is no relay", async () => {
+  const { app } = newRelay(() => Response.json({ error: { message: "slow down" } }, { status: 429 }));
+  assertEquals((await app.post(CHAT, chatBody({ n: 2 }))).status, 429);
+  const empty = newRelay(() => Response.json({ choices: [] }));
+  assertEquals((await empty.app.post(CHAT, chatBody({ n: 2 }))).status, 502);
+  const one = newRelay(() => Response.json({ choices: [{ message: { content: "a" }, finish_reason: "stop" }] }));
+  const told = await (await one.app.post(CHAT, chatBody({ n: 1 }))).json();
+  assertEquals(told.choices[0].logprobs, null);
+});
