@@ -124,6 +124,14 @@ export function refusedThinkingFields(body: Reply["body"]): string[] {
 /** Families whose hosts answer 400 when earlier reasoning comes back; all others are the better for it. */
 const REFUSE_REASONING = /gemma/i;
 
+/** Families whose hosts answer 400 to a turn that called for tools and does not say what was thought, were it nothing. */
+const WANT_REASONING = /\b(deepseek|kimi|glm|mimo)/i;
+
+/** Whether a turn with calls must say what was thought before them, even if that is nothing. */
+export function wantsReasoning(model: string): boolean {
+  return WANT_REASONING.test(model);
+}
+
 /** Whether the model takes back what it thought in earlier turns. `model` is the upstream's name for it. */
 export function takesReasoning(model: string): boolean {
   return !REFUSE_REASONING.test(model);

@@ -18,7 +18,7 @@ import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { serializeContent, serializePart } from "./content.ts";
-import { takesReasoning, thinkingFields } from "./families.ts";
+import { takesReasoning, thinkingFields, wantsReasoning } from "./families.ts";
 import { allowedTools, serializeTool, serializeToolChoice, serializeUpstreamCall } from "./tools.ts";
 import { WIRE } from "./wire.ts";
 
@@ -192,6 +192,7 @@ function serializeAssistant(
     role: "assistant",
     content: silent ? null : serializeContent(shown, context),
     ...(refusals.length > 0 && { refusal: refusals.map((part) => part.text).join("") }),
+    ...(calls.length > 0 && wantsReasoning(target.model) && { reasoning_content: "" }),
     ...serializeReasoning(reasoning, target, context),
     ...(calls.length > 0 && { tool_calls: calls.map((call) => serializeUpstreamCall(call, context)) }),
     ...extra,

@@ -8,11 +8,12 @@ import type { Context } from "../../src/contract/context.ts";
 import { CLIENT_TOOLS, type ClientTool } from "./client_tools.ts";
 import { WIRE, type WireTool, type WireToolChoice } from "./wire.ts";
 
-const TOOL_KEYS = ["name", "description", "input_schema", "strict", "defer_loading"];
+const TOOL_KEYS = ["name", "description", "input_schema", "inputSchema", "strict", "defer_loading"];
 
 /** `known` are the names that a `tool_reference` has brought up: only those of the deferred tools does the model see. */
 export function parseTool(tool: WireTool, known: ReadonlySet<string>): Tool {
-  const { type, input_schema, description, strict, defer_loading } = tool;
+  const { type, description, strict, defer_loading } = tool;
+  const input_schema = tool.input_schema ?? tool.inputSchema;
   const name = tool.name ?? type ?? "";
   const isFunction = input_schema || !type || type === "custom";
   const client = isFunction ? undefined : clientTool(type);

@@ -75,6 +75,8 @@ const tool = z.looseObject({
   name: z.string().nullish(),
   description: z.string().nullish(),
   input_schema: json.nullish(),
+  /** As another protocol of tools spells it, from which clients copy their tools. */
+  inputSchema: json.nullish(),
   strict: z.boolean().nullish(),
   defer_loading: z.boolean().nullish(),
 });

@@ -1,6 +1,7 @@
 import type { GenerateEvent, GenerateResponse, OutputPart } from "./generate.ts";
 import { type Extra, mergeExtras } from "./extra.ts";
 import { GatewayError } from "../errors.ts";
+import type { OperationName, Output, StreamEvent } from "./operations.ts";
 
 /** The whole answer that a stream of events tells. Throws what its `error` event holds. */
 export async function collect(events: AsyncIterable<GenerateEvent>): Promise<GenerateResponse> {
@@ -67,3 +68,8 @@ export class Collector {
 function incomplete(): GatewayError {
   return new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
 }
+
+/** How a stream becomes the whole answer of an operation, for operations that stream. */
+export const COLLECT: { [K in OperationName]?: (events: AsyncIterable<StreamEvent<K>>) => Promise<Output<K>> } = {
+  generate: collect,
+};

@@ -3,6 +3,7 @@ import type { Speech } from "../canonical/audio.ts";
 import { ByteReader } from "../canonical/bytes.ts";
 import { isJsonObject, type JsonObject } from "../canonical/json.ts";
 import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
+import { COLLECT } from "../canonical/collect.ts";
 import { REPLAY } from "../canonical/replay.ts";
 import type { Context } from "../contract/context.ts";
 import type { Call, LocalOperation, Reply, Target, UpstreamOperation } from "../contract/driver.ts";
@@ -35,7 +36,8 @@ export async function answer<K extends ModelOperation>(ask: Ask<K>): Promise<Out
   const watch = new Watch(ask.signal, timeouts.wholeMs);
   try {
     const replies = await sideBySide(calls, (call) => follow(call, ask, way, watch));
-    return way.response(replies, input, target, context);
+    const collected = collectReply(replies, ask, way);
+    return collected ? await collected : way.response(replies, input, target, context);
   } catch (thrown) {
     const reason = reasonOf(thrown, watch);
     // Of a batch the other calls are of no use any more.
@@ -44,6 +46,18 @@ export async function answer<K extends ModelOperation>(ask: Ask<K>): Promise<Out
   } finally {
     watch.stop();
   }
+}
+
+/** Some servers stream although a whole answer was asked for: the answer that the stream tells. */
+function collectReply<K extends ModelOperation>(
+  [reply]: readonly Reply[],
+  { operation, input, target, context }: Ask<K>,
+  { events }: UpstreamOperation<K>,
+): Promise<Output<K>> | undefined {
+  const collect = COLLECT[operation];
+  const isStream = /event-stream/.test(reply?.headers.get("content-type") ?? "");
+  if (!collect || !events || !isStream || typeof reply?.body !== "string") return undefined;
+  return collect(events(readFrames(new Blob([reply.body]).stream()), input, target, context));
 }
 
 /**
