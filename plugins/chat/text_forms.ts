@@ -5,6 +5,7 @@
  */
 import { asFunctionTool } from "../../src/canonical/custom_tool.ts";
 import type { GenerateRequest } from "../../src/canonical/generate.ts";
+import { upstreamName } from "../../src/canonical/tool_names.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { CALL_FORMS, type CallableTools, readAddressed, readBareObject, type TextCall } from "./text_forms_calls.ts";
 import { oneOf, peek, type Reading, skipSpace, Source, until } from "./text_forms_source.ts";
@@ -41,7 +42,8 @@ export function textFormsFor(input: GenerateRequest, target: Target): TextForms 
   const { tools = [], toolChoice } = input;
   const offered = toolChoice?.type === "none" ? [] : allowedTools(tools, toolChoice).flatMap((tool) => {
     if (tool.type === "hosted") return [];
-    return [[tool.name, (tool.type === "custom" ? asFunctionTool(tool) : tool).parameters] as const];
+    // As the model heard of it.
+    return [[upstreamName(tool.name), (tool.type === "custom" ? asFunctionTool(tool) : tool).parameters] as const];
   });
   return new TextForms(new Map(offered), OPENED.test(target.model));
 }

@@ -11,6 +11,7 @@ import type {
 } from "./generate.ts";
 import type { Extra } from "./extra.ts";
 import { customNames, unwrapCustomInput } from "./custom_tool.ts";
+import { clientNames } from "./tool_names.ts";
 import { isJsonText } from "./json.ts";
 import { GatewayError } from "../errors.ts";
 
@@ -67,11 +68,13 @@ export class PartWriter {
   readonly #callIds = new Set<string>();
   readonly #newCallId: () => string;
   readonly #customNames: ReadonlySet<string>;
+  readonly #clientNames: ReadonlyMap<string, string>;
 
   /** The request says which names are taken and which tools are custom. */
   constructor(request: Pick<GenerateRequest, "messages" | "tools">) {
     this.#newCallId = callNamer(request);
     this.#customNames = customNames(request.tools);
+    this.#clientNames = clientNames(request.tools);
   }
 
   text(text: string): GenerateEvent[] {
@@ -108,7 +111,7 @@ export class PartWriter {
       this.#calls.push(call);
     }
     call.id ||= delta.id;
-    call.name ||= delta.name;
+    call.name ||= delta.name && (this.#clientNames.get(delta.name) ?? delta.name);
     call.extra ??= delta.extra;
     if (delta.input) {
       // Joined only where all of it is asked for: to look into a text that grows takes as long as to copy it.

@@ -5,6 +5,7 @@ import { isJsonObject, type JsonObject } from "../canonical/json.ts";
 import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import { COLLECT } from "../canonical/collect.ts";
 import { REPLAY } from "../canonical/replay.ts";
+import { withUpstreamNames } from "../canonical/tool_names.ts";
 import type { Context } from "../contract/context.ts";
 import type { Call, LocalOperation, Reply, Target, UpstreamOperation } from "../contract/driver.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
@@ -204,7 +205,9 @@ function local<K extends ModelOperation>(way: LocalOperation<K>, ask: Ask<K>): O
 }
 
 function describe<K extends ModelOperation>(ask: Ask<K>, way: UpstreamOperation<K>): Call[] {
-  const calls = [way.request(ask.input, ask.target, ask.context)].flat().map((call) => withoutRefused(call, ask));
+  const { input, target, context } = ask;
+  const heard = "messages" in input ? withUpstreamNames(input) : input;
+  const calls = [way.request(heard, target, context)].flat().map((call) => withoutRefused(call, ask));
   ask.onDescribed();
   return calls;
 }
