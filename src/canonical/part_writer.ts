@@ -41,6 +41,8 @@ interface PendingCall {
   unsent: string;
   /** Whether the piece that came last may be the end of an object. */
   closes: boolean;
+  /** Whether it begins as a JSON text does, once it has begun. */
+  quoted?: boolean;
   /** The upstream says that nothing more comes. */
   over: boolean;
 }
@@ -118,6 +120,8 @@ export class PartWriter {
       call.input += delta.input;
       call.unsent += delta.input;
       call.closes = /\}\s*$/.test(delta.input);
+      const first = /\S/.exec(delta.input)?.[0];
+      if (first !== undefined) call.quoted ??= first === '"';
     }
     // The first call is over once its arguments are complete and another one speaks: the others then need not wait.
     while (this.#calls.length > 1 && call !== this.#calls[0] && this.#firstIsComplete()) {
@@ -213,6 +217,12 @@ export class PartWriter {
       call.input = call.unsent = unwrapCustomInput(call.input);
       call.over = true;
     }
+    if (call.kind === "function" && call.quoted) {
+      // Arguments are an object. Some servers write its JSON into a JSON text, which is known once that is whole.
+      if (!call.over) return [];
+      call.quoted = false;
+      call.input = call.unsent = unquoted(call.input);
+    }
     const events: GenerateEvent[] = [];
     if (!this.#callOpen) {
       this.#callOpen = true;
@@ -249,6 +259,16 @@ export class PartWriter {
 
   #delta(type: PartDelta["type"], text: string): GenerateEvent {
     return { type: "part-delta", index: this.#index, delta: { type, text } };
+  }
+}
+
+/** The JSON object that is written inside a JSON text; the same where there is none. */
+function unquoted(input: string): string {
+  try {
+    const inner: unknown = JSON.parse(input);
+    return typeof inner === "string" && inner.trimStart().startsWith("{") && isJsonText(inner) ? inner : input;
+  } catch {
+    return input;
   }
 }
 

@@ -190,6 +190,16 @@ testAnswers([
     want: { said: [{ call: "look", input: { a: 1 } }], end: "tool-calls" },
   },
   {
+    id: "R06",
+    title: "arguments that are JSON inside JSON are told as an object",
+    ask: { tools: TOOLS },
+    answer: {
+      frames: chatStream(calls({ index: 0, id: "call_1", ...look('"{\\"a\\":1}"') }), "tool_calls"),
+      whole: chatWhole({ content: null, tool_calls: [call("look", '"{\\"a\\":1}"')] }, "tool_calls"),
+    },
+    want: { said: [{ call: "look", input: { a: 1 } }], end: "tool-calls" },
+  },
+  {
     id: "R07",
     title: "a long command full of escapes comes whole",
     ask: { tools: TOOLS },
