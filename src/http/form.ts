@@ -5,7 +5,7 @@ import { type BodyLimits, decodeText, readBody } from "./body.ts";
 
 /**
  * The fields of the multipart form that a client sent, in their order. Files are views of one buffer: the platform's own
- * `formData()` takes four times the file, and the libraries that were tried search in time that grows with the square. Throws
+ * `formData()` takes four times the file, and the library that was tried searches in time that grows with the square. Throws
  * as `readJsonBody` does.
  */
 export async function readFormBody(request: Request, limits: BodyLimits): Promise<FormField[]> {
