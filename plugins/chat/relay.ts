@@ -46,11 +46,13 @@ function parseWhole(body: unknown): RelayResponse {
   return { body, ...told(usage) };
 }
 
-/** Over with `[DONE]`, or where the connection ends after every choice had its finish reason. */
-async function* parseFrames(frames: AsyncIterable<ServerSentEvent>): AsyncGenerator<RelayEvent> {
-  const open = new Set<number>();
+/** Over with `[DONE]`, or where the connection ends after every choice that was asked for had its finish reason. */
+async function* parseFrames(
+  frames: AsyncIterable<ServerSentEvent>,
+  { body: { n } }: RelayRequest,
+): AsyncGenerator<RelayEvent> {
+  const ended = new Set<number>();
   let usage: ChatAnswer["usage"];
-  let started = false;
   for await (const { data } of frames) {
     const text = data?.trim();
     if (!text) continue;
@@ -62,14 +64,10 @@ async function* parseFrames(frames: AsyncIterable<ServerSentEvent>): AsyncGenera
     const answer = parseAnswer(body);
     if (!isJsonObject(body) || (!answer.choices && !answer.usage)) continue;
     usage = answer.usage ?? usage;
-    for (const { index, finish_reason } of answer.choices ?? []) {
-      started = true;
-      if (finish_reason) open.delete(index ?? 0);
-      else open.add(index ?? 0);
-    }
+    for (const { index, finish_reason } of answer.choices ?? []) if (finish_reason) ended.add(index ?? 0);
     yield { type: "frame", body };
   }
-  if (!started || open.size > 0) {
+  if (ended.size < (typeof n === "number" ? n : 1)) {
     throw new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
   }
   yield { type: "finish", ...told(usage) };
