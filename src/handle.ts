@@ -31,11 +31,13 @@ import type { Destination, Lane, Resolution } from "./lanes/lane.ts";
 import { preferFormat } from "./lanes/speech.ts";
 import type { LogEntry } from "./observe/log.ts";
 import type { Continuity } from "./state/continuity.ts";
+import type { Ask } from "./upstream/call.ts";
 import { explain } from "./upstream/explain.ts";
 import { guard } from "./upstream/guard.ts";
 import { firstAnswer, firstStream } from "./upstream/retry.ts";
-import { answer, type Ask, speak, stream } from "./upstream/run.ts";
+import { answer, stream } from "./upstream/run.ts";
 import type { Fetch, Upstream } from "./upstream/send.ts";
+import { speak } from "./upstream/speak.ts";
 
 /** All that a request's journey needs; made once, by `app.ts`. */
 export interface Gateway {

@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from "../canonical/json.ts";
 import type { ModelOperation } from "../canonical/operations.ts";
 import type { Call } from "../contract/driver.ts";
 import { toGatewayError } from "../errors.ts";
-import { type Ask, preview } from "./run.ts";
+import { type Ask, describe, wayOf } from "./call.ts";
 import { headOf, type Upstream } from "./send.ts";
 
 /** What would be asked of a target, for a person to read: nothing is sent, and no secret is told. */
@@ -10,7 +10,10 @@ export function explain<K extends ModelOperation>(ask: Ask<K>): JsonObject {
   const { upstream, target } = ask;
   const told = { upstream: upstream.name, driver: upstream.driver.name, model: target.model };
   try {
-    return { ...told, requests: preview(ask).map((call) => explainCall(call, upstream)) };
+    const way = wayOf(ask);
+    // The embedded upstream answers without a call.
+    const calls = "local" in way ? [] : describe(ask, way);
+    return { ...told, requests: calls.map((call) => explainCall(call, upstream)) };
   } catch (thrown) {
     const { code, message } = toGatewayError(thrown);
     return { ...told, error: { code, message } };

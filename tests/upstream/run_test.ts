@@ -4,7 +4,8 @@ import type { GenerateEvent, GenerateRequest, GenerateResponse } from "../../src
 import type { FormField } from "../../src/contract/context.ts";
 import type { Call, Driver, LocalOperation, UpstreamOperation } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { answer, type Ask, stream } from "../../src/upstream/run.ts";
+import type { Ask } from "../../src/upstream/call.ts";
+import { answer, stream } from "../../src/upstream/run.ts";
 import type { Fetch, Upstream } from "../../src/upstream/send.ts";
 import { toArray } from "../support/chunks.ts";
 import { newContext } from "../support/context.ts";

@@ -1,0 +1,105 @@
+/** The calls that ask for an operation, and one of them made: without what the upstream refuses. */
+import { isJsonObject, type JsonObject } from "../canonical/json.ts";
+import type { Input, ModelOperation, Output } from "../canonical/operations.ts";
+import { withUpstreamNames } from "../canonical/tool_names.ts";
+import type { Context } from "../contract/context.ts";
+import type { Call, LocalOperation, Target, UpstreamOperation } from "../contract/driver.ts";
+import { GatewayError } from "../errors.ts";
+import { type Fetch, readReply, send, type Upstream } from "./send.ts";
+
+export interface Ask<K extends ModelOperation> {
+  operation: K;
+  input: Input<K>;
+  target: Target;
+  upstream: Upstream;
+  context: Context;
+  fetch: Fetch;
+  /** Aborted when nobody waits for the answer any more. */
+  signal: AbortSignal;
+  /** Called when the upstream's calls are described, and before one is made again with less: the last moment to refuse. */
+  onDescribed(): void;
+}
+
+/** How the upstream is asked. Throws where it lacks its secret, or does not serve the operation. */
+export function wayOf<K extends ModelOperation>(
+  { operation, upstream }: Ask<K>,
+): UpstreamOperation<K> | LocalOperation<K> {
+  if (upstream.missingSecret !== undefined) {
+    const message = `Upstream "${upstream.name}" has no secret: set the environment variable ${upstream.missingSecret}`;
+    throw new GatewayError("unavailable", message, { retryable: false });
+  }
+  const way = upstream.driver.operations[operation];
+  if (!way) throw new GatewayError("unsupported", `Upstream "${upstream.name}" does not serve "${operation}"`);
+  return way;
+}
+
+/** The calls, as they would be made. */
+export function describe<K extends ModelOperation>(ask: Ask<K>, way: UpstreamOperation<K>): Call[] {
+  const { input, target, context } = ask;
+  const heard = "messages" in input ? withUpstreamNames(input) : input;
+  const calls = [way.request(heard, target, context)].flat().map((call) => withoutRefused(call, ask));
+  ask.onDescribed();
+  return calls;
+}
+
+function withoutRefused<K extends ModelOperation>(call: Call, ask: Ask<K>): Call {
+  return without(call, [...ask.upstream.refuses, ...ask.upstream.refusals.of(placeOf(ask))], ask)?.call ?? call;
+}
+
+/** The call without those of the fields that it has; nothing where it has none. */
+function without<K extends ModelOperation>(
+  call: Call,
+  fields: readonly string[],
+  { context }: Ask<K>,
+): { call: Call; dropped: string[] } | undefined {
+  const sent = fieldsOf(call);
+  const dropped = new Set(fields.filter((field) => Object.hasOwn(sent, field)));
+  if (dropped.size === 0) return undefined;
+  for (const field of dropped) context.note(`dropped ${field}`);
+  const kept = call.form
+    ? { form: call.form.filter(({ name }) => !dropped.has(name)) }
+    : { body: Object.fromEntries(Object.entries(sent).filter(([field]) => !dropped.has(field))) };
+  return { call: { ...call, ...kept }, dropped: [...dropped] };
+}
+
+/** One model at one of the places that an upstream may have. */
+function placeOf<K extends ModelOperation>({ upstream, target }: Ask<K>): string {
+  return `${upstream.baseUrl} ${target.model}`;
+}
+
+/**
+ * The response to a call, if it is no failure. A call with fields that the upstream turns out to refuse is made once more
+ * without them.
+ */
+export async function open<K extends ModelOperation>(call: Call, ask: Ask<K>, signal: AbortSignal): Promise<Response> {
+  const { upstream, fetch } = ask;
+  const response = await send(call, upstream, fetch, signal);
+  if (response.ok) return response;
+  const error = upstream.driver.parseError(await readReply(response));
+  const accepted = without(call, error.details.unsupported ?? [], ask);
+  if (!accepted) throw error;
+  ask.onDescribed();
+  const second = await send(accepted.call, upstream, fetch, signal);
+  if (!second.ok) throw upstream.driver.parseError(await readReply(second));
+  upstream.refusals.add(placeOf(ask), accepted.dropped);
+  return second;
+}
+
+/** What a call sends by name: nothing where it sends bytes. */
+function fieldsOf({ body, form }: Call): JsonObject {
+  if (form) return Object.fromEntries(form.map(({ name, value }) => [name, value ?? null]));
+  if (!isJsonObject(body) || body instanceof Uint8Array) return {};
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
+}
+
+/** The embedded upstream is asked by answering, so what it leaves out is known only then. */
+export function local<K extends ModelOperation>(way: LocalOperation<K>, ask: Ask<K>): Output<K> {
+  const output = way.local(ask.input, ask.target, ask.context);
+  ask.onDescribed();
+  return output;
+}
+
+/** What is asked of an upstream that gives no answer step by step. */
+export function cannotStream({ operation, upstream }: Ask<ModelOperation>): GatewayError {
+  return new GatewayError("unsupported", `Upstream "${upstream.name}" does not stream "${operation}"`);
+}

@@ -1,0 +1,82 @@
+import type { Speech } from "../canonical/audio.ts";
+import { ByteReader } from "../canonical/bytes.ts";
+import type { Reply } from "../contract/driver.ts";
+import { type Ask, cannotStream, describe, local, wayOf } from "./call.ts";
+import { follow, reasonOf } from "./follow.ts";
+import { brokenOff, readReply, type Upstream } from "./send.ts";
+import { Watch } from "./watch.ts";
+
+/**
+ * Speech: as soon as its first bytes are there, which tell what it is; the rest comes as the upstream makes it. Leaving it
+ * early ends the call; a failure on the way fails the stream of its bytes.
+ */
+export async function speak(ask: Ask<"speak">): Promise<Speech> {
+  const { input, target, upstream, context } = ask;
+  const way = wayOf(ask);
+  if ("local" in way) return local(way, ask);
+  const [call] = describe(ask, way);
+  if (!call) throw cannotStream(ask);
+  const watch = new Watch(ask.signal, upstream.timeouts.totalMs);
+  try {
+    // Most servers have made all of it when they begin to answer.
+    watch.begin(upstream.timeouts.wholeMs, "begin to answer");
+    const reply = await follow(call, ask, way, watch, (response) => openReply(response, watch, upstream));
+    if (!reply.stream) watch.stop();
+    return way.response([reply], input, target, context);
+  } catch (thrown) {
+    const reason = reasonOf(thrown, watch);
+    watch.stop();
+    watch.cancel();
+    throw reason;
+  }
+}
+
+/** What comes as bytes is passed on as it comes; a description of it, such as where it is, is read whole. */
+async function openReply(response: Response, watch: Watch, { timeouts }: Upstream): Promise<Reply> {
+  const { status, headers, body } = response;
+  if (!body || /json|^text\//.test(headers.get("content-type") ?? "")) return await readReply(response);
+  const reader = new ByteReader(body, AUDIO_BUFFER_BYTES);
+  let isOver = false;
+  const read = async (limitMs: number, what: string) => {
+    if (isOver) return undefined;
+    watch.begin(limitMs, what);
+    const bytes = await reader.read().catch((cause) => {
+      watch.signal.throwIfAborted();
+      throw brokenOff(cause);
+    });
+    // A slow listener is no slow upstream.
+    watch.rest();
+    isOver = bytes === undefined;
+    if (isOver) watch.stop();
+    return bytes?.slice();
+  };
+  let first = await read(timeouts.firstEventMs, "send its first sound");
+  while (first && first.length < TELLING_BYTES) {
+    const more = await read(timeouts.idleMs, "send more sound");
+    if (!more) break;
+    first = new Uint8Array([...first, ...more]);
+  }
+  const stream = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    async pull(controller) {
+      try {
+        const bytes = first ?? await read(timeouts.idleMs, "send more sound");
+        first = undefined;
+        if (bytes) controller.enqueue(bytes);
+        else controller.close();
+      } catch (thrown) {
+        watch.stop();
+        controller.error(thrown);
+      }
+    },
+    async cancel() {
+      watch.stop();
+      watch.cancel();
+      await reader.cancel().catch(() => {}); // the call is over, whatever the upstream says to it
+    },
+  }, { highWaterMark: 0 });
+  return { status, headers, body: first ?? new Uint8Array(), stream };
+}
+
+const AUDIO_BUFFER_BYTES = 16 * 1024;
+/** What a format's own header needs at most, to tell what the bytes are. */
+const TELLING_BYTES = 64;
