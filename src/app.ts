@@ -13,8 +13,8 @@ import { createRegistry } from "./contract/registry.ts";
 import { GatewayError } from "./errors.ts";
 import { type Gateway, handle, type Pace } from "./handle.ts";
 import { createAuth } from "./http/auth.ts";
-import { createBudget } from "./http/budget.ts";
 import { createService } from "./http/service.ts";
+import { createUploads } from "./http/uploads.ts";
 import { type CatalogCache, createCatalogCache } from "./lanes/catalog.ts";
 import { createModelFinder, type ModelFinder } from "./lanes/finder.ts";
 import { createLane } from "./lanes/lane.ts";
@@ -103,8 +103,10 @@ export function createApp(options: AppOptions): App {
       patienceMs: pace.storeMs,
     }),
     bodyLimits: { limitBytes: config.limits.bodyBytes, timeoutMs: BODY_TIMEOUT_MS },
-    formLimits: { limitBytes: config.limits.bodyBytes, timeoutMs: FORM_TIMEOUT_MS },
-    uploads: createBudget(config.limits.uploadBytes),
+    uploads: createUploads(
+      { limitBytes: config.limits.bodyBytes, timeoutMs: FORM_TIMEOUT_MS },
+      config.limits.uploadBytes,
+    ),
     pace,
     fetch,
     now,

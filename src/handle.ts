@@ -20,12 +20,11 @@ import type { Registry } from "./contract/registry.ts";
 import { GatewayError, toGatewayError } from "./errors.ts";
 import type { Authenticate } from "./http/auth.ts";
 import { type BodyLimits, readJsonBody } from "./http/body.ts";
-import type { Budget } from "./http/budget.ts";
-import { readFormBody } from "./http/form.ts";
 import { checkHeaders } from "./http/headers.ts";
 import { formatNotes } from "./http/notes.ts";
 import { passOn, streamResponse, withoutBody } from "./http/respond.ts";
 import { methodNotAllowed, type Service } from "./http/service.ts";
+import type { Uploads } from "./http/uploads.ts";
 import { fit } from "./lanes/fit.ts";
 import type { Destination, Lane, Resolution } from "./lanes/lane.ts";
 import { preferFormat } from "./lanes/speech.ts";
@@ -51,9 +50,7 @@ export interface Gateway {
   authenticate: Authenticate;
   continuity: Continuity;
   bodyLimits: BodyLimits;
-  formLimits: BodyLimits;
-  /** What all forms together may hold until they are answered. */
-  uploads: Budget;
+  uploads: Uploads;
   pace: Pace;
   fetch: Fetch;
   /** Milliseconds since the epoch. */
@@ -91,8 +88,8 @@ interface Journey extends Context {
   signal: AbortSignal;
   leave(): void;
   hasLeft(): boolean;
-  /** Bytes of `Gateway.uploads` that it holds. */
-  uploadBytes: number;
+  /** Gives back the memory that is set aside for what the client sent; called once, at the end. */
+  release(): void;
 }
 
 /** A request full of things to leave out must not fill the log with them. */
@@ -159,7 +156,7 @@ function begin(request: Request, gateway: Gateway): Journey {
     signal: AbortSignal.any([request.signal, left.signal, gateway.signal]),
     leave: () => left.abort(clientClosed()),
     hasLeft: () => request.signal.aborted || left.signal.aborted,
-    uploadBytes: 0,
+    release: () => {},
   };
 }
 
@@ -171,26 +168,13 @@ async function readBody({ body }: AnyProtocol, journey: Journey): Promise<unknow
     case "json":
       return await readJsonBody(request, gateway.bodyLimits);
     case "form": {
-      const limitBytes = formBytes(request.headers, gateway.formLimits.limitBytes);
-      gateway.uploads.take(limitBytes);
-      journey.uploadBytes = limitBytes;
-      const fields = await readFormBody(request, { ...gateway.formLimits, limitBytes, trustedBytes: limitBytes });
-      // What was set aside for what might come, and did not.
-      const bytes = fields.reduce((sum, { value = "", file }) => sum + (file?.bytes.length ?? value.length), 0);
-      if (bytes < limitBytes) gateway.uploads.giveBack(limitBytes - bytes);
-      journey.uploadBytes = Math.min(bytes, limitBytes);
+      const { fields, release } = await gateway.uploads.read(request);
+      journey.release = release;
       return fields;
     }
     default:
       return body satisfies never;
   }
-}
-
-/** What a form may hold: as much as the client says; as much as there may be where it does not say it, or compresses it. */
-function formBytes(headers: Headers, limitBytes: number): number {
-  const declared = Number(headers.get("content-length") ?? NaN);
-  const isTold = declared > 0 && declared < limitBytes && !headers.has("content-encoding");
-  return isTold ? declared : limitBytes;
 }
 
 function findLane(name: string | undefined, opened: readonly string[] | undefined, { lanes }: Gateway): Lane {
@@ -640,10 +624,10 @@ function finish(response: Response, journey: Journey): Response {
   return request.method === "HEAD" ? withoutBody(response) : response;
 }
 
-function closeLog({ gateway, started, entry, notes, uploadBytes }: Journey, status: number): void {
+function closeLog({ gateway, started, entry, notes, release }: Journey, status: number): void {
   if (entry.status !== undefined) return;
   entry.status = status;
-  gateway.uploads.giveBack(uploadBytes);
+  release();
   gateway.log({
     ...entry as LogEntry,
     durationMs: gateway.now() - started,
