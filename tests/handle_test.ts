@@ -4,7 +4,17 @@ import type { Driver } from "../src/contract/driver.ts";
 import { type ErrorCode, STATUS_OF } from "../src/errors.ts";
 import { formatLogLine } from "../src/observe/log.ts";
 import { readFrames } from "../src/upstream/frames.ts";
-import { CHAT, chatBody, CONFIG, type ConfigInput, ENV, newApp, NOW, type TestApp } from "./support/app.ts";
+import {
+  CHAT,
+  chatBody,
+  CONFIG,
+  type ConfigInput,
+  countedBody,
+  ENV,
+  newApp,
+  NOW,
+  type TestApp,
+} from "./support/app.ts";
 import { answerStream, answerWhole, ENDING, frame, word } from "./support/chat.ts";
 import { toArray } from "./support/chunks.ts";
 import { type Asked, fakeUpstream } from "./support/fake_upstream.ts";
@@ -192,21 +202,14 @@ const LOCKED: ConfigInput = {
 };
 
 Deno.test("a request without a key is refused before its body is read, and before it learns what there is", async () => {
-  let pulls = 0;
-  const body = new ReadableStream({
-    pull(controller) {
-      pulls++;
-      controller.enqueue(new Uint8Array(2 ** 20));
-    },
-  }, { highWaterMark: 0 });
+  const { init, pulls } = countedBody();
   const app = newApp({ config: LOCKED });
-  const headers = { "content-length": String(30 * 2 ** 20) };
   await expectTold(
-    await app.fetch(new Request(`http://gateway${CHAT}`, { method: "POST", body, headers })),
+    await app.fetch(new Request(`http://gateway${CHAT}`, init)),
     "authentication",
     "invalid_api_key",
   );
-  assertEquals(pulls, 0);
+  assertEquals(pulls(), 0);
   for (const path of ["/nope/v1/chat/completions", "/nope", "/oss/v1/models"]) {
     await expectTold(await app.get(path), "authentication", "invalid_api_key");
   }

@@ -6,13 +6,14 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { ConfigInput } from "../support/app.ts";
 import { answerStream, answerWhole, ENDING, frame, word } from "../support/chat.ts";
+import { missingEngine } from "../support/engine.ts";
 import { KEY, type Person, withClaudeCode } from "./claude_code.ts";
 import { CLAUDE_CODE, install } from "./install.ts";
 import type { Exchange } from "./recorder.ts";
 
 const ENGINE = Deno.env.get("LANEWAY_TEST_ENGINE") ?? "http://127.0.0.1:38601/v1";
 const installed = await install(CLAUDE_CODE, "claude");
-const engineMissing = await missing(ENGINE);
+const engineMissing = await missingEngine(ENGINE);
 
 const CONFIG: ConfigInput = {
   upstreams: {
@@ -55,17 +56,6 @@ function test(name: string, use: (person: Person) => Promise<void>, { reason, sc
   if ("reason" in installed || why !== undefined) {
     Deno.test({ name: `${full} (skipped: ${why})`, ignore: true, fn() {} });
   } else Deno.test(full, () => withClaudeCode(installed.program, CONFIG, use, script));
-}
-
-/** Why the engine cannot be asked; nothing where it can. */
-async function missing(baseUrl: string): Promise<string | undefined> {
-  try {
-    const response = await fetch(`${baseUrl}/models`, { signal: AbortSignal.timeout(3_000) });
-    await response.body?.cancel();
-    return response.ok ? undefined : `${baseUrl} answers ${response.status}`;
-  } catch {
-    return `No engine answers at ${baseUrl}`;
-  }
 }
 
 // The sandbox and the real engine

@@ -6,13 +6,14 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { ConfigInput } from "../support/app.ts";
 import { answerStream, ENDING, frame, word } from "../support/chat.ts";
+import { missingEngine } from "../support/engine.ts";
 import { KEY, KEYS, liveCatalog, type Person, type Run, withCodex } from "./codex.ts";
 import { CODEX, install } from "./install.ts";
 import type { Exchange } from "./recorder.ts";
 
 const ENGINE = Deno.env.get("LANEWAY_TEST_ENGINE") ?? "http://127.0.0.1:38601/v1";
 const installed = await install(CODEX, "codex");
-const engineMissing = await missing(ENGINE);
+const engineMissing = await missingEngine(ENGINE);
 
 const OPEN: ConfigInput = {
   upstreams: {
@@ -60,17 +61,6 @@ function test(
   if ("reason" in installed || why !== undefined) {
     Deno.test({ name: `${full} (skipped: ${why})`, ignore: true, fn() {} });
   } else Deno.test(full, () => withCodex(installed.program, { config, script }, use));
-}
-
-/** Why the engine cannot be asked; nothing where it can. */
-async function missing(baseUrl: string): Promise<string | undefined> {
-  try {
-    const response = await fetch(`${baseUrl}/models`, { signal: AbortSignal.timeout(3_000) });
-    await response.body?.cancel();
-    return response.ok ? undefined : `${baseUrl} answers ${response.status}`;
-  } catch {
-    return `No engine answers at ${baseUrl}`;
-  }
 }
 
 // The sandbox and the real engine

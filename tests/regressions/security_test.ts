@@ -1,22 +1,14 @@
 import { assert, assertEquals } from "@std/assert";
-import { type ConfigInput, ENV, newApp, type TestApp } from "../support/app.ts";
+import { type ConfigInput, countedBody, ENV, newApp, type TestApp } from "../support/app.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
 import { ask, bodyFor, CONFIG, HELLO, PATH, responseOf, shortAnswer, streamed, testEach } from "./support.ts";
 
 const LOCKED: ConfigInput = { ...CONFIG, keys: [{ name: "team", secret: { env: "TEAM_KEY" } }] };
 
 testEach("R79", "without a key a body is not read", { modes: ["whole"] }, async (client) => {
-  let pulls = 0;
-  const body = new ReadableStream({
-    pull(controller) {
-      pulls++;
-      controller.enqueue(new Uint8Array(2 ** 20));
-    },
-  }, { highWaterMark: 0 });
-  const app = newApp({ config: LOCKED });
-  const headers = { "content-length": String(30 * 2 ** 20) };
-  const response = await app.fetch(new Request(`http://gateway${PATH[client]}`, { method: "POST", body, headers }));
-  assertEquals([response.status, pulls], [401, 0]);
+  const { init, pulls } = countedBody();
+  const response = await newApp({ config: LOCKED }).fetch(new Request(`http://gateway${PATH[client]}`, init));
+  assertEquals([response.status, pulls()], [401, 0]);
   await response.body?.cancel();
 });
 

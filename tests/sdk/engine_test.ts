@@ -4,6 +4,7 @@
  */
 import { assert, assertAlmostEquals, assertEquals, assertRejects } from "@std/assert";
 import { type ConfigInput, newApp, type TestApp } from "../support/app.ts";
+import { missingEngine } from "../support/engine.ts";
 import { MAJORS, newClient } from "./chat_clients.ts";
 import { COHERE, newCohere, newLangChain } from "./task_clients.ts";
 
@@ -30,17 +31,6 @@ const CONFIG: ConfigInput = {
   },
 };
 
-/** Why the engine cannot be asked; nothing where it can. */
-async function missing(baseUrl: string): Promise<string | undefined> {
-  try {
-    const response = await fetch(`${baseUrl}/models`, { signal: AbortSignal.timeout(3_000) });
-    await response.body?.cancel();
-    return response.ok ? undefined : `${baseUrl} answers ${response.status}`;
-  } catch {
-    return `No engine answers at ${baseUrl}`;
-  }
-}
-
 function testsOf(engine: string, why: string | undefined) {
   return (name: string, use: (app: TestApp) => Promise<void>) =>
     why === undefined
@@ -48,7 +38,7 @@ function testsOf(engine: string, why: string | undefined) {
       : Deno.test({ name: `${engine}: ${name} (skipped: ${why})`, ignore: true, fn() {} });
 }
 
-const [noEmbedder, noRanker] = await Promise.all([missing(EMBEDDER), missing(RANKER)]);
+const [noEmbedder, noRanker] = await Promise.all([missingEngine(EMBEDDER), missingEngine(RANKER)]);
 const embeds = testsOf("an engine that embeds", noEmbedder);
 const ranks = testsOf("an engine that ranks", noRanker);
 

@@ -78,3 +78,16 @@ export const CHAT = "/oss/v1/chat/completions";
 export function chatBody(more: object = {}): { model: string; stream?: boolean } {
   return { model: "model", messages: [{ role: "user", content: "Hello" }], ...more } as { model: string };
 }
+
+/** A body of 30 MB that tells how often it was read. */
+export function countedBody(): { init: RequestInit; pulls: () => number } {
+  let pulls = 0;
+  const body = new ReadableStream({
+    pull(controller) {
+      pulls++;
+      controller.enqueue(new Uint8Array(2 ** 20));
+    },
+  }, { highWaterMark: 0 });
+  const headers = { "content-length": String(30 * 2 ** 20) };
+  return { init: { method: "POST", body, headers }, pulls: () => pulls };
+}
