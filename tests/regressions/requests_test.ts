@@ -904,23 +904,3 @@ testEach("R48", "a body that grows beyond the limit is refused", { modes: ["whol
   assertEquals(response.status, 413);
   await response.body?.cancel();
 });
-
-const LONG = `mcp__a_server_with_a_long_name__${"and_a_tool_with_a_longer_one_".repeat(3)}`;
-const NAMES = [`${LONG}1`, `${LONG}2`, "files.read"];
-
-testEach("R40", "long and odd names of tools are mapped without a clash, and come back", {}, async (client, mode) => {
-  const tools = NAMES.map((name) => ({ name, description: "To look", schema: { type: "object", properties: {} } }));
-  const body = bodyFor(client, { tools, stream: mode === "streamed" });
-  const { said, asked } = await ask(client, body, [({ body }) => {
-    const [, name] = listOf(JSON.parse(body).tools).map(({ function: of }) => objectOf(of).name);
-    const called = { id: "call_1", type: "function", function: { name: name!, arguments: "{}" } };
-    return responseOf({
-      whole: chatWhole({ content: null, tool_calls: [called] }, "tool_calls"),
-      frames: chatStream([{ tool_calls: [{ index: 0, ...called }] }], "tool_calls"),
-    }, mode);
-  }]);
-  const sent = listOf(asked[0]!.tools).map(({ function: of }) => String(objectOf(of).name));
-  for (const name of sent) assert(/^[\w-]{1,64}$/.test(name), name);
-  assertEquals(new Set(sent).size, NAMES.length);
-  assertEquals(said, [{ call: NAMES[1]!, input: {}, id: "call_1" }]);
-});
