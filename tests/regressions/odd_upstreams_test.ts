@@ -137,7 +137,7 @@ testAnswers([
     want: { said: [{ reasoning: THINK }, { text: "Hi" }], end: "stop" },
   },
   {
-    id: "O08",
+    id: "O08 R54",
     title: "finish reason length is an answer that was cut",
     answer: { frames: chatStream([{ content: "Hi" }], "length"), whole: chatWhole({ content: "Hi" }, "length") },
     want: { said: [{ text: "Hi" }], end: "length" },
@@ -149,7 +149,7 @@ testAnswers([
     },
   },
   {
-    id: "O09",
+    id: "O09 R54",
     title: "finish reason content_filter is an answer that was filtered",
     answer: {
       frames: chatStream([{ content: "Hi" }], "content_filter"),

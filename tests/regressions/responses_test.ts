@@ -122,24 +122,6 @@ testAnswers([
   },
   {
     id: "R54",
-    title: "an answer that ran out of tokens is cut, not complete",
-    answer: {
-      frames: chatStream([{ content: "Hi" }], "length"),
-      whole: chatWhole({ content: "Hi" }, "length"),
-    },
-    want: { said: [{ text: "Hi" }], end: "length" },
-  },
-  {
-    id: "R54",
-    title: "an answer that was filtered says so",
-    answer: {
-      frames: chatStream([{ content: "Hi" }], "content_filter"),
-      whole: chatWhole({ content: "Hi" }, "content_filter"),
-    },
-    want: { said: [{ text: "Hi" }], end: "content-filter" },
-  },
-  {
-    id: "R54",
     title: "a refusal is told as one",
     clients: ["chat", "responses"],
     answer: {
