@@ -4,6 +4,7 @@ import { markReasoning } from "../canonical/reasoning.ts";
 import type { StoredAnswer } from "../canonical/stored.ts";
 import { GatewayError } from "../errors.ts";
 import type { Store } from "./store.ts";
+import { within } from "./within.ts";
 
 export interface Continuity {
   /** The request with all that it builds on in place: the turns before it, and items of them that it refers to. */
@@ -142,21 +143,6 @@ export function createContinuity({ store, now, retentionMs, patienceMs }: Contin
       return (await ask("delete", deleted))[0];
     },
   };
-}
-
-/** What `work` brings, unless that takes longer than `ms`. */
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const overdue = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`The store did not answer within ${ms} ms`)), ms);
-  });
-  // What fails after it was given up is nobody's affair.
-  work.catch(() => {});
-  try {
-    return await Promise.race([work, overdue]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** Clients act on the code: they send the whole conversation then. */

@@ -39,20 +39,23 @@ export interface KvStoreOptions {
  */
 export function createKvStore({ open, now }: KvStoreOptions): Store {
   const { database, close } = shareOpening(open);
+
+  async function get(key: StoreKey): Promise<unknown> {
+    const kv = await database();
+    let seen: string | undefined;
+    while (true) {
+      const { value: head, versionstamp } = await kv.get<Head>(headKey(key));
+      // The database removes late what has expired. A head that is still the same lacks its chunks for good.
+      if (!head || head.expiresAt <= now() || versionstamp === seen) return undefined;
+      const parts = head.text ? [head.text] : await readChunks(kv, head.id);
+      if (head.text || parts.length === head.chunks) return JSON.parse(await new Blob(parts).text());
+      // The value was replaced or removed between the two reads.
+      seen = versionstamp;
+    }
+  }
+
   return {
-    async get(key) {
-      const kv = await database();
-      let seen: string | undefined;
-      while (true) {
-        const { value: head, versionstamp } = await kv.get<Head>(headKey(key));
-        // The database removes late what has expired. A head that is still the same lacks its chunks for good.
-        if (!head || head.expiresAt <= now() || versionstamp === seen) return undefined;
-        const parts = head.text ? [head.text] : await readChunks(kv, head.id);
-        if (head.text || parts.length === head.chunks) return JSON.parse(await new Blob(parts).text());
-        // The value was replaced or removed between the two reads.
-        seen = versionstamp;
-      }
-    },
+    get,
 
     async set(key, value, expiresAt) {
       const bytes = new TextEncoder().encode(JSON.stringify(value));
@@ -78,6 +81,21 @@ export function createKvStore({ open, now }: KvStoreOptions): Store {
       const replacement = () =>
         kv.atomic().check(before).set(before.key, head, { expireIn }).mutate(...writes, ...removals(before.value));
       while (!await commit(replacement())) before = await kv.get<Head>(before.key);
+    },
+
+    async ensure(key, value) {
+      const text = new TextEncoder().encode(JSON.stringify(value));
+      if (text.length > INLINE_BYTES) throw new Error(`Cannot keep ${text.length} bytes: the limit is ${INLINE_BYTES}`);
+      const head: Head = { expiresAt: Number.MAX_SAFE_INTEGER, text, id: crypto.randomUUID(), chunks: 0 };
+      const kv = await database();
+      while (true) {
+        const found = await get(key);
+        if (found !== undefined) return found;
+        // What has expired may still be there; what somebody else puts there meanwhile makes the check fail.
+        const before = await kv.get<Head>(headKey(key));
+        if (before.value && before.value.expiresAt > now()) continue;
+        await commit(kv.atomic().check(before).mutate(...removals(before.value)).set(before.key, head));
+      }
     },
 
     async delete(key) {

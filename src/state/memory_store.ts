@@ -1,4 +1,4 @@
-import type { Store } from "./store.ts";
+import type { Store, StoreKey } from "./store.ts";
 
 interface Entry {
   text: string;
@@ -19,29 +19,42 @@ export function createMemoryStore({ now, limitBytes }: { now: () => number; limi
     return entry;
   }
 
+  function read(key: StoreKey): unknown {
+    const name = JSON.stringify(key);
+    const entry = entries.get(name);
+    if (!entry) return undefined;
+    if (entry.expiresAt > now()) return JSON.parse(entry.text);
+    remove(name);
+  }
+
+  function write(key: StoreKey, value: unknown, expiresAt: number): void {
+    const name = JSON.stringify(key);
+    const entry = { text: JSON.stringify(value), expiresAt };
+    const size = sizeOf(name, entry);
+    if (size > limitBytes) throw new Error(`Cannot store ${size} bytes: the store holds ${limitBytes} in all`);
+    remove(name);
+    entries.set(name, entry);
+    held += size;
+    for (const oldest of entries.keys()) {
+      if (held <= limitBytes) break;
+      remove(oldest);
+    }
+  }
+
   // Async functions, so that a failure is a rejection here as it is in a store on a disk.
   return {
     // deno-lint-ignore require-await -- see above
     async get(key) {
-      const name = JSON.stringify(key);
-      const entry = entries.get(name);
-      if (!entry) return undefined;
-      if (entry.expiresAt > now()) return JSON.parse(entry.text);
-      remove(name);
+      return read(key);
     },
     // deno-lint-ignore require-await -- see above
     async set(key, value, expiresAt) {
-      const name = JSON.stringify(key);
-      const entry = { text: JSON.stringify(value), expiresAt };
-      const size = sizeOf(name, entry);
-      if (size > limitBytes) throw new Error(`Cannot store ${size} bytes: the store holds ${limitBytes} in all`);
-      remove(name);
-      entries.set(name, entry);
-      held += size;
-      for (const oldest of entries.keys()) {
-        if (held <= limitBytes) break;
-        remove(oldest);
-      }
+      write(key, value, expiresAt);
+    },
+    // deno-lint-ignore require-await -- see above
+    async ensure(key, value) {
+      if (read(key) === undefined) write(key, value, Infinity);
+      return read(key);
     },
     // deno-lint-ignore require-await -- see above
     async delete(key) {

@@ -4,6 +4,11 @@ export interface Store {
   get(key: StoreKey): Promise<unknown>;
   /** Durable once it resolves. `expiresAt`: milliseconds since the epoch. */
   set(key: StoreKey, value: unknown, expiresAt: number): Promise<void>;
+  /**
+   * The value that is there for good: `value` where there was none yet. All who ask, in whichever process, get the same, whoever
+   * of them was first.
+   */
+  ensure(key: StoreKey, value: unknown): Promise<unknown>;
   /** Whether there was something to delete; nothing of it is left once it resolves. */
   delete(key: StoreKey): Promise<boolean>;
   /** Gives up what the store holds open. Calls that still run may fail. */

@@ -61,6 +61,22 @@ for (const [kind, create] of Object.entries(stores)) {
     assertEquals(await store.get(["a"]), undefined);
   });
 
+  test("keeps for good the first value that is to be there, and gives it to all", async (store, clock) => {
+    const first = store.ensure(["key"], "one");
+    const others = Array.from({ length: 9 }, (_, index) => store.ensure(["key"], `other ${index}`));
+    assertEquals(new Set(await Promise.all([first, ...others])).size, 1);
+    const kept = await store.ensure(["key"], "late");
+    assertEquals(kept, await first);
+    clock.time = Number.MAX_SAFE_INTEGER - 1;
+    assertEquals([await store.ensure(["key"], "later"), await store.get(["key"])], [kept, kept]);
+  });
+
+  test("takes another value to be there where what was set has expired", async (store, clock) => {
+    await store.set(["a"], "x".repeat(100_000), 10);
+    clock.time = 10;
+    assertEquals(await store.ensure(["a"], "new"), "new");
+  });
+
   test("keeps a copy, and gives copies", async (store) => {
     const value = { list: [1] };
     await store.set(["a"], value, LATER);
