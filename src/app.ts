@@ -23,6 +23,7 @@ import { createContinuity } from "./state/continuity.ts";
 import { defaultStorePath, isOnDeploy, openKvFile } from "./state/kv_file.ts";
 import { createKvStore } from "./state/kv_store.ts";
 import { createMemoryStore } from "./state/memory_store.ts";
+import { createSealing } from "./state/seal.ts";
 import type { Store } from "./state/store.ts";
 import { Refusals } from "./upstream/refusals.ts";
 import { type Fetch, readReply, send, type Upstream } from "./upstream/send.ts";
@@ -100,6 +101,11 @@ export function createApp(options: AppOptions): App {
       store,
       now,
       retentionMs: config.store.retentionDays * DAY_MS,
+      patienceMs: pace.storeMs,
+    }),
+    sealer: createSealing({
+      secret: config.sealing.key && env(config.sealing.key.env),
+      store,
       patienceMs: pace.storeMs,
     }),
     bodyLimits: { limitBytes: config.limits.bodyBytes, timeoutMs: BODY_TIMEOUT_MS },

@@ -3,6 +3,7 @@ import type { Speech, SpeechEvent } from "./canonical/audio.ts";
 import { Collector } from "./canonical/collect.ts";
 import type { GenerateEvent, GenerateResponse, Message } from "./canonical/generate.ts";
 import { withoutForeignReasoning } from "./canonical/reasoning.ts";
+import { holdsSealed, openReasoning, type Sealing, sealReasoning, sealStream } from "./canonical/sealing.ts";
 import {
   type Input,
   type ModelOperation,
@@ -29,7 +30,8 @@ import { fit } from "./lanes/fit.ts";
 import type { Destination, Lane, Resolution } from "./lanes/lane.ts";
 import { preferFormat } from "./lanes/speech.ts";
 import type { LogEntry } from "./observe/log.ts";
-import type { Continuity } from "./state/continuity.ts";
+import type { Continuity, Recalled } from "./state/continuity.ts";
+import type { LoadedSealer, Sealer } from "./state/seal.ts";
 import type { Ask } from "./upstream/call.ts";
 import { explain } from "./upstream/explain.ts";
 import { guard } from "./upstream/guard.ts";
@@ -49,6 +51,7 @@ export interface Gateway {
   drivers: ReadonlyMap<string, Driver>;
   authenticate: Authenticate;
   continuity: Continuity;
+  sealer(): Promise<LoadedSealer>;
   bodyLimits: BodyLimits;
   uploads: Uploads;
   pace: Pace;
@@ -228,7 +231,7 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
     case "generate": {
       const asked = protocol.parse(wire, journey);
       journey.entry.stream = asked.stream;
-      const { input, messages } = await gateway.continuity.recall(asked, journey.owner);
+      const { input, messages } = await recall(asked, journey);
       const resolution = await resolve(protocol, input.model, lane, journey);
       if (input.relay) return relay(protocol, input.relay, wire, resolution, journey);
       const fitted = fit(input, resolution, journey.note);
@@ -237,11 +240,15 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       if (!fitted.stream) return generateWhole(protocol, exchange, messages, resolution, journey);
       const attempt = (target: Destination) => stream(ask("generate", fitted, target, journey));
       const store = (response: GenerateResponse) => remember(response, exchange, messages, journey);
-      const open = exchange.stored ? (events: AsyncIterable<GenerateEvent>) => remembering(events, store) : undefined;
-      return respondWithStream(protocol, exchange, firstStream(resolution.targets, attempt), journey, open);
+      const sealing = sealingFor(protocol, exchange, journey);
+      const through = (events: AsyncGenerator<GenerateEvent>) => {
+        const kept = exchange.stored ? remembering(events, store) : events;
+        return sealing ? sealStream(kept, sealing) : kept;
+      };
+      return respondWithStream(protocol, exchange, firstStream(resolution.targets, attempt), journey, through);
     }
     case "countTokens": {
-      const { input } = await gateway.continuity.recall(protocol.parse(wire, journey), journey.owner);
+      const { input } = await recall(protocol.parse(wire, journey), journey);
       await resolve(protocol, input.model, lane, journey);
       const inputTokens = estimateInputTokens(input);
       return protocol.serialize({ inputTokens }, openExchange(protocol, input, wire, journey));
@@ -366,7 +373,45 @@ async function generateWhole(
   const output = await runWhole(protocol, exchange, targets, journey);
   journey.entry.usage = output.usage;
   await remember(output, exchange, messages, journey);
-  return protocol.serialize(output, exchange);
+  const sealing = sealingFor(protocol, exchange, journey);
+  const content = sealing ? await sealReasoning(output.content, sealing) : output.content;
+  return protocol.serialize({ ...output, content }, exchange);
+}
+
+/** The request with all that it builds on, from the gateway's memory and out of what the client keeps sealed. */
+async function recall(asked: Input<"generate">, journey: Journey): Promise<Recalled> {
+  const { input, messages } = await journey.gateway.continuity.recall(asked, journey.owner);
+  if (!holdsSealed(input.messages)) return { input, messages };
+  const sealer = await sealerFor(journey);
+  const open = (sealed: Message[]) =>
+    openReasoning(sealed, ({ data, origin }) => sealer.open(data, origin, journey.owner), journey.note);
+  return { input: { ...input, messages: open(input.messages) }, messages: open(messages) };
+}
+
+/** How the answer's reasoning is sealed, where the protocol has a place for that. */
+function sealingFor(
+  { reasoning }: Protocol<"generate">,
+  { wire }: Exchange<"generate">,
+  journey: Journey,
+): Sealing | undefined {
+  const place = reasoning?.(wire);
+  const { entry, owner, clientWire } = journey;
+  return place && {
+    ...place,
+    wire: clientWire,
+    async seal({ opaque, ...thought }) {
+      const sealer = await sealerFor(journey);
+      const bound = opaque && { opaque: { ...opaque, target: entry.target } };
+      return sealer.seal({ ...thought, ...bound }, clientWire, owner);
+    },
+  };
+}
+
+/** Without the store's key, what is sealed opens until this process ends: the log says why. */
+async function sealerFor({ gateway, entry }: Journey): Promise<Sealer> {
+  const { sealer, failure } = await gateway.sealer();
+  if (failure !== undefined) entry.cause ??= failure;
+  return sealer;
 }
 
 /** A request that its own wire alone knows goes to the upstreams that speak it, and to no other. */

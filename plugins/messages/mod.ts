@@ -5,7 +5,7 @@ import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { upstreamError } from "../errors.ts";
 import { serializeError } from "./errors.ts";
 import { serializeModel, serializeModelList } from "./models.ts";
-import { parseRequest } from "./parse_request.ts";
+import { hidesThinking, parseRequest } from "./parse_request.ts";
 import { parseResponse } from "./parse_response.ts";
 import { parseStream } from "./parse_stream.ts";
 import { serializeHeaders, serializeRequest } from "./serialize_request.ts";
@@ -28,6 +28,8 @@ const messages: Protocol<"generate"> = {
   speaksFor: (headers) => headers.has(VERSION_HEADER),
   keepAlive: () => ({ event: "ping", data: '{"type":"ping"}' }),
   parse: parseRequest,
+  // A signature may hold anything, and is worth the same at every place that serves its vendor's models.
+  reasoning: ({ body }) => ({ hidden: hidesThinking(body), keepsOwn: true }),
   serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),
   serializeStream,
   serializeError,

@@ -62,15 +62,24 @@ function parseFormat({ output_config, output_format }: MessagesRequest): OutputS
 /** What rides through: fields that we do not know, at the top and inside those that we do. */
 function parseExtra(body: MessagesRequest, beta: string | null): Extra | undefined {
   const { thinking, output_config } = body;
+  const display = thinking && DISPLAYS.includes(thinking.display) ? thinking.display as string : undefined;
+  const inThinking = display === undefined ? THINKING_KEYS : new Set([...THINKING_KEYS, "display"]);
   const fields: JsonObject = {
     ...extraOf(WIRE, body, REQUEST_KEYS)?.fields,
-    ...(thinking && inside("thinking", extraOf(WIRE, thinking, THINKING_KEYS))),
+    ...(thinking && inside("thinking", extraOf(WIRE, thinking, inThinking))),
     ...(thinking?.type === "between_tools" && { "thinking.type": thinking.type }),
     ...(output_config && inside("output_config", extraOf(WIRE, output_config, CONFIG_KEYS))),
   };
-  if (beta === null) return Object.keys(fields).length > 0 ? { wire: WIRE, fields } : undefined;
-  return { wire: WIRE, fields, hints: { [BETA_HEADER]: beta } };
+  const hints: JsonObject = {
+    ...(display !== undefined && { "thinking.display": display }),
+    ...(beta !== null && { [BETA_HEADER]: beta }),
+  };
+  if (Object.keys({ ...fields, ...hints }).length === 0) return undefined;
+  return { wire: WIRE, fields, ...(Object.keys(hints).length > 0 && { hints }) };
 }
+
+/** How thoughts may be shown that the gateway itself sees to, whatever the upstream does. */
+const DISPLAYS: readonly unknown[] = ["summarized", "omitted"];
 
 /** Names the features that a request uses beyond the wire's version: its vendor refuses their fields without it. */
 export const BETA_HEADER = "anthropic-beta";
@@ -152,6 +161,11 @@ function referencedTools(messages: readonly Message[]): Set<string> {
   };
   for (const message of messages) look(message.content);
   return names;
+}
+
+/** Whether the client wants to see no thoughts, and only to give them back. */
+export function hidesThinking(body: unknown): boolean {
+  return isJsonObject(body) && isJsonObject(body.thinking) && body.thinking.display === "omitted";
 }
 
 /** Whether the client asks for verdicts on tool calls, which the gateway cannot give. */

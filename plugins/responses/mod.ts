@@ -9,7 +9,7 @@ import { GatewayError } from "../../src/errors.ts";
 import { serializeError, upstreamError } from "../errors.ts";
 import { serializeInputItems } from "./input_items.ts";
 import { serializeModels } from "./models.ts";
-import { parseRequest } from "./parse_request.ts";
+import { includesEncrypted, parseRequest } from "./parse_request.ts";
 import { parseResponse } from "./parse_response.ts";
 import { parseStream } from "./parse_stream.ts";
 import { serializeRequest } from "./serialize_request.ts";
@@ -26,6 +26,8 @@ const responses: Protocol<"generate"> = {
   idPrefix: "resp_",
   keepAlive,
   parse: parseRequest,
+  // What is encrypted here only the place can read that wrote it, so the gateway must know which one that was.
+  reasoning: ({ body }) => includesEncrypted(body) ? { hidden: false, keepsOwn: false } : undefined,
   serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),
   serializeStream,
   serializeError,

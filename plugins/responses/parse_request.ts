@@ -71,6 +71,11 @@ function refuseUnserved(body: ResponsesRequest, { note }: Context): void {
   if (body.truncation === "auto") note("dropped truncation");
 }
 
+/** Whether the client wants reasoning in a form that it can give back. */
+export function includesEncrypted(body: unknown): boolean {
+  return isJsonObject(body) && Array.isArray(body.include) && body.include.includes("reasoning.encrypted_content");
+}
+
 /** Instructions come before the conversation, and are not part of what is remembered of it. */
 function parseInstructions({ instructions }: ResponsesRequest): Message[] {
   if (!instructions || instructions.length === 0) return [];

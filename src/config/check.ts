@@ -68,6 +68,12 @@ export function check(raw: unknown, { drivers, catalogs: plugins, env }: Surroun
     }
   };
 
+  const checkIsSet = (path: string, variable: unknown) => {
+    if (typeof variable === "string" && isVariableName(variable) && !env(variable)) {
+      report(path, `Environment variable "${variable}" is not set: export ${variable}=...`);
+    }
+  };
+
   const names = new Set<string>();
   for (const [index, key] of items(config.keys)) {
     const { name, secret, lanes: opened } = fields(key);
@@ -75,14 +81,14 @@ export function check(raw: unknown, { drivers, catalogs: plugins, env }: Surroun
     if (typeof name === "string") names.add(name);
     const variable = fields(secret).env;
     checkSecret(`keys[${index}].secret.env`, variable);
-    if (typeof variable === "string" && isVariableName(variable) && !env(variable)) {
-      report(`keys[${index}].secret.env`, `Environment variable "${variable}" is not set: export ${variable}=...`);
-    }
+    checkIsSet(`keys[${index}].secret.env`, variable);
     for (const [position, lane] of items(opened)) {
       if (typeof lane !== "string" || Object.hasOwn(lanes, lane)) continue;
       report(`keys[${index}].lanes[${position}]`, `Cannot find lane "${lane}"${hint(lane, Object.keys(lanes))}`);
     }
   }
+
+  checkIsSet("sealing.key.env", fields(fields(config.sealing).key).env);
 
   const { hostname } = fields(config.listen);
   if (typeof hostname === "string" && !isLoopback(hostname) && items(config.keys).length === 0) {

@@ -245,6 +245,14 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
     }),
   }).prefault({}),
   store: storeSchema.prefault({}),
+  sealing: object("How reasoning is sealed that clients keep and send back.", {
+    key: secretSchema.optional().meta({
+      description:
+        "The secret that it is sealed with: for several gateways that serve the same clients without a common store. " +
+        "Where this is absent, a key is made at the first need and kept in the store. With another key, what was sealed " +
+        "before is left out of later turns.",
+    }),
+  }).prefault({}),
 });
 
 export type Config = z.output<typeof configSchema>;

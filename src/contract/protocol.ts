@@ -1,4 +1,5 @@
 import type { Input, OperationName, Output, StreamEvent } from "../canonical/operations.ts";
+import type { ReasoningPlace } from "../canonical/sealing.ts";
 import type { GatewayError } from "../errors.ts";
 import type { Context, Exchange, FrameCount, WireRequest } from "./context.ts";
 import type { ServerSentEvent } from "./frame.ts";
@@ -25,6 +26,8 @@ export interface Protocol<K extends OperationName> {
   /** What is sent in silence; a comment where absent or where it gives nothing. */
   keepAlive?(frames: FrameCount): ServerSentEvent | undefined;
   parse(wire: WireRequest, context: Context): Input<K>;
+  /** Where the answer to this request has a place for sealed reasoning; nothing where it has none. */
+  reasoning?(wire: WireRequest): ReasoningPlace | undefined;
   serialize(output: Output<K>, exchange: Exchange<K>): Response;
   /** How the answer is told of a request that is relayed. */
   relay?: Required<Pick<Protocol<"relay">, "serialize" | "serializeStream">>;

@@ -1,0 +1,115 @@
+import { assert, assertEquals, assertNotEquals } from "@std/assert";
+import fc from "fast-check";
+import type { Thought } from "../../src/canonical/sealing.ts";
+import { openKvFile } from "../../src/state/kv_file.ts";
+import { createKvStore } from "../../src/state/kv_store.ts";
+import { createMemoryStore } from "../../src/state/memory_store.ts";
+import { createSealer, createSealing } from "../../src/state/seal.ts";
+import type { Store } from "../../src/state/store.ts";
+import { withFolder } from "./temp_folder.ts";
+
+const KEY = new Uint8Array(32).fill(7);
+const THOUGHT: Thought = { text: "hm" };
+
+/** A store that answers as `ensure` says; the other verbs are not asked. */
+function storeThat(ensure: Store["ensure"]): Store {
+  return { ...createMemoryStore({ now: () => 0, limitBytes: 1_000 }), ensure };
+}
+
+Deno.test("what was sealed opens as it was, in one line of ASCII", () => {
+  const sealer = createSealer(KEY);
+  const thoughts = fc.record({ text: fc.string({ unit: "binary" }) });
+  fc.assert(
+    fc.property(thoughts, fc.string(), fc.string(), (thought, wire, owner) => {
+      const sealed = sealer.seal(thought, wire, owner);
+      assert(/^lw1\.[\w-]+$/.test(sealed));
+      assertEquals(sealer.open(sealed, wire, owner), thought);
+    }),
+    { seed: 1 },
+  );
+  const lone = { text: "\ud800 \0\n" };
+  assertEquals(sealer.open(sealer.seal(lone, "w", "o"), "w", "o"), lone);
+});
+
+Deno.test("what somebody else signed, another key, wire or owner, and any change open nothing and throw nothing", () => {
+  const sealer = createSealer(KEY);
+  const sealed = sealer.seal(THOUGHT, "messages", "ann");
+  const foreign = ["", "lw1.", "lw1", "lw2." + sealed.slice(4), "EqQBCgIYAhIk+==", "lw1.AAAA", sealed + "AAAA"];
+  for (const text of foreign) assertEquals(sealer.open(text, "messages", "ann"), undefined, text);
+  assertEquals(sealer.open(sealed, "responses", "ann"), undefined);
+  assertEquals(sealer.open(sealed, "messages", "bob"), undefined);
+  assertEquals(createSealer(KEY.slice().fill(8)).open(sealed, "messages", "ann"), undefined);
+  const bytes = Uint8Array.fromBase64(sealed.slice(4), { alphabet: "base64url" });
+  for (const [at, byte] of bytes.entries()) {
+    const changed = bytes.slice();
+    changed[at] = byte ^ 1;
+    const text = `lw1.${changed.toBase64({ alphabet: "base64url", omitPadding: true })}`;
+    assertEquals(sealer.open(text, "messages", "ann"), undefined, `byte ${at}`);
+  }
+  assertEquals(sealer.open(sealed, "messages", "ann"), THOUGHT);
+});
+
+Deno.test("names of wires and owners do not run together", () => {
+  const sealer = createSealer(KEY);
+  assertEquals(sealer.open(sealer.seal(THOUGHT, "a", "bc"), "ab", "c"), undefined);
+});
+
+Deno.test("the same thought sealed twice is two texts, so that nobody sees that it is the same", () => {
+  const sealer = createSealer(KEY);
+  assertNotEquals(sealer.seal(THOUGHT, "w", "o"), sealer.seal(THOUGHT, "w", "o"));
+});
+
+Deno.test("the configured secret is the key, and the store is not asked", async () => {
+  const store = storeThat(() => Promise.reject(new Error("Nobody asks")));
+  const { sealer, failure } = await createSealing({ secret: "s3cret", store, patienceMs: 1_000 })();
+  const { sealer: same } = await createSealing({ secret: "s3cret", store, patienceMs: 1_000 })();
+  const { sealer: other } = await createSealing({ secret: "another", store, patienceMs: 1_000 })();
+  const sealed = sealer.seal(THOUGHT, "w", "o");
+  assertEquals([same.open(sealed, "w", "o"), other.open(sealed, "w", "o")], [THOUGHT, undefined]);
+  assertEquals(failure, undefined);
+});
+
+Deno.test("two gateways on one file, at once and after a restart, have one key, which the file keeps", () =>
+  withFolder(async (folder) => {
+    const open = () => createKvStore({ open: () => openKvFile(`${folder}/store.sqlite3`), now: () => 0 });
+    const [one, two] = [open(), open()];
+    const [first, second] = await Promise.all(
+      [one, two].map((store) => createSealing({ store, patienceMs: 5_000 })()),
+    );
+    const sealed = first!.sealer.seal(THOUGHT, "w", "o");
+    assertEquals([first!.failure, second!.failure], [undefined, undefined]);
+    assertEquals(second!.sealer.open(sealed, "w", "o"), THOUGHT);
+    one.close();
+    two.close();
+    const three = open();
+    const third = await createSealing({ store: three, patienceMs: 5_000 })();
+    assertEquals(third.sealer.open(sealed, "w", "o"), THOUGHT);
+    three.close();
+  }));
+
+Deno.test("the key is asked for once, at the first need", async () => {
+  let asked = 0;
+  const memory = createMemoryStore({ now: () => 0, limitBytes: 1_000 });
+  const load = createSealing({
+    store: storeThat((key, value) => (asked++, memory.ensure(key, value))),
+    patienceMs: 1_000,
+  });
+  assertEquals(asked, 0);
+  const [one, two] = await Promise.all([load(), load()]);
+  assertEquals([asked, one], [1, two]);
+});
+
+for (
+  const [what, ensure] of [
+    ["fails", () => Promise.reject(new Error("The disk is full"))],
+    ["does not answer", () => new Promise<unknown>(() => {})],
+    ["holds something else", () => Promise.resolve({ not: "a key" })],
+  ] as const
+) {
+  Deno.test(`where the store ${what}, a key of this process serves, and the failure is told`, async () => {
+    const load = createSealing({ store: storeThat(ensure), patienceMs: 10 });
+    const { sealer, failure } = await load();
+    assert(failure instanceof Error);
+    assertEquals((await load()).sealer.open(sealer.seal(THOUGHT, "w", "o"), "w", "o"), THOUGHT);
+  });
+}
