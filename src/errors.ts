@@ -43,6 +43,8 @@ export interface ErrorDetails {
   workBegun?: boolean;
   /** The fields of the call's body that the upstream does not take: it may answer without them. */
   unsupported?: readonly string[];
+  /** The upstream refuses reasoning of earlier turns, which it may answer without: any of it, or what this request brings. */
+  reasoning?: "any" | "this";
   cause?: unknown;
 }
 

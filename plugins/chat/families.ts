@@ -115,10 +115,24 @@ const LONGEST_REFUSAL = 4_096;
 
 /** Which fields of `thinkingFields` an upstream's refusal is about. */
 export function refusedThinkingFields(body: Reply["body"]): string[] {
-  if (body instanceof Uint8Array) return [];
-  const text = (typeof body === "string" ? body : JSON.stringify(body)).slice(0, LONGEST_REFUSAL);
+  const text = textOf(body);
   if (NAMES_THINKING.test(text)) return ["reasoning_effort", "chat_template_kwargs"];
   return NAMES_EFFORT.test(text) ? ["reasoning_effort"] : [];
+}
+
+const FIELD = String.raw`\breasoning_(content|details)\b`;
+const UNKNOWN = String
+  .raw`\b(not (be )?(allowed|permitted|supported|accepted)|(un(supported|known|expected|recognized))|forbidden|extra)\b`;
+const NAMES_REASONING = new RegExp(`${FIELD}.{0,120}${UNKNOWN}|${UNKNOWN}.{0,120}${FIELD}`, "i");
+
+/** Whether an upstream's refusal says that it knows no reasoning of earlier turns. */
+export function refusesReasoning(body: Reply["body"]): boolean {
+  return NAMES_REASONING.test(textOf(body));
+}
+
+function textOf(body: Reply["body"]): string {
+  if (body instanceof Uint8Array) return "";
+  return (typeof body === "string" ? body : JSON.stringify(body)).slice(0, LONGEST_REFUSAL);
 }
 
 /** Families whose hosts answer 400 when earlier reasoning comes back; all others are the better for it. */

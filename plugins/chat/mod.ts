@@ -4,7 +4,7 @@ import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { serializeError, upstreamError } from "../errors.ts";
-import { refusedThinkingFields } from "./families.ts";
+import { refusedThinkingFields, refusesReasoning } from "./families.ts";
 import { serializeModel, serializeModelList } from "./models.ts";
 import { parseRequest } from "./parse_request.ts";
 import { parseResponse } from "./parse_response.ts";
@@ -69,7 +69,8 @@ export const chatDriver: Driver = {
   },
   parseError(reply) {
     const { code, message, details } = upstreamError(reply);
-    const unsupported = code === "invalid_request" ? refusedThinkingFields(reply.body) : undefined;
-    return new GatewayError(code, message, { ...details, unsupported });
+    if (code !== "invalid_request") return new GatewayError(code, message, details);
+    const reasoning = refusesReasoning(reply.body) ? "any" as const : undefined;
+    return new GatewayError(code, message, { ...details, unsupported: refusedThinkingFields(reply.body), reasoning });
   },
 };

@@ -2,8 +2,10 @@
 import { parseListQuery } from "../../src/canonical/models.ts";
 import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
+import { GatewayError } from "../../src/errors.ts";
 import { upstreamError } from "../errors.ts";
 import { serializeError } from "./errors.ts";
+import { refusesThinking } from "./families.ts";
 import { serializeModel, serializeModelList } from "./models.ts";
 import { hidesThinking, parseRequest } from "./parse_request.ts";
 import { parseResponse } from "./parse_response.ts";
@@ -86,5 +88,9 @@ export const messagesDriver: Driver = {
       events: (frames, input, _target, context) => parseStream(frames, input, context),
     },
   },
-  parseError: upstreamError,
+  parseError(reply) {
+    const { code, message, details } = upstreamError(reply);
+    const reasoning = code === "invalid_request" && refusesThinking(message) ? "this" as const : undefined;
+    return new GatewayError(code, message, { ...details, reasoning });
+  },
 };

@@ -1,11 +1,13 @@
 import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
 import type { GenerateRequest, Message } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
+import { changeReasoning } from "../../src/canonical/reasoning.ts";
 import { arrangeTurns } from "../../src/canonical/turns.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { type ParsedPart, serializeBlocks, serializeContent } from "./content.ts";
+import { type ParsedPart, serializeBlocks, serializeContent, signatureOf } from "./content.ts";
+import { wantsSignature } from "./families.ts";
 import { BETA_HEADER, BILLING_HEADER } from "./parse_request.ts";
 import { serializeTool, serializeToolChoice } from "./tools.ts";
 import { VERSION_HEADER, WIRE } from "./wire.ts";
@@ -17,9 +19,10 @@ const DEFAULT_MAX_TOKENS = 32_000;
 export function serializeRequest(input: GenerateRequest, target: Target, context: Context): JsonObject {
   const { inner: inThinking, outer } = splitInside("thinking", fieldsFor(WIRE, input.extra, context.note));
   const { inner: inConfig, outer: { [BETA_HEADER]: _, ...extra } } = splitInside("output_config", outer);
+  const earlier = wantsSignature(target.model) ? withoutUnsigned(input.messages, context) : input.messages;
   const messages = context.clientWire === WIRE
-    ? input.messages
-    : arrangeTurns(input.messages, { wire: WIRE, systemMessages: target.systemMessages }, context.note);
+    ? earlier
+    : arrangeTurns(earlier, { wire: WIRE, systemMessages: target.systemMessages }, context.note);
   const { system, rest } = splitSystem(messages, context);
   const tools = serializeTools(input, context);
   noteUnspeakable(input, context);
@@ -40,6 +43,13 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     ...(input.stream && { stream: true }),
     ...extra,
   };
+}
+
+/** The turns without thoughts that the model's vendor has not signed. */
+function withoutUnsigned(messages: Message[], { note }: Context): Message[] {
+  const signed = changeReasoning(messages, ({ opaque }) => signatureOf(opaque) === "" ? [] : undefined);
+  if (signed !== messages) note("dropped reasoning that its vendor has not signed");
+  return signed;
 }
 
 /** The headers that go with the body. Betas are the client's affair, if it speaks this wire. */

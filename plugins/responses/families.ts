@@ -11,3 +11,11 @@ const OWN = /^(openai\/)?(gpt-(?!oss)|o\d|chatgpt|codex)/i;
 export function isVendors(model: string): boolean {
   return OWN.test(model);
 }
+
+/** How the vendor says that it cannot read what it finds encrypted, or that an item of reasoning stands alone. */
+const REFUSED = /\bencrypted[_ ]content\b|\bof type 'reasoning'/i;
+
+/** Whether an upstream's refusal is about the reasoning of earlier turns. */
+export function refusesReasoning(message: string): boolean {
+  return REFUSED.test(message.slice(0, 4_096));
+}

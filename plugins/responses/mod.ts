@@ -7,6 +7,7 @@ import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { serializeError, upstreamError } from "../errors.ts";
+import { refusesReasoning } from "./families.ts";
 import { serializeInputItems } from "./input_items.ts";
 import { serializeModels } from "./models.ts";
 import { includesEncrypted, parseRequest } from "./parse_request.ts";
@@ -135,5 +136,9 @@ export const responsesDriver: Driver = {
       events: (frames, input, _target, context) => parseStream(frames, input, context),
     },
   },
-  parseError: upstreamError,
+  parseError(reply) {
+    const { code, message, details } = upstreamError(reply);
+    const reasoning = code === "invalid_request" && refusesReasoning(message) ? "this" as const : undefined;
+    return new GatewayError(code, message, { ...details, reasoning });
+  },
 };

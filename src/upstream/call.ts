@@ -1,6 +1,7 @@
 /** The calls that ask for an operation, and one of them made: without what the upstream refuses. */
 import { isJsonObject, type JsonObject } from "../canonical/json.ts";
 import type { Input, ModelOperation, Output } from "../canonical/operations.ts";
+import { withoutReasoning } from "../canonical/reasoning.ts";
 import { withUpstreamNames } from "../canonical/tool_names.ts";
 import type { Context } from "../contract/context.ts";
 import type { Call, LocalOperation, Target, UpstreamOperation } from "../contract/driver.ts";
@@ -33,10 +34,15 @@ export function wayOf<K extends ModelOperation>(
   return way;
 }
 
+/** Among what an upstream refuses, the reasoning of earlier turns, which is no field of the body. */
+const REASONING = "reasoning of earlier turns";
+
 /** The calls, as they would be made. */
 export function describe<K extends ModelOperation>(ask: Ask<K>, way: UpstreamOperation<K>): Call[] {
-  const { input, target, context } = ask;
-  const heard = "messages" in input ? withUpstreamNames(input) : input;
+  const { input, target, context, upstream } = ask;
+  const refused = upstream.refusals.of(placeOf(ask)).includes(REASONING);
+  const told = "messages" in input && refused ? withoutReasoning(input, context.note) : input;
+  const heard = "messages" in told ? withUpstreamNames(told) : told;
   const calls = [way.request(heard, target, context)].flat().map((call) => withoutRefused(call, ask));
   ask.onDescribed();
   return calls;
@@ -68,21 +74,37 @@ function placeOf<K extends ModelOperation>({ upstream, target }: Ask<K>): string
 }
 
 /**
- * The response to a call, if it is no failure. A call with fields that the upstream turns out to refuse is made once more
- * without them.
+ * The response to a call, if it is no failure. A call with something that the upstream turns out to refuse is made once more
+ * without it.
  */
 export async function open<K extends ModelOperation>(call: Call, ask: Ask<K>, signal: AbortSignal): Promise<Response> {
   const { upstream, fetch } = ask;
   const response = await send(call, upstream, fetch, signal);
   if (response.ok) return response;
   const error = upstream.driver.parseError(await readReply(response));
-  const accepted = without(call, error.details.unsupported ?? [], ask);
+  const accepted = without(call, error.details.unsupported ?? [], ask) ?? withoutThoughts(ask, error);
   if (!accepted) throw error;
   ask.onDescribed();
   const second = await send(accepted.call, upstream, fetch, signal);
   if (!second.ok) throw upstream.driver.parseError(await readReply(second));
   upstream.refusals.add(placeOf(ask), accepted.dropped);
   return second;
+}
+
+/**
+ * The call for the same request without what was thought before. What one conversation brings, such as another vendor's
+ * signature, says nothing of the next one, so only an upstream that takes no reasoning at all is remembered.
+ */
+function withoutThoughts<K extends ModelOperation>(
+  ask: Ask<K>,
+  { details: { reasoning } }: GatewayError,
+): { call: Call; dropped: string[] } | undefined {
+  const { input, context } = ask;
+  const way = wayOf(ask);
+  if (!reasoning || !("messages" in input) || "local" in way) return undefined;
+  const bare = withoutReasoning(input, context.note);
+  const [call] = bare === input ? [] : describe({ ...ask, input: bare }, way);
+  return call && { call, dropped: reasoning === "any" ? [REASONING] : [] };
 }
 
 /** What a call sends by name: nothing where it sends bytes. */

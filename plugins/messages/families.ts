@@ -1,0 +1,21 @@
+/** What differs by model family, as data. */
+
+/** The models of the vendor that made the wire, whoever serves them; not those that others trained on their answers. */
+const SIGNING = /(^|anthropic[./])claude-/i;
+
+/**
+ * Whether the model takes back only thoughts that its vendor has signed. All others take any: they look at the text, and the
+ * signature may be empty. `model` is the upstream's name for it.
+ */
+export function wantsSignature(model: string): boolean {
+  return SIGNING.test(model);
+}
+
+/** How the vendor says that it did not sign these thoughts, or not so. */
+const REFUSED =
+  /\bsignature\b.{0,80}\bthinking\b|\bthinking\b.{0,80}\b(signature|cannot be modified|invalid)\b|\binvalid\b.{0,40}\b(redacted_)?thinking\b/i;
+
+/** Whether an upstream's refusal is about the thoughts of earlier turns. */
+export function refusesThinking(message: string): boolean {
+  return REFUSED.test(message.slice(0, 4_096));
+}
