@@ -9,6 +9,7 @@ import type { Target } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../errors.ts";
 import { FAILED, parseFinish } from "./finish.ts";
+import { OwnReasoning } from "./own_reasoning.ts";
 import { type TextEvent, type TextForms, textFormsFor } from "./text_forms.ts";
 import { parseUsage, unknownUsage } from "./usage.ts";
 import {
@@ -50,6 +51,8 @@ export class AnswerReader {
   readonly #writer: PartWriter;
   /** Only where the target has its texts read. */
   readonly #forms: TextForms | undefined;
+  /** Only for clients of other wires: those of this one get it as it is. */
+  readonly #own: OwnReasoning | undefined;
   readonly #calls: OpenCall[] = [];
   #textCalls = 0;
   #started = false;
@@ -67,6 +70,7 @@ export class AnswerReader {
     this.#context = context;
     this.#writer = new PartWriter(input);
     this.#forms = textFormsFor(input, target);
+    if (context.clientWire !== WIRE) this.#own = new OwnReasoning();
   }
 
   read(answer: ChatAnswer): GenerateEvent[] {
@@ -83,7 +87,7 @@ export class AnswerReader {
     // One choice was asked for, and some hosts number it oddly; a second one would be another answer.
     const [choice] = answer.choices ?? [];
     if (choice) events.push(...this.#readChoice(choice));
-    return events;
+    return this.#own ? this.#own.carry(events) : events;
   }
 
   /**
@@ -95,7 +99,8 @@ export class AnswerReader {
     if (last.length > 0) this.#empty = false;
     const finish = this.#finish ?? (complete && !this.#empty ? { reason: "stop" as const } : undefined);
     if (!finish) throw new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
-    return [...last, ...this.#writer.finish(finish, this.#countUsage(), this.#finishExtra())];
+    const events = [...last, ...this.#writer.finish(finish, this.#countUsage(), this.#finishExtra())];
+    return this.#own ? this.#own.carry(events) : events;
   }
 
   #readChoice(choice: ChatChoice): GenerateEvent[] {
@@ -115,6 +120,7 @@ export class AnswerReader {
   #readDelta(delta: ChatDelta): GenerateEvent[] {
     const unknown = extraOf(WIRE, delta, DELTA_KEYS)?.fields;
     if (unknown) mergeIncrement(this.#messageFields, unknown);
+    if (Array.isArray(delta.reasoning_details)) this.#own?.add(delta.reasoning_details);
     const { thinking, text } = splitContent(delta.content);
     const named = delta.reasoning_content || delta.reasoning || delta.reasoning_text || "";
     if (named) this.#namedReasoning = true;

@@ -1,4 +1,4 @@
-import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
+import { fieldsFor, mergeExtras, splitInside } from "../../src/canonical/extra.ts";
 import type {
   AssistantMessage,
   GenerateRequest,
@@ -9,6 +9,7 @@ import type {
   ReasoningPart,
   RefusalPart,
   Tool,
+  ToolCallPart,
   ToolChoice,
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
@@ -19,6 +20,7 @@ import type { Target } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { serializeContent, serializePart } from "./content.ts";
 import { takesReasoning, thinkingFields, wantsReasoning } from "./families.ts";
+import { carriedIn, isOwn } from "./own_reasoning.ts";
 import { allowedTools, serializeTool, serializeToolChoice, serializeUpstreamCall } from "./tools.ts";
 import { WIRE } from "./wire.ts";
 
@@ -188,27 +190,45 @@ function serializeAssistant(
   const refusals = content.filter(isPlainRefusal);
   const shown = content.filter(isShown);
   const silent = shown.length === 0 && calls.length + refusals.length > 0;
+  const { details, calls: fieldsOf } = carriedIn(reasoning);
   return {
     role: "assistant",
     content: silent ? null : serializeContent(shown, context),
     ...(refusals.length > 0 && { refusal: refusals.map((part) => part.text).join("") }),
     ...(calls.length > 0 && wantsReasoning(target.model) && { reasoning_content: "" }),
-    ...serializeReasoning(reasoning, target, context),
-    ...(calls.length > 0 && { tool_calls: calls.map((call) => serializeUpstreamCall(call, context)) }),
+    ...serializeReasoning(reasoning, details, target, context),
+    ...(calls.length > 0 && {
+      tool_calls: calls.map((call) => serializeUpstreamCall(withFields(call, fieldsOf[call.id]), context)),
+    }),
     ...extra,
   };
 }
 
-/** What the model thought goes back to it. What only another vendor can read stays behind. */
-function serializeReasoning(parts: readonly ReasoningPart[], target: Target, context: Context): JsonObject {
+/** The call with fields that its server put on it. */
+function withFields(call: ToolCallPart, fields: JsonObject | undefined): ToolCallPart {
+  return fields ? { ...call, extra: mergeExtras(call.extra, { wire: WIRE, fields }) } : call;
+}
+
+/** What the model thought goes back to it, and the server's details of it. What only another vendor can read stays behind. */
+function serializeReasoning(
+  parts: readonly ReasoningPart[],
+  details: JsonValue[],
+  target: Target,
+  context: Context,
+): JsonObject {
   const readable = parts.filter(({ text, opaque }) => text !== "" || !opaque);
-  if (readable.length < parts.length) context.note("dropped reasoning that only its vendor can read");
-  if (readable.length === 0) return {};
-  if (context.clientWire !== WIRE && !takesReasoning(target.model)) {
+  if (parts.some((part) => !readable.includes(part) && !isOwn(part))) {
+    context.note("dropped reasoning that only its vendor can read");
+  }
+  if (readable.length + details.length === 0) return {};
+  if (!takesReasoning(target.model)) {
     context.note("dropped reasoning of earlier turns");
     return {};
   }
-  return { reasoning_content: readable.map(({ text }) => text).join("") };
+  return {
+    ...(readable.length > 0 && { reasoning_content: readable.map(({ text }) => text).join("") }),
+    ...(details.length > 0 && { reasoning_details: details }),
+  };
 }
 
 /** What stands in `content`; a plain refusal has a field of its own. */

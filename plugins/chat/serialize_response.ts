@@ -57,10 +57,12 @@ export function serializeAnnotation({ url, title, start, end }: Annotation): Jso
   return { type: "url_citation", url_citation: { url, title, start_index: start, end_index: end } };
 }
 
-/** Parts that this wire has no words for. */
-function noteUnspeakable(content: readonly OutputPart[], context: Context): void {
+/** Parts that this wire has no words for: its clients cannot give them back either. */
+export function noteUnspeakable(content: readonly OutputPart[], context: Context): void {
   for (const part of content) {
     if (part.type === "file") context.note(`dropped a file of type ${part.mediaType}`);
-    else if (part.type === "opaque") context.note(`dropped a part of type ${String(part.extra.fields.type)}`);
+    else if (part.type === "reasoning" && part.text === "" && part.opaque) {
+      context.note("dropped reasoning that only its vendor can read");
+    } else if (part.type === "opaque") context.note(`dropped a part of type ${String(part.extra.fields.type)}`);
   }
 }

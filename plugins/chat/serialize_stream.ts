@@ -6,7 +6,7 @@ import type { ServerSentEvent } from "../../src/contract/frame.ts";
 import { serializeErrorBody } from "../errors.ts";
 import { serializeFinish } from "./finish.ts";
 import { asksForFunctions } from "./legacy.ts";
-import { serializeAnnotation } from "./serialize_response.ts";
+import { noteUnspeakable, serializeAnnotation } from "./serialize_response.ts";
 import { serializeUsage } from "./usage.ts";
 import { WIRE } from "./wire.ts";
 
@@ -42,6 +42,7 @@ export async function* serializeStream(
         yield chunk({ role: "assistant", content: "" });
         break;
       case "part-start": {
+        noteUnspeakable([event.part], exchange);
         if (event.part.type === "tool-call") {
           calls++;
           custom = event.part.kind === "custom";

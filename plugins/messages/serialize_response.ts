@@ -40,5 +40,7 @@ export function isSpeakable(part: OutputPart, context: Context): boolean {
     context.note(`dropped a file of type ${part.mediaType}`);
     return false;
   }
+  // What carries another wire's reasoning is told sealed, where it is told.
+  if (part.type === "reasoning") return part.text !== "" || !part.opaque || part.opaque.origin === WIRE;
   return part.type !== "opaque" || part.extra.wire === WIRE || standInFor(part, context.note) !== undefined;
 }

@@ -133,29 +133,37 @@ function formatIn(text: unknown): JsonObject {
 /** What the spelling of output depends on. */
 export interface Speech extends Context {
   namespaces: Namespaces;
+  stored: boolean;
   /** Whether thoughts go out as their summary: clients that ask for one show nothing else. */
   summarizes: boolean;
 }
 
-export function speechFor({ body }: Facts, context: Context): Speech {
+export function speechFor({ body, stored }: Facts, context: Context): Speech {
   const reasoning = isJsonObject(body) && isJsonObject(body.reasoning) ? body.reasoning : {};
   const { clientWire, note } = context;
   return {
     clientWire,
     note,
     namespaces: namespacesOf(body),
+    stored,
     summarizes: typeof (reasoning.summary ?? reasoning.generate_summary) === "string",
   };
 }
 
 /** A part of an answer as this wire can say it: in words what only another wire has. Nothing, and a note, for the rest. */
-export function spoken(part: OutputPart, { note }: Context): SpokenPart | undefined {
+export function spoken(part: OutputPart, { note, stored }: Speech): SpokenPart | undefined {
   if (part.type === "file") {
     note(`dropped a file of type ${part.mediaType}`);
     return undefined;
   }
+  if (part.type === "reasoning" && !stored && isUnspeakable(part)) return undefined;
   if (part.type !== "opaque" || part.extra.wire === WIRE) return part;
   return standInFor(part, note);
+}
+
+/** Whether nothing of it is in words, and what it holds is not sealed for the client: it can be referred to, if it is stored. */
+function isUnspeakable({ text, opaque }: ReasoningPart): boolean {
+  return text === "" && opaque !== undefined && opaque.origin !== WIRE;
 }
 
 export type SpokenPart = Exclude<OutputPart, FilePart>;
