@@ -78,7 +78,9 @@ async function converse(client: OpenAI, { streamed, stateless }: Way): Promise<R
         : { input, previous_response_id: answers.at(-1)?.id }),
     };
     const answer = streamed ? (await readWithHelper(client, body)).final : await client.responses.create(body);
-    history.push(...answer.output as OpenAI.Responses.ResponseInput);
+    // Of a thought, a client without a memory needs nothing but what is encrypted.
+    const output = answer.output.map((item) => item.type === "reasoning" ? { ...item, content: [] } : item);
+    history.push(...output as OpenAI.Responses.ResponseInput);
     answers.push(answer);
   }
   return answers;
