@@ -589,8 +589,8 @@ function ask<K extends ModelOperation>(
   // What was changed for a target that failed does not hold for the next one.
   journey.notesBeforeTarget ??= notes.size;
   for (const note of [...notes].slice(journey.notesBeforeTarget)) notes.delete(note);
-  const { systemMessages, dialect, textForms, batch, scores } = upstream;
-  const target: Target = { systemMessages, dialect, textForms, batch, scores, ...where };
+  const { systemMessages, dialect, reasoningField, textForms, batch, scores } = upstream;
+  const target: Target = { systemMessages, dialect, reasoningField, textForms, batch, scores, ...where };
   const readable = "messages" in input ? withoutForeignReasoning(input, entry.target, journey.note) : input;
   const onDescribed = () => refuseIfStrict(journey);
   return { operation, input: readable, target, upstream, context: journey, fetch: gateway.fetch, signal, onDescribed };

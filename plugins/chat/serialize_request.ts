@@ -191,11 +191,12 @@ function serializeAssistant(
   const shown = content.filter(isShown);
   const silent = shown.length === 0 && calls.length + refusals.length > 0;
   const { details, calls: fieldsOf } = carriedIn(reasoning);
+  const { model, reasoningField = "reasoning_content" } = target;
   return {
     role: "assistant",
     content: silent ? null : serializeContent(shown, context),
     ...(refusals.length > 0 && { refusal: refusals.map((part) => part.text).join("") }),
-    ...(calls.length > 0 && wantsReasoning(target.model) && { reasoning_content: "" }),
+    ...(calls.length > 0 && wantsReasoning(model) && { [reasoningField]: "" }),
     ...serializeReasoning(reasoning, details, target, context),
     ...(calls.length > 0 && {
       tool_calls: calls.map((call) => serializeUpstreamCall(withFields(call, fieldsOf[call.id]), context)),
@@ -213,7 +214,7 @@ function withFields(call: ToolCallPart, fields: JsonObject | undefined): ToolCal
 function serializeReasoning(
   parts: readonly ReasoningPart[],
   details: JsonValue[],
-  target: Target,
+  { model, reasoningField = "reasoning_content" }: Target,
   context: Context,
 ): JsonObject {
   const readable = parts.filter(({ text, opaque }) => text !== "" || !opaque);
@@ -221,12 +222,12 @@ function serializeReasoning(
     context.note("dropped reasoning that only its vendor can read");
   }
   if (readable.length + details.length === 0) return {};
-  if (!takesReasoning(target.model)) {
+  if (!takesReasoning(model)) {
     context.note("dropped reasoning of earlier turns");
     return {};
   }
   return {
-    ...(readable.length > 0 && { reasoning_content: readable.map(({ text }) => text).join("") }),
+    ...(readable.length > 0 && { [reasoningField]: readable.map(({ text }) => text).join("") }),
     ...(details.length > 0 && { reasoning_details: details }),
   };
 }

@@ -102,6 +102,11 @@ const upstreamSchema = object("A service that runs models.", {
       "template, what that cannot say goes into chat_template_kwargs: for servers that render the chat template " +
       "themselves, such as those that run on your own machine.",
   }),
+  reasoningField: z.enum(["reasoning_content", "reasoning"]).default("reasoning_content").meta({
+    description:
+      "The field of a turn in which this upstream's chat wire reads what the model thought. Some servers read only the one " +
+      "in which they tell it.",
+  }),
   catalog: z.string().optional().meta({
     description:
       "For a service that passes requests on to others: the name of the catalog that tells where each of its models is.",

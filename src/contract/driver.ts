@@ -21,6 +21,8 @@ export interface Quirks {
   voices?: Readonly<Record<string, string>>;
   /** How it is told whether and how much to think: by the wire's own field (where absent), or by its template's variables too. */
   dialect?: "router" | "template";
+  /** Where it reads what its model thought in earlier turns; the wire's usual field where absent. */
+  reasoningField?: "reasoning_content" | "reasoning";
   /** The levels of effort that the model is configured with, which requests are held to already; its family's where absent. */
   efforts?: readonly Effort[];
   /** Whether calls of tools and reasoning that it leaves in the text are read there; left as text where absent. */

@@ -130,6 +130,11 @@ for (
       'keys[0].secret.env: Environment variable "UNSET" is not set: export UNSET=...',
     ],
     [
+      "a sealing key whose variable is not set",
+      { sealing: { key: { env: "UNSET" } }, lanes },
+      'sealing.key.env: Environment variable "UNSET" is not set: export UNSET=...',
+    ],
+    [
       "a key whose variable is empty",
       { keys: [{ name: "a", secret: { env: "EMPTY" } }], lanes },
       'keys[0].secret.env: Environment variable "EMPTY" is not set: export EMPTY=...',

@@ -14,6 +14,7 @@ Deno.test("schema: what is left out gets its default", () => {
         refuses: [],
         systemMessages: "first",
         dialect: "router",
+        reasoningField: "reasoning_content",
         resultsFrom: [],
         scores: "as-they-are",
         textForms: "leave",
@@ -24,6 +25,7 @@ Deno.test("schema: what is left out gets its default", () => {
     lanes: { oss: { models: {}, upstreams: {} } },
     limits: { bodyBytes: 30 * 1024 * 1024, uploadBytes: 256 * 1024 * 1024 },
     store: { kind: "kv", retentionDays: 30 },
+    sealing: {},
   });
 });
 

@@ -227,6 +227,15 @@ testEach("R23", "what was only thought is there in the turn after the next", {},
   assertEquals(THOUGHTS_IN.chat(JSON.parse(upstream.asked[2]!.body)), ["The word is petrichor"]);
 });
 
+testEach("R23", "a server that reads it in another field gets it there, and in no other", {}, async (client, mode) => {
+  const chat = { ...CONFIG.upstreams.chat, reasoningField: "reasoning" as const };
+  const { asked } = await talk(client, mode, [() => responseOf(thinking("chat", THOUGHT), mode)], {
+    config: { ...CONFIG, upstreams: { ...CONFIG.upstreams, chat } },
+  });
+  const [turn] = listOf(asked[1]!.messages).filter(({ role }) => role === "assistant");
+  assertEquals([turn!.reasoning, turn!.reasoning_content], [THOUGHT, undefined]);
+});
+
 testEach("R23", "the same history is the same request, byte for byte", {
   clients: ["messages", "responses"],
 }, async (client, mode) => {

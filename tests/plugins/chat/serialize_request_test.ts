@@ -2,7 +2,7 @@ import { assertEquals } from "@std/assert";
 import { serializeRequest } from "../../../plugins/chat/serialize_request.ts";
 import type { JsonObject } from "../../../src/canonical/json.ts";
 import { newContext, newWireRequest } from "../../support/context.ts";
-import { MESSAGES, TARGET } from "../../support/wires.ts";
+import { CHAT, MESSAGES, TARGET } from "../../support/wires.ts";
 
 function send(body: JsonObject, target = TARGET): { messages: JsonObject[]; notes: string[] } {
   const context = newContext(MESSAGES.name);
@@ -29,6 +29,15 @@ Deno.test("a family whose hosts refuse earlier reasoning does not get it", () =>
   const { messages, notes } = send({ messages: thought }, { ...TARGET, model: "google/gemma-4-31B-it" });
   assertEquals(messages[1], { role: "assistant", content: "b" });
   assertEquals(notes, ["dropped reasoning of earlier turns"]);
+});
+
+Deno.test("nor does it from a client of this wire, whose whole conversation would be refused", () => {
+  const context = newContext(CHAT.name);
+  const messages = [{ role: "user", content: "a" }, { role: "assistant", content: "b", reasoning_content: "hm" }];
+  const input = CHAT.parseRequest(newWireRequest({ model: "m", messages }), context);
+  const sent = serializeRequest(input, { ...TARGET, model: "gemma4:26b" }, context);
+  assertEquals((sent.messages as JsonObject[])[1], { role: "assistant", content: "b" });
+  assertEquals(context.notes, ["dropped reasoning of earlier turns"]);
 });
 
 Deno.test("an upstream that takes instructions anywhere gets them in place", () => {
