@@ -150,9 +150,9 @@ for (const [name, { model, prompts, answers, bash, missing }] of Object.entries(
     assertEquals(status, 200);
     assertEquals(blocksOf(body, "text", "assistant").map(({ text }) => text), said);
     assertEquals(blocksOf(body, "text", "user").map(({ text }) => text), [...prompts, prompts[0]!]);
-    // The gateway has no signature to give, and Claude Code stores that as an empty one.
+    // Its thoughts it keeps in what the gateway sealed.
     const thoughts = blocksOf(body, "thinking");
-    assert(thoughts.length > 0 && thoughts.every(({ signature }) => signature === ""));
+    assert(thoughts.length > 0 && thoughts.every(({ signature }) => String(signature).startsWith("lw1.")));
     assertReadable(sent);
   }, { reason: missing });
 }
@@ -213,6 +213,67 @@ test("a tool that was deferred is shown to the model once a search has found it"
   });
   assertReadable(sent);
 }, { script: calling("ToolSearch", { query: "select:WebFetch", max_results: 5 }, "Found.") });
+
+const THOUGHTS = [' First "look",\n\t then ', "Now again \u{1f600} ", "Enough."];
+const MARK = { google: { thought_signature: "c2lnbmF0dXJl" } };
+
+/** A turn in which the model thinks, then calls the Bash tool as often as there are commands. */
+function thinking(thought: string, commands: string[]): Response {
+  const calls = commands.map((command, index) => ({
+    index,
+    id: `call_${command.replace(/\W/g, "_")}`,
+    type: "function",
+    function: { name: "Bash", arguments: JSON.stringify({ command, description: "Says something" }) },
+    ...(index === 0 && { extra_content: MARK }),
+  }));
+  return answerStream([
+    frame({ delta: { role: "assistant", reasoning_content: thought.slice(0, 4) } }),
+    frame({ delta: { reasoning_content: thought.slice(4) } }),
+    ...calls.map((call) => frame({ delta: { tool_calls: [call] } })),
+    frame({ delta: {}, finish_reason: "tool_calls" }),
+    "data: [DONE]\n\n",
+  ]);
+}
+
+test("what the model thought goes back to it byte for byte, with its marks on calls", async ({ sent, run }) => {
+  const options = ["--model", "scripted", ...WITH_BASH, ...AS_EVENTS];
+  const { result, exchanges } = await run(["Hello", ...options]);
+  assertEquals([result.is_error, result.result], [false, "Done."]);
+  await run(["And now?", "--continue", ...options]);
+  const turns = [0, 1, 2, 2];
+  assertEquals(sent.length, turns.length);
+  for (const [at, count] of turns.entries()) {
+    const asked = Array.isArray(sent[at]!.messages) ? sent[at].messages.filter(isJsonObject) : [];
+    const called = asked.filter((turn) => turn.role === "assistant" && Array.isArray(turn.tool_calls));
+    assertEquals(called.map(({ reasoning_content }) => reasoning_content), THOUGHTS.slice(0, count), `call ${at}`);
+    for (const { tool_calls } of called) {
+      const marks = (tool_calls as JsonObject[]).map(({ extra_content }) => extra_content);
+      assertEquals(marks, marks.map((_, index) => index === 0 ? MARK : undefined));
+    }
+  }
+  const last = Array.isArray(sent[3]!.messages) ? sent[3].messages.filter(isJsonObject) : [];
+  const spoken = last.filter(({ role, content }) => role === "assistant" && content === "Done.");
+  assertEquals(spoken.map(({ reasoning_content }) => reasoning_content), [THOUGHTS[2]]);
+  assertEquals(
+    messagesOf(exchanges).map(({ answerHeaders }) => answerHeaders.get("x-laneway-notes")?.includes("seal")),
+    [
+      false,
+      false,
+      false,
+    ],
+  );
+}, {
+  script: (call) =>
+    call === 0
+      ? thinking(THOUGHTS[0]!, ["echo one", "echo two"])
+      : call === 1
+      ? thinking(THOUGHTS[1]!, ["echo three"])
+      : answerStream([
+        frame({ delta: { role: "assistant", reasoning_content: THOUGHTS[2] } }),
+        word("Done."),
+        ENDING,
+      ]),
+});
 
 test("an image that it reads reaches the model", async ({ home, sent, run }) => {
   await Deno.writeFile(`${home}/project/pixel.png`, Uint8Array.fromBase64(PIXEL));

@@ -275,6 +275,8 @@ test("what the model thought is shown, and the model reads it again", async ({ b
   const asking = turnsOf(sent[1]!).at(-2)!;
   assertEquals(asking.reasoning_content, "First I look, then I speak.");
   assertEquals(callsIn(asking).length, 1, "the thought and the call are one turn");
+  const [{ extra_content }] = asking.tool_calls as [JsonObject];
+  assertEquals(extra_content, { mark: "c2ln" }, "the call has its server's mark");
 
   await exec([...options, "resume", "--last", "And now?"]);
   assertEquals(turnsOf(sent[2]!).slice(0, -1), [...turnsOf(sent[1]!), { role: "assistant", content: "Done." }]);
@@ -284,7 +286,12 @@ test("what the model thought is shown, and the model reads it again", async ({ b
       frame({ delta: { role: "assistant", reasoning_content: "First I look, " } }),
       frame({ delta: { reasoning_content: "then I speak." } }),
       frame({
-        delta: { tool_calls: [toolCall(0, { name: "exec_command", input: { cmd: "true" } })] },
+        delta: {
+          tool_calls: [{
+            ...toolCall(0, { name: "exec_command", input: { cmd: "true" } }),
+            extra_content: { mark: "c2ln" },
+          }],
+        },
         finish_reason: "tool_calls",
       }),
       DONE,
