@@ -1,14 +1,14 @@
 /** What differs by model family, as data. */
 
-/** The models of the vendor that made the wire, whoever serves them; not those that others trained on their answers. */
-const SIGNING = /(^|anthropic[./])claude-/i;
+/** The models of the vendor that made the wire, under the names that hosts have for them. */
+const OWN = /^(([\w-]+\.)?anthropic[./])?claude-/i;
 
 /**
- * Whether the model takes back only thoughts that its vendor has signed. All others take any: they look at the text, and the
- * signature may be empty. `model` is the upstream's name for it.
+ * Whether the model is one of the vendor's own, which takes back only thoughts that its vendor has signed. All others take
+ * any: they look at the text, and the signature may be empty. `model` is the upstream's name for it.
  */
-export function wantsSignature(model: string): boolean {
-  return SIGNING.test(model);
+export function isVendors(model: string): boolean {
+  return OWN.test(model);
 }
 
 /** How the vendor says that it did not sign these thoughts, or not so. */

@@ -88,8 +88,9 @@ const THINKING_KEYS: ReadonlySet<string> = new Set(["type", "budget_tokens"]);
 const CONFIG_KEYS: ReadonlySet<string> = new Set(["effort", "format"]);
 
 /**
- * Claude Code puts a line for billing before its instructions. It changes from turn to turn, which would spoil every other
- * upstream's prefix cache, and it is not for the model: it goes back to this wire only.
+ * Claude Code puts a line for billing before its instructions. It changes from turn to turn, which would spoil every prefix
+ * cache but the vendor's own, where it is taken out before the model sees it: it goes to the vendor's models only, and
+ * nobody loses anything by that.
  */
 export const BILLING_HEADER = "x-anthropic-billing-header";
 const BILLING = /^x-anthropic-billing-header:[^\n]*(\n|$)/;
@@ -111,7 +112,7 @@ function parseSystem(system: MessagesRequest["system"]): Message[] {
   return [{
     role: "system",
     content,
-    ...(billing.length > 0 && { extra: { wire: WIRE, fields: { [BILLING_HEADER]: billing } } }),
+    ...(billing.length > 0 && { extra: { wire: WIRE, fields: {}, hints: { [BILLING_HEADER]: billing } } }),
   }];
 }
 

@@ -7,7 +7,7 @@ import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { type ParsedPart, serializeBlocks, serializeContent, signatureOf } from "./content.ts";
-import { wantsSignature } from "./families.ts";
+import { isVendors } from "./families.ts";
 import { BETA_HEADER, BILLING_HEADER } from "./parse_request.ts";
 import { serializeTool, serializeToolChoice } from "./tools.ts";
 import { VERSION_HEADER, WIRE } from "./wire.ts";
@@ -19,11 +19,11 @@ const DEFAULT_MAX_TOKENS = 32_000;
 export function serializeRequest(input: GenerateRequest, target: Target, context: Context): JsonObject {
   const { inner: inThinking, outer } = splitInside("thinking", fieldsFor(WIRE, input.extra, context.note));
   const { inner: inConfig, outer: { [BETA_HEADER]: _, ...extra } } = splitInside("output_config", outer);
-  const earlier = wantsSignature(target.model) ? withoutUnsigned(input.messages, context) : input.messages;
+  const earlier = isVendors(target.model) ? withoutUnsigned(input.messages, context) : input.messages;
   const messages = context.clientWire === WIRE
     ? earlier
     : arrangeTurns(earlier, { wire: WIRE, systemMessages: target.systemMessages }, context.note);
-  const { system, rest } = splitSystem(messages, context);
+  const { system, rest } = splitSystem(messages, target, context);
   const tools = serializeTools(input, context);
   noteUnspeakable(input, context);
   const outputConfig = serializeOutputConfig(input, inConfig, context);
@@ -112,7 +112,11 @@ function serializeOutputConfig(
 }
 
 /** Instructions before the first turn are the request's own; later ones, and those with fields of their own, keep their place. */
-function splitSystem(messages: readonly Message[], context: Context): { system: JsonObject[]; rest: Message[] } {
+function splitSystem(
+  messages: readonly Message[],
+  { model }: Target,
+  context: Context,
+): { system: JsonObject[]; rest: Message[] } {
   const system: JsonObject[] = [];
   for (const [position, message] of messages.entries()) {
     const { [BILLING_HEADER]: billing, ...own } = message.role === "system"
@@ -121,7 +125,7 @@ function splitSystem(messages: readonly Message[], context: Context): { system: 
     if (message.role !== "system" || Object.keys(own).length > 0) {
       return { system, rest: messages.slice(position) };
     }
-    const before = Array.isArray(billing) ? billing as JsonObject[] : [];
+    const before = Array.isArray(billing) && isVendors(model) ? billing as JsonObject[] : [];
     system.push(...before, ...serializeBlocks(message.content, context));
   }
   return { system, rest: [] };

@@ -36,6 +36,19 @@ const ANYWHERE = {
   upstreams: { ...CONFIG.upstreams, chat: { ...CONFIG.upstreams.chat, systemMessages: "anywhere" as const } },
 };
 
+/** The messages upstream has a model of the vendor that made the wire. */
+const VENDORS = {
+  ...CONFIG,
+  lanes: {
+    oss: {
+      models: {
+        ...CONFIG.lanes.oss.models,
+        messages: { task: "chat" as const, targets: [{ upstream: "messages", model: "claude-opus-5-5" }] },
+      },
+    },
+  },
+};
+
 const MID_SYSTEM: Record<Wire, JsonObject> = {
   chat: {
     messages: [HELLO, { role: "assistant", content: "Hi" }, { role: "system", content: "Be brief" }, {
@@ -212,6 +225,47 @@ testRequests([
     bodies: { messages: { system: `${BILLING}00002;\nBe brief\nx-anthropic-billing-header: quoted` } },
     check: (asked) =>
       assertEquals(talk(asked), [["system", "Be brief\nx-anthropic-billing-header: quoted"], ["user", "Hello"]]),
+  },
+  {
+    id: "R33",
+    title: "the changing billing line is not told to a server of open models that speaks the client's wire",
+    upstream: "messages",
+    bodies: {
+      messages: {
+        system: [
+          { type: "text", text: `${BILLING}00003;` },
+          { type: "text", text: `${BILLING}00003;\nBe kind`, cache_control: { type: "ephemeral" } },
+          { type: "text", text: "Be brief" },
+        ],
+      },
+    },
+    check: (asked, { headers }) => {
+      assertEquals(asked.system, [
+        { type: "text", text: "Be kind", cache_control: { type: "ephemeral" } },
+        { type: "text", text: "Be brief" },
+      ]);
+      assertEquals(headers.get("x-laneway-notes"), null);
+    },
+  },
+  {
+    id: "R33",
+    title: "a system of nothing but the billing line is none",
+    upstream: "messages",
+    bodies: { messages: { system: `${BILLING}00004;` } },
+    check: (asked) => assertEquals(Object.hasOwn(asked, "system"), false),
+  },
+  {
+    id: "R33",
+    title: "the billing line goes back to the vendor's own models, who take it out",
+    upstream: "messages",
+    config: VENDORS,
+    bodies: {
+      messages: {
+        system: [{ type: "text", text: `${BILLING}00005;` }, { type: "text", text: "Be brief" }],
+      },
+    },
+    check: (asked) =>
+      assertEquals(asked.system, [{ type: "text", text: `${BILLING}00005;` }, { type: "text", text: "Be brief" }]),
   },
   {
     id: "R34",

@@ -117,7 +117,7 @@ export const MESSAGES = new Wire(messagesProtocols, messagesDriver, {
   done: "event: message_stop\n",
   error: "event: error\n",
   ending: /"stop_reason"\s*:\s*"|"message_stop"/,
-});
+}, "claude-opus-5-5");
 
 /** `[DONE]` comes after a failure too; only the event before it tells the two apart. */
 export const RESPONSES = new Wire(responsesProtocols, responsesDriver, {
