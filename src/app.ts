@@ -15,6 +15,7 @@ import { type Gateway, handle, type Pace } from "./handle.ts";
 import { createAuth } from "./http/auth.ts";
 import { createService } from "./http/service.ts";
 import { createUploads } from "./http/uploads.ts";
+import { Homes } from "./lanes/affinity.ts";
 import { type CatalogCache, createCatalogCache } from "./lanes/catalog.ts";
 import { createModelFinder, type ModelFinder } from "./lanes/finder.ts";
 import { createLane } from "./lanes/lane.ts";
@@ -92,6 +93,8 @@ export function createApp(options: AppOptions): App {
         return [name, createLane(name, { ...lane, catalogs, finders, endpoints, created })];
       }),
     ),
+    homes: new Homes(now),
+    sessionHeaders: [...new Set(plugins.protocols.flatMap(({ sessionHeaders = [] }) => sessionHeaders))],
     upstreams: createUpstreams(config, plugins.drivers, env, now),
     drivers: new Map(plugins.drivers.map((driver) => [driver.name, driver])),
     authenticate: createAuth(

@@ -26,6 +26,7 @@ import { formatNotes } from "./http/notes.ts";
 import { passOn, streamResponse, withoutBody } from "./http/respond.ts";
 import { methodNotAllowed, type Service } from "./http/service.ts";
 import type { Uploads } from "./http/uploads.ts";
+import { conversationKey, homeFirst, type Homes, targetName } from "./lanes/affinity.ts";
 import { fit } from "./lanes/fit.ts";
 import type { Destination, Lane, Resolution } from "./lanes/lane.ts";
 import { preferFormat } from "./lanes/speech.ts";
@@ -35,7 +36,7 @@ import type { LoadedSealer, Sealer } from "./state/seal.ts";
 import type { Ask } from "./upstream/call.ts";
 import { explain } from "./upstream/explain.ts";
 import { guard } from "./upstream/guard.ts";
-import { firstAnswer, firstStream } from "./upstream/retry.ts";
+import { type Fate, firstAnswer, firstStream } from "./upstream/retry.ts";
 import { answer, stream } from "./upstream/run.ts";
 import type { Fetch, Upstream } from "./upstream/send.ts";
 import { speak } from "./upstream/speak.ts";
@@ -46,6 +47,10 @@ export interface Gateway {
   service: Service;
   registry: Registry;
   lanes: ReadonlyMap<string, Lane>;
+  /** Where conversations were answered last. */
+  homes: Homes;
+  /** In which clients of any protocol say which conversation a request belongs to. */
+  sessionHeaders: readonly string[];
   upstreams: ReadonlyMap<string, Upstream>;
   /** By name; for the places behind an upstream, which may speak otherwise than it does. */
   drivers: ReadonlyMap<string, Driver>;
@@ -84,6 +89,10 @@ interface Journey extends Context {
   owner: string;
   started: number;
   entry: Partial<LogEntry>;
+  /** What tells its conversation from others, where it matters which target answers it. */
+  conversation?: string;
+  /** Whether the target of the entry has begun to answer. */
+  begun?: true;
   /** Each once, in order. */
   notes: Set<string>;
   notesBeforeTarget?: number;
@@ -232,7 +241,7 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       const asked = protocol.parse(wire, journey);
       journey.entry.stream = asked.stream;
       const { input, messages } = await recall(asked, journey);
-      const resolution = await resolve(protocol, input.model, lane, journey);
+      const resolution = atHome(await resolve(protocol, input.model, lane, journey), input, lane, journey);
       if (input.relay) return relay(protocol, input.relay, wire, resolution, journey);
       const fitted = fit(input, resolution, journey.note);
       const exchange = openExchange(protocol, fitted, wire, journey);
@@ -245,7 +254,8 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
         const kept = exchange.stored ? remembering(events, store) : events;
         return sealing ? sealStream(kept, sealing) : kept;
       };
-      return respondWithStream(protocol, exchange, firstStream(resolution.targets, attempt), journey, through);
+      const events = firstStream(resolution.targets, attempt, fateIn(journey));
+      return respondWithStream(protocol, exchange, events, journey, through);
     }
     case "countTokens": {
       const { input } = await recall(protocol.parse(wire, journey), journey);
@@ -260,9 +270,10 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       const exchange = openExchange(protocol, protocol.parse(wire, journey), wire, journey);
       const { input } = exchange;
       const { targets } = await resolve(protocol, input.model, lane, journey);
-      if (wantsExplanation(wire)) return explainAll("speak", input, preferFormat(targets, input.format), journey);
+      const preferred = preferFormat(targets, input.format);
+      if (wantsExplanation(wire)) return explainAll("speak", input, preferred, journey);
       const attempt = (target: Destination) => speak(ask("speak", input, target, journey));
-      const start = async () => admit(await firstAnswer(preferFormat(targets, input.format), attempt), journey);
+      const start = async () => admit(await firstAnswer(preferred, attempt, fateIn(journey)), journey);
       // No server says how many tokens its speech was; what it was made of is known.
       const usage: SpeechUsage = { inputTokens: estimateTextTokens(input.text), outputTokens: 0, estimated: true };
       journey.entry.usage = usage;
@@ -280,7 +291,8 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
         return protocol.serialize(output, exchange);
       }
       const attempt = (target: Destination) => stream(ask("transcribe", input, target, journey));
-      return respondWithStream(protocol, exchange, firstStream(targets, attempt), journey);
+      const events = firstStream(targets, attempt, fateIn(journey));
+      return respondWithStream(protocol, exchange, events, journey);
     }
     case "getResponse": {
       const input = protocol.parse(wire, journey);
@@ -310,6 +322,32 @@ function resolve<K extends OperationName>(
 ): Promise<Resolution> {
   journey.entry.model = model;
   return lane.resolve(model, protocol.operation);
+}
+
+/** The targets in the order in which this conversation asks them. One that has no choice needs no memory of its last one. */
+function atHome(resolution: Resolution, input: Input<"generate">, lane: Lane, journey: Journey): Resolution {
+  const { gateway, owner, request } = journey;
+  const { targets } = resolution;
+  const policiesOf = (upstream: string) => gateway.upstreams.get(upstream)?.providers?.policies;
+  if (targets.length < 2 && !targets.some(({ upstream }) => policiesOf(upstream))) return resolution;
+  const scope = [owner, lane.name, input.model];
+  journey.conversation = conversationKey(scope, input, request.headers, gateway.sessionHeaders);
+  return { ...resolution, targets: homeFirst(targets, gateway.homes.of(journey.conversation), policiesOf) };
+}
+
+/** Who answers is remembered for the conversation; who fails is not asked first again. */
+function fateIn(journey: Journey): Fate<Destination> {
+  const { gateway: { homes }, entry, conversation } = journey;
+  return {
+    onServed(where) {
+      journey.begun = true;
+      if (conversation === undefined) return;
+      homes.keep(conversation, { target: targetName(where), provider: entry.provider });
+    },
+    onFailed(where) {
+      if (conversation !== undefined) homes.forget(conversation, targetName(where));
+    },
+  };
 }
 
 /** An operation whose answers come whole, and whose cost is what goes in. */
@@ -360,7 +398,7 @@ async function runWhole<K extends ModelOperation>(
   targets: readonly Destination[],
   journey: Journey,
 ): Promise<Output<K>> {
-  return await firstAnswer(targets, (target) => answer(ask(operation, input, target, journey)));
+  return await firstAnswer(targets, (target) => answer(ask(operation, input, target, journey)), fateIn(journey));
 }
 
 async function generateWhole(
@@ -433,7 +471,7 @@ async function relay(
   if (wantsExplanation(wire)) return explainAll("relay", input, speaking, journey);
   if (input.stream) {
     const attempt = (target: Destination) => stream(ask("relay", input, target, journey));
-    return respondWithStream(relayed, exchange, firstStream(speaking, attempt), journey);
+    return respondWithStream(relayed, exchange, firstStream(speaking, attempt, fateIn(journey)), journey);
   }
   const output = await runWhole(relayed, exchange, speaking, journey);
   journey.entry.usage = output.usage;
@@ -528,7 +566,10 @@ async function respondWithStream<K extends Streamed>(
   let ending = false;
   let finished = false;
   const guarded = guard(told, (event) => {
-    if (event.type !== "error") entry.firstEventMs ??= gateway.now() - journey.started;
+    if (event.type !== "error") {
+      entry.firstEventMs ??= gateway.now() - journey.started;
+      journey.begun = true;
+    }
     if (event.type === "finish") {
       if ("usage" in event) entry.usage = event.usage;
       finished = true;
@@ -585,25 +626,39 @@ function ask<K extends ModelOperation>(
 ): Ask<K> {
   const { gateway, signal, entry, notes } = journey;
   const upstream = upstreamOf(where, gateway);
-  entry.target = [where.upstream, where.provider, where.model].filter(Boolean).join("/");
+  entry.target = targetName(where);
+  delete entry.provider;
   // What was changed for a target that failed does not hold for the next one.
   journey.notesBeforeTarget ??= notes.size;
   for (const note of [...notes].slice(journey.notesBeforeTarget)) notes.delete(note);
   const { systemMessages, dialect, reasoningField, textForms, batch, scores } = upstream;
-  const target: Target = { systemMessages, dialect, reasoningField, textForms, batch, scores, ...where };
+  const model = where.pinned ?? where.model;
+  const target: Target = { systemMessages, dialect, reasoningField, textForms, batch, scores, ...where, model };
   const readable = "messages" in input ? withoutForeignReasoning(input, entry.target, journey.note) : input;
+  const { fetch } = gateway;
   const onDescribed = () => refuseIfStrict(journey);
-  return { operation, input: readable, target, upstream, context: journey, fetch: gateway.fetch, signal, onDescribed };
+  const onHead = (headers: Headers) => {
+    const provider = providerIn(headers, upstream);
+    if (provider !== undefined) entry.provider = provider;
+  };
+  return { operation, input: readable, target, upstream, context: journey, fetch, signal, onDescribed, onHead };
+}
+
+/** Who served, as an upstream that chooses among providers says it: an id, and nothing that would not fit into a model's name. */
+function providerIn(headers: Headers, { providers }: Upstream): string | undefined {
+  const provider = providers && headers.get(providers.servedBy);
+  return provider && /^[\w.-]{1,64}$/.test(provider) ? provider : undefined;
 }
 
 /** The upstream, spoken to as the place behind it is. */
 function upstreamOf(
-  { upstream: name, driver: spoken, path, guessed }: Destination,
+  { upstream: name, driver: spoken, path, guessed, pinned }: Destination,
   { upstreams, drivers }: Gateway,
 ): Upstream {
   const upstream = upstreams.get(name);
   const driver = spoken === undefined ? upstream?.driver : drivers.get(spoken);
   if (!upstream || !driver) throw new GatewayError("internal", `Upstream "${name}" is not configured`);
+  if (pinned !== undefined) return { ...upstream, driver: lenient(driver) };
   if (path === undefined) return upstream;
   return { ...upstream, driver: guessed ? unsure(driver) : driver, baseUrl: `${upstream.baseUrl}/${path}` };
 }
@@ -617,6 +672,17 @@ function unsure(driver: Driver): Driver {
       if (error.code !== "model_not_found") return error;
       const message = "Cannot find out where the model is: the catalog does not answer, and it is not where most are";
       return new GatewayError("unavailable", message, error.details);
+    },
+  };
+}
+
+/** What one provider refuses may be well with another one. */
+function lenient(driver: Driver): Driver {
+  return {
+    ...driver,
+    parseError(reply) {
+      const { code, message, details } = driver.parseError(reply);
+      return new GatewayError(code, message, { ...details, elsewhere: true });
     },
   };
 }
@@ -660,13 +726,19 @@ function record(error: GatewayError, { entry }: Journey): void {
 
 /** Headers of every answer, and the log entry of those that are whole. */
 function finish(response: Response, journey: Journey): Response {
-  const { request, notes, id, entry } = journey;
+  const { request, notes, id, entry, begun } = journey;
   // The name that each of the SDKs reads.
   for (const name of ["x-request-id", "request-id"]) response.headers.set(name, id);
   if (notes.size > 0) response.headers.set("x-laneway-notes", formatNotes([...notes]));
+  if (begun && response.ok) response.headers.set("x-laneway-target", formatNotes([whoAnswers(entry)]));
   const isStream = entry.stream && response.ok;
   if (!isStream && entry.status === undefined) closeLog(journey, response.status);
   return request.method === "HEAD" ? withoutBody(response) : response;
+}
+
+/** The target, and whom it chose to serve. */
+function whoAnswers({ target = "", provider }: Partial<LogEntry>): string {
+  return provider === undefined ? target : `${target}; provider=${provider}`;
 }
 
 function closeLog({ gateway, started, entry, notes, release }: Journey, status: number): void {

@@ -21,6 +21,7 @@ const completions: Protocol<"generate"> = {
   pattern: new URLPattern({ pathname: "/:lane/v1/chat/completions" }),
   body: "json",
   idPrefix: "chatcmpl-",
+  sessionHeaders: ["x-session-id", "x-session-affinity"],
   speaksFor: () => true,
   parse: parseRequest,
   serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),

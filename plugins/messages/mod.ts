@@ -27,6 +27,7 @@ const messages: Protocol<"generate"> = {
   pattern: new URLPattern({ pathname: "/:lane/v1/messages" }),
   body: "json",
   idPrefix: "msg_",
+  sessionHeaders: ["x-claude-code-session-id", "x-claude-code-agent-id"],
   speaksFor: (headers) => headers.has(VERSION_HEADER),
   keepAlive: () => ({ event: "ping", data: '{"type":"ping"}' }),
   parse: parseRequest,

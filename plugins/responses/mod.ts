@@ -25,6 +25,7 @@ const responses: Protocol<"generate"> = {
   pattern: new URLPattern({ pathname: "/:lane/v1/responses" }),
   body: "json",
   idPrefix: "resp_",
+  sessionHeaders: ["session-id", "thread-id"],
   keepAlive,
   parse: parseRequest,
   // What is encrypted here only the place can read that wrote it, so the gateway must know which one that was.

@@ -73,6 +73,8 @@ const textFormsSchema = z.enum(["parse", "leave"]).meta({
     "stay text. What an alias says goes before what its upstream says.",
 });
 
+const headerNameSchema = z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "Expected the name of a header");
+
 const upstreamSchema = object("A service that runs models.", {
   driver: z.string().meta({
     description: "How to speak to it: the name of a driver, such as chat.",
@@ -83,7 +85,7 @@ const upstreamSchema = object("A service that runs models.", {
     description: "Sent as a bearer token. Where its variable is not set, requests to this upstream get 503.",
   }),
   headers: z.record(
-    z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "Expected the name of a header"),
+    headerNameSchema,
     z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, "Expected a header value: one line of Latin-1 text"),
   ).default({}).meta({ description: "More headers for every request to this upstream." }),
   refuses: z.array(z.string().min(1)).default([]).meta({
@@ -111,6 +113,19 @@ const upstreamSchema = object("A service that runs models.", {
     description:
       "For a service that passes requests on to others: the name of the catalog that tells where each of its models is.",
   }),
+  providers: object(
+    "For a service that chooses a provider for each request: how a conversation stays with the one that served it, whose " +
+      "cache holds its beginning. The next turn asks for model:provider, and without the provider where that fails.",
+    {
+      servedBy: headerNameSchema.meta({ description: "The header of its answers that names the provider." }),
+      policies: z.array(z.string().min(1)).default([]).meta({
+        description:
+          "The words after a model's colon that leave the choice to the service: a provider takes their place. Any other " +
+          "word there is the client's own choice, and stays.",
+        examples: [["fastest", "cheapest"]],
+      }),
+    },
+  ).optional(),
   resultsFrom: z.array(z.string().regex(ORIGIN, 'Expected an origin such as "https://media.example.com"')).default([])
     .meta({
       description:

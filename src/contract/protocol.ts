@@ -23,6 +23,8 @@ export interface Protocol<K extends OperationName> {
   speaksFor?(headers: Headers): boolean;
   /** Tells apart protocols that share a pattern; the first that accepts wins. */
   accepts?(request: { headers: Headers; query: URLSearchParams }): boolean;
+  /** Headers in which its clients say which conversation a request belongs to. */
+  sessionHeaders?: readonly string[];
   /** What is sent in silence; a comment where absent or where it gives nothing. */
   keepAlive?(frames: FrameCount): ServerSentEvent | undefined;
   parse(wire: WireRequest, context: Context): Input<K>;

@@ -22,6 +22,8 @@ export interface Limits {
 export interface Destination extends Quirks, Partial<Pick<Place, "provider" | "driver" | "path">> {
   upstream: string;
   model: string;
+  /** The model's name with the provider that is to serve it, where the upstream would choose one. */
+  pinned?: string;
   /** Whether nobody could say that it is there. */
   guessed?: true;
 }
@@ -223,7 +225,7 @@ export function createLane(name: string, options: LaneOptions): Lane {
 }
 
 /** `org/model:policy` as `org/model`: a policy follows the last colon after the last slash, and is the upstream's affair. */
-function withoutPolicy(model: string): string {
+export function withoutPolicy(model: string): string {
   const colon = model.lastIndexOf(":");
   return colon > model.lastIndexOf("/") && colon < model.length - 1 ? model.slice(0, colon) : model;
 }

@@ -16,6 +16,8 @@ export interface LogEntry {
   model?: string;
   /** Who answered, `upstream/model`. */
   target?: string;
+  /** Who served there, where the upstream chose among providers and said whom. */
+  provider?: string;
   stream?: boolean;
   status: number;
   error?: ErrorCode;

@@ -19,6 +19,8 @@ export interface Ask<K extends ModelOperation> {
   signal: AbortSignal;
   /** Called when the upstream's calls are described, and before one is made again with less: the last moment to refuse. */
   onDescribed(): void;
+  /** Hears the head of each answer that is no failure. */
+  onHead?(headers: Headers): void;
 }
 
 /** How the upstream is asked. Throws where it lacks its secret, or does not serve the operation. */
@@ -73,21 +75,25 @@ function placeOf<K extends ModelOperation>({ upstream, target }: Ask<K>): string
   return `${upstream.baseUrl} ${target.model}`;
 }
 
-/**
- * The response to a call, if it is no failure. A call with something that the upstream turns out to refuse is made once more
- * without it.
- */
+/** The response to a call, if it is no failure. */
 export async function open<K extends ModelOperation>(call: Call, ask: Ask<K>, signal: AbortSignal): Promise<Response> {
+  const response = await accepted(call, ask, signal);
+  ask.onHead?.(response.headers);
+  return response;
+}
+
+/** A call with fields that the upstream turns out to refuse is made once more without them. */
+async function accepted<K extends ModelOperation>(call: Call, ask: Ask<K>, signal: AbortSignal): Promise<Response> {
   const { upstream, fetch } = ask;
   const response = await send(call, upstream, fetch, signal);
   if (response.ok) return response;
   const error = upstream.driver.parseError(await readReply(response));
-  const accepted = without(call, error.details.unsupported ?? [], ask) ?? withoutThoughts(ask, error);
-  if (!accepted) throw error;
+  const less = without(call, error.details.unsupported ?? [], ask) ?? withoutThoughts(ask, error);
+  if (!less) throw error;
   ask.onDescribed();
-  const second = await send(accepted.call, upstream, fetch, signal);
+  const second = await send(less.call, upstream, fetch, signal);
   if (!second.ok) throw upstream.driver.parseError(await readReply(second));
-  upstream.refusals.add(placeOf(ask), accepted.dropped);
+  upstream.refusals.add(placeOf(ask), less.dropped);
   return second;
 }
 

@@ -5,13 +5,28 @@ const FAILURES: ReadonlySet<ErrorCode> = new Set(["upstream_error", "upstream_ti
 /** What this upstream cannot do and another one may. What the caller did wrong is wrong everywhere. */
 const INABILITIES: ReadonlySet<ErrorCode> = new Set(["model_not_found", "unsupported", "unsupported_media_type"]);
 
+/** What becomes of the targets that are asked. */
+export interface Fate<T> {
+  /** The target whose answer it is; of a stream, as soon as there is content. */
+  onServed(target: T): void;
+  /** A target that cannot answer, or whose answer broke off. */
+  onFailed(target: T): void;
+}
+
 /** The answer of the first target that gives one. */
-export async function firstAnswer<T, R>(targets: readonly T[], attempt: (target: T) => Promise<R>): Promise<R> {
+export async function firstAnswer<T, R>(
+  targets: readonly T[],
+  attempt: (target: T) => Promise<R>,
+  fate?: Fate<T>,
+): Promise<R> {
   const refusals: unknown[] = [];
   for (const target of targets) {
     try {
-      return await attempt(target);
+      const answer = await attempt(target);
+      fate?.onServed(target);
+      return answer;
     } catch (thrown) {
+      if (isTargets(thrown)) fate?.onFailed(target);
       if (!isWorthAnother(thrown)) throw thrown;
       refusals.push(thrown);
     }
@@ -23,6 +38,7 @@ export async function firstAnswer<T, R>(targets: readonly T[], attempt: (target:
 export async function* firstStream<T, E extends { type: string }>(
   targets: readonly T[],
   attempt: (target: T) => AsyncIterable<E>,
+  fate?: Fate<T>,
 ): AsyncGenerator<E> {
   const refusals: unknown[] = [];
   let started = false;
@@ -30,13 +46,18 @@ export async function* firstStream<T, E extends { type: string }>(
     let committed = false;
     try {
       for await (const event of attempt(target)) {
-        if (event.type !== "start") committed = true;
-        else if (started) continue;
+        if (event.type === "start") {
+          if (started) continue;
+        } else if (!committed) {
+          committed = true;
+          fate?.onServed(target);
+        }
         started = true;
         yield event;
       }
       return;
     } catch (thrown) {
+      if (isTargets(thrown)) fate?.onFailed(target);
       if (committed || !isWorthAnother(thrown)) throw thrown;
       refusals.push(thrown);
     }
@@ -50,8 +71,14 @@ function worstOf(refusals: readonly unknown[]): unknown {
 }
 
 function isWorthAnother(thrown: unknown): boolean {
-  const { code, details } = toGatewayError(thrown);
-  return !details.workBegun && (details.elsewhere === true || FAILURES.has(code) || INABILITIES.has(code));
+  const { details } = toGatewayError(thrown);
+  return !details.workBegun && (details.elsewhere === true || isTargets(thrown));
+}
+
+/** Whether it is for the target to mend, and not for the caller. */
+function isTargets(thrown: unknown): boolean {
+  const { code } = toGatewayError(thrown);
+  return FAILURES.has(code) || INABILITIES.has(code);
 }
 
 /** Whether the same may go well the next time. */

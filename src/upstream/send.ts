@@ -21,6 +21,8 @@ export interface Upstream extends Pick<Quirks, "batch" | "dialect" | "reasoningF
   /** Those that it turned out to refuse. */
   refusals: Refusals;
   systemMessages: "first" | "anywhere";
+  /** Where it chooses among providers: how it says whom it chose, and the words after a model's colon that choose none. */
+  providers?: { servedBy: string; policies: readonly string[] };
   /** Where its results may be fetched from that it gives as URLs: origins, with `*.` for all names below one. */
   resultsFrom: readonly string[];
   timeouts: Timeouts;
