@@ -1,4 +1,5 @@
 /** What the error shapes of several wires share. */
+import { CACHE_HINT } from "../src/canonical/cache_hints.ts";
 import { isJsonObject, type JsonObject } from "../src/canonical/json.ts";
 import type { Reply } from "../src/contract/driver.ts";
 import { type ErrorCode, type ErrorDetails, GatewayError } from "../src/errors.ts";
@@ -90,10 +91,22 @@ function failureOf(status: number | undefined, headers: Headers, body: unknown):
     case 529:
       return fail("unavailable", message === "" ? "The upstream is overloaded" : message);
     default:
+      if (isRefusal && refusesCacheHints(body)) details.unsupported = [CACHE_HINT];
       return isRefusal
         ? fail("invalid_request", says)
         : fail("upstream_error", message === "" ? says : `The upstream failed (${status}): ${message}`);
   }
+}
+
+const REFUSED = String.raw`(not |un)(permitted|allowed|supported|known|expected|recogni[sz]ed)|forbidden|\bextra\b`;
+/** Not the one on what was thought, where the vendor itself takes none. */
+const HINT = String.raw`(?<!thinking\.)\b${CACHE_HINT}`;
+const REFUSED_HINT = new RegExp(`${HINT}.{0,120}?(${REFUSED})|(${REFUSED}).{0,120}?${HINT}`, "i");
+
+/** Whether a refusal says that the server knows no cache hints; that there are too many of them is another thing. */
+function refusesCacheHints(body: unknown): boolean {
+  const text = typeof body === "string" ? body : JSON.stringify(body) ?? "";
+  return REFUSED_HINT.test(text.slice(0, LONGEST_READ));
 }
 
 /** What no repetition mends; Claude Code would repeat them. */

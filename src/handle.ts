@@ -631,9 +631,10 @@ function ask<K extends ModelOperation>(
   // What was changed for a target that failed does not hold for the next one.
   journey.notesBeforeTarget ??= notes.size;
   for (const note of [...notes].slice(journey.notesBeforeTarget)) notes.delete(note);
-  const { systemMessages, dialect, reasoningField, textForms, batch, scores } = upstream;
+  const { systemMessages, dialect, reasoningField, textForms, cacheControl, batch, scores } = upstream;
   const model = where.pinned ?? where.model;
-  const target: Target = { systemMessages, dialect, reasoningField, textForms, batch, scores, ...where, model };
+  const quirks = { systemMessages, dialect, reasoningField, textForms, cacheControl, batch, scores };
+  const target: Target = { ...quirks, ...where, model };
   const readable = "messages" in input ? withoutForeignReasoning(input, entry.target, journey.note) : input;
   const { fetch } = gateway;
   const onDescribed = () => refuseIfStrict(journey);

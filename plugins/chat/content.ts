@@ -68,11 +68,11 @@ function fileOf(part: KnownPart, key: string, known: string[], mediaType: string
 
 /**
  * One plain text goes as a string, which every server takes, and so do the texts of a client of another wire, whose blocks
- * mean nothing here; anything else goes as parts.
+ * mean nothing here unless they are to stay `apart`; anything else goes as parts.
  */
-export function serializeContent(parts: readonly ParsedPart[], context: Context): JsonValue {
+export function serializeContent(parts: readonly ParsedPart[], context: Context, apart = false): JsonValue {
   const said = parts.map((part) => serializePart(part, context)).filter((part) => part !== undefined);
-  if (context.clientWire !== WIRE && said.every(isPlainText)) {
+  if (context.clientWire !== WIRE && !apart && said.every(isPlainText)) {
     return said.map(({ text }) => text).filter((text) => text !== "").join("\n\n");
   }
   const [first] = said;

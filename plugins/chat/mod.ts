@@ -72,6 +72,7 @@ export const chatDriver: Driver = {
     const { code, message, details } = upstreamError(reply);
     if (code !== "invalid_request") return new GatewayError(code, message, details);
     const reasoning = refusesReasoning(reply.body) ? "any" as const : undefined;
-    return new GatewayError(code, message, { ...details, unsupported: refusedThinkingFields(reply.body), reasoning });
+    const unsupported = [...details.unsupported ?? [], ...refusedThinkingFields(reply.body)];
+    return new GatewayError(code, message, { ...details, unsupported, reasoning });
   },
 };

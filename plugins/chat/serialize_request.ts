@@ -1,3 +1,4 @@
+import { adoptCacheHints, CACHE_HINT } from "../../src/canonical/cache_hints.ts";
 import { fieldsFor, mergeExtras, splitInside } from "../../src/canonical/extra.ts";
 import type {
   AssistantMessage,
@@ -28,7 +29,8 @@ import { WIRE } from "./wire.ts";
  * The body for an OpenAI-compatible server. The same request gives the same bytes, because upstreams cache by prefix.
  * Beyond what the client sent it holds one thing: a stream is always asked for its usage.
  */
-export function serializeRequest(input: GenerateRequest, target: Target, context: Context): JsonObject {
+export function serializeRequest(asked: GenerateRequest, target: Target, context: Context): JsonObject {
+  const input = passesHints(target, context) ? adoptCacheHints(asked, WIRE, context.note) : asked;
   const { inner: streamOptions, outer: extra } = splitInside(
     "stream_options",
     fieldsFor(WIRE, input.extra, context.note),
@@ -113,20 +115,21 @@ function serializeMessages(messages: readonly Message[], target: Target, context
   const placed = context.clientWire === WIRE
     ? messages
     : arrangeTurns(messages, { wire: WIRE, systemMessages: target.systemMessages }, context.note);
+  const apart = passesHints(target, context);
   const turns: JsonObject[] = [];
   let held: JsonObject[] = [];
   for (const [position, message] of placed.entries()) {
     const extra = fieldsFor(WIRE, message.extra, context.note);
     switch (message.role) {
       case "system":
-        turns.push({ role: "system", content: serializeContent(message.content, context), ...extra });
+        turns.push({ role: "system", content: serializeContent(message.content, context, apart), ...extra });
         break;
       case "user":
         turns.push({
           role: "user",
           content: held.length > 0
             ? [...held, ...serializeParts(message.content, context)]
-            : serializeContent(message.content, context),
+            : serializeContent(message.content, context, apart),
           ...extra,
         });
         held = [];
@@ -135,7 +138,7 @@ function serializeMessages(messages: readonly Message[], target: Target, context
         turns.push(serializeAssistant(message, target, extra, context));
         break;
       case "tool":
-        turns.push(...message.content.map((result) => serializeResult(result, context)));
+        turns.push(...message.content.map((result) => serializeResult(result, target, context)));
         held.push(...message.content.flatMap((result) => filesOf(result, context)));
         break;
       default:
@@ -166,16 +169,38 @@ function partsIn(content: JsonValue | undefined): JsonObject[] {
 }
 
 /** This wire has no mark for a failed result, so it says so; its results hold text only. */
-function serializeResult({ id, content, isError, extra }: ToolResultPart, context: Context): JsonObject {
+function serializeResult(
+  { id, content, isError, extra }: ToolResultPart,
+  target: Target,
+  context: Context,
+): JsonObject {
+  const apart = passesHints(target, context);
   const texts = content.filter((part) => part.type !== "file");
   // Some hosts refuse an empty result, and the files follow in a turn of their own.
-  const said = texts.length === 0 && content.length > 0 ? "See the files below" : serializeContent(texts, context);
+  const said = texts.length === 0 && content.length > 0
+    ? "See the files below"
+    : serializeContent(texts, context, apart);
+  const told = isError ? ["Error", ...partsIn(said).map((part) => part.text)].join(": ") : said;
+  const { [CACHE_HINT]: hint, ...fields } = fieldsFor(WIRE, extra, context.note);
   return {
     role: "tool",
     tool_call_id: id,
-    content: isError ? ["Error", ...partsIn(said).map((part) => part.text)].join(": ") : said,
-    ...fieldsFor(WIRE, extra, context.note),
+    content: apart ? hinted(told, hint) : told,
+    ...fields,
+    ...(!apart && hint !== undefined && { [CACHE_HINT]: hint }),
   };
+}
+
+/** Servers that take a hint look for it on the parts of a content; on the last one it holds for all. */
+function hinted(content: JsonValue, hint: JsonValue | undefined): JsonValue {
+  const parts = partsIn(content);
+  const last = parts.pop();
+  return hint === undefined || !last ? content : [...parts, { ...last, [CACHE_HINT]: hint }];
+}
+
+/** Whether the hints of another wire's client go up: then texts stay apart, so that they do not change where one comes or goes. */
+function passesHints({ cacheControl }: Target, { clientWire }: Context): boolean {
+  return cacheControl === "pass" && clientWire !== WIRE;
 }
 
 /** With calls or a refusal and no text, `content` is null: some hosts refuse an empty text there. */
@@ -194,7 +219,7 @@ function serializeAssistant(
   const { model, reasoningField = "reasoning_content" } = target;
   return {
     role: "assistant",
-    content: silent ? null : serializeContent(shown, context),
+    content: silent ? null : serializeContent(shown, context, passesHints(target, context)),
     ...(refusals.length > 0 && { refusal: refusals.map((part) => part.text).join("") }),
     ...(calls.length > 0 && wantsReasoning(model) && { [reasoningField]: "" }),
     ...serializeReasoning(reasoning, details, target, context),

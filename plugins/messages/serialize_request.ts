@@ -1,3 +1,4 @@
+import { adoptCacheHints } from "../../src/canonical/cache_hints.ts";
 import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
 import type { GenerateRequest, Message } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
@@ -16,7 +17,8 @@ import { VERSION_HEADER, WIRE } from "./wire.ts";
 const DEFAULT_MAX_TOKENS = 32_000;
 
 /** The body for a server that speaks this wire. The same request gives the same bytes. */
-export function serializeRequest(input: GenerateRequest, target: Target, context: Context): JsonObject {
+export function serializeRequest(asked: GenerateRequest, target: Target, context: Context): JsonObject {
+  const input = context.clientWire === WIRE ? asked : adoptCacheHints(asked, WIRE, context.note);
   const { inner: inThinking, outer } = splitInside("thinking", fieldsFor(WIRE, input.extra, context.note));
   const { inner: inConfig, outer: { [BETA_HEADER]: _, ...extra } } = splitInside("output_config", outer);
   const earlier = isVendors(target.model) ? withoutUnsigned(input.messages, context) : input.messages;

@@ -113,6 +113,12 @@ const upstreamSchema = object("A service that runs models.", {
     description:
       "For a service that passes requests on to others: the name of the catalog that tells where each of its models is.",
   }),
+  cacheControl: z.enum(["pass", "drop"]).default("drop").meta({
+    description:
+      "What becomes of cache_control, the hint where a prefix ends that is worth keeping, on the way from a client of " +
+      "another protocol to an upstream that speaks chat. With pass it goes to texts, results of tools, tools and the " +
+      "request itself: for services that keep prefixes only where they are told to. Most keep them by themselves.",
+  }),
   providers: object(
     "For a service that chooses a provider for each request: how a conversation stays with the one that served it, whose " +
       "cache holds its beginning. The next turn asks for model:provider, and without the provider where that fails.",

@@ -27,6 +27,8 @@ export interface Quirks {
   efforts?: readonly Effort[];
   /** Whether calls of tools and reasoning that it leaves in the text are read there; left as text where absent. */
   textForms?: "parse" | "leave";
+  /** Whether cache hints of a client of another wire go to a server that may not know them; left out where absent. */
+  cacheControl?: "pass" | "drop";
   /** Whether a ranking's scores are to be made numbers from 0 to 1, where they are not. */
   scores?: "sigmoid" | "as-they-are";
 }

@@ -1,4 +1,5 @@
 /** The calls that ask for an operation, and one of them made: without what the upstream refuses. */
+import { CACHE_HINT, withoutCacheHints } from "../canonical/cache_hints.ts";
 import { isJsonObject, type JsonObject } from "../canonical/json.ts";
 import type { Input, ModelOperation, Output } from "../canonical/operations.ts";
 import { withoutReasoning } from "../canonical/reasoning.ts";
@@ -41,9 +42,10 @@ const REASONING = "reasoning of earlier turns";
 
 /** The calls, as they would be made. */
 export function describe<K extends ModelOperation>(ask: Ask<K>, way: UpstreamOperation<K>): Call[] {
-  const { input, target, context, upstream } = ask;
-  const refused = upstream.refusals.of(placeOf(ask)).includes(REASONING);
-  const told = "messages" in input && refused ? withoutReasoning(input, context.note) : input;
+  const { target, context } = ask;
+  const refused = refusedBy(ask);
+  const bare = refused.includes(CACHE_HINT) ? bareInput(ask) : ask.input;
+  const told = "messages" in bare && refused.includes(REASONING) ? withoutReasoning(bare, context.note) : bare;
   const heard = "messages" in told ? withUpstreamNames(told) : told;
   const calls = [way.request(heard, target, context)].flat().map((call) => withoutRefused(call, ask));
   ask.onDescribed();
@@ -51,7 +53,27 @@ export function describe<K extends ModelOperation>(ask: Ask<K>, way: UpstreamOpe
 }
 
 function withoutRefused<K extends ModelOperation>(call: Call, ask: Ask<K>): Call {
-  return without(call, [...ask.upstream.refuses, ...ask.upstream.refusals.of(placeOf(ask))], ask)?.call ?? call;
+  return without(call, refusedBy(ask), ask)?.call ?? call;
+}
+
+/** What the upstream is configured to refuse, and what it turned out to. */
+function refusedBy<K extends ModelOperation>(ask: Ask<K>): readonly string[] {
+  return [...ask.upstream.refuses, ...ask.upstream.refusals.of(placeOf(ask))];
+}
+
+/** Without cache hints, which stand in many places and are for the wire to find in none. */
+function bareInput<K extends ModelOperation>({ input, context }: Ask<K>): Input<K> {
+  return "messages" in input ? withoutCacheHints(input, context.note) : input;
+}
+
+/** The call for the same request without its cache hints, where those are refused and there are some in it. */
+function withoutHints<K extends ModelOperation>(first: Call, ask: Ask<K>, refused: readonly string[]) {
+  const way = wayOf(ask);
+  const input = refused.includes(CACHE_HINT) ? bareInput(ask) : ask.input;
+  if (input === ask.input || "local" in way) return undefined;
+  const [call] = describe({ ...ask, input }, way);
+  const isLess = call && JSON.stringify(call.body) !== JSON.stringify(first.body);
+  return isLess ? { call, dropped: [CACHE_HINT] } : undefined;
 }
 
 /** The call without those of the fields that it has; nothing where it has none. */
@@ -88,7 +110,8 @@ async function accepted<K extends ModelOperation>(call: Call, ask: Ask<K>, signa
   const response = await send(call, upstream, fetch, signal);
   if (response.ok) return response;
   const error = upstream.driver.parseError(await readReply(response));
-  const less = without(call, error.details.unsupported ?? [], ask) ?? withoutThoughts(ask, error);
+  const { unsupported = [] } = error.details;
+  const less = withoutHints(call, ask, unsupported) ?? without(call, unsupported, ask) ?? withoutThoughts(ask, error);
   if (!less) throw error;
   ask.onDescribed();
   const second = await send(less.call, upstream, fetch, signal);

@@ -13,6 +13,7 @@ Deno.test("schema: what is left out gets its default", () => {
         headers: {},
         refuses: [],
         systemMessages: "first",
+        cacheControl: "drop",
         dialect: "router",
         reasoningField: "reasoning_content",
         resultsFrom: [],

@@ -11,6 +11,7 @@ import {
   listOf,
   objectOf,
   PATH,
+  type RequestRow,
   responseOf,
   shortAnswer,
   testEach,
@@ -47,6 +48,47 @@ const VENDORS = {
       },
     },
   },
+};
+
+/** The chat upstream keeps prefixes only where it is told to. */
+const PASSING = {
+  ...CONFIG,
+  upstreams: { ...CONFIG.upstreams, chat: { ...CONFIG.upstreams.chat, cacheControl: "pass" as const } },
+};
+
+const HINT = { cache_control: { type: "ephemeral" } };
+
+/** Cache hints in all places where the messages wire has them. */
+const HINTED: JsonObject = {
+  ...HINT,
+  system: [{ type: "text", text: "Be kind" }, { type: "text", text: "Be brief", ...HINT }],
+  tools: [
+    { name: "look", input_schema: { type: "object" } },
+    { name: "find", input_schema: { type: "object" }, ...HINT },
+  ],
+  messages: [
+    { role: "user", content: [{ type: "text", text: "Hello" }, { type: "text", text: "Where?", ...HINT }] },
+    {
+      role: "assistant",
+      content: [
+        { type: "tool_use", id: "toolu_1", name: "look", input: {} },
+        { type: "tool_use", id: "toolu_2", name: "find", input: {} },
+      ],
+    },
+    {
+      role: "user",
+      content: [
+        { type: "tool_result", tool_use_id: "toolu_1", content: [{ type: "text", text: "here", ...HINT }] },
+        {
+          type: "tool_result",
+          tool_use_id: "toolu_2",
+          content: "gone",
+          is_error: true,
+          cache_control: { type: "ephemeral", ttl: "1h" },
+        },
+      ],
+    },
+  ],
 };
 
 const MID_SYSTEM: Record<Wire, JsonObject> = {
@@ -316,6 +358,98 @@ testRequests([
     },
     check: (asked) => assertEquals(listOf(messagesIn(asked)[0]!.content)[0]!.cache_control, { type: "ephemeral" }),
   },
+  {
+    id: "R34",
+    title: "cache hints go to a chat upstream that takes them, where such servers look for them",
+    config: PASSING,
+    bodies: { messages: HINTED },
+    check(asked, { headers }) {
+      const text = (text: string) => ({ type: "text", text });
+      assertEquals(talk(asked), [
+        ["system", [text("Be kind"), { ...text("Be brief"), ...HINT }]],
+        ["user", [text("Hello"), { ...text("Where?"), ...HINT }]],
+        ["assistant", null],
+        ["tool", [{ ...text("here"), ...HINT }]],
+        ["tool", [{ ...text("Error: gone"), cache_control: { type: "ephemeral", ttl: "1h" } }]],
+      ]);
+      assertEquals(messagesIn(asked).map(({ cache_control }) => cache_control), new Array(5).fill(undefined));
+      assertEquals(listOf(asked.tools).map(({ cache_control }) => cache_control), [undefined, HINT.cache_control]);
+      assertEquals(asked.cache_control, HINT.cache_control);
+      assertEquals(headers.get("x-laneway-notes"), null);
+    },
+  },
+  {
+    id: "R34",
+    title: "cache hints are no riddle to a chat upstream that keeps prefixes by itself",
+    bodies: { messages: HINTED },
+    check(asked, { headers }) {
+      assert(!JSON.stringify(asked).includes("cache_control"));
+      assertEquals(talk(asked).slice(0, 2), [["system", "Be kind\n\nBe brief"], ["user", "Hello\n\nWhere?"]]);
+      assertEquals(headers.get("x-laneway-notes"), "dropped cache_control");
+    },
+  },
+  {
+    id: "R34",
+    title: "cache hints of a chat client reach an upstream of the messages wire, where that looks for them",
+    upstream: "messages",
+    bodies: {
+      chat: {
+        tools: [{ type: "function", function: { name: "look" }, cache_control: { type: "ephemeral" } }],
+        messages: [
+          { role: "system", content: [{ type: "text", text: "Be brief", cache_control: { type: "ephemeral" } }] },
+          { ...HELLO, cache_control: { type: "ephemeral" } },
+          {
+            role: "assistant",
+            content: null,
+            tool_calls: [{ id: "toolu_1", type: "function", function: { name: "look", arguments: "{}" } }],
+          },
+          {
+            role: "tool",
+            tool_call_id: "toolu_1",
+            content: [{ type: "text", text: "here", cache_control: { type: "ephemeral" } }],
+          },
+        ],
+      },
+    },
+    check(asked, { headers }) {
+      assertEquals(asked.system, [{ type: "text", text: "Be brief", ...HINT }]);
+      assertEquals(listOf(asked.tools)[0]!.cache_control, HINT.cache_control);
+      assertEquals(messagesIn(asked)[0], { role: "user", content: [{ type: "text", text: "Hello", ...HINT }] });
+      assertEquals(messagesIn(asked).at(-1)!.content, [
+        { type: "tool_result", tool_use_id: "toolu_1", content: "here", ...HINT },
+      ]);
+      assertEquals(headers.get("x-laneway-notes"), null);
+    },
+  },
+  ...(["chat", "messages", "responses"] as const).map((upstream): RequestRow => ({
+    id: "R34",
+    title: `what else clients say of caches reaches a ${upstream} upstream, or they hear that it did not`,
+    upstream,
+    bodies: {
+      chat: {
+        prompt_cache_key: "k",
+        prompt_cache_retention: "24h",
+        prompt_cache_options: { mode: "explicit" },
+        messages: [{ role: "user", content: [{ type: "text", text: "Hello", prompt_cache_breakpoint: {} }] }],
+      },
+      responses: {
+        prompt_cache_key: "k",
+        prompt_cache_retention: "24h",
+        prompt_cache_options: { mode: "explicit" },
+        input: [{ role: "user", content: [{ type: "input_text", text: "Hello", prompt_cache_breakpoint: {} }] }],
+      },
+    },
+    check(asked, { headers }, _call, client) {
+      const notes = headers.get("x-laneway-notes") ?? "";
+      const body = JSON.stringify(asked);
+      const own = ["prompt_cache_retention", "prompt_cache_options", "prompt_cache_breakpoint"];
+      const told = [...(upstream === "messages" ? [] : ["prompt_cache_key"]), ...(client === upstream ? own : [])];
+      for (const field of ["prompt_cache_key", ...own]) {
+        const isTold = told.includes(field);
+        assertEquals([body.includes(`"${field}"`), notes.includes(`dropped ${field}`)], [isTold, !isTold], field);
+      }
+    },
+  })),
   {
     id: "R36",
     title: "a picture in a tool's result is a picture upstream",
