@@ -35,7 +35,7 @@ export function serializeRequest(asked: GenerateRequest, target: Target, context
     "stream_options",
     fieldsFor(WIRE, input.extra, context.note),
   );
-  const tools = allowedTools(input.tools ?? [], input.toolChoice)
+  const tools = lateLast(allowedTools(input.tools ?? [], input.toolChoice))
     .filter((tool) => !isHidden(tool, input.toolChoice))
     .map((tool) => serializeTool(tool, context))
     .filter((tool) => tool !== undefined);
@@ -94,6 +94,12 @@ function refuseForced({ tools, toolChoice }: GenerateRequest, spoken: readonly J
   if (forced?.type !== "hosted" || spoken.includes(forced.extra.fields)) return;
   const message = `Cannot force tool "${toolChoice.name}": the upstream does not run it`;
   throw new GatewayError("invalid_request", message, { param: "tool_choice" });
+}
+
+/** Templates tell tools first, so one that the conversation has brought up must not move those that were there before it. */
+function lateLast(tools: readonly Tool[]): Tool[] {
+  const isLate = (tool: Tool) => tool.type === "function" && tool.deferred === false;
+  return [...tools.filter((tool) => !isLate(tool)), ...tools.filter(isLate)];
 }
 
 /** Whether the model is not to see the tool before the conversation brings it up; a forced one it must see. */

@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import { brotliCompressSync, gzipSync, zstdCompressSync } from "node:zlib";
 import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
+import type { Asked } from "../support/fake_upstream.ts";
 import type { Script } from "../support/script.ts";
 import {
   ask,
@@ -973,12 +974,50 @@ for (const upstream of ["chat", "messages", "responses"] as const) {
       for (let turn = 0; turn < 2; turn++) {
         const later = { now: () => 1_900_000_000_000 + turn * 86_400_000, newId: () => `id${turn}` };
         const { upstream: fake } = await ask(client, body, [() => shortAnswer(upstream)], later);
-        sent.push(fake.asked[0]!.body);
+        const [{ body: bytes, headers }] = fake.asked as [Asked];
+        sent.push(JSON.stringify([bytes, ...headers]));
       }
       assertEquals(sent[0], sent[1]);
     },
   );
+
+  testEach(
+    "R35",
+    `a response that is continued begins with the same bytes for an upstream of the ${upstream} wire`,
+    { clients: ["responses"], modes: ["whole"] },
+    async () => {
+      const { app, body, upstream: fake } = await ask("responses", {
+        ...bodyFor("responses", CONVERSATION, upstream),
+        store: true,
+      }, [() => shortAnswer(upstream)]);
+      for (const input of ["And then?", "And after that?"]) {
+        const previous_response_id = body.id;
+        const { instructions, tools } = bodyFor("responses", CONVERSATION, upstream);
+        const more = { model: upstream, instructions, tools, input, previous_response_id };
+        body.id = (await app.post(PATH.responses, more).then((one) => one.json())).id;
+      }
+      const turns = fake.asked.map(({ body }) => {
+        const { messages, input } = JSON.parse(body);
+        return (messages ?? input).map((turn: JsonValue) => JSON.stringify(turn));
+      });
+      assertEquals(turns.length, 3);
+      for (const [at, next] of turns.slice(1).entries()) {
+        assert(next.length > turns[at].length);
+        assertEquals(next.slice(0, turns[at].length), turns[at]);
+      }
+    },
+  );
 }
+
+testEach("R35", "the same relayed request is the same bytes", { clients: ["chat"], modes: ["whole"] }, async () => {
+  const sent = await Promise.all([0, 1].map(async (turn) => {
+    const later = { now: () => 1_900_000_000_000 + turn * 86_400_000, newId: () => `id${turn}` };
+    const body = { ...bodyFor("chat"), n: 2 };
+    const { upstream } = await ask("chat", body, [() => shortAnswer("chat")], later);
+    return upstream.asked[0]!.body;
+  }));
+  assertEquals(sent[0], sent[1]);
+});
 
 const FORCED: Partial<Record<Wire, JsonObject>> = {
   messages: {
