@@ -83,7 +83,8 @@ export class AnswerReader {
       events.push({ type: "start", model, inputTokens: estimateInputTokens(this.#input), ...(extra && { extra }) });
     }
     // Counts come with the last content, after it, or both; the later ones know more (cached tokens).
-    if (answer.usage) this.#usage = { ...this.#usage, ...withoutNulls(answer.usage) };
+    const usage = answer.usage ?? answer.choices?.[0]?.usage;
+    if (usage) this.#usage = { ...this.#usage, ...withoutNulls(usage) };
     // One choice was asked for, and some hosts number it oddly; a second one would be another answer.
     const [choice] = answer.choices ?? [];
     if (choice) events.push(...this.#readChoice(choice));

@@ -7,8 +7,8 @@ import { type ChatUsage, WIRE } from "./wire.ts";
 export function parseUsage(usage: ChatUsage): Usage | undefined {
   const { prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details, completion_tokens_details } = usage;
   if (!prompt_tokens) return undefined;
-  const cached = prompt_tokens_details?.cached_tokens ?? usage.prompt_cache_hit_tokens;
-  const written = prompt_tokens_details?.cache_write_tokens;
+  const cached = prompt_tokens_details?.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens;
+  const written = prompt_tokens_details?.cache_write_tokens ?? prompt_tokens_details?.cache_creation_input_tokens;
   const reasoning = completion_tokens_details?.reasoning_tokens;
   return {
     inputTokens: prompt_tokens,
@@ -19,9 +19,15 @@ export function parseUsage(usage: ChatUsage): Usage | undefined {
   };
 }
 
-const KNOWN = new Set(["prompt_tokens", "completion_tokens", "total_tokens", "prompt_cache_hit_tokens"]);
+const KNOWN = new Set([
+  "prompt_tokens",
+  "completion_tokens",
+  "total_tokens",
+  "prompt_cache_hit_tokens",
+  "cached_tokens",
+]);
 const DETAILS = {
-  prompt_tokens_details: new Set(["cached_tokens", "cache_write_tokens"]),
+  prompt_tokens_details: new Set(["cached_tokens", "cache_write_tokens", "cache_creation_input_tokens"]),
   completion_tokens_details: new Set(["reasoning_tokens"]),
 };
 

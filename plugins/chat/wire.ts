@@ -190,10 +190,17 @@ const usage = z.looseObject({
   prompt_tokens: tokens,
   completion_tokens: tokens,
   total_tokens: tokens,
-  prompt_tokens_details: z.looseObject({ cached_tokens: tokens, cache_write_tokens: tokens }).nullish(),
+  prompt_tokens_details: z.looseObject({
+    cached_tokens: tokens,
+    cache_write_tokens: tokens,
+    /** Alibaba's name for tokens written to the cache. */
+    cache_creation_input_tokens: tokens,
+  }).nullish(),
   completion_tokens_details: z.looseObject({ reasoning_tokens: tokens }).nullish(),
   /** DeepSeek's name for cached tokens. */
   prompt_cache_hit_tokens: tokens,
+  /** And Moonshot's place for them. */
+  cached_tokens: tokens,
 });
 export type ChatUsage = z.output<typeof usage>;
 
@@ -231,10 +238,16 @@ const choiceFields = {
   finish_reason: z.string().nullish(),
   /** vLLM: the stop string that matched, or a token id. */
   stop_reason: z.union([z.string(), z.number()]).nullish(),
+  /** Where Moonshot counts a stream. */
+  usage: usage.nullish().catch(undefined),
 };
 const choice = z.looseObject(choiceFields);
 export type ChatChoice = z.output<typeof choice>;
-export const CHOICE_KEYS: ReadonlySet<string> = new Set([...Object.keys(choiceFields).slice(0, 4), "logprobs"]);
+export const CHOICE_KEYS: ReadonlySet<string> = new Set([
+  ...Object.keys(choiceFields).slice(0, 4),
+  "logprobs",
+  "usage",
+]);
 
 const answerFields = {
   id: z.unknown().optional(),

@@ -13,12 +13,24 @@ import {
   HELLO,
   objectOf,
   responseOf,
+  SHORTEST,
   streamed,
   testAnswers,
   testEach,
   TOOLS,
   USAGE,
 } from "./support.ts";
+
+/** The same counts, as each wire tells them. */
+const CACHED = {
+  messages: { input_tokens: 15, cache_read_input_tokens: 80, cache_creation_input_tokens: 5, output_tokens: 2 },
+  responses: {
+    input_tokens: 100,
+    input_tokens_details: { cached_tokens: 80, cache_write_tokens: 5 },
+    output_tokens: 2,
+    total_tokens: 102,
+  },
+};
 
 /** Pieces of calls, each in a delta of its own. */
 function calls(...fragments: (Parameters<typeof delta>[0] | Parameters<typeof delta>[0][])[]) {
@@ -289,6 +301,64 @@ testAnswers([
       assertEquals([objectOf(usage).input_tokens, objectOf(usage).cache_read_input_tokens], [20, 80]);
     },
   },
+  ...Object.entries({
+    prompt_cache_hit_tokens: { prompt_cache_hit_tokens: 80, prompt_cache_miss_tokens: 20 },
+    "cached_tokens of its own": { cached_tokens: 80 },
+    "cached_tokens in the details": {
+      prompt_tokens_details: { cached_tokens: 80, cache_creation_input_tokens: 0 },
+    },
+  }).map(([name, cached]): AnswerRow => ({
+    id: "R14",
+    title: `tokens that an upstream calls ${name} are cached ones to every client`,
+    answer: {
+      frames: chatStream([{ content: "Hi" }], "stop", { prompt_tokens: 100, completion_tokens: 2, ...cached }),
+      whole: chatWhole({ content: "Hi" }, "stop", { prompt_tokens: 100, completion_tokens: 2, ...cached }),
+    },
+    want: { usage: { input: 100, cached: 80, output: 2 } },
+  })),
+  {
+    id: "R13",
+    title: "usage that stands in the choice is the answer's",
+    answer: {
+      frames: data(delta({ content: "Hi" }), {
+        choices: [{
+          index: 0,
+          delta: {},
+          finish_reason: "stop",
+          usage: { prompt_tokens: 100, completion_tokens: 2, cached_tokens: 80 },
+        }],
+      }) + "data: [DONE]\n\n",
+    },
+    want: { usage: { input: 100, cached: 80, output: 2 } },
+  },
+  {
+    id: "R14",
+    title: "tokens written to the cache are counted apart and once",
+    answer: {
+      whole: chatWhole({ content: "Hi" }, "stop", {
+        prompt_tokens: 100,
+        completion_tokens: 2,
+        prompt_tokens_details: { cached_tokens: 0, cache_creation_input_tokens: 70 },
+      }),
+    },
+    want: { usage: { input: 100, cached: 0, output: 2 } },
+    check({ body }, client) {
+      const usage = objectOf(body.usage);
+      const written = {
+        chat: () => objectOf(usage.prompt_tokens_details).cache_write_tokens,
+        messages: () => usage.cache_creation_input_tokens,
+        responses: () => objectOf(usage.input_tokens_details).cache_write_tokens,
+      };
+      assertEquals(written[client](), 70);
+    },
+  },
+  ...(["messages", "responses"] as const).map((upstream): AnswerRow => ({
+    id: "R14",
+    title: `tokens that a ${upstream} upstream had cached are cached ones to every client`,
+    upstream,
+    answer: { whole: { ...SHORTEST[upstream], usage: CACHED[upstream] } },
+    want: { usage: { input: 100, cached: 80, output: 2 } },
+  })),
   {
     id: "R16",
     title: "an answer has an id of its protocol and the gateway's own",

@@ -269,7 +269,8 @@ export interface RequestRow {
   check(asked: JsonObject, view: View, call: Asked, client: Wire): void;
 }
 
-const SHORTEST: Record<Wire, JsonObject> = {
+/** A short whole answer of each wire. */
+export const SHORTEST: Record<Wire, JsonObject> = {
   chat: chatWhole({ content: "Hi" }),
   messages: {
     id: "msg_upstream",
