@@ -2,11 +2,13 @@
  * Upstreams cache by prefix: what a conversation was to them in one request is, byte for byte, how it begins in the next one.
  */
 import { assertEquals } from "@std/assert";
+import { chatDriver } from "../../plugins/chat/mod.ts";
 import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
+import type { Call, UpstreamOperation } from "../../src/contract/driver.ts";
 import { newContext, newWireRequest } from "../support/context.ts";
 import { law } from "../support/law.ts";
 import { inChat, inMessages, inResponses, type Script, script } from "../support/script.ts";
-import { type Wire, WIRES } from "../support/wires.ts";
+import { TARGET, type Wire, WIRES } from "../support/wires.ts";
 
 const MODEL = "model";
 
@@ -157,6 +159,22 @@ for (const to of WIRES) {
     }
   });
 }
+
+Deno.test("growing: it does so too where cache hints are passed on, but for the hints", () => {
+  const from = WIRES.find(({ name }) => name === "messages")!;
+  const { request } = chatDriver.operations.generate as UpstreamOperation<"generate">;
+  const sent = claudeCode().map((body) => {
+    const context = newContext(from.name);
+    const input = from.parseRequest(newWireRequest(body), context);
+    const { messages } = (request(input, { ...TARGET, cacheControl: "pass" }, context) as Call).body as JsonObject;
+    return (messages as JsonObject[]).map((turn) => JSON.stringify(turn));
+  });
+  assertEquals(sent.map((turns) => turns.join().includes("cache_control")), [true, true, true, true]);
+  const read = sent.map((turns) => turns.map(asRead));
+  for (const [at, turns] of read.entries()) {
+    if (at > 0) assertEquals(turns.slice(0, read[at - 1]!.length), read[at - 1]);
+  }
+});
 
 Deno.test("growing: tools that come up later stand after the others for a chat upstream", () => {
   const [from, to] = ["messages", "chat"].map((name) => WIRES.find((wire) => wire.name === name)!);
