@@ -1,0 +1,302 @@
+/** Whether a value fits a JSON schema: asked of what a model wrote, by a schema that a stranger wrote. */
+import { isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
+
+export interface SchemaCheck {
+  /** The first things that are wrong, each with its place; none where the value fits. */
+  problems: string[];
+  /** The keywords that were passed over: as far as they go, nobody knows whether the value fits. */
+  unread: string[];
+}
+
+const MOST_PROBLEMS = 5;
+/** Schemas may refer to themselves, and their alternatives multiply: what takes longer than this is passed over. */
+const MOST_STEPS = 100_000;
+const DEEPEST = 200;
+
+export function checkSchema(value: JsonValue, schema: JsonObject): SchemaCheck {
+  const run: Run = { root: schema, unread: new Set(), passed: 0, steps: 0, depth: 0 };
+  const problems = problemsOf(value, schema, "$", run).slice(0, MOST_PROBLEMS);
+  return { problems, unread: [...run.unread] };
+}
+
+interface Run {
+  root: JsonObject;
+  unread: Set<string>;
+  /** How often one of them was passed over: what then fits may not, and what forbids it to fit cannot be applied. */
+  passed: number;
+  steps: number;
+  depth: number;
+}
+
+function problemsOf(value: JsonValue, schema: JsonValue | undefined, at: string, run: Run): string[] {
+  if (schema === false) return [`${at} must not be there`];
+  // As OpenAPI has it.
+  if (!isJsonObject(schema) || (schema.nullable === true && value === null)) return [];
+  if (++run.steps > MOST_STEPS || run.depth >= DEEPEST) {
+    return passOver("all", run);
+  }
+  run.depth++;
+  const problems: string[] = [];
+  for (const [keyword, argument] of Object.entries(schema)) {
+    if (argument === undefined) continue;
+    if (UNREAD.has(keyword)) passOver(keyword, run);
+    else if (Object.hasOwn(RULES, keyword)) problems.push(...RULES[keyword]!({ value, argument, at, schema, run }));
+    if (problems.length >= MOST_PROBLEMS) break;
+  }
+  run.depth--;
+  return problems;
+}
+
+function passOver(keyword: string, run: Run): string[] {
+  run.unread.add(keyword);
+  run.passed++;
+  return [];
+}
+
+/** Patterns are not tried: a stranger's may take for ever. */
+const UNREAD: ReadonlySet<string> = new Set([
+  "pattern",
+  "patternProperties",
+  "dependencies",
+  "dependentSchemas",
+  "unevaluatedItems",
+  "unevaluatedProperties",
+  "$dynamicRef",
+  "$recursiveRef",
+]);
+
+interface Question {
+  value: JsonValue;
+  argument: JsonValue;
+  at: string;
+  /** What the keyword stands in. */
+  schema: JsonObject;
+  run: Run;
+}
+type Rule = (question: Question) => string[];
+
+/** Every other keyword says nothing about whether a value fits; `format` does not either, unless a schema's reader agreed to it. */
+const RULES: Readonly<Record<string, Rule>> = {
+  $ref({ value, argument, at, run }) {
+    const target = typeof argument === "string" ? resolve(argument, run.root) : undefined;
+    if (target !== undefined) return problemsOf(value, target, at, run);
+    return passOver("$ref", run);
+  },
+  type({ value, argument, at }) {
+    const types = listOf(argument).map(String);
+    return types.some((type) => isOfType(value, type)) ? [] : [`${at} must be of type ${types.join(" or ")}`];
+  },
+  enum: ({ value, argument, at }) =>
+    listOf(argument).some((one) => isSame(value, one)) ? [] : [`${at} must be one of ${shorten(argument)}`],
+  const: ({ value, argument, at }) => isSame(value, argument) ? [] : [`${at} must be ${shorten(argument)}`],
+
+  anyOf: ({ value, argument, at, run }) => anyOf(listOf(argument), value, at, run),
+  oneOf({ value, argument, at, run }) {
+    const { passed } = run;
+    const fitting = listOf(argument).filter((one) => problemsOf(value, one, at, run).length === 0).length;
+    if (fitting === 0) return anyOf(listOf(argument), value, at, run);
+    return fitting > 1 && run.passed === passed ? [`${at} fits several alternatives, where it must fit one`] : [];
+  },
+  allOf: ({ value, argument, at, run }) => listOf(argument).flatMap((one) => problemsOf(value, one, at, run)),
+  not({ value, argument, at, run }) {
+    const { passed } = run;
+    const fits = problemsOf(value, argument, at, run).length === 0;
+    return fits && run.passed === passed ? [`${at} is what it must not be`] : [];
+  },
+  if({ value, argument, at, schema, run }) {
+    const { passed } = run;
+    const branch = problemsOf(value, argument, at, run).length === 0 ? schema.then : schema.else;
+    return run.passed === passed ? problemsOf(value, branch, at, run) : [];
+  },
+
+  properties({ value, argument, at, run }) {
+    if (!isJsonObject(value) || !isJsonObject(argument)) return [];
+    return Object.entries(argument)
+      .filter(([name]) => Object.hasOwn(value, name))
+      .flatMap(([name, schema]) => problemsOf(value[name]!, schema, `${at}.${name}`, run));
+  },
+  required({ value, argument, at }) {
+    if (!isJsonObject(value)) return [];
+    return listOf(argument).filter((name) => !Object.hasOwn(value, String(name))).map((name) =>
+      `${at}.${name} is missing`
+    );
+  },
+  additionalProperties({ value, argument, at, schema, run }) {
+    if (!isJsonObject(value) || schema.patternProperties) return [];
+    const known = isJsonObject(schema.properties) ? schema.properties : {};
+    return Object.entries(value)
+      .filter(([name]) => !Object.hasOwn(known, name))
+      .flatMap(([name, one]) => problemsOf(one!, argument, `${at}.${shortenText(name)}`, run));
+  },
+  propertyNames: ({ value, argument, at, run }) =>
+    isJsonObject(value) ? Object.keys(value).flatMap((name) => problemsOf(name, argument, at, run)) : [],
+  dependentRequired({ value, argument, at }) {
+    if (!isJsonObject(value) || !isJsonObject(argument)) return [];
+    return Object.entries(argument)
+      .filter(([name]) => Object.hasOwn(value, name))
+      .flatMap(([, names]) => listOf(names).filter((name) => !Object.hasOwn(value, String(name))))
+      .map((name) => `${at}.${name} is missing`);
+  },
+  minProperties: ({ value, argument, at }) =>
+    atLeast(isJsonObject(value) && Object.keys(value).length, argument, at, "properties"),
+  maxProperties: ({ value, argument, at }) =>
+    atMost(isJsonObject(value) && Object.keys(value).length, argument, at, "properties"),
+
+  prefixItems: ({ value, argument, at, run }) => inOrder(value, listOf(argument), at, run),
+  items({ value, argument, at, schema, run }) {
+    if (!Array.isArray(value)) return [];
+    if (Array.isArray(argument)) return inOrder(value, argument, at, run);
+    const before = listOf(schema.prefixItems).length;
+    return value.slice(before).flatMap((one, index) => problemsOf(one, argument, `${at}[${before + index}]`, run));
+  },
+  additionalItems({ value, argument, at, schema, run }) {
+    if (!Array.isArray(value) || !Array.isArray(schema.items)) return [];
+    const before = schema.items.length;
+    return value.slice(before).flatMap((one, index) => problemsOf(one, argument, `${at}[${before + index}]`, run));
+  },
+  contains({ value, argument, at, schema, run }) {
+    if (!Array.isArray(value)) return [];
+    const found = value.filter((one) => problemsOf(one, argument, at, run).length === 0).length;
+    const least = typeof schema.minContains === "number" ? schema.minContains : 1;
+    const most = typeof schema.maxContains === "number" ? schema.maxContains : Infinity;
+    return found >= least && found <= most ? [] : [`${at} does not hold as many of its items as it must`];
+  },
+  minItems: ({ value, argument, at }) => atLeast(Array.isArray(value) && value.length, argument, at, "items"),
+  maxItems: ({ value, argument, at }) => atMost(Array.isArray(value) && value.length, argument, at, "items"),
+  uniqueItems: ({ value, argument, at }) =>
+    argument === true && Array.isArray(value) && new Set(value.map((one) => JSON.stringify(one))).size < value.length
+      ? [`${at} must not hold an item twice`]
+      : [],
+
+  minLength: ({ value, argument, at }) => atLeast(lengthOf(value), argument, at, "characters"),
+  maxLength: ({ value, argument, at }) => atMost(lengthOf(value), argument, at, "characters"),
+
+  minimum: ({ value, argument, at, schema }) =>
+    isNumber(value) && isNumber(argument) &&
+      (value < argument || (schema.exclusiveMinimum === true && value === argument))
+      ? [`${at} is too small: the least is ${argument}`]
+      : [],
+  maximum: ({ value, argument, at, schema }) =>
+    isNumber(value) && isNumber(argument) &&
+      (value > argument || (schema.exclusiveMaximum === true && value === argument))
+      ? [`${at} is too large: the most is ${argument}`]
+      : [],
+  exclusiveMinimum: ({ value, argument, at }) =>
+    isNumber(value) && isNumber(argument) && value <= argument ? [`${at} must be more than ${argument}`] : [],
+  exclusiveMaximum: ({ value, argument, at }) =>
+    isNumber(value) && isNumber(argument) && value >= argument ? [`${at} must be less than ${argument}`] : [],
+  multipleOf({ value, argument, at }) {
+    if (!isNumber(value) || !isNumber(argument) || argument <= 0) return [];
+    const times = value / argument;
+    // 0.3 is three times 0.1, whatever binary fractions say.
+    return Math.abs(times - Math.round(times)) < 1e-9 * Math.max(1, Math.abs(times))
+      ? []
+      : [`${at} must be a multiple of ${argument}`];
+  },
+};
+
+/** What is wrong with the alternative that fits best, which is the one that was meant. */
+function anyOf(alternatives: readonly JsonValue[], value: JsonValue, at: string, run: Run): string[] {
+  let best: string[] | undefined;
+  for (const one of alternatives) {
+    const problems = problemsOf(value, one, at, run);
+    if (problems.length === 0) return [];
+    if (!best || depthOf(problems) > depthOf(best)) best = problems;
+  }
+  return best ?? [];
+}
+
+/** How deep inside the first problem is. */
+function depthOf([first = ""]: readonly string[]): number {
+  return first.slice(0, first.indexOf(" ")).split(/[.[]/).length;
+}
+
+function inOrder(value: JsonValue, schemas: readonly JsonValue[], at: string, run: Run): string[] {
+  if (!Array.isArray(value)) return [];
+  return schemas.slice(0, value.length).flatMap((one, index) => problemsOf(value[index]!, one, `${at}[${index}]`, run));
+}
+
+/** A part of the same schema, as a JSON pointer names it. */
+function resolve(reference: string, root: JsonObject): JsonValue | undefined {
+  if (reference !== "#" && !reference.startsWith("#/")) return undefined;
+  let target: JsonValue | undefined = root;
+  for (const step of reference.split("/").slice(1)) {
+    const name = decode(step).replaceAll("~1", "/").replaceAll("~0", "~");
+    if (Array.isArray(target)) target = target[Number(name)];
+    else target = isJsonObject(target) && Object.hasOwn(target, name) ? target[name] : undefined;
+  }
+  return target;
+}
+
+function decode(step: string): string {
+  try {
+    return decodeURIComponent(step);
+  } catch {
+    return step;
+  }
+}
+
+/** A type that no schema has is none that a value could lack. */
+function isOfType(value: JsonValue, type: string): boolean {
+  switch (type) {
+    case "string":
+      return typeof value === "string";
+    case "number":
+      return typeof value === "number";
+    case "integer":
+      return Number.isInteger(value);
+    case "boolean":
+      return typeof value === "boolean";
+    case "null":
+      return value === null;
+    case "array":
+      return Array.isArray(value);
+    case "object":
+      return isJsonObject(value);
+    default:
+      return true;
+  }
+}
+
+function isSame(one: JsonValue | undefined, other: JsonValue | undefined): boolean {
+  if (Array.isArray(one) && Array.isArray(other)) {
+    return one.length === other.length && one.every((item, index) => isSame(item, other[index]));
+  }
+  if (isJsonObject(one) && isJsonObject(other)) {
+    const keys = Object.keys(one);
+    return keys.length === Object.keys(other).length &&
+      keys.every((key) => Object.hasOwn(other, key) && isSame(one[key], other[key]));
+  }
+  return one === other;
+}
+
+function atLeast(size: number | false, least: JsonValue, at: string, what: string): string[] {
+  return size !== false && isNumber(least) && size < least ? [`${at} must have ${least} ${what} or more`] : [];
+}
+
+function atMost(size: number | false, most: JsonValue, at: string, what: string): string[] {
+  return size !== false && isNumber(most) && size > most ? [`${at} must have ${most} ${what} or fewer`] : [];
+}
+
+/** In characters, not in UTF-16 units. */
+function lengthOf(value: JsonValue): number | false {
+  return typeof value === "string" && [...value].length;
+}
+
+function isNumber(value: JsonValue): value is number {
+  return typeof value === "number";
+}
+
+function listOf(value: JsonValue | undefined): JsonValue[] {
+  return Array.isArray(value) ? value : value === undefined ? [] : [value];
+}
+
+const LONGEST_VALUE = 200;
+
+function shorten(value: JsonValue): string {
+  return shortenText(JSON.stringify(value));
+}
+
+function shortenText(text: string): string {
+  return text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}…` : text;
+}
