@@ -14,7 +14,7 @@ import type { WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { inputParts, parseContent, toolReferences } from "./content.ts";
 import { parseTool, parseToolChoice } from "./tools.ts";
-import { type MessagesRequest, REQUEST_KEYS, requestSchema, WIRE, type WireMessage } from "./wire.ts";
+import { type MessagesRequest, REQUEST_KEYS, requestSchema, WIRE, type WireFormat, type WireMessage } from "./wire.ts";
 
 /** A client's messages request, or the same without `max_tokens` to count its tokens. */
 export function parseRequest(wire: WireRequest): GenerateRequest {
@@ -54,9 +54,18 @@ function parseThinking({ thinking, output_config }: MessagesRequest): Thinking |
   };
 }
 
-function parseFormat({ output_config, output_format }: MessagesRequest): OutputSchema | undefined {
-  const format = output_config?.format ?? output_format;
-  return format?.type === "json_schema" && format.schema ? { schema: format.schema } : undefined;
+function parseFormat(body: MessagesRequest): OutputSchema | undefined {
+  const format = formatIn(body);
+  return format && isKnown(format) ? { schema: format.schema! } : undefined;
+}
+
+function formatIn({ output_config, output_format }: MessagesRequest): WireFormat | undefined {
+  return output_config?.format ?? output_format ?? undefined;
+}
+
+/** Whether the canonical form models it. */
+function isKnown({ type, schema }: WireFormat): boolean {
+  return type === "json_schema" && isJsonObject(schema);
 }
 
 /** What rides through: fields that we do not know, at the top and inside those that we do. */
@@ -64,11 +73,14 @@ function parseExtra(body: MessagesRequest, beta: string | null): Extra | undefin
   const { thinking, output_config } = body;
   const display = thinking && DISPLAYS.includes(thinking.display) ? thinking.display as string : undefined;
   const inThinking = display === undefined ? THINKING_KEYS : new Set([...THINKING_KEYS, "display"]);
+  const format = formatIn(body);
+  const ownFormat = format && (!isKnown(format) || extraOf(WIRE, format, FORMAT_KEYS));
   const fields: JsonObject = {
     ...extraOf(WIRE, body, REQUEST_KEYS)?.fields,
     ...(thinking && inside("thinking", extraOf(WIRE, thinking, inThinking))),
     ...(thinking?.type === "between_tools" && { "thinking.type": thinking.type }),
     ...(output_config && inside("output_config", extraOf(WIRE, output_config, CONFIG_KEYS))),
+    ...(ownFormat && { "output_config.format": format as JsonObject }),
   };
   const hints: JsonObject = {
     ...(display !== undefined && { "thinking.display": display }),
@@ -86,6 +98,7 @@ export const BETA_HEADER = "anthropic-beta";
 
 const THINKING_KEYS: ReadonlySet<string> = new Set(["type", "budget_tokens"]);
 const CONFIG_KEYS: ReadonlySet<string> = new Set(["effort", "format"]);
+const FORMAT_KEYS: ReadonlySet<string> = new Set(["type", "schema"]);
 
 /**
  * Claude Code puts a line for billing before its instructions. It changes from turn to turn, which would spoil every prefix

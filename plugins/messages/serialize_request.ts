@@ -1,6 +1,6 @@
 import { adoptCacheHints } from "../../src/canonical/cache_hints.ts";
 import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
-import type { GenerateRequest, Message } from "../../src/canonical/generate.ts";
+import type { GenerateRequest, Message, OutputSchema } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { changeReasoning } from "../../src/canonical/reasoning.ts";
 import { arrangeTurns } from "../../src/canonical/turns.ts";
@@ -107,10 +107,18 @@ function serializeOutputConfig(
   const effort = minimal ? "low" : thinking?.effort === "none" ? undefined : thinking?.effort;
   const config: JsonObject = {
     ...(effort && { effort }),
-    ...(outputSchema?.schema && { format: { type: "json_schema", schema: outputSchema.schema } }),
+    ...(outputSchema?.schema && { format: { type: "json_schema", schema: describedSchema(outputSchema) } }),
     ...fields,
   };
   return Object.keys(config).length > 0 ? config : undefined;
+}
+
+/**
+ * This wire has no place beside the schema for what the answer is to be; inside it there is one. Its name is a label, and
+ * `strict` says what always holds here.
+ */
+function describedSchema({ description, schema }: OutputSchema): JsonObject | undefined {
+  return description === undefined || schema?.description !== undefined ? schema : { ...schema, description };
 }
 
 /** Instructions before the first turn are the request's own; later ones, and those with fields of their own, keep their place. */

@@ -93,6 +93,7 @@ const toolChoice = z.looseObject({
 export type WireToolChoice = z.output<typeof toolChoice>;
 
 const format = z.looseObject({ type: z.string(), schema: json.nullish() });
+export type WireFormat = z.output<typeof format>;
 
 /** The fields that the canonical form models; all others ride through. */
 const requestFields = {
