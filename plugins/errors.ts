@@ -109,6 +109,41 @@ function refusesCacheHints(body: unknown): boolean {
   return REFUSED_HINT.test(text.slice(0, LONGEST_READ));
 }
 
+const NAMES_FORM =
+  /response[_ ]format|json[_ ](schema|object|mode)|structured[_ -]?outputs?|output_config|output_format|text\.format/i;
+/** What is wrong with the schema itself is the client's to hear. */
+const NAMES_SCHEMA = /invalid[^"]{0,20}schema|schema[^"]{0,40}\binvalid\b/i;
+const NOT_TAKEN =
+  /(\b|can)not (currently |yet )?(be )?(support|availab|allow|permit|implement|accept|enabl|combin)|n't (support|accept|allow)|(\b|_)unsupport|\bunavailable/i;
+const NOT_KNOWN = /\b(unknown|unrecognized|unexpected|extra) (field|parameter|argument|key|input|name|property)/i;
+const NOT_BOTH = /\bincompatible|can ?not .{0,60}(\btogether|at the same time)/i;
+/** What is read of a refusal: some servers repeat the whole request in it. */
+const LONGEST_REFUSAL = 4_096;
+
+/** Whether an upstream's refusal is about the form of the answer that it was asked for, which it does not know. */
+export function refusesForm(body: Reply["body"]): boolean {
+  if (body instanceof Uint8Array) return false;
+  const text = (typeof body === "string" ? body : JSON.stringify(body)).slice(0, LONGEST_REFUSAL);
+  const isRefused = [NOT_TAKEN, NOT_KNOWN, NOT_BOTH].some((words) => words.test(text));
+  return isRefused && NAMES_FORM.test(text) && !NAMES_SCHEMA.test(text);
+}
+
+/** What an upstream says that it does not take. */
+type Refused = Pick<ErrorDetails, "unsupported" | "reasoning">;
+
+/** An upstream's refusal, with what it is about where another request would do. `more`: what servers of one wire alone refuse. */
+export function upstreamRefusal(
+  reply: Reply,
+  more: (refusal: { body: Reply["body"]; message: string }) => Refused,
+): GatewayError {
+  const { code, message, details } = upstreamError(reply);
+  if (code !== "invalid_request") return new GatewayError(code, message, details);
+  const { unsupported = [], reasoning } = more({ body: reply.body, message });
+  const form = refusesForm(reply.body) ? ["response_format"] : [];
+  const all = [...details.unsupported ?? [], ...unsupported, ...form];
+  return new GatewayError(code, message, { ...details, unsupported: all, reasoning });
+}
+
 /** What no repetition mends; Claude Code would repeat them. */
 const FINAL: ReadonlySet<ErrorCode> = new Set([
   "authentication",

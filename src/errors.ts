@@ -41,7 +41,10 @@ export interface ErrorDetails {
   elsewhere?: boolean;
   /** Whether the upstream had begun the work, which it may charge for: then no other one is asked. */
   workBegun?: boolean;
-  /** The fields of the call's body that the upstream does not take, cache hints wherever they stand: it may answer without. */
+  /**
+   * The fields of the call's body that the upstream does not take, cache hints wherever they stand: it may answer without
+   * them. `response_format` among them is the form of the answer, in whichever field it stands: it can be asked for in words.
+   */
   unsupported?: readonly string[];
   /** The upstream refuses reasoning of earlier turns, which it may answer without: any of it, or what this request brings. */
   reasoning?: "any" | "this";

@@ -35,6 +35,7 @@ import type { Continuity, Recalled } from "./state/continuity.ts";
 import type { LoadedSealer, Sealer } from "./state/seal.ts";
 import type { Ask } from "./upstream/call.ts";
 import { explain } from "./upstream/explain.ts";
+import { answerInForm, streamInForm } from "./upstream/form.ts";
 import { guard } from "./upstream/guard.ts";
 import { type Fate, firstAnswer, firstStream } from "./upstream/retry.ts";
 import { answer, stream } from "./upstream/run.ts";
@@ -247,7 +248,7 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       const exchange = openExchange(protocol, fitted, wire, journey);
       if (wantsExplanation(wire)) return explainAll("generate", fitted, resolution.targets, journey);
       if (!fitted.stream) return generateWhole(protocol, exchange, messages, resolution, journey);
-      const attempt = (target: Destination) => stream(ask("generate", fitted, target, journey));
+      const attempt = (target: Destination) => streamInForm(ask("generate", fitted, target, journey));
       const store = (response: GenerateResponse) => remember(response, exchange, messages, journey);
       const sealing = sealingFor(protocol, exchange, journey);
       const through = (events: AsyncGenerator<GenerateEvent>) => {
@@ -408,7 +409,8 @@ async function generateWhole(
   { targets }: Resolution,
   journey: Journey,
 ): Promise<Response> {
-  const output = await runWhole(protocol, exchange, targets, journey);
+  const attempt = (target: Destination) => answerInForm(ask("generate", exchange.input, target, journey));
+  const output = await firstAnswer(targets, attempt);
   journey.entry.usage = output.usage;
   await remember(output, exchange, messages, journey);
   const sealing = sealingFor(protocol, exchange, journey);
@@ -631,9 +633,10 @@ function ask<K extends ModelOperation>(
   // What was changed for a target that failed does not hold for the next one.
   journey.notesBeforeTarget ??= notes.size;
   for (const note of [...notes].slice(journey.notesBeforeTarget)) notes.delete(note);
-  const { systemMessages, dialect, reasoningField, textForms, cacheControl, batch, scores } = upstream;
+  const { systemMessages, dialect, reasoningField, textForms, cacheControl, structuredOutput, batch, scores } =
+    upstream;
   const model = where.pinned ?? where.model;
-  const quirks = { systemMessages, dialect, reasoningField, textForms, cacheControl, batch, scores };
+  const quirks = { systemMessages, dialect, reasoningField, textForms, cacheControl, structuredOutput, batch, scores };
   const target: Target = { ...quirks, ...where, model };
   const readable = "messages" in input ? withoutForeignReasoning(input, entry.target, journey.note) : input;
   const { fetch } = gateway;

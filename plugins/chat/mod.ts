@@ -2,8 +2,7 @@
 import { parseListQuery } from "../../src/canonical/models.ts";
 import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
-import { GatewayError } from "../../src/errors.ts";
-import { serializeError, upstreamError } from "../errors.ts";
+import { serializeError, upstreamRefusal } from "../errors.ts";
 import { refusedThinkingFields, refusesReasoning } from "./families.ts";
 import { serializeModel, serializeModelList } from "./models.ts";
 import { parseRequest } from "./parse_request.ts";
@@ -68,11 +67,9 @@ export const chatDriver: Driver = {
       events: (frames, input, target, context) => parseStream(frames, input, target, context),
     },
   },
-  parseError(reply) {
-    const { code, message, details } = upstreamError(reply);
-    if (code !== "invalid_request") return new GatewayError(code, message, details);
-    const reasoning = refusesReasoning(reply.body) ? "any" as const : undefined;
-    const unsupported = [...details.unsupported ?? [], ...refusedThinkingFields(reply.body)];
-    return new GatewayError(code, message, { ...details, unsupported, reasoning });
-  },
+  parseError: (reply) =>
+    upstreamRefusal(reply, ({ body }) => ({
+      unsupported: refusedThinkingFields(body),
+      reasoning: refusesReasoning(body) ? "any" : undefined,
+    })),
 };

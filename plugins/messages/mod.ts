@@ -2,8 +2,7 @@
 import { parseListQuery } from "../../src/canonical/models.ts";
 import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
-import { GatewayError } from "../../src/errors.ts";
-import { upstreamError } from "../errors.ts";
+import { upstreamRefusal } from "../errors.ts";
 import { serializeError } from "./errors.ts";
 import { refusesThinking } from "./families.ts";
 import { serializeModel, serializeModelList } from "./models.ts";
@@ -85,13 +84,12 @@ export const messagesDriver: Driver = {
         headers: serializeHeaders(input),
         body: serializeRequest(input, target, context),
       }),
+      // Any JSON object is nothing that this wire can ask for.
+      hasForm: ({ schema }) => schema !== undefined,
       response: ([reply], input, _target, context) => parseResponse(reply!.body, input, context),
       events: (frames, input, _target, context) => parseStream(frames, input, context),
     },
   },
-  parseError(reply) {
-    const { code, message, details } = upstreamError(reply);
-    const reasoning = code === "invalid_request" && refusesThinking(message) ? "this" as const : undefined;
-    return new GatewayError(code, message, { ...details, reasoning });
-  },
+  parseError: (reply) =>
+    upstreamRefusal(reply, ({ message }) => ({ reasoning: refusesThinking(message) ? "this" : undefined })),
 };

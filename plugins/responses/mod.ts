@@ -6,7 +6,7 @@ import { parseListQuery } from "../../src/canonical/models.ts";
 import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { serializeError, upstreamError } from "../errors.ts";
+import { serializeError, upstreamRefusal } from "../errors.ts";
 import { refusesReasoning } from "./families.ts";
 import { serializeInputItems } from "./input_items.ts";
 import { serializeModels } from "./models.ts";
@@ -137,9 +137,6 @@ export const responsesDriver: Driver = {
       events: (frames, input, _target, context) => parseStream(frames, input, context),
     },
   },
-  parseError(reply) {
-    const { code, message, details } = upstreamError(reply);
-    const reasoning = code === "invalid_request" && refusesReasoning(message) ? "this" as const : undefined;
-    return new GatewayError(code, message, { ...details, reasoning });
-  },
+  parseError: (reply) =>
+    upstreamRefusal(reply, ({ message }) => ({ reasoning: refusesReasoning(message) ? "this" : undefined })),
 };

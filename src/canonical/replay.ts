@@ -6,15 +6,18 @@ import type { OperationName, Output, StreamEvent } from "./operations.ts";
 export function* replay(response: GenerateResponse): Generator<GenerateEvent> {
   const { model, content, finish, usage, extra } = response;
   yield { type: "start", model, inputTokens: Math.max(1, usage.inputTokens) };
-  for (const [index, part] of content.entries()) {
-    yield { type: "part-start", index, part: emptied(part) };
-    const { type, text } = deltaOf(part);
-    for (const word of words(text)) yield { type: "part-delta", index, delta: { type, text: word } };
-    const annotations = part.type === "text" ? part.annotations : undefined;
-    const opaque = part.type === "reasoning" && part.text !== "" ? part.opaque : undefined;
-    yield { type: "part-end", index, ...(annotations && { annotations }), ...(opaque && { opaque }) };
-  }
+  for (const [index, part] of content.entries()) yield* replayPart(part, index);
   yield { type: "finish", finish, usage, ...(extra && { extra }) };
+}
+
+/** One part of it. */
+export function* replayPart(part: OutputPart, index: number): Generator<GenerateEvent> {
+  yield { type: "part-start", index, part: emptied(part) };
+  const { type, text } = deltaOf(part);
+  for (const word of words(text)) yield { type: "part-delta", index, delta: { type, text: word } };
+  const annotations = part.type === "text" ? part.annotations : undefined;
+  const opaque = part.type === "reasoning" && part.text !== "" ? part.opaque : undefined;
+  yield { type: "part-end", index, ...(annotations && { annotations }), ...(opaque && { opaque }) };
 }
 
 /** Each with the space before it, the last also with the space after it. */

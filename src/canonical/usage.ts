@@ -55,3 +55,17 @@ export function estimateUsage(request: GenerateRequest, outputText: string): Usa
     estimated: true,
   };
 }
+
+/** What several tries cost together. */
+export function addUsage(one: Usage, other: Usage): Usage {
+  const sum = (key: "cachedInputTokens" | "cacheWriteTokens" | "reasoningTokens") =>
+    one[key] === undefined && other[key] === undefined ? {} : { [key]: (one[key] ?? 0) + (other[key] ?? 0) };
+  return {
+    inputTokens: one.inputTokens + other.inputTokens,
+    outputTokens: one.outputTokens + other.outputTokens,
+    ...sum("cachedInputTokens"),
+    ...sum("cacheWriteTokens"),
+    ...sum("reasoningTokens"),
+    ...((one.estimated || other.estimated) && { estimated: true }),
+  };
+}

@@ -75,6 +75,13 @@ const textFormsSchema = z.enum(["parse", "leave"]).meta({
 
 const headerNameSchema = z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "Expected the name of a header");
 
+const structuredOutputSchema = z.enum(["native", "instruct"]).meta({
+  description:
+    "How a model is told that its answer is to be JSON, of a schema perhaps. With native, by the field that the " +
+    "upstream's protocol has for it. With instruct, in words: for servers that pass over the field. What comes back is " +
+    "then checked, and asked for once more where it does not fit. What an alias says goes before what its upstream says.",
+});
+
 const upstreamSchema = object("A service that runs models.", {
   driver: z.string().meta({
     description: "How to speak to it: the name of a driver, such as chat.",
@@ -150,6 +157,7 @@ const upstreamSchema = object("A service that runs models.", {
       "order: for servers that give raw logits.",
   }),
   textForms: textFormsSchema.default("leave"),
+  structuredOutput: structuredOutputSchema.default("native"),
   timeouts: timeoutsSchema.prefault({}),
 });
 
@@ -189,6 +197,7 @@ const aliasSchema = object("A model of the lane.", {
       "unknown one it is passed on as it came.",
   }),
   textForms: textFormsSchema.optional(),
+  structuredOutput: structuredOutputSchema.optional(),
   voices: z.record(z.string().min(1), z.string().min(1)).optional().meta({
     description:
       "For speech: the model's own voice for each name that clients use. The name * stands for all that are not listed.",

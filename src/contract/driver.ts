@@ -1,5 +1,5 @@
 import type { SpeechFormat } from "../canonical/audio.ts";
-import type { Effort } from "../canonical/generate.ts";
+import type { Effort, OutputSchema } from "../canonical/generate.ts";
 import type { JsonValue } from "../canonical/json.ts";
 import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import type { GatewayError } from "../errors.ts";
@@ -29,6 +29,8 @@ export interface Quirks {
   textForms?: "parse" | "leave";
   /** Whether cache hints of a client of another wire go to a server that may not know them; left out where absent. */
   cacheControl?: "pass" | "drop";
+  /** Whether the form of an answer is asked for in the wire's own field, or in words and checked here. */
+  structuredOutput?: "native" | "instruct";
   /** Whether a ranking's scores are to be made numbers from 0 to 1, where they are not. */
   scores?: "sigmoid" | "as-they-are";
 }
@@ -71,6 +73,8 @@ export interface Reply {
 export interface UpstreamOperation<K extends ModelOperation> {
   /** Several calls are a batch: run side by side, their replies in the same order. */
   request(input: Input<K>, target: Target, context: Context): Call | Call[];
+  /** Whether the wire has a field for this form of an answer; it has one for each where this is absent. */
+  hasForm?(form: OutputSchema): boolean;
   /** The call that follows a reply: a job to poll, a result to fetch. Throws where the reply says that it failed. */
   next?(reply: Reply, input: Input<K>, step: number): Call | undefined;
   /** The call that ends the job which a reply tells of, for when nobody wants its result any more. */

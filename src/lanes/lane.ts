@@ -43,6 +43,7 @@ export interface Alias extends Limits {
   ownedBy?: string;
   voices?: Quirks["voices"];
   textForms?: Quirks["textForms"];
+  structuredOutput?: Quirks["structuredOutput"];
 }
 
 export interface LaneOptions {
@@ -146,14 +147,19 @@ export function createLane(name: string, options: LaneOptions): Lane {
 
   /** The destinations of all targets. One that has none is passed over, unless it is the last that is left. */
   async function locateAll(model: string, task: Task, alias: Alias): Promise<Destination[]> {
-    const { targets, task: own, voices, efforts, textForms } = alias;
+    const { targets, task: own, voices, efforts, textForms, structuredOutput } = alias;
     const located = await Promise.allSettled(
       targets.map((target) => locate(model, task, target, () => Promise.resolve([own]))),
     );
     const destinations = located.flatMap((result) => result.status === "fulfilled" ? result.value : []);
     const failed = located.find((result) => result.status === "rejected");
     if (destinations.length === 0) throw failed?.reason ?? unserved(model, task);
-    const quirks = { ...(voices && { voices }), ...(efforts && { efforts }), ...(textForms && { textForms }) };
+    const quirks = {
+      ...(voices && { voices }),
+      ...(efforts && { efforts }),
+      ...(textForms && { textForms }),
+      ...(structuredOutput && { structuredOutput }),
+    };
     return destinations.map((destination) => ({ ...destination, ...quirks }));
   }
 

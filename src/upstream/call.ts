@@ -1,12 +1,14 @@
 /** The calls that ask for an operation, and one of them made: without what the upstream refuses. */
 import { CACHE_HINT, withoutCacheHints } from "../canonical/cache_hints.ts";
+import type { GenerateRequest, Message } from "../canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../canonical/json.ts";
 import type { Input, ModelOperation, Output } from "../canonical/operations.ts";
+import { withFormInWords } from "../canonical/output_form.ts";
 import { withoutReasoning } from "../canonical/reasoning.ts";
 import { withUpstreamNames } from "../canonical/tool_names.ts";
 import type { Context } from "../contract/context.ts";
 import type { Call, LocalOperation, Target, UpstreamOperation } from "../contract/driver.ts";
-import { GatewayError } from "../errors.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
 import { type Fetch, readReply, send, type Upstream } from "./send.ts";
 
 export interface Ask<K extends ModelOperation> {
@@ -18,6 +20,11 @@ export interface Ask<K extends ModelOperation> {
   fetch: Fetch;
   /** Aborted when nobody waits for the answer any more. */
   signal: AbortSignal;
+  /**
+   * Present where the form of the answer is asked for in words: the turns that correct an answer which had not that form,
+   * none at the first try. Where it is absent, what is known of the upstream decides.
+   */
+  corrections?: readonly Message[];
   /** Called when the upstream's calls are described, and before one is made again with less: the last moment to refuse. */
   onDescribed(): void;
   /** Hears the head of each answer that is no failure. */
@@ -46,10 +53,47 @@ export function describe<K extends ModelOperation>(ask: Ask<K>, way: UpstreamOpe
   const refused = refusedBy(ask);
   const bare = refused.includes(CACHE_HINT) ? bareInput(ask) : ask.input;
   const told = "messages" in bare && refused.includes(REASONING) ? withoutReasoning(bare, context.note) : bare;
-  const heard = "messages" in told ? withUpstreamNames(told) : told;
+  const heard = "messages" in told ? inWords(withUpstreamNames(told), ask) : told;
   const calls = [way.request(heard, target, context)].flat().map((call) => withoutRefused(call, ask));
   ask.onDescribed();
   return calls;
+}
+
+/** The request, with the form of its answer in words where the upstream has no other way to hear of it. */
+function inWords<K extends ModelOperation, T extends GenerateRequest>(input: T, ask: Ask<K>): T {
+  const { corrections = needsWords(ask) ? [] : undefined, context } = ask;
+  if (!corrections) return input;
+  context.note("asked for response_format by instruction");
+  const told = withFormInWords(input);
+  return corrections.length > 0 ? { ...told, messages: [...told.messages, ...corrections] } : told;
+}
+
+/** What upstreams call the form of an answer when they refuse it, whichever field of their wire it stands in. */
+const FORM = "response_format";
+
+/** Whether this upstream can only be told in words what form the answer is to have. */
+export function needsWords<K extends ModelOperation>(ask: Ask<K>): boolean {
+  const { operation, input, target, upstream } = ask;
+  if (!("messages" in input) || !input.outputSchema) return false;
+  const way = upstream.driver.operations[operation];
+  const hasForm = !way || "local" in way || way.hasForm?.(input.outputSchema) !== false;
+  return !hasForm || target.structuredOutput === "instruct" ||
+    upstream.refuses.includes(FORM) || upstream.refusals.of(placeOf(ask)).includes(nameOfForm(input));
+}
+
+/** Whether the upstream failed for the form of the answer that it was asked for: then it may answer when it is told in words. */
+export function refusesForm(thrown: unknown, { input }: Ask<"generate">): boolean {
+  return input.outputSchema !== undefined && toGatewayError(thrown).details.unsupported?.includes(FORM) === true;
+}
+
+/** What is learnt once it has answered without. */
+export function rememberWords(ask: Ask<"generate">): void {
+  if (!needsWords(ask)) ask.upstream.refusals.add(placeOf(ask), [nameOfForm(ask.input)]);
+}
+
+/** Some servers take a form, and tools, but not both. */
+function nameOfForm({ tools = [] }: GenerateRequest): string {
+  return tools.length > 0 ? "a form beside tools" : "a form";
 }
 
 function withoutRefused<K extends ModelOperation>(call: Call, ask: Ask<K>): Call {
@@ -110,7 +154,8 @@ async function accepted<K extends ModelOperation>(call: Call, ask: Ask<K>, signa
   const response = await send(call, upstream, fetch, signal);
   if (response.ok) return response;
   const error = upstream.driver.parseError(await readReply(response));
-  const { unsupported = [] } = error.details;
+  // Without the form of its answer it would be another request.
+  const unsupported = error.details.unsupported?.filter((field) => field !== FORM) ?? [];
   const less = withoutHints(call, ask, unsupported) ?? without(call, unsupported, ask) ?? withoutThoughts(ask, error);
   if (!less) throw error;
   ask.onDescribed();

@@ -6,8 +6,7 @@ import type { Refusals } from "./refusals.ts";
 import type { Timeouts } from "./watch.ts";
 
 /** One configured service, ready to be called. */
-export interface Upstream
-  extends Pick<Quirks, "batch" | "cacheControl" | "dialect" | "reasoningField" | "scores" | "textForms"> {
+export interface Upstream extends Omit<Quirks, "speechFormats" | "needsVoice" | "voices" | "efforts"> {
   name: string;
   driver: Driver;
   /** Without a slash at its end; absent where the driver makes no calls. */

@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import type { GenerateRequest } from "../../src/canonical/generate.ts";
-import { estimateInputTokens, estimateTextTokens, estimateUsage } from "../../src/canonical/usage.ts";
+import { addUsage, estimateInputTokens, estimateTextTokens, estimateUsage } from "../../src/canonical/usage.ts";
 
 const request: GenerateRequest = {
   model: "m",
@@ -67,4 +67,20 @@ Deno.test("no request is free", () => {
 Deno.test("an estimated usage says that it is one, and never 0", () => {
   const usage = estimateUsage(request, "");
   assertEquals(usage, { inputTokens: estimateInputTokens(request), outputTokens: 1, estimated: true });
+});
+
+Deno.test("usage: several tries cost what each of them cost", () => {
+  const first = { inputTokens: 5, outputTokens: 2, cachedInputTokens: 1, reasoningTokens: 1 };
+  const second = { inputTokens: 8, outputTokens: 3, reasoningTokens: 2, estimated: true } as const;
+  assertEquals(addUsage(first, second), {
+    inputTokens: 13,
+    outputTokens: 5,
+    cachedInputTokens: 1,
+    reasoningTokens: 3,
+    estimated: true,
+  });
+  assertEquals(addUsage({ inputTokens: 1, outputTokens: 1 }, { inputTokens: 1, outputTokens: 1 }), {
+    inputTokens: 2,
+    outputTokens: 2,
+  });
 });
