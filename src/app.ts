@@ -26,6 +26,7 @@ import { createKvStore } from "./state/kv_store.ts";
 import { createMemoryStore } from "./state/memory_store.ts";
 import { createSealing } from "./state/seal.ts";
 import type { Store } from "./state/store.ts";
+import { Calibration } from "./tokens/calibration.ts";
 import { Refusals } from "./upstream/refusals.ts";
 import { type Fetch, readReply, send, type Upstream } from "./upstream/send.ts";
 
@@ -111,6 +112,7 @@ export function createApp(options: AppOptions): App {
       store,
       patienceMs: pace.storeMs,
     }),
+    calibration: new Calibration(),
     bodyLimits: { limitBytes: config.limits.bodyBytes, timeoutMs: BODY_TIMEOUT_MS },
     uploads: createUploads(
       { limitBytes: config.limits.bodyBytes, timeoutMs: FORM_TIMEOUT_MS },

@@ -1,7 +1,7 @@
 /** One request, step by step: match, admit, read, parse, recall, resolve, call, remember, serialize. */
 import type { Speech, SpeechEvent } from "./canonical/audio.ts";
 import { Collector } from "./canonical/collect.ts";
-import type { GenerateEvent, GenerateResponse, Message } from "./canonical/generate.ts";
+import type { GenerateEvent, GenerateResponse, Message, Usage } from "./canonical/generate.ts";
 import { withoutForeignReasoning } from "./canonical/reasoning.ts";
 import { holdsSealed, openReasoning, type Sealing, sealReasoning, sealStream } from "./canonical/sealing.ts";
 import {
@@ -12,8 +12,8 @@ import {
   type StreamEvent,
   TASK_OF,
 } from "./canonical/operations.ts";
-import { estimateInputTokens, estimateTextTokens } from "./canonical/usage.ts";
-import type { Context, Exchange, WireRequest } from "./contract/context.ts";
+import { type Count, type CountedBy, countFiles, estimateInputTokens, estimateTextTokens } from "./canonical/usage.ts";
+import type { AnswerContext, Context, Exchange, WireRequest } from "./contract/context.ts";
 import type { Driver, Target } from "./contract/driver.ts";
 import type { ServerSentEvent } from "./contract/frame.ts";
 import type { AnyProtocol, Protocol } from "./contract/protocol.ts";
@@ -33,6 +33,7 @@ import { preferFormat } from "./lanes/speech.ts";
 import type { LogEntry } from "./observe/log.ts";
 import type { Continuity, Recalled } from "./state/continuity.ts";
 import type { LoadedSealer, Sealer } from "./state/seal.ts";
+import type { Calibration } from "./tokens/calibration.ts";
 import type { Ask } from "./upstream/call.ts";
 import { explain } from "./upstream/explain.ts";
 import { answerInForm, streamInForm } from "./upstream/form.ts";
@@ -58,6 +59,7 @@ export interface Gateway {
   authenticate: Authenticate;
   continuity: Continuity;
   sealer(): Promise<LoadedSealer>;
+  calibration: Calibration;
   bodyLimits: BodyLimits;
   uploads: Uploads;
   pace: Pace;
@@ -96,6 +98,10 @@ interface Journey extends Context {
   begun?: true;
   /** Each once, in order. */
   notes: Set<string>;
+  /** What the target that was asked last is asked, in tokens; nothing where it is no conversation. */
+  counted?: Counted;
+  /** Who counted the tokens that the answer's beginning tells. */
+  countedBy?: CountedBy;
   notesBeforeTarget?: number;
   /** Aborted when the client is gone or the gateway stops: nobody waits for the answer any more. */
   signal: AbortSignal;
@@ -103,6 +109,16 @@ interface Journey extends Context {
   hasLeft(): boolean;
   /** Gives back the memory that is set aside for what the client sent; called once, at the end. */
   release(): void;
+}
+
+/** A conversation's tokens as the gateway counts them for one target. */
+interface Counted extends Count {
+  /** By the length of its texts alone. */
+  estimate: number;
+  /** Whether all of it is text: what a picture costs says nothing of the rest. */
+  isText: boolean;
+  /** Whether the upstream's answer was read with it. */
+  used: boolean;
 }
 
 /** A request full of things to leave out must not fill the log with them. */
@@ -260,8 +276,10 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
     }
     case "countTokens": {
       const { input } = await recall(protocol.parse(wire, journey), journey);
-      await resolve(protocol, input.model, lane, journey);
-      const inputTokens = estimateInputTokens(input);
+      const { targets: [target] } = await resolve(protocol, input.model, lane, journey);
+      if (!target) throw new Error(`Model "${input.model}" has no target`);
+      const { inputTokens, by } = count(input, targetName(target), gateway);
+      journey.countedBy = by;
       return protocol.serialize({ inputTokens }, openExchange(protocol, input, wire, journey));
     }
     case "embed":
@@ -412,6 +430,7 @@ async function generateWhole(
   const attempt = (target: Destination) => answerInForm(ask("generate", exchange.input, target, journey));
   const output = await firstAnswer(targets, attempt);
   journey.entry.usage = output.usage;
+  learn(output.usage, journey);
   await remember(output, exchange, messages, journey);
   const sealing = sealingFor(protocol, exchange, journey);
   const content = sealing ? await sealReasoning(output.content, sealing) : output.content;
@@ -573,9 +592,13 @@ async function respondWithStream<K extends Streamed>(
       journey.begun = true;
     }
     if (event.type === "finish") {
-      if ("usage" in event) entry.usage = event.usage;
+      if ("usage" in event) {
+        entry.usage = event.usage;
+        learn(event.usage, journey);
+      }
       finished = true;
-    } else if (event.type === "error") record(event.error, journey);
+    } else if (event.type === "start") journey.countedBy = journey.counted?.used ? journey.counted.by : "upstream";
+    else if (event.type === "error") record(event.error, journey);
     else return;
     ending = true;
   });
@@ -639,19 +662,41 @@ function ask<K extends ModelOperation>(
   const quirks = { systemMessages, dialect, reasoningField, textForms, cacheControl, structuredOutput, batch, scores };
   const target: Target = { ...quirks, ...where, model };
   const readable = "messages" in input ? withoutForeignReasoning(input, entry.target, journey.note) : input;
+  const counted = "messages" in readable ? count(readable, entry.target, gateway) : undefined;
+  journey.counted = counted;
+  const context: AnswerContext = {
+    clientWire: journey.clientWire,
+    note: journey.note,
+    get inputTokens() {
+      if (!counted) return 0;
+      counted.used = true;
+      return counted.inputTokens;
+    },
+  };
   const { fetch } = gateway;
   const onDescribed = () => refuseIfStrict(journey);
   const onHead = (headers: Headers) => {
     const provider = providerIn(headers, upstream);
     if (provider !== undefined) entry.provider = provider;
   };
-  return { operation, input: readable, target, upstream, context: journey, fetch, signal, onDescribed, onHead };
+  return { operation, input: readable, target, upstream, context, fetch, signal, onDescribed, onHead };
 }
 
 /** Who served, as an upstream that chooses among providers says it: an id, and nothing that would not fit into a model's name. */
 function providerIn(headers: Headers, { providers }: Upstream): string | undefined {
   const provider = providers && headers.get(providers.servedBy);
   return provider && /^[\w.-]{1,64}$/.test(provider) ? provider : undefined;
+}
+
+function count(input: Input<"countTokens">, target: string, { calibration }: Gateway): Counted {
+  const estimate = estimateInputTokens(input);
+  return { ...calibration.count(target, estimate), estimate, isText: countFiles(input) === 0, used: false };
+}
+
+/** What an upstream counted makes the next counts of the same model better. */
+function learn(usage: Usage | undefined, { gateway, entry, counted }: Journey): void {
+  if (!usage || usage.estimated || !counted?.isText || entry.target === undefined) return;
+  gateway.calibration.learn(entry.target, counted.estimate, usage.inputTokens);
 }
 
 /** The upstream, spoken to as the place behind it is. */
@@ -730,11 +775,12 @@ function record(error: GatewayError, { entry }: Journey): void {
 
 /** Headers of every answer, and the log entry of those that are whole. */
 function finish(response: Response, journey: Journey): Response {
-  const { request, notes, id, entry, begun } = journey;
+  const { request, notes, id, entry, begun, countedBy } = journey;
   // The name that each of the SDKs reads.
   for (const name of ["x-request-id", "request-id"]) response.headers.set(name, id);
   if (notes.size > 0) response.headers.set("x-laneway-notes", formatNotes([...notes]));
   if (begun && response.ok) response.headers.set("x-laneway-target", formatNotes([whoAnswers(entry)]));
+  if (countedBy && response.ok) response.headers.set("x-laneway-tokens", countedBy);
   const isStream = entry.stream && response.ok;
   if (!isStream && entry.status === undefined) closeLog(journey, response.status);
   return request.method === "HEAD" ? withoutBody(response) : response;

@@ -1,6 +1,6 @@
 import { collectSync } from "../../src/canonical/collect.ts";
 import type { GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
-import type { Context } from "../../src/contract/context.ts";
+import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { AnswerReader, notAnAnswer, parseAnswer } from "./reader.ts";
 
@@ -9,7 +9,7 @@ export function parseResponse(
   body: unknown,
   input: GenerateRequest,
   target: Target,
-  context: Context,
+  context: AnswerContext,
 ): GenerateResponse {
   const answer = parseAnswer(body);
   if (!answer.choices) throw notAnAnswer();

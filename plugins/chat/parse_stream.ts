@@ -1,5 +1,5 @@
 import type { GenerateEvent, GenerateRequest } from "../../src/canonical/generate.ts";
-import type { Context } from "../../src/contract/context.ts";
+import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -11,7 +11,7 @@ export async function* parseStream(
   frames: AsyncIterable<ServerSentEvent>,
   input: GenerateRequest,
   target: Target,
-  context: Context,
+  context: AnswerContext,
 ): AsyncGenerator<GenerateEvent> {
   const reader = new AnswerReader(input, target, context);
   for await (const { event, data } of frames) {

@@ -3,8 +3,8 @@ import { type Extra, extraOf, inside } from "../../src/canonical/extra.ts";
 import type { Annotation, Finish, GenerateEvent, GenerateRequest, Usage } from "../../src/canonical/generate.ts";
 import { isJsonObject, isJsonText, type JsonObject, toJsonText, withoutNulls } from "../../src/canonical/json.ts";
 import { PartWriter } from "../../src/canonical/part_writer.ts";
-import { estimateInputTokens, estimateUsage } from "../../src/canonical/usage.ts";
-import type { Context } from "../../src/contract/context.ts";
+import { estimateUsage } from "../../src/canonical/usage.ts";
+import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../errors.ts";
@@ -47,7 +47,7 @@ interface OpenCall {
 /** One answer as it comes in. `read` takes whole answers and chunks alike; `end` says how it ended. */
 export class AnswerReader {
   readonly #input: GenerateRequest;
-  readonly #context: Context;
+  readonly #context: AnswerContext;
   readonly #writer: PartWriter;
   /** Only where the target has its texts read. */
   readonly #forms: TextForms | undefined;
@@ -65,7 +65,7 @@ export class AnswerReader {
   #choiceFields: JsonObject = {};
   #messageFields: JsonObject = {};
 
-  constructor(input: GenerateRequest, target: Target, context: Context) {
+  constructor(input: GenerateRequest, target: Target, context: AnswerContext) {
     this.#input = input;
     this.#context = context;
     this.#writer = new PartWriter(input);
@@ -80,7 +80,7 @@ export class AnswerReader {
     if (!this.#started) {
       this.#started = true;
       const model = answer.model ?? this.#input.model;
-      events.push({ type: "start", model, inputTokens: estimateInputTokens(this.#input), ...(extra && { extra }) });
+      events.push({ type: "start", model, inputTokens: this.#context.inputTokens, ...(extra && { extra }) });
     }
     // Counts come with the last content, after it, or both; the later ones know more (cached tokens).
     const usage = answer.usage ?? answer.choices?.[0]?.usage;
@@ -197,7 +197,7 @@ export class AnswerReader {
     const usage = this.#usage && parseUsage(this.#usage);
     if (usage) return usage;
     this.#context.note("estimated usage");
-    return estimateUsage(this.#input, this.#outputText);
+    return estimateUsage(this.#context.inputTokens, this.#outputText);
   }
 
   #finishExtra(): Extra | undefined {

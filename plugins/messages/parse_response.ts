@@ -1,14 +1,14 @@
 import { collectSync } from "../../src/canonical/collect.ts";
 import type { GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
 import { isJsonObject } from "../../src/canonical/json.ts";
-import type { Context } from "../../src/contract/context.ts";
+import type { AnswerContext } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { parseError } from "./errors.ts";
 import { AnswerReader } from "./reader.ts";
 import { responseSchema } from "./wire.ts";
 
 /** An upstream's whole answer. */
-export function parseResponse(body: unknown, input: GenerateRequest, context: Context): GenerateResponse {
+export function parseResponse(body: unknown, input: GenerateRequest, context: AnswerContext): GenerateResponse {
   if (isJsonObject(body) && body.type === "error") throw parseError(body);
   const message = responseSchema.safeParse(body);
   if (!message.success || message.data.content === undefined) {

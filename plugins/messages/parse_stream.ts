@@ -1,5 +1,5 @@
 import type { GenerateEvent, GenerateRequest } from "../../src/canonical/generate.ts";
-import type { Context } from "../../src/contract/context.ts";
+import type { AnswerContext } from "../../src/contract/context.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { parseError } from "./errors.ts";
@@ -10,7 +10,7 @@ import { eventSchema, type WireEvent } from "./wire.ts";
 export async function* parseStream(
   frames: AsyncIterable<ServerSentEvent>,
   input: GenerateRequest,
-  context: Context,
+  context: AnswerContext,
 ): AsyncGenerator<GenerateEvent> {
   const reader = new AnswerReader(input, context);
   let started = false;

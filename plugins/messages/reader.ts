@@ -3,8 +3,8 @@ import { extraOf } from "../../src/canonical/extra.ts";
 import type { Finish, GenerateEvent, GenerateRequest, OpaquePart, Usage } from "../../src/canonical/generate.ts";
 import { type JsonObject, withoutNulls } from "../../src/canonical/json.ts";
 import { type PartEnd, PartWriter } from "../../src/canonical/part_writer.ts";
-import { estimateInputTokens, estimateUsage } from "../../src/canonical/usage.ts";
-import type { Context } from "../../src/contract/context.ts";
+import { estimateUsage } from "../../src/canonical/usage.ts";
+import type { AnswerContext } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { parseCitations, parseContent, parseInput } from "./content.ts";
 import { parseFinish } from "./finish.ts";
@@ -25,7 +25,7 @@ interface OpenBlock {
 /** One answer as it comes in. */
 export class AnswerReader {
   readonly #input: GenerateRequest;
-  readonly #context: Context;
+  readonly #context: AnswerContext;
   readonly #writer: PartWriter;
   readonly #blocks = new Map<number, OpenBlock>();
   /** The block whose text came last: servers that interleave blocks end it when others speak already. */
@@ -36,7 +36,7 @@ export class AnswerReader {
   #usage: WireUsage | undefined;
   readonly #extra: JsonObject = {};
 
-  constructor(input: GenerateRequest, context: Context) {
+  constructor(input: GenerateRequest, context: AnswerContext) {
     this.#input = input;
     this.#context = context;
     this.#writer = new PartWriter(input);
@@ -46,7 +46,7 @@ export class AnswerReader {
   start(message: MessagesResponse): GenerateEvent {
     this.#note(message);
     const told = message.usage && parseUsage(message.usage)?.inputTokens;
-    const inputTokens = told ?? estimateInputTokens(this.#input);
+    const inputTokens = told ?? this.#context.inputTokens;
     return { type: "start", model: message.model ?? this.#input.model, inputTokens };
   }
 
@@ -220,7 +220,7 @@ export class AnswerReader {
     const usage = this.#usage && parseUsage(this.#usage);
     if (usage) return usage;
     this.#context.note("estimated usage");
-    return estimateUsage(this.#input, this.#outputText);
+    return estimateUsage(this.#context.inputTokens, this.#outputText);
   }
 }
 

@@ -1,13 +1,13 @@
 import { collectSync } from "../../src/canonical/collect.ts";
 import type { GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
 import { isJsonObject } from "../../src/canonical/json.ts";
-import type { Context } from "../../src/contract/context.ts";
+import type { AnswerContext } from "../../src/contract/context.ts";
 import { upstreamStreamError } from "../errors.ts";
 import { AnswerReader, notAnAnswer } from "./reader.ts";
 import { responseSchema } from "./wire.ts";
 
 /** An upstream's whole answer. */
-export function parseResponse(body: unknown, input: GenerateRequest, context: Context): GenerateResponse {
+export function parseResponse(body: unknown, input: GenerateRequest, context: AnswerContext): GenerateResponse {
   if (isJsonObject(body) && body.error) throw upstreamStreamError(body);
   const response = responseSchema.safeParse(body);
   if (!response.success || !response.data.output) throw notAnAnswer();

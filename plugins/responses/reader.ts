@@ -3,8 +3,8 @@ import { extraOf } from "../../src/canonical/extra.ts";
 import type { GenerateEvent, GenerateRequest, Usage } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue, toJsonText } from "../../src/canonical/json.ts";
 import { type PartEnd, PartWriter } from "../../src/canonical/part_writer.ts";
-import { estimateInputTokens, estimateUsage } from "../../src/canonical/usage.ts";
-import type { Context } from "../../src/contract/context.ts";
+import { estimateUsage } from "../../src/canonical/usage.ts";
+import type { AnswerContext } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../errors.ts";
 import { itemExtra, textEnd } from "./content.ts";
@@ -30,7 +30,7 @@ interface OpenItem {
 /** One answer as it comes in. */
 export class AnswerReader {
   readonly #input: GenerateRequest;
-  readonly #context: Context;
+  readonly #context: AnswerContext;
   readonly #writer: PartWriter;
   readonly #items = new Map<string, OpenItem>();
   /** The item that began last, for servers that do not say which one they go on with. */
@@ -39,14 +39,14 @@ export class AnswerReader {
   #speaking: string | undefined;
   #outputText = "";
 
-  constructor(input: GenerateRequest, context: Context) {
+  constructor(input: GenerateRequest, context: AnswerContext) {
     this.#input = input;
     this.#context = context;
     this.#writer = new PartWriter(input);
   }
 
   start({ model }: Pick<WireResponse, "model">): GenerateEvent {
-    return { type: "start", model: model ?? this.#input.model, inputTokens: estimateInputTokens(this.#input) };
+    return { type: "start", model: model ?? this.#input.model, inputTokens: this.#context.inputTokens };
   }
 
   /** One event of a stream that is none of the whole answer's. Kinds that we do not know mean nothing to us. */
@@ -270,7 +270,7 @@ export class AnswerReader {
     const told = usage && parseUsage(usage);
     if (told) return told;
     this.#context.note("estimated usage");
-    return estimateUsage(this.#input, this.#outputText);
+    return estimateUsage(this.#context.inputTokens, this.#outputText);
   }
 }
 

@@ -1,6 +1,18 @@
 import type { GenerateRequest, InputPart, OutputPart, ToolResultPart, Usage } from "./generate.ts";
 
 /**
+ * Who counted the tokens of a request: the upstream that is asked, the model's own chat template and vocabulary, the gateway
+ * by what upstreams told of the model before, or the gateway by the length of the texts alone.
+ */
+export type CountedBy = "upstream" | "tokenizer" | "calibrated" | "estimated";
+
+export interface Count {
+  /** Never 0. */
+  inputTokens: number;
+  by: CountedBy;
+}
+
+/**
  * Tokens of a text, estimated without a vocabulary: about four ASCII characters to a token, and a token for every other
  * character (the byte-pair vocabularies of open models spend one to two on a CJK character, one on an accented letter).
  * Over-counting is the safe side: agents compact on this number.
@@ -13,7 +25,7 @@ export function estimateTextTokens(text: string): number {
 
 // What chat templates spend around each message, and the usual cost of a picture in open vision models.
 const TOKENS_PER_MESSAGE = 4;
-const TOKENS_PER_FILE = 1_000;
+export const TOKENS_PER_FILE = 1_000;
 
 /** Tokens of a whole request, estimated: system, messages, tools and files together. Never 0. */
 export function estimateInputTokens(request: Pick<GenerateRequest, "messages" | "tools" | "outputSchema">): number {
@@ -47,13 +59,19 @@ function estimatePartTokens(part: InputPart | OutputPart | ToolResultPart): numb
   }
 }
 
+/** How many pictures and other files a model would be shown, those in results of tools among them. */
+export function countFiles({ messages }: Pick<GenerateRequest, "messages">): number {
+  const filesIn = (parts: readonly (InputPart | OutputPart | ToolResultPart)[]): number =>
+    parts.reduce((sum, part) => {
+      if (part.type === "tool-result") return sum + filesIn(part.content);
+      return part.type === "file" ? sum + 1 : sum;
+    }, 0);
+  return messages.reduce((sum, { content }) => sum + filesIn(content), 0);
+}
+
 /** The usage of an answer whose upstream told none. */
-export function estimateUsage(request: GenerateRequest, outputText: string): Usage {
-  return {
-    inputTokens: estimateInputTokens(request),
-    outputTokens: Math.max(1, estimateTextTokens(outputText)),
-    estimated: true,
-  };
+export function estimateUsage(inputTokens: number, outputText: string): Usage {
+  return { inputTokens, outputTokens: Math.max(1, estimateTextTokens(outputText)), estimated: true };
 }
 
 /** What several tries cost together. */

@@ -24,6 +24,12 @@ export interface Context {
   note(text: string): void;
 }
 
+/** What the verbs may use besides that read an upstream's answer. */
+export interface AnswerContext extends Context {
+  /** Tokens of the conversation as the gateway counts them, for where the upstream does not tell; 0 where there is none. */
+  readonly inputTokens: number;
+}
+
 /** What a serializer may know of the request that it answers. Item ids derive from `id` and the item's index. */
 export interface Exchange<K extends OperationName = OperationName> extends Context {
   id: string;

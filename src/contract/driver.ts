@@ -3,7 +3,7 @@ import type { Effort, OutputSchema } from "../canonical/generate.ts";
 import type { JsonValue } from "../canonical/json.ts";
 import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import type { GatewayError } from "../errors.ts";
-import type { Context, FormField } from "./context.ts";
+import type { AnswerContext, Context, FormField } from "./context.ts";
 import type { ServerSentEvent } from "./frame.ts";
 
 /** What one place takes less of than its wire allows, or spells its own way. */
@@ -79,13 +79,13 @@ export interface UpstreamOperation<K extends ModelOperation> {
   next?(reply: Reply, input: Input<K>, step: number): Call | undefined;
   /** The call that ends the job which a reply tells of, for when nobody wants its result any more. */
   cancel?(reply: Reply): Call | undefined;
-  response(replies: Reply[], input: Input<K>, target: Target, context: Context): Output<K>;
+  response(replies: Reply[], input: Input<K>, target: Target, context: AnswerContext): Output<K>;
   /** Throws where the upstream fails; the core turns that into the one final `error`. */
   events?(
     frames: AsyncIterable<ServerSentEvent>,
     input: Input<K>,
     target: Target,
-    context: Context,
+    context: AnswerContext,
   ): AsyncIterable<StreamEvent<K>>;
 }
 

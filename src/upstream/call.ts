@@ -6,7 +6,7 @@ import type { Input, ModelOperation, Output } from "../canonical/operations.ts";
 import { withFormInWords } from "../canonical/output_form.ts";
 import { withoutReasoning } from "../canonical/reasoning.ts";
 import { withUpstreamNames } from "../canonical/tool_names.ts";
-import type { Context } from "../contract/context.ts";
+import type { AnswerContext } from "../contract/context.ts";
 import type { Call, LocalOperation, Target, UpstreamOperation } from "../contract/driver.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { type Fetch, readReply, send, type Upstream } from "./send.ts";
@@ -16,7 +16,7 @@ export interface Ask<K extends ModelOperation> {
   input: Input<K>;
   target: Target;
   upstream: Upstream;
-  context: Context;
+  context: AnswerContext;
   fetch: Fetch;
   /** Aborted when nobody waits for the answer any more. */
   signal: AbortSignal;

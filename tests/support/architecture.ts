@@ -1,6 +1,6 @@
 /** The rules of the house, as a function on a file's path and text, so that they can be tested themselves. */
 
-const LAYERS = ["canonical", "contract", "http", "config", "lanes", "upstream", "state", "observe"];
+const LAYERS = ["canonical", "contract", "http", "config", "lanes", "upstream", "state", "observe", "tokens"];
 /** What each place may import, besides itself. `src/errors.ts` is below everything. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
   "src/errors.ts": [],
@@ -12,6 +12,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   "src/upstream": ["src/errors.ts", "src/canonical", "src/contract"],
   "src/state": ["src/errors.ts", "src/canonical", "src/contract"],
   "src/observe": ["src/errors.ts", "src/canonical", "src/contract"],
+  "src/tokens": ["src/errors.ts", "src/canonical", "src/contract"],
   "src/handle.ts": ["src/errors.ts", ...LAYERS.map((layer) => `src/${layer}`)],
   "src/app.ts": ["src/errors.ts", ...LAYERS.map((layer) => `src/${layer}`), "src/handle.ts", "plugins/mod.ts"],
   "src/startup.ts": ["src/errors.ts", "src/canonical", "src/config"],

@@ -1,10 +1,11 @@
 import type { Input } from "../../src/canonical/operations.ts";
-import type { Context, Exchange, WireRequest } from "../../src/contract/context.ts";
+import { estimateInputTokens } from "../../src/canonical/usage.ts";
+import type { AnswerContext, Exchange, WireRequest } from "../../src/contract/context.ts";
 
 /** A context whose notes can be read. */
-export function newContext(clientWire = "chat"): Context & { notes: string[] } {
+export function newContext(clientWire = "chat"): AnswerContext & { notes: string[] } {
   const notes: string[] = [];
-  return { clientWire, notes, note: (text) => void notes.push(text) };
+  return { clientWire, inputTokens: 1, notes, note: (text) => void notes.push(text) };
 }
 
 /** What the core hands to a protocol for a request with this body. */
@@ -12,7 +13,7 @@ export function newWireRequest(body: unknown, headers: HeadersInit = {}): WireRe
   return { body, headers: new Headers(headers), params: { lane: "oss" }, query: new URLSearchParams() };
 }
 
-export type TestExchange = Exchange<"generate"> & { notes: string[] };
+export type TestExchange = Exchange<"generate"> & AnswerContext & { notes: string[] };
 
 /** An exchange whose clock stands still. */
 export function newExchange(
@@ -23,6 +24,7 @@ export function newExchange(
 ): TestExchange {
   return {
     ...newContext(clientWire),
+    inputTokens: estimateInputTokens(input),
     id: `${idPrefix}1`,
     created: 1_800_000_000,
     input,

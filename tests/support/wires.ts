@@ -3,7 +3,7 @@ import { messagesDriver, messagesProtocols } from "../../plugins/messages/mod.ts
 import { responsesDriver, responsesProtocols } from "../../plugins/responses/mod.ts";
 import type { GenerateEvent, GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
 import type { JsonValue } from "../../src/canonical/json.ts";
-import type { Context, WireRequest } from "../../src/contract/context.ts";
+import type { AnswerContext, Context, WireRequest } from "../../src/contract/context.ts";
 import type { Driver, Target, UpstreamOperation } from "../../src/contract/driver.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
@@ -49,7 +49,7 @@ export class Wire {
     return call.body ?? null;
   }
 
-  parseResponse(body: JsonValue, input: GenerateRequest, context: Context): GenerateResponse {
+  parseResponse(body: JsonValue, input: GenerateRequest, context: AnswerContext): GenerateResponse {
     return this.#operation().response([{ status: 200, headers: new Headers(), body }], input, TARGET, context);
   }
 
@@ -57,7 +57,7 @@ export class Wire {
   parseStream(
     frames: AsyncIterable<ServerSentEvent>,
     input: GenerateRequest,
-    context: Context,
+    context: AnswerContext,
   ): AsyncIterable<GenerateEvent> {
     return guard(this.#operation().events!(frames, input, TARGET, context), () => {});
   }

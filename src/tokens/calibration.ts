@@ -1,0 +1,41 @@
+import type { Count } from "../canonical/usage.ts";
+
+/** How far what upstreams tell may move an estimate: what is told beyond that is no count of the same text. */
+const LEAST_RATIO = 0.5;
+const MOST_RATIO = 3;
+/** Tokens of trust in the plain estimate: a short first answer, most of which is the chat template's, says little. */
+const TRUST = 500;
+/** How many tokens are kept in mind; then old answers begin to count for less, because conversations change. */
+const MEMORY = 200_000;
+/** What is added to a ratio: agents compact on the number, so that too many is the safe side. */
+const MARGIN = 1.03;
+const MOST_MODELS = 5_000;
+
+interface Learnt {
+  estimated: number;
+  told: number;
+}
+
+/** How many tokens models really make of what is estimated, by what upstreams told in their answers. */
+export class Calibration {
+  readonly #models = new Map<string, Learnt>();
+
+  /** `model` tells apart what may count differently: a model at one of the places that run it. */
+  count(model: string, estimate: number): Count {
+    const learnt = this.#models.get(model);
+    if (!learnt) return { inputTokens: estimate, by: "estimated" };
+    return { inputTokens: Math.ceil(estimate * MARGIN * learnt.told / learnt.estimated), by: "calibrated" };
+  }
+
+  /** An upstream told how many tokens it was that had been estimated so. Long requests say more than short ones. */
+  learn(model: string, estimate: number, told: number): void {
+    if (!(told > 0 && estimate > 0)) return;
+    const { estimated, told: before } = this.#models.get(model) ?? { estimated: TRUST, told: TRUST };
+    const fade = Math.min(1, MEMORY / (estimated + estimate));
+    const believed = Math.min(Math.max(told, estimate * LEAST_RATIO), estimate * MOST_RATIO);
+    this.#models.delete(model);
+    this.#models.set(model, { estimated: (estimated + estimate) * fade, told: (before + believed) * fade });
+    const [oldest] = this.#models.keys();
+    if (this.#models.size > MOST_MODELS && oldest !== undefined) this.#models.delete(oldest);
+  }
+}
