@@ -27,6 +27,7 @@ import { createMemoryStore } from "./state/memory_store.ts";
 import { createSealing } from "./state/seal.ts";
 import type { Store } from "./state/store.ts";
 import { Calibration } from "./tokens/calibration.ts";
+import { ExactCounts } from "./tokens/exact.ts";
 import { Refusals } from "./upstream/refusals.ts";
 import { type Fetch, readReply, send, type Upstream } from "./upstream/send.ts";
 
@@ -113,6 +114,7 @@ export function createApp(options: AppOptions): App {
       patienceMs: pace.storeMs,
     }),
     calibration: new Calibration(),
+    exactCounts: new ExactCounts({ now }),
     bodyLimits: { limitBytes: config.limits.bodyBytes, timeoutMs: BODY_TIMEOUT_MS },
     uploads: createUploads(
       { limitBytes: config.limits.bodyBytes, timeoutMs: FORM_TIMEOUT_MS },
@@ -249,10 +251,10 @@ function endpointsByTask(protocols: readonly AnyProtocol[]): Partial<Record<Task
 
 /** What the configuration's checks need to know of the plugins. */
 export function pluginFacts(): Pick<Surroundings, "drivers" | "catalogs"> {
-  const facts = drivers.map(({ name, operations }) => {
+  const facts = drivers.map(({ name, operations, counters = [] }) => {
     const served = Object.keys(operations).map((operation) => TASK_OF[operation as ModelOperation]);
     const tasks = TASKS.filter((task: Task) => served.includes(task));
-    return [name, { tasks, needsBaseUrl: Object.values(operations).some((way) => "request" in way) }];
+    return [name, { tasks, needsBaseUrl: Object.values(operations).some((way) => "request" in way), counters }];
   });
   const finding = catalogs.map(({ name, finder }) => [name, { finds: finder !== undefined }]);
   return { drivers: Object.fromEntries(facts), catalogs: Object.fromEntries(finding) };

@@ -4,6 +4,7 @@ import { Collector } from "./canonical/collect.ts";
 import type { GenerateEvent, GenerateResponse, Message, Usage } from "./canonical/generate.ts";
 import { withoutForeignReasoning } from "./canonical/reasoning.ts";
 import { holdsSealed, openReasoning, type Sealing, sealReasoning, sealStream } from "./canonical/sealing.ts";
+import type { JsonValue } from "./canonical/json.ts";
 import {
   type Input,
   type ModelOperation,
@@ -34,6 +35,7 @@ import type { LogEntry } from "./observe/log.ts";
 import type { Continuity, Recalled } from "./state/continuity.ts";
 import type { LoadedSealer, Sealer } from "./state/seal.ts";
 import type { Calibration } from "./tokens/calibration.ts";
+import type { ExactCounts } from "./tokens/exact.ts";
 import type { Ask } from "./upstream/call.ts";
 import { explain } from "./upstream/explain.ts";
 import { answerInForm, streamInForm } from "./upstream/form.ts";
@@ -60,6 +62,7 @@ export interface Gateway {
   continuity: Continuity;
   sealer(): Promise<LoadedSealer>;
   calibration: Calibration;
+  exactCounts: ExactCounts;
   bodyLimits: BodyLimits;
   uploads: Uploads;
   pace: Pace;
@@ -120,6 +123,9 @@ interface Counted extends Count {
   /** Whether the upstream's answer was read with it. */
   used: boolean;
 }
+
+/** How long an upstream may count, in milliseconds. */
+const COUNT_MS = 2_000;
 
 /** A request full of things to leave out must not fill the log with them. */
 const MOST_NOTES = 100;
@@ -278,7 +284,7 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       const { input } = await recall(protocol.parse(wire, journey), journey);
       const { targets: [target] } = await resolve(protocol, input.model, lane, journey);
       if (!target) throw new Error(`Model "${input.model}" has no target`);
-      const { inputTokens, by } = count(input, targetName(target), gateway);
+      const { inputTokens, by } = await countExactly(input, target, journey);
       journey.countedBy = by;
       return protocol.serialize({ inputTokens }, openExchange(protocol, input, wire, journey));
     }
@@ -656,10 +662,20 @@ function ask<K extends ModelOperation>(
   // What was changed for a target that failed does not hold for the next one.
   journey.notesBeforeTarget ??= notes.size;
   for (const note of [...notes].slice(journey.notesBeforeTarget)) notes.delete(note);
-  const { systemMessages, dialect, reasoningField, textForms, cacheControl, structuredOutput, batch, scores } =
+  const { systemMessages, dialect, reasoningField, textForms, cacheControl, structuredOutput, counter, batch, scores } =
     upstream;
   const model = where.pinned ?? where.model;
-  const quirks = { systemMessages, dialect, reasoningField, textForms, cacheControl, structuredOutput, batch, scores };
+  const quirks = {
+    systemMessages,
+    dialect,
+    reasoningField,
+    textForms,
+    cacheControl,
+    structuredOutput,
+    counter,
+    batch,
+    scores,
+  };
   const target: Target = { ...quirks, ...where, model };
   const readable = "messages" in input ? withoutForeignReasoning(input, entry.target, journey.note) : input;
   const counted = "messages" in readable ? count(readable, entry.target, gateway) : undefined;
@@ -691,6 +707,24 @@ function providerIn(headers: Headers, { providers }: Upstream): string | undefin
 function count(input: Input<"countTokens">, target: string, { calibration }: Gateway): Counted {
   const estimate = estimateInputTokens(input);
   return { ...calibration.count(target, estimate), estimate, isText: countFiles(input) === 0, used: false };
+}
+
+/** As exactly as it can be had soon. Nothing that goes wrong on the way costs the client its count. */
+async function countExactly(input: Input<"countTokens">, where: Destination, journey: Journey): Promise<Count> {
+  const { gateway } = journey;
+  const unnoted = { ...journey, note: () => {} };
+  const asked = { ...ask("countTokens", input, where, unnoted), signal: gateway.signal, onDescribed: () => {} };
+  const { counted = count(input, nameOf(where), gateway) } = unnoted;
+  const { target: { counter }, upstream } = asked;
+  if (counter === undefined) return counted;
+  const text = [counter, input.messages, input.tools, input.toolChoice, input.outputSchema, input.thinking];
+  const inputTokens = await gateway.exactCounts.of(nameOf(where), text as JsonValue[], async () => {
+    const hurried = { ...upstream, timeouts: { ...upstream.timeouts, wholeMs: COUNT_MS } };
+    return (await answer({ ...asked, upstream: hurried })).inputTokens;
+  });
+  if (inputTokens === undefined) return counted;
+  learn({ inputTokens, outputTokens: 0 }, unnoted);
+  return { inputTokens, by: "upstream" };
 }
 
 /** What an upstream counted makes the next counts of the same model better. */

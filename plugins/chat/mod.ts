@@ -3,6 +3,7 @@ import { parseListQuery } from "../../src/canonical/models.ts";
 import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { serializeError, upstreamRefusal } from "../errors.ts";
+import { counters, countOperation } from "./count_tokens.ts";
 import { refusedThinkingFields, refusesReasoning } from "./families.ts";
 import { serializeModel, serializeModelList } from "./models.ts";
 import { parseRequest } from "./parse_request.ts";
@@ -56,8 +57,10 @@ export const chatProtocols: readonly AnyProtocol[] = [completions, models, model
 /** Any server that speaks this wire: the hub's router, vLLM, llama.cpp, Ollama, LM Studio and the like. */
 export const chatDriver: Driver = {
   name: "chat",
+  counters,
   operations: {
     relay: relayOperation,
+    countTokens: countOperation,
     generate: {
       request: (input, target, context) => ({
         path: "chat/completions",

@@ -3,6 +3,7 @@ import { parseListQuery } from "../../src/canonical/models.ts";
 import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { upstreamRefusal } from "../errors.ts";
+import { countOperation } from "./count_tokens.ts";
 import { serializeError } from "./errors.ts";
 import { refusesThinking } from "./families.ts";
 import { serializeModel, serializeModelList } from "./models.ts";
@@ -77,7 +78,9 @@ export const messagesProtocols: readonly AnyProtocol[] = [messages, countTokens,
 /** Any server that speaks this wire: vLLM, llama.cpp, Ollama, LM Studio, and the vendor's own. */
 export const messagesDriver: Driver = {
   name: "messages",
+  counters: ["count_tokens"],
   operations: {
+    countTokens: countOperation,
     generate: {
       request: (input, target, context) => ({
         path: "messages",

@@ -7,6 +7,7 @@ import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { serializeError, upstreamRefusal } from "../errors.ts";
+import { countOperation } from "./count_tokens.ts";
 import { refusesReasoning } from "./families.ts";
 import { serializeInputItems } from "./input_items.ts";
 import { serializeModels } from "./models.ts";
@@ -130,7 +131,9 @@ function serializeStored(stored: StoredAnswer, context: Context): JsonObject {
 /** Any server that speaks this wire: the vendor's own, vLLM, llama.cpp, Ollama, LM Studio. */
 export const responsesDriver: Driver = {
   name: "responses",
+  counters: ["input_tokens"],
   operations: {
+    countTokens: countOperation,
     generate: {
       request: (input, target, context) => ({ path: "responses", body: serializeRequest(input, target, context) }),
       response: ([reply], input, _target, context) => parseResponse(reply!.body, input, context),

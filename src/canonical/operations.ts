@@ -25,7 +25,7 @@ export interface Operations {
 
 export type OperationName = keyof Operations;
 /** The operations that run a model at an upstream; the lane or the memory answers the others. */
-export type ModelOperation = "generate" | "relay" | "embed" | "rerank" | "speak" | "transcribe";
+export type ModelOperation = "generate" | "relay" | "countTokens" | "embed" | "rerank" | "speak" | "transcribe";
 export type Input<K extends OperationName> = Operations[K]["input"];
 export type Output<K extends OperationName> = Operations[K]["output"];
 export type StreamEvent<K extends OperationName> = Operations[K]["event"];

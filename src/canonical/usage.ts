@@ -1,3 +1,4 @@
+import { GatewayError } from "../errors.ts";
 import type { GenerateRequest, InputPart, OutputPart, ToolResultPart, Usage } from "./generate.ts";
 
 /**
@@ -10,6 +11,12 @@ export interface Count {
   /** Never 0. */
   inputTokens: number;
   by: CountedBy;
+}
+
+/** A count that an upstream gave. Throws where it is none. */
+export function toldCount(told: unknown): { inputTokens: number } {
+  if (typeof told === "number" && Number.isSafeInteger(told) && told > 0) return { inputTokens: told };
+  throw new GatewayError("upstream_error", "The upstream's answer is no count of tokens", { retryable: false });
 }
 
 /**

@@ -15,6 +15,8 @@ export interface DriverFacts {
   tasks: readonly Task[];
   /** Whether it makes calls, and hence needs to know where to. */
   needsBaseUrl: boolean;
+  /** The endpoints with which it can have tokens counted. */
+  counters: readonly string[];
 }
 
 /** What the check needs to know of a catalog plugin. */
@@ -100,7 +102,7 @@ export function check(raw: unknown, { drivers, catalogs: plugins, env }: Surroun
   }
 
   for (const [name, upstream] of Object.entries(upstreams)) {
-    const { driver, baseUrl, secret, catalog } = fields(upstream);
+    const { driver, baseUrl, secret, catalog, counter } = fields(upstream);
     checkCatalog(`upstreams.${name}.catalog`, catalog);
     const { plugin } = fields(typeof catalog === "string" ? catalogs[catalog] : undefined);
     if (typeof plugin === "string" && Object.hasOwn(plugins, plugin) && !plugins[plugin]!.finds) {
@@ -114,6 +116,13 @@ export function check(raw: unknown, { drivers, catalogs: plugins, env }: Surroun
     }
     checkSecret(`upstreams.${name}.secret.env`, fields(secret).env);
     if (typeof driver !== "string") continue;
+    const { counters } = Object.hasOwn(drivers, driver) ? drivers[driver]! : {};
+    if (typeof counter === "string" && counters && !counters.includes(counter)) {
+      report(
+        `upstreams.${name}.counter`,
+        `Driver "${driver}" cannot have tokens counted by "${counter}": it knows ${quoted(counters)}`,
+      );
+    }
     if (!Object.hasOwn(drivers, driver)) {
       report(`upstreams.${name}.driver`, `Cannot find driver "${driver}"${hint(driver, Object.keys(drivers))}`);
     } else if (drivers[driver]!.needsBaseUrl && baseUrl === undefined) {

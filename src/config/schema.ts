@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { EFFORTS } from "../canonical/generate.ts";
 import { MODALITIES, TASKS } from "../canonical/models.ts";
+import { COUNTERS } from "../contract/driver.ts";
 import { hint } from "./hint.ts";
 
 /** One line for each unknown key, in the order of the issue's `keys`. */
@@ -158,6 +159,11 @@ const upstreamSchema = object("A service that runs models.", {
   }),
   textForms: textFormsSchema.default("leave"),
   structuredOutput: structuredOutputSchema.default("native"),
+  counter: z.enum(COUNTERS).optional().meta({
+    description:
+      "The endpoint with which this upstream counts the tokens of a request, by the last step of its path: clients that " +
+      "ask for a count then get the upstream's own. Where this is absent it is not asked, and the gateway counts.",
+  }),
   timeouts: timeoutsSchema.prefault({}),
 });
 

@@ -6,6 +6,10 @@ import type { GatewayError } from "../errors.ts";
 import type { AnswerContext, Context, FormField } from "./context.ts";
 import type { ServerSentEvent } from "./frame.ts";
 
+/** The endpoints with which servers count what a request would be to their model, by the last step of their paths. */
+export const COUNTERS = ["count_tokens", "input_tokens", "tokenize", "chat_tokenize"] as const;
+export type Counter = typeof COUNTERS[number];
+
 /** What one place takes less of than its wire allows, or spells its own way. */
 export interface Quirks {
   /**
@@ -31,6 +35,8 @@ export interface Quirks {
   cacheControl?: "pass" | "drop";
   /** Whether the form of an answer is asked for in the wire's own field, or in words and checked here. */
   structuredOutput?: "native" | "instruct";
+  /** With which of its endpoints it counts tokens; with none where absent. */
+  counter?: Counter;
   /** Whether a ranking's scores are to be made numbers from 0 to 1, where they are not. */
   scores?: "sigmoid" | "as-they-are";
 }
@@ -97,6 +103,8 @@ export interface LocalOperation<K extends ModelOperation> {
 /** How to speak to upstreams of one kind. */
 export interface Driver {
   name: string;
+  /** The endpoints that its `countTokens` knows. */
+  counters?: readonly Counter[];
   operations: { [K in ModelOperation]?: UpstreamOperation<K> | LocalOperation<K> };
   /** An answer outside 2xx, as what the client is told. */
   parseError(reply: Reply): GatewayError;

@@ -31,6 +31,11 @@ Deno.test("check: has nothing to say of a configuration that is right", () => {
 for (
   const [name, config, problem] of [
     [
+      "a counter that the driver does not know",
+      { upstreams: { local: { ...upstreams.local, counter: "chat_tokenize" } }, lanes },
+      'upstreams.local.counter: Driver "chat" cannot have tokens counted by "chat_tokenize": it knows "tokenize"',
+    ],
+    [
       "an alias whose upstream does not exist",
       {
         upstreams,

@@ -1,0 +1,113 @@
+import { createHash } from "node:crypto";
+import type { JsonValue } from "../canonical/json.ts";
+import { type ErrorCode, toGatewayError } from "../errors.ts";
+
+export interface ExactOptions {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  pace?: Partial<ExactPace>;
+}
+
+/** Milliseconds, but for the numbers. */
+export interface ExactPace {
+  /** How long a request waits for its count, its turn in the queue included. */
+  patienceMs: number;
+  /** How long a count is good: a server that is started again may count otherwise. */
+  freshMs: number;
+  /** How long a place is not asked that failed to count: the next ones would wait for nothing. */
+  restMs: number;
+  mostAtOnce: number;
+  mostWaiting: number;
+  mostKept: number;
+}
+
+const PACE: ExactPace = {
+  patienceMs: 2_000,
+  freshMs: 300_000,
+  restMs: 30_000,
+  mostAtOnce: 4,
+  mostWaiting: 64,
+  mostKept: 500,
+};
+
+/** What is wrong with one request alone. */
+const REFUSALS: ReadonlySet<ErrorCode> = new Set(["invalid_request", "context_length_exceeded"]);
+
+interface Place {
+  running: number;
+  waiting: (() => void)[];
+  restUntil: number;
+}
+
+/**
+ * Counts that somebody else makes, and may fail to. Agents ask for two dozen at the same moment, many of them the same: those
+ * are asked once, and the others a few at a time.
+ */
+export class ExactCounts {
+  readonly #now: () => number;
+  readonly #pace: ExactPace;
+  readonly #places = new Map<string, Place>();
+  readonly #kept = new Map<string, { count: Promise<number | undefined>; until: number }>();
+
+  constructor({ now, pace }: ExactOptions) {
+    this.#now = now;
+    this.#pace = { ...PACE, ...pace };
+  }
+
+  /** The tokens of `text` as `ask` counts them at `place`; nothing where that fails or takes too long. */
+  async of(place: string, text: JsonValue, ask: () => Promise<number>): Promise<number | undefined> {
+    const key = createHash("sha256").update(JSON.stringify([place, text])).digest("base64");
+    const kept = this.#kept.get(key);
+    const count = kept && this.#now() < kept.until ? kept.count : this.#begin(this.#placeOf(place), ask);
+    this.#kept.delete(key);
+    this.#kept.set(key, { count, until: kept?.count === count ? kept.until : this.#now() + this.#pace.freshMs });
+    const [oldest] = this.#kept.keys();
+    if (this.#kept.size > this.#pace.mostKept && oldest !== undefined) this.#kept.delete(oldest);
+    const counted = await inTime(count, this.#pace.patienceMs);
+    if (counted === undefined && this.#kept.get(key)?.count === count) this.#kept.delete(key);
+    return counted;
+  }
+
+  #placeOf(name: string): Place {
+    const place = this.#places.get(name) ?? { running: 0, waiting: [], restUntil: -Infinity };
+    this.#places.set(name, place);
+    return place;
+  }
+
+  async #begin(place: Place, ask: () => Promise<number>): Promise<number | undefined> {
+    const { mostAtOnce, mostWaiting, restMs } = this.#pace;
+    if (this.#now() < place.restUntil || place.waiting.length >= mostWaiting) return undefined;
+    if (place.running >= mostAtOnce) await new Promise<void>((resolve) => place.waiting.push(resolve));
+    else place.running++;
+    try {
+      // What waited behind a failure would fail too.
+      return this.#now() < place.restUntil ? undefined : await ask().catch((thrown) => again(thrown, ask));
+    } catch (thrown) {
+      if (!REFUSALS.has(toGatewayError(thrown).code)) place.restUntil = this.#now() + restMs;
+      return undefined;
+    } finally {
+      const next = place.waiting.shift();
+      if (next) next();
+      else place.running--;
+    }
+  }
+}
+
+/** Servers close connections that were kept, just when they are used again; a count can be asked twice. */
+function again(thrown: unknown, ask: () => Promise<number>): Promise<number> {
+  const { code, details } = toGatewayError(thrown);
+  if (code !== "upstream_error" || details.upstreamStatus !== undefined || details.retryable === false) throw thrown;
+  return ask();
+}
+
+async function inTime<T>(value: Promise<T>, ms: number): Promise<T | undefined> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  try {
+    return await Promise.race([
+      value,
+      new Promise<undefined>((resolve) => timer = setTimeout(() => resolve(undefined), ms)),
+    ]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
