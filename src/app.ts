@@ -1,4 +1,5 @@
 /** Where the parts are put together. The outside world (`fetch`, clock, ids, environment, log) comes in here. */
+import { dirname, join } from "node:path";
 import manifest from "../deno.json" with { type: "json" };
 import { catalogs, drivers, protocols } from "../plugins/mod.ts";
 import { type Task, TASKS } from "./canonical/models.ts";
@@ -19,6 +20,7 @@ import { Homes } from "./lanes/affinity.ts";
 import { type CatalogCache, createCatalogCache } from "./lanes/catalog.ts";
 import { createModelFinder, type ModelFinder } from "./lanes/finder.ts";
 import { createLane } from "./lanes/lane.ts";
+import { within } from "./lanes/within.ts";
 import { formatLogLine, type LogEntry } from "./observe/log.ts";
 import { createContinuity } from "./state/continuity.ts";
 import { defaultStorePath, isOnDeploy, openKvFile } from "./state/kv_file.ts";
@@ -28,6 +30,9 @@ import { createSealing } from "./state/seal.ts";
 import type { Store } from "./state/store.ts";
 import { Calibration } from "./tokens/calibration.ts";
 import { ExactCounts } from "./tokens/exact.ts";
+import { createTokenizerFolder, type TokenizerFiles } from "./tokens/tokenizer_files.ts";
+import { Tokenizers } from "./tokens/tokenizers.ts";
+import { fetchFile } from "./upstream/file.ts";
 import { Refusals } from "./upstream/refusals.ts";
 import { type Fetch, readReply, send, type Upstream } from "./upstream/send.ts";
 
@@ -53,7 +58,7 @@ export interface App {
   drain(): void;
   /** Ends what still runs. */
   abort(): void;
-  /** Lets go of the store, once nothing is served any more. */
+  /** Lets go of the store and of what works beside, once nothing is served any more. */
   close(): void;
 }
 
@@ -80,6 +85,14 @@ export function createApp(options: AppOptions): App {
   const endpoints = endpointsByTask(plugins.protocols);
   const store = options.store ?? createStore(config, env, now);
   const pace = { ...PACE, ...options.pace };
+  const place = placeOfStore(config.store, env);
+  const tokenizers = new Tokenizers({
+    download: (catalog, model) => sources.get(catalog)!.tokenizerFiles(model),
+    folder: typeof place === "object"
+      ? createTokenizerFolder({ path: join(dirname(place.path), "tokenizers"), now })
+      : undefined,
+    now,
+  });
   let ready = true;
   const gateway: Gateway = {
     service: createService({
@@ -114,7 +127,9 @@ export function createApp(options: AppOptions): App {
       patienceMs: pace.storeMs,
     }),
     calibration: new Calibration(),
-    exactCounts: new ExactCounts({ now }),
+    upstreamCounts: new ExactCounts({ now }),
+    tokenizerCounts: new ExactCounts({ now, pace: { patienceMs: 1_000, restMs: 0 } }),
+    tokenizers,
     bodyLimits: { limitBytes: config.limits.bodyBytes, timeoutMs: BODY_TIMEOUT_MS },
     uploads: createUploads(
       { limitBytes: config.limits.bodyBytes, timeoutMs: FORM_TIMEOUT_MS },
@@ -131,7 +146,10 @@ export function createApp(options: AppOptions): App {
     fetch: (request, info) => handle(request, info?.remoteAddr, gateway),
     drain: () => void (ready = false),
     abort: () => stop.abort(new GatewayError("unavailable", "The gateway is shutting down")),
-    close: () => store.close(),
+    close() {
+      tokenizers.close();
+      store.close();
+    },
   };
 }
 
@@ -177,6 +195,9 @@ function createUpstreams(
 /** The longest list of models that is read, in bytes. Lists of hundreds of models are a twentieth of it. */
 const LONGEST_LIST = 8 * 1024 * 1024;
 
+/** How long the files of a tokenizer may take, in milliseconds. */
+const DOWNLOAD_MS = 120_000;
+
 /** The most pages of one list that are asked for. */
 const MOST_PAGES = 20;
 
@@ -184,6 +205,7 @@ const MOST_PAGES = 20;
 interface Source {
   list: CatalogCache;
   finder?: ModelFinder;
+  tokenizerFiles(model: string): Promise<TokenizerFiles>;
 }
 
 interface World {
@@ -197,10 +219,16 @@ interface World {
 function createCatalogs(config: Config, catalogs: readonly Catalog[], world: World): Map<string, Source> {
   const { env, fetch } = world;
   return new Map(
-    Object.entries(config.catalogs).map(([name, { plugin, baseUrl, secret }]) => {
+    Object.entries(config.catalogs).map(([name, { plugin, baseUrl, secret, filesFrom }]) => {
       const catalog = catalogs.find((candidate) => candidate.name === plugin);
       if (!catalog) throw new Error(`Cannot find catalog plugin "${plugin}" of catalog "${name}"`);
-      const service = { name, baseUrl, secret: secret && env(secret.env) || undefined, headers: {}, resultsFrom: [] };
+      const service = {
+        name,
+        baseUrl,
+        secret: secret && env(secret.env) || undefined,
+        headers: {},
+        resultsFrom: filesFrom,
+      };
       const ask = async (call: Call, signal: AbortSignal): Promise<Reply> => {
         const reply = await readReply(await send(call, service, fetch, signal), LONGEST_LIST);
         // A renamed model is told by a redirect, which is followed on the same service only.
@@ -226,7 +254,19 @@ function createCatalogs(config: Config, catalogs: readonly Catalog[], world: Wor
         return catalog.parseListing(replies.flat());
       };
       const list = createCatalogCache({ load, ...world });
-      return [name, { list, finder: catalog.finder && createModelFinder({ finder: catalog.finder, ask, ...world }) }];
+      const tokenizerFiles = async (model: string): Promise<TokenizerFiles> => {
+        const calls = catalog.tokenizerFiles?.(model);
+        if (!calls) throw new GatewayError("model_not_found", `Catalog "${name}" has no tokenizer of "${model}"`);
+        const [vocabulary, settings, template] = await within(DOWNLOAD_MS, world.signal, (signal) =>
+          Promise.all(
+            [calls.vocabulary, calls.settings, calls.template].map((call) => fetchFile(call, service, fetch, signal)),
+          ));
+        if (vocabulary) return { vocabulary, settings, template };
+        const message = `Model "${model}" has no tokenizer that can be read`;
+        throw new GatewayError("model_not_found", message, { upstreamStatus: 404 });
+      };
+      const finder = catalog.finder && createModelFinder({ finder: catalog.finder, ask, ...world });
+      return [name, { list, finder, tokenizerFiles }];
     }),
   );
 }
@@ -256,7 +296,10 @@ export function pluginFacts(): Pick<Surroundings, "drivers" | "catalogs"> {
     const tasks = TASKS.filter((task: Task) => served.includes(task));
     return [name, { tasks, needsBaseUrl: Object.values(operations).some((way) => "request" in way), counters }];
   });
-  const finding = catalogs.map(({ name, finder }) => [name, { finds: finder !== undefined }]);
+  const finding = catalogs.map(({ name, finder, tokenizerFiles }) => [
+    name,
+    { finds: finder !== undefined, tokenizes: tokenizerFiles !== undefined },
+  ]);
   return { drivers: Object.fromEntries(facts), catalogs: Object.fromEntries(finding) };
 }
 

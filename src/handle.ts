@@ -13,7 +13,15 @@ import {
   type StreamEvent,
   TASK_OF,
 } from "./canonical/operations.ts";
-import { type Count, type CountedBy, countFiles, estimateInputTokens, estimateTextTokens } from "./canonical/usage.ts";
+import { withUpstreamNames } from "./canonical/tool_names.ts";
+import {
+  type Count,
+  type CountedBy,
+  countFiles,
+  estimateInputTokens,
+  estimateTextTokens,
+  TOKENS_PER_FILE,
+} from "./canonical/usage.ts";
 import type { AnswerContext, Context, Exchange, WireRequest } from "./contract/context.ts";
 import type { Driver, Target } from "./contract/driver.ts";
 import type { ServerSentEvent } from "./contract/frame.ts";
@@ -36,6 +44,7 @@ import type { Continuity, Recalled } from "./state/continuity.ts";
 import type { LoadedSealer, Sealer } from "./state/seal.ts";
 import type { Calibration } from "./tokens/calibration.ts";
 import type { ExactCounts } from "./tokens/exact.ts";
+import type { Tokenizers } from "./tokens/tokenizers.ts";
 import type { Ask } from "./upstream/call.ts";
 import { explain } from "./upstream/explain.ts";
 import { answerInForm, streamInForm } from "./upstream/form.ts";
@@ -62,7 +71,11 @@ export interface Gateway {
   continuity: Continuity;
   sealer(): Promise<LoadedSealer>;
   calibration: Calibration;
-  exactCounts: ExactCounts;
+  /** What upstreams counted. */
+  upstreamCounts: ExactCounts;
+  /** What was counted by models' own vocabularies. */
+  tokenizerCounts: ExactCounts;
+  tokenizers: Tokenizers;
   bodyLimits: BodyLimits;
   uploads: Uploads;
   pace: Pace;
@@ -712,19 +725,36 @@ function count(input: Input<"countTokens">, target: string, { calibration }: Gat
 /** As exactly as it can be had soon. Nothing that goes wrong on the way costs the client its count. */
 async function countExactly(input: Input<"countTokens">, where: Destination, journey: Journey): Promise<Count> {
   const { gateway } = journey;
-  const unnoted = { ...journey, note: () => {} };
-  const asked = { ...ask("countTokens", input, where, unnoted), signal: gateway.signal, onDescribed: () => {} };
-  const { counted = count(input, nameOf(where), gateway) } = unnoted;
-  const { target: { counter }, upstream } = asked;
-  if (counter === undefined) return counted;
-  const text = [counter, input.messages, input.tools, input.toolChoice, input.outputSchema, input.thinking];
-  const inputTokens = await gateway.exactCounts.of(nameOf(where), text as JsonValue[], async () => {
-    const hurried = { ...upstream, timeouts: { ...upstream.timeouts, wholeMs: COUNT_MS } };
-    return (await answer({ ...asked, upstream: hurried })).inputTokens;
-  });
-  if (inputTokens === undefined) return counted;
-  learn({ inputTokens, outputTokens: 0 }, unnoted);
-  return { inputTokens, by: "upstream" };
+  // What of the request an upstream could not be told is no news to a client that only counts.
+  const quiet = { ...journey, note: () => {} };
+  const asked = { ...ask("countTokens", input, where, quiet), signal: gateway.signal, onDescribed: () => {} };
+  const place = targetName(where);
+  const text = [input.messages, input.tools, input.toolChoice, input.outputSchema, input.thinking] as JsonValue[];
+  const { upstreamCounts, tokenizerCounts } = gateway;
+  const byUpstream = asked.target.counter && await upstreamCounts.of(place, text, () => askForCount(asked));
+  const tokenize = countByTokenizer(asked, gateway.tokenizers);
+  const byTokenizer = byUpstream ?? (tokenize && await tokenizerCounts.of(place, text, tokenize));
+  if (byTokenizer === undefined) return count(asked.input, place, gateway);
+  learn({ inputTokens: byTokenizer, outputTokens: 0 }, quiet);
+  return { inputTokens: byTokenizer, by: byUpstream === undefined ? "tokenizer" : "upstream" };
+}
+
+async function askForCount(asked: Ask<"countTokens">): Promise<number> {
+  const timeouts = { ...asked.upstream.timeouts, wholeMs: COUNT_MS };
+  return (await answer({ ...asked, upstream: { ...asked.upstream, timeouts } })).inputTokens;
+}
+
+/** How the model itself would count, where its tokenizer can be had. What a picture costs stands in no template. */
+function countByTokenizer(
+  { input, target, upstream, context }: Ask<"countTokens">,
+  tokenizers: Tokenizers,
+): (() => Promise<number>) | undefined {
+  const { tokenizers: service, driver } = upstream;
+  if (service === undefined || !driver.prompt) return undefined;
+  return async () => {
+    const prompt = driver.prompt!(withUpstreamNames(input), target, context);
+    return await tokenizers.count(service, target.model, prompt) + countFiles(input) * TOKENS_PER_FILE;
+  };
 }
 
 /** What an upstream counted makes the next counts of the same model better. */

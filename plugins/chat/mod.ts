@@ -9,6 +9,7 @@ import { serializeModel, serializeModelList } from "./models.ts";
 import { parseRequest } from "./parse_request.ts";
 import { parseResponse } from "./parse_response.ts";
 import { parseStream } from "./parse_stream.ts";
+import { promptOf } from "./prompt.ts";
 import { relayOperation, serializeRelayed, serializeRelayedStream } from "./relay.ts";
 import { serializeRequest } from "./serialize_request.ts";
 import { serializeResponse } from "./serialize_response.ts";
@@ -70,6 +71,7 @@ export const chatDriver: Driver = {
       events: (frames, input, target, context) => parseStream(frames, input, target, context),
     },
   },
+  prompt: promptOf,
   parseError: (reply) =>
     upstreamRefusal(reply, ({ body }) => ({
       unsupported: refusedThinkingFields(body),

@@ -58,7 +58,7 @@ function isByPreference(policy: string | undefined): policy is undefined | "fast
 }
 
 /** A policy follows the last colon of a name; the names of models have none. */
-function split(name: string): { id: string; policy?: string } {
+export function split(name: string): { id: string; policy?: string } {
   const [, id, policy] = /^(.*):([^:]+)$/.exec(name) ?? [];
   return id === undefined ? { id: name } : { id, policy };
 }

@@ -8,6 +8,7 @@ import { listingCalls, nextPage, parseListing } from "./listing.ts";
 import { parseModelList } from "./models.ts";
 import { replicateDriver } from "./replicate.ts";
 import { teiDriver } from "./tei.ts";
+import { tokenizerFiles } from "./tokenizer_files.ts";
 
 /** The models that the hub's router chats with. One call lists them all, and needs no token. */
 export const routerCatalog: Catalog = {
@@ -17,6 +18,13 @@ export const routerCatalog: Catalog = {
 };
 
 /** The hub's models of all other tasks, and where each of them is. */
-export const hubCatalog: Catalog = { name: "hub", listing: listingCalls, next: nextPage, parseListing, finder };
+export const hubCatalog: Catalog = {
+  name: "hub",
+  listing: listingCalls,
+  next: nextPage,
+  parseListing,
+  tokenizerFiles,
+  finder,
+};
 
 export const hubDrivers: readonly Driver[] = [inferenceDriver, teiDriver, falDriver, replicateDriver];

@@ -23,6 +23,8 @@ export interface DriverFacts {
 export interface CatalogFacts {
   /** Whether it tells where a single model is. */
   finds: boolean;
+  /** Whether it has the files of models' tokenizers. */
+  tokenizes: boolean;
 }
 
 export interface Surroundings {
@@ -102,8 +104,17 @@ export function check(raw: unknown, { drivers, catalogs: plugins, env }: Surroun
   }
 
   for (const [name, upstream] of Object.entries(upstreams)) {
-    const { driver, baseUrl, secret, catalog, counter } = fields(upstream);
+    const { driver, baseUrl, secret, catalog, counter, tokenizers } = fields(upstream);
     checkCatalog(`upstreams.${name}.catalog`, catalog);
+    checkCatalog(`upstreams.${name}.tokenizers`, tokenizers);
+    const { plugin: kept } = fields(typeof tokenizers === "string" ? catalogs[tokenizers] : undefined);
+    if (typeof kept === "string" && Object.hasOwn(plugins, kept) && !plugins[kept]!.tokenizes) {
+      const having = Object.keys(plugins).filter((one) => plugins[one]!.tokenizes);
+      report(
+        `upstreams.${name}.tokenizers`,
+        `Catalog "${tokenizers}" has no files: here its plugin must be one that has, such as ${quoted(having)}`,
+      );
+    }
     const { plugin } = fields(typeof catalog === "string" ? catalogs[catalog] : undefined);
     if (typeof plugin === "string" && Object.hasOwn(plugins, plugin) && !plugins[plugin]!.finds) {
       const finding = Object.keys(plugins).filter((one) => plugins[one]!.finds);

@@ -159,6 +159,13 @@ const upstreamSchema = object("A service that runs models.", {
   }),
   textForms: textFormsSchema.default("leave"),
   structuredOutput: structuredOutputSchema.default("native"),
+  tokenizers: z.string().optional().meta({
+    description:
+      "Where the tokenizers of this upstream's models are: the name of a catalog that has their files. Clients that ask for " +
+      "a count then get one by the model's own chat template and vocabulary. Those are downloaded at the first count for a " +
+      "model (some 10 MB each), kept beside the store, and held in memory while they are used (some 150 MB each, two at " +
+      "most). Where this is absent nothing is downloaded.",
+  }),
   counter: z.enum(COUNTERS).optional().meta({
     description:
       "The endpoint with which this upstream counts the tokens of a request, by the last step of its path: clients that " +
@@ -173,6 +180,13 @@ const catalogSchema = object("A service that tells what models there are.", {
   secret: secretSchema.optional().meta({
     description: "Sent as a bearer token where its variable is set. The secrets of clients are never sent.",
   }),
+  filesFrom: z.array(z.string().regex(ORIGIN, 'Expected an origin such as "https://files.example.com"')).default([])
+    .meta({
+      description:
+        "Where the files may be fetched from that this service redirects to: origins, with *. for every host below one. They " +
+        "are fetched without a credential.",
+      examples: [["https://files.example.com", "https://*.files.example.com"]],
+    }),
 });
 
 const targetSchema = object("A model at an upstream.", {

@@ -13,8 +13,17 @@ export interface Catalog {
    * Entries that cannot be read are left out; throws `upstream_error` for replies that hold no list.
    */
   parseListing(replies: Reply[]): ModelInfo[];
+  /** The calls for the files that tell how a model's prompts are cut into tokens; nothing where it cannot have any. */
+  tokenizerFiles?(model: string): TokenizerCalls | undefined;
   /** How to find one model's places; for a service whose models are at several. */
   finder?: Finder;
+}
+
+/** Of the last two, a model may have one, or the other, or both. */
+export interface TokenizerCalls {
+  vocabulary: Call;
+  settings: Call;
+  template: Call;
 }
 
 export interface Finder {

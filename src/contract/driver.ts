@@ -1,6 +1,6 @@
 import type { SpeechFormat } from "../canonical/audio.ts";
 import type { Effort, OutputSchema } from "../canonical/generate.ts";
-import type { JsonValue } from "../canonical/json.ts";
+import type { JsonObject, JsonValue } from "../canonical/json.ts";
 import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import type { GatewayError } from "../errors.ts";
 import type { AnswerContext, Context, FormField } from "./context.ts";
@@ -100,12 +100,24 @@ export interface LocalOperation<K extends ModelOperation> {
   local(input: Input<K>, target: Target, context: Context): Output<K>;
 }
 
+/** What a model's chat template is given. */
+export interface Prompt {
+  /** The turns: their texts as one text each, the arguments of calls as objects. */
+  messages: JsonObject[];
+  /** As functions with a schema. */
+  tools?: JsonObject[];
+  /** What more the template may look at, such as whether to think. */
+  variables: JsonObject;
+}
+
 /** How to speak to upstreams of one kind. */
 export interface Driver {
   name: string;
   /** The endpoints that its `countTokens` knows. */
   counters?: readonly Counter[];
   operations: { [K in ModelOperation]?: UpstreamOperation<K> | LocalOperation<K> };
+  /** What servers of this kind give a model's chat template. Pictures are left out. */
+  prompt?(input: Input<"generate">, target: Target, context: Context): Prompt;
   /** An answer outside 2xx, as what the client is told. */
   parseError(reply: Reply): GatewayError;
 }

@@ -23,6 +23,8 @@ export interface Upstream extends Omit<Quirks, "speechFormats" | "needsVoice" | 
   systemMessages: "first" | "anywhere";
   /** Where it chooses among providers: how it says whom it chose, and the words after a model's colon that choose none. */
   providers?: { servedBy: string; policies: readonly string[] };
+  /** The catalog that has the files of its models' tokenizers. */
+  tokenizers?: string;
   /** Where its results may be fetched from that it gives as URLs: origins, with `*.` for all names below one. */
   resultsFrom: readonly string[];
   timeouts: Timeouts;
@@ -138,7 +140,8 @@ export function brokenOff(cause: unknown): GatewayError {
   return new GatewayError("upstream_error", "The upstream broke the connection off", { cause });
 }
 
-async function readBytes({ body }: Response, limitBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+/** All bytes of a response. Throws where there are more than `limitBytes`. */
+export async function readBytes({ body }: Response, limitBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const pieces: Uint8Array[] = [];
   let length = 0;
   const reader = body?.getReader();

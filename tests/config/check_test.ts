@@ -6,6 +6,7 @@ import { anyConfig, catalogs, drivers, environment, toLine } from "./surrounding
 
 const upstreams = { local: { driver: "chat", baseUrl: "http://127.0.0.1:8080/v1" }, sandbox: { driver: "sandbox" } };
 const lanes = { oss: {} };
+const HUB = { hub: { plugin: "hub", baseUrl: "http://127.0.0.1/v1" } };
 const target = { upstream: "local", model: "m" };
 
 function problems(config: unknown, variables: Record<string, string> = {}): string[] {
@@ -30,6 +31,20 @@ Deno.test("check: has nothing to say of a configuration that is right", () => {
 
 for (
   const [name, config, problem] of [
+    [
+      "tokenizers of a catalog that is not there",
+      { upstreams: { local: { ...upstreams.local, tokenizers: "hbu" } }, lanes, catalogs: HUB },
+      'upstreams.local.tokenizers: Cannot find catalog "hbu"; did you mean "hub"?',
+    ],
+    [
+      "tokenizers of a catalog that has no files",
+      {
+        upstreams: { local: { ...upstreams.local, tokenizers: "list" } },
+        lanes,
+        catalogs: { list: { plugin: "router", baseUrl: "http://127.0.0.1/v1" } },
+      },
+      'upstreams.local.tokenizers: Catalog "list" has no files: here its plugin must be one that has, such as "hub"',
+    ],
     [
       "a counter that the driver does not know",
       { upstreams: { local: { ...upstreams.local, counter: "chat_tokenize" } }, lanes },

@@ -9,7 +9,10 @@ export const drivers: Record<string, DriverFacts> = {
   sandbox: { tasks: TASKS, needsBaseUrl: false, counters: [] },
 };
 
-export const catalogs: Record<string, CatalogFacts> = { hub: { finds: true }, router: { finds: false } };
+export const catalogs: Record<string, CatalogFacts> = {
+  hub: { finds: true, tokenizes: true },
+  router: { finds: false, tokenizes: false },
+};
 
 /** The environment, as far as a test sets it. Throws for the names that the platform throws for. */
 export function environment(variables: Record<string, string> = {}): (name: string) => string | undefined {

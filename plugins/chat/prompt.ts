@@ -1,0 +1,52 @@
+import type { GenerateRequest } from "../../src/canonical/generate.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import type { Context } from "../../src/contract/context.ts";
+import type { Prompt, Target } from "../../src/contract/driver.ts";
+import { serializeRequest } from "./serialize_request.ts";
+
+/** What servers of this wire give a model's chat template: the body's turns and tools, in the form that templates want. */
+export function promptOf(input: GenerateRequest, target: Target, context: Context): Prompt {
+  const { messages, tools, reasoning_effort: effort, chat_template_kwargs: variables } = serializeRequest(
+    { ...input, stream: false },
+    target,
+    context,
+  );
+  return {
+    messages: objectsIn(messages).map(toTurn),
+    ...(tools !== undefined && { tools: objectsIn(tools) }),
+    variables: { ...(effort !== undefined && { reasoning_effort: effort }), ...(isJsonObject(variables) && variables) },
+  };
+}
+
+function toTurn({ content, tool_calls: calls, ...rest }: JsonObject): JsonObject {
+  return {
+    ...rest,
+    content: textIn(content),
+    ...(calls !== undefined && { tool_calls: objectsIn(calls).map(toCall) }),
+  };
+}
+
+/** Many templates know texts only. */
+function textIn(content: JsonValue | undefined): string {
+  if (typeof content === "string") return content;
+  return objectsIn(content).map(({ text }) => text).filter((text) => typeof text === "string").join("\n");
+}
+
+/** Templates go through the arguments by name, and fail on a text. */
+function toCall(call: JsonObject): JsonObject {
+  const told = isJsonObject(call.function) ? call.function : {};
+  return { ...call, function: { ...told, arguments: argumentsIn(told.arguments) } };
+}
+
+function argumentsIn(text: JsonValue | undefined): JsonObject {
+  try {
+    const parsed: unknown = JSON.parse(String(text));
+    return isJsonObject(parsed) ? parsed : { input: parsed as JsonValue };
+  } catch {
+    return { input: text };
+  }
+}
+
+function objectsIn(value: JsonValue | undefined): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : [];
+}

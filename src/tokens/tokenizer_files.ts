@@ -1,0 +1,98 @@
+/** The files that tell how a model's prompts are written and cut into tokens, and the folder that keeps them. */
+import { join } from "node:path";
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+export interface TokenizerFiles {
+  vocabulary: Bytes;
+  settings?: Bytes;
+  template?: Bytes;
+}
+
+export interface FolderOptions {
+  /** Made where there is none. */
+  path: string;
+  /** Milliseconds since the epoch. */
+  now(): number;
+  limitBytes?: number;
+}
+
+/** Keeps the files of models between one start and the next. What goes wrong with it costs a download, and nothing else. */
+export interface TokenizerFolder {
+  read(model: string): Promise<{ files: TokenizerFiles; isOld: boolean } | undefined>;
+  write(model: string, files: TokenizerFiles): Promise<void>;
+  remove(model: string): Promise<void>;
+}
+
+const NAMES = {
+  vocabulary: "tokenizer.json",
+  settings: "tokenizer_config.json",
+  template: "chat_template.jinja",
+} as const;
+const KINDS = Object.keys(NAMES) as (keyof typeof NAMES)[];
+/** Templates are mended for weeks after a model is out. */
+const FRESH_MS = 7 * 86_400_000;
+const LIMIT_BYTES = 1024 ** 3;
+
+export function createTokenizerFolder({ path, now, limitBytes = LIMIT_BYTES }: FolderOptions): TokenizerFolder {
+  const folderOf = (model: string) => join(path, encodeURIComponent(model));
+
+  async function remove(folder: string): Promise<void> {
+    await Deno.remove(folder, { recursive: true }).catch(() => {});
+  }
+
+  /** The folders that were written longest ago go first. */
+  async function makeRoom(): Promise<void> {
+    const folders: { folder: string; bytes: number; written: number }[] = [];
+    for await (const { name } of Deno.readDir(path)) {
+      const folder = join(path, name);
+      const files = await Promise.all(KINDS.map((kind) => Deno.stat(join(folder, NAMES[kind])).catch(() => undefined)));
+      const bytes = files.reduce((sum, file) => sum + (file?.size ?? 0), 0);
+      folders.push({ folder, bytes, written: files[0]?.mtime?.getTime() ?? 0 });
+    }
+    let left = limitBytes;
+    for (const { folder, bytes } of folders.sort((a, b) => b.written - a.written)) {
+      left -= bytes;
+      if (left < 0) await remove(folder);
+    }
+  }
+
+  return {
+    async read(model) {
+      const folder = folderOf(model);
+      try {
+        const { mtime } = await Deno.stat(join(folder, NAMES.vocabulary));
+        const [vocabulary, settings, template] = await Promise.all(
+          KINDS.map((kind) => Deno.readFile(join(folder, NAMES[kind])).catch(() => undefined)),
+        );
+        if (!vocabulary) return undefined;
+        return { files: { vocabulary, settings, template }, isOld: now() - (mtime?.getTime() ?? 0) > FRESH_MS };
+      } catch {
+        return undefined;
+      }
+    },
+
+    async write(model, files) {
+      try {
+        await Deno.mkdir(path, { recursive: true });
+        // Other gateways may read the folder: it is there whole or not at all.
+        const made = await Deno.makeTempDir({ dir: path, prefix: "new-" });
+        try {
+          for (const kind of KINDS) {
+            const bytes = files[kind];
+            if (bytes) await Deno.writeFile(join(made, NAMES[kind]), bytes);
+          }
+          await remove(folderOf(model));
+          await Deno.rename(made, folderOf(model));
+        } finally {
+          await remove(made);
+        }
+        await makeRoom();
+      } catch {
+        // A disk that is full, or that may not be written to.
+      }
+    },
+
+    remove: (model) => remove(folderOf(model)),
+  };
+}

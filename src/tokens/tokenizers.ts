@@ -1,0 +1,242 @@
+import type { Prompt } from "../contract/driver.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
+import type { TokenizerFiles, TokenizerFolder } from "./tokenizer_files.ts";
+import type { Done, Job } from "./worker.ts";
+
+export interface TokenizersOptions {
+  /** Asks the service of this name for the files of one of its models. */
+  download(service: string, model: string): Promise<TokenizerFiles>;
+  /** Where they are kept; without one they are asked for after every start. */
+  folder?: TokenizerFolder;
+  /** Milliseconds since the epoch. */
+  now(): number;
+  pace?: Partial<TokenizersPace>;
+}
+
+/** Milliseconds, but for the last. */
+export interface TokenizersPace {
+  /** How long a count waits for a model that is being loaded, from the beginning of that. */
+  patienceMs: number;
+  /** How long the worker may take over one job. */
+  jobMs: number;
+  /** How long a model is left alone that cannot be had: it is not there, or not for us, or cannot be read. */
+  unavailableMs: number;
+  /** The same after a failure that may pass. */
+  retryAfterMs: number;
+  /** How long nothing is asked for before the worker, and the memory that it holds, is given up. */
+  idleMs: number;
+  /** How many models are held at once. */
+  mostLoaded: number;
+}
+
+const PACE: TokenizersPace = {
+  patienceMs: 1_000,
+  jobMs: 20_000,
+  unavailableMs: 3_600_000,
+  retryAfterMs: 60_000,
+  idleMs: 600_000,
+  mostLoaded: 2,
+};
+
+/** The most models that are waited for at once, and the most that are kept in mind. */
+const MOST_LOADING = 8;
+const MOST_KNOWN = 1_000;
+
+interface Known {
+  state: "loading" | "loaded" | "away";
+  loading?: Promise<void>;
+  /** When loading began, by the clock of waits. */
+  since: number;
+  restUntil: number;
+}
+
+interface Pending {
+  model: string;
+  done(result: Done): void;
+  fail(error: Error): void;
+}
+
+/** Counts by models' own chat templates and vocabularies, which are had when they are asked for the first time. */
+export class Tokenizers {
+  readonly #options: TokenizersOptions;
+  readonly #pace: TokenizersPace;
+  readonly #known = new Map<string, Known>();
+  /** The models that the worker holds, the one that was used longest ago first. */
+  readonly #held = new Set<string>();
+  /** In the order in which the worker gets to them. */
+  readonly #pending = new Map<number, Pending>();
+  #worker: Worker | undefined;
+  #jobs = 0;
+  #watch: ReturnType<typeof setTimeout> | undefined;
+  #idle: ReturnType<typeof setTimeout> | undefined;
+  /** One model is loaded after the other. */
+  #queue: Promise<void> = Promise.resolve();
+  #waiting = 0;
+  #closed = false;
+
+  constructor(options: TokenizersOptions) {
+    this.#options = options;
+    this.#pace = { ...PACE, ...options.pace };
+  }
+
+  /** Throws `unavailable` where the model cannot be counted by, or not yet. */
+  async count(service: string, model: string, prompt: Prompt): Promise<number> {
+    const name = `${service}/${model}`;
+    const known = this.#known.get(name) ?? { state: "away", since: 0, restUntil: -Infinity };
+    this.#known.delete(name);
+    this.#known.set(name, known);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > MOST_KNOWN && oldest !== undefined && !this.#held.has(oldest)) this.#known.delete(oldest);
+    if (known.state === "away") this.#begin(name, known, service, model);
+    if (known.state === "loading") {
+      const left = known.since + this.#pace.patienceMs - performance.now();
+      if (left > 0) await settled(known.loading, left);
+    }
+    if (known.state !== "loaded") throw unavailable(`The tokenizer of "${model}" is not loaded`);
+    this.#held.delete(name);
+    this.#held.add(name);
+    const { tokens } = await this.#post({ type: "count", model: name, prompt });
+    if (tokens === undefined) throw unavailable(`The tokenizer of "${model}" cannot count this`);
+    return tokens;
+  }
+
+  /** Ends the worker. */
+  close(): void {
+    this.#closed = true;
+    this.#end(unavailable("The gateway is shutting down"));
+  }
+
+  #begin(name: string, known: Known, service: string, model: string): void {
+    const { now } = this.#options;
+    if (this.#closed || now() < known.restUntil || this.#waiting >= MOST_LOADING || typeof Worker === "undefined") {
+      return;
+    }
+    known.state = "loading";
+    known.since = performance.now();
+    this.#waiting++;
+    known.loading = this.#queue = this.#queue.then(async () => {
+      try {
+        await this.#load(name, service, model);
+        known.state = "loaded";
+      } catch (thrown) {
+        const { upstreamStatus } = toGatewayError(thrown).details;
+        const isThere = upstreamStatus === undefined ? !(thrown instanceof Unreadable) : upstreamStatus >= 429;
+        known.restUntil = now() + (isThere ? this.#pace.retryAfterMs : this.#pace.unavailableMs);
+        known.state = "away";
+      } finally {
+        known.loading = undefined;
+        this.#waiting--;
+      }
+    });
+  }
+
+  async #load(name: string, service: string, model: string): Promise<void> {
+    const { folder, download } = this.#options;
+    const kept = await folder?.read(name);
+    const fresh = kept && !kept.isOld ? undefined : await download(service, model).catch((thrown) => {
+      if (kept) return undefined; // an old one is better than none
+      throw thrown;
+    });
+    const files = fresh ?? kept!.files;
+    if (fresh) await folder?.write(name, fresh);
+    if (this.#closed) throw unavailable("The gateway is shutting down");
+    for (const held of this.#held) {
+      if (this.#held.size < this.#pace.mostLoaded) break;
+      this.#held.delete(held);
+      this.#worker?.postMessage({ type: "drop", model: held } satisfies Job);
+      const dropped = this.#known.get(held);
+      if (dropped) {
+        dropped.state = "away";
+        // Conversations with many models in turn must not load them over and over.
+        dropped.restUntil = this.#options.now() + this.#pace.retryAfterMs;
+      }
+    }
+    this.#held.add(name);
+    try {
+      const { error } = await this.#post({ type: "load", model: name, files });
+      if (error !== undefined) throw new Unreadable(error);
+    } catch (thrown) {
+      this.#held.delete(name);
+      if (thrown instanceof Unreadable) await folder?.remove(name);
+      throw thrown;
+    }
+  }
+
+  #post(job: Omit<Extract<Job, { type: "load" }>, "id"> | Omit<Extract<Job, { type: "count" }>, "id">): Promise<Done> {
+    const id = ++this.#jobs;
+    const { promise, resolve, reject } = Promise.withResolvers<Done>();
+    if (this.#closed) return Promise.reject(unavailable("The gateway is shutting down"));
+    this.#worker ??= this.#start();
+    this.#pending.set(id, { model: job.model, done: resolve, fail: reject });
+    if (this.#pending.size === 1) this.#rewatch();
+    const transfer = job.type === "load" ? Object.values(job.files).flatMap((bytes) => bytes?.buffer ?? []) : [];
+    this.#worker.postMessage({ ...job, id } satisfies Job, transfer);
+    return promise;
+  }
+
+  #start(): Worker {
+    // A literal, so that what makes one file of the program sees it.
+    const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
+    worker.onmessage = ({ data }: MessageEvent<Done>) => {
+      const job = this.#pending.get(data.id);
+      this.#pending.delete(data.id);
+      this.#rewatch();
+      job?.done(data);
+    };
+    worker.onerror = (event) => {
+      event.preventDefault();
+      this.#giveUp();
+    };
+    return worker;
+  }
+
+  /** The clock of the job that the worker is at; without one, that of its rest. */
+  #rewatch(): void {
+    clearTimeout(this.#watch);
+    clearTimeout(this.#idle);
+    this.#watch = this.#idle = undefined;
+    if (this.#pending.size > 0) this.#watch = setTimeout(() => this.#giveUp(), this.#pace.jobMs);
+    else {
+      this.#idle = setTimeout(() => this.#end(unavailable("The worker was not needed")), this.#pace.idleMs);
+      Deno.unrefTimer(this.#idle);
+    }
+  }
+
+  /** A template that does not end, or a vocabulary that is too much: the model is left alone, and the others begin anew. */
+  #giveUp(): void {
+    const [first] = this.#pending.values();
+    const known = first && this.#known.get(first.model);
+    first?.fail(new Unreadable("The worker did not answer"));
+    this.#end(unavailable("The worker had to be ended"));
+    if (known) known.restUntil = this.#options.now() + this.#pace.unavailableMs;
+  }
+
+  #end(reason: GatewayError): void {
+    clearTimeout(this.#watch);
+    clearTimeout(this.#idle);
+    this.#worker?.terminate();
+    this.#worker = undefined;
+    for (const name of this.#held) {
+      const known = this.#known.get(name);
+      if (known?.state === "loaded") known.state = "away";
+    }
+    this.#held.clear();
+    const pending = [...this.#pending.values()];
+    this.#pending.clear();
+    for (const { fail } of pending) fail(reason);
+  }
+}
+
+/** Files that are none of a tokenizer's, or of one that is not known here. */
+class Unreadable extends Error {}
+
+function unavailable(message: string): GatewayError {
+  return new GatewayError("unavailable", message);
+}
+
+/** Waits for the end of `done`, or for `ms`. */
+async function settled(done: Promise<void> | undefined, ms: number): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  await Promise.race([done, new Promise((resolve) => timer = setTimeout(resolve, ms))]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,35 @@
+import type { Call } from "../contract/driver.ts";
+import { GatewayError } from "../errors.ts";
+import { type Fetch, readBytes, send, type Service } from "./send.ts";
+
+/** The longest file that is fetched, in bytes. */
+const LONGEST_FILE = 64 * 1024 * 1024;
+const MOST_REDIRECTS = 3;
+
+/**
+ * A file of a service; nothing where it has none. Redirects are followed: below the service's own base URL as the call went,
+ * elsewhere to the hosts that the service's configuration names, without any credential.
+ */
+export async function fetchFile(
+  first: Call,
+  service: Service,
+  fetch: Fetch,
+  signal: AbortSignal,
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  let call = first;
+  for (let hops = 0; hops <= MOST_REDIRECTS; hops++) {
+    const response = await send(call, service, fetch, signal);
+    if (response.ok) return await readBytes(response, LONGEST_FILE);
+    await response.body?.cancel();
+    const { status, headers } = response;
+    if (status === 404) return undefined;
+    const location = status >= 300 && status < 400 ? headers.get("location") : null;
+    const place = location === null ? null : URL.parse(location, `${service.baseUrl}/`);
+    if (!place) {
+      throw new GatewayError("unavailable", `"${service.name}" answered ${status}`, { upstreamStatus: status });
+    }
+    const isOwn = place.href.startsWith(`${service.baseUrl}/`);
+    call = isOwn ? { path: place.href.slice(`${service.baseUrl}/`.length) } : { url: place.href };
+  }
+  throw new GatewayError("upstream_error", `A file of "${service.name}" is behind too many redirects`);
+}
