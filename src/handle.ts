@@ -717,9 +717,29 @@ function providerIn(headers: Headers, { providers }: Upstream): string | undefin
   return provider && /^[\w.-]{1,64}$/.test(provider) ? provider : undefined;
 }
 
-function count(input: Input<"countTokens">, target: string, { calibration }: Gateway): Counted {
+/** At once. A client that had the same conversation counted a moment ago is told the same. */
+function count(input: Input<"countTokens">, target: string, gateway: Gateway): Counted {
   const estimate = estimateInputTokens(input);
-  return { ...calibration.count(target, estimate), estimate, isText: countFiles(input) === 0, used: false };
+  return { ...countKnown(input, target, estimate, gateway), estimate, isText: countFiles(input) === 0, used: false };
+}
+
+function countKnown(
+  input: Input<"countTokens">,
+  target: string,
+  estimate: number,
+  { calibration, upstreamCounts, tokenizerCounts }: Gateway,
+): Count {
+  const text = () => textOf(input);
+  const byUpstream = upstreamCounts.known(target, text);
+  if (byUpstream !== undefined) return { inputTokens: byUpstream, by: "upstream" };
+  const byTokenizer = tokenizerCounts.known(target, text);
+  if (byTokenizer !== undefined) return { inputTokens: byTokenizer, by: "tokenizer" };
+  return calibration.count(target, estimate);
+}
+
+/** What of a request goes into its count. */
+function textOf({ messages, tools, toolChoice, outputSchema, thinking }: Input<"countTokens">): JsonValue {
+  return [messages, tools, toolChoice, outputSchema, thinking] as JsonValue;
 }
 
 /** As exactly as it can be had soon. Nothing that goes wrong on the way costs the client its count. */
@@ -729,7 +749,7 @@ async function countExactly(input: Input<"countTokens">, where: Destination, jou
   const quiet = { ...journey, note: () => {} };
   const asked = { ...ask("countTokens", input, where, quiet), signal: gateway.signal, onDescribed: () => {} };
   const place = targetName(where);
-  const text = [input.messages, input.tools, input.toolChoice, input.outputSchema, input.thinking] as JsonValue[];
+  const text = textOf(asked.input);
   const { upstreamCounts, tokenizerCounts } = gateway;
   const byUpstream = asked.target.counter && await upstreamCounts.of(place, text, () => askForCount(asked));
   const tokenize = countByTokenizer(asked, gateway.tokenizers);

@@ -30,6 +30,13 @@ const PACE: ExactPace = {
   mostKept: 500,
 };
 
+interface Kept {
+  count: Promise<number | undefined>;
+  /** Once it is there. */
+  tokens?: number;
+  until: number;
+}
+
 /** What is wrong with one request alone. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set(["invalid_request", "context_length_exceeded"]);
 
@@ -47,7 +54,7 @@ export class ExactCounts {
   readonly #now: () => number;
   readonly #pace: ExactPace;
   readonly #places = new Map<string, Place>();
-  readonly #kept = new Map<string, { count: Promise<number | undefined>; until: number }>();
+  readonly #kept = new Map<string, Kept>();
 
   constructor({ now, pace }: ExactOptions) {
     this.#now = now;
@@ -56,16 +63,28 @@ export class ExactCounts {
 
   /** The tokens of `text` as `ask` counts them at `place`; nothing where that fails or takes too long. */
   async of(place: string, text: JsonValue, ask: () => Promise<number>): Promise<number | undefined> {
-    const key = createHash("sha256").update(JSON.stringify([place, text])).digest("base64");
-    const kept = this.#kept.get(key);
-    const count = kept && this.#now() < kept.until ? kept.count : this.#begin(this.#placeOf(place), ask);
+    const key = keyOf(place, text);
+    const kept = this.#fresh(key) ?? {
+      count: this.#begin(this.#placeOf(place), ask),
+      until: this.#now() + this.#pace.freshMs,
+    };
     this.#kept.delete(key);
-    this.#kept.set(key, { count, until: kept?.count === count ? kept.until : this.#now() + this.#pace.freshMs });
+    this.#kept.set(key, kept);
     const [oldest] = this.#kept.keys();
     if (this.#kept.size > this.#pace.mostKept && oldest !== undefined) this.#kept.delete(oldest);
-    const counted = await inTime(count, this.#pace.patienceMs);
-    if (counted === undefined && this.#kept.get(key)?.count === count) this.#kept.delete(key);
-    return counted;
+    kept.tokens ??= await inTime(kept.count, this.#pace.patienceMs);
+    if (kept.tokens === undefined && this.#kept.get(key) === kept) this.#kept.delete(key);
+    return kept.tokens;
+  }
+
+  /** The same where it was counted a short while ago. */
+  known(place: string, text: () => JsonValue): number | undefined {
+    return this.#places.has(place) ? this.#fresh(keyOf(place, text()))?.tokens : undefined;
+  }
+
+  #fresh(key: string): Kept | undefined {
+    const kept = this.#kept.get(key);
+    return kept && this.#now() < kept.until ? kept : undefined;
   }
 
   #placeOf(name: string): Place {
@@ -91,6 +110,10 @@ export class ExactCounts {
       else place.running--;
     }
   }
+}
+
+function keyOf(place: string, text: JsonValue): string {
+  return createHash("sha256").update(JSON.stringify([place, text])).digest("base64");
 }
 
 /** Servers close connections that were kept, just when they are used again; a count can be asked twice. */

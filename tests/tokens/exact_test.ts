@@ -53,6 +53,19 @@ Deno.test("nobody waits longer than has patience", async () => {
   assertEquals(await counts.of("a", "x", () => new Promise(() => {})), undefined);
 });
 
+Deno.test("what was counted is known at once, as long as it is good; nothing else is", async () => {
+  const { counts, clock } = newCounts({ freshMs: 1_000 });
+  const known = (place: string, text: string) => counts.known(place, () => text);
+  const open = Promise.withResolvers<number>();
+  const counting = counts.of("a", "x", () => open.promise);
+  assertEquals(known("a", "x"), undefined);
+  open.resolve(7);
+  await counting;
+  assertEquals([known("a", "x"), known("a", "y"), known("b", "x")], [7, undefined, undefined]);
+  clock.ms = 1_000;
+  assertEquals(known("a", "x"), undefined);
+});
+
 Deno.test("only the latest are kept", async () => {
   const { counts } = newCounts({ mostKept: 2 });
   let asked = 0;

@@ -140,6 +140,20 @@ Deno.test("two dozen counts at once ask the upstream once for each text", async 
   assertEquals(asked.length, 6);
 });
 
+Deno.test("who counts and then asks is told the same count again", async () => {
+  const { app } = appFor(
+    { counter: "input_tokens" },
+    ({ url }) =>
+      url.pathname.endsWith("input_tokens")
+        ? Response.json({ input_tokens: 4_321 })
+        : answerStream([word("whole"), ENDING]),
+  );
+  await count(app);
+  const response = await app.post("/oss/v1/messages", { ...COUNTED, max_tokens: 9, stream: true });
+  assertEquals(response.headers.get("x-laneway-tokens"), "upstream");
+  assert((await response.text()).includes('"input_tokens":4321'));
+});
+
 Deno.test("what the upstream counted calibrates what message_start tells; a request that is answered asks no counter", async () => {
   const { app, asked } = appFor(
     { counter: "input_tokens" },
@@ -150,6 +164,8 @@ Deno.test("what the upstream counted calibrates what message_start tells; a requ
   );
   const long = { system: "What is said again and again. ".repeat(3_000), max_tokens: 10 };
   await count(app, long);
+  // A further turn.
+  long.system += "And more.";
   const response = await app.post("/oss/v1/messages", { ...COUNTED, ...long, stream: true });
   assertEquals(response.headers.get("x-laneway-tokens"), "calibrated");
   const [, told] = /"input_tokens":(\d+)/.exec(await response.text())!;
