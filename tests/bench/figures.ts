@@ -5,6 +5,8 @@ export interface Figure {
   digits: number;
   /** Shown as what the subject adds to the direct call of the same round. */
   added?: true;
+  /** Only some subjects have it. */
+  some?: true;
 }
 
 /** Of each subject, in the order of the report. */
@@ -13,6 +15,7 @@ export const GATEWAY_FIGURES = {
   smallP99: { label: "unary 1 kB, p99", unit: "ms", digits: 2, added: true },
   largeP50: { label: "unary 400 kB, p50", unit: "ms", digits: 2, added: true },
   largeP99: { label: "unary 400 kB, p99", unit: "ms", digits: 2, added: true },
+  countP50: { label: "count of 100 kB by estimate, p50", unit: "ms", digits: 2, some: true },
   firstByteP50: { label: "first byte of a stream, p50", unit: "ms", digits: 2, added: true },
   firstByteP99: { label: "first byte of a stream, p99", unit: "ms", digits: 2, added: true },
   fastChunkCpu: { label: "CPU per chunk, 1 stream at full speed", unit: "µs", digits: 1 },

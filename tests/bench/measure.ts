@@ -71,6 +71,7 @@ export type Measure = (running: Running, size: Size) => Promise<Figures>;
 
 const SMALL: Load = { bytes: 1_000 };
 const LARGE: Load = { bytes: 400_000 };
+const COUNTED: Load = { bytes: 100_000 };
 const CONNECTIONS = 32;
 const PACED_STREAMS = 50;
 const PACE_MS = 20;
@@ -86,6 +87,13 @@ const smallRequests: Measure = async (running, size) => {
 const largeRequests: Measure = async (running, size) => {
   const times = (await askInTurn(running, LARGE, size.largeRequests)).map((answer) => answer.totalMs);
   return { largeP50: quantile(times, 0.5), largeP99: quantile(times, 0.99) };
+};
+
+const counts: Measure = async ({ subject, server }, size) => {
+  if (subject.countPath === undefined) return {};
+  const request = postBytes(server.origin + subject.countPath, subject.body(COUNTED));
+  const times = (await repeat(server.origin, request, size.largeRequests)).map((answer) => answer.totalMs);
+  return { countP50: quantile(times, 0.5) };
 };
 
 const shortStreams: Measure = async (running, size) => {
@@ -138,6 +146,7 @@ const busy: Measure = async (running, size) => {
 export const MEASURES: readonly Measure[] = [
   smallRequests,
   largeRequests,
+  counts,
   shortStreams,
   fastStream,
   pacedStreams,

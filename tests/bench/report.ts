@@ -81,7 +81,8 @@ function addedColumn(base: Results, results: Results): Column {
   return {
     title: results.name,
     cell: (name, figure) =>
-      formatCell(addedTo(base, results)(name, figure), figure, figure.added) || "not available on this platform",
+      formatCell(addedTo(base, results)(name, figure), figure, figure.added) ||
+      (figure.some ? "" : "not available on this platform"),
   };
 }
 

@@ -4,6 +4,8 @@ import { type Server, startServer } from "./server.ts";
 export interface Subject {
   name: string;
   path: string;
+  /** Where it counts the tokens of such a body, if it does. */
+  countPath?: string;
   /** Starts a server in front of the upstream. Absent for the upstream itself: the figure that the others add to. */
   start?(upstream: string): Promise<Server>;
   body(load: Load): unknown;
@@ -29,8 +31,20 @@ export const SUBJECTS: readonly Subject[] = [
     start: startPassthrough,
   },
   { name: "chat", path: "/oss/v1/chat/completions", body: chatBody, start: startLaneway },
-  { name: "messages", path: "/oss/v1/messages", body: messagesBody, start: startLaneway },
-  { name: "responses", path: "/oss/v1/responses", body: responsesBody, start: startLaneway },
+  {
+    name: "messages",
+    path: "/oss/v1/messages",
+    countPath: "/oss/v1/messages/count_tokens",
+    body: messagesBody,
+    start: startLaneway,
+  },
+  {
+    name: "responses",
+    path: "/oss/v1/responses",
+    countPath: "/oss/v1/responses/input_tokens",
+    body: responsesBody,
+    start: startLaneway,
+  },
 ];
 
 export function startPassthrough(upstream: string): Promise<Server> {
