@@ -4,9 +4,10 @@ import type { GenerateResponse, OutputPart } from "../src/canonical/generate.ts"
 import type { JsonObject } from "../src/canonical/json.ts";
 import { replay } from "../src/canonical/replay.ts";
 import { formatFrame } from "../src/http/sse.ts";
-import { bodyFor, CONFIG, type Mode, post, TOOLS, type View, type Wire } from "./regressions/support.ts";
+import { bodyFor, CONFIG, type Mode, PATH, post, TOOLS, type View, type Wire } from "./regressions/support.ts";
 import { type ConfigInput, newApp, NOW } from "./support/app.ts";
 import { fromArray, toArray } from "./support/chunks.ts";
+import { ENDING, word } from "./support/chat.ts";
 import { newWireRequest } from "./support/context.ts";
 import { type Asked, type FakeUpstream, fakeUpstream } from "./support/fake_upstream.ts";
 import { WIRES } from "./support/wires.ts";
@@ -439,5 +440,33 @@ for (const mode of MODES) {
     // What the client had cut is as long as it wanted it to be.
     const cut = await send(newApp({ config }), "chat", { ...body, stop: ["title"] });
     assertEquals([cut.said, cut.status], [[{ text: '{"' }], 200]);
+  });
+}
+
+for (const client of NAMES) {
+  Deno.test(`form: while a text is held back, the client hears that the gateway is there · ${client}`, async () => {
+    const alive = Promise.withResolvers<void>();
+    const fake = fakeUpstream(() => {
+      const pieces = [word('{"title": '), alive.promise, word('"Tea"}'), ENDING];
+      const body = ReadableStream.from((async function* () {
+        for (const piece of pieces) {
+          if (typeof piece === "string") yield new TextEncoder().encode(piece);
+          else await piece;
+        }
+      })());
+      return new Response(body, { headers: { "content-type": "text/event-stream" } });
+    });
+    const app = newApp({ config: INSTRUCT, fetch: fake.fetch, pace: { headAfterMs: 1, keepAliveMs: 1 } });
+    const body = { ...bodyFor(client, { stream: true }), ...ASKING[client] };
+    const response = await app.post(PATH[client], body, { "anthropic-version": "2023-06-01" });
+    let text = "";
+    for await (const piece of response.body!.pipeThrough(new TextDecoderStream())) {
+      text += piece;
+      // Nothing of the answer is out yet: what came is a sign of life.
+      alive.resolve();
+    }
+    assertEquals(response.status, 200);
+    assert(!text.slice(0, text.indexOf("\n\n")).includes("title"));
+    assertStringIncludes(text, "Tea");
   });
 }
