@@ -19,12 +19,16 @@ export function toldCount(told: unknown): { inputTokens: number } {
   throw new GatewayError("upstream_error", "The upstream's answer is no count of tokens", { retryable: false });
 }
 
+const NOT_ASCII = /[\u0080-\uffff]/;
+
 /**
  * Tokens of a text, estimated without a vocabulary: about four ASCII characters to a token, and a token for every other
  * character (the byte-pair vocabularies of open models spend one to two on a CJK character, one on an accented letter).
  * Over-counting is the safe side: agents compact on this number.
  */
 export function estimateTextTokens(text: string): number {
+  // Most texts are ASCII, and are found to be so several times faster than they are counted.
+  if (!NOT_ASCII.test(text)) return Math.ceil(text.length / 4);
   let other = 0;
   for (let index = 0; index < text.length; index++) if (text.charCodeAt(index) > 0x7f) other++;
   return Math.ceil((text.length - other) / 4 + other * 0.75);
