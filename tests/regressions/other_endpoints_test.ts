@@ -217,6 +217,29 @@ testEach("R77", "tokens are counted high, of the system and the tools too, and n
   assertEquals(upstream.asked, []);
 });
 
+testEach("R77", "counts are not below what the upstream counted itself of such requests", {
+  clients: ["messages"],
+  modes: ["whole"],
+}, async (client) => {
+  const told = 3_000;
+  const upstream = fakeUpstream(() => {
+    const message = { role: "assistant", content: "Done" };
+    const usage = { prompt_tokens: told, completion_tokens: 1, total_tokens: told + 1 };
+    return Response.json({ choices: [{ index: 0, message, finish_reason: "stop" }], usage });
+  });
+  const app = newApp({ config: CHAT_CONFIG, fetch: upstream.fetch });
+  const asked = "function f(a,b){return a[b]?.c??{...d}}\n".repeat(200);
+  const turn = { asked, pictures: [], thought: undefined, answered: undefined, calls: [] };
+  const body = bodyFor(client, { turns: [turn] });
+  const count = async () => (await (await app.post("/oss/v1/messages/count_tokens", body)).json()).input_tokens;
+  assert(await count() < told);
+  await (await app.post("/oss/v1/messages", body)).body?.cancel();
+  const calibrated = await count();
+  assert(calibrated >= told * 0.95 && calibrated < told * 1.1, String(calibrated));
+  for (let turn = 0; turn < 5; turn++) await (await app.post("/oss/v1/messages", body)).body?.cancel();
+  assert(await count() >= told);
+});
+
 testEach("R77", "a query that the client adds to the path is no other path", {
   clients: ["messages"],
   modes: ["whole"],
