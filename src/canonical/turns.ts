@@ -1,11 +1,19 @@
 /** The turns of a conversation, arranged for an upstream that does not speak the client's wire. */
-import type { InputPart, Message, SystemMessage, TextPart, ToolResultPart, UserMessage } from "./generate.ts";
+import type {
+  InputPart,
+  Message,
+  SystemMessage,
+  TextPart,
+  ToolMessage,
+  ToolResultPart,
+  UserMessage,
+} from "./generate.ts";
 import { type Extra, mergeExtras } from "./extra.ts";
 
 type Note = (text: string) => void;
 
 /**
- * Results of tools stand right after the turn that called for them, one for each call. Where the upstream takes instructions
+ * Results of tools stand right after the turn that called for them, one for each call, in the order of the calls. Where the upstream takes instructions
  * first only, later ones go into the user's turn, in the form in which agents themselves put them there: hoisting them to the
  * front would spoil the upstream's prefix cache. `note` hears of every change.
  */
@@ -79,19 +87,23 @@ function resultsFirst(messages: readonly Message[]): Message[] {
 function answerCalls(messages: readonly Message[], note: Note): Message[] {
   const answered: Message[] = [];
   const open = new Set<string>();
+  let ids: string[] = [];
+  let results: ToolMessage[] = [];
   let strays: InputPart[] = [];
   const settle = () => {
-    const results = [...open].map(unanswered);
-    for (const { id } of results) note(`answered call ${id}, which has no result`);
-    if (results.length > 0) answered.push({ role: "tool", content: results });
+    for (const id of open) note(`answered call ${id}, which has no result`);
+    if (open.size > 0) results.push({ role: "tool", content: [...open].map(unanswered) });
+    for (const message of inOrder(results, ids)) answered.push(message);
     if (strays.length > 0) answered.push({ role: "user", content: strays });
     open.clear();
+    ids = [];
+    results = [];
     strays = [];
   };
   for (const message of messages) {
     if (message.role === "tool") {
       const own = message.content.filter(({ id }) => open.delete(id));
-      if (own.length > 0) answered.push({ ...message, content: own });
+      if (own.length > 0) results.push({ ...message, content: own });
       for (const result of message.content) {
         if (own.includes(result)) continue;
         note(`moved the result of ${result.id}, which nothing called for, into the user turn`);
@@ -102,12 +114,27 @@ function answerCalls(messages: readonly Message[], note: Note): Message[] {
     settle();
     answered.push(message);
     if (message.role !== "assistant") continue;
-    for (const part of message.content) if (part.type === "tool-call") open.add(part.id);
+    for (const part of message.content) if (part.type === "tool-call") ids.push(part.id);
+    for (const id of ids) open.add(id);
   }
   // Calls at the very end wait for their results still.
   if (messages.at(-1)?.role === "assistant") open.clear();
   settle();
   return answered;
+}
+
+/** Agents tell results as tools are done with them; many chat templates show no ids, so that only the order says which is whose. */
+function inOrder(results: readonly ToolMessage[], ids: readonly string[]): readonly ToolMessage[] {
+  const placeOf = new Map(ids.map((id, place) => [id, place]));
+  const places = results.flatMap(({ content }) => content.map(({ id }) => placeOf.get(id) ?? 0));
+  if (places.every((place, index) => index === 0 || places[index - 1]! <= place)) return results;
+  return results
+    .flatMap(({ content, ...message }) =>
+      content.map((result, index): ToolMessage =>
+        index === 0 ? { ...message, content: [result] } : { role: "tool", content: [result] }
+      )
+    )
+    .sort((a, b) => placeOf.get(a.content[0]!.id)! - placeOf.get(b.content[0]!.id)!);
 }
 
 function unanswered(id: string): ToolResultPart {

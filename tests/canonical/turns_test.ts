@@ -69,8 +69,17 @@ Deno.test("a call that has no result is answered as a failure", () => {
       isError: true,
     }],
   };
-  assertEquals(turns, [user("a"), calls("1", "2"), results("2"), unanswered, user("b")] as Message[]);
+  assertEquals(turns, [user("a"), calls("1", "2"), unanswered, results("2"), user("b")] as Message[]);
   assertEquals(notes, ["answered call 1, which has no result"]);
+});
+
+Deno.test("results stand in the order of the calls, whichever tool was done first", () => {
+  const told = { ...results("3", "1"), extra: { wire: "other", fields: { hint: 1 } } };
+  const messages = [user("a"), calls("1", "2", "3"), told, results("2"), user("b")];
+  assertEquals(arrange(messages), {
+    turns: [user("a"), calls("1", "2", "3"), results("1"), results("2"), { ...told, ...results("3") }, user("b")],
+    notes: [],
+  });
 });
 
 Deno.test("calls at the end wait for their results", () => {
