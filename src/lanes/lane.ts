@@ -81,6 +81,7 @@ export function createLane(name: string, options: LaneOptions): Lane {
   const { models, upstreams, catalogs = [], finders = new Map<string, ModelFinder>(), endpoints = {}, created } =
     options;
   const findAlias = createFinder(models);
+  const findLong = createFinder(Object.fromEntries(Object.entries(models).filter(([id]) => withoutWindow(id) !== id)));
   const own = Object.entries(models)
     .filter(([id]) => !isPattern(id))
     .map(([id, alias]) => describe(id, alias, created));
@@ -103,6 +104,12 @@ export function createLane(name: string, options: LaneOptions): Lane {
     const purpose = tasks.join(" and ") || otherTask;
     const message = `Model "${model}" is for ${purpose}${where}; this endpoint needs a model for ${wanted}`;
     throw new GatewayError("model_task_mismatch", message, { param: "model" });
+  }
+
+  /** The name without the wish for a long window, unless a model is called so. */
+  async function meant(model: string): Promise<string> {
+    const plain = withoutWindow(model);
+    return plain === model || findLong(model) || typeof await look(model) === "object" ? model : plain;
   }
 
   /** Catalogs that cannot be reached know no more than the lane: then the upstream decides. */
@@ -204,27 +211,29 @@ export function createLane(name: string, options: LaneOptions): Lane {
       for (const [id, model] of listed.flatMap((models) => [...models])) if (!all.has(id)) all.set(id, model);
       return [...all.values()];
     },
-    async get(model) {
+    async get(id) {
+      const model = await meant(id);
       const alias = findAlias(model);
-      if (alias) return describe(model, alias, created);
+      if (alias) return describe(id, alias, created);
       const listed = await look(model);
-      if (typeof listed === "object") return { ...listed, id: model };
+      if (typeof listed === "object") return { ...listed, id };
       const found = await finder?.find(model) ?? listed;
       const isKnown = typeof found === "object";
       const isOfOtherTask = isKnown && found.tasks.length === 0 && found.otherTask !== undefined;
       // The upstream knows what it serves; the lane can only say that it would ask.
       if (found === "unknown" || isOfOtherTask || (!isKnown && !upstreams.chat)) throw unknown(model);
       const task = isKnown ? found.tasks[0] ?? "chat" : "chat";
-      return { id: model, task, created, ownedBy: model.includes("/") ? model.split("/")[0]! : name };
+      return { id, task, created, ownedBy: model.includes("/") ? model.split("/")[0]! : name };
     },
-    async resolve(model, operation) {
+    async resolve(id, operation) {
       const task = TASK_OF[operation];
       if (!task) throw new Error(`Operation "${operation}" runs no model`);
+      const model = await meant(id);
       const alias = findAlias(model);
       return alias ? { ...alias, targets: await locateAll(model, task, alias) } : await resolveOpen(model, task);
     },
     takes(model, task) {
-      if (findAlias(model)) return "own";
+      if (findAlias(model) ?? findAlias(withoutWindow(model))) return "own";
       return upstreams[task] === undefined ? undefined : "any";
     },
   };
@@ -234,6 +243,11 @@ export function createLane(name: string, options: LaneOptions): Lane {
 export function withoutPolicy(model: string): string {
   const colon = model.lastIndexOf(":");
   return colon > model.lastIndexOf("/") && colon < model.length - 1 ? model.slice(0, colon) : model;
+}
+
+/** Agents write `[1m]` after a model's name to ask for a window of a million tokens, and some leave it there. */
+function withoutWindow(model: string): string {
+  return model.replace(/(?<=.)\[1m\]$/i, "");
 }
 
 function describe(id: string, alias: Alias, created: number): ModelInfo {

@@ -68,6 +68,29 @@ Deno.test("lane: a model of another task is a mismatch, whatever else the lane w
   }
 });
 
+Deno.test("lane: a wish for a long window is no part of a model's name, unless a model is called so", async () => {
+  const long = { ...ALIASES.big!, displayName: "Long" };
+  const lane = createLane("oss", {
+    models: { ...ALIASES, "b*": ALIASES.bge!, "long[1m]": long, "far-*[1m]": long },
+    upstreams: {},
+    created: 7,
+  });
+  assertEquals(await lane.resolve("big[1m]", "generate"), await closed.resolve("big", "generate"));
+  assertEquals(await closed.get("big[1M]"), { ...await closed.get("big"), id: "big[1M]" });
+  for (const id of ["long[1m]", "far-off[1m]"]) assertEquals((await lane.get(id)).displayName, "Long");
+  assertEquals(await open.resolve("maker/name[1m]", "generate"), {
+    targets: [{ upstream: "router", model: "maker/name" }],
+  });
+  assertEquals([closed.takes("big[1m]", "chat"), closed.takes("nope[1m]", "chat")], ["own", undefined]);
+  assertEquals(
+    (await refusal(closed.resolve("nope[1m]", "generate"))).message,
+    'Cannot find model "nope" in lane "oss"',
+  );
+  for (const model of ["big[2m]", "[1m]"]) {
+    assertEquals((await refusal(closed.resolve(model, "generate"))).code, "model_not_found");
+  }
+});
+
 for (const model of ["nope", "constructor", "__proto__", "toString", "BIG", " big"]) {
   Deno.test(`lane: "${model}" is a model that nobody listed`, async () => {
     const expected = {
