@@ -9,10 +9,11 @@ import type {
   ToolChoice,
 } from "../../src/canonical/generate.ts";
 import { type JsonObject, present, toJsonText } from "../../src/canonical/json.ts";
-import type { WireRequest } from "../../src/contract/context.ts";
+import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { parseContent } from "./content.ts";
 import { parseRelay } from "./relay.ts";
+import { flatCustomTools, toChatShape } from "./responses_shaped.ts";
 import { parseFunction, parseTool, parseToolCall, parseToolChoice } from "./tools.ts";
 import {
   type ChatMessage,
@@ -25,8 +26,8 @@ import {
 } from "./wire.ts";
 
 /** A client's chat completions request. `null` means absent, as the vendor's SDK has it. */
-export function parseRequest(wire: WireRequest): GenerateRequest {
-  const body = validate(requestSchema, wire.body);
+export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequest {
+  const body = validate(requestSchema, toChatShape(wire.body, note));
   const { response_format, reasoning_effort, stop, metadata } = body;
   const tools = [...(body.tools ?? []).map(parseTool), ...(body.functions ?? []).map((one) => parseFunction(one))];
   const toolChoice = parseChoice(body);
@@ -35,7 +36,7 @@ export function parseRequest(wire: WireRequest): GenerateRequest {
   const relay = parseRelay(body);
   return {
     model: body.model,
-    messages: parseMessages(body.messages),
+    messages: parseMessages(body.messages, flatCustomTools(body)),
     stream: body.stream ?? false,
     ...(tools.length > 0 && { tools }),
     ...(toolChoice && { toolChoice }),
@@ -105,7 +106,7 @@ const MESSAGE_KEYS = {
   tool: new Set(["role", "content", "tool_call_id"]),
 };
 
-function parseMessages(messages: readonly ChatMessage[]): Message[] {
+function parseMessages(messages: readonly ChatMessage[], flat: ReadonlySet<unknown>): Message[] {
   // The legacy form has no ids: a `function` message answers the latest `function_call`.
   let functionCalls = 0;
   return messages.map((message): Message => {
@@ -125,7 +126,7 @@ function parseMessages(messages: readonly ChatMessage[]): Message[] {
         };
       case "assistant":
         if (message.function_call) functionCalls++;
-        return parseAssistant(message, legacyId(functionCalls));
+        return parseAssistant(message, legacyId(functionCalls), flat);
       case "tool":
         return toolMessage(message.tool_call_id, message.content, extraField(WIRE, message, MESSAGE_KEYS.tool));
       case "function":
@@ -140,14 +141,18 @@ function legacyId(count: number): string {
   return `call_${count}`;
 }
 
-function parseAssistant(message: Extract<ChatMessage, { role: "assistant" }>, callId: string): AssistantMessage {
+function parseAssistant(
+  message: Extract<ChatMessage, { role: "assistant" }>,
+  callId: string,
+  flat: ReadonlySet<unknown>,
+): AssistantMessage {
   const { content, refusal, tool_calls, function_call } = message;
   const reasoning = message.reasoning_content ?? message.reasoning;
   const parts: OutputPart[] = [];
   if (reasoning !== null && reasoning !== undefined) parts.push({ type: "reasoning", text: reasoning });
   parts.push(...parseContent(content));
   if (refusal) parts.push({ type: "refusal", text: refusal });
-  parts.push(...(tool_calls ?? []).map(parseToolCall));
+  parts.push(...(tool_calls ?? []).map((call) => parseToolCall(call, flat)));
   if (function_call) {
     const { name, arguments: args } = function_call;
     parts.push({ type: "tool-call", kind: "function", id: callId, name, input: toJsonText(args) });

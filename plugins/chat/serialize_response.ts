@@ -4,6 +4,7 @@ import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
 import { serializeFinish } from "./finish.ts";
 import { asksForFunctions } from "./legacy.ts";
+import { flatCustomTools } from "./responses_shaped.ts";
 import { serializeCall } from "./tools.ts";
 import { serializeUsage } from "./usage.ts";
 import { WIRE } from "./wire.ts";
@@ -31,15 +32,16 @@ export function serializeResponse(output: GenerateResponse, exchange: Exchange<"
 }
 
 /** Reasoning goes out under both names in use, because each client reads one of them. */
-function serializeMessage(content: readonly OutputPart[], legacy: boolean, context: Context): JsonObject {
+function serializeMessage(content: readonly OutputPart[], legacy: boolean, exchange: Exchange<"generate">): JsonObject {
   const texts = content.filter((part) => part.type === "text");
   const text = texts.map((part) => part.text).join("");
   const reasoning = content.filter((part) => part.type === "reasoning").map((part) => part.text).join("");
   const refusal = content.filter((part) => part.type === "refusal").map((part) => part.text).join("");
   const annotations = texts.flatMap((part) => part.annotations ?? []);
   const calls = content.filter((part) => part.type === "tool-call");
-  noteUnspeakable(content, context);
-  if (legacy && calls.length > 1) context.note(`dropped ${calls.length - 1} tool calls`);
+  const flat = flatCustomTools(exchange.wire.body);
+  noteUnspeakable(content, exchange);
+  if (legacy && calls.length > 1) exchange.note(`dropped ${calls.length - 1} tool calls`);
   return {
     role: "assistant",
     content: text === "" && (calls.length > 0 || refusal !== "") ? null : text,
@@ -49,7 +51,7 @@ function serializeMessage(content: readonly OutputPart[], legacy: boolean, conte
     ...(calls.length > 0 &&
       (legacy
         ? { function_call: { name: calls[0]!.name, arguments: calls[0]!.input } }
-        : { tool_calls: calls.map(serializeCall) })),
+        : { tool_calls: calls.map((call) => serializeCall(call, flat)) })),
   };
 }
 

@@ -1,11 +1,12 @@
 import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
-import type { GenerateEvent, OutputPart, PartDelta } from "../../src/canonical/generate.ts";
+import type { GenerateEvent, OutputPart, PartDelta, ToolCallPart } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Exchange } from "../../src/contract/context.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
 import { serializeErrorBody } from "../errors.ts";
 import { serializeFinish } from "./finish.ts";
 import { asksForFunctions } from "./legacy.ts";
+import { flatCustomTools } from "./responses_shaped.ts";
 import { noteUnspeakable, serializeAnnotation } from "./serialize_response.ts";
 import { serializeUsage } from "./usage.ts";
 import { WIRE } from "./wire.ts";
@@ -21,6 +22,7 @@ export async function* serializeStream(
   const { id, created, input, wire } = exchange;
   const showsUsage = asksForUsage(wire.body);
   const legacy = asksForFunctions(wire);
+  const flat = flatCustomTools(wire.body);
   let fields: JsonObject = {};
   let calls = 0;
   let custom = false;
@@ -45,9 +47,9 @@ export async function* serializeStream(
         noteUnspeakable([event.part], exchange);
         if (event.part.type === "tool-call") {
           calls++;
-          custom = event.part.kind === "custom";
+          custom = isCustom(event.part, flat);
         }
-        const delta = startDelta(event.part, calls - 1, legacy);
+        const delta = startDelta(event.part, calls - 1, { custom, legacy });
         if (delta) yield chunk(delta);
         break;
       }
@@ -86,20 +88,28 @@ export function asksForUsage(body: unknown): boolean {
 }
 
 /** What opens a part: only a call has a beginning of its own. The legacy form has room for the first call alone. */
-function startDelta(part: OutputPart, call: number, legacy: boolean): JsonObject | undefined {
+function startDelta(part: OutputPart, call: number, { custom, legacy }: CallForm): JsonObject | undefined {
   if (part.type !== "tool-call") return undefined;
-  const { id, kind, name, extra } = part;
+  const { id, name, extra } = part;
   if (legacy) return call === 0 ? { function_call: { name, arguments: "" } } : undefined;
-  if (kind === "custom") return { tool_calls: [{ index: call, id, type: "custom", custom: { name, input: "" } }] };
+  if (custom) return { tool_calls: [{ index: call, id, type: "custom", custom: { name, input: "" } }] };
   const { inner, outer } = splitInside("function", fieldsFor(WIRE, extra));
   const described = { name, arguments: "", ...inner };
   return { tool_calls: [{ index: call, id, type: "function", function: described, ...outer }] };
 }
 
-interface OpenCall {
-  index: number;
+function isCustom({ kind, name }: ToolCallPart, flat: ReadonlySet<unknown>): boolean {
+  return kind === "custom" && !flat.has(name);
+}
+
+/** How a call is told. */
+interface CallForm {
   custom: boolean;
   legacy: boolean;
+}
+
+interface OpenCall extends CallForm {
+  index: number;
 }
 
 function contentDelta({ type, text }: PartDelta, { index, custom, legacy }: OpenCall): JsonObject | undefined {

@@ -122,12 +122,14 @@ export function allowedTools(tools: readonly Tool[], choice: ToolChoice | undefi
   return choice?.type === "allowed" ? tools.filter(({ name }) => choice.names.includes(name)) : tools;
 }
 
-export function parseToolCall(call: ToolCall): ToolCallPart {
+/** `flat` are the tools whose calls come back as functions, see `flatCustomTools`. */
+export function parseToolCall(call: ToolCall, flat: ReadonlySet<unknown>): ToolCallPart {
   if (call.type === "custom") {
     const { name, input } = call.custom;
     return { type: "tool-call", kind: "custom", id: call.id, name, input };
   }
   const { name, arguments: args } = call.function;
+  if (flat.has(name)) return { type: "tool-call", kind: "custom", id: call.id, name, input: toJsonText(args) };
   const inner = extraOf(WIRE, call.function, new Set(["name", "arguments"]));
   const outer = extraOf(WIRE, call, new Set(["id", "type", "function", "index"]));
   const fields = { ...outer?.fields, ...inside("function", inner) };
@@ -149,8 +151,8 @@ export function serializeUpstreamCall(part: ToolCallPart, { clientWire, note }: 
     : serializeCall(clientWire === WIRE ? part : { ...part, input: toJsonArguments(part.input) });
 }
 
-export function serializeCall({ id, kind, name, input, extra }: ToolCallPart): JsonObject {
-  if (kind === "custom") return { id, type: "custom", custom: { name, input } };
+export function serializeCall({ id, kind, name, input, extra }: ToolCallPart, flat?: ReadonlySet<unknown>): JsonObject {
+  if (kind === "custom" && !flat?.has(name)) return { id, type: "custom", custom: { name, input } };
   const { inner, outer } = splitInside("function", fieldsFor(WIRE, extra));
   return {
     id,

@@ -8,10 +8,10 @@ import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 
 export const WIRE = "chat";
 
-const json = z.custom<JsonObject>(isJsonObject, { error: "Invalid input: expected object" });
+export const json = z.custom<JsonObject>(isJsonObject, { error: "Invalid input: expected object" });
 
 /** A part of a kind that we do not know rides through; one that we do know must have its fields. */
-function otherThan(known: readonly string[]) {
+export function otherThan(known: readonly string[]) {
   return z.looseObject({
     // Aborting, so that a union with this in it reports the branch that was meant.
     type: z.string().refine((type) => !known.includes(type), { error: "Unknown type of part", abort: true }),
@@ -51,7 +51,7 @@ export type Content = z.output<typeof content>;
 
 /** What the model wrote for a function; some clients replay it parsed. */
 const functionCall = z.looseObject({ name: z.string(), arguments: z.union([z.string(), json]).nullish() });
-const toolCall = z.union([
+export const toolCall = z.union([
   z.looseObject({ id: z.string(), type: z.literal("function").nullish(), function: functionCall }),
   z.looseObject({
     id: z.string(),

@@ -15,7 +15,7 @@ import { inChat, inMessages, inResponses, type Script } from "../support/script.
 
 const WIRES = ["chat", "messages", "responses"] as const;
 export type Wire = typeof WIRES[number];
-const MODES = ["whole", "streamed"] as const;
+export const MODES = ["whole", "streamed"] as const;
 export type Mode = typeof MODES[number];
 
 /** A model for each wire that an upstream may speak, under the wire's name. */

@@ -1,0 +1,272 @@
+/**
+ * Bodies in the shape of the responses wire that an editor (Cursor, for models that it takes for the vendor's newest) posts
+ * to this wire's endpoint, where it expects this wire's answers: the same conversation, said as this wire says it.
+ */
+import { z } from "zod";
+import { EFFORTS } from "../../src/canonical/generate.ts";
+import { isJsonObject, type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
+import { validate } from "../../src/contract/validate.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { json, otherThan, toolCall } from "./wire.ts";
+
+type Note = (text: string) => void;
+
+const TEXTS = ["input_text", "output_text", "text"] as const;
+const KNOWN_PARTS = [...TEXTS, "refusal", "input_image", "input_file"];
+const part = z.union([
+  z.discriminatedUnion("type", [
+    z.looseObject({ type: z.enum(TEXTS), text: z.string() }),
+    z.looseObject({ type: z.literal("refusal"), refusal: z.string() }),
+    z.looseObject({
+      type: z.literal("input_image"),
+      image_url: z.string().nullish(),
+      file_id: z.string().nullish(),
+      detail: z.string().nullish(),
+    }).refine(({ image_url, file_id }) => image_url || file_id, { error: 'Missing "image_url" or "file_id"' }),
+    z.looseObject({
+      type: z.literal("input_file"),
+      file_data: z.string().nullish(),
+      file_id: z.string().nullish(),
+      file_url: z.string().nullish(),
+      filename: z.string().nullish(),
+    }).refine(({ file_data, file_id, file_url }) => file_data || file_id || file_url, {
+      error: 'Missing "file_data", "file_id" or "file_url"',
+    }),
+  ]),
+  otherThan(KNOWN_PARTS),
+]);
+const content = z.union([z.string(), z.array(part)]);
+type Content = z.output<typeof content>;
+
+const texts = z.array(z.looseObject({ text: z.string() })).nullish();
+const KNOWN_ITEMS = [
+  "message",
+  "function_call",
+  "function_call_output",
+  "custom_tool_call",
+  "custom_tool_call_output",
+  "reasoning",
+  "item_reference",
+] as const;
+const knownItem = z.discriminatedUnion("type", [
+  z.looseObject({
+    type: z.literal("message"),
+    role: z.enum(["user", "assistant", "system", "developer"]),
+    content: content.nullish(),
+    tool_calls: z.array(toolCall).nullish(),
+  }),
+  z.looseObject({ type: z.literal("function_call"), call_id: z.string(), name: z.string(), arguments: z.string() }),
+  z.looseObject({ type: z.literal("function_call_output"), call_id: z.string(), output: content.nullish() }),
+  z.looseObject({ type: z.literal("custom_tool_call"), call_id: z.string(), name: z.string(), input: z.string() }),
+  z.looseObject({ type: z.literal("custom_tool_call_output"), call_id: z.string(), output: content.nullish() }),
+  z.looseObject({ type: z.literal("reasoning"), summary: texts, content: texts }),
+  z.looseObject({ type: z.literal("item_reference"), id: z.string() }),
+]);
+type KnownItem = z.output<typeof knownItem>;
+/** Messages may leave their type away, and some are this wire's own. */
+const item = z.preprocess(
+  (value) => isJsonObject(value) && (value.type === undefined || value.type === null) ? typed(value) : value,
+  z.union([knownItem, otherThan(KNOWN_ITEMS)]),
+);
+type Item = z.output<typeof item>;
+
+function typed(value: JsonObject): JsonObject {
+  const { role, tool_call_id, content } = value;
+  if (role === "tool") return { type: "function_call_output", call_id: tool_call_id, output: content };
+  return role === undefined ? value : { ...value, type: "message" };
+}
+
+function isKnownItem(candidate: Item): candidate is KnownItem {
+  return (KNOWN_ITEMS as readonly string[]).includes(candidate.type);
+}
+
+const shapedFields = {
+  input: z.union([z.string().min(1), z.array(item).min(1)]),
+  messages: z.unknown().optional(),
+  instructions: z.string().nullish(),
+  tools: z.array(z.looseObject({ type: z.string() })).nullish(),
+  max_output_tokens: z.int().positive().nullish(),
+  reasoning: z.looseObject({ effort: z.enum(EFFORTS).nullish() }).nullish(),
+  text: z.looseObject({
+    format: z.looseObject({
+      type: z.string(),
+      name: z.string().nullish(),
+      description: z.string().nullish(),
+      schema: json.nullish(),
+      strict: z.boolean().nullish(),
+    }).nullish(),
+    verbosity: z.enum(["low", "medium", "high"]).nullish(),
+  }).nullish(),
+};
+const shapedSchema = z.looseObject(shapedFields);
+type Shaped = z.output<typeof shapedSchema>;
+
+/** What asks for nothing that an answer of this wire would lack: it stores nothing, and tells reasoning as text. */
+const WITHOUT_LOSS = ["store", "include", "stream_options", "client_metadata", "background"];
+/** What the answer would be without, had it any effect. */
+const DROPPED = ["truncation", "max_tool_calls"];
+/** What the request would make no sense without. */
+const STORED = ["previous_response_id", "conversation", "prompt"];
+
+/** The body in this wire's form; itself, where it is that already. */
+export function toChatShape(body: unknown, note: Note): unknown {
+  if (!isJsonObject(body) || body.input === undefined || body.input === null) return body;
+  if (Array.isArray(body.messages) ? body.messages.length > 0 : body.messages) return body;
+  const shaped = validate(shapedSchema, body);
+  const { input, instructions, tools, max_output_tokens, reasoning, text, messages: _, ...rest } = shaped;
+  for (const field of STORED) {
+    if (rest[field]) {
+      const message =
+        `This endpoint stores nothing: send the whole conversation, or "${field}" to the responses endpoint`;
+      throw new GatewayError("invalid_request", message, { param: field });
+    }
+  }
+  for (const field of DROPPED) if (rest[field]) note(`dropped ${field}`);
+  for (const field of [...WITHOUT_LOSS, ...DROPPED, ...STORED]) delete rest[field];
+  return {
+    ...rest,
+    messages: [
+      ...(instructions ? [{ role: "system", content: instructions }] : []),
+      ...(typeof input === "string" ? [{ role: "user", content: input }] : toMessages(input, note)),
+    ],
+    ...(isJsonObject(body.stream_options) && usageOption(body.stream_options)),
+    ...(tools && { tools: tools.filter((tool) => isSpeakable(tool, note)) }),
+    ...present("max_completion_tokens", max_output_tokens),
+    ...present("reasoning_effort", reasoning?.effort),
+    ...present("verbosity", text?.verbosity),
+    ...(text?.format && { response_format: toResponseFormat(text.format) }),
+  };
+}
+
+/** Of the options of a stream, the one that this wire has too. */
+function usageOption({ include_usage }: JsonObject): JsonObject {
+  return include_usage === undefined ? {} : { stream_options: { include_usage } };
+}
+
+/** Tools that the other wire's server would run. */
+function isSpeakable({ type }: { type: string }, note: Note): boolean {
+  const speakable = type === "function" || type === "custom";
+  if (!speakable) note(`dropped tool ${type}`);
+  return speakable;
+}
+
+/** Nested here, flat there. */
+function toResponseFormat(format: NonNullable<NonNullable<Shaped["text"]>["format"]>): JsonObject {
+  const { type, ...schema } = format as JsonObject;
+  return type === "json_schema" ? { type, json_schema: schema } : { type, ...schema };
+}
+
+/** What the assistant thinks, says and calls are items there, and one turn here. */
+function toMessages(items: readonly Item[], note: Note): JsonObject[] {
+  const messages: JsonObject[] = [];
+  let turn: JsonObject | undefined;
+  const speak = (more: JsonObject) => {
+    if (!turn) messages.push(turn = { role: "assistant", content: null });
+    const { content, reasoning_content, tool_calls, ...rest } = more;
+    Object.assign(turn, rest);
+    if (content !== undefined && content !== null) turn.content = joined(turn.content, content);
+    if (reasoning_content) turn.reasoning_content = `${turn.reasoning_content ?? ""}${reasoning_content}`;
+    if (tool_calls) turn.tool_calls = [...asList(turn.tool_calls), ...asList(tool_calls)];
+  };
+  const told = (message: JsonObject) => {
+    turn = undefined;
+    messages.push(message);
+  };
+  for (const [position, item] of items.entries()) {
+    if (!isKnownItem(item)) {
+      note(`dropped an item of type ${item.type}`);
+      continue;
+    }
+    switch (item.type) {
+      case "message": {
+        const { type: _, id: _id, status: _status, phase: _phase, role, content, tool_calls, ...rest } = item;
+        const said = toContent(content, note);
+        if (role !== "assistant") told({ ...rest as JsonObject, role, content: said ?? "" });
+        else {speak({
+            ...rest as JsonObject,
+            content: said ?? null,
+            ...(tool_calls && { tool_calls: tool_calls as JsonObject[] }),
+          });}
+        break;
+      }
+      case "function_call": {
+        const called = { name: item.name, arguments: item.arguments };
+        speak({ tool_calls: [{ id: item.call_id, type: "function", function: called }] });
+        break;
+      }
+      case "custom_tool_call": {
+        const called = { name: item.name, input: item.input };
+        speak({ tool_calls: [{ id: item.call_id, type: "custom", custom: called }] });
+        break;
+      }
+      case "function_call_output":
+      case "custom_tool_call_output":
+        told({ role: "tool", tool_call_id: item.call_id, content: toContent(item.output, note) ?? "" });
+        break;
+      case "reasoning": {
+        const thought = (item.content?.length ? item.content : item.summary ?? []).map(({ text }) => text).join("");
+        if (thought !== "") speak({ reasoning_content: thought });
+        else note("dropped reasoning that only its vendor can read");
+        break;
+      }
+      case "item_reference": {
+        const message = "This endpoint stores nothing: send the item itself";
+        throw new GatewayError("invalid_request", message, { param: `input[${position}]` });
+      }
+      default:
+        item satisfies never;
+    }
+  }
+  return messages;
+}
+
+/** Texts that come one after the other stay apart. */
+function joined(before: JsonValue | undefined, after: JsonValue): JsonValue {
+  return before === undefined || before === null ? after : [...asParts(before), ...asParts(after)];
+}
+
+function asParts(content: JsonValue): JsonValue[] {
+  return typeof content === "string" ? [{ type: "text", text: content }] : asList(content);
+}
+
+function asList(value: JsonValue | undefined): JsonValue[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function toContent(content: Content | null | undefined, note: Note): string | JsonObject[] | undefined {
+  if (content === null || content === undefined) return undefined;
+  return typeof content === "string" ? content : content.map((one) => toPart(one as JsonObject, note));
+}
+
+function toPart(part: JsonObject, note: Note): JsonObject {
+  switch (part.type) {
+    case "input_text":
+    case "output_text":
+      return { type: "text", text: part.text };
+    case "input_image":
+      return part.image_url
+        ? { type: "image_url", image_url: { url: part.image_url, ...present("detail", part.detail) } }
+        : { type: "file", file: { file_id: part.file_id } };
+    case "input_file": {
+      if (!part.file_url || part.file_data || part.file_id) {
+        const { file_data, file_id, filename } = part;
+        const file = { ...present("file_data", file_data), ...present("file_id", file_id) };
+        return { type: "file", file: { ...file, ...present("filename", filename) } };
+      }
+      // Only pictures have a place for an address here.
+      note("replaced a file by its address");
+      return { type: "text", text: `[${part.filename ?? "File"}: ${part.file_url}]` };
+    }
+    default:
+      return part;
+  }
+}
+
+/**
+ * The custom tools of a body that are written flat, as on the responses wire. Whoever mixes them into this wire reads every
+ * call as a function's, and its arguments as the tool's text.
+ */
+export function flatCustomTools(body: unknown): ReadonlySet<unknown> {
+  const tools = isJsonObject(body) && Array.isArray(body.tools) ? body.tools.filter(isJsonObject) : [];
+  return new Set(tools.filter(({ type, custom }) => type === "custom" && !custom).map(({ name }) => name));
+}
