@@ -1,5 +1,5 @@
 /** Runs Claude Code in an empty environment, in a home of its own, with no way out but to a gateway on loopback. */
-import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import type { JsonObject } from "../../src/canonical/json.ts";
 import { type ConfigInput, ENV, newApp, type TestApp } from "../support/app.ts";
 import { type Exchange, record } from "./recorder.ts";
 
@@ -39,7 +39,7 @@ export async function withClaudeCode(
   program: string,
   config: ConfigInput,
   use: (person: Person) => Promise<void>,
-  script?: (call: number) => Response,
+  script?: (call: number, body: JsonObject) => Response,
 ): Promise<void> {
   const sent: JsonObject[] = [];
   const app = newApp({
@@ -47,9 +47,9 @@ export async function withClaudeCode(
     now: Date.now,
     async fetch(input, init) {
       const request = new Request(input, init);
-      const body: unknown = JSON.parse(await request.clone().text());
-      if (isJsonObject(body)) sent.push(body);
-      return script && new URL(request.url).hostname === "scripted.test" ? script(sent.length - 1) : fetch(request);
+      const body: JsonObject = JSON.parse(await request.clone().text());
+      const call = sent.push(body) - 1;
+      return script && new URL(request.url).hostname === "scripted.test" ? script(call, body) : fetch(request);
     },
   });
   const recorder = record(app);

@@ -1,5 +1,5 @@
 /** Runs Codex in an empty environment, in a home of its own, with no way out but to a gateway on loopback. */
-import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import type { JsonObject } from "../../src/canonical/json.ts";
 import { type ConfigInput, ENV, newApp, type TestApp } from "../support/app.ts";
 import { type Exchange, record } from "./recorder.ts";
 
@@ -30,7 +30,7 @@ export interface Person {
 export interface Gateway {
   config: ConfigInput;
   /** Answers the calls to the host `scripted.test`, which are counted from 0. */
-  script?(call: number): Response;
+  script?(call: number, body: JsonObject): Response;
 }
 
 export const KEY = ENV.TEAM_KEY!;
@@ -54,9 +54,9 @@ export async function withCodex(
     now: Date.now,
     async fetch(input, init) {
       const request = new Request(input, init);
-      const body: unknown = JSON.parse(await request.clone().text());
-      if (isJsonObject(body)) sent.push(body);
-      return script && new URL(request.url).hostname === "scripted.test" ? script(sent.length - 1) : fetch(request);
+      const body: JsonObject = JSON.parse(await request.clone().text());
+      const call = sent.push(body) - 1;
+      return script && new URL(request.url).hostname === "scripted.test" ? script(call, body) : fetch(request);
     },
   });
   const recorder = record(app);

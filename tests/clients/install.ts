@@ -6,6 +6,9 @@ export const CLAUDE_CODE = "@anthropic-ai/claude-code@2.1.329";
 /** The version of Codex that the tests run. */
 export const CODEX = "@openai/codex@0.169.0";
 
+/** The version of opencode that the tests run. */
+export const OPENCODE = "opencode-ai@1.18.33";
+
 /** A client's program, or why there is none. */
 export type Installed = { program: string } | { reason: string };
 
