@@ -1,15 +1,17 @@
 /** What agents and editors take for granted, beyond what their protocols say. */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { isJsonObject, type JsonObject, type JsonValue } from "../src/canonical/json.ts";
 import {
   ask,
   bodyFor,
   call,
   chatEnd,
+  chatStream,
   chatWhole,
   CONFIG,
   data,
   delta,
+  events,
   HELLO,
   listOf,
   type Mode,
@@ -18,10 +20,13 @@ import {
   PATH,
   responseOf,
   shortAnswer,
+  streamed,
   testEach,
+  type Wire,
+  WIRES,
 } from "./regressions/support.ts";
 import { fakeUpstream } from "./support/fake_upstream.ts";
-import { newApp } from "./support/app.ts";
+import { type ConfigInput, ENV, newApp } from "./support/app.ts";
 
 // A model's name with a wish for a long window
 
@@ -263,4 +268,158 @@ function callIn(text: string, mode: Mode): JsonObject {
   const [outer, inner] = first.type === "custom" ? ["custom", "input"] : ["function", "arguments"];
   const texts = pieces.map((piece) => objectOf(piece[outer!])[inner!] ?? "");
   return { ...first, [outer!]: { ...objectOf(first[outer!]), [inner!]: texts.join("") } };
+}
+
+// Claude Code
+
+/** What is nobody's business but the vendor's: where the person works, on which device, in which session. */
+const PRIVATE = {
+  metadata: { user_id: JSON.stringify({ device_id: "device-1f2e", account_uuid: "", session_id: "session-3d4c" }) },
+  safeguards: [{
+    type: "dangerous_tool_use",
+    classifier_context: { v: 1, permission_mode: "auto", live_cwd: "/home/somebody/secret-project", rules: [] },
+  }],
+};
+const SECRETS = ["device-1f2e", "session-3d4c", "secret-project"];
+const UNSUPPORTED = [{ type: "dangerous_tool_use", status: { type: "unsupported" } }];
+
+/** A short answer of each wire, as it is streamed. */
+const SHORT_STREAM: Record<Wire, string> = {
+  chat: chatStream([{ content: "Hi" }]),
+  messages: events(
+    { type: "message_start", message: { id: "msg_1", content: [], usage: { input_tokens: 5, output_tokens: 1 } } },
+    { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+    { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "Hi" } },
+    { type: "content_block_stop", index: 0 },
+    { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 2 } },
+    { type: "message_stop" },
+  ),
+  responses: events(
+    { type: "response.created", response: { id: "resp_1", status: "in_progress", output: [] } },
+    { type: "response.output_item.added", output_index: 0, item: { type: "message", id: "msg_1", content: [] } },
+    { type: "response.output_text.delta", item_id: "msg_1", output_index: 0, content_index: 0, delta: "Hi" },
+    { type: "response.completed", response: { id: "resp_1", status: "completed", output: [] } },
+  ),
+};
+
+for (const upstream of WIRES) {
+  for (const mode of MODES) {
+    Deno.test(`Claude Code: a check of tool calls is told as unsupported, and asked of nobody · ${upstream} · ${mode}`, async () => {
+      const body = { ...bodyFor("messages", { stream: mode === "streamed" }, upstream), ...PRIVATE };
+      const answers = [() => mode === "whole" ? shortAnswer(upstream) : streamed(SHORT_STREAM[upstream])];
+      const view = await ask("messages", body, answers);
+      assertEquals(view.status, 200);
+      const told = mode === "whole"
+        ? view.body
+        : view.frames.map(({ data }) => JSON.parse(data ?? "{}")).find(({ type }) => type === "message_delta").delta;
+      assertEquals(told.safeguard_results, UNSUPPORTED);
+      const seen = JSON.stringify([
+        view.upstream.asked.map(({ body, headers }) => [body, [...headers]]),
+        view.app.logs,
+      ]);
+      for (const secret of SECRETS) assertEquals(seen.includes(secret), false, secret);
+      assertStringIncludes(view.headers.get("x-laneway-notes") ?? "", "dropped safeguards");
+    });
+  }
+}
+
+Deno.test("Claude Code: its vendor's own models are asked for the check, and their verdict is told", async () => {
+  const verdict = [{ type: "dangerous_tool_use", status: { type: "available", tool_uses: {} } }];
+  const own: ConfigInput = {
+    ...CONFIG,
+    lanes: {
+      oss: {
+        models: { own: { task: "chat", targets: [{ upstream: "messages", model: "anthropic/claude-opus-5-5" }] } },
+      },
+    },
+  };
+  const answer = async () => Response.json({ ...await shortAnswer("messages").json(), safeguard_results: verdict });
+  const { asked, body } = await ask("messages", { ...bodyFor("messages", {}, "own"), ...PRIVATE }, [answer], {
+    config: own,
+  });
+  assertEquals([asked[0]!.safeguards, asked[0]!.metadata], [PRIVATE.safeguards, PRIVATE.metadata]);
+  assertEquals(body.safeguard_results, verdict);
+});
+
+Deno.test("Claude Code: a title is asked for as a JSON schema, and comes as the JSON", async () => {
+  const schema = {
+    type: "object",
+    properties: { title: { type: "string" } },
+    required: ["title"],
+    additionalProperties: false,
+  };
+  const title = JSON.stringify({ title: "Greeting" });
+  const { said, end, asked } = await ask("messages", {
+    model: "chat",
+    messages: [{ role: "user", content: [{ type: "text", text: "Hello" }] }],
+    system: [
+      { type: "text", text: "x-anthropic-billing-header: cc_version=2.1.329.feb; cc_entrypoint=cli;" },
+      { type: "text", text: "Write a title." },
+    ],
+    max_tokens: 32_000,
+    output_config: { effort: "high", format: { type: "json_schema", schema } },
+    stream: true,
+  }, [() => streamed(chatStream([{ content: title }]))]);
+  assertEquals([said, end], [[{ text: title }], "stop"]);
+  assertEquals(asked[0]!.messages, [{ role: "system", content: "Write a title." }, { role: "user", content: "Hello" }]);
+  assertEquals(objectOf(asked[0]!.response_format).type, "json_schema");
+  assertEquals(objectOf(objectOf(asked[0]!.response_format).json_schema).schema, schema);
+});
+
+Deno.test("Claude Code: a probe for one token is answered", async () => {
+  const { status, asked } = await ask("messages", { ...bodyFor("messages"), max_tokens: 1 }, [
+    () => shortAnswer("chat"),
+  ]);
+  assertEquals([status, asked[0]!.max_tokens], [200, 1]);
+});
+
+Deno.test("Claude Code: what it asks of no endpoint is answered at once", async () => {
+  for (const config of [CONFIG, { ...CONFIG, keys: [{ name: "team", secret: { env: "TEAM_KEY" } }] }]) {
+    const app = newApp({ config });
+    const hello = await app.fetch(new Request("http://gateway/oss/api/hello", { method: "HEAD" }));
+    assertEquals([hello.status, await hello.text()], ["keys" in config ? 401 : 404, ""]);
+    const lane = await app.get("/oss");
+    assertMatch(lane.headers.get("content-type") ?? "", /^application\/json/);
+    await lane.body?.cancel();
+  }
+});
+
+// Codex
+
+Deno.test("Codex: what it tells of itself and of its session goes to no upstream", async () => {
+  const headers = {
+    "session-id": "session-3d4c",
+    "thread-id": "session-3d4c",
+    "x-codex-window-id": "session-3d4c:0",
+    "x-codex-turn-metadata": '{"cwd":"/home/somebody/secret-project"}',
+    "originator": "codex_exec",
+  };
+  const client_metadata = { "x-codex-installation-id": "device-1f2e" };
+  for (const upstream of WIRES) {
+    const body = { ...bodyFor("responses", {}, upstream), client_metadata };
+    const view = await ask("responses", body, [() => shortAnswer(upstream)], { headers });
+    assertEquals(view.status, 200);
+    const seen = JSON.stringify([view.upstream.asked.map(({ body, headers }) => [body, [...headers]]), view.app.logs]);
+    for (const secret of [...SECRETS, "codex"]) assertEquals(seen.includes(secret), false, secret);
+  }
+});
+
+Deno.test("Codex: WebSockets are declined at once, and a call without a key is told so", async () => {
+  const app = newApp({ config: { ...CONFIG, keys: [{ name: "team", secret: { env: "TEAM_KEY" } }] } });
+  const upgrade = await app.get(PATH.responses, {
+    "authorization": `Bearer ${ENV.TEAM_KEY}`,
+    "connection": "Upgrade",
+    "upgrade": "websocket",
+  });
+  assertEquals(upgrade.status, 426);
+  await upgrade.body?.cancel();
+  const bare = await app.fetch(new Request(`http://gateway${PATH.responses}`, { method: "HEAD" }));
+  assertEquals(bare.status, 401);
+});
+
+for (const client of ["chat", "responses"] as const) {
+  Deno.test(`the most effort is a level like the others · ${client}`, async () => {
+    const { status, asked } = await ask(client, bodyFor(client, { effort: "max" }), [() => shortAnswer("chat")]);
+    assertEquals([status, asked[0]!.reasoning_effort], [200, "max"]);
+  });
 }

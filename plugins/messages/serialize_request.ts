@@ -20,7 +20,8 @@ const DEFAULT_MAX_TOKENS = 32_000;
 export function serializeRequest(asked: GenerateRequest, target: Target, context: Context): JsonObject {
   const input = context.clientWire === WIRE ? asked : adoptCacheHints(asked, WIRE, context.note);
   const { inner: inThinking, outer } = splitInside("thinking", fieldsFor(WIRE, input.extra, context.note));
-  const { inner: inConfig, outer: { [BETA_HEADER]: _, ...extra } } = splitInside("output_config", outer);
+  const { inner: inConfig, outer: { [BETA_HEADER]: _, ...unknown } } = splitInside("output_config", outer);
+  const extra = isVendors(target.model) ? unknown : withoutPrivate(unknown, context);
   const earlier = isVendors(target.model) ? withoutUnsigned(input.messages, context) : input.messages;
   const messages = context.clientWire === WIRE
     ? earlier
@@ -52,6 +53,17 @@ function withoutUnsigned(messages: Message[], { note }: Context): Message[] {
   const signed = changeReasoning(messages, ({ opaque }) => signatureOf(opaque) === "" ? [] : undefined);
   if (signed !== messages) note("dropped reasoning that its vendor has not signed");
   return signed;
+}
+
+/**
+ * What tells of the person and their machine: paths and rules for a check of tool calls that the vendor alone makes, and ids of
+ * the device and the session. Others have no use for it.
+ */
+const PRIVATE = ["safeguards", "metadata"];
+
+function withoutPrivate(fields: JsonObject, context: Context): JsonObject {
+  for (const field of PRIVATE) if (field in fields) context.note(`dropped ${field}`);
+  return Object.fromEntries(Object.entries(fields).filter(([field]) => !PRIVATE.includes(field)));
 }
 
 /** The headers that go with the body. Betas are the client's affair, if it speaks this wire. */

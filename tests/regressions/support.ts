@@ -13,7 +13,7 @@ import { assertMessagesStream } from "../support/messages_grammar.ts";
 import { assertResponsesStream } from "../support/responses_grammar.ts";
 import { inChat, inMessages, inResponses, type Script } from "../support/script.ts";
 
-const WIRES = ["chat", "messages", "responses"] as const;
+export const WIRES = ["chat", "messages", "responses"] as const;
 export type Wire = typeof WIRES[number];
 export const MODES = ["whole", "streamed"] as const;
 export type Mode = typeof MODES[number];
