@@ -303,7 +303,7 @@ test("a wrong key: it says that the key is wrong", async ({ app, run }) => {
   const env = { ANTHROPIC_API_KEY: "wrong" };
   const { code, result, exchanges } = await run(["Hello", "--model", "sandbox", ...NO_TOOLS, ...AS_EVENTS], env);
   assertEquals([code, result.is_error, result.api_error_status], [1, true, 401]);
-  assert(exchanges.every(({ status }) => status === 401));
+  assertEquals(messagesOf(exchanges).map(({ status }) => status), [401], "and does not try again");
   assert(app.logs.every(({ error }) => error === "authentication"));
 });
 
@@ -312,6 +312,11 @@ test("an unknown model: it says that the model may not exist", async ({ run }) =
   assertEquals([code, result.api_error_status], [1, 404]);
   assertStringIncludes(String(result.result), "issue with the selected model (nothing)");
   assertMatch(await exchanges[0]!.answer, /"type":"not_found_error","message":"Cannot find model \\"nothing\\"/);
+  // It always asks once more without a stream.
+  assertEquals(messagesOf(exchanges).map(({ status, body }) => [status, body.stream ?? false]), [
+    [404, true],
+    [404, false],
+  ]);
 });
 
 // What is said
