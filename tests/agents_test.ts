@@ -417,6 +417,126 @@ Deno.test("Codex: WebSockets are declined at once, and a call without a key is t
   assertEquals(bare.status, 401);
 });
 
+// Tools that are deferred until a search brings them up
+
+const PARAMETERS = { type: "object", properties: {} };
+const DEFERRED = { type: "function", parameters: PARAMETERS, strict: false, defer_loading: true };
+const SEARCH = { type: "tool_search", execution: "client", description: "Finds tools", parameters: PARAMETERS };
+const SEARCHED: JsonObject = {
+  input: [{ role: "user", content: "How warm is it?" }],
+  tools: [
+    SEARCH,
+    { type: "function", name: "look", parameters: PARAMETERS, strict: false },
+    { ...DEFERRED, name: "get_weather" },
+    { type: "namespace", name: "mail", description: "Mail", tools: [{ ...DEFERRED, name: "send" }] },
+  ],
+};
+const FOUND: JsonObject[] = [
+  {
+    type: "tool_search_call",
+    call_id: "call_1",
+    execution: "client",
+    arguments: { query: "weather" },
+    status: "completed",
+  },
+  {
+    type: "tool_search_output",
+    call_id: "call_1",
+    execution: "client",
+    status: "completed",
+    tools: [
+      { ...DEFERRED, name: "get_weather" },
+      { type: "namespace", name: "mail", description: "Mail", tools: [{ ...DEFERRED, name: "send" }] },
+    ],
+  },
+];
+
+for (const upstream of WIRES) {
+  Deno.test(`Responses: the model sees a deferred tool once the client's search has found it · ${upstream}`, async () => {
+    const before = await ask("responses", { model: upstream, ...SEARCHED }, [() => shortAnswer(upstream)]);
+    assertEquals(namesOf(before.asked[0]!.tools), ["tool_search", "look"]);
+    const input = [...listOf(SEARCHED.input), ...FOUND];
+    const after = await ask("responses", { model: upstream, ...SEARCHED, input }, [() => shortAnswer(upstream)]);
+    assertEquals(namesOf(after.asked[0]!.tools), ["tool_search", "look", "get_weather", "mail__send"]);
+    assertEquals(JSON.stringify(after.asked).includes("defer_loading"), false);
+    assertStringIncludes(JSON.stringify(after.asked), "The tool get_weather, mail__send is now available.");
+    assertEquals([before.headers.get("x-laneway-notes"), after.headers.get("x-laneway-notes")], [null, null]);
+  });
+}
+
+Deno.test("Responses: the vendor's own models are told of deferred tools as the client tells it", async () => {
+  const own: ConfigInput = {
+    ...CONFIG,
+    lanes: { oss: { models: { own: { task: "chat", targets: [{ upstream: "responses", model: "gpt-5.6" }] } } } },
+  };
+  const input = [...listOf(SEARCHED.input), ...FOUND];
+  const { asked } = await ask("responses", { model: "own", ...SEARCHED, input }, [() => shortAnswer("responses")], {
+    config: own,
+  });
+  const [search, look, weather] = listOf(asked[0]!.tools);
+  assertEquals([search, look!.defer_loading, weather!.defer_loading], [SEARCH, undefined, true]);
+  assertEquals(listOf(asked[0]!.input).slice(1), FOUND);
+});
+
+Deno.test("Responses: where the server would search, and none does, the model sees all tools", async () => {
+  const tools = [{ type: "tool_search" }, ...listOf(SEARCHED.tools).slice(1)];
+  const { asked } = await ask("responses", { model: "chat", ...SEARCHED, tools }, [() => shortAnswer("chat")]);
+  assertEquals(namesOf(asked[0]!.tools), ["look", "get_weather", "mail__send"]);
+});
+
+Deno.test("Messages: where the server would search, and none does, the model sees all tools", async () => {
+  const tools = [
+    { type: "tool_search_tool_regex_20251119", name: "tool_search_tool_regex" },
+    { name: "get_weather", input_schema: PARAMETERS, defer_loading: true },
+  ];
+  const { asked } = await ask("messages", { ...bodyFor("messages"), tools }, [() => shortAnswer("chat")]);
+  assertEquals(namesOf(asked[0]!.tools), ["get_weather"]);
+});
+
+for (const mode of MODES) {
+  Deno.test(`Responses: the model's call of the search is an item of its kind · ${mode}`, async () => {
+    const called = call("tool_search", '{"query":"weather"}');
+    const [head, ...pieces] = ["", '{"query":', '"weather"}'];
+    const answer = {
+      whole: chatWhole({ content: null, tool_calls: [called] }, "tool_calls"),
+      frames: data(
+        delta({ tool_calls: [{ index: 0, ...call("tool_search", head!) }] }),
+        ...pieces.map((piece) => delta({ tool_calls: [{ index: 0, function: { arguments: piece } }] })),
+      ) + chatEnd("tool_calls"),
+    };
+    const body = { model: "chat", ...SEARCHED, stream: mode === "streamed" };
+    const upstream = fakeUpstream(() => responseOf(answer, mode));
+    const text = await (await newApp({ config: CONFIG, fetch: upstream.fetch }).post(PATH.responses, body)).text();
+    const item = {
+      type: "tool_search_call",
+      call_id: "call_tool_search",
+      execution: "client",
+      arguments: { query: "weather" },
+      status: "completed",
+    };
+    if (mode === "whole") {
+      const { id, ...told } = listOf(JSON.parse(text).output)[0]!;
+      assertEquals([typeof id, told], ["string", item]);
+      return;
+    }
+    const told: JsonObject[] = text.split("\n").filter((line) => line.startsWith("data: {")).map((line) =>
+      JSON.parse(line.slice(6))
+    );
+    assertEquals(told.map(({ type }) => type), [
+      "response.created",
+      "response.in_progress",
+      "response.output_item.added",
+      "response.output_item.done",
+      "response.completed",
+    ]);
+    const [added, done, last] = told.slice(2);
+    const { id } = objectOf(added!.item);
+    assertEquals(added!.item, { ...item, id, arguments: {}, status: "in_progress" });
+    assertEquals(done!.item, { ...item, id });
+    assertEquals(objectOf(last!.response).output, [{ ...item, id }]);
+  });
+}
+
 for (const client of ["chat", "responses"] as const) {
   Deno.test(`the most effort is a level like the others · ${client}`, async () => {
     const { status, asked } = await ask(client, bodyFor(client, { effort: "max" }), [() => shortAnswer("chat")]);

@@ -11,10 +11,10 @@ import type {
   RefusalPart,
   Tool,
   ToolCallPart,
-  ToolChoice,
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import { isHidden } from "../../src/canonical/deferred.ts";
 import { arrangeTurns } from "../../src/canonical/turns.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
@@ -100,12 +100,6 @@ function refuseForced({ tools, toolChoice }: GenerateRequest, spoken: readonly J
 function lateLast(tools: readonly Tool[]): Tool[] {
   const isLate = (tool: Tool) => tool.type === "function" && tool.deferred === false;
   return [...tools.filter((tool) => !isLate(tool)), ...tools.filter(isLate)];
-}
-
-/** Whether the model is not to see the tool before the conversation brings it up; a forced one it must see. */
-function isHidden(tool: Tool, choice: ToolChoice | undefined): boolean {
-  const forced = choice?.type === "tool" && choice.name === tool.name;
-  return tool.type === "function" && tool.deferred === true && !forced;
 }
 
 function serializeOutputSchema({ name, description, schema, strict }: OutputSchema): JsonObject {

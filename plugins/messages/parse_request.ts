@@ -14,7 +14,15 @@ import type { WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { inputParts, parseContent, toolReferences } from "./content.ts";
 import { parseTool, parseToolChoice } from "./tools.ts";
-import { type MessagesRequest, REQUEST_KEYS, requestSchema, WIRE, type WireFormat, type WireMessage } from "./wire.ts";
+import {
+  type MessagesRequest,
+  REQUEST_KEYS,
+  requestSchema,
+  WIRE,
+  type WireFormat,
+  type WireMessage,
+  type WireTool,
+} from "./wire.ts";
 
 /** A client's messages request, or the same without `max_tokens` to count its tokens. */
 export function parseRequest(wire: WireRequest): GenerateRequest {
@@ -23,7 +31,7 @@ export function parseRequest(wire: WireRequest): GenerateRequest {
   const outputSchema = parseFormat(body);
   const extra = parseExtra(body, wire.headers.get(BETA_HEADER));
   const messages = [...parseSystem(body.system), ...body.messages.flatMap(parseMessage)];
-  const known = referencedTools(messages);
+  const known = body.tools?.some(isServersSearch) ? undefined : referencedTools(messages);
   const { tool_choice } = body;
   return {
     model: body.model,
@@ -157,6 +165,11 @@ function parseMessage(message: WireMessage): Message[] {
 /** A result has no place in an assistant's turn. */
 function assistantPart(part: OutputPart | ToolResultPart): OutputPart {
   return part.type === "tool-result" ? inputParts([part])[0]! : part;
+}
+
+/** A search for tools that the vendor runs: where nobody does, the model must see the tools, or nothing would bring them up. */
+function isServersSearch({ type }: WireTool): boolean {
+  return typeof type === "string" && type.startsWith("tool_search_tool_");
 }
 
 /** The names of deferred tools that the conversation has brought up, and not withdrawn since. */

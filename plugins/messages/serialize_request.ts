@@ -1,4 +1,5 @@
 import { adoptCacheHints } from "../../src/canonical/cache_hints.ts";
+import { isHidden } from "../../src/canonical/deferred.ts";
 import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
 import type { GenerateRequest, Message, OutputSchema } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
@@ -87,7 +88,8 @@ function noteUnspeakable(input: GenerateRequest, context: Context): void {
 /** The tools that the model may call. One that another wire's server would run cannot be forced here. */
 function serializeTools({ tools = [], toolChoice }: GenerateRequest, context: Context): JsonObject[] {
   const offered = toolChoice?.type === "allowed" ? tools.filter(({ name }) => toolChoice.names.includes(name)) : tools;
-  const spoken = offered.map((tool) => serializeTool(tool, context)).filter((tool) => tool !== undefined);
+  const spoken = offered.filter((tool) => context.clientWire === WIRE || !isHidden(tool, toolChoice))
+    .map((tool) => serializeTool(tool, context)).filter((tool) => tool !== undefined);
   if (toolChoice?.type === "required" && spoken.length === 0 && tools.length > 0) {
     const message = "Cannot require a tool: the upstream runs none of them";
     throw new GatewayError("invalid_request", message, { param: "tool_choice" });

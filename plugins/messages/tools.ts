@@ -10,8 +10,11 @@ import { WIRE, type WireTool, type WireToolChoice } from "./wire.ts";
 
 const TOOL_KEYS = ["name", "description", "input_schema", "inputSchema", "strict", "defer_loading"];
 
-/** `known` are the names that a `tool_reference` has brought up: only those of the deferred tools does the model see. */
-export function parseTool(tool: WireTool, known: ReadonlySet<string>): Tool {
+/**
+ * `known` are the names that a `tool_reference` has brought up, where the client looks for tools itself: only those of the
+ * deferred tools does the model see.
+ */
+export function parseTool(tool: WireTool, known: ReadonlySet<string> | undefined): Tool {
   const { type, description, strict, defer_loading } = tool;
   const input_schema = tool.input_schema ?? tool.inputSchema;
   const name = tool.name ?? type ?? "";
@@ -26,7 +29,7 @@ export function parseTool(tool: WireTool, known: ReadonlySet<string>): Tool {
     ...present("description", description ?? client?.description),
     ...present("parameters", input_schema ?? client?.parameters),
     ...present("strict", strict),
-    ...(defer_loading && { deferred: !known.has(name) }),
+    ...(defer_loading && { deferred: known?.has(name) === false }),
     ...(extra && { extra }),
   };
 }
@@ -59,7 +62,8 @@ function serializeFunction(tool: FunctionTool, context: Context): JsonObject {
     // A tool that the vendor defines is known upstream by its type alone.
     ...(!clientTool(fields.type) && { description, input_schema: asked }),
     strict,
-    ...(deferred !== undefined && { defer_loading: true }),
+    // What brings a deferred tool up is a block of this wire.
+    ...(deferred !== undefined && context.clientWire === WIRE && { defer_loading: true }),
     ...fields,
   };
 }

@@ -18,30 +18,48 @@ import type { Context } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { isContent, itemExtra, type MessagePart, parseContent, parseInput, serializeContent } from "./content.ts";
 import type { Namespaces, ToolName } from "./namespaces.ts";
-import { isKnownItem, type Item, type KnownItem, WIRE, type WireTool } from "./wire.ts";
+import { AS_IT_WAS, parseSearch } from "./tool_search.ts";
+import { isKnownItem, isKnownTool, type Item, type KnownItem, WIRE, type WireTool } from "./wire.ts";
 
 export interface ParsedItems {
   messages: Message[];
   references: ItemReference[];
   /** Tools that came up in the middle of the conversation. */
   tools: WireTool[];
+  /** The names of those among them that a search has found. */
+  found: Set<string>;
 }
 
 export function parseItems(items: readonly Item[], namespaces: Namespaces, before = 0): ParsedItems {
-  const parsed: ParsedItems = { messages: [], references: [], tools: [] };
+  const parsed: ParsedItems = { messages: [], references: [], tools: [], found: new Set() };
+  const others = (item: Item, found: readonly string[] = []) =>
+    parseSearch(item as JsonObject, found) ?? parseUnknown(item);
   for (const [position, item] of items.entries()) {
-    if (!isKnownItem(item)) parsed.messages.push(parseUnknown(item));
+    if (!isKnownItem(item)) parsed.messages.push(others(item));
     else if (item.type === "item_reference") {
       const at = before + parsed.messages.length;
       parsed.references.push({ at, id: item.id, ...parseItemId(item.id, `input[${position}].id`) });
     } else if (item.type === "additional_tools") {
       parsed.tools.push(...item.tools);
     } else if (item.type === "tool_search_output") {
+      const names = namesOf(item.tools, namespaces);
+      for (const name of names) parsed.found.add(name);
       parsed.tools.push(...item.tools);
-      parsed.messages.push(parseUnknown(item));
+      parsed.messages.push(others(item, names));
     } else parsed.messages.push(parseItem(item, namespaces));
   }
   return parsed;
+}
+
+/** The names under which the model knows the tools. */
+function namesOf(tools: readonly WireTool[], namespaces: Namespaces): string[] {
+  return tools.filter(isKnownTool).flatMap((tool) =>
+    tool.type === "namespace"
+      ? tool.tools.flatMap(({ name }) =>
+        typeof name === "string" ? [namespaces.flatten({ name, namespace: tool.name })] : []
+      )
+      : [tool.name]
+  );
 }
 
 type ContentItem = Exclude<KnownItem, { type: "item_reference" | "additional_tools" | "tool_search_output" }>;
@@ -229,7 +247,8 @@ export function serializeItems(messages: readonly Message[], speech: Speech): Js
   return messages.flatMap((message): JsonObject[] => {
     const { role, id } = message;
     const { context } = speech;
-    const extra = fieldsFor(WIRE, message.extra, context.note);
+    const { [AS_IT_WAS]: search, ...extra } = fieldsFor(WIRE, message.extra, context.note);
+    if (isJsonObject(search) && speech.reader !== "open") return [search];
     const name = present("id", id);
     switch (role) {
       case "system":

@@ -6,6 +6,7 @@ import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { parseItems } from "./items.ts";
 import { namespacesOf } from "./namespaces.ts";
+import { searchesItself } from "./tool_search.ts";
 import { parseToolChoice, parseTools } from "./tools.ts";
 import { REQUEST_KEYS, requestSchema, type ResponsesRequest, WIRE, type WireFormat } from "./wire.ts";
 
@@ -16,11 +17,12 @@ export function parseRequest(wire: WireRequest, context: Context): GenerateReque
   const namespaces = namespacesOf(wire.body);
   const instructions = parseInstructions(body);
   const input = typeof body.input === "string" ? [] : body.input ?? [];
-  const { messages: told, references, tools: later } = parseItems(input, namespaces, instructions.length);
+  const { messages: told, references, tools: later, found } = parseItems(input, namespaces, instructions.length);
   const asked: Message[] = typeof body.input === "string"
     ? [{ role: "user", content: [{ type: "text", text: body.input }] }]
     : told;
-  const tools = uniqueTools(parseTools([...body.tools ?? [], ...later], namespaces));
+  const known = searchesItself(wire.body) ? found : undefined;
+  const tools = uniqueTools(parseTools([...body.tools ?? [], ...later], namespaces, known));
   const { tool_choice, reasoning, text, metadata } = body;
   const outputSchema = parseFormat(text?.format);
   const extra = parseExtra(body);

@@ -1,3 +1,4 @@
+import { isHidden } from "../../src/canonical/deferred.ts";
 import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
 import type { GenerateRequest, Message, OutputSchema } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
@@ -24,7 +25,10 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
   const { instructions, rest } = splitInstructions(messages);
   const reader = isVendors(target.model) ? "vendor" : "open";
   const speech = { context, instructor: "system" as const, name: (name: string) => ({ name }), reader } as const;
-  const tools = (input.tools ?? []).map((tool) => serializeTool(tool, reader, context))
+  // Only its own clients say what brings a deferred tool up, and only the vendor's models know of such tools.
+  const defers = context.clientWire === WIRE && reader === "vendor";
+  const tools = (input.tools ?? []).filter((tool) => defers || !isHidden(tool, input.toolChoice))
+    .map((tool) => serializeTool(tool, reader, context))
     .filter((tool) => tool !== undefined);
   refuseForced(input);
   noteUnspeakable(input, context);

@@ -7,6 +7,7 @@ import { serializeAnnotation } from "./content.ts";
 import { serializeFinish } from "./finish.ts";
 import { partId, serializeCall } from "./items.ts";
 import { type Namespaces, namespacesOf } from "./namespaces.ts";
+import { SEARCH, searchesItself, serializeSearch } from "./tool_search.ts";
 import { serializeUsage } from "./usage.ts";
 import { WIRE } from "./wire.ts";
 
@@ -134,6 +135,8 @@ function formatIn(text: unknown): JsonObject {
 export interface Speech extends Context {
   namespaces: Namespaces;
   stored: boolean;
+  /** Whether calls of the search for tools are items of their own. */
+  searches: boolean;
   /** Whether thoughts go out as their summary: clients that ask for one show nothing else. */
   summarizes: boolean;
 }
@@ -146,6 +149,7 @@ export function speechFor({ body, stored }: Facts, context: Context): Speech {
     note,
     namespaces: namespacesOf(body),
     stored,
+    searches: searchesItself(body),
     summarizes: typeof (reasoning.summary ?? reasoning.generate_summary) === "string",
   };
 }
@@ -178,6 +182,7 @@ export function serializeItem(part: SpokenPart, id: string, speech: Speech): Jso
     case "reasoning":
       return serializeReasoning(part, id, speech.summarizes);
     case "tool-call":
+      if (isSearchCall(part, speech)) return { id, ...serializeSearch(part.id, part.input), status: "completed" };
       return {
         id,
         ...serializeCall(part, { name: speech.namespaces.split, reader: "client" }),
@@ -189,6 +194,10 @@ export function serializeItem(part: SpokenPart, id: string, speech: Speech): Jso
     default:
       return part satisfies never;
   }
+}
+
+export function isSearchCall(part: SpokenPart, { searches }: Speech): boolean {
+  return searches && part.type === "tool-call" && part.name === SEARCH;
 }
 
 /** Fields of the item that a text stood in at the upstream, and those of the text itself. */

@@ -6,6 +6,7 @@ import { serializeFailure } from "./errors.ts";
 import { partId } from "./items.ts";
 import {
   factsOf,
+  isSearchCall,
   serializeEnd,
   serializeHead,
   serializeItem,
@@ -55,11 +56,11 @@ export async function* serializeStream(
         open = { id, output_index: output.length, part: empty, telling: tellingOf(part, speech), speech };
         for (const [type, fields] of beginItem(open)) yield frame(type, fields);
         // What stands in for a part of another wire has its words from the start.
-        if (text !== "") yield frame(...addText(open, text));
+        if (text !== "") { for (const [type, fields] of addText(open, text)) yield frame(type, fields); }
         break;
       }
       case "part-delta":
-        if (open) yield frame(...addText(open, event.delta.text));
+        if (open) { for (const [type, fields] of addText(open, event.delta.text)) yield frame(type, fields); }
         break;
       case "part-end": {
         if (!open) break;
@@ -141,7 +142,8 @@ const FUNCTION: Telling = { text: "function_call_arguments", key: "arguments" };
 const CUSTOM: Telling = { text: "custom_tool_call_input", key: "input" };
 
 /** Nothing for what comes whole. */
-function tellingOf(part: SpokenPart, { summarizes }: Speech): Telling | undefined {
+function tellingOf(part: SpokenPart, speech: Speech): Telling | undefined {
+  const { summarizes } = speech;
   switch (part.type) {
     case "text":
       return TEXT;
@@ -151,6 +153,7 @@ function tellingOf(part: SpokenPart, { summarizes }: Speech): Telling | undefine
       // Thoughts that only their vendor can read have no text, not even an empty one.
       return part.opaque ? undefined : summarizes ? SUMMARY : THOUGHT;
     case "tool-call":
+      if (isSearchCall(part, speech)) return undefined;
       return part.kind === "custom" ? CUSTOM : FUNCTION;
     case "opaque":
       return undefined;
@@ -185,11 +188,11 @@ function beginItem(open: OpenItem): Told[] {
   return told;
 }
 
-function addText(open: OpenItem, text: string): Told {
+function addText(open: OpenItem, text: string): Told[] {
   const { part, telling } = open;
   if (part.type === "tool-call") part.input += text;
   else if ("text" in part) part.text += text;
-  return [`response.${telling?.text}.delta`, { ...placeOf(open), delta: text, ...telling?.more }];
+  return telling ? [[`response.${telling.text}.delta`, { ...placeOf(open), delta: text, ...telling.more }]] : [];
 }
 
 function endItem(open: OpenItem, item: JsonObject): Told[] {

@@ -8,21 +8,28 @@ import type { Context } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
 import type { Reader } from "./items.ts";
 import type { Namespaces } from "./namespaces.ts";
+import { AS_IT_WAS, isSearch, searchAsFunction } from "./tool_search.ts";
 import { type CustomTool, type FunctionTool, isKnownTool, WIRE, type WireTool, type WireToolChoice } from "./wire.ts";
 
-/** The tools of a list; those of a namespace stand on their own, each with what the namespace says of them all. */
-export function parseTools(tools: readonly WireTool[], namespaces: Namespaces): Tool[] {
+/**
+ * The tools of a list; those of a namespace stand on their own, each with what the namespace says of them all. `known` are the
+ * names that a search of the client's has brought up, where it has one: only those of the deferred tools does the model see.
+ */
+export function parseTools(tools: readonly WireTool[], namespaces: Namespaces, known?: ReadonlySet<string>): Tool[] {
   return tools.flatMap((tool): Tool[] => {
+    if (isSearch(tool)) return [searchAsFunction(tool)];
     if (!isKnownTool(tool)) return [hosted(tool)];
-    if (tool.type !== "namespace") return [parseTool(tool)];
+    if (tool.type !== "namespace") return [parseTool(tool, known)];
     return tool.tools.map((inner): Tool => {
       if (!isInner(inner)) return hosted(inner);
       const description = [tool.description, inner.description].filter(Boolean).join("\n\n");
       const name = namespaces.flatten({ namespace: tool.name, name: inner.name });
-      return parseTool({ ...inner, name, description: description || undefined });
+      return parseTool({ ...inner, name, description: description || undefined }, known);
     });
   });
 }
+
+const FUNCTION_KEYS = ["type", "name", "description", "parameters", "strict"];
 
 function isInner(tool: WireTool): tool is FunctionTool | CustomTool {
   return isKnownTool(tool) && tool.type !== "namespace";
@@ -33,7 +40,7 @@ function hosted(tool: WireTool): Tool {
   return { type: "hosted", name: tool.type, extra: { wire: WIRE, fields: tool as JsonObject } };
 }
 
-function parseTool(tool: FunctionTool | CustomTool): Tool {
+function parseTool(tool: FunctionTool | CustomTool, known: ReadonlySet<string> | undefined): Tool {
   const { name, description } = tool;
   if (tool.type === "function") {
     return {
@@ -42,7 +49,8 @@ function parseTool(tool: FunctionTool | CustomTool): Tool {
       ...present("description", description),
       ...present("parameters", tool.parameters),
       ...present("strict", tool.strict),
-      ...extraField(WIRE, tool, ["type", "name", "description", "parameters", "strict"]),
+      ...(known && tool.defer_loading && { deferred: !known.has(name) }),
+      ...extraField(WIRE, tool, [...FUNCTION_KEYS, ...(known ? ["defer_loading"] : [])]),
     };
   }
   const { format } = tool;
@@ -68,10 +76,11 @@ function parseTool(tool: FunctionTool | CustomTool): Tool {
  * to them as one.
  */
 export function serializeTool(tool: Tool, reader: Reader, context: Context): JsonObject | undefined {
-  const fields = tool.type === "hosted" ? {} : fieldsFor(WIRE, tool.extra, context.note);
+  const { [AS_IT_WAS]: search, ...fields } = tool.type === "hosted" ? {} : fieldsFor(WIRE, tool.extra, context.note);
+  if (isSearch(search) && reader !== "open") return search;
   switch (tool.type) {
     case "function": {
-      const { name, description, parameters, strict } = tool;
+      const { name, description, parameters, strict, deferred } = tool;
       return {
         type: "function",
         name,
@@ -79,6 +88,7 @@ export function serializeTool(tool: Tool, reader: Reader, context: Context): Jso
         parameters: context.clientWire === WIRE && parameters ? parameters : objectSchema(parameters),
         // Left out, it means true on this wire and false on the others.
         strict: strict ?? (context.clientWire === WIRE ? null : false),
+        ...(deferred !== undefined && reader !== "open" && context.clientWire === WIRE && { defer_loading: true }),
         ...fields,
       };
     }

@@ -62,6 +62,7 @@ const functionTool = z.looseObject({
   description: z.string().nullish(),
   parameters: json.nullish(),
   strict: z.boolean().nullish(),
+  defer_loading: z.boolean().nullish(),
 });
 const customTool = z.looseObject({
   type: z.literal("custom"),
