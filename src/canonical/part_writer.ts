@@ -43,6 +43,9 @@ interface PendingCall {
   closes: boolean;
   /** Whether it begins as a JSON text does, once it has begun. */
   quoted?: boolean;
+  /** The piece that came last, as long as each began with all of the one before it; and whether there are two such pieces. */
+  grown: string | undefined;
+  repeats: boolean;
   /** The upstream says that nothing more comes. */
   over: boolean;
 }
@@ -52,8 +55,9 @@ type TextKind = "text" | "reasoning" | "refusal";
 /**
  * Turns what an upstream says, in whatever order it says it, into the one order of events that every serializer relies on
  * (`GenerateEvent`). It opens and closes parts, keeps calls that interleave apart by holding back all but the first, waits
- * for a name that comes late, names calls that have no id, writes `{}` for a function called without arguments, turns the
- * function that stood in for a custom tool back, and mends a finish reason that contradicts the content.
+ * for a name that comes late, names calls that have no id, writes `{}` for a function called without arguments, tells
+ * arguments once that come as all so far with every piece, turns the function that stood in for a custom tool back, and mends
+ * a finish reason that contradicts the content.
  */
 export class PartWriter {
   #index = -1;
@@ -109,19 +113,21 @@ export class PartWriter {
     const events = this.#open ? this.endPart() : [];
     let call = this.#calls.find((pending) => pending.key === key);
     if (!call) {
-      call = { key, kind: delta.kind ?? "function", input: "", unsent: "", closes: false, over: false };
+      const kind = delta.kind ?? "function";
+      call = { key, kind, input: "", unsent: "", closes: false, grown: "", repeats: false, over: false };
       this.#calls.push(call);
     }
     call.id ||= delta.id;
     call.name ||= delta.name && (this.#clientNames.get(delta.name) ?? delta.name);
     call.extra ??= delta.extra;
-    if (delta.input) {
+    if (delta.input && !call.over) {
       // Joined only where all of it is asked for: to look into a text that grows takes as long as to copy it.
       call.input += delta.input;
       call.unsent += delta.input;
       call.closes = /\}\s*$/.test(delta.input);
       const first = /\S/.exec(delta.input)?.[0];
       if (first !== undefined) call.quoted ??= first === '"';
+      if (call.grown !== undefined) compareWithLast(call, delta.input);
     }
     // The first call is over once its arguments are complete and another one speaks: the others then need not wait.
     while (this.#calls.length > 1 && call !== this.#calls[0] && this.#firstIsComplete()) {
@@ -210,6 +216,12 @@ export class PartWriter {
   #writeCall(): GenerateEvent[] {
     const call = this.#calls[0];
     if (!call?.name) return [];
+    if (call.kind === "function" && call.repeats) {
+      // Only its end tells whether the pieces are one text or each is all of it.
+      if (!call.over) return [];
+      call.repeats = false;
+      takeGrown(call);
+    }
     if (call.kind === "function" && this.#customNames.has(call.name)) {
       // The model's text is inside JSON, so it is known once that is whole.
       if (!call.over && !(call.closes && isJsonText(call.input))) return [];
@@ -260,6 +272,20 @@ export class PartWriter {
   #delta(type: PartDelta["type"], text: string): GenerateEvent {
     return { type: "part-delta", index: this.#index, delta: { type, text } };
   }
+}
+
+/** Some servers tell all arguments so far with every piece. Of those that do not, next to none get past their second piece. */
+function compareWithLast(call: PendingCall, piece: string): void {
+  call.repeats = call.grown !== "" && piece.startsWith(call.grown!);
+  call.grown = call.grown === "" || call.repeats ? piece : undefined;
+}
+
+/** The last piece is all of the input, where it is JSON and the pieces together are none. What is out began it already. */
+function takeGrown(call: PendingCall): void {
+  const { input, unsent, grown = "" } = call;
+  if (isJsonText(input) || !isJsonText(grown)) return;
+  call.input = grown;
+  call.unsent = grown.slice(input.length - unsent.length);
 }
 
 /** The JSON object that is written inside a JSON text; the same where there is none. */

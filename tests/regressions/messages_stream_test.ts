@@ -211,6 +211,38 @@ testAnswers([
     },
     want: { said: [{ call: "look", input: { a: 1 } }], end: "tool-calls" },
   },
+  ...[
+    ['{"a"', '{"a":1}'],
+    ["{", '{"a"', '{"a":1}', '{"a":1}'],
+    ['{"a":1}', '{"a":1}'],
+  ].map((pieces): AnswerRow => ({
+    id: "R06",
+    title: `arguments that come as all so far with every piece are told once: ${pieces.join(" ")}`,
+    ask: { tools: TOOLS },
+    answer: {
+      frames: chatStream(
+        calls({ index: 0, id: "call_1", ...look("") }, ...pieces.map((piece) => ({ index: 0, ...more(piece) }))),
+        "tool_calls",
+      ),
+    },
+    want: { said: [{ call: "look", input: { a: 1 } }], end: "tool-calls" },
+  })),
+  {
+    id: "R06",
+    title: "arguments whose next piece begins like the last one stay as they are",
+    ask: { tools: TOOLS },
+    answer: {
+      frames: chatStream(
+        calls(
+          { index: 0, id: "call_1", ...look("") },
+          { index: 0, ...more('{"a":') },
+          { index: 0, ...more('{"a":1}}') },
+        ),
+        "tool_calls",
+      ),
+    },
+    want: { said: [{ call: "look", input: { a: { a: 1 } } }], end: "tool-calls" },
+  },
   {
     id: "R07",
     title: "a long command full of escapes comes whole",
