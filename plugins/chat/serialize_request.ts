@@ -15,7 +15,7 @@ import type {
 } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import { isHidden } from "../../src/canonical/deferred.ts";
-import { arrangeTurns } from "../../src/canonical/turns.ts";
+import { arrangeTurns, mendTurns } from "../../src/canonical/turns.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -113,7 +113,7 @@ function serializeOutputSchema({ name, description, schema, strict }: OutputSche
  */
 function serializeMessages(messages: readonly Message[], target: Target, context: Context): JsonObject[] {
   const placed = context.clientWire === WIRE
-    ? messages
+    ? mendTurns(messages, context.note)
     : arrangeTurns(messages, { wire: WIRE, systemMessages: target.systemMessages }, context.note);
   const apart = passesHints(target, context);
   const turns: JsonObject[] = [];

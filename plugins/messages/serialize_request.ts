@@ -4,7 +4,7 @@ import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
 import type { GenerateRequest, Message, OutputSchema } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { changeReasoning } from "../../src/canonical/reasoning.ts";
-import { arrangeTurns } from "../../src/canonical/turns.ts";
+import { arrangeTurns, mendTurns } from "../../src/canonical/turns.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -25,7 +25,7 @@ export function serializeRequest(asked: GenerateRequest, target: Target, context
   const extra = isVendors(target.model) ? unknown : withoutPrivate(unknown, context);
   const earlier = isVendors(target.model) ? withoutUnsigned(input.messages, context) : input.messages;
   const messages = context.clientWire === WIRE
-    ? earlier
+    ? mendTurns(earlier, context.note)
     : arrangeTurns(earlier, { wire: WIRE, systemMessages: target.systemMessages }, context.note);
   const { system, rest } = splitSystem(messages, target, context);
   const tools = serializeTools(input, context);

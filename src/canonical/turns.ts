@@ -1,5 +1,6 @@
-/** The turns of a conversation, arranged for an upstream that does not speak the client's wire. */
+/** The turns of a conversation, arranged for an upstream that speaks another wire, or mended for one of the client's own. */
 import type {
+  AssistantMessage,
   InputPart,
   Message,
   SystemMessage,
@@ -29,6 +30,37 @@ export function arrangeTurns(
   return systemMessages === "anywhere" ? answered : foldSystemMessages(answered, note);
 }
 
+/**
+ * The same for an upstream of the client's own wire: the turns as they are, unless results do not stand right after the calls
+ * that they answer, one for each, without which every server of the wire refuses the conversation.
+ */
+export function mendTurns(messages: readonly Message[], note: Note): readonly Message[] {
+  if (isPaired(messages)) return messages;
+  const turns = joinAssistant(messages, hasCalls);
+  const ordered = resultsFirst(turns);
+  const isMoved = turns.length < messages.length || ordered.some((message, at) => message !== turns[at]);
+  if (isMoved) note("moved results of tools right after their calls");
+  return answerCalls(ordered, note);
+}
+
+function isPaired(messages: readonly Message[]): boolean {
+  const open = new Set<string>();
+  for (const message of messages) {
+    if (message.role === "tool") {
+      if (!message.content.every(({ id }) => open.delete(id))) return false;
+      continue;
+    }
+    if (open.size > 0) return false;
+    if (message.role !== "assistant") continue;
+    for (const part of message.content) if (part.type === "tool-call") open.add(part.id);
+  }
+  return open.size === 0 || messages.at(-1)?.role === "assistant";
+}
+
+function hasCalls({ content }: AssistantMessage): boolean {
+  return content.some(({ type }) => type === "tool-call");
+}
+
 /** What only another wire knows, and nothing says in words. A turn of nothing else is none, and servers refuse it. */
 function withoutWordless(message: Message, wire: string, note: Note): Message | undefined {
   const parts: readonly Message["content"][number][] = message.content;
@@ -48,11 +80,14 @@ function isTold({ content, extra }: SystemMessage, note: Note): boolean {
 }
 
 /** On some wires each thing that the assistant says is a turn; elsewhere what it thinks, says and calls is one. */
-function joinAssistant(messages: readonly Message[]): Message[] {
+function joinAssistant(
+  messages: readonly Message[],
+  isOpen: (turn: AssistantMessage) => boolean = () => true,
+): Message[] {
   const joined: Message[] = [];
   for (const message of messages) {
     const last = joined.at(-1);
-    if (message.role !== "assistant" || last?.role !== "assistant") {
+    if (message.role !== "assistant" || last?.role !== "assistant" || !isOpen(last)) {
       joined.push(message.role === "assistant" ? { ...message, content: [...message.content] } : message);
       continue;
     }

@@ -1,6 +1,8 @@
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertStrictEquals } from "@std/assert";
+import fc from "fast-check";
 import type { AssistantMessage, Message, ToolMessage } from "../../src/canonical/generate.ts";
-import { arrangeTurns } from "../../src/canonical/turns.ts";
+import { arrangeTurns, mendTurns } from "../../src/canonical/turns.ts";
+import { law } from "../support/law.ts";
 
 const system = (text: string): Message => ({ role: "system", content: [{ type: "text", text }] });
 const user = (...texts: string[]): Message => ({
@@ -102,4 +104,17 @@ Deno.test("what only another wire has to say about a message is noted where the 
   const { turns, notes } = arrange([{ role: "system", content: [], extra }, user("a")]);
   assertEquals(turns, [user("a")]);
   assertEquals(notes, ["dropped hint"]);
+});
+
+const anyTurn = fc.oneof(
+  fc.constantFrom(system("s"), user("u"), calls()),
+  fc.uniqueArray(fc.constantFrom("1", "2", "3"), { minLength: 1 }).map((ids) => calls(...ids)),
+  fc.array(fc.constantFrom("1", "2", "3"), { minLength: 1, maxLength: 3 }).map((ids) => results(...ids)),
+);
+
+law("turns of the same wire that are mended need it no more", fc.array(anyTurn, { maxLength: 8 }), (turns) => {
+  const notes: string[] = [];
+  const mended = mendTurns(turns, (note) => void notes.push(note));
+  assertEquals(mended !== turns, notes.length > 0, "What is changed is noted, and only that");
+  assertStrictEquals(mendTurns(mended, (note) => void notes.push(`again: ${note}`)), mended, notes.join("\n"));
 });

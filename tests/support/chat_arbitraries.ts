@@ -14,6 +14,7 @@ import {
   unknownFields,
   url,
 } from "./arbitraries.ts";
+import { pairedChat } from "./paired.ts";
 
 /** Requests, answers and canonical responses as the chat completions wire can carry them, at random. */
 
@@ -195,7 +196,7 @@ const streaming = fc.oneof(
 
 /** Any request that the gateway serves. */
 export const chatRequest: fc.Arbitrary<JsonObject> = fc.tuple(
-  fc.record({ model: name, messages: fc.array(message, { minLength: 1, maxLength: 4 }) }),
+  fc.record({ model: name, messages: fc.array(message, { minLength: 1, maxLength: 4 }).map(pairedChat) }),
   controls,
   fc.oneof(fc.constant({}), toolUse, legacyToolUse),
   streaming,

@@ -14,6 +14,7 @@ import {
   unknownFields,
   url,
 } from "./arbitraries.ts";
+import { pairedMessages } from "./paired.ts";
 
 /** Requests, answers and canonical responses as the messages wire can carry them, at random. */
 
@@ -184,7 +185,7 @@ const controls = object({}, {
 
 /** Any request that the gateway serves. */
 export const messagesRequest: fc.Arbitrary<JsonObject> = fc.tuple(
-  fc.record({ model: name, messages: fc.array(message, { minLength: 1, maxLength: 5 }) }),
+  fc.record({ model: name, messages: fc.array(message, { minLength: 1, maxLength: 5 }).map(pairedMessages) }),
   controls,
   fc.oneof(fc.constant({}), toolUses),
   unknownFields,
