@@ -1,4 +1,5 @@
 /** What differs by model family, as data. */
+import type { IdRule } from "../../src/canonical/call_ids.ts";
 import type { Effort, GenerateRequest } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { clampThinking, effortOf } from "../../src/canonical/thinking.ts";
@@ -149,4 +150,20 @@ export function wantsReasoning(model: string): boolean {
 /** Whether the model takes back what it thought in earlier turns. `model` is the upstream's name for it. */
 export function takesReasoning(model: string): boolean {
   return !REFUSE_REASONING.test(model);
+}
+
+/** The models of the vendor that made the wire. */
+const OWN = /(^|\/)(gpt-(?!oss)|o\d|chatgpt|codex)/i;
+const MISTRAL = /\b(mistral|ministral|magistral|mixtral|codestral|devstral|pixtral|voxtral)/i;
+
+/** LiteLLM keeps what a model thought in the id of its call, however long that is, and reads it there again. */
+const ANY_ID: IdRule = { taken: /^.{1,64}$|__thought__/s, length: 64 };
+const OWN_ID: IdRule = { taken: /^.{1,40}$/s, length: 40 };
+/** Their servers, and their chat templates, refuse every other id. */
+const MISTRAL_ID: IdRule = { taken: /^[a-zA-Z0-9]{9}$/, length: 9 };
+
+/** Which ids of calls the model's hosts take. `model` is the upstream's name for it. */
+export function idRuleOf(model: string): IdRule {
+  if (OWN.test(model)) return OWN_ID;
+  return MISTRAL.test(model) ? MISTRAL_ID : ANY_ID;
 }

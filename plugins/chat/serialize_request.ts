@@ -1,4 +1,5 @@
 import { adoptCacheHints, CACHE_HINT } from "../../src/canonical/cache_hints.ts";
+import { withUpstreamIds } from "../../src/canonical/call_ids.ts";
 import { fieldsFor, mergeExtras, splitInside } from "../../src/canonical/extra.ts";
 import type {
   AssistantMessage,
@@ -20,7 +21,7 @@ import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { serializeContent, serializePart } from "./content.ts";
-import { takesReasoning, thinkingFields, wantsReasoning } from "./families.ts";
+import { idRuleOf, takesReasoning, thinkingFields, wantsReasoning } from "./families.ts";
 import { carriedIn, isOwn } from "./own_reasoning.ts";
 import { allowedTools, serializeTool, serializeToolChoice, serializeUpstreamCall } from "./tools.ts";
 import { WIRE } from "./wire.ts";
@@ -112,10 +113,11 @@ function serializeOutputSchema({ name, description, schema, strict }: OutputSche
  * go where the target takes them, files in a tool's result into a user's turn after all results.
  */
 function serializeMessages(messages: readonly Message[], target: Target, context: Context): JsonObject[] {
-  const placed = context.clientWire === WIRE
+  const arranged = context.clientWire === WIRE
     ? mendTurns(messages, context.note)
     : arrangeTurns(messages, { wire: WIRE, systemMessages: target.systemMessages }, context.note);
   const apart = passesHints(target, context);
+  const placed = withUpstreamIds(arranged, idRuleOf(target.model));
   const turns: JsonObject[] = [];
   let held: JsonObject[] = [];
   for (const [position, message] of placed.entries()) {

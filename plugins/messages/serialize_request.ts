@@ -1,4 +1,5 @@
 import { adoptCacheHints } from "../../src/canonical/cache_hints.ts";
+import { withUpstreamIds } from "../../src/canonical/call_ids.ts";
 import { isHidden } from "../../src/canonical/deferred.ts";
 import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
 import type { GenerateRequest, Message, OutputSchema } from "../../src/canonical/generate.ts";
@@ -17,6 +18,9 @@ import { VERSION_HEADER, WIRE } from "./wire.ts";
 /** The wire requires a limit; this one is sent where the client set none. */
 const DEFAULT_MAX_TOKENS = 32_000;
 
+/** The ids of calls that the wire has. */
+const CALL_IDS = { taken: /^[\w-]{1,64}$/, length: 64 };
+
 /** The body for a server that speaks this wire. The same request gives the same bytes. */
 export function serializeRequest(asked: GenerateRequest, target: Target, context: Context): JsonObject {
   const input = context.clientWire === WIRE ? asked : adoptCacheHints(asked, WIRE, context.note);
@@ -27,7 +31,7 @@ export function serializeRequest(asked: GenerateRequest, target: Target, context
   const messages = context.clientWire === WIRE
     ? mendTurns(earlier, context.note)
     : arrangeTurns(earlier, { wire: WIRE, systemMessages: target.systemMessages }, context.note);
-  const { system, rest } = splitSystem(messages, target, context);
+  const { system, rest } = splitSystem(withUpstreamIds(messages, CALL_IDS), target, context);
   const tools = serializeTools(input, context);
   noteUnspeakable(input, context);
   const outputConfig = serializeOutputConfig(input, inConfig, context);

@@ -1,4 +1,5 @@
 /** What differs by model family, as data. */
+import type { IdRule } from "../../src/canonical/call_ids.ts";
 
 /** The models of the vendor that made the wire. */
 const OWN = /^(openai\/)?(gpt-(?!oss)|o\d|chatgpt|codex)/i;
@@ -18,4 +19,13 @@ const REFUSED = /\bencrypted[_ ]content\b|\bof type 'reasoning'/i;
 /** Whether an upstream's refusal is about the reasoning of earlier turns. */
 export function refusesReasoning(message: string): boolean {
   return REFUSED.test(message.slice(0, 4_096));
+}
+
+/** LiteLLM keeps what a model thought in the id of its call, however long that is, and reads it there again. */
+const ANY_ID: IdRule = { taken: /^.{1,64}$|__thought__/s, length: 64 };
+const OWN_ID: IdRule = { taken: /^.{1,64}$/s, length: 64 };
+
+/** Which ids of calls the model's servers take. */
+export function idRuleOf(model: string): IdRule {
+  return isVendors(model) ? OWN_ID : ANY_ID;
 }

@@ -1,4 +1,5 @@
 import { isHidden } from "../../src/canonical/deferred.ts";
+import { withUpstreamIds } from "../../src/canonical/call_ids.ts";
 import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
 import type { GenerateRequest, Message, OutputSchema } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
@@ -7,7 +8,7 @@ import { arrangeTurns } from "../../src/canonical/turns.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { isVendors } from "./families.ts";
+import { idRuleOf, isVendors } from "./families.ts";
 import { serializeItems } from "./items.ts";
 import { serializeTool, serializeToolChoice } from "./tools.ts";
 import { WIRE } from "./wire.ts";
@@ -22,7 +23,7 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
   const messages = context.clientWire === WIRE
     ? input.messages
     : arrangeTurns(input.messages, { wire: WIRE, systemMessages: target.systemMessages }, context.note);
-  const { instructions, rest } = splitInstructions(messages);
+  const { instructions, rest } = splitInstructions(withUpstreamIds(messages, idRuleOf(target.model)));
   const reader = isVendors(target.model) ? "vendor" : "open";
   const speech = { context, instructor: "system" as const, name: (name: string) => ({ name }), reader } as const;
   // Only its own clients say what brings a deferred tool up, and only the vendor's models know of such tools.
