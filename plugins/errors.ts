@@ -3,6 +3,7 @@ import { CACHE_HINT } from "../src/canonical/cache_hints.ts";
 import { isJsonObject, type JsonObject } from "../src/canonical/json.ts";
 import type { Reply } from "../src/contract/driver.ts";
 import { type ErrorCode, type ErrorDetails, GatewayError } from "../src/errors.ts";
+import { refusedKnobs } from "./refusals.ts";
 
 const LONGEST_MESSAGE = 500;
 /** What is looked at for it. */
@@ -36,7 +37,10 @@ const OVERFLOW =
 
 /** An upstream's answer outside 2xx, as what the client is told: upstreams' own credentials and pages stay inside. */
 export function upstreamError({ status, headers, body }: Omit<Reply, "body"> & { body: unknown }): GatewayError {
-  return failureOf(status, headers, body);
+  const { code, message, details } = failureOf(status, headers, body);
+  if (code !== "invalid_request") return new GatewayError(code, message, details);
+  const unsupported = [...refusedKnobs(body), ...(refusesCacheHints(body) ? [CACHE_HINT] : [])];
+  return new GatewayError(code, message, { ...details, unsupported });
 }
 
 /** Without a status it is the upstream's own failure, unless its words say otherwise. */
@@ -91,7 +95,6 @@ function failureOf(status: number | undefined, headers: Headers, body: unknown):
     case 529:
       return fail("unavailable", message === "" ? "The upstream is overloaded" : message);
     default:
-      if (isRefusal && refusesCacheHints(body)) details.unsupported = [CACHE_HINT];
       return isRefusal
         ? fail("invalid_request", says)
         : fail("upstream_error", message === "" ? says : `The upstream failed (${status}): ${message}`);

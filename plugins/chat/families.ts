@@ -1,65 +1,10 @@
-/** What differs by model family, as data. */
+/** What differs by model family on this wire, as data. */
 import type { IdRule } from "../../src/canonical/call_ids.ts";
 import type { Effort, GenerateRequest } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { clampThinking, effortOf } from "../../src/canonical/thinking.ts";
 import type { Reply, Target } from "../../src/contract/driver.ts";
-
-/** How a family is told whether and how much to think. With neither levels nor a toggle nothing can be told it. */
-interface Family {
-  /** What its models are called. */
-  names: RegExp;
-  /** The levels that it knows; `none` is among them where that is how it is switched off. */
-  levels?: readonly Effort[];
-  /** Whether thinking is switched off, and without levels on, apart from the levels. */
-  toggle?: true;
-  /** What its chat template calls this, where that is not `reasoning_effort`: the toggle, a level, and little thinking. */
-  variables?: {
-    toggle?: "enable_thinking" | "thinking";
-    level?: "reasoning_strength";
-    little?: "low_effort";
-  };
-}
-
-const ENABLE_THINKING = { toggle: true, variables: { toggle: "enable_thinking" } } as const;
-const THINKING = { toggle: true, variables: { toggle: "thinking" } } as const;
-
-/** The first that fits counts. What is true of one host alone belongs into its configuration. */
-const FAMILIES: readonly Family[] = [
-  { names: /\bgpt-?oss/i, levels: ["low", "medium", "high"] },
-  // Always on.
-  { names: /\bqwen-?3\.8.{0,40}2\.4t/i },
-  // Its template refuses every other level.
-  { names: /\bqwen-?3\.8/i, levels: ["low", "medium", "xhigh"], ...ENABLE_THINKING },
-  // Each either never thinks or always does.
-  { names: /\bqwen-?3.{0,40}(coder|instruct|thinking)/i },
-  { names: /\bqwen-?3(\.[56])?(?![.\da-z])/i, ...ENABLE_THINKING },
-  { names: /\bdeepseek-?v3\.[12]/i, ...THINKING },
-  { names: /\bdeepseek-?v4/i, levels: ["none", "low", "high", "max"] },
-  // Takes "none" for its most.
-  { names: /\bglm-?5\.3/i, levels: ["low", "high", "max"] },
-  { names: /\bglm-?5\.2/i, levels: ["high", "max"], ...ENABLE_THINKING },
-  { names: /\bglm-?(4\.[5-9]|5(\.[01])?(?![.\d]))/i, ...ENABLE_THINKING },
-  // Always on.
-  { names: /\bkimi-?k2(-thinking|\.7-code)/i },
-  { names: /\bkimi-?k2\.[56]/i, ...THINKING },
-  { names: /\bkimi-?k3/i, levels: ["low", "high", "max"] },
-  // Always on.
-  { names: /\bminimax-?m2/i },
-  { names: /\bminimax-?m3\.1-flash/i, levels: ["low", "medium", "high", "max"] },
-  { names: /\bminimax-?m3(?!\.)/i, toggle: true },
-  { names: /\bgemma-?4/i, ...ENABLE_THINKING },
-  { names: /\bnemotron-?3-super/i, toggle: true, variables: { toggle: "enable_thinking", little: "low_effort" } },
-  { names: /\bnemotron-?3/i, ...ENABLE_THINKING },
-  { names: /\bmistral-(small-4|medium-3\.5)(?!\d)/i, levels: ["none", "high"] },
-  // Steered by its instructions alone.
-  { names: /\bmagistral/i },
-  { names: /\bcommand-a(\+|-plus|-reasoning)/i, levels: ["none", "high"] },
-  { names: /\bstep-3\.7-flash/i, levels: ["low", "medium", "high"] },
-  { names: /\bhy-?3\b/i, levels: ["none", "low", "high"] },
-  { names: /\bmimo-?v2\.5/i, ...ENABLE_THINKING },
-  { names: /\bmuse-glimmer/i, levels: ["low", "medium", "high"], variables: { level: "reasoning_strength" } },
-];
+import { type Family, familyOf, isOpenAi, levelsOf } from "../families.ts";
 
 /**
  * The fields of the body that say whether and how much the model is to think: none where nothing was asked. Of a family that
@@ -97,14 +42,6 @@ function switchOn(asked: Effort, variables: Family["variables"], note: (text: st
 
 function template(variables: JsonObject): JsonObject {
   return { chat_template_kwargs: variables };
-}
-
-function levelsOf({ levels = [], toggle }: Family): readonly Effort[] {
-  return toggle ? ["none", ...levels] : levels;
-}
-
-function familyOf(name: string): Family | undefined {
-  return FAMILIES.find(({ names }) => names.test(name));
 }
 
 const NAMES_EFFORT = /reasoning[_. ]?effort/i;
@@ -152,8 +89,6 @@ export function takesReasoning(model: string): boolean {
   return !REFUSE_REASONING.test(model);
 }
 
-/** The models of the vendor that made the wire. */
-const OWN = /(^|\/)(gpt-(?!oss)|o\d|chatgpt|codex)/i;
 const MISTRAL = /\b(mistral|ministral|magistral|mixtral|codestral|devstral|pixtral|voxtral)/i;
 
 /** LiteLLM keeps what a model thought in the id of its call, however long that is, and reads it there again. */
@@ -164,6 +99,16 @@ const MISTRAL_ID: IdRule = { taken: /^[a-zA-Z0-9]{9}$/, length: 9 };
 
 /** Which ids of calls the model's hosts take. `model` is the upstream's name for it. */
 export function idRuleOf(model: string): IdRule {
-  if (OWN.test(model)) return OWN_ID;
+  if (isOpenAi(model)) return OWN_ID;
   return MISTRAL.test(model) ? MISTRAL_ID : ANY_ID;
+}
+
+/** The field in which the model's hosts take the limit of an answer. */
+export function limitFieldOf(model: string): string {
+  return familyOf(model)?.limit ?? "max_tokens";
+}
+
+/** The fields that the model's hosts refuse, whatever they say. */
+export function refusedFieldsOf(model: string): readonly string[] {
+  return familyOf(model)?.refuses ?? [];
 }

@@ -72,6 +72,7 @@ export const chatDriver: Driver = {
     },
   },
   prompt: promptOf,
+  synonyms: { max_tokens: "max_completion_tokens" },
   parseError: (reply) =>
     upstreamRefusal(reply, ({ body }) => ({
       unsupported: refusedThinkingFields(body),

@@ -21,7 +21,7 @@ import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { serializeContent, serializePart } from "./content.ts";
-import { idRuleOf, takesReasoning, thinkingFields, wantsReasoning } from "./families.ts";
+import { idRuleOf, limitFieldOf, refusedFieldsOf, takesReasoning, thinkingFields, wantsReasoning } from "./families.ts";
 import { carriedIn, isOwn } from "./own_reasoning.ts";
 import { allowedTools, serializeTool, serializeToolChoice, serializeUpstreamCall } from "./tools.ts";
 import { WIRE } from "./wire.ts";
@@ -42,7 +42,7 @@ export function serializeRequest(asked: GenerateRequest, target: Target, context
     .filter((tool) => tool !== undefined);
   refuseForced(input, tools);
   const controls = thinkingFields(input, target, context.note);
-  return {
+  return withoutRefused(target.model, context, {
     model: target.model,
     messages: serializeMessages(input.messages, target, context),
     ...(tools.length > 0 && { tools }),
@@ -50,7 +50,7 @@ export function serializeRequest(asked: GenerateRequest, target: Target, context
     ...(tools.length > 0 && input.toolChoice && { tool_choice: serializeToolChoice(input.toolChoice) }),
     ...(tools.length > 0 && { parallel_tool_calls: input.parallelToolCalls }),
     ...controls,
-    max_tokens: limitOf(input, context),
+    [limitFieldOf(target.model)]: limitOf(input, context),
     temperature: input.temperature,
     top_p: input.topP,
     presence_penalty: input.presencePenalty,
@@ -68,7 +68,16 @@ export function serializeRequest(asked: GenerateRequest, target: Target, context
     }),
     ...extra,
     ...templateVariables(controls, extra),
-  };
+  });
+}
+
+function withoutRefused(model: string, { note }: Context, body: JsonObject): JsonObject {
+  for (const field of refusedFieldsOf(model)) {
+    if (body[field] === undefined) continue;
+    note(`dropped ${field}`);
+    delete body[field];
+  }
+  return body;
 }
 
 /** The client's own variables of the chat template stand beside those for its thinking, and win. */

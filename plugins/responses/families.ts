@@ -1,8 +1,6 @@
 /** What differs by model family, as data. */
 import type { IdRule } from "../../src/canonical/call_ids.ts";
-
-/** The models of the vendor that made the wire. */
-const OWN = /^(openai\/)?(gpt-(?!oss)|o\d|chatgpt|codex)/i;
+import { isOpenAi } from "../families.ts";
 
 /**
  * Whether the model is one of the vendor's own. Those know every item and every tool of the wire, and take reasoning back
@@ -10,7 +8,7 @@ const OWN = /^(openai\/)?(gpt-(?!oss)|o\d|chatgpt|codex)/i;
  * `model` is the upstream's name for it.
  */
 export function isVendors(model: string): boolean {
-  return OWN.test(model);
+  return isOpenAi(model);
 }
 
 /** How the vendor says that it cannot read what it finds encrypted, or that an item of reasoning stands alone. */

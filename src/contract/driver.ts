@@ -118,6 +118,8 @@ export interface Driver {
   operations: { [K in ModelOperation]?: UpstreamOperation<K> | LocalOperation<K> };
   /** What servers of this kind give a model's chat template. Pictures are left out. */
   prompt?(input: Input<"generate">, target: Target, context: Context): Prompt;
+  /** Of fields of a body, the name under which a server that refuses one takes the same. */
+  synonyms?: Readonly<Record<string, string>>;
   /** An answer outside 2xx, as what the client is told. */
   parseError(reply: Reply): GatewayError;
 }

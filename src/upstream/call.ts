@@ -120,20 +120,36 @@ function withoutHints<K extends ModelOperation>(first: Call, ask: Ask<K>, refuse
   return isLess ? { call, dropped: [CACHE_HINT] } : undefined;
 }
 
-/** The call without those of the fields that it has; nothing where it has none. */
+/** The call without those of the fields that it has, or with them under their other names; nothing where it has none. */
 function without<K extends ModelOperation>(
   call: Call,
   fields: readonly string[],
-  { context }: Ask<K>,
+  { context, upstream }: Ask<K>,
 ): { call: Call; dropped: string[] } | undefined {
   const sent = fieldsOf(call);
   const dropped = new Set(fields.filter((field) => Object.hasOwn(sent, field)));
   if (dropped.size === 0) return undefined;
-  for (const field of dropped) context.note(`dropped ${field}`);
+  const { synonyms = {} } = upstream.driver;
+  const nameOf = (field: string) => {
+    if (!dropped.has(field)) return field;
+    const other = synonyms[field];
+    return other === undefined || Object.hasOwn(sent, other) || fields.includes(other) ? undefined : other;
+  };
+  for (const field of dropped) if (nameOf(field) === undefined) context.note(`dropped ${field}`);
   const kept = call.form
     ? { form: call.form.filter(({ name }) => !dropped.has(name)) }
-    : { body: Object.fromEntries(Object.entries(sent).filter(([field]) => !dropped.has(field))) };
+    : { body: rename(sent, nameOf) };
   return { call: { ...call, ...kept }, dropped: [...dropped] };
+}
+
+/** The fields under their new names, in their order; without those that have none. */
+function rename(fields: JsonObject, nameOf: (field: string) => string | undefined): JsonObject {
+  return Object.fromEntries(
+    Object.entries(fields).flatMap(([field, value]) => {
+      const name = nameOf(field);
+      return name === undefined ? [] : [[name, value]];
+    }),
+  );
 }
 
 /** One model at one of the places that an upstream may have. */

@@ -24,10 +24,20 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "src/app.ts",
     "src/startup.ts",
   ],
-  "plugins/errors.ts": ["src/errors.ts", "src/canonical", "src/contract"],
+  "plugins/errors.ts": ["src/errors.ts", "src/canonical", "src/contract", "plugins/refusals.ts"],
+  "plugins/families.ts": ["src/errors.ts", "src/canonical", "src/contract"],
+  "plugins/refusals.ts": ["src/errors.ts", "src/canonical", "src/contract"],
   "plugins/voices.ts": ["src/errors.ts", "src/canonical", "src/contract"],
 };
-const PLUGIN_MAY_IMPORT = ["src/errors.ts", "src/canonical", "src/contract", "plugins/errors.ts", "plugins/voices.ts"];
+const PLUGIN_MAY_IMPORT = [
+  "src/errors.ts",
+  "src/canonical",
+  "src/contract",
+  "plugins/errors.ts",
+  "plugins/families.ts",
+  "plugins/refusals.ts",
+  "plugins/voices.ts",
+];
 
 /** The verbs of a wire that is spoken to clients and to upstreams: one file each, in one folder. */
 export const VERBS = [
