@@ -4,6 +4,7 @@ import { Collector } from "./canonical/collect.ts";
 import type { GenerateEvent, GenerateResponse, Message, Usage } from "./canonical/generate.ts";
 import { withoutForeignReasoning } from "./canonical/reasoning.ts";
 import { holdsSealed, openReasoning, type Sealing, sealReasoning, sealStream } from "./canonical/sealing.ts";
+import { repairCalls, repairResponse } from "./canonical/repair_calls.ts";
 import type { JsonValue } from "./canonical/json.ts";
 import {
   type Input,
@@ -283,7 +284,7 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       const exchange = openExchange(protocol, fitted, wire, journey);
       if (wantsExplanation(wire)) return explainAll("generate", fitted, resolution.targets, journey);
       if (!fitted.stream) return generateWhole(protocol, exchange, messages, resolution, journey);
-      const attempt = (target: Destination) => streamInForm(ask("generate", fitted, target, journey));
+      const attempt = (target: Destination) => generateStream(ask("generate", fitted, target, journey));
       const store = (response: GenerateResponse) => remember(response, exchange, messages, journey);
       const sealing = sealingFor(protocol, exchange, journey);
       const through = (events: AsyncGenerator<GenerateEvent>) => {
@@ -439,6 +440,16 @@ async function runWhole<K extends ModelOperation>(
   return await firstAnswer(targets, (target) => answer(ask(operation, input, target, journey)), fateIn(journey));
 }
 
+function generateStream(asked: Ask<"generate">): AsyncIterable<GenerateEvent> {
+  const events = streamInForm(asked);
+  return asked.target.repairArguments ? repairCalls(events, asked.input, asked.context.note) : events;
+}
+
+async function generateAnswer(asked: Ask<"generate">): Promise<GenerateResponse> {
+  const response = await answerInForm(asked);
+  return asked.target.repairArguments ? repairResponse(response, asked.input, asked.context.note) : response;
+}
+
 async function generateWhole(
   protocol: Protocol<"generate">,
   exchange: Exchange<"generate">,
@@ -446,7 +457,7 @@ async function generateWhole(
   { targets }: Resolution,
   journey: Journey,
 ): Promise<Response> {
-  const attempt = (target: Destination) => answerInForm(ask("generate", exchange.input, target, journey));
+  const attempt = (target: Destination) => generateAnswer(ask("generate", exchange.input, target, journey));
   const output = await firstAnswer(targets, attempt);
   journey.entry.usage = output.usage;
   learn(output.usage, journey);
@@ -677,6 +688,7 @@ function ask<K extends ModelOperation>(
   for (const note of [...notes].slice(journey.notesBeforeTarget)) notes.delete(note);
   const { systemMessages, dialect, reasoningField, textForms, cacheControl, structuredOutput, counter, batch, scores } =
     upstream;
+  const { repairArguments } = upstream;
   const model = where.pinned ?? where.model;
   const quirks = {
     systemMessages,
@@ -685,6 +697,7 @@ function ask<K extends ModelOperation>(
     textForms,
     cacheControl,
     structuredOutput,
+    repairArguments,
     counter,
     batch,
     scores,

@@ -1,6 +1,6 @@
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { GenerateResponse, OutputPart } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { isJsonObject, isJsonText, type JsonObject } from "../../src/canonical/json.ts";
 import { standInFor } from "../../src/canonical/stand_in.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
 import { serializeBlock } from "./content.ts";
@@ -12,6 +12,7 @@ import { WIRE } from "./wire.ts";
 /** A whole answer, with the id and the model name that the client knows. An empty one has an empty text. */
 export function serializeResponse(output: GenerateResponse, exchange: Exchange<"generate">): JsonObject {
   const content = output.content.filter((part) => isSpeakable(part, exchange)).map((part) => serializeBlock(part));
+  for (const part of output.content) noteWrapped(part, exchange);
   const { usage, ...extra } = fieldsFor(WIRE, output.extra);
   return {
     id: exchange.id,
@@ -32,6 +33,14 @@ export function safeguardResults(body: unknown): JsonObject {
   return types.length === 0
     ? {}
     : { safeguard_results: types.map((type) => ({ type, status: { type: "unsupported" } })) };
+}
+
+/** An input is an object on this wire: what is not JSON stands inside one. */
+function noteWrapped(part: OutputPart, { note }: Context): void {
+  if (part.type !== "tool-call" || part.kind !== "function" || part.input.trim() === "" || isJsonText(part.input)) {
+    return;
+  }
+  note(`told arguments of ${part.name} that are not JSON as its input`);
 }
 
 /** Whether the wire has a block for the part; where it has none, that is noted. */

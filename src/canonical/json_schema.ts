@@ -19,6 +19,13 @@ export function checkSchema(value: JsonValue, schema: JsonObject): SchemaCheck {
   return { problems, unread: [...run.unread] };
 }
 
+/** Whether the value certainly fits, as far as anything is checked; nothing is asked of it without a schema. */
+export function fits(schema: JsonObject | undefined, value: JsonValue): boolean {
+  if (!schema) return true;
+  const { problems, unread } = checkSchema(value, schema);
+  return problems.length === 0 && !unread.includes("all");
+}
+
 interface Run {
   root: JsonObject;
   unread: Set<string>;

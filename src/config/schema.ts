@@ -83,6 +83,13 @@ const structuredOutputSchema = z.enum(["native", "instruct"]).meta({
     "then checked, and asked for once more where it does not fit. What an alias says goes before what its upstream says.",
 });
 
+const repairArgumentsSchema = z.boolean().meta({
+  description:
+    "Whether arguments of calls that are not JSON are repaired where there is one way to read them (single quotes, a " +
+    "comma too many, True and None, names without quotes) and the result fits the tool's schema. A stream then tells the " +
+    "arguments of a call in one piece. What an alias says goes before what its upstream says.",
+});
+
 const upstreamSchema = object("A service that runs models.", {
   driver: z.string().meta({
     description: "How to speak to it: the name of a driver, such as chat.",
@@ -171,6 +178,7 @@ const upstreamSchema = object("A service that runs models.", {
       "The endpoint with which this upstream counts the tokens of a request, by the last step of its path: clients that " +
       "ask for a count then get the upstream's own. Where this is absent it is not asked, and the gateway counts.",
   }),
+  repairArguments: repairArgumentsSchema.default(false),
   timeouts: timeoutsSchema.prefault({}),
 });
 
@@ -218,6 +226,7 @@ const aliasSchema = object("A model of the lane.", {
   }),
   textForms: textFormsSchema.optional(),
   structuredOutput: structuredOutputSchema.optional(),
+  repairArguments: repairArgumentsSchema.optional(),
   voices: z.record(z.string().min(1), z.string().min(1)).optional().meta({
     description:
       "For speech: the model's own voice for each name that clients use. The name * stands for all that are not listed.",

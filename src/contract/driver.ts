@@ -37,6 +37,8 @@ export interface Quirks {
   structuredOutput?: "native" | "instruct";
   /** With which of its endpoints it counts tokens; with none where absent. */
   counter?: Counter;
+  /** Whether arguments of calls that are not JSON are repaired where that is certain; a stream then tells them in one piece. */
+  repairArguments?: boolean;
   /** Whether a ranking's scores are to be made numbers from 0 to 1, where they are not. */
   scores?: "sigmoid" | "as-they-are";
 }

@@ -1,4 +1,5 @@
 import type { Effort } from "../canonical/generate.ts";
+import { withoutNulls } from "../canonical/json.ts";
 import { INPUT_OF, isPattern, type Modality, type ModelInfo, type Task } from "../canonical/models.ts";
 import { type OperationName, TASK_OF } from "../canonical/operations.ts";
 import type { Place } from "../contract/catalog.ts";
@@ -44,6 +45,7 @@ export interface Alias extends Limits {
   voices?: Quirks["voices"];
   textForms?: Quirks["textForms"];
   structuredOutput?: Quirks["structuredOutput"];
+  repairArguments?: boolean;
 }
 
 export interface LaneOptions {
@@ -154,19 +156,14 @@ export function createLane(name: string, options: LaneOptions): Lane {
 
   /** The destinations of all targets. One that has none is passed over, unless it is the last that is left. */
   async function locateAll(model: string, task: Task, alias: Alias): Promise<Destination[]> {
-    const { targets, task: own, voices, efforts, textForms, structuredOutput } = alias;
+    const { targets, task: own } = alias;
     const located = await Promise.allSettled(
       targets.map((target) => locate(model, task, target, () => Promise.resolve([own]))),
     );
     const destinations = located.flatMap((result) => result.status === "fulfilled" ? result.value : []);
     const failed = located.find((result) => result.status === "rejected");
     if (destinations.length === 0) throw failed?.reason ?? unserved(model, task);
-    const quirks = {
-      ...(voices && { voices }),
-      ...(efforts && { efforts }),
-      ...(textForms && { textForms }),
-      ...(structuredOutput && { structuredOutput }),
-    };
+    const quirks = quirksOf(alias);
     return destinations.map((destination) => ({ ...destination, ...quirks }));
   }
 
@@ -237,6 +234,11 @@ export function createLane(name: string, options: LaneOptions): Lane {
       return upstreams[task] === undefined ? undefined : "any";
     },
   };
+}
+
+/** What the alias says of its model goes before what its upstream says. */
+function quirksOf({ voices, efforts, textForms, structuredOutput, repairArguments }: Alias): Quirks {
+  return withoutNulls({ voices, efforts, textForms, structuredOutput, repairArguments });
 }
 
 /** `org/model:policy` as `org/model`: a policy follows the last colon after the last slash, and is the upstream's affair. */

@@ -1,0 +1,70 @@
+/**
+ * JSON that a model wrote with another language's habits: in single quotes, with a comma too many, Python's words, bare names,
+ * line ends inside a text, or inside a fence. There is one way to read these. What can be read in several ways is not guessed
+ * at: a text without its end, quotes inside quotes, an escape that JSON does not know.
+ *
+ * Libraries for this exist, and guess: they end a command where it was cut, and lose the backslash of `\d`.
+ */
+import { isJsonObject, type JsonObject } from "./json.ts";
+
+export interface NearJson {
+  /** The same as JSON has it. */
+  text: string;
+  value: JsonObject;
+  /** Whether its last brace was missing, and perhaps more. */
+  isOpen: boolean;
+}
+
+const FENCE = /^```(?:json)?\s*\n([^]*?)\n?\s*```$/;
+const TOKEN = /\s+|"[^"\\]*(?:\\[^][^"\\]*)*"|'[^'\\]*(?:\\[^][^'\\]*)*'|[{}[\]:,]|[\w$.+-]+/y;
+const NAME = /^[A-Za-z_$][\w$-]*$/;
+const WORDS: ReadonlyMap<string, string> = new Map([["True", "true"], ["False", "false"], ["None", "null"]]);
+
+/** The object that the text tells; nothing where that is not certain. */
+export function readNearJson(told: string): NearJson | undefined {
+  const tokens = tokensOf(FENCE.exec(told.trim())?.[1] ?? told);
+  const last = tokens?.at(-1);
+  if (!tokens || last === undefined) return undefined;
+  const count = (mark: string) => tokens.filter((token) => token === mark).length;
+  // A number or a word may have gone on.
+  const isOpen = count("{") === count("}") + 1 && count("[") === count("]") && /["'\]}]$/.test(last);
+  const text = tokens.map((token, at) => spell(token, tokens[at - 1], tokens[at + 1])).join("") + (isOpen ? "}" : "");
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) ? { text, value, isOpen } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The parts of the text, without the space between them; nothing where a character has no place. */
+function tokensOf(text: string): string[] | undefined {
+  const tokens: string[] = [];
+  TOKEN.lastIndex = 0;
+  while (TOKEN.lastIndex < text.length) {
+    const token = TOKEN.exec(text)?.[0];
+    if (token === undefined) return undefined;
+    if (token.trim() !== "") tokens.push(token);
+  }
+  return tokens;
+}
+
+/** A token as JSON has it. */
+function spell(token: string, before: string | undefined, after: string | undefined): string {
+  if (token === ",") return after === "}" || after === "]" ? "" : token;
+  if (token[0] === '"' || token[0] === "'") return spellText(token.slice(1, -1), token[0]);
+  const isKey = after === ":" && (before === "{" || before === ",") && NAME.test(token);
+  return isKey ? `"${token}"` : WORDS.get(token) ?? token;
+}
+
+/** What is no escape of JSON stays as it is, so that it fails: nobody knows what it was to be. */
+function spellText(text: string, quote: string): string {
+  // deno-lint-ignore no-control-regex
+  const spelled = text.replace(/\\([^])|[\x00-\x1f"]/g, (found, escaped?: string) => {
+    if (escaped === undefined) return JSON.stringify(found).slice(1, -1);
+    if (quote === '"') return found;
+    // In Python the backslash before a slash stays.
+    return escaped === "'" ? "'" : escaped === "/" ? "\\?" : found;
+  });
+  return `"${spelled}"`;
+}
