@@ -2,7 +2,9 @@
  * What differs by model family, as data that several wires share: a family knows the same levels whichever wire its server
  * speaks. What one wire alone spells its own way is in that wire's folder.
  */
-import type { Effort } from "../src/canonical/generate.ts";
+import type { Effort, GenerateRequest, Thinking } from "../src/canonical/generate.ts";
+import { clampThinking } from "../src/canonical/thinking.ts";
+import type { Target } from "../src/contract/driver.ts";
 
 /** How a family is told whether and how much to think. With neither levels nor a toggle nothing can be told it. */
 export interface Family {
@@ -18,6 +20,8 @@ export interface Family {
     level?: "reasoning_strength";
     little?: "low_effort";
   };
+  /** The word for on, where hosts have one that is not `enabled`. */
+  on?: "adaptive";
   /** What the chat wire calls the limit of an answer for it, where that is not `max_tokens`. */
   limit?: "max_completion_tokens";
   /** Fields that its hosts answer with an error. */
@@ -41,7 +45,7 @@ const FAMILIES: readonly Family[] = [
     ...OWN_SAMPLING,
   },
   // Without thinking these take a temperature.
-  { names: /^(openai\/)?gpt-5\.1(?!\d|-chat)/i, levels: ["none", "low", "medium", "high"], ...NEW_LIMIT },
+  { names: /^(openai\/)?gpt-5\.1(?!\d|-chat|-codex-max)/i, levels: ["none", "low", "medium", "high"], ...NEW_LIMIT },
   { names: /^(openai\/)?gpt-5\.\d+(?!\d|-chat)/i, levels: ["none", "low", "medium", "high", "xhigh"], ...NEW_LIMIT },
   // Always on.
   { names: /\bqwen-?3\.8.{0,40}2\.4t/i },
@@ -63,7 +67,7 @@ const FAMILIES: readonly Family[] = [
   // Always on.
   { names: /\bminimax-?m2/i },
   { names: /\bminimax-?m3\.1-flash/i, levels: ["low", "medium", "high", "max"] },
-  { names: /\bminimax-?m3(?!\.)/i, toggle: true },
+  { names: /\bminimax-?m3(?!\.)/i, toggle: true, on: "adaptive" },
   { names: /\bgemma-?4/i, ...ENABLE_THINKING },
   { names: /\bnemotron-?3-super/i, toggle: true, variables: { toggle: "enable_thinking", little: "low_effort" } },
   { names: /\bnemotron-?3/i, ...ENABLE_THINKING },
@@ -76,6 +80,19 @@ const FAMILIES: readonly Family[] = [
   { names: /\bmimo-?v2\.5/i, ...ENABLE_THINKING },
   { names: /\bmuse-glimmer/i, levels: ["low", "medium", "high"], variables: { level: "reasoning_strength" } },
 ];
+
+/**
+ * A request's thinking, held to the levels of its model's family; as it is where nobody knows them, or the configuration gives
+ * others.
+ */
+export function fitThinking(
+  { model: alias, thinking }: GenerateRequest,
+  { model, efforts }: Target,
+  note: (text: string) => void,
+): Thinking | undefined {
+  const family = familyOf(model) ?? familyOf(alias);
+  return efforts || !family?.levels ? thinking : clampThinking(thinking, levelsOf(family), note);
+}
 
 export function levelsOf({ levels = [], toggle }: Family): readonly Effort[] {
   return toggle ? ["none", ...levels] : levels;

@@ -26,6 +26,13 @@ const KNOBS: ReadonlySet<string> = new Set([
   "prompt_cache_retention",
   "service_tier",
   "context_management",
+  // How much to think.
+  "reasoning_effort",
+  "reasoning",
+  "thinking",
+  "enable_thinking",
+  "chat_template_kwargs",
+  "chat_template_args",
 ]);
 
 /** A limit is no knob, but some servers take it under another name, and say so. */

@@ -4,6 +4,7 @@ import type { Effort, GenerateRequest } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { clampThinking, effortOf } from "../../src/canonical/thinking.ts";
 import type { Reply, Target } from "../../src/contract/driver.ts";
+import { CONTROLS, type Dialect, dialectOf } from "./dialects.ts";
 import { type Family, familyOf, isOpenAi, levelsOf } from "../families.ts";
 
 /**
@@ -12,49 +13,43 @@ import { type Family, familyOf, isOpenAi, levelsOf } from "../families.ts";
  */
 export function thinkingFields(
   { model: alias, thinking }: GenerateRequest,
-  { model, dialect, efforts }: Target,
+  target: Target,
   note: (text: string) => void,
 ): JsonObject {
+  const { model, efforts } = target;
   const asked = effortOf(thinking);
   const family = familyOf(model) ?? familyOf(alias);
-  const variables = dialect === "template" ? family?.variables : undefined;
-  if (!asked) return thinking?.enabled && variables?.toggle ? template({ [variables.toggle]: true }) : {};
+  const dialect = dialectOf(target);
+  if (!asked) return thinking?.enabled && family?.toggle && dialect.toggle?.(true, family) || {};
   const isOn = asked !== "none" && !efforts && family?.toggle && !family.levels;
-  if (isOn) return switchOn(asked, variables, note);
+  if (isOn) return switchOn(asked, family, dialect, note);
   const effort = efforts || !family ? asked : effortOf(clampThinking(thinking, levelsOf(family), note));
   if (!effort) return {};
-  if (effort === "none" && variables?.toggle) return template({ [variables.toggle]: false });
-  return variables?.level ? template({ [variables.level]: effort }) : { reasoning_effort: effort };
+  return effort === "none" && dialect.toggle?.(false, family) || dialect.level(effort, family);
 }
 
-/** Thinking that knows no levels. Without a variable for it, it is left as the model has it. */
-function switchOn(asked: Effort, variables: Family["variables"], note: (text: string) => void): JsonObject {
-  if (!variables?.toggle) {
-    note(`dropped effort ${asked}`);
-    return {};
+/** Thinking that knows no levels. Without a way to say so, it is left as the model has it. */
+function switchOn(asked: Effort, family: Family, dialect: Dialect, note: (text: string) => void): JsonObject {
+  const isLittle = asked === "minimal" || asked === "low";
+  const fields = dialect.toggle?.(true, family, isLittle);
+  if (!fields) note(`dropped effort ${asked}`);
+  else if (!isLittle || !family.variables?.little || fields.reasoning || fields.thinking) {
+    note(`clamped effort ${asked}>on`);
   }
-  if (variables.little && (asked === "minimal" || asked === "low")) {
-    return template({ [variables.toggle]: true, [variables.little]: true });
-  }
-  note(`clamped effort ${asked}>on`);
-  return template({ [variables.toggle]: true });
-}
-
-function template(variables: JsonObject): JsonObject {
-  return { chat_template_kwargs: variables };
+  return fields ?? {};
 }
 
 const NAMES_EFFORT = /reasoning[_. ]?effort/i;
 /** Words for the toggle, which a server may have made of an effort, and for thinking itself. */
 const NAMES_THINKING =
-  /chat_template_kwargs|enable_thinking|reasoning_strength|low_effort|\bnot support(ed)?\b.{0,40}\bthinking\b|\bthinking\b.{0,40}\b(not |un)support/i;
+  /chat_template_(kwargs|args)|enable_thinking|reasoning_strength|low_effort|\bnot support(ed)?\b.{0,40}\bthinking\b|\bthinking\b.{0,40}\b(not |un)support/i;
 /** What is read of a refusal: some servers repeat the whole request in it. */
 const LONGEST_REFUSAL = 4_096;
 
 /** Which fields of `thinkingFields` an upstream's refusal is about. */
 export function refusedThinkingFields(body: Reply["body"]): string[] {
   const text = textOf(body);
-  if (NAMES_THINKING.test(text)) return ["reasoning_effort", "chat_template_kwargs"];
+  if (NAMES_THINKING.test(text)) return [...CONTROLS];
   return NAMES_EFFORT.test(text) ? ["reasoning_effort"] : [];
 }
 

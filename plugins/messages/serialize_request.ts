@@ -9,6 +9,7 @@ import { arrangeTurns, mendTurns } from "../../src/canonical/turns.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
+import { fitThinking } from "../families.ts";
 import { type ParsedPart, serializeBlocks, serializeContent, signatureOf } from "./content.ts";
 import { isVendors } from "./families.ts";
 import { BETA_HEADER, BILLING_HEADER } from "./parse_request.ts";
@@ -23,7 +24,8 @@ const CALL_IDS = { taken: /^[\w-]{1,64}$/, length: 64 };
 
 /** The body for a server that speaks this wire. The same request gives the same bytes. */
 export function serializeRequest(asked: GenerateRequest, target: Target, context: Context): JsonObject {
-  const input = context.clientWire === WIRE ? asked : adoptCacheHints(asked, WIRE, context.note);
+  const fitted = withFittingEffort(asked, target, context);
+  const input = context.clientWire === WIRE ? fitted : adoptCacheHints(fitted, WIRE, context.note);
   const { inner: inThinking, outer } = splitInside("thinking", fieldsFor(WIRE, input.extra, context.note));
   const { inner: inConfig, outer: { [BETA_HEADER]: _, ...unknown } } = splitInside("output_config", outer);
   const extra = isVendors(target.model) ? unknown : withoutPrivate(unknown, context);
@@ -69,6 +71,14 @@ const PRIVATE = ["safeguards", "metadata"];
 function withoutPrivate(fields: JsonObject, context: Context): JsonObject {
   for (const field of PRIVATE) if (field in fields) context.note(`dropped ${field}`);
   return Object.fromEntries(Object.entries(fields).filter(([field]) => !PRIVATE.includes(field)));
+}
+
+/** A level is held to those of the model's family. A budget, and no thinking at all, every server takes as it can. */
+function withFittingEffort(input: GenerateRequest, target: Target, { note }: Context): GenerateRequest {
+  const { effort, enabled } = input.thinking ?? {};
+  if (!effort || effort === "none" || enabled === false) return input;
+  const fitted = fitThinking(input, target, note);
+  return fitted === input.thinking ? input : { ...input, thinking: { ...input.thinking, effort: fitted?.effort } };
 }
 
 /** The headers that go with the body. Betas are the client's affair, if it speaks this wire. */

@@ -8,6 +8,7 @@ import { arrangeTurns } from "../../src/canonical/turns.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
+import { fitThinking } from "../families.ts";
 import { idRuleOf, isVendors } from "./families.ts";
 import { serializeItems } from "./items.ts";
 import { serializeTool, serializeToolChoice } from "./tools.ts";
@@ -33,7 +34,8 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     .filter((tool) => tool !== undefined);
   refuseForced(input);
   noteUnspeakable(input, context);
-  const effort = effortOf(input.thinking);
+  // Its vendor's own models come in new levels faster than anybody writes them down.
+  const effort = effortOf(reader === "vendor" ? input.thinking : fitThinking(input, target, context.note));
   const reasoning = { ...(effort && { effort }), ...inReasoning };
   const text = {
     ...(input.outputSchema && { format: serializeFormat(input.outputSchema) }),

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { EFFORTS } from "../canonical/generate.ts";
 import { MODALITIES, TASKS } from "../canonical/models.ts";
-import { COUNTERS } from "../contract/driver.ts";
+import { COUNTERS, DIALECTS } from "../contract/driver.ts";
 import { hint } from "./hint.ts";
 
 /** One line for each unknown key, in the order of the issue's `keys`. */
@@ -113,11 +113,13 @@ const upstreamSchema = object("A service that runs models.", {
       "Where this upstream's chat templates take system messages. With first, later ones of a client that speaks " +
       "another protocol become part of the user's turn.",
   }),
-  dialect: z.enum(["router", "template"]).default("router").meta({
+  dialect: z.enum(DIALECTS).default("router").meta({
     description:
-      "How this upstream is told whether and how much a model is to think. With router, by reasoning_effort alone. With " +
-      "template, what that cannot say goes into chat_template_kwargs: for servers that render the chat template " +
-      "themselves, such as those that run on your own machine.",
+      "How this upstream is told whether and how much a model is to think. With router, by reasoning_effort alone, or in " +
+      "the way of the provider that a model's name is pinned to. Else levels go there too, and on and off elsewhere: with " +
+      "template into chat_template_kwargs (servers that render the chat template themselves, such as those that run on " +
+      "your own machine), with template-args into chat_template_args, with reasoning into reasoning.enabled, with " +
+      "thinking into thinking.type, with enable-thinking into enable_thinking. With reasoning-object both go into reasoning.",
   }),
   reasoningField: z.enum(["reasoning_content", "reasoning"]).default("reasoning_content").meta({
     description:

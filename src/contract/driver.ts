@@ -9,6 +9,16 @@ import type { ServerSentEvent } from "./frame.ts";
 /** The endpoints with which servers count what a request would be to their model, by the last step of their paths. */
 export const COUNTERS = ["count_tokens", "input_tokens", "tokenize", "chat_tokenize"] as const;
 export type Counter = typeof COUNTERS[number];
+/** Ways in which hosts of one wire are told whether and how much to think. */
+export const DIALECTS = [
+  "router",
+  "template",
+  "template-args",
+  "reasoning",
+  "reasoning-object",
+  "thinking",
+  "enable-thinking",
+] as const;
 
 /** What one place takes less of than its wire allows, or spells its own way. */
 export interface Quirks {
@@ -23,8 +33,8 @@ export interface Quirks {
   needsVoice?: boolean;
   /** Its voice for a name that clients use; `*` stands for all that have none of their own here. */
   voices?: Readonly<Record<string, string>>;
-  /** How it is told whether and how much to think: by the wire's own field (where absent), or by its template's variables too. */
-  dialect?: "router" | "template";
+  /** How it is told whether and how much to think: by the wire's own field alone where absent. */
+  dialect?: typeof DIALECTS[number];
   /** Where it reads what its model thought in earlier turns; the wire's usual field where absent. */
   reasoningField?: "reasoning_content" | "reasoning";
   /** The levels of effort that the model is configured with, which requests are held to already; its family's where absent. */

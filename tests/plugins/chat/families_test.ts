@@ -1,10 +1,11 @@
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
+import { CONTROLS } from "../../../plugins/chat/dialects.ts";
 import { thinkingFields } from "../../../plugins/chat/families.ts";
 import { chatDriver } from "../../../plugins/chat/mod.ts";
 import { serializeRequest } from "../../../plugins/chat/serialize_request.ts";
 import type { Effort, Thinking } from "../../../src/canonical/generate.ts";
 import type { JsonObject } from "../../../src/canonical/json.ts";
-import type { Target } from "../../../src/contract/driver.ts";
+import type { Quirks, Target } from "../../../src/contract/driver.ts";
 import { newContext, newWireRequest } from "../../support/context.ts";
 import { CHAT, TARGET } from "../../support/wires.ts";
 
@@ -192,6 +193,76 @@ for (const { family, models, router, template = router } of TABLE) {
   }
 }
 
+/** What each dialect makes of none, low and high, for a family of on and off, one of levels, one of both, and one nobody knows. */
+const SPELT: [dialect: Quirks["dialect"], model: string, sent: JsonObject[]][] = [
+  ["reasoning", "zai-org/GLM-4.6", [
+    { reasoning: { enabled: false } },
+    { reasoning: { enabled: true } },
+    { reasoning: { enabled: true } },
+  ]],
+  ["reasoning", "openai/gpt-oss-120b", [
+    { reasoning_effort: "low" },
+    { reasoning_effort: "low" },
+    { reasoning_effort: "high" },
+  ]],
+  ["reasoning", "zai-org/GLM-5.2", [
+    { reasoning: { enabled: false } },
+    { reasoning_effort: "high" },
+    { reasoning_effort: "high" },
+  ]],
+  ["reasoning-object", "deepseek-ai/DeepSeek-V4-Pro", [
+    { reasoning: { enabled: false } },
+    { reasoning: { effort: "low" } },
+    { reasoning: { effort: "high" } },
+  ]],
+  ["template-args", "Qwen/Qwen3-32B", [
+    { chat_template_args: { enable_thinking: false } },
+    { chat_template_args: { enable_thinking: true } },
+    { chat_template_args: { enable_thinking: true } },
+  ]],
+  ["thinking", "MiniMaxAI/MiniMax-M3", [
+    { thinking: { type: "disabled" } },
+    { thinking: { type: "adaptive" } },
+    { thinking: { type: "adaptive" } },
+  ]],
+  ["thinking", "org/unknown", [
+    { thinking: { type: "disabled" } },
+    { reasoning_effort: "low" },
+    { reasoning_effort: "high" },
+  ]],
+  ["enable-thinking", "Qwen/Qwen3.6-35B-A3B", [
+    { enable_thinking: false },
+    { enable_thinking: true },
+    { enable_thinking: true },
+  ]],
+  // Behind a router, the provider that the name is pinned to.
+  ["router", "Qwen/Qwen3-32B:together", [
+    { reasoning: { enabled: false } },
+    { reasoning: { enabled: true } },
+    { reasoning: { enabled: true } },
+  ]],
+  ["router", "zai-org/GLM-4.6:zai-org", [
+    { thinking: { type: "disabled" } },
+    { thinking: { type: "enabled" } },
+    { thinking: { type: "enabled" } },
+  ]],
+  ["router", "Qwen/Qwen3-32B:fastest", [{ reasoning_effort: "none" }, {}, {}]],
+  ["template", "Qwen/Qwen3-32B:together", [
+    { chat_template_kwargs: { enable_thinking: false } },
+    { chat_template_kwargs: { enable_thinking: true } },
+    { chat_template_kwargs: { enable_thinking: true } },
+  ]],
+];
+
+for (const [dialect, model, sent] of SPELT) {
+  Deno.test(`families: ${model} in the dialect ${dialect}`, () => {
+    const efforts = ["none", "low", "high"] as const;
+    assertEquals(efforts.map((effort) => ask({ effort }, { model, dialect }).fields), sent);
+    assertEquals(ask(undefined, { model, dialect }).fields, {});
+    for (const field of sent.flatMap(Object.keys)) assert(CONTROLS.includes(field), field);
+  });
+}
+
 Deno.test("families: without a dialect, as the router takes it", () => {
   assertEquals(ask({ effort: "none" }, { model: "Qwen/Qwen3-32B" }).fields, { reasoning_effort: "none" });
 });
@@ -251,9 +322,9 @@ const REFUSALS: [body: JsonObject | string, fields: string[]][] = [
   [{ error: { message: "reasoning_effort is not supported with this model" } }, ["reasoning_effort"]],
   [{ detail: [{ loc: ["body", "reasoning_effort"], msg: "Input should be 'low'" }] }, ["reasoning_effort"]],
   [{ error: { message: "Unsupported reasoning effort: high" } }, ["reasoning_effort"]],
-  [{ error: '"llama3.2" does not support thinking' }, ["reasoning_effort", "chat_template_kwargs"]],
-  [{ message: "enable_thinking must be a boolean" }, ["reasoning_effort", "chat_template_kwargs"]],
-  ["chat_template_kwargs: Extra inputs are not permitted", ["reasoning_effort", "chat_template_kwargs"]],
+  [{ error: '"llama3.2" does not support thinking' }, [...CONTROLS]],
+  [{ message: "enable_thinking must be a boolean" }, [...CONTROLS]],
+  ["chat_template_kwargs: Extra inputs are not permitted", [...CONTROLS]],
   [{ error: { message: "The `reasoning_content` in the thinking mode must be passed back" } }, []],
   [{ error: { message: "messages: Field required" } }, []],
   ["", []],
