@@ -13,7 +13,7 @@ export function isVendors(model: string): boolean {
 
 /** How the vendor says that it did not sign these thoughts, or not so. */
 const REFUSED =
-  /\bsignature\b.{0,80}\bthinking\b|\bthinking\b.{0,80}\b(signature|cannot be modified|invalid)\b|\binvalid\b.{0,40}\b(redacted_)?thinking\b/i;
+  /\bsignature\b.{0,80}\bthinking\b|\bthinking(_|\b.{0,40})signature\b|\b(redacted_)?thinking\b.{0,80}\bcannot be modified\b|\binvalid\b.{0,40}\bredacted_thinking\b/i;
 
 /** Whether an upstream's refusal is about the thoughts of earlier turns. */
 export function refusesThinking(message: string): boolean {

@@ -12,7 +12,7 @@ export function isVendors(model: string): boolean {
 }
 
 /** How the vendor says that it cannot read what it finds encrypted, or that an item of reasoning stands alone. */
-const REFUSED = /\bencrypted[_ ]content\b|\bof type 'reasoning'/i;
+const REFUSED = /\bencrypted_content\b|\bencrypted content\b.{0,80}\bnot be\b|\bof type 'reasoning'/i;
 
 /** Whether an upstream's refusal is about the reasoning of earlier turns. */
 export function refusesReasoning(message: string): boolean {

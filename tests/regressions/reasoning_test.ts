@@ -511,6 +511,29 @@ testEach("R21", "a signature that the vendor refuses is left out of one more try
   assertEquals(thoughts, [1, 0, 1]);
 });
 
+testEach("R21", "what somebody else encrypted is left out of one more try, where the vendor cannot read it", {
+  clients: ["responses"],
+}, async (client, mode) => {
+  const message = "The encrypted content gAAA... could not be verified. Reason: could not be decrypted or parsed.";
+  const refusal = { error: { message, type: "invalid_request_error", code: "invalid_encrypted_content" } };
+  const upstream = fakeUpstream(
+    () => Response.json(refusal, { status: 400 }),
+    () => responseOf(responsesAnswer(ENCRYPTED), mode),
+  );
+  const app = newApp({ config: SIGNING, fetch: upstream.fetch });
+  const input = [
+    { type: "message", role: "user", content: "Hello" },
+    { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "gAAAAstrange" },
+    { type: "message", role: "assistant", content: "Hi" },
+    { type: "message", role: "user", content: "And now?" },
+  ];
+  const view = await post(app, client, { ...bodyFor(client, { stream: mode === "streamed" }, "other"), input });
+  assertEquals([view.status, view.said], [200, [{ text: "Hi" }]]);
+  assertEquals(view.headers.get("x-laneway-notes"), "dropped reasoning of earlier turns");
+  const thoughts = upstream.asked.map(({ body }) => THOUGHTS_IN.responses(JSON.parse(body)));
+  assertEquals(thoughts, [["gAAAAstrange"], []]);
+});
+
 testEach("R21", "a second refusal is the answer", { clients: ["messages"], modes: ["whole"] }, async (client) => {
   const upstream = fakeUpstream(() => Response.json(BAD_SIGNATURE, { status: 400 }));
   const app = newApp({ config: SIGNING, fetch: upstream.fetch });

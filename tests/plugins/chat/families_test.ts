@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { CONTROLS } from "../../../plugins/chat/dialects.ts";
-import { thinkingFields } from "../../../plugins/chat/families.ts";
+import { refusesReasoning, thinkingFields } from "../../../plugins/chat/families.ts";
 import { chatDriver } from "../../../plugins/chat/mod.ts";
 import { serializeRequest } from "../../../plugins/chat/serialize_request.ts";
 import type { Effort, Thinking } from "../../../src/canonical/generate.ts";
@@ -338,5 +338,28 @@ Deno.test("families: a refusal that names a control says which fields the upstre
     }
     const { details } = chatDriver.parseError({ status: 500, headers: new Headers(), body });
     assertEquals(details.unsupported, undefined);
+  }
+});
+
+Deno.test("a host that knows no reasoning of earlier turns is told apart from one that misses it", () => {
+  for (
+    const [message, refused] of [
+      [
+        "'messages.1' : for 'role:assistant' the following must be satisfied[('messages.1' : property 'reasoning_content' is unsupported)]",
+        true,
+      ],
+      [
+        "messages.2.assistant.reasoning_content: property 'messages.2.assistant.reasoning_content' is unsupported",
+        true,
+      ],
+      ["body.messages[1].reasoning_content: Extra inputs are not permitted", true],
+      ["Unknown name \"reasoning_details\" at 'messages[1]'", true],
+      ["The `reasoning_content` in the thinking mode must be passed back to the API.", false],
+      ["thinking is enabled but reasoning_content is missing in assistant tool call message at index 2", false],
+      ["Unsupported value: 'reasoning_effort' does not support 'max'", false],
+    ] as const
+  ) {
+    assertEquals(refusesReasoning({ error: { message } }), refused, message);
+    assertEquals(refusesReasoning(message), refused, message);
   }
 });
