@@ -53,6 +53,13 @@ export const TASK_FIGURES = {
   soundP99: { label: "first byte of streamed speech, p99", unit: "ms", digits: 2, added: true },
 } as const satisfies Record<string, Figure>;
 
+/** Of repairs that have nothing to do. */
+export const REPAIR_FIGURES = {
+  textChunk: { label: "reading a chunk of text (textForms)", unit: "µs", digits: 2 },
+  callChunk: { label: "reading a chunk of arguments (repairArguments)", unit: "µs", digits: 2 },
+  historyCall: { label: "a call and its result in the history (order, ids)", unit: "µs", digits: 2 },
+} as const satisfies Record<string, Figure>;
+
 /** Of each way that an upload goes. */
 export const UPLOAD_FIGURES = {
   uploadMemory: { label: "greatest memory above idle", unit: "MB", digits: 0 },
@@ -63,6 +70,7 @@ export type FigureName =
   | keyof typeof GATEWAY_FIGURES
   | keyof typeof CONVERSATION_FIGURES
   | keyof typeof TASK_FIGURES
+  | keyof typeof REPAIR_FIGURES
   | keyof typeof UPLOAD_FIGURES;
 
 /** What one round found. A figure is absent where the platform does not tell it, or where the subject has none. */

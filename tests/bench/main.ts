@@ -1,14 +1,22 @@
 /**
  * `deno task bench [--quick]`: what Laneway adds to a direct call to the upstream, beside a bare passthrough. The subjects
  * take turns in every round, so that a machine that is busy for a while is busy for all of them. Beside that, what it
- * costs to store answers and to go on from them, what large lists of vectors and streamed speech cost, and how much memory
- * uploads take.
+ * costs to store answers and to go on from them, what large lists of vectors, streamed speech and repairs cost, and how much
+ * memory uploads take.
  */
 import { CONVERSATION_MEASURES, holdConversation, WAYS } from "./conversation.ts";
 import { UPLOADS } from "./fake_tasks.ts";
 import type { Figures } from "./figures.ts";
 import { checkAnswers, FULL, measureFresh, MEASURES, QUICK, type Running, warmUp } from "./measure.ts";
-import { formatConversations, formatGateways, formatTasks, formatUploads, type Results } from "./report.ts";
+import { measureRepairs, REPAIRS } from "./repairs.ts";
+import {
+  formatConversations,
+  formatGateways,
+  formatRepairs,
+  formatTasks,
+  formatUploads,
+  type Results,
+} from "./report.ts";
 import { stopServers } from "./server.ts";
 import { startUpstream, SUBJECTS } from "./subjects.ts";
 import { askForVectors, measureJson, TASK_MEASURES, TASK_SUBJECTS } from "./tasks.ts";
@@ -16,7 +24,13 @@ import { measureUploads, UPLOAD_WAYS } from "./uploads.ts";
 
 const size = Deno.args.includes("--quick") ? QUICK : FULL;
 const JSON_COST = "JSON.parse + JSON.stringify";
-const names = [...[...SUBJECTS, ...UPLOAD_WAYS].map(({ name }) => name), ...WAYS, ...TASK_SUBJECTS, JSON_COST];
+const names = [
+  ...[...SUBJECTS, ...UPLOAD_WAYS].map(({ name }) => name),
+  ...WAYS,
+  ...TASK_SUBJECTS,
+  JSON_COST,
+  ...REPAIRS,
+];
 const results = new Map(names.map((name): [string, Results] => [name, { name, rounds: [] }]));
 const started = performance.now();
 const DEADLINE_MS = 10 * 60_000;
@@ -77,6 +91,11 @@ try {
       }
     }
   }
+
+  for (let round = 0; round < size.rounds; round++) {
+    say(`repairs ${round + 1} of ${size.rounds}`);
+    for (const repairs of rotate(REPAIRS, round)) record(repairs, round, await measureRepairs(repairs));
+  }
 } finally {
   await stopServers();
 }
@@ -84,6 +103,7 @@ try {
 const [direct, passthrough, ...others] = SUBJECTS.map(({ name }) => results.get(name)!);
 const [stateless, stored] = WAYS.map((way) => results.get(way)!);
 const [laneway, json] = ["laneway", JSON_COST].map((name) => results.get(name)!);
+const [off, on] = REPAIRS.map((name) => results.get(name)!);
 const uploads = UPLOAD_WAYS.map(({ name }) => results.get(name)!);
 const { hardwareConcurrency } = navigator;
 const seconds = Math.round((performance.now() - started) / 1_000);
@@ -101,6 +121,10 @@ ${formatConversations(stateless!, stored!)}
 Vectors and speech, beside what parsing and writing the JSON of the same answer takes by itself:
 
 ${formatTasks(direct!, passthrough!, laneway!, json!)}
+
+Repairs of what upstreams say that have nothing to do, inside the gateway's process, without a socket:
+
+${formatRepairs(off!, on!)}
 
 ${UPLOADS} files of 25 MB on their way to transcription at once, in a gateway that has just started:
 

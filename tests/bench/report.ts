@@ -6,6 +6,7 @@ import {
   type Figures,
   GATEWAY_FIGURES,
   quantile,
+  REPAIR_FIGURES,
   TASK_FIGURES,
   UPLOAD_FIGURES,
 } from "./figures.ts";
@@ -55,6 +56,16 @@ export function formatUploads(ways: readonly Results[]): string {
 /** The same of two ways to hold a conversation: the second also as what it adds to the first, and as a multiple of it. */
 export function formatConversations(base: Results, other: Results): string {
   return formatTable(CONVERSATION_FIGURES, [
+    ownColumn(base),
+    ownColumn(other),
+    { title: "added", cell: (name, figure) => formatCell(differences(name, other, base), figure, true) },
+    ratioColumn(base, own(other), own(base)),
+  ]);
+}
+
+/** The same of repairs, on beside off. */
+export function formatRepairs(base: Results, other: Results): string {
+  return formatTable(REPAIR_FIGURES, [
     ownColumn(base),
     ownColumn(other),
     { title: "added", cell: (name, figure) => formatCell(differences(name, other, base), figure, true) },

@@ -1,0 +1,90 @@
+/** What the repairs of answers cost that find nothing to repair: the same stream read with them on, beside off. */
+import { chatDriver } from "../../plugins/chat/mod.ts";
+import type { GenerateEvent, GenerateRequest, Message } from "../../src/canonical/generate.ts";
+import { withUpstreamIds } from "../../src/canonical/call_ids.ts";
+import { repairCalls } from "../../src/canonical/repair_calls.ts";
+import { mendTurns } from "../../src/canonical/turns.ts";
+import type { Context } from "../../src/contract/context.ts";
+import type { Target, UpstreamOperation } from "../../src/contract/driver.ts";
+import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import type { Figures } from "./figures.ts";
+
+export const REPAIRS = ["repairs off", "repairs on"] as const;
+export type Repairs = typeof REPAIRS[number];
+
+const REQUEST: GenerateRequest = {
+  model: "m",
+  stream: true,
+  messages: [{ role: "user", content: [{ type: "text", text: "Go" }] }],
+  tools: [{
+    type: "function",
+    name: "write",
+    parameters: { type: "object", properties: { text: { type: "string" } } },
+  }],
+};
+const CONTEXT: Context = { clientWire: "messages", note: () => {} };
+const operation = chatDriver.operations.generate as UpstreamOperation<"generate">;
+const RULE = { taken: /^.{1,64}$/s, length: 64 };
+
+const TURNS: Message[] = Array.from({ length: 200 }, (_, index): Message[] => [
+  {
+    role: "assistant",
+    content: [{ type: "tool-call", kind: "function", id: `call_${index}`, name: "write", input: "{}" }],
+  },
+  { role: "tool", content: [{ type: "tool-result", id: `call_${index}`, content: [{ type: "text", text: "Done" }] }] },
+]).flat();
+
+/** Of several passes the least counts: what is more is not the repairs'. */
+const PASSES = 12;
+const CHUNKS = 4_000;
+
+/** One stream of each kind, chunk by chunk, and one history of calls. */
+export async function measureRepairs(repairs: Repairs): Promise<Figures> {
+  const isOn = repairs === "repairs on";
+  const target: Target = { upstream: "u", model: "org/model", systemMessages: "first" };
+  const text = (at: number) => ({ content: ` word${at}` });
+  const piece = (at: number) => {
+    const args = at === 0 ? '{"text":"' : at === CHUNKS - 1 ? '"}' : ` word${at}`;
+    const begin = at === 0 ? { id: "call_1", type: "function" } : {};
+    return { tool_calls: [{ index: 0, ...begin, function: { ...(at === 0 && { name: "write" }), arguments: args } }] };
+  };
+  return {
+    textChunk: await leastOf(() => read(framesOf(text), { ...target, textForms: isOn ? "parse" : "leave" }), CHUNKS),
+    callChunk: await leastOf(() => read(framesOf(piece), { ...target, repairArguments: isOn }), CHUNKS),
+    historyCall: await leastOf(() => mend(isOn), TURNS.length / 2),
+  };
+}
+
+/** Microseconds for one of the `count` things in which `run` is paid: it gives what it took in milliseconds. */
+async function leastOf(run: () => Promise<number> | number, count: number): Promise<number> {
+  let least = Infinity;
+  for (let pass = 0; pass < PASSES; pass++) least = Math.min(least, await run());
+  return 1_000 * least / count;
+}
+
+function framesOf(deltaAt: (at: number) => object): ServerSentEvent[] {
+  const frame = (choice: object) => ({ data: JSON.stringify({ model: "m", choices: [{ index: 0, ...choice }] }) });
+  const frames = Array.from({ length: CHUNKS }, (_, at) => frame({ delta: deltaAt(at) }));
+  return [...frames, frame({ delta: {}, finish_reason: "stop" })];
+}
+
+async function read(frames: readonly ServerSentEvent[], target: Target): Promise<number> {
+  const began = performance.now();
+  let events: AsyncIterable<GenerateEvent> = operation.events!(told(frames), REQUEST, target, CONTEXT);
+  if (target.repairArguments) events = repairCalls(events, REQUEST, CONTEXT.note);
+  let count = 0;
+  for await (const _ of events) count++;
+  if (count < 3) throw new Error("The stream told nothing");
+  return performance.now() - began;
+}
+
+async function* told(frames: readonly ServerSentEvent[]): AsyncGenerator<ServerSentEvent> {
+  yield* frames;
+}
+
+function mend(isOn: boolean): number {
+  const began = performance.now();
+  const mended = isOn ? withUpstreamIds(mendTurns(TURNS, CONTEXT.note), RULE) : TURNS;
+  if (mended !== TURNS) throw new Error("The history was changed");
+  return performance.now() - began;
+}
