@@ -93,6 +93,7 @@ export function serializePart(part: ParsedPart, context: Context): JsonObject | 
   const fields = fieldsFor(WIRE, part.extra, context.note);
   switch (part.type) {
     case "text":
+      if (part.annotations?.length) context.note("dropped annotations");
       return { type: "text", text: part.text, ...fields };
     case "refusal":
       return { type: "refusal", refusal: part.text, ...fields };

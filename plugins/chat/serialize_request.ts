@@ -254,9 +254,7 @@ function serializeReasoning(
   context: Context,
 ): JsonObject {
   const readable = parts.filter(({ text, opaque }) => text !== "" || !opaque);
-  if (parts.some((part) => !readable.includes(part) && !isOwn(part))) {
-    context.note("dropped reasoning that only its vendor can read");
-  }
+  if (parts.some((part) => part.opaque && !isOwn(part))) context.note("dropped reasoning that only its vendor can read");
   if (readable.length + details.length === 0) return {};
   if (!takesReasoning(model)) {
     context.note("dropped reasoning of earlier turns");

@@ -26,6 +26,10 @@ export function parseTool(tool: ChatTool): Tool {
   const custom = tool.custom ?? tool as CustomDefinition;
   const { name, description, format } = custom;
   const grammar = format?.grammar ?? format;
+  const inner = extraOf(WIRE, custom, new Set(DEFINITION_KEYS));
+  const outer = tool.custom && outerExtra(tool, "custom");
+  // Upstreams are told of it as of a function.
+  const fields = { ...outer?.fields, ...inside("function", inner) };
   return {
     type: "custom",
     name,
@@ -33,6 +37,7 @@ export function parseTool(tool: ChatTool): Tool {
     ...(format?.type === "grammar" && grammar?.syntax && grammar.definition && {
       grammar: { syntax: grammar.syntax, definition: grammar.definition },
     }),
+    ...(Object.keys(fields).length > 0 && { extra: { wire: WIRE, fields } }),
   };
 }
 

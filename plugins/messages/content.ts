@@ -236,9 +236,9 @@ function isSpeakable(part: ParsedPart, context: Context): boolean {
       return part.text.trim() !== "";
     case "reasoning":
       // What the upstream wrote itself comes back to it from the gateway's memory, whatever the client speaks.
-      if (part.text !== "" || part.opaque?.origin === WIRE) return true;
+      if (part.opaque?.origin === WIRE) return true;
       if (part.opaque) context.note("dropped reasoning that only its vendor can read");
-      return false;
+      return part.text !== "";
     case "file": {
       const speakable = !/^(audio|video)\//.test(part.mediaType);
       if (!speakable) context.note(`dropped a file of type ${part.mediaType}`);

@@ -10,7 +10,7 @@ import type {
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
-import type { WireRequest } from "../../src/contract/context.ts";
+import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { inputParts, parseContent, toolReferences } from "./content.ts";
 import { parseTool, parseToolChoice } from "./tools.ts";
@@ -25,8 +25,9 @@ import {
 } from "./wire.ts";
 
 /** A client's messages request, or the same without `max_tokens` to count its tokens. */
-export function parseRequest(wire: WireRequest): GenerateRequest {
+export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequest {
   const body = validate(requestSchema, wire.body);
+  for (const name of ACCOUNT_HEADERS) if (wire.headers.has(name)) note(`dropped ${name}`);
   const thinking = parseThinking(body);
   const outputSchema = parseFormat(body);
   const extra = parseExtra(body, wire.headers.get(BETA_HEADER));
@@ -103,6 +104,9 @@ const DISPLAYS: readonly unknown[] = ["summarized", "omitted"];
 
 /** Names the features that a request uses beyond the wire's version: its vendor refuses their fields without it. */
 export const BETA_HEADER = "anthropic-beta";
+
+/** Whose use it is, at the vendor: the gateway's own, whose key it calls with. */
+const ACCOUNT_HEADERS = ["anthropic-user-profile-id", "anthropic-workspace-id"];
 
 const THINKING_KEYS: ReadonlySet<string> = new Set(["type", "budget_tokens"]);
 const CONFIG_KEYS: ReadonlySet<string> = new Set(["effort", "format"]);

@@ -385,8 +385,8 @@ function serializeReasoning(
     const said = Array.isArray(told) && told.length > 0 ? { content: told } : {};
     return { type: "reasoning", id: nextThought(), summary, ...said, ...sealed, ...fields };
   }
-  if (text === "" && opaque) context.note("dropped reasoning that only its vendor can read");
-  else if (text !== "" && reader === "vendor") context.note("dropped reasoning of earlier turns");
+  if (opaque) context.note("dropped reasoning that only its vendor can read");
+  if (text !== "" && reader === "vendor") context.note("dropped reasoning of earlier turns");
   return text === "" || reader === "vendor"
     ? undefined
     : { type: "reasoning", id: nextThought(), summary: [], content: thoughts, ...fields };

@@ -122,6 +122,8 @@ const REASONING_KEYS: ReadonlySet<string> = new Set(["effort", "summary", "gener
 const TEXT_KEYS: ReadonlySet<string> = new Set(["format", "verbosity"]);
 const FORMAT_KEYS: ReadonlySet<string> = new Set(["type", "name", "description", "schema", "strict"]);
 const KNOWN_FORMATS = ["text", "json_object", "json_schema"];
+/** What is lost where it cannot be included. */
+const LOGPROBS = "message.output_text.logprobs";
 
 /** What rides through: fields that we do not know, at the top and inside those that we do. */
 function parseExtra(body: ResponsesRequest): Extra | undefined {
@@ -133,6 +135,7 @@ function parseExtra(body: ResponsesRequest): Extra | undefined {
     ...inside("reasoning", extraOf(WIRE, reasoning ?? {}, REASONING_KEYS)),
     ...inside("text", extraOf(WIRE, text ?? {}, TEXT_KEYS)),
     ...(ownFormat && { "text.format": format as JsonObject }),
+    ...(include?.includes(LOGPROBS) && { include }),
   };
   const summary = reasoning?.summary ?? reasoning?.generate_summary;
   // Without these nothing is lost: what is to be included is there anyhow, or told as missing where it is asked for.

@@ -93,7 +93,7 @@ export function serializeTool(tool: Tool, reader: Reader, context: Context): Jso
       };
     }
     case "custom": {
-      if (reader === "open") return serializeTool({ ...asFunctionTool(tool), extra: tool.extra }, reader, context);
+      if (reader === "open") return serializeTool(asFunctionTool(tool), reader, context);
       const { name, description, grammar } = tool;
       return {
         type: "custom",

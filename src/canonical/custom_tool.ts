@@ -5,7 +5,7 @@
 import type { CustomTool, FunctionTool, Tool } from "./generate.ts";
 import { isJsonObject } from "./json.ts";
 
-export function asFunctionTool({ name, description, grammar }: CustomTool): FunctionTool {
+export function asFunctionTool({ name, description, grammar, extra }: CustomTool): FunctionTool {
   const rule = grammar && `The input must match this ${grammar.syntax} grammar:\n${grammar.definition}`;
   const told = [description, rule].filter((text) => text !== undefined).join("\n\n");
   return {
@@ -18,6 +18,7 @@ export function asFunctionTool({ name, description, grammar }: CustomTool): Func
       required: ["input"],
       additionalProperties: false,
     },
+    ...(extra && { extra }),
   };
 }
 

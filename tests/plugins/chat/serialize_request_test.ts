@@ -22,13 +22,13 @@ const thought = [
 Deno.test("a client of another wire has the model's thoughts sent back to it", () => {
   const { messages, notes } = send({ messages: thought });
   assertEquals(messages[1], { role: "assistant", content: "b", reasoning_content: "hm" });
-  assertEquals(notes, []);
+  assertEquals(notes, ["dropped reasoning that only its vendor can read"]);
 });
 
 Deno.test("a family whose hosts refuse earlier reasoning does not get it", () => {
   const { messages, notes } = send({ messages: thought }, { ...TARGET, model: "google/gemma-4-31B-it" });
   assertEquals(messages[1], { role: "assistant", content: "b" });
-  assertEquals(notes, ["dropped reasoning of earlier turns"]);
+  assertEquals(notes, ["dropped reasoning that only its vendor can read", "dropped reasoning of earlier turns"]);
 });
 
 Deno.test("nor does it from a client of this wire, whose whole conversation would be refused", () => {
