@@ -1,0 +1,54 @@
+/** Fields that upstreams need not hear of, by the client's wire. Everything else has to arrive, or be noted, or be refused. */
+import type { Wire } from "./sample.ts";
+
+/** What the gateway does itself. It must show in the answer. */
+export const ANSWERED: Record<Wire, ReadonlySet<string>> = {
+  chat: new Set(["stream_options.include_usage"]),
+  messages: new Set(["safeguards"]),
+  responses: new Set([
+    "include: reasoning.encrypted_content",
+    "reasoning.generate_summary",
+    "reasoning.summary",
+    "store: false",
+    "store: true",
+  ]),
+};
+
+const DEFAULT = "what is meant without it";
+const NO_HOSTED_TOOLS = "asks for more of what a hosted tool did, and there is none that does anything";
+const OWN_NAME = "the client's own name for an item, which it never refers to in what it sends with it";
+
+/** What may be left out without a word, and why nothing is lost with it. */
+export const IDLE: Record<Wire, Readonly<Record<string, string>>> = {
+  chat: {
+    "response_format: text": DEFAULT,
+    "response_format.json_schema.name": "a label that the vendor's API wants; it is not for the model",
+    "response_format.json_schema.strict": "the messages wire always holds the answer to the schema",
+    "tools[].custom.format: text": DEFAULT,
+  },
+  messages: {
+    "anthropic-beta (header)": "names what the fields of the body use; those fields are noted",
+    "thinking.type: adaptive": "the model decides by itself how much it thinks, as it does when nothing is said",
+    "tools[].type: custom": DEFAULT,
+  },
+  responses: {
+    "client_metadata": "tells which installation asks, which is nobody's business upstream",
+    "function_call.id": OWN_NAME,
+    "function_call_output.id": OWN_NAME,
+    "include: code_interpreter_call.outputs": NO_HOSTED_TOOLS,
+    "include: computer_call_output.output.image_url": NO_HOSTED_TOOLS,
+    "include: file_search_call.results": NO_HOSTED_TOOLS,
+    "include: message.input_image.image_url": "asks for an echo of what the client sent",
+    "include: reasoning.encrypted_content": "the thoughts go out in plain text anyhow",
+    "include: web_search_call.action.sources": NO_HOSTED_TOOLS,
+    "include: web_search_call.results": NO_HOSTED_TOOLS,
+    "message.id": OWN_NAME,
+    "stream_options.include_obfuscation": "padding that the gateway's streams have none of",
+    "text.format: text": DEFAULT,
+    "tools[].parameters: null": "null is absent",
+    "text.format.name": "a label that the vendor's API wants; it is not for the model",
+    "text.format.strict": "the messages wire always holds the answer to the schema",
+    "tools: custom.format: text": DEFAULT,
+    "truncation: disabled": DEFAULT,
+  },
+};

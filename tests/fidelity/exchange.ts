@@ -1,0 +1,131 @@
+/** One request through the whole app, to an upstream that answers the same every time. */
+import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
+import { type ConfigInput, newApp } from "../support/app.ts";
+import { fakeUpstream } from "../support/fake_upstream.ts";
+import type { Wire } from "./sample.ts";
+
+/** What upstreams speak, and of which make their model is, where the wire has models of its own. */
+export const UPSTREAMS = ["chat", "messages", "responses", "vendor"] as const;
+export type UpstreamKind = typeof UPSTREAMS[number];
+
+export const WIRE_OF: Record<UpstreamKind, Wire> = {
+  chat: "chat",
+  messages: "messages",
+  responses: "responses",
+  vendor: "responses",
+};
+
+const upstream = (wire: Wire) => ({ driver: wire, baseUrl: `http://${wire}.test/v1` });
+const model = (name: Wire, model: string) => ({ task: "chat" as const, targets: [{ upstream: name, model }] });
+
+const CONFIG: ConfigInput = {
+  upstreams: { chat: upstream("chat"), messages: upstream("messages"), responses: upstream("responses") },
+  lanes: {
+    oss: {
+      models: {
+        chat: model("chat", "org/model"),
+        messages: model("messages", "org/model"),
+        responses: model("responses", "org/model"),
+        vendor: model("responses", "gpt-5.2"),
+      },
+    },
+  },
+};
+
+const PATH: Record<Wire, string> = {
+  chat: "/oss/v1/chat/completions",
+  messages: "/oss/v1/messages",
+  responses: "/oss/v1/responses",
+};
+
+const HEADERS: Record<Wire, Record<string, string>> = {
+  chat: {},
+  messages: { "anthropic-version": "2023-06-01" },
+  responses: {},
+};
+
+/** What an upstream of each wire answers: a thought and a text. */
+export const ANSWER: Record<Wire, JsonObject> = {
+  chat: {
+    id: "chatcmpl-upstream",
+    object: "chat.completion",
+    created: 1,
+    model: "org/model",
+    choices: [{
+      index: 0,
+      message: { role: "assistant", content: "Hello", reasoning_content: "Hm" },
+      finish_reason: "stop",
+    }],
+    usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 },
+  },
+  messages: {
+    id: "msg_upstream",
+    type: "message",
+    role: "assistant",
+    model: "org/model",
+    content: [{ type: "thinking", thinking: "Hm", signature: "" }, { type: "text", text: "Hello" }],
+    stop_reason: "end_turn",
+    stop_sequence: null,
+    usage: { input_tokens: 5, output_tokens: 2 },
+  },
+  responses: {
+    id: "resp_upstream",
+    object: "response",
+    created_at: 1,
+    status: "completed",
+    model: "org/model",
+    output: [
+      { id: "rs_1", type: "reasoning", summary: [], content: [{ type: "reasoning_text", text: "Hm" }] },
+      {
+        id: "msg_1",
+        type: "message",
+        role: "assistant",
+        status: "completed",
+        content: [{ type: "output_text", text: "Hello", annotations: [] }],
+      },
+    ],
+    usage: { input_tokens: 5, output_tokens: 2, total_tokens: 7 },
+  },
+};
+
+/** What became of a request. */
+export interface Outcome {
+  status: number;
+  /** What the upstream was asked; nothing where it was not. */
+  asked?: { body: JsonObject; headers: Record<string, string> };
+  /** What the client got: JSON, or the text of a stream. */
+  answer: JsonValue;
+  notes: readonly string[];
+}
+
+interface Told {
+  headers?: Record<string, string>;
+  /** A request that is answered before. */
+  before?: JsonObject;
+  answer?: JsonObject;
+}
+
+/** Sends `body` to the model of that upstream. */
+export async function exchange(
+  client: Wire,
+  to: UpstreamKind,
+  body: JsonObject,
+  { headers = {}, before, answer }: Told = {},
+): Promise<Outcome> {
+  const fake = fakeUpstream(() => Response.json(answer ?? ANSWER[WIRE_OF[to]]));
+  const app = newApp({ config: CONFIG, fetch: fake.fetch });
+  const post = (asked: JsonObject) =>
+    app.post(PATH[client], { model: to, ...asked }, { ...HEADERS[client], ...headers });
+  if (before) await (await post(before)).text();
+  fake.asked.length = 0;
+  const response = await post(body);
+  const text = await response.text();
+  const isJson = response.headers.get("content-type")?.includes("json");
+  const [call] = fake.asked;
+  return {
+    status: response.status,
+    ...(call && { asked: { body: JSON.parse(call.body), headers: Object.fromEntries(call.headers) } }),
+    answer: isJson ? JSON.parse(text) : text,
+    notes: app.logs.at(-1)?.notes ?? [],
+  };
+}

@@ -1,0 +1,112 @@
+/** What became of a field, found out by what the gateway does with it. */
+import { isJsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import { type Change, changesIn } from "./changes.ts";
+import { ANSWERED, IDLE } from "./exceptions.ts";
+import { exchange, type Outcome, type UpstreamKind } from "./exchange.ts";
+import type { Sample, Wire } from "./sample.ts";
+
+export type Verdict =
+  /** It is there, under its own name and with its own value. */
+  | { is: "carried"; notes: readonly string[] }
+  /** It is there in another form: `to` says where. */
+  | { is: "mapped"; to: readonly Place[]; notes: readonly string[] }
+  /** It is not, and the client is told. */
+  | { is: "dropped"; notes: readonly string[] }
+  | { is: "refused" }
+  /** The gateway does itself what it asks for. */
+  | { is: "answered" }
+  /** Nothing is lost with it. */
+  | { is: "idle" }
+  /** It is lost, and nobody says so: must not be. */
+  | { is: "silent"; lost: string };
+
+/** Where something is, in few words; or was, and is no more. */
+export interface Place {
+  name: string;
+  gone: boolean;
+}
+
+export async function verdictOn(sample: Sample, client: Wire, to: UpstreamKind): Promise<Verdict> {
+  const { field, headers, before } = sample;
+  const told = await exchange(client, to, sample.with, { headers, before });
+  const untold = await exchange(client, to, sample.without);
+  if (untold.status !== 200) throw new TypeError(`The sample without "${field}" is answered ${untold.status}`);
+  if (told.status !== 200) return refusal(told, field);
+  const notes = told.notes.filter((note) => !untold.notes.includes(note));
+  const said = changesIn(sample.without, sample.with);
+  const asked = changesIn(untold.asked?.body ?? null, told.asked?.body ?? null)
+    // A list of what the assistant said has a status, and a text has none.
+    .filter(({ path }) => path !== "input[].status" || field.endsWith("status"));
+  const sent = Object.entries(headers ?? {}).some(([name, value]) => told.asked?.headers[name] === value);
+  if (asked.length > 0 || sent) {
+    const lost = marksIn(said).filter((mark) => !JSON.stringify(told.asked).includes(mark));
+    if (lost.length > 0 && notes.length === 0) return { is: "silent", lost: lost.join(", ") };
+    return sent || isAmong(said, asked) ? { is: "carried", notes } : { is: "mapped", to: placesOf(asked), notes };
+  }
+  if (notes.length > 0) return { is: "dropped", notes };
+  if (ANSWERED[client].has(field) && JSON.stringify(told.answer) !== JSON.stringify(untold.answer)) {
+    return { is: "answered" };
+  }
+  return IDLE[client][field] === undefined ? { is: "silent", lost: "all of it" } : { is: "idle" };
+}
+
+/** A refusal has to say what it is about. */
+function refusal({ status, answer }: Outcome, field: string): Verdict {
+  const { message, param } = isJsonObject(answer) && isJsonObject(answer.error) ? answer.error : {};
+  const words = `${message} ${param}`.split(/[^\w]+/);
+  const isNamed = field.split(/[^\w]+/).some((name) => words.includes(name));
+  return status >= 400 && status < 500 && isNamed ? { is: "refused" } : { is: "silent", lost: `${status} ${message}` };
+}
+
+/** The texts that must not get lost. */
+function marksIn(changes: readonly Change[]): string[] {
+  return [...new Set(JSON.stringify(changes.map(({ after }) => after)).match(/kept[A-Z]\w*/g))];
+}
+
+/** Whether each of them was passed on as it is. */
+function isAmong(some: readonly Change[], all: readonly Change[]): boolean {
+  const textOf = ({ path, after }: Change) => `${path} ${JSON.stringify(sorted(after ?? null))}`;
+  const passed = new Set(all.map(textOf));
+  return some.every((change) => passed.has(textOf(change)));
+}
+
+function sorted(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key]!)]));
+}
+
+/** Where what is said in the conversation stands. */
+const TEXTS = /(\.text|content|output|system|instructions)(\[\])?$/;
+
+/** Where the changes are, each place once. */
+function placesOf(changes: readonly Change[]): Place[] {
+  const places = changes.map((change) => ({ name: nameOf(change), gone: change.after === undefined }));
+  return places.filter(({ name }, index) => places.findIndex((other) => other.name === name) === index);
+}
+
+/** The type of a part or an item, else the path of the field. */
+function nameOf({ path, before, after }: Change): string {
+  if (typeof before === "string" && typeof after === "string" && after.includes(before) && TEXTS.test(path)) {
+    return "text";
+  }
+  if (path.endsWith("[]")) return kindOf(after) ?? `\`${shortened(path)}\``;
+  // A field that is new with one field in it is that field.
+  const [inner, ...others] = before === undefined && isJsonObject(after) ? Object.entries(after) : [];
+  return inner && others.length === 0
+    ? nameOf({ path: `${path}.${inner[0]}`, after: inner[1] })
+    : `\`${shortened(path)}\``;
+}
+
+/** What a change is in says enough. */
+function shortened(path: string): string {
+  return path.replace(/^(messages|input)\[\]\./, "").replace(/^content\[\]\./, "");
+}
+
+function kindOf(value: JsonValue | undefined): string | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const { type, role } = value;
+  if (typeof role === "string") return `\`${role}\` turn`;
+  if (type === "text" || type === "input_text" || type === "output_text") return "text";
+  return typeof type === "string" ? `\`${type}\`` : undefined;
+}
