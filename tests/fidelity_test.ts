@@ -1,9 +1,11 @@
 /** The fidelity table: every field that clients are known to send is in it, and none is lost in silence. */
 import { assertEquals } from "@std/assert";
+import { exchange, UPSTREAMS } from "./fidelity/exchange.ts";
+import { NAMED } from "./fidelity/named.ts";
 import { WIRES } from "./fidelity/sample.ts";
+import { FIELD, strangersIn } from "./fidelity/strangers.ts";
 import { REQUESTS, rowsOf } from "./fidelity/table.ts";
 import { verdictOn } from "./fidelity/verdict.ts";
-import { NAMED } from "./fidelity/named.ts";
 
 for (const client of WIRES) {
   Deno.test(`fidelity: every field that a client may send has its place in the table · ${client}`, () => {
@@ -21,6 +23,24 @@ for (const client of WIRES) {
         verdict.is === "silent" ? [`${field} × ${upstream}: ${verdict.lost}`] : []
       )
     );
+    assertEquals(lost, []);
+  });
+}
+
+/** Whose other fields, too, are not for upstreams. */
+const UNHEARD = { client_metadata: true, stream_options: true };
+
+for (const client of WIRES) {
+  Deno.test(`fidelity: a field that nobody knows is passed on, noted or refused, wherever it stands · ${client}`, async () => {
+    const lost: string[] = [];
+    for (const { place, sample: { headers, before }, body } of strangersIn(REQUESTS[client])) {
+      if (place in UNHEARD) continue;
+      for (const to of UPSTREAMS) {
+        const { status, asked, notes } = await exchange(client, to, body, { headers, before });
+        const isKept = JSON.stringify(asked ?? "").includes(FIELD.stranger);
+        if (status === 200 && !isKept && notes.length === 0) lost.push(`${place} × ${to}`);
+      }
+    }
     assertEquals(lost, []);
   });
 }

@@ -1,4 +1,4 @@
-import { type Extra, extraField, extraOf, inside } from "../../src/canonical/extra.ts";
+import { type ClosedPlaces, type Extra, extraField, extraOf, inside, noteUnknown } from "../../src/canonical/extra.ts";
 import type {
   AssistantMessage,
   GenerateRequest,
@@ -34,6 +34,7 @@ export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequ
   const outputSchema = parseResponseFormat(response_format);
   const extra = parseExtra(body, response_format);
   const relay = parseRelay(body);
+  if (!relay) noteUnknown(body, CLOSED, note);
   return {
     model: body.model,
     messages: parseMessages(body.messages, flatCustomTools(body)),
@@ -58,6 +59,29 @@ export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequ
     ...(extra && { extra }),
   };
 }
+
+const REFERENCE = ["type", "function", "custom", "name"];
+const FORMAT = ["type", "grammar", "syntax", "definition"];
+
+const CLOSED: ClosedPlaces = {
+  "function_call": ["name"],
+  "response_format.json_schema": ["name", "description", "schema", "strict"],
+  "tool_choice": [...REFERENCE, "allowed_tools", "mode", "tools"],
+  "tool_choice.function": ["name"],
+  "tool_choice.custom": ["name"],
+  "tool_choice.tools[]": REFERENCE,
+  "tool_choice.allowed_tools": ["mode", "tools"],
+  "tool_choice.allowed_tools.tools[]": REFERENCE,
+  "tool_choice.allowed_tools.tools[].function": ["name"],
+  "tool_choice.allowed_tools.tools[].custom": ["name"],
+  "tools[custom].format": FORMAT,
+  "tools[custom].custom.format": FORMAT,
+  "tools[custom].custom.format.grammar": FORMAT,
+  "messages[].function_call": ["name", "arguments"],
+  "messages[].tool_calls[custom]": ["id", "type", "custom", "index"],
+  "messages[].tool_calls[custom].custom": ["name", "input"],
+  "messages[function]": ["role", "name", "content"],
+};
 
 function parseChoice({ tool_choice, function_call }: ChatRequest): ToolChoice | undefined {
   if (tool_choice) return parseToolChoice(tool_choice);

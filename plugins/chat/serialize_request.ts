@@ -225,6 +225,7 @@ function serializeAssistant(
   const calls = content.filter((part) => part.type === "tool-call");
   const refusals = content.filter(isPlainRefusal);
   const shown = content.filter(isShown);
+  for (const { extra } of refusals) fieldsFor(WIRE, extra, context.note);
   const silent = shown.length === 0 && calls.length + refusals.length > 0;
   const { details, calls: fieldsOf } = carriedIn(reasoning);
   const { model, reasoningField = "reasoning_content" } = target;
@@ -254,6 +255,7 @@ function serializeReasoning(
   context: Context,
 ): JsonObject {
   const readable = parts.filter(({ text, opaque }) => text !== "" || !opaque);
+  for (const { extra } of parts) fieldsFor(WIRE, extra, context.note);
   if (parts.some((part) => part.opaque && !isOwn(part))) context.note("dropped reasoning that only its vendor can read");
   if (readable.length + details.length === 0) return {};
   if (!takesReasoning(model)) {

@@ -45,7 +45,11 @@ function parseBlock(block: Block): ParsedPart {
         type: "reasoning",
         text: "",
         opaque: { origin: WIRE, data: block.data },
-        extra: { wire: WIRE, fields: { ...extraOf(WIRE, block, new Set(["data"]))?.fields } },
+        extra: {
+          wire: WIRE,
+          fields: { ...extraOf(WIRE, block, new Set(["type", "data"]))?.fields },
+          hints: { type: block.type },
+        },
       };
     case "tool_use":
       return {
@@ -191,7 +195,7 @@ export function serializeBlock(part: ParsedPart, context?: Context): JsonObject 
   const fields = fieldsFor(WIRE, part.extra, context?.note);
   switch (part.type) {
     case "text":
-      return { type: "text", text: part.text, ...citations(part), ...fields };
+      return { type: "text", text: part.text, ...citations(part, context), ...fields };
     case "refusal":
       return { type: "text", text: part.text };
     case "reasoning":
@@ -280,7 +284,8 @@ export function parseInput(input: string): JsonObject {
   }
 }
 
-function citations({ annotations }: TextPart): JsonObject {
+function citations({ annotations }: TextPart, context?: Context): JsonObject {
+  for (const { extra } of annotations ?? []) fieldsFor(WIRE, extra, context?.note);
   return annotations?.length ? { citations: annotations.map(serializeCitation) } : {};
 }
 

@@ -1,4 +1,4 @@
-import { type Extra, extraField, extraOf, inside } from "../../src/canonical/extra.ts";
+import { type ClosedPlaces, type Extra, extraField, extraOf, inside, noteUnknown } from "../../src/canonical/extra.ts";
 import type {
   GenerateRequest,
   InputPart,
@@ -28,6 +28,7 @@ import {
 export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequest {
   const body = validate(requestSchema, wire.body);
   for (const name of ACCOUNT_HEADERS) if (wire.headers.has(name)) note(`dropped ${name}`);
+  noteUnknown(body, CLOSED, note);
   const thinking = parseThinking(body);
   const outputSchema = parseFormat(body);
   const extra = parseExtra(body, wire.headers.get(BETA_HEADER));
@@ -51,6 +52,20 @@ export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequ
     ...(extra && { extra }),
   };
 }
+
+const BYTES = ["type", "media_type", "data"];
+
+const CLOSED: ClosedPlaces = {
+  "output_config.format": ["type", "schema"],
+  "output_format": ["type", "schema"],
+  "tool_choice": ["type", "name", "disable_parallel_tool_use"],
+  "messages[].content[].source[base64]": BYTES,
+  "messages[].content[].source[url]": ["type", "url"],
+  "messages[].content[].source[file]": ["type", "file_id"],
+  "messages[].content[].content[].source[base64]": BYTES,
+  "messages[].content[].content[].source[url]": ["type", "url"],
+  "messages[].content[].content[].source[file]": ["type", "file_id"],
+};
 
 function parseThinking({ thinking, output_config }: MessagesRequest): Thinking | undefined {
   const effort = output_config?.effort;

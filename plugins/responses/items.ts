@@ -329,7 +329,7 @@ function serializeTurn(
 function inPlainWords<T extends OutputPart>(parts: readonly T[], { reader, context }: Speech): (T | TextPart)[] {
   if (reader !== "open") return [...parts];
   return parts.flatMap((part): (T | TextPart)[] => {
-    if (part.type === "refusal") return [{ type: "text", text: part.text }];
+    if (part.type === "refusal") return [{ ...part, type: "text" }];
     if (!isItem(part)) return [part];
     const words = standInFor(part, context.note);
     return words ? [words] : [];

@@ -1,4 +1,4 @@
-import { type Extra, extraOf, inside } from "../../src/canonical/extra.ts";
+import { type ClosedPlaces, type Extra, extraOf, inside, noteUnknown } from "../../src/canonical/extra.ts";
 import type { GenerateRequest, MemoryRequest, Message, OutputSchema, Tool } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
@@ -14,6 +14,7 @@ import { REQUEST_KEYS, requestSchema, type ResponsesRequest, WIRE, type WireForm
 export function parseRequest(wire: WireRequest, context: Context): GenerateRequest {
   const body = validate(requestSchema, wire.body);
   refuseUnserved(body, context);
+  noteUnknown(body, CLOSED, context.note);
   const namespaces = namespacesOf(wire.body);
   const instructions = parseInstructions(body);
   const input = typeof body.input === "string" ? [] : body.input ?? [];
@@ -48,6 +49,22 @@ export function parseRequest(wire: WireRequest, context: Context): GenerateReque
     ...(extra && { extra }),
   };
 }
+
+const REFERENCE = ["type", "name", "namespace", "server_label"];
+const FORMAT = ["type", "syntax", "definition"];
+const TEXT = ["type", "text"];
+
+const CLOSED: ClosedPlaces = {
+  "tool_choice": [...REFERENCE, "mode", "tools"],
+  "tool_choice.tools[]": REFERENCE,
+  "tools[namespace]": ["type", "name", "description", "tools"],
+  "tools[namespace].tools[custom].format": FORMAT,
+  "tools[custom].format": FORMAT,
+  "input[item_reference]": ["type", "id"],
+  "input[additional_tools]": ["type", "id", "role", "tools"],
+  "input[reasoning].summary[]": TEXT,
+  "input[reasoning].content[]": TEXT,
+};
 
 /** A tool that comes up again in the conversation is the same tool, and servers refuse two of one name. */
 function uniqueTools(tools: readonly Tool[]): Tool[] {

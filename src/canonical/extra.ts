@@ -1,4 +1,4 @@
-import type { JsonObject } from "./json.ts";
+import { isJsonObject, type JsonObject } from "./json.ts";
 
 /** What one wire carries and the canonical form does not model: read back only by the same wire. */
 export interface Extra {
@@ -58,4 +58,34 @@ export function mergeExtras(first: Extra | undefined, second: Extra | undefined)
     fields: { ...first.fields, ...second.fields },
     ...(Object.keys(hints).length > 0 && { hints }),
   };
+}
+
+/**
+ * The fields that each place of a request may have, where what it says is read field by field and nothing else of it goes on.
+ * A place is a path; `tools[]` is every element of a list, and `[custom]` picks what is of this type or role.
+ */
+export type ClosedPlaces = Readonly<Record<string, readonly string[]>>;
+
+/** `note` hears of every field that a closed place of the request has beyond the known ones. */
+export function noteUnknown(body: unknown, places: ClosedPlaces, note: (text: string) => void): void {
+  for (const [path, known] of Object.entries(places)) {
+    for (const place of placesAt([body], path.split("."))) {
+      for (const [key, value] of Object.entries(place)) {
+        if (!known.includes(key) && value !== null) note(`dropped ${path.replaceAll(/\[\w*\]/g, "")}.${key}`);
+      }
+    }
+  }
+}
+
+const STEP = /^(\w+)(?:\[(\w*)\])?$/;
+
+function placesAt(values: readonly unknown[], [step, ...rest]: readonly string[]): JsonObject[] {
+  const objects = values.filter(isJsonObject);
+  if (step === undefined) return objects;
+  const [, key = "", kind = ""] = STEP.exec(step) ?? [];
+  const found = objects.flatMap((object): unknown => object[key] ?? []);
+  const picked = kind === ""
+    ? found
+    : found.filter((value) => isJsonObject(value) && (value.type === kind || value.role === kind));
+  return placesAt(picked, rest);
 }
