@@ -1,6 +1,7 @@
 /** One request, step by step: match, admit, read, parse, recall, resolve, call, remember, serialize. */
 import type { Speech, SpeechEvent } from "./canonical/audio.ts";
 import { Collector } from "./canonical/collect.ts";
+import { noteForeign } from "./canonical/foreign.ts";
 import type { GenerateEvent, GenerateResponse, Message, Usage } from "./canonical/generate.ts";
 import { withoutForeignReasoning } from "./canonical/reasoning.ts";
 import { holdsSealed, openReasoning, type Sealing, sealReasoning, sealStream } from "./canonical/sealing.ts";
@@ -461,6 +462,7 @@ async function generateWhole(
   const output = await firstAnswer(targets, attempt);
   journey.entry.usage = output.usage;
   learn(output.usage, journey);
+  for (const told of [output, ...output.content]) noteForeign(told, protocol.name, journey.note);
   await remember(output, exchange, messages, journey);
   const sealing = sealingFor(protocol, exchange, journey);
   const content = sealing ? await sealReasoning(output.content, sealing) : output.content;
@@ -621,6 +623,8 @@ async function respondWithStream<K extends Streamed>(
       entry.firstEventMs ??= gateway.now() - journey.started;
       journey.begun = true;
     }
+    if (event.type === "part-start") noteForeign(event.part, protocol.name, journey.note);
+    if (event.type === "part-end" || event.type === "finish") noteForeign(event, protocol.name, journey.note);
     if (event.type === "finish") {
       if ("usage" in event) {
         entry.usage = event.usage;

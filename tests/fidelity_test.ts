@@ -1,11 +1,21 @@
 /** The fidelity table: every field that clients are known to send is in it, and none is lost in silence. */
-import { assertEquals } from "@std/assert";
+import { assertEquals, assertMatch } from "@std/assert";
+import { newApp } from "./support/app.ts";
+import { fakeUpstream } from "./support/fake_upstream.ts";
 import { exchange, UPSTREAMS } from "./fidelity/exchange.ts";
 import { NAMED } from "./fidelity/named.ts";
 import { WIRES } from "./fidelity/sample.ts";
 import { FIELD, strangersIn } from "./fidelity/strangers.ts";
-import { REQUESTS, rowsOf } from "./fidelity/table.ts";
-import { verdictOn } from "./fidelity/verdict.ts";
+import { REQUESTS, type Row, rowsOf, rowsOfAnswers } from "./fidelity/table.ts";
+import { type Verdict, verdictOn } from "./fidelity/verdict.ts";
+
+function lostIn<Column extends string>(rows: readonly Row<Column>[]): string[] {
+  return rows.flatMap(({ field, verdicts }) =>
+    Object.entries<Verdict>(verdicts).flatMap(([column, verdict]) =>
+      verdict.is === "silent" ? [`${field} × ${column}: ${verdict.lost}`] : []
+    )
+  );
+}
 
 for (const client of WIRES) {
   Deno.test(`fidelity: every field that a client may send has its place in the table · ${client}`, () => {
@@ -18,12 +28,11 @@ for (const client of WIRES) {
   });
 
   Deno.test(`fidelity: what does not reach an upstream is noted or refused · ${client}`, async () => {
-    const lost = (await rowsOf(client)).flatMap(({ field, verdicts }) =>
-      Object.entries(verdicts).flatMap(([upstream, verdict]) =>
-        verdict.is === "silent" ? [`${field} × ${upstream}: ${verdict.lost}`] : []
-      )
-    );
-    assertEquals(lost, []);
+    assertEquals(lostIn(await rowsOf(client)), []);
+  });
+
+  Deno.test(`fidelity: what does not reach a client is noted · ${client}`, async () => {
+    assertEquals(lostIn(await rowsOfAnswers(client)), []);
   });
 }
 
@@ -44,6 +53,20 @@ for (const client of WIRES) {
     assertEquals(lost, []);
   });
 }
+
+Deno.test("fidelity: what a stream brings for another wire alone is noted in it, before its end", async () => {
+  const chunk = (more: object) => `data: ${JSON.stringify({ model: "org/model", ...more })}\n\n`;
+  const frames = [
+    chunk({ choices: [{ index: 0, delta: { role: "assistant", content: "Hi", mood: "calm" } }] }),
+    chunk({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }),
+    "data: [DONE]\n\n",
+  ];
+  const fake = fakeUpstream(() => new Response(frames.join(""), { headers: { "content-type": "text/event-stream" } }));
+  const app = newApp({ fetch: fake.fetch });
+  const body = { model: "model", max_tokens: 9, stream: true, messages: [{ role: "user", content: "Hello" }] };
+  const text = await (await app.post("/oss/v1/messages", body)).text();
+  assertMatch(text, /^: .*dropped message\.mood[^]*event: message_stop/m);
+});
 
 Deno.test("fidelity: a field that is lost without a word is found, whole or in part", async () => {
   const without = { input: [{ role: "user", content: "Hello" }], store: false };

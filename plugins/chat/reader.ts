@@ -80,7 +80,8 @@ export class AnswerReader {
     if (!this.#started) {
       this.#started = true;
       const model = answer.model ?? this.#input.model;
-      events.push({ type: "start", model, inputTokens: this.#context.inputTokens, ...(extra && { extra }) });
+      const told = extra && extraFrom(extra.fields);
+      events.push({ type: "start", model, inputTokens: this.#context.inputTokens, ...(told && { extra: told }) });
     }
     // Counts come with the last content, after it, or both; the later ones know more (cached tokens).
     const usage = answer.usage ?? answer.choices?.[0]?.usage;
@@ -114,6 +115,8 @@ export class AnswerReader {
       // vLLM also names the model's own end marks there, which no client asked for.
       const asked = this.#input.stopSequences?.find((sequence) => sequence === choice.stop_reason);
       this.#finish = parseFinish(choice.finish_reason, asked);
+      const isForeign = this.#context.clientWire !== WIRE && this.#finish.reason === "other";
+      if (isForeign) this.#context.note(`replaced the ending ${choice.finish_reason}`);
     }
     return events;
   }
@@ -202,14 +205,42 @@ export class AnswerReader {
 
   #finishExtra(): Extra | undefined {
     const usage = this.#usage && unknownUsage(this.#usage);
-    const fields: JsonObject = {
+    return extraFrom({
       ...this.#fields,
-      ...(usage && { usage }),
       ...(Object.keys(this.#choiceFields).length > 0 && { choice: this.#choiceFields }),
       ...(Object.keys(this.#messageFields).length > 0 && { message: this.#messageFields }),
-    };
-    return Object.keys(fields).length > 0 ? { wire: WIRE, fields } : undefined;
+      ...(usage && { usage }),
+    });
   }
+}
+
+/** What servers tell of themselves, or a second time: nothing of the answer is lost with it. */
+const ABOUT_SERVER: ReadonlySet<string> = new Set([
+  "system_fingerprint",
+  "service_tier",
+  "timings",
+  "provider",
+  "kv_transfer_params",
+  "native_finish_reason",
+  "stop_reason",
+  "token_ids",
+  "reasoning_details",
+  "usage",
+]);
+
+/** What no other wire has of an answer, apart from what none of them needs. */
+function extraFrom(told: JsonObject): Extra | undefined {
+  const isHint = ([key, value]: [string, unknown]) =>
+    ABOUT_SERVER.has(key) ||
+    (key === "choice" || key === "message") && Object.keys(value as JsonObject).every((one) => ABOUT_SERVER.has(one));
+  const all = Object.entries(told);
+  const hints = all.filter(isHint);
+  if (all.length === 0) return undefined;
+  return {
+    wire: WIRE,
+    fields: Object.fromEntries(all.filter((one) => !isHint(one))),
+    ...(hints.length > 0 && { hints: Object.fromEntries(hints) }),
+  };
 }
 
 function beginsAnother(call: OpenCall, id: string | undefined, name: string | undefined, added: string): boolean {

@@ -256,7 +256,9 @@ function serializeReasoning(
 ): JsonObject {
   const readable = parts.filter(({ text, opaque }) => text !== "" || !opaque);
   for (const { extra } of parts) fieldsFor(WIRE, extra, context.note);
-  if (parts.some((part) => part.opaque && !isOwn(part))) context.note("dropped reasoning that only its vendor can read");
+  if (parts.some((part) => part.opaque && !isOwn(part))) {
+    context.note("dropped reasoning that only its vendor can read");
+  }
   if (readable.length + details.length === 0) return {};
   if (!takesReasoning(model)) {
     context.note("dropped reasoning of earlier turns");

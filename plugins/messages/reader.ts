@@ -85,14 +85,17 @@ export class AnswerReader {
     const finish = this.#finish ?? (complete && !this.#empty ? { reason: "stop" as const } : undefined);
     if (!finish) throw new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
     const usage = this.#usage && unknownUsage(this.#usage);
-    const fields = { ...this.#extra, ...(usage && Object.keys(usage).length > 0 && { usage }) };
-    const extra = Object.keys(fields).length > 0 ? { wire: WIRE, fields } : undefined;
+    const hints = usage && Object.keys(usage).length > 0 ? { usage } : undefined;
+    const told = hints !== undefined || Object.keys(this.#extra).length > 0;
+    const extra = told ? { wire: WIRE, fields: this.#extra, ...(hints && { hints }) } : undefined;
     return this.#writer.finish(finish, this.#countUsage(), extra);
   }
 
   #note(message: MessagesResponse): void {
     const { stop_reason, stop_sequence, usage } = message;
     if (stop_reason) this.#finish = parseFinish(stop_reason, stop_sequence);
+    const isForeign = this.#context.clientWire !== WIRE && this.#finish?.reason === "other";
+    if (isForeign) this.#context.note(`replaced the ending ${stop_reason}`);
     // Counts are cumulative: the later ones replace the earlier, field by field.
     if (usage) this.#usage = { ...this.#usage, ...withoutNulls(usage) };
     Object.assign(this.#extra, extraOf(WIRE, message, RESPONSE_KEYS)?.fields);
@@ -158,11 +161,19 @@ export class AnswerReader {
     switch (kind) {
       case "text": {
         const told = extraOf(WIRE, fields, new Set(["type", "text"]))?.fields;
-        const extra: JsonObject = { ...told, ...(citations.length > 0 && { citations }) };
-        const annotations = Array.isArray(extra.citations) ? parseCitations(extra.citations) : [];
+        const { citations: whole, ...others } = { ...told, ...(citations.length > 0 && { citations }) };
+        const annotations = Array.isArray(whole) ? parseCitations(whole) : [];
+        // Where other wires have all of them, nothing is lost there.
+        const isSaid = Array.isArray(whole) && annotations.length === whole.length;
+        const cited: JsonObject = whole === undefined ? {} : { citations: whole };
+        const extra = {
+          wire: WIRE,
+          fields: isSaid ? others : { ...others, ...cited },
+          ...(isSaid && { hints: cited }),
+        };
         return this.#endText(index, {
           ...(annotations.length > 0 && { annotations }),
-          ...(Object.keys(extra).length > 0 && { extra: { wire: WIRE, fields: extra } }),
+          ...(Object.keys({ ...others, ...cited }).length > 0 && { extra }),
         });
       }
       case "thinking": {

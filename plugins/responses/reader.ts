@@ -89,14 +89,19 @@ export class AnswerReader {
     const events = (response.output ?? []).flatMap((item, index) => this.#endItem(this.#find(item, index), item));
     const usage = response.usage ?? undefined;
     const fields: JsonObject = { ...extraOf(WIRE, response, RESPONSE_KEYS)?.fields };
-    if (fields.service_tier === "default") delete fields.service_tier;
+    const { service_tier: tier } = fields;
+    delete fields.service_tier;
     const counts = usage ? unknownUsage(usage) : {};
-    if (Object.keys(counts).length > 0) fields.usage = counts;
     // Reasons that no other wire has come back as they are.
     if (finish.reason === "other") {
       Object.assign(fields, { status, incomplete_details: response.incomplete_details ?? null });
     }
-    const extra = Object.keys(fields).length > 0 ? { wire: WIRE, fields } : undefined;
+    const hints: JsonObject = {
+      ...(Object.keys(counts).length > 0 && { usage: counts }),
+      ...(tier !== undefined && tier !== "default" && { service_tier: tier }),
+    };
+    const told = Object.keys({ ...fields, ...hints }).length > 0;
+    const extra = told ? { wire: WIRE, fields, ...(Object.keys(hints).length > 0 && { hints }) } : undefined;
     return [...events, ...this.#writer.finish(finish, this.#countUsage(usage), extra)];
   }
 

@@ -52,3 +52,37 @@ export const IDLE: Record<Wire, Readonly<Record<string, string>>> = {
     "truncation: disabled": DEFAULT,
   },
 };
+
+const GATEWAYS_OWN = "the gateway has its own, and the client's name for the model";
+const ABOUT_SERVER = "what the server tells of itself";
+const MORE_COUNTS = "counts beside the totals, which include them";
+
+/** The same of an upstream's answer, by its wire. */
+export const IDLE_IN_ANSWERS: Record<Wire, Readonly<Record<string, string>>> = {
+  chat: {
+    "choices[].logprobs": "nobody asked: requests that ask for them are relayed",
+    "choices[].stop_reason": "the text that stopped it, for which the client's protocol has no field",
+    "created": GATEWAYS_OWN,
+    "id": GATEWAYS_OWN,
+    "model": GATEWAYS_OWN,
+    "service_tier": ABOUT_SERVER,
+    "system_fingerprint": ABOUT_SERVER,
+    "usage.prompt_tokens_details.audio_tokens": MORE_COUNTS,
+  },
+  messages: {
+    "id": GATEWAYS_OWN,
+    "model": GATEWAYS_OWN,
+    "stop_sequence": "the text that stopped it, for which the client's protocol has no field",
+    "usage.cache_creation": MORE_COUNTS,
+    "usage.inference_geo": ABOUT_SERVER,
+    "usage.server_tool_use": MORE_COUNTS,
+    "usage.service_tier": ABOUT_SERVER,
+    "usage.speed": ABOUT_SERVER,
+  },
+  responses: {
+    "created_at": GATEWAYS_OWN,
+    "id": GATEWAYS_OWN,
+    "model": GATEWAYS_OWN,
+    "service_tier": ABOUT_SERVER,
+  },
+};

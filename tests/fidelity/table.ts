@@ -1,10 +1,11 @@
 /** The fidelity table as data, and as Markdown. */
+import { ANSWERS } from "./answers.ts";
 import { CHAT_REQUESTS } from "./chat_requests.ts";
 import { type UpstreamKind, UPSTREAMS } from "./exchange.ts";
 import { MESSAGES_REQUESTS } from "./messages_requests.ts";
 import { RESPONSES_REQUESTS } from "./responses_requests.ts";
-import type { Sample, Wire } from "./sample.ts";
-import { type Place, type Verdict, verdictOn } from "./verdict.ts";
+import { type Sample, type Wire, WIRES } from "./sample.ts";
+import { type Place, type Verdict, verdictOn, verdictOnAnswer } from "./verdict.ts";
 
 export const REQUESTS: Record<Wire, readonly Sample[]> = {
   messages: MESSAGES_REQUESTS,
@@ -12,52 +13,67 @@ export const REQUESTS: Record<Wire, readonly Sample[]> = {
   responses: RESPONSES_REQUESTS,
 };
 
-export interface Row {
+export interface Row<Column extends string> {
   field: string;
-  verdicts: Record<UpstreamKind, Verdict>;
+  verdicts: Record<Column, Verdict>;
 }
 
 /** What becomes of every field of a client's request, at each upstream. */
-export async function rowsOf(client: Wire): Promise<Row[]> {
-  const rows: Row[] = [];
-  for (const sample of REQUESTS[client]) {
-    const verdicts = UPSTREAMS.map(async (to) => [to, await verdictOn(sample, client, to)] as const);
-    rows.push({ field: sample.field, verdicts: Object.fromEntries(await Promise.all(verdicts)) as Row["verdicts"] });
-  }
-  return rows;
+export function rowsOf(client: Wire): Promise<Row<UpstreamKind>[]> {
+  return rows(REQUESTS[client], UPSTREAMS, (sample, to) => verdictOn(sample, client, to));
 }
 
-const CLIENTS: Record<Wire, string> = {
-  messages: "Messages",
-  chat: "Chat completions",
-  responses: "Responses",
-};
-const COLUMNS: Record<UpstreamKind, string> = {
+/** What becomes of every field of an upstream's answer, for each client. */
+export function rowsOfAnswers(from: Wire): Promise<Row<Wire>[]> {
+  return rows(ANSWERS[from], WIRES, (sample, client) => verdictOnAnswer(sample, from, client));
+}
+
+async function rows<Column extends string>(
+  samples: readonly Sample[],
+  columns: readonly Column[],
+  judge: (sample: Sample, column: Column) => Promise<Verdict>,
+): Promise<Row<Column>[]> {
+  const found: Row<Column>[] = [];
+  for (const sample of samples) {
+    const verdicts = columns.map(async (column) => [column, await judge(sample, column)] as const);
+    found.push({
+      field: sample.field,
+      verdicts: Object.fromEntries(await Promise.all(verdicts)) as Row<Column>["verdicts"],
+    });
+  }
+  return found;
+}
+
+const NAMES: Record<Wire, string> = { messages: "Messages", chat: "Chat completions", responses: "Responses" };
+const TO: Record<UpstreamKind, string> = {
   chat: "to chat",
   messages: "to messages",
   responses: "to responses",
   vendor: "to responses, OpenAI's models",
 };
+const FOR: Record<Wire, string> = { chat: "for chat", messages: "for messages", responses: "for responses" };
 
+/** Requests first, the protocols in the README's order. */
 export async function renderTables(): Promise<string> {
   const tables: string[] = [];
-  for (const client of ["messages", "chat", "responses"] as const) {
-    tables.push(renderTable(`${CLIENTS[client]}: requests`, await rowsOf(client)));
-  }
+  const order = ["messages", "chat", "responses"] as const;
+  for (const client of order) tables.push(render(`${NAMES[client]}: requests`, TO, await rowsOf(client)));
+  for (const from of order) tables.push(render(`${NAMES[from]}: answers of upstreams`, FOR, await rowsOfAnswers(from)));
   return tables.join("\n\n");
 }
 
-function renderTable(title: string, rows: readonly Row[]): string {
+function render<Column extends string>(
+  title: string,
+  titles: Record<Column, string>,
+  rows: readonly Row<Column>[],
+): string {
+  const columns = Object.keys(titles) as Column[];
   const lines = [
-    ["field", ...UPSTREAMS.map((upstream) => COLUMNS[upstream])],
-    ["---", ...UPSTREAMS.map(() => "---")],
-    ...rows.map(({ field, verdicts }) => [cellOf(field), ...UPSTREAMS.map((upstream) => inWords(verdicts[upstream]))]),
+    ["field", ...columns.map((column) => titles[column])],
+    ["---", ...columns.map(() => "---")],
+    ...rows.map(({ field, verdicts }) => [`\`${field}\``, ...columns.map((column) => inWords(verdicts[column]))]),
   ].map((cells) => `| ${cells.join(" | ")} |`);
   return `<details><summary>${title} (${rows.length} fields)</summary>\n\n${lines.join("\n")}\n\n</details>`;
-}
-
-function cellOf(field: string): string {
-  return `\`${field}\``;
 }
 
 /** More places than these say no more. */

@@ -1,7 +1,8 @@
 /** What became of a field, found out by what the gateway does with it. */
 import { isJsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import { type Change, changesIn } from "./changes.ts";
-import { ANSWERED, IDLE } from "./exceptions.ts";
+import { ASKING } from "./answers.ts";
+import { ANSWERED, IDLE, IDLE_IN_ANSWERS } from "./exceptions.ts";
 import { exchange, type Outcome, type UpstreamKind } from "./exchange.ts";
 import type { Sample, Wire } from "./sample.ts";
 
@@ -26,6 +27,7 @@ export interface Place {
   gone: boolean;
 }
 
+/** On a field of a client's request, by what the upstream is asked. */
 export async function verdictOn(sample: Sample, client: Wire, to: UpstreamKind): Promise<Verdict> {
   const { field, headers, before } = sample;
   const told = await exchange(client, to, sample.with, { headers, before });
@@ -33,21 +35,45 @@ export async function verdictOn(sample: Sample, client: Wire, to: UpstreamKind):
   if (untold.status !== 200) throw new TypeError(`The sample without "${field}" is answered ${untold.status}`);
   if (told.status !== 200) return refusal(told, field);
   const notes = told.notes.filter((note) => !untold.notes.includes(note));
-  const said = changesIn(sample.without, sample.with);
   const asked = changesIn(untold.asked?.body ?? null, told.asked?.body ?? null)
     // A list of what the assistant said has a status, and a text has none.
     .filter(({ path }) => path !== "input[].status" || field.endsWith("status"));
-  const sent = Object.entries(headers ?? {}).some(([name, value]) => told.asked?.headers[name] === value);
-  if (asked.length > 0 || sent) {
-    const lost = marksIn(said).filter((mark) => !JSON.stringify(told.asked).includes(mark));
-    if (lost.length > 0 && notes.length === 0) return { is: "silent", lost: lost.join(", ") };
-    return sent || isAmong(said, asked) ? { is: "carried", notes } : { is: "mapped", to: placesOf(asked), notes };
-  }
-  if (notes.length > 0) return { is: "dropped", notes };
-  if (ANSWERED[client].has(field) && JSON.stringify(told.answer) !== JSON.stringify(untold.answer)) {
-    return { is: "answered" };
-  }
-  return IDLE[client][field] === undefined ? { is: "silent", lost: "all of it" } : { is: "idle" };
+  const isSent = Object.entries(headers ?? {}).some(([name, value]) => told.asked?.headers[name] === value);
+  if (isSent) return { is: "carried", notes };
+  const found = verdictOf(changesIn(sample.without, sample.with), asked, notes);
+  if (found) return found;
+  const isAnswered = ANSWERED[client].has(field) && JSON.stringify(told.answer) !== JSON.stringify(untold.answer);
+  return isAnswered ? { is: "answered" } : orIdle(IDLE[client][field]);
+}
+
+/** On a field of an upstream's answer, by what the client gets. */
+export async function verdictOnAnswer(sample: Sample, from: Wire, client: Wire): Promise<Verdict> {
+  const told = await exchange(client, from, ASKING[client], { answer: sample.with });
+  const untold = await exchange(client, from, ASKING[client], { answer: sample.without });
+  if (untold.status !== 200) throw new TypeError(`The sample without "${sample.field}" is answered ${untold.status}`);
+  if (told.status !== 200) return { is: "silent", lost: `${told.status} ${JSON.stringify(told.answer)}` };
+  const notes = told.notes.filter((note) => !untold.notes.includes(note));
+  const gotten = changesIn(withoutPositions(untold.answer), withoutPositions(told.answer));
+  return verdictOf(changesIn(sample.without, sample.with), gotten, notes) ??
+    orIdle(IDLE_IN_ANSWERS[from][sample.field]);
+}
+
+/** The ids of items say where they stand, which another item before them changes. */
+function withoutPositions(answer: JsonValue): JsonValue {
+  return JSON.parse(JSON.stringify(answer).replaceAll(/"([a-z]+_\w+)_\d+"/g, '"$1"'));
+}
+
+/** What the changes that came of those that were made say; nothing where none came. */
+function verdictOf(made: readonly Change[], came: readonly Change[], notes: readonly string[]): Verdict | undefined {
+  if (came.length === 0) return notes.length > 0 ? { is: "dropped", notes } : undefined;
+  const all = JSON.stringify(came);
+  const lost = marksIn(made).filter((mark) => !all.includes(mark));
+  if (lost.length > 0 && notes.length === 0) return { is: "silent", lost: lost.join(", ") };
+  return isAmong(made, came) ? { is: "carried", notes } : { is: "mapped", to: placesOf(came), notes };
+}
+
+function orIdle(reason: string | undefined): Verdict {
+  return reason === undefined ? { is: "silent", lost: "all of it" } : { is: "idle" };
 }
 
 /** A refusal has to say what it is about. */
