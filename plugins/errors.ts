@@ -8,6 +8,7 @@ import { refusedKnobs } from "./refusals.ts";
 const LONGEST_MESSAGE = 500;
 /** What is looked at for it. */
 const LONGEST_READ = 8_192;
+const DEEPEST_READ = 8;
 
 /**
  * What an upstream says of its failure, fit for a client: the first of `error.message`, `error`, `detail` (a text, or a
@@ -20,13 +21,14 @@ export function upstreamMessage(body: unknown): string {
   return cut.length > LONGEST_MESSAGE ? `${cut.slice(0, LONGEST_MESSAGE)}…` : cut;
 }
 
-function messageIn(body: unknown): string | undefined {
-  if (Array.isArray(body)) return typeof body[0] === "string" ? body[0] : messageIn(body[0]);
+function messageIn(body: unknown, depth = 0): string | undefined {
+  if (depth > DEEPEST_READ) return undefined;
+  if (Array.isArray(body)) return typeof body[0] === "string" ? body[0] : messageIn(body[0], depth + 1);
   if (!isJsonObject(body)) return undefined;
   const { error, detail, message, msg } = body;
   // A single word is a code, and the message says it for people.
   if (typeof error === "string" && (typeof message !== "string" || /\s/.test(error))) return error;
-  const nested = messageIn(error) ?? messageIn(detail);
+  const nested = messageIn(error, depth + 1) ?? messageIn(detail, depth + 1);
   if (nested !== undefined) return nested;
   return [detail, message, msg].find((value) => typeof value === "string") as string | undefined;
 }
@@ -182,9 +184,14 @@ const STATUS_OF_WORD: Readonly<Record<string, number>> = {
 /** An error that an upstream puts inside a stream, or an answer, whose status was 200. */
 export function upstreamStreamError(body: unknown): GatewayError {
   const inner = isJsonObject(body) && isJsonObject(body.error) ? body.error : isJsonObject(body) ? body : {};
-  const told = [inner.code, inner.status, inner.status_code].map(Number).find((value) => value >= 400 && value < 600);
+  const told = [inner.code, inner.status, inner.status_code].filter(isScalar).map(Number)
+    .find((value) => value >= 400 && value < 600);
   const word = [inner.code, inner.type].find((one) => typeof one === "string" && Object.hasOwn(STATUS_OF_WORD, one));
   return failureOf(told ?? STATUS_OF_WORD[String(word)], new Headers(), body);
+}
+
+function isScalar(value: unknown): value is string | number {
+  return typeof value === "string" || typeof value === "number";
 }
 
 /** How the shape of the chat wire, which most others share, names each error: its `type`, and a `code` where clients act on one. */

@@ -6,9 +6,10 @@ import type {
   TranscriptWord,
 } from "../../src/canonical/audio.ts";
 import { extraField, extraOf, fieldsFor, inside, splitInside } from "../../src/canonical/extra.ts";
-import { isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
+import { isJsonObject, type JsonObject, present, toJsonText } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Reply } from "../../src/contract/driver.ts";
+import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../errors.ts";
 import { serializeSrt, serializeVtt } from "./subtitles.ts";
@@ -37,14 +38,14 @@ export function parseTranscript({ headers, body }: Pick<Reply, "headers" | "body
 
 export function parseTranscriptBody(body: JsonObject): Transcript {
   if (body.error) throw upstreamStreamError(body);
-  const read = transcriptSchema.safeParse(body);
-  if (!read.success) throw notATranscript();
-  const { text, language, duration, usage } = read.data;
-  const segments = read.data.segments?.map(parseSegment);
-  const words = parseWords(read.data.words ?? read.data.segments?.flatMap((segment) => segment.words ?? []));
+  const read = accept(transcriptSchema, body);
+  if (!read) throw notATranscript();
+  const { text, language, duration, usage } = read;
+  const segments = read.segments?.map(parseSegment);
+  const words = parseWords(read.words ?? read.segments?.flatMap((segment) => segment.words ?? []));
   if (typeof text !== "string" && !segments) throw notATranscript();
   const fields = {
-    ...extraOf(TRANSCRIPTIONS, read.data, TRANSCRIPT_KEYS)?.fields,
+    ...extraOf(TRANSCRIPTIONS, read, TRANSCRIPT_KEYS)?.fields,
     ...inside("usage", extraOf(TRANSCRIPTIONS, usage ?? {}, USAGE_KEYS)),
   };
   return {
@@ -161,7 +162,7 @@ function diarized({ text, duration, segments = [] }: Transcript): JsonObject {
 /** As it stands in a list of who said what, and in a stream. */
 export function serializeSegment({ start, end, text, speaker, extra }: TranscriptSegment, index: number): JsonObject {
   const { id = `seg_${index}` } = fieldsFor(TRANSCRIPTIONS, extra);
-  return { type: "transcript.text.segment", id: String(id), start, end, text, speaker };
+  return { type: "transcript.text.segment", id: toJsonText(id), start, end, text, speaker };
 }
 
 /** What the upstream said of the whole, and what it counted. */

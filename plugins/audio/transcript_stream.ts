@@ -1,7 +1,8 @@
 import type { Transcript, TranscriptEvent, TranscriptSegment } from "../../src/canonical/audio.ts";
-import { isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
+import { isJsonObject, type JsonObject, parseJson, present } from "../../src/canonical/json.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../errors.ts";
 import { errorFrame, frame } from "./frames.ts";
@@ -36,14 +37,14 @@ export async function* parseTranscriptStream(
     }
     const body = parseFrame(frame);
     if (event === "error" || body.error || body.type === "error") throw upstreamStreamError(body);
-    const read = eventSchema.safeParse(body);
-    if (!read.success) throw notAnEvent();
-    const { type, choices } = read.data;
-    if (read.data.usage) usage = parseUsage(read.data.usage) ?? usage;
+    const read = accept(eventSchema, body);
+    if (!read) throw notAnEvent();
+    const { type, choices } = read;
+    if (read.usage) usage = parseUsage(read.usage) ?? usage;
     if (type === "transcript.text.segment") {
-      const segment = segmentSchema.safeParse(body);
-      if (!segment.success) throw notAnEvent();
-      segments.push(parseSegment(segment.data));
+      const segment = accept(segmentSchema, body);
+      if (!segment) throw notAnEvent();
+      segments.push(parseSegment(segment));
       yield { type: "segment", segment: segments.at(-1)! };
     } else if (type === "transcript.text.done") {
       const done = parseTranscriptBody({ ...body, text: body.text ?? "" });
@@ -54,9 +55,9 @@ export async function* parseTranscriptStream(
       return;
     } else {
       isBare = !type && !choices && typeof body.text === "string";
-      const told = type === "transcript.text.delta" ? read.data.delta : choices?.[0]?.delta?.content;
-      const added = (isBare ? read.data.text : told) ?? "";
-      if (Array.isArray(read.data.logprobs) && read.data.logprobs.length > 0) context.note("dropped logprobs");
+      const told = type === "transcript.text.delta" ? read.delta : choices?.[0]?.delta?.content;
+      const added = (isBare ? read.text : told) ?? "";
+      if (Array.isArray(read.logprobs) && read.logprobs.length > 0) context.note("dropped logprobs");
       text += added;
       if (added !== "") yield { type: "delta", text: added };
     }
@@ -66,13 +67,9 @@ export async function* parseTranscriptStream(
 }
 
 function parseFrame(text: string): JsonObject {
-  try {
-    const body: unknown = JSON.parse(text);
-    if (isJsonObject(body)) return body;
-  } catch {
-    // said below
-  }
-  throw notAnEvent();
+  const body = parseJson(text);
+  if (!isJsonObject(body)) throw notAnEvent();
+  return body;
 }
 
 function notAnEvent(): GatewayError {

@@ -30,7 +30,7 @@ function parsePart(part: ContentPart): ParsedPart {
       };
     case "input_audio": {
       const { data, format } = part.input_audio;
-      const mediaType = AUDIO_TYPES[format] ?? `audio/${format}`;
+      const mediaType = Object.hasOwn(AUDIO_TYPES, format) ? AUDIO_TYPES[format]! : `audio/${format}`;
       return fileOf(part, "input_audio", ["data", "format"], mediaType, { type: "base64", data });
     }
     case "file": {

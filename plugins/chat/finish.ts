@@ -29,7 +29,7 @@ const REASON_OF: Readonly<Record<string, FinishReason>> = {
 export const FAILED = new Set(["error", "abort"]);
 
 export function parseFinish(word: string, stopSequence?: string): Finish {
-  const reason = REASON_OF[word];
+  const reason = Object.hasOwn(REASON_OF, word) ? REASON_OF[word] : undefined;
   return {
     reason: reason ?? "other",
     ...(reason === undefined && { raw: word }),

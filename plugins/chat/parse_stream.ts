@@ -1,4 +1,5 @@
 import type { GenerateEvent, GenerateRequest } from "../../src/canonical/generate.ts";
+import { type JsonValue, parseJson } from "../../src/canonical/json.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
@@ -30,10 +31,8 @@ export async function* parseStream(
   yield* reader.end(false);
 }
 
-export function parseFrame(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new GatewayError("upstream_error", "The upstream's stream holds a frame that is not JSON");
-  }
+export function parseFrame(text: string): JsonValue {
+  const body = parseJson(text);
+  if (body !== undefined) return body;
+  throw new GatewayError("upstream_error", "The upstream's stream holds a frame that is not JSON");
 }

@@ -6,6 +6,7 @@ import { PartWriter } from "../../src/canonical/part_writer.ts";
 import { estimateUsage } from "../../src/canonical/usage.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
+import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../errors.ts";
 import { FAILED, parseFinish } from "./finish.ts";
@@ -27,9 +28,9 @@ import {
 /** An answer or a chunk, checked. An `error` in it is thrown, whatever the HTTP status was. */
 export function parseAnswer(body: unknown): ChatAnswer {
   if (isJsonObject(body) && body.error) throw upstreamStreamError(body);
-  const answer = answerSchema.safeParse(body);
-  if (!answer.success) throw notAnAnswer();
-  return answer.data;
+  const answer = accept(answerSchema, body);
+  if (!answer) throw notAnAnswer();
+  return answer;
 }
 
 export function notAnAnswer(): GatewayError {

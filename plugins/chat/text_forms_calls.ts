@@ -1,5 +1,5 @@
 /** The forms in which models write calls of tools, each with its reader. */
-import { isJsonObject, isJsonText, type JsonObject } from "../../src/canonical/json.ts";
+import { isJsonObject, isJsonText, type JsonObject, parseJson } from "../../src/canonical/json.ts";
 import { jsonText, oneOf, peek, type Reading, skipSpace, type Source, until, word } from "./text_forms_source.ts";
 
 export interface TextCall {
@@ -149,7 +149,7 @@ function* readObjects(source: Source, tools: CallableTools): Reading<TextCall[] 
 function* readToolCalls(source: Source, tools: CallableTools): Reading<TextCall[] | undefined> {
   if ((yield* skipSpace(source)) === "[") {
     const list = yield* jsonText(source);
-    return list && parse(list) ? asCalls(membersOf(list).map(({ value }) => value), tools) : undefined;
+    return list && parseJson(list) ? asCalls(membersOf(list).map(({ value }) => value), tools) : undefined;
   }
   const name = yield* toolName(source, tools);
   if (name === undefined) return undefined;
@@ -278,7 +278,7 @@ function* toolName(source: Source, tools: CallableTools): Reading<string | undef
 /** Objects with a name and arguments, or with the arguments as a text of JSON; nothing where one is not a call. */
 function asCalls(texts: readonly (string | undefined)[], tools: CallableTools): TextCall[] | undefined {
   const calls = texts.flatMap((text = "") => {
-    const call = parse(text);
+    const call = parseJson(text);
     if (!isJsonObject(call) || typeof call.name !== "string") return [];
     const key = "arguments" in call ? "arguments" : "parameters";
     const args = call[key] ?? "{}";
@@ -289,15 +289,7 @@ function asCalls(texts: readonly (string | undefined)[], tools: CallableTools): 
 
 function asCall(name: string | undefined, input: string | undefined, tools: CallableTools): TextCall[] | undefined {
   if (name === undefined || input === undefined || !tools.has(name)) return undefined;
-  return isJsonObject(parse(input)) ? [{ name, input }] : undefined;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return isJsonObject(parseJson(input)) ? [{ name, input }] : undefined;
 }
 
 /** The text of a field, as the model wrote it: its numbers may be longer than ours. */
@@ -319,7 +311,7 @@ function membersOf(text: string): { key?: string; value: string }[] {
     if (mark === "}" || mark === "]") depth--;
     if (!isTop) continue;
     if (mark === ":") {
-      key = String(parse(text.slice(start, index)));
+      key = String(parseJson(text.slice(start, index)));
       start = index + 1;
     } else if (mark === "," || depth === 0) {
       const value = text.slice(start, index).trim();

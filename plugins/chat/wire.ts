@@ -185,7 +185,7 @@ export const REQUEST_KEYS: ReadonlySet<string> = new Set(Object.keys(requestFiel
 
 // What upstreams answer
 
-const tokens = z.number().nullish();
+const tokens = z.int().min(0).nullish();
 const usage = z.looseObject({
   prompt_tokens: tokens,
   completion_tokens: tokens,

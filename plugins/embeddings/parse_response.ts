@@ -8,6 +8,7 @@ import {
 import { isJsonObject } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Reply, Target } from "../../src/contract/driver.ts";
+import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../errors.ts";
 import { inputsOf } from "./serialize_request.ts";
@@ -28,9 +29,9 @@ export function parseResponse(
 
 function parseAnswer(body: unknown) {
   if (isJsonObject(body) && body.error) throw upstreamStreamError(body);
-  const result = answerSchema.safeParse(body);
-  if (!result.success) throw new GatewayError("upstream_error", "The upstream's answer is not a list of embeddings");
-  return result.data;
+  const answer = accept(answerSchema, body);
+  if (!answer) throw new GatewayError("upstream_error", "The upstream's answer is not a list of embeddings");
+  return answer;
 }
 
 /** The vectors by their `index`, because servers that work side by side answer in any order. */

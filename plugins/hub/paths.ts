@@ -6,5 +6,10 @@ export function pathOf(model: string): string {
   if (segments.some((segment) => /^\.{0,2}$/.test(segment))) {
     throw new GatewayError("model_not_found", `Cannot find model "${model}"`, { param: "model" });
   }
-  return segments.map(encodeURIComponent).join("/");
+  return segments.map(encodeSegment).join("/");
+}
+
+/** Half of a pair of surrogates has no encoding. */
+export function encodeSegment(segment: string): string {
+  return encodeURIComponent(segment.toWellFormed());
 }

@@ -6,7 +6,7 @@ import { GatewayError } from "../../src/errors.ts";
 import { upstreamError, upstreamStreamError } from "../errors.ts";
 import { resolveVoice } from "../voices.ts";
 import { FILE, jsonWithFile } from "./json_with_file.ts";
-import { pathOf } from "./paths.ts";
+import { encodeSegment, pathOf } from "./paths.ts";
 import { parseTranscript, refuseSpeakers, wantedTimes } from "./segments.ts";
 import { parseSpeech, soundCall } from "./sound.ts";
 
@@ -78,7 +78,7 @@ function poll({ id, status, error }: JsonObject, step: number): Call | undefined
     case "processing":
       if (typeof id !== "string") throw new GatewayError("upstream_error", "The upstream's prediction has no id");
       return {
-        path: `v1/predictions/${encodeURIComponent(id)}`,
+        path: `v1/predictions/${encodeSegment(id)}`,
         afterMs: Math.min(FIRST_WAIT_MS * 2 ** step, LONGEST_WAIT_MS),
       };
     case "failed":
@@ -104,7 +104,7 @@ function textCall(output: unknown): Call | undefined {
 function cancel({ body }: Reply): Call | undefined {
   if (!isPrediction(body) || typeof body.id !== "string") return undefined;
   const isAtWork = body.status === "starting" || body.status === "processing";
-  return isAtWork ? { path: `v1/predictions/${encodeURIComponent(body.id)}/cancel`, method: "POST" } : undefined;
+  return isAtWork ? { path: `v1/predictions/${encodeSegment(body.id)}/cancel`, method: "POST" } : undefined;
 }
 
 /** What the prediction gave, or what its URL did. */

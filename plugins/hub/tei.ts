@@ -21,6 +21,7 @@ import {
 } from "../../src/canonical/rerank.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Driver, Reply, Target } from "../../src/contract/driver.ts";
+import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamError } from "../errors.ts";
 import { refuseFailure } from "./failure.ts";
@@ -125,12 +126,12 @@ const scoresSchema = z.array(z.looseObject({ index: z.int().nullish(), score: z.
  * its score to each document, in the order of the request and wrapped in as many ways.
  */
 function parseScores(body: unknown, count: number): RankedDocument[] {
-  const parsed = scoresSchema.safeParse(Array.isArray(body) ? body.flat(2) : body);
-  if (!parsed.success) throw new GatewayError("upstream_error", "The upstream's answer is not a ranking");
-  if (parsed.data.length !== count) {
-    throw new GatewayError("upstream_error", `The upstream gave ${parsed.data.length} scores for ${count} documents`);
+  const scores = accept(scoresSchema, Array.isArray(body) ? body.flat(2) : body);
+  if (!scores) throw new GatewayError("upstream_error", "The upstream's answer is not a ranking");
+  if (scores.length !== count) {
+    throw new GatewayError("upstream_error", `The upstream gave ${scores.length} scores for ${count} documents`);
   }
-  return parsed.data.map(({ index, score }, position) => ({ index: index ?? position, score: score ?? NaN }));
+  return scores.map(({ index, score }, position) => ({ index: index ?? position, score: score ?? NaN }));
 }
 
 /** The hub's router may leave the header out. */

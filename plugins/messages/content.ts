@@ -11,7 +11,7 @@ import type {
   ToolCallPart,
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson, toJsonText } from "../../src/canonical/json.ts";
 import { standInFor } from "../../src/canonical/stand_in.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { type Block, type Content, isKnownBlock, type KnownBlock, type Source, WIRE } from "./wire.ts";
@@ -147,7 +147,7 @@ function inWords(block: Block): string {
       break;
     case "server_tool_use":
     case "mcp_tool_use":
-      return `[Called ${String(fields.name)} with ${JSON.stringify(fields.input ?? {})}]`;
+      return `[Called ${toJsonText(fields.name)} with ${JSON.stringify(fields.input ?? {})}]`;
   }
   const text = textsIn(fields.content);
   return text === "" ? `[${block.type}]` : `[${block.type}]\n${text}`;
@@ -276,12 +276,9 @@ function inputOf({ kind, input }: ToolCallPart): JsonObject {
 
 /** The input of a call is an object on this wire. */
 export function parseInput(input: string): JsonObject {
-  try {
-    const value = JSON.parse(input);
-    return isJsonObject(value) ? value : { input: value };
-  } catch {
-    return input.trim() === "" ? {} : { input };
-  }
+  const value = parseJson(input);
+  if (value === undefined) return input.trim() === "" ? {} : { input };
+  return isJsonObject(value) ? value : { input: value };
 }
 
 function citations({ annotations }: TextPart, context?: Context): JsonObject {

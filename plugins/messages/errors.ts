@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { isJsonObject, type JsonObject, toJsonText } from "../../src/canonical/json.ts";
 import type { ErrorCode, GatewayError } from "../../src/errors.ts";
 import { upstreamError } from "../errors.ts";
 import { errorHeaders } from "../errors.ts";
@@ -47,7 +47,7 @@ const STATUS_OF_TYPE: Readonly<Record<string, number>> = {
 
 /** An error that an upstream puts into a stream or an answer whose status was 200. */
 export function parseError(body: unknown): GatewayError {
-  const type = isJsonObject(body) && isJsonObject(body.error) ? String(body.error.type) : "";
+  const type = isJsonObject(body) && isJsonObject(body.error) ? toJsonText(body.error.type) : "";
   const status = Object.hasOwn(STATUS_OF_TYPE, type) ? STATUS_OF_TYPE[type]! : 500;
   return upstreamError({ status, headers: new Headers(), body });
 }

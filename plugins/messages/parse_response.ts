@@ -2,6 +2,7 @@ import { collectSync } from "../../src/canonical/collect.ts";
 import type { GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
 import { isJsonObject } from "../../src/canonical/json.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
+import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { parseError } from "./errors.ts";
 import { AnswerReader } from "./reader.ts";
@@ -10,9 +11,9 @@ import { responseSchema } from "./wire.ts";
 /** An upstream's whole answer. */
 export function parseResponse(body: unknown, input: GenerateRequest, context: AnswerContext): GenerateResponse {
   if (isJsonObject(body) && body.type === "error") throw parseError(body);
-  const message = responseSchema.safeParse(body);
-  if (!message.success || message.data.content === undefined) {
+  const message = accept(responseSchema, body);
+  if (message?.content === undefined) {
     throw new GatewayError("upstream_error", "The upstream's answer is not a message");
   }
-  return collectSync(new AnswerReader(input, context).whole(message.data));
+  return collectSync(new AnswerReader(input, context).whole(message));
 }

@@ -1,7 +1,7 @@
 /** Reads what an upstream says in this wire, whole or as a stream, and turns it into canonical events. */
 import { extraOf } from "../../src/canonical/extra.ts";
 import type { Finish, GenerateEvent, GenerateRequest, OpaquePart, Usage } from "../../src/canonical/generate.ts";
-import { type JsonObject, withoutNulls } from "../../src/canonical/json.ts";
+import { type JsonObject, toJsonText, withoutNulls } from "../../src/canonical/json.ts";
 import { type PartEnd, PartWriter } from "../../src/canonical/part_writer.ts";
 import { estimateUsage } from "../../src/canonical/usage.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
@@ -107,17 +107,17 @@ export class AnswerReader {
     this.#blocks.set(index, { fields, kind, json: "", signature: "", spoke: false, citations: [] });
     switch (kind) {
       case "text":
-        return this.#text(index, String(fields.text ?? ""));
+        return this.#text(index, toJsonText(fields.text ?? ""));
       case "thinking":
-        return this.#thinking(index, String(fields.thinking ?? ""), fields.signature);
+        return this.#thinking(index, toJsonText(fields.thinking ?? ""), fields.signature);
       case "tool": {
         this.#speaking = undefined;
         const input = fields.input === undefined || isEmpty(fields.input) ? "" : JSON.stringify(fields.input);
         const extra = extraOf(WIRE, fields, new Set(["type", "id", "name", "input"]));
         this.#outputText += input;
         return this.#writer.toolCall(String(index), {
-          id: String(fields.id ?? ""),
-          name: String(fields.name ?? ""),
+          id: toJsonText(fields.id ?? ""),
+          name: toJsonText(fields.name ?? ""),
           input,
           ...(extra && { extra }),
         });

@@ -79,6 +79,9 @@ const tool = z.looseObject({
   inputSchema: json.nullish(),
   strict: z.boolean().nullish(),
   defer_loading: z.boolean().nullish(),
+}).refine(({ type, name }) => name || (type && type !== "custom"), {
+  error: "Missing name of the tool",
+  path: ["name"],
 });
 export type WireTool = z.output<typeof tool>;
 
@@ -126,7 +129,7 @@ export const REQUEST_KEYS: ReadonlySet<string> = new Set(Object.keys(requestFiel
 
 // What upstreams answer
 
-const tokens = z.number().nullish();
+const tokens = z.int().min(0).nullish();
 const usageFields = {
   input_tokens: tokens,
   output_tokens: tokens,
@@ -146,7 +149,8 @@ const responseFields = {
   content: z.array(z.looseObject({ type: z.string() })).nullish(),
   stop_reason: z.string().nullish(),
   stop_sequence: z.string().nullish(),
-  usage: usage.nullish(),
+  // Counts that make no sense are not worth the answer.
+  usage: usage.nullish().catch(undefined),
 };
 export const responseSchema = z.looseObject(responseFields);
 export type MessagesResponse = z.output<typeof responseSchema>;
@@ -167,6 +171,6 @@ export const eventSchema = z.looseObject({
     stop_reason: z.string().nullish(),
     stop_sequence: z.string().nullish(),
   }).optional(),
-  usage: usage.nullish(),
+  usage: usage.nullish().catch(undefined),
 });
 export type WireEvent = z.output<typeof eventSchema>;

@@ -9,6 +9,7 @@ import {
 } from "../../src/canonical/rerank.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
+import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../errors.ts";
 import { countsSchema, scoresSchema } from "./wire.ts";
@@ -25,12 +26,12 @@ export function parseResponse(body: unknown, input: RerankRequest, target: Targe
 function parseScores(body: unknown): RankedDocument[] {
   if (isJsonObject(body) && body.error) throw upstreamStreamError(body);
   const list = isJsonObject(body) ? body.results ?? body.data : body;
-  const parsed = scoresSchema.safeParse(Array.isArray(list) ? list.flat() : list);
-  if (!parsed.success) throw new GatewayError("upstream_error", "The upstream's answer is not a ranking");
-  return parsed.data.map(({ index, relevance_score, score }) => ({ index, score: relevance_score ?? score ?? NaN }));
+  const scores = accept(scoresSchema, Array.isArray(list) ? list.flat() : list);
+  if (!scores) throw new GatewayError("upstream_error", "The upstream's answer is not a ranking");
+  return scores.map(({ index, relevance_score, score }) => ({ index, score: relevance_score ?? score ?? NaN }));
 }
 
 function countOf(body: unknown): number | undefined | null {
-  const counts = countsSchema.safeParse(body).data;
+  const counts = accept(countsSchema, body);
   return counts?.usage?.prompt_tokens || counts?.usage?.total_tokens || counts?.meta?.tokens?.input_tokens;
 }

@@ -2,6 +2,7 @@ import { collectSync } from "../../src/canonical/collect.ts";
 import type { GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
 import { isJsonObject } from "../../src/canonical/json.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
+import { accept } from "../../src/contract/validate.ts";
 import { upstreamStreamError } from "../errors.ts";
 import { AnswerReader, notAnAnswer } from "./reader.ts";
 import { responseSchema } from "./wire.ts";
@@ -9,8 +10,8 @@ import { responseSchema } from "./wire.ts";
 /** An upstream's whole answer. */
 export function parseResponse(body: unknown, input: GenerateRequest, context: AnswerContext): GenerateResponse {
   if (isJsonObject(body) && body.error) throw upstreamStreamError(body);
-  const response = responseSchema.safeParse(body);
-  if (!response.success || !response.data.output) throw notAnAnswer();
+  const response = accept(responseSchema, body);
+  if (!response?.output) throw notAnAnswer();
   const reader = new AnswerReader(input, context);
-  return collectSync([reader.start(response.data), ...reader.end(response.data)]);
+  return collectSync([reader.start(response), ...reader.end(response)]);
 }

@@ -33,6 +33,8 @@ export class AnswerReader {
   readonly #context: AnswerContext;
   readonly #writer: PartWriter;
   readonly #items = new Map<string, OpenItem>();
+  /** The ids of the items that go out as they came. */
+  readonly #otherIds = new Set<string>();
   /** The item that began last, for servers that do not say which one they go on with. */
   #latest = "";
   /** The item whose text came last: servers that interleave items end it when others speak already. */
@@ -170,9 +172,14 @@ export class AnswerReader {
         this.#speaking = undefined;
         return [...rest, ...this.#writer.endToolCall(key)];
       }
-      default:
+      default: {
         this.#speaking = undefined;
-        return this.#writer.whole(parseOther(item));
+        // Clients know items by their ids.
+        const { id, ...rest } = item;
+        const isTaken = typeof id === "string" && this.#otherIds.has(id);
+        if (typeof id === "string") this.#otherIds.add(id);
+        return this.#writer.whole(parseOther(isTaken ? rest : item));
+      }
     }
   }
 
@@ -191,7 +198,7 @@ export class AnswerReader {
       if (!spoken) this.#move(key);
       const text = part.type === "refusal" ? part.refusal : part.text;
       if (typeof text !== "string") {
-        this.#context.note(`dropped a part of type ${String(part.type)}`);
+        this.#context.note(`dropped a part of type ${toJsonText(part.type)}`);
         continue;
       }
       const kind = part.type === "refusal" ? "refusal" : "text";

@@ -189,8 +189,10 @@ export function serializeItem(part: SpokenPart, id: string, speech: Speech): Jso
         status: "completed",
         ...fieldsFor(WIRE, part.extra),
       };
-    case "opaque":
-      return { id, ...part.extra.fields };
+    case "opaque": {
+      const { fields } = part.extra;
+      return { id, ...fields, ...(typeof fields.id !== "string" && { id }) };
+    }
     default:
       return part satisfies never;
   }

@@ -229,7 +229,7 @@ export const REQUEST_KEYS: ReadonlySet<string> = new Set(Object.keys(requestFiel
 
 // What upstreams answer
 
-const tokens = z.number().nullish();
+const tokens = z.int().min(0).nullish();
 const usage = z.looseObject({
   input_tokens: tokens,
   output_tokens: tokens,
@@ -246,7 +246,8 @@ export const responseSchema = z.looseObject({
   model: z.string().nullish(),
   status: z.string().nullish(),
   output: z.array(outputItem).nullish(),
-  usage: usage.nullish(),
+  // Counts that make no sense are not worth the answer.
+  usage: usage.nullish().catch(undefined),
   incomplete_details: z.looseObject({ reason: z.string().nullish() }).nullish(),
   error: z.unknown().optional(),
 });

@@ -3,7 +3,7 @@
  * model's call is turned back.
  */
 import type { CustomTool, FunctionTool, Tool } from "./generate.ts";
-import { isJsonObject } from "./json.ts";
+import { isJsonObject, parseJson } from "./json.ts";
 
 export function asFunctionTool({ name, description, grammar, extra }: CustomTool): FunctionTool {
   const rule = grammar && `The input must match this ${grammar.syntax} grammar:\n${grammar.definition}`;
@@ -28,12 +28,8 @@ export function wrapCustomInput(input: string): string {
 
 /** The text in the arguments of the function that stood in; arguments of another form are the text. */
 export function unwrapCustomInput(args: string): string {
-  try {
-    const value = JSON.parse(args);
-    return isJsonObject(value) && typeof value.input === "string" ? value.input : args;
-  } catch {
-    return args;
-  }
+  const value = parseJson(args);
+  return isJsonObject(value) && typeof value.input === "string" ? value.input : args;
 }
 
 export function customNames(tools: readonly Tool[] | undefined): ReadonlySet<string> {

@@ -13,17 +13,41 @@ export function toJsonText(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value ?? {});
 }
 
+/** Deeper than any document, and no deeper than what can be walked through and written again. */
+export const DEEPEST_JSON = 512;
+
+/** The value that the text is; nothing where it is none, or is nested deeper than `DEEPEST_JSON`. */
+export function parseJson(text: string): JsonValue | undefined {
+  try {
+    const value: JsonValue = JSON.parse(text);
+    return isTooDeep(value, text) ? undefined : value;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether the value, which is written in `text`, is nested deeper than `DEEPEST_JSON`. */
+export function isTooDeep(value: JsonValue, text: string): boolean {
+  // Every level takes two characters.
+  return text.length > 2 * DEEPEST_JSON && isDeeper(value, DEEPEST_JSON);
+}
+
+function isDeeper(value: JsonValue | undefined, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levels === 0) return true;
+  if (Array.isArray(value)) {
+    for (const item of value) if (isDeeper(item, levels - 1)) return true;
+  } else {
+    for (const key in value) if (isDeeper(value[key], levels - 1)) return true;
+  }
+  return false;
+}
+
 /** Whether the text is one complete JSON value. */
 export function isJsonText(text: string): boolean {
   // Asked of a text that grows: what does not end like a value need not be read again.
   const last = text.trimEnd().at(-1);
-  if (last === undefined || !'}]"0123456789el'.includes(last)) return false;
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
+  return last !== undefined && '}]"0123456789el'.includes(last) && parseJson(text) !== undefined;
 }
 
 /**

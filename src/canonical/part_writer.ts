@@ -12,7 +12,7 @@ import type {
 import type { Extra } from "./extra.ts";
 import { customNames, unwrapCustomInput } from "./custom_tool.ts";
 import { clientNames } from "./tool_names.ts";
-import { isJsonText } from "./json.ts";
+import { isJsonText, parseJson } from "./json.ts";
 import { GatewayError } from "../errors.ts";
 
 /** What an upstream adds to one tool call; any of it may come late, or never. */
@@ -290,12 +290,8 @@ function takeGrown(call: PendingCall): void {
 
 /** The JSON object that is written inside a JSON text; the same where there is none. */
 function unquoted(input: string): string {
-  try {
-    const inner: unknown = JSON.parse(input);
-    return typeof inner === "string" && inner.trimStart().startsWith("{") && isJsonText(inner) ? inner : input;
-  } catch {
-    return input;
-  }
+  const inner = parseJson(input);
+  return typeof inner === "string" && inner.trimStart().startsWith("{") && isJsonText(inner) ? inner : input;
 }
 
 /** Names calls that the upstream left nameless: the same in every run, and not a name that the conversation has already. */

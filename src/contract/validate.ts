@@ -3,13 +3,29 @@ import { GatewayError } from "../errors.ts";
 
 /** What a client sent, as `schema` has it; else `invalid_request` that names the field's path: `messages[0].content`. */
 export function validate<T>(schema: z.ZodType<T>, value: unknown): T {
-  const result = schema.safeParse(value);
+  const result = tryParse(schema, value);
+  if (!result) throw new GatewayError("invalid_request", "The request has more mistakes than can be told");
   if (result.success) return result.data;
   const { path, message } = deepest(result.error.issues);
   const param = formatPath(path);
   throw new GatewayError("invalid_request", param === "" ? message : `Invalid value at "${param}": ${message}`, {
     ...(param && { param }),
   });
+}
+
+/** What an upstream sent, as `schema` has it; nothing where it is something else. */
+export function accept<T>(schema: z.ZodType<T>, value: unknown): T | undefined {
+  return tryParse(schema, value)?.data;
+}
+
+/** A list of more problems than a call takes arguments is too long for the library, which throws. */
+function tryParse<T>(schema: z.ZodType<T>, value: unknown): z.ZodSafeParseResult<T> | undefined {
+  try {
+    return schema.safeParse(value);
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
 }
 
 /** `["messages", 0, "content"]` as `messages[0].content`. */

@@ -1,6 +1,7 @@
 import { promisify } from "node:util";
 import { brotliDecompress, constants, gunzip, inflate, inflateRaw, zstdDecompress } from "node:zlib";
 import { ByteReader } from "../canonical/bytes.ts";
+import { DEEPEST_JSON, isTooDeep, type JsonValue } from "../canonical/json.ts";
 import { GatewayError } from "../errors.ts";
 
 export interface BodyLimits {
@@ -182,8 +183,9 @@ export function decodeText(bytes: Uint8Array): string {
 }
 
 function parseJson(text: string): unknown {
+  let value: JsonValue;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch (error) {
     // The engine's message quotes the body, so neither it nor the error goes on from here.
     const told = / at position (\d+) \(line \d+ column \d+\)$/.exec(String(error))?.[1];
@@ -191,6 +193,8 @@ function parseJson(text: string): unknown {
     const found = position < text.length ? "character" : "end";
     throw new GatewayError("invalid_request", `The body is not JSON: unexpected ${found} at position ${position}`);
   }
+  if (!isTooDeep(value, text)) return value;
+  throw new GatewayError("invalid_request", `The body is nested deeper than ${DEEPEST_JSON} levels`);
 }
 
 const SCALAR = /-?\d[\d.eE+-]*|true|false|null/y;

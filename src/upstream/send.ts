@@ -1,4 +1,4 @@
-import type { JsonValue } from "../canonical/json.ts";
+import { type JsonValue, parseJson } from "../canonical/json.ts";
 import type { FormField } from "../contract/context.ts";
 import type { Call, Driver, Quirks, Reply } from "../contract/driver.ts";
 import { GatewayError } from "../errors.ts";
@@ -172,15 +172,7 @@ function parseBody(bytes: Uint8Array<ArrayBuffer>, contentType: string): JsonVal
   const text = new TextDecoder().decode(bytes);
   // What a model wrote down as "1.50" is a text.
   if (/^text\/plain/.test(contentType) && !/^\s*[[{]/.test(text)) return text;
-  return tryParse(text) ?? (NO_NUMBER.test(text) ? tryParse(text.replace(OUTSIDE_TEXTS, toNull)) : undefined) ?? text;
-}
-
-function tryParse(text: string): JsonValue | undefined {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return parseJson(text) ?? (NO_NUMBER.test(text) ? parseJson(text.replace(OUTSIDE_TEXTS, toNull)) : undefined) ?? text;
 }
 
 // Servers in Python write numbers that JSON has not. As null they are found where they stand.
