@@ -105,6 +105,7 @@ export function assertResponsesStream(frames: readonly ServerSentEvent[]): void 
 class Failed extends Error {}
 
 class Reader {
+  /** What comes next is at its end: a long list takes long to give up its first. */
   readonly #rest: JsonObject[];
   readonly #created: JsonObject;
   readonly #output: JsonObject[] = [];
@@ -112,7 +113,7 @@ class Reader {
   #open: { item: JsonObject; text: string } | undefined;
 
   constructor(events: JsonObject[]) {
-    this.#rest = [...events];
+    this.#rest = events.toReversed();
     const [created, running] = [this.#next("response.created"), this.#next("response.in_progress")];
     this.#created = object(created.response);
     assertResponse(this.#created, "in_progress");
@@ -132,13 +133,13 @@ class Reader {
   }
 
   #comes(type: string): boolean {
-    return this.#rest[0]?.type === type;
+    return this.#rest.at(-1)?.type === type;
   }
 
   /** The next event, which must be of this type, unless the answer fails here. */
   #next(type: string): JsonObject {
     if (this.#comes("response.failed")) throw new Failed();
-    const event = this.#rest.shift();
+    const event = this.#rest.pop();
     assertEquals(event?.type, type);
     return event!;
   }
@@ -197,14 +198,14 @@ class Reader {
 
   /** Which list of the item the part belongs to that begins now; nothing where none does. */
   #listOfNext(lists: Record<string, string[]>): string | undefined {
-    const { type, part } = this.#rest[0] ?? {};
+    const { type, part } = this.#rest.at(-1) ?? {};
     const kind = isJsonObject(part) ? String(part.type) : "";
     if (type !== `${PARTS[kind]?.added}.added`) return undefined;
     return Object.keys(lists).find((list) => lists[list]!.includes(kind));
   }
 
   #readPart(of: JsonObject): JsonObject {
-    const { part: begun, type: beginning, ...added } = this.#rest.shift()!;
+    const { part: begun, type: beginning, ...added } = this.#rest.pop()!;
     const { event, key, added: name, empty } = PARTS[String(object(begun).type)]!;
     assertEquals(begun, empty);
     assertEquals(beginning, `${name}.added`);
@@ -212,13 +213,13 @@ class Reader {
     const more = key === "text" && empty.logprobs ? { logprobs: [] } : {};
     let text = "";
     while (this.#comes(`${event}.delta`)) {
-      const { delta, ...rest } = this.#rest.shift()!;
+      const { delta, ...rest } = this.#rest.pop()!;
       assertEquals(rest, { type: `${event}.delta`, ...of, ...more });
       text += this.#tell(delta);
     }
     const annotations: JsonValue[] = [];
     while (this.#comes("response.output_text.annotation.added")) {
-      const { annotation, ...rest } = this.#rest.shift()!;
+      const { annotation, ...rest } = this.#rest.pop()!;
       const annotation_index = annotations.length;
       assertEquals(rest, { type: "response.output_text.annotation.added", ...of, annotation_index });
       annotations.push(annotation!);
@@ -241,7 +242,7 @@ class Reader {
     for (const name of ["call_id", "name"]) assert(typeof item[name] === "string" && item[name] !== "");
     let input = "";
     while (this.#comes(`${event}.delta`)) {
-      const { delta, ...rest } = this.#rest.shift()!;
+      const { delta, ...rest } = this.#rest.pop()!;
       assertEquals(rest, { type: `${event}.delta`, ...at });
       input += this.#tell(delta);
     }
@@ -252,7 +253,7 @@ class Reader {
   }
 
   #readEnd(): void {
-    const { type, response: ended, ...rest } = this.#rest.shift()!;
+    const { type, response: ended, ...rest } = this.#rest.pop()!;
     assertEquals(rest, {});
     assertEquals(this.#rest, []);
     const status = String(type).slice("response.".length);
