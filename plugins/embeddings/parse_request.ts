@@ -1,6 +1,6 @@
 import type { EmbedRequest } from "../../src/canonical/embed.ts";
 import { extraField } from "../../src/canonical/extra.ts";
-import { present } from "../../src/canonical/json.ts";
+import { isJsonObject, present } from "../../src/canonical/json.ts";
 import type { WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -11,10 +11,12 @@ const MOST_INPUTS = 2_048;
 
 /** A client's request for vectors. `null` means absent: some clients send it for every field that is not set. */
 export function parseRequest(wire: WireRequest): EmbedRequest {
-  const body = validate(requestSchema, wire.body);
+  // Token ids are millions, and are looked at below.
+  const { input, ...rest } = isJsonObject(wire.body) ? wire.body : {};
+  const body = validate(requestSchema, isJsonObject(wire.body) ? rest : wire.body);
   return {
     model: body.model,
-    input: parseInput(body.input),
+    input: parseInput(input),
     encoding: body.encoding_format ?? "float",
     ...present("dimensions", body.dimensions),
     ...extraField(WIRE, body, REQUEST_KEYS),

@@ -3,6 +3,9 @@ import { GatewayError } from "../errors.ts";
 
 /** What a client sent, as `schema` has it; else `invalid_request` that names the field's path: `messages[0].content`. */
 export function validate<T>(schema: z.ZodType<T>, value: unknown): T {
+  if (itemsIn(value) > MOST_ITEMS) {
+    throw new GatewayError("invalid_request", `The request's lists have more than ${MOST_ITEMS} items`);
+  }
   const result = tryParse(schema, value);
   if (!result) throw new GatewayError("invalid_request", "The request has more mistakes than can be told");
   if (result.success) return result.data;
@@ -11,6 +14,18 @@ export function validate<T>(schema: z.ZodType<T>, value: unknown): T {
   throw new GatewayError("invalid_request", param === "" ? message : `Invalid value at "${param}": ${message}`, {
     ...(param && { param }),
   });
+}
+
+/** More than any conversation has. The library notes each mistake, and a body of nothing else would take gigabytes. */
+const MOST_ITEMS = 250_000;
+
+/** The items of all lists in the value; those of one that is too long itself are not looked into. */
+function itemsIn(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  let count = Array.isArray(value) ? value.length : 0;
+  if (count > MOST_ITEMS) return count;
+  for (const inner of Array.isArray(value) ? value : Object.values(value)) count += itemsIn(inner);
+  return count;
 }
 
 /** What an upstream sent, as `schema` has it; nothing where it is something else. */
