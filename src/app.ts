@@ -182,12 +182,15 @@ function createUpstreams(
   now: () => number,
 ): Map<string, Upstream> {
   return new Map(
-    Object.entries(config.upstreams).map(([name, { driver: driverName, secret, catalog: _, ...rest }]) => {
+    Object.entries(config.upstreams).map(([name, upstream]) => {
+      const { driver: driverName, secret, catalog: _, baseUrl, headers, refuses, ...rest } = upstream;
+      const { resultsFrom, timeouts, providers, tokenizers, ...quirks } = rest;
       const driver = drivers.find((candidate) => candidate.name === driverName);
       if (!driver) throw new Error(`Cannot find driver "${driverName}" of upstream "${name}"`);
       const value = secret && env(secret.env);
       const missingSecret = secret && !value ? secret.env : undefined;
-      return [name, { name, driver, ...rest, secret: value, missingSecret, refusals: new Refusals(now) }];
+      const service = { name, driver, baseUrl, headers, secret: value, missingSecret, resultsFrom, timeouts };
+      return [name, { ...service, refuses, refusals: new Refusals(now), providers, tokenizers, quirks }];
     }),
   );
 }

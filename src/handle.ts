@@ -1,7 +1,7 @@
 /** One request, step by step: match, admit, read, parse, recall, resolve, call, remember, serialize. */
 import type { Speech, SpeechEvent } from "./canonical/audio.ts";
 import { Collector } from "./canonical/collect.ts";
-import { noteForeign } from "./canonical/foreign.ts";
+import { hearForeign, noteForeign } from "./canonical/foreign.ts";
 import type { GenerateEvent, GenerateResponse, Message, Usage } from "./canonical/generate.ts";
 import { withoutForeignReasoning } from "./canonical/reasoning.ts";
 import { holdsSealed, openReasoning, type Sealing, sealReasoning, sealStream } from "./canonical/sealing.ts";
@@ -289,7 +289,8 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       const store = (response: GenerateResponse) => remember(response, exchange, messages, journey);
       const sealing = sealingFor(protocol, exchange, journey);
       const through = (events: AsyncGenerator<GenerateEvent>) => {
-        const kept = exchange.stored ? remembering(events, store) : events;
+        const heard = hearForeign(events, protocol.name, sealing !== undefined, journey.note);
+        const kept = exchange.stored ? remembering(heard, store) : heard;
         return sealing ? sealStream(kept, sealing) : kept;
       };
       const events = firstStream(resolution.targets, attempt, fateIn(journey));
@@ -459,12 +460,12 @@ async function generateWhole(
   journey: Journey,
 ): Promise<Response> {
   const attempt = (target: Destination) => generateAnswer(ask("generate", exchange.input, target, journey));
-  const output = await firstAnswer(targets, attempt);
+  const output = await firstAnswer(targets, attempt, fateIn(journey));
   journey.entry.usage = output.usage;
   learn(output.usage, journey);
-  for (const told of [output, ...output.content]) noteForeign(told, protocol.name, journey.note);
   await remember(output, exchange, messages, journey);
   const sealing = sealingFor(protocol, exchange, journey);
+  for (const told of [output, ...output.content]) noteForeign(told, protocol.name, sealing !== undefined, journey.note);
   const content = sealing ? await sealReasoning(output.content, sealing) : output.content;
   return protocol.serialize({ ...output, content }, exchange);
 }
@@ -623,8 +624,6 @@ async function respondWithStream<K extends Streamed>(
       entry.firstEventMs ??= gateway.now() - journey.started;
       journey.begun = true;
     }
-    if (event.type === "part-start") noteForeign(event.part, protocol.name, journey.note);
-    if (event.type === "part-end" || event.type === "finish") noteForeign(event, protocol.name, journey.note);
     if (event.type === "finish") {
       if ("usage" in event) {
         entry.usage = event.usage;
@@ -690,23 +689,7 @@ function ask<K extends ModelOperation>(
   // What was changed for a target that failed does not hold for the next one.
   journey.notesBeforeTarget ??= notes.size;
   for (const note of [...notes].slice(journey.notesBeforeTarget)) notes.delete(note);
-  const { systemMessages, dialect, reasoningField, textForms, cacheControl, structuredOutput, counter, batch, scores } =
-    upstream;
-  const { repairArguments } = upstream;
-  const model = where.pinned ?? where.model;
-  const quirks = {
-    systemMessages,
-    dialect,
-    reasoningField,
-    textForms,
-    cacheControl,
-    structuredOutput,
-    repairArguments,
-    counter,
-    batch,
-    scores,
-  };
-  const target: Target = { ...quirks, ...where, model };
+  const target: Target = { ...upstream.quirks, ...where, model: where.pinned ?? where.model };
   const readable = "messages" in input ? withoutForeignReasoning(input, entry.target, journey.note) : input;
   const counted = "messages" in readable ? count(readable, entry.target, gateway) : undefined;
   journey.counted = counted;

@@ -1,12 +1,12 @@
 import { type JsonValue, parseJson } from "../canonical/json.ts";
 import type { FormField } from "../contract/context.ts";
-import type { Call, Driver, Quirks, Reply } from "../contract/driver.ts";
+import type { Call, Driver, Quirks, Reply, Target } from "../contract/driver.ts";
 import { GatewayError } from "../errors.ts";
 import type { Refusals } from "./refusals.ts";
 import type { Timeouts } from "./watch.ts";
 
 /** One configured service, ready to be called. */
-export interface Upstream extends Omit<Quirks, "speechFormats" | "needsVoice" | "voices" | "efforts"> {
+export interface Upstream {
   name: string;
   driver: Driver;
   /** Without a slash at its end; absent where the driver makes no calls. */
@@ -20,7 +20,8 @@ export interface Upstream extends Omit<Quirks, "speechFormats" | "needsVoice" | 
   refuses: readonly string[];
   /** Those that it turned out to refuse. */
   refusals: Refusals;
-  systemMessages: "first" | "anywhere";
+  /** What is said of it in the configuration, for every model that is not said to differ. */
+  quirks: Quirks & Pick<Target, "systemMessages">;
   /** Where it chooses among providers: how it says whom it chose, and the words after a model's colon that choose none. */
   providers?: { servedBy: string; policies: readonly string[] };
   /** The catalog that has the files of its models' tokenizers. */

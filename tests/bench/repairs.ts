@@ -4,7 +4,7 @@ import type { GenerateEvent, GenerateRequest, Message } from "../../src/canonica
 import { withUpstreamIds } from "../../src/canonical/call_ids.ts";
 import { repairCalls } from "../../src/canonical/repair_calls.ts";
 import { mendTurns } from "../../src/canonical/turns.ts";
-import type { Context } from "../../src/contract/context.ts";
+import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target, UpstreamOperation } from "../../src/contract/driver.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
 import type { Figures } from "./figures.ts";
@@ -22,7 +22,7 @@ const REQUEST: GenerateRequest = {
     parameters: { type: "object", properties: { text: { type: "string" } } },
   }],
 };
-const CONTEXT: Context = { clientWire: "messages", note: () => {} };
+const CONTEXT: AnswerContext = { clientWire: "messages", note: () => {}, inputTokens: 10 };
 const operation = chatDriver.operations.generate as UpstreamOperation<"generate">;
 const RULE = { taken: /^.{1,64}$/s, length: 64 };
 

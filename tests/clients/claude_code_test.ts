@@ -243,7 +243,7 @@ test("what the model thought goes back to it byte for byte, with its marks on ca
   const turns = [0, 1, 2, 2];
   assertEquals(sent.length, turns.length);
   for (const [at, count] of turns.entries()) {
-    const asked = Array.isArray(sent[at]!.messages) ? sent[at].messages.filter(isJsonObject) : [];
+    const asked = Array.isArray(sent[at]!.messages) ? sent[at]!.messages.filter(isJsonObject) : [];
     const called = asked.filter((turn) => turn.role === "assistant" && Array.isArray(turn.tool_calls));
     assertEquals(called.map(({ reasoning_content }) => reasoning_content), THOUGHTS.slice(0, count), `call ${at}`);
     for (const { tool_calls } of called) {
@@ -251,7 +251,7 @@ test("what the model thought goes back to it byte for byte, with its marks on ca
       assertEquals(marks, marks.map((_, index) => index === 0 ? MARK : undefined));
     }
   }
-  const last = Array.isArray(sent[3]!.messages) ? sent[3].messages.filter(isJsonObject) : [];
+  const last = Array.isArray(sent[3]!.messages) ? sent[3]!.messages.filter(isJsonObject) : [];
   const spoken = last.filter(({ role, content }) => role === "assistant" && content === "Done.");
   assertEquals(spoken.map(({ reasoning_content }) => reasoning_content), [THOUGHTS[2]]);
   assertEquals(

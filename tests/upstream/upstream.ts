@@ -19,7 +19,7 @@ export function newUpstream(more: Partial<Upstream> = {}): Upstream {
     headers: {},
     refuses: [],
     refusals: new Refusals(() => 0),
-    systemMessages: "anywhere",
+    quirks: { systemMessages: "anywhere" },
     resultsFrom: [],
     timeouts: { headMs: 60_000, firstEventMs: 60_000, idleMs: 60_000, wholeMs: 60_000, totalMs: 60_000 },
     ...more,

@@ -1,16 +1,16 @@
 import { assertEquals } from "@std/assert";
-import { refusesThinking, wantsSignature } from "../../../plugins/messages/families.ts";
+import { isVendors, refusesThinking } from "../../../plugins/messages/families.ts";
 
-Deno.test("the vendor's own models want signatures, whoever serves them; models trained on their answers do not", () => {
+Deno.test("the vendor's own models are told from those that were trained on their answers, whoever serves them", () => {
   for (
-    const [model, wants] of [
+    const [model, isOwn] of [
       ["claude-opus-4-5", true],
       ["anthropic/claude-sonnet-4.5", true],
       ["us.anthropic.claude-haiku-4-5-v1:0", true],
       ["someone/Qwen3-14B-Claude-4.5-Opus-Distill", false],
       ["openai/gpt-oss-120b", false],
     ] as const
-  ) assertEquals(wantsSignature(model), wants, model);
+  ) assertEquals(isVendors(model), isOwn, model);
 });
 
 Deno.test("a refusal of earlier thoughts is told apart from other refusals that name thinking", () => {
