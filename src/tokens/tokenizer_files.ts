@@ -74,7 +74,8 @@ export function createTokenizerFolder({ path, now, limitBytes = LIMIT_BYTES }: F
 
     async write(model, files) {
       try {
-        await Deno.mkdir(path, { recursive: true });
+        // Beside it is the store, which is its owner's alone.
+        await Deno.mkdir(path, { recursive: true, mode: 0o700 });
         // Other gateways may read the folder: it is there whole or not at all.
         const made = await Deno.makeTempDir({ dir: path, prefix: "new-" });
         try {

@@ -26,6 +26,12 @@ Deno.test("what was written is read again, by another gateway too, and nothing h
     assertEquals(await other.read("hub/org/model"), undefined);
   }));
 
+Deno.test("folders that it makes on the way are its owner's alone, as the store's is", () =>
+  withFolder(async (path) => {
+    await createTokenizerFolder({ path: `${path}/laneway/tokenizers`, now: Date.now }).write("a", filesOf());
+    assertEquals((await Deno.stat(`${path}/laneway`)).mode! & 0o077, 0);
+  }));
+
 Deno.test("a name leads nowhere but into the folder", () =>
   withFolder(async (path) => {
     const folder = createTokenizerFolder({ path: `${path}/tokenizers`, now: Date.now });
