@@ -745,14 +745,15 @@ function textOf({ messages, tools, toolChoice, outputSchema, thinking }: Input<"
 /** As exactly as it can be had soon. Nothing that goes wrong on the way costs the client its count. */
 async function countExactly(input: Input<"countTokens">, where: Destination, journey: Journey): Promise<Count> {
   const { gateway } = journey;
-  // What of the request an upstream could not be told is no news to a client that only counts.
-  const quiet = { ...journey, note: () => {} };
+  // What of the request an upstream could not be told is no news to a client that only counts, and many counts ask nobody.
+  const quiet = { ...journey, entry: { ...journey.entry }, note: () => {} };
   const asked = { ...ask("countTokens", input, where, quiet), signal: gateway.signal, onDescribed: () => {} };
   const place = targetName(where);
   const text = textOf(asked.input);
   const { upstreamCounts, tokenizerCounts } = gateway;
   const byUpstream = asked.target.counter && await upstreamCounts.of(place, text, () => askForCount(asked));
   const tokenize = countByTokenizer(asked, gateway.tokenizers);
+  if (byUpstream !== undefined) journey.entry.target = place;
   const byTokenizer = byUpstream ?? (tokenize && await tokenizerCounts.of(place, text, tokenize));
   if (byTokenizer === undefined) return count(asked.input, place, gateway);
   learn({ inputTokens: byTokenizer, outputTokens: 0 }, quiet);
