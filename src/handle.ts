@@ -750,14 +750,19 @@ async function countExactly(input: Input<"countTokens">, where: Destination, jou
   const asked = { ...ask("countTokens", input, where, quiet), signal: gateway.signal, onDescribed: () => {} };
   const place = targetName(where);
   const text = textOf(asked.input);
-  const { upstreamCounts, tokenizerCounts } = gateway;
-  const byUpstream = asked.target.counter && await upstreamCounts.of(place, text, () => askForCount(asked));
+  const learnt = (inputTokens: number, by: CountedBy): Count => {
+    learn({ inputTokens, outputTokens: 0 }, quiet);
+    return { inputTokens, by };
+  };
+  if (asked.target.counter) {
+    const told = await gateway.upstreamCounts.of(place, text, () => askForCount(asked));
+    journey.entry.target = place;
+    if (told !== undefined) return learnt(told, "upstream");
+  }
   const tokenize = countByTokenizer(asked, gateway.tokenizers);
-  if (byUpstream !== undefined) journey.entry.target = place;
-  const byTokenizer = byUpstream ?? (tokenize && await tokenizerCounts.of(place, text, tokenize));
-  if (byTokenizer === undefined) return count(asked.input, place, gateway);
-  learn({ inputTokens: byTokenizer, outputTokens: 0 }, quiet);
-  return { inputTokens: byTokenizer, by: byUpstream === undefined ? "tokenizer" : "upstream" };
+  const counted = tokenize && await gateway.tokenizerCounts.of(place, text, tokenize);
+  if (counted !== undefined) return learnt(counted, "tokenizer");
+  return quiet.counted ?? count(asked.input, place, gateway);
 }
 
 async function askForCount(asked: Ask<"countTokens">): Promise<number> {
