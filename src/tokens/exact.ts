@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { JsonValue } from "../canonical/json.ts";
 import { type ErrorCode, toGatewayError } from "../errors.ts";
+import { inTime } from "./in_time.ts";
 
 export interface ExactOptions {
   /** Milliseconds since the epoch. */
@@ -121,16 +122,4 @@ function again(thrown: unknown, ask: () => Promise<number>): Promise<number> {
   const { code, details } = toGatewayError(thrown);
   if (code !== "upstream_error" || details.upstreamStatus !== undefined || details.retryable === false) throw thrown;
   return ask();
-}
-
-async function inTime<T>(value: Promise<T>, ms: number): Promise<T | undefined> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  try {
-    return await Promise.race([
-      value,
-      new Promise<undefined>((resolve) => timer = setTimeout(() => resolve(undefined), ms)),
-    ]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -1,5 +1,6 @@
 import type { Prompt } from "../contract/driver.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
+import { inTime } from "./in_time.ts";
 import type { TokenizerFiles, TokenizerFolder } from "./tokenizer_files.ts";
 import type { Done, Job } from "./worker.ts";
 
@@ -90,7 +91,7 @@ export class Tokenizers {
     if (known.state === "away") this.#begin(name, known, service, model);
     if (known.state === "loading") {
       const left = known.since + this.#pace.patienceMs - performance.now();
-      if (left > 0) await settled(known.loading, left);
+      if (left > 0 && known.loading) await inTime(known.loading, left);
     }
     if (known.state !== "loaded") throw unavailable(`The tokenizer of "${model}" is not loaded`);
     this.#held.delete(name);
@@ -232,11 +233,4 @@ class Unreadable extends Error {}
 
 function unavailable(message: string): GatewayError {
   return new GatewayError("unavailable", message);
-}
-
-/** Waits for the end of `done`, or for `ms`. */
-async function settled(done: Promise<void> | undefined, ms: number): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  await Promise.race([done, new Promise((resolve) => timer = setTimeout(resolve, ms))]);
-  clearTimeout(timer);
 }
