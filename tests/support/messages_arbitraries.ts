@@ -267,7 +267,7 @@ const part: fc.Arbitrary<OutputPart> = fc.oneof(
     type: "reasoning",
     text: "",
     opaque,
-    extra: { wire: WIRE, fields: { type: "redacted_thinking" } },
+    extra: { wire: WIRE, fields: {}, hints: { type: "redacted_thinking" } },
   })),
   serverToolUse.map((fields): OutputPart => ({
     type: "opaque",
