@@ -1,8 +1,10 @@
 import { assert, assertEquals } from "@std/assert";
+import fc from "fast-check";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
 import { readFrames } from "../../src/upstream/frames.ts";
 import { bodyOf, boundariesOf, latin1, piecesOf, toArray } from "../support/chunks.ts";
 import { answerBytes, isStream, loadFixtures } from "../support/fixtures.ts";
+import { law } from "../support/law.ts";
 import { comparable } from "../support/well_formed.ts";
 import { WIRES } from "../support/wires.ts";
 
@@ -44,4 +46,37 @@ for (const wire of WIRES) {
       for (const size of [1, 2, 3, 7, 64]) assertEquals(await events(size), whole, `${fixture.name} by ${size} bytes`);
     }
   });
+
+  const samples = streams.filter(({ response }) => !response.text!.includes("\r")).map((fixture) => ({
+    fixture,
+    whole: wire.readStream(fixture, bodyOf([answerBytes(fixture)])).then(comparable),
+  }));
+  const spelt = fc.record({
+    sample: fc.constantFrom(...samples),
+    lineEnd: fc.constantFrom("\n", "\r\n", "\r"),
+    mark: fc.boolean(),
+    ping: fc.constantFrom("", ": ping\n\n", "retry: 1000\nid: 7\n\n", ":\n\n"),
+    folded: fc.boolean(),
+    cuts: fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 40 }),
+  });
+  law(
+    `${wire.name}: line ends, a mark at the start, pings, lines of data and the cuts between bytes change nothing`,
+    spelt,
+    async ({ sample: { fixture, whole }, lineEnd, mark, ping, folded, cuts }) => {
+      const frames = fixture.response.text!.split(/(?<=\n\n)/).map((frame) => folded ? fold(frame) : frame);
+      const text = (mark ? "\ufeff" : "") + frames.join(ping).replaceAll("\n", lineEnd);
+      const bytes = new TextEncoder().encode(text);
+      const places = [...new Set(cuts.map((cut) => Math.floor(cut * bytes.length)))].sort((one, other) => one - other);
+      const pieces = [...places, bytes.length].map((to, index) => bytes.subarray(places[index - 1] ?? 0, to));
+      assertEquals(
+        comparable(await wire.readStream(fixture, bodyOf(pieces.filter(({ length }) => length > 0)))),
+        await whole,
+      );
+    },
+  );
+}
+
+/** JSON may be broken between its members, and its lines then are lines of data. */
+function fold(frame: string): string {
+  return frame.replace(/^data: (\{"\w+":)(.*\})$/m, "data: $1\ndata: $2");
 }
