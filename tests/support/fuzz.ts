@@ -54,7 +54,7 @@ const WRITTEN: Readonly<Record<string, string>> = {
   "\u0001lists": "[".repeat(100_000) + "]".repeat(100_000),
   "\u0001objects": '{"a":'.repeat(30_000) + "1" + "}".repeat(30_000),
   "\u0001texts": `"${'\\"'.repeat(50_000)}"`,
-  "\u0001text": `"${"a ".repeat(100_000)}"`,
+  "\u0001text": `"${"a ".repeat(20_000)}"`,
   "\u0001many": `[${"0,".repeat(150_000)}0]`,
   "\u0001open": "[".repeat(100_000),
 };
