@@ -132,6 +132,18 @@ Deno.test("items that clients know by their ids have one each", async () => {
   assert(ids.every((id) => typeof id === "string"), JSON.stringify(ids));
 });
 
+Deno.test("an item that is told whole is over, whatever the upstream calls it", async () => {
+  const content = [{ type: "output_text", text: "Hi" }];
+  for (const status of [5, "in_progress"]) {
+    const output = [
+      { type: "reasoning", id: "rs_1", summary: [{ type: "summary_text", text: "Hm" }], status },
+      { type: "message", id: "msg_1", role: "assistant", content, status },
+    ];
+    const { body } = await answerTo("responses", "responses", JSON.stringify({ status: "completed", output }));
+    assertEquals((body.output as JsonObject[]).map((item) => item.status), ["completed", "completed"]);
+  }
+});
+
 Deno.test("a tool of the messages protocol without any name is refused", async () => {
   for (const tool of [{ description: "a", input_schema: {} }, { name: "", input_schema: {} }, { type: "custom" }]) {
     const response = await newApp({ config: CONFIG }).post(PATH.messages, { ...bodyFor("messages"), tools: [tool] });

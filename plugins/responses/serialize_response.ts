@@ -177,7 +177,8 @@ export function serializeItem(part: SpokenPart, id: string, speech: Speech): Jso
     case "text":
     case "refusal": {
       const { item, own } = splitFields(part);
-      return { id, type: "message", status: "completed", role: "assistant", content: [contentOf(part, own)], ...item };
+      const content = [contentOf(part, own)];
+      return over({ id, type: "message", status: "completed", role: "assistant", content, ...item });
     }
     case "reasoning":
       return serializeReasoning(part, id, speech.summarizes);
@@ -226,7 +227,7 @@ function contentOf(part: Extract<OutputPart, { type: "text" | "refusal" }>, own:
 /** Thoughts go out as their summary where the client asks for one, whatever they were called upstream. */
 function serializeReasoning({ text, opaque, extra }: ReasoningPart, id: string, summarizes: boolean): JsonObject {
   const told = text !== "";
-  return {
+  return over({
     id,
     type: "reasoning",
     summary: summarizes && told ? [{ type: "summary_text", text }] : [],
@@ -234,5 +235,10 @@ function serializeReasoning({ text, opaque, extra }: ReasoningPart, id: string, 
     ...(opaque?.origin === WIRE && { encrypted_content: opaque.data }),
     status: "completed",
     ...(extra?.wire === WIRE && extra.fields),
-  };
+  });
+}
+
+/** What is told whole is over, whatever else an upstream calls it. */
+function over(item: JsonObject): JsonObject {
+  return item.status === "incomplete" ? item : { ...item, status: "completed" };
 }
