@@ -145,8 +145,8 @@ export function upstreamRefusal(
   if (code !== "invalid_request") return new GatewayError(code, message, details);
   const { unsupported = [], reasoning } = more({ body: reply.body, message });
   const form = refusesForm(reply.body) ? ["response_format"] : [];
-  const all = [...details.unsupported ?? [], ...unsupported, ...form];
-  return new GatewayError(code, message, { ...details, unsupported: all, reasoning });
+  const all = new Set([...unsupported, ...details.unsupported ?? [], ...form]);
+  return new GatewayError(code, message, { ...details, unsupported: [...all], reasoning });
 }
 
 /** What no repetition mends; Claude Code would repeat them. */

@@ -112,6 +112,10 @@ const CURSOR: JsonObject = {
   metadata: { a: "b" },
 };
 
+const FORM = '{"done":true}';
+/** An answer in the form that the body asks for. */
+const FITTING = { whole: chatWhole({ content: FORM }), frames: chatStream([{ content: FORM }]) };
+
 const PATCH = '*** Begin Patch\n+"é"\n*** End Patch\n';
 const PATCHING = {
   whole: chatWhole({ content: null, tool_calls: [call("ApplyPatch", JSON.stringify({ input: PATCH }))] }, "tool_calls"),
@@ -124,7 +128,11 @@ const PATCHING = {
 };
 
 /** What becomes of the body, and the bytes of what comes back. */
-async function cursor(mode: Mode, more: JsonObject = {}, answer = HELLO): Promise<{ asked: JsonObject; text: string }> {
+async function cursor(
+  mode: Mode,
+  more: JsonObject = {},
+  answer = FITTING,
+): Promise<{ asked: JsonObject; text: string }> {
   const upstream = fakeUpstream(() => responseOf(answer, mode));
   const app = newApp({ config: CONFIG, fetch: upstream.fetch });
   const response = await app.post(PATH.chat, { ...CURSOR, stream: mode === "streamed", ...more });
@@ -136,8 +144,8 @@ async function cursor(mode: Mode, more: JsonObject = {}, answer = HELLO): Promis
 for (const mode of MODES) {
   Deno.test(`Cursor: a body of the responses wire is answered in chat · ${mode}`, async () => {
     const body = { ...CURSOR, stream: mode === "streamed" };
-    const { status, said, end, asked, headers } = await ask("chat", body, [() => responseOf(HELLO, mode)]);
-    assertEquals([status, said, end], [200, [{ text: "Hi" }], "stop"]);
+    const { status, said, end, asked, headers } = await ask("chat", body, [() => responseOf(FITTING, mode)]);
+    assertEquals([status, said, end], [200, [{ text: FORM }], "stop"]);
     const { messages, tools, stream: _, stream_options: _options, ...rest } = asked[0]!;
     assertEquals(messages, [
       { role: "system", content: "You are a coding assistant." },

@@ -56,8 +56,6 @@ export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequ
 const BYTES = ["type", "media_type", "data"];
 
 const CLOSED: ClosedPlaces = {
-  "output_config.format": ["type", "schema"],
-  "output_format": ["type", "schema"],
   "tool_choice": ["type", "name", "disable_parallel_tool_use"],
   "messages[].content[].source[base64]": BYTES,
   "messages[].content[].source[url]": ["type", "url"],

@@ -2,6 +2,7 @@
  * A search for tools that the client runs itself: the model asks by an item of a kind of its own, and the client answers with
  * the tools that it found. Models of other makers know functions only, so that to them it is one.
  */
+import { extraOf } from "../../src/canonical/extra.ts";
 import type { FunctionTool, Message } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, toJsonText } from "../../src/canonical/json.ts";
 import { WIRE } from "./wire.ts";
@@ -37,11 +38,13 @@ export function searchAsFunction(tool: JsonObject): FunctionTool {
   };
 }
 
+const KNOWN = new Set(["type", "id", "call_id", "execution", "arguments", "tools", "status"]);
+
 /** The call of such a search, or its result, as a message; nothing for any other item. `found` names the tools of a result. */
 export function parseSearch(item: JsonObject, found: readonly string[]): Message | undefined {
   const { type, call_id: id, execution } = item;
   if (typeof id !== "string" || execution === "server") return undefined;
-  const extra = { wire: WIRE, fields: {}, hints: { [AS_IT_WAS]: item } };
+  const extra = { wire: WIRE, fields: extraOf(WIRE, item, KNOWN)?.fields ?? {}, hints: { [AS_IT_WAS]: item } };
   if (type === "tool_search_call") {
     const input = toJsonText(item.arguments);
     return { role: "assistant", content: [{ type: "tool-call", kind: "function", id, name: SEARCH, input }], extra };

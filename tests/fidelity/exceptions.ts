@@ -4,7 +4,7 @@ import type { Wire } from "./sample.ts";
 /** What the gateway does itself. It must show in the answer. */
 export const ANSWERED: Record<Wire, ReadonlySet<string>> = {
   chat: new Set(["stream_options.include_usage"]),
-  messages: new Set(["safeguards"]),
+  messages: new Set(["safeguards", "thinking.display"]),
   responses: new Set([
     "include: reasoning.encrypted_content",
     "reasoning.generate_summary",
@@ -28,6 +28,7 @@ export const IDLE: Record<Wire, Readonly<Record<string, string>>> = {
   },
   messages: {
     "anthropic-beta (header)": "names what the fields of the body use; those fields are noted",
+    "system[]: x-anthropic-billing-header": "changes with every turn, and only the vendor's own models are to see it",
     "thinking.type: adaptive": "the model decides by itself how much it thinks, as it does when nothing is said",
     "tools[].type: custom": DEFAULT,
   },

@@ -1,6 +1,8 @@
 /** One request through the whole app, to an upstream that answers the same every time. */
 import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
-import { type ConfigInput, newApp } from "../support/app.ts";
+import { createMemoryStore } from "../../src/state/memory_store.ts";
+import { createSealing } from "../../src/state/seal.ts";
+import { type ConfigInput, newApp, NOW } from "../support/app.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
 import type { Wire } from "./sample.ts";
 
@@ -44,7 +46,7 @@ const HEADERS: Record<Wire, Record<string, string>> = {
   responses: {},
 };
 
-/** What an upstream of each wire answers: a thought and a text. */
+/** What an upstream of each wire answers: a thought, and a text that is JSON, too, because some requests want that. */
 export const ANSWER: Record<Wire, JsonObject> = {
   chat: {
     id: "chatcmpl-upstream",
@@ -53,7 +55,7 @@ export const ANSWER: Record<Wire, JsonObject> = {
     model: "org/model",
     choices: [{
       index: 0,
-      message: { role: "assistant", content: "Hello", reasoning_content: "Hm" },
+      message: { role: "assistant", content: "{}", reasoning_content: "Hm" },
       finish_reason: "stop",
     }],
     usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 },
@@ -63,7 +65,7 @@ export const ANSWER: Record<Wire, JsonObject> = {
     type: "message",
     role: "assistant",
     model: "org/model",
-    content: [{ type: "thinking", thinking: "Hm", signature: "" }, { type: "text", text: "Hello" }],
+    content: [{ type: "thinking", thinking: "Hm", signature: "" }, { type: "text", text: "{}" }],
     stop_reason: "end_turn",
     stop_sequence: null,
     usage: { input_tokens: 5, output_tokens: 2 },
@@ -81,7 +83,7 @@ export const ANSWER: Record<Wire, JsonObject> = {
         type: "message",
         role: "assistant",
         status: "completed",
-        content: [{ type: "output_text", text: "Hello", annotations: [] }],
+        content: [{ type: "output_text", text: "{}", annotations: [] }],
       },
     ],
     usage: { input_tokens: 5, output_tokens: 2, total_tokens: 7 },
@@ -113,13 +115,19 @@ export async function exchange(
   { headers = {}, before, answer }: Told = {},
 ): Promise<Outcome> {
   const fake = fakeUpstream(() => Response.json(answer ?? ANSWER[WIRE_OF[to]]));
-  const app = newApp({ config: CONFIG, fetch: fake.fetch });
+  const store = createMemoryStore({ now: () => NOW, limitBytes: 1_000_000 });
+  const app = newApp({ config: CONFIG, fetch: fake.fetch, store });
+  // What is sealed differs from one time to the next, and what is in it does not.
+  const { sealer } = await createSealing({ store, patienceMs: 1_000 })();
   const post = (asked: JsonObject) =>
     app.post(PATH[client], { model: to, ...asked }, { ...HEADERS[client], ...headers });
   if (before) await (await post(before)).text();
   fake.asked.length = 0;
   const response = await post(body);
-  const text = await response.text();
+  const text = (await response.text()).replace(/lw1\.[\w-]+/g, (sealed) => {
+    const opened = sealer.open(sealed, client, "local");
+    return opened ? JSON.stringify(JSON.stringify(opened)).slice(1, -1) : sealed;
+  });
   const isJson = response.headers.get("content-type")?.includes("json");
   const [call] = fake.asked;
   return {

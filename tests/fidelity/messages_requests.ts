@@ -112,7 +112,7 @@ export const MESSAGES_REQUESTS: readonly Sample[] = [
   top("system[]", [{ type: "text", text: "keptText" }, { type: "text", text: "keptMore" }]),
   sample("system[].cache_control", { ...BASE, system: [TEXT] }, { system: [{ ...TEXT, cache_control: cached }] }),
   sample("system[]: x-anthropic-billing-header", { ...BASE, system: [TEXT] }, {
-    system: [{ type: "text", text: "x-anthropic-billing-header: cc_version=keptVersion;" }, TEXT],
+    system: [{ type: "text", text: "x-anthropic-billing-header: cc_version=2.1;" }, TEXT],
   }),
   top("stop_sequences", ["keptStop"]),
   top("stream", true),
@@ -126,7 +126,7 @@ export const MESSAGES_REQUESTS: readonly Sample[] = [
   top("thinking.type: disabled", { type: "disabled" }),
   top("thinking.type: between_tools", { type: "between_tools" }),
   sample("thinking.display", { ...BASE, thinking: { type: "adaptive" } }, {
-    thinking: { type: "adaptive", display: "summarized" },
+    thinking: { type: "adaptive", display: "omitted" },
   }),
   sample("thinking.block_binding", { ...BASE, thinking: { type: "adaptive" } }, {
     thinking: { type: "adaptive", block_binding: "keptBinding" },

@@ -74,7 +74,8 @@ const userBlock = fc.oneof(textBlock, image, document, searchResult, toolResult,
 const thinking = object({
   type: fc.constant("thinking"),
   thinking: text,
-  signature: fc.oneof(fc.constant(""), base64),
+  // The vendor's own models, to which a request of this wire may be sent, take back only what is signed.
+  signature: base64,
 });
 const redacted = object({ type: fc.constant("redacted_thinking"), data: base64 });
 const toolUse = object({ type: fc.constant("tool_use"), id, name, input: json }, { cache_control: cacheControl });
