@@ -97,7 +97,6 @@ function noteUnspeakable(input: GenerateRequest, context: Context): void {
   if (cacheKey !== undefined) context.note("dropped prompt_cache_key");
   if (metadata !== undefined) context.note("dropped metadata");
   if (outputSchema && !outputSchema.schema) context.note("dropped response_format");
-  else if (outputSchema?.description !== undefined) context.note("dropped response_format.description");
 }
 
 /** The tools that the model may call. One that another wire's server would run cannot be forced here. */
