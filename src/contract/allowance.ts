@@ -1,0 +1,13 @@
+/** What is left of one limit. */
+export interface Gauge {
+  limit: number;
+  remaining: number;
+  /** When all of it is there again, in milliseconds from now. */
+  resetMs: number;
+}
+
+/** What a caller may still do; protocols tell it in headers of their own. */
+export interface Allowance {
+  requests?: Gauge;
+  tokens?: Gauge;
+}

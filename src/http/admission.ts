@@ -1,0 +1,148 @@
+/** How much each key may use, and whether it still may. */
+import type { Allowance, Gauge } from "../contract/allowance.ts";
+import { GatewayError } from "../errors.ts";
+
+/** What a key may use; anything that is absent is not limited. */
+export interface Quota {
+  requestsPerMinute?: number;
+  /** Tokens of input and output together. */
+  tokensPerMinute?: number;
+  /** A day ends at midnight UTC. */
+  tokensPerDay?: number;
+  /** Requests that run at once. */
+  concurrentRequests?: number;
+}
+
+/** What one key uses. */
+export interface Account {
+  allowance(): Allowance;
+  /** Lets a request run that is sure to use so many tokens. Throws `rate_limit`. */
+  admit(tokens: number): Permit;
+}
+
+/** The right of one request to run. */
+export interface Permit {
+  /** Counts tokens that the request has used beyond those that were counted already. */
+  charge(tokens: number): void;
+  /** The request is over. */
+  release(): void;
+}
+
+/** The account of a key; nothing where it has no limits. */
+export type Admission = (key: { name: string; quota?: Quota }) => Account | undefined;
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+/** Fills up evenly, so that a minute's worth can be used at once and then as it comes. */
+class Bucket {
+  #level: number;
+  #at: number;
+
+  constructor(readonly limit: number, now: number) {
+    this.#level = limit;
+    this.#at = now;
+  }
+
+  level(now: number): number {
+    this.#level = Math.min(this.limit, this.#level + (now - this.#at) * this.limit / MINUTE_MS);
+    this.#at = now;
+    return this.#level;
+  }
+
+  /** It may go below nothing, where more was used than anybody knew before. */
+  take(amount: number, now: number): void {
+    this.#level = this.level(now) - amount;
+  }
+
+  /** How long until there is `amount` in it. */
+  waitMs(amount: number, now: number): number {
+    return Math.max(0, (Math.min(amount, this.limit) - this.level(now)) * MINUTE_MS / this.limit);
+  }
+
+  gauge(now: number): Gauge {
+    const remaining = Math.max(0, Math.floor(this.level(now)));
+    return { limit: this.limit, remaining, resetMs: this.waitMs(this.limit, now) };
+  }
+}
+
+interface Use {
+  quota: Quota;
+  requests?: Bucket;
+  tokens?: Bucket;
+  /** Days since the epoch. */
+  day: number;
+  /** Tokens of that day. */
+  spent: number;
+  running: number;
+}
+
+/** `now`: milliseconds since the epoch. */
+export function createAdmission(now: () => number): Admission {
+  const uses = new Map<string, Use>();
+
+  /** Limits may change while the gateway runs; what was used stays used. */
+  function useOf(name: string, quota: Quota): Use {
+    const known = uses.get(name);
+    // A key that is read from the store again brings the same limits as another object.
+    if (known && JSON.stringify(known.quota) === JSON.stringify(quota)) return known;
+    const bucket = (limit: number | undefined) => limit === undefined ? undefined : new Bucket(limit, now());
+    const { day = 0, spent = 0, running = 0 } = known ?? {};
+    const { requestsPerMinute, tokensPerMinute } = quota;
+    const use = { quota, requests: bucket(requestsPerMinute), tokens: bucket(tokensPerMinute), day, spent, running };
+    uses.set(name, use);
+    return use;
+  }
+
+  return ({ name, quota }) => {
+    if (!quota) return undefined;
+    const use = useOf(name, quota);
+    const { requests, tokens: minute } = use;
+    const { concurrentRequests = Infinity, tokensPerDay = Infinity } = quota;
+
+    /** The first limit that is reached, and how long it stays so, in milliseconds. */
+    function findReached(tokens: number, at: number): [what: string, waitMs: number] | undefined {
+      const today = Math.floor(at / DAY_MS);
+      if (use.day !== today) Object.assign(use, { day: today, spent: 0 });
+      if (use.running >= concurrentRequests) return [`${concurrentRequests} requests at once`, 1_000];
+      if (use.spent >= tokensPerDay) return [`${tokensPerDay} tokens a day`, (today + 1) * DAY_MS - at];
+      const requestWaitMs = requests?.waitMs(1, at) ?? 0;
+      if (requestWaitMs > 0) return [`${requests!.limit} requests a minute`, requestWaitMs];
+      // A request that is larger than a minute's worth is served when all of that is there.
+      const tokenWaitMs = minute?.waitMs(Math.max(tokens, 1), at) ?? 0;
+      return tokenWaitMs > 0 ? [`${minute!.limit} tokens a minute`, tokenWaitMs] : undefined;
+    }
+
+    function charge(tokens: number): void {
+      minute?.take(tokens, now());
+      use.spent += tokens;
+    }
+
+    return {
+      allowance: () => ({
+        ...(requests && { requests: requests.gauge(now()) }),
+        ...(minute && { tokens: minute.gauge(now()) }),
+      }),
+      admit(tokens) {
+        const at = now();
+        const reached = findReached(tokens, at);
+        if (reached) {
+          const [what, waitMs] = reached;
+          const retryAfter = String(Math.max(1, Math.ceil(waitMs / 1000)));
+          throw new GatewayError("rate_limit", `Key "${name}" may use no more than ${what}`, { retryAfter });
+        }
+        requests?.take(1, at);
+        charge(tokens);
+        use.running++;
+        let over = false;
+        return {
+          charge,
+          release() {
+            if (!over) use.running--;
+            over = true;
+          },
+        };
+      },
+    };
+  };
+}

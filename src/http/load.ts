@@ -1,0 +1,57 @@
+/** What the gateway as a whole can take: beyond it, it refuses at once, so that what it has taken goes well. */
+import { GatewayError } from "../errors.ts";
+
+export interface LoadLimits {
+  /** Requests that run a model at once. */
+  concurrentRequests: number;
+  /** Bytes of memory above which no more are taken. */
+  memoryBytes?: number;
+}
+
+export interface Load {
+  /** Lets a request in; what it gives lets it out again. Throws `unavailable`. */
+  enter(limits: LoadLimits): () => void;
+}
+
+/** How long a reading of the memory holds, in milliseconds. */
+const FRESH_MS = 250;
+/** When to come back, in seconds. */
+const RETRY_AFTER = "1";
+
+export interface LoadOptions {
+  /** The bytes of memory that the process takes. */
+  memory(): number;
+  /** Milliseconds since the epoch. */
+  now(): number;
+}
+
+export function createLoad({ memory, now }: LoadOptions): Load {
+  let running = 0;
+  let readAt = -Infinity;
+  let bytes = 0;
+
+  function isFull(memoryBytes: number | undefined): boolean {
+    if (memoryBytes === undefined) return false;
+    if (now() - readAt >= FRESH_MS) {
+      bytes = memory();
+      readAt = now();
+    }
+    return bytes > memoryBytes;
+  }
+
+  return {
+    enter({ concurrentRequests, memoryBytes }) {
+      if (running >= concurrentRequests || isFull(memoryBytes)) {
+        throw new GatewayError("unavailable", "The gateway has as much to do as it can take: try again", {
+          retryAfter: RETRY_AFTER,
+        });
+      }
+      running++;
+      let inside = true;
+      return () => {
+        if (inside) running--;
+        inside = false;
+      };
+    },
+  };
+}

@@ -1,0 +1,85 @@
+/** Keys that are made, listed and revoked while gateways run. Only a hash of each is kept. */
+import { randomBytes } from "node:crypto";
+import { digestOf } from "../canonical/digest.ts";
+import type { Store } from "./store.ts";
+
+/** What is known of a key, but the key itself. */
+export interface StoredKey {
+  /** No two keys share one. */
+  name: string;
+  /** SHA-256 of the key, in hexadecimal digits. */
+  digest: string;
+  /** ISO 8601. */
+  created: string;
+  /** From then on it is refused; ISO 8601. */
+  expires?: string;
+  /** The lanes that it opens; all where absent. */
+  lanes?: string[];
+  /** The models that it may ask for, by name or pattern; all where absent. */
+  models?: string[];
+  /** What it may use: see `Quota`. */
+  quota?: Record<string, number>;
+}
+
+export interface Keyring {
+  /** The key: nobody can read it again. Throws where the name is taken. */
+  create(facts: Omit<StoredKey, "digest" | "created">): Promise<string>;
+  list(): Promise<StoredKey[]>;
+  /** Whether there was one of the name. */
+  revoke(name: string): Promise<boolean>;
+}
+
+/** A key says what it is, so that a scanner of secrets can find one that leaked. */
+const PREFIX = "laneway_";
+const SECRET_BYTES = 32;
+const PLACE = ["keys"];
+/** A store keeps everything until some time; for keys it is far away. */
+const KEPT_MS = 50 * 365 * 86_400_000;
+
+/** `now`: milliseconds since the epoch. */
+export function createKeyring(store: Store, now: () => number): Keyring {
+  const read = async () => (await store.get(PLACE) ?? []) as StoredKey[];
+  const write = (keys: StoredKey[]) => store.set(PLACE, keys, now() + KEPT_MS);
+  return {
+    async create(facts) {
+      const keys = await read();
+      if (keys.some(({ name }) => name === facts.name)) throw new Error(`There is a key "${facts.name}" already`);
+      // It is long and random, so that a plain hash of it cannot be guessed back.
+      const secret = PREFIX + randomBytes(SECRET_BYTES).toString("base64url");
+      await write([...keys, { ...facts, digest: digestOf(secret), created: new Date(now()).toISOString() }]);
+      return secret;
+    },
+    list: read,
+    async revoke(name) {
+      const keys = await read();
+      const kept = keys.filter((key) => key.name !== name);
+      if (kept.length < keys.length) await write(kept);
+      return kept.length < keys.length;
+    },
+  };
+}
+
+/** How old a list of keys may be that a request is judged by: a revoked key is refused within a second. */
+const FRESH_MS = 500;
+
+/** The keys as they are, or were half a second ago. While the store fails, those that were known last are the keys. */
+export function createKeyReader(
+  { list }: Pick<Keyring, "list">,
+  now: () => number,
+): () => Promise<readonly StoredKey[]> {
+  let known: readonly StoredKey[] | undefined;
+  let readAt = -Infinity;
+  let reading: Promise<readonly StoredKey[]> | undefined;
+  const read = async () => {
+    try {
+      known = await list();
+      readAt = now();
+    } catch (error) {
+      if (!known) throw error;
+    } finally {
+      reading = undefined;
+    }
+    return known;
+  };
+  return async () => known && now() - readAt < FRESH_MS ? known : await (reading ??= read());
+}

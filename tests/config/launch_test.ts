@@ -1,0 +1,89 @@
+import { assertEquals } from "@std/assert";
+import { flagsOf, mergeConfig, permissionsOf, type Place } from "../../src/config/launch.ts";
+
+const HOME = { HOME: "/home/me" };
+
+function permissions(config: unknown, changes: Partial<Omit<Place, "env">> & { env?: Record<string, string> } = {}) {
+  const { env = HOME, ...rest } = changes;
+  return permissionsOf({ config, listen: {}, os: "linux", ...rest, env: (name) => env[name as keyof typeof env] });
+}
+
+const OWN = ["LANEWAY_CONFIG", "DENO_DEPLOY", "HOME", "XDG_DATA_HOME", "LOCALAPPDATA"];
+
+Deno.test("launch: the hosts are those of the configuration, with their ports, and where the gateway listens", () => {
+  const config = {
+    listen: { hostname: "0.0.0.0", port: 9_000 },
+    upstreams: {
+      a: {
+        baseUrl: "https://api.example.com/v1",
+        resultsFrom: ["https://*.media.example.com", "http://files.test:81"],
+      },
+      b: { baseUrl: "http://127.0.0.1:11434/v1" },
+      c: { baseUrl: "http://[::1]:8080" },
+    },
+    catalogs: { hub: { baseUrl: "https://HUB.example.com" } },
+  };
+  assertEquals(permissions(config).net, [
+    "0.0.0.0:9000",
+    "api.example.com:443",
+    "*.media.example.com:443",
+    "files.test:81",
+    "127.0.0.1:11434",
+    "[::1]:8080",
+    "hub.example.com:443",
+  ]);
+});
+
+Deno.test("launch: the command line's address goes before the configuration's", () => {
+  const config = { listen: { hostname: "0.0.0.0", port: 9_000 } };
+  assertEquals(permissions(config, { listen: { hostname: "::1", port: "0" } }).net, ["[::1]:0"]);
+  assertEquals(permissions({}).net, ["127.0.0.1:8000"]);
+});
+
+Deno.test("launch: the variables are those that the configuration names, and the gateway's own", () => {
+  const config = {
+    keys: [{ name: "a", secret: { env: "TEAM_KEY" } }],
+    upstreams: { a: { secret: { env: "A_TOKEN" } }, b: { secret: "client" }, c: { secret: { env: "not a name" } } },
+    catalogs: { hub: { secret: { env: "A_TOKEN" } } },
+    sealing: { key: { env: "SEAL_KEY" } },
+  };
+  assertEquals(permissions(config).env, [...OWN, "A_TOKEN", "TEAM_KEY", "SEAL_KEY"]);
+});
+
+Deno.test("launch: the files are the configuration and the folder of the store", () => {
+  const folders = (store: unknown, changes = {}) => permissions({ store }, { file: "gateway.json", ...changes });
+  assertEquals(folders(undefined).write, ["/home/me/.local/share/laneway"]);
+  assertEquals(folders(undefined).read, ["gateway.json", "/home/me/.local/share/laneway"]);
+  assertEquals(folders({ path: "/data/deep/store.sqlite3" }).write, ["/data/deep/"]);
+  assertEquals(folders({ path: "store.sqlite3" }).write, ["."]);
+  assertEquals(folders({ kind: "memory" }), { ...folders({ kind: "memory" }), read: ["gateway.json"], write: [] });
+  assertEquals(folders(undefined, { env: { XDG_DATA_HOME: "/xdg" } }).write, ["/xdg/laneway"]);
+  assertEquals(folders(undefined, { os: "darwin" }).write, ["/home/me/Library/Application Support/laneway"]);
+  assertEquals(folders(undefined, { os: "windows", env: { LOCALAPPDATA: "C:\\L" } }).write, ["C:\\L\\laneway"]);
+  assertEquals(folders(undefined, { env: {} }).write, []);
+});
+
+Deno.test("launch: what has the wrong type opens nothing", () => {
+  for (const config of [null, [], "text", { upstreams: [1], keys: {}, store: 7, catalogs: "x", listen: [] }]) {
+    const { net, env } = permissions(config);
+    assertEquals([net, env], [["127.0.0.1:8000"], OWN]);
+  }
+  assertEquals(
+    permissions({ upstreams: { a: { baseUrl: "file:///etc", resultsFrom: ["*", "https://"] } } }).net.length,
+    1,
+  );
+});
+
+Deno.test("launch: the options hold what they should and no more", () => {
+  assertEquals(flagsOf({ net: ["a:1", "b:2"], env: ["A"], read: ["/with,comma"], write: [] }), [
+    "--allow-net=a:1,b:2",
+    "--allow-env=A",
+    "--allow-read=/with,,comma",
+    "--no-prompt",
+  ]);
+});
+
+Deno.test("launch: a configuration that extends the default is merged key by key", () => {
+  const base = { a: { x: 1, y: [1, 2] }, b: 2 };
+  assertEquals(mergeConfig(base, { a: { y: [3], z: 4 }, b: null }), { a: { x: 1, y: [3], z: 4 } });
+});

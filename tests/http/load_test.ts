@@ -1,0 +1,45 @@
+import { assertEquals, assertThrows } from "@std/assert";
+import { GatewayError } from "../../src/errors.ts";
+import { createLoad, type LoadLimits } from "../../src/http/load.ts";
+
+function newLoad(limits: LoadLimits) {
+  const state = { ms: 0, bytes: 0, reads: 0 };
+  const load = createLoad({
+    now: () => state.ms,
+    memory: () => {
+      state.reads++;
+      return state.bytes;
+    },
+  });
+  const own = { enter: () => load.enter(limits) };
+  const refused = () => {
+    const error = assertThrows(() => own.enter(), GatewayError);
+    assertEquals([error.code, error.details.retryAfter], ["unavailable", "1"]);
+  };
+  return { state, own, refused };
+}
+
+Deno.test("load: so many requests run at once, and one that is over makes room, once", () => {
+  const { own, refused } = newLoad({ concurrentRequests: 2 });
+  const leave = own.enter();
+  own.enter();
+  refused();
+  leave();
+  leave();
+  own.enter();
+  refused();
+});
+
+Deno.test("load: above the limit of memory nobody is let in, until there is less", () => {
+  const { state, own, refused } = newLoad({ concurrentRequests: 1_000, memoryBytes: 100 });
+  own.enter();
+  state.bytes = 101;
+  own.enter(); // The last reading holds for a moment.
+  state.ms += 250;
+  refused();
+  refused();
+  state.bytes = 100;
+  state.ms += 250;
+  own.enter();
+  assertEquals(state.reads, 3);
+});

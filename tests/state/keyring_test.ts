@@ -1,0 +1,59 @@
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { digestOf } from "../../src/canonical/digest.ts";
+import { createKeyReader, createKeyring } from "../../src/state/keyring.ts";
+import { createMemoryStore } from "../../src/state/memory_store.ts";
+
+function fixture() {
+  const clock = { ms: Date.UTC(2026, 10, 21) };
+  const now = () => clock.ms;
+  const store = createMemoryStore({ now, limitBytes: 1_000_000 });
+  return { clock, now, store, keyring: createKeyring(store, now) };
+}
+
+Deno.test("keyring: a key is told once, and only its hash is kept", async () => {
+  const { store, keyring } = fixture();
+  const secret = await keyring.create({ name: "team", lanes: ["oss"] });
+  assertMatch(secret, /^laneway_[\w-]{43}$/);
+  assertEquals(await keyring.list(), [
+    { name: "team", lanes: ["oss"], digest: digestOf(secret), created: "2026-11-21T00:00:00.000Z" },
+  ]);
+  assert(!JSON.stringify(await store.get(["keys"])).includes(secret.slice(8)));
+});
+
+Deno.test("keyring: no two keys share a name; a revoked one's is free again", async () => {
+  const { keyring } = fixture();
+  const first = await keyring.create({ name: "team" });
+  await assertRejects(() => keyring.create({ name: "team" }), Error, 'There is a key "team" already');
+  assertEquals([await keyring.revoke("team"), await keyring.revoke("team")], [true, false]);
+  assert(await keyring.create({ name: "team" }) !== first);
+});
+
+Deno.test("keyring: a revoked key is gone for a reader within a second, and the store is asked twice a second at most", async () => {
+  const { clock, now, keyring } = fixture();
+  await keyring.create({ name: "team" });
+  let reads = 0;
+  const list = () => {
+    reads++;
+    return keyring.list();
+  };
+  const keys = createKeyReader({ list }, now);
+  const names = async () => (await keys()).map(({ name }) => name);
+  await Promise.all([names(), names(), names()]);
+  await keyring.revoke("team");
+  assertEquals([await names(), reads], [["team"], 1]);
+  clock.ms += 500;
+  assertEquals([await names(), reads], [[], 2]);
+});
+
+Deno.test("keyring: while the store fails, the keys that were known last are the keys", async () => {
+  const { clock, now, keyring } = fixture();
+  await keyring.create({ name: "team" });
+  let broken = false;
+  const keys = createKeyReader({ list: () => broken ? Promise.reject(new Error("broken")) : keyring.list() }, now);
+  await keys();
+  broken = true;
+  clock.ms += 10_000;
+  assertEquals((await keys()).length, 1);
+  const none = createKeyReader({ list: () => Promise.reject(new Error("broken")) }, now);
+  await assertRejects(none, Error, "broken");
+});

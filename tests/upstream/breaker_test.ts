@@ -1,0 +1,70 @@
+import { assertEquals } from "@std/assert";
+import { Breaker } from "../../src/upstream/breaker.ts";
+
+const PACE = { failures: 3, restMs: 1_000, longestRestMs: 4_000 };
+
+function breaker() {
+  const clock = { ms: 1_000_000 };
+  const own = new Breaker(() => clock.ms, PACE);
+  const order = (...targets: string[]) => own.order(targets, (target) => target).join(" ");
+  const fail = (id: string, times: number) => {
+    for (let time = 0; time < times; time++) own.failed(id);
+  };
+  return { clock, own, order, fail };
+}
+
+Deno.test("breaker: targets keep their order while they answer, and after a few failures", () => {
+  const { own, order, fail } = breaker();
+  assertEquals(order("a", "b", "c"), "a b c");
+  fail("a", 2);
+  assertEquals(order("a", "b", "c"), "a b c");
+  own.succeeded("a");
+  fail("a", 2);
+  assertEquals(order("a", "b", "c"), "a b c");
+});
+
+Deno.test("breaker: a target that fails again and again comes last, and no other does", () => {
+  const { order, fail } = breaker();
+  fail("a", 3);
+  assertEquals(order("a", "b", "c"), "b c a");
+  assertEquals(order("a"), "a");
+});
+
+Deno.test("breaker: after its rest one request finds out, while the others go elsewhere", () => {
+  const { clock, own, order, fail } = breaker();
+  fail("a", 3);
+  clock.ms += 1_000;
+  assertEquals(order("a", "b"), "a b");
+  assertEquals(order("a", "b"), "b a");
+  own.succeeded("a");
+  assertEquals(order("a", "b"), "a b");
+});
+
+Deno.test("breaker: a probe that fails lets it rest for twice as long, up to a limit", () => {
+  const { clock, order, fail } = breaker();
+  fail("a", 3);
+  for (const restMs of [1_000, 2_000, 4_000, 4_000]) {
+    clock.ms += restMs - 1;
+    assertEquals(order("a", "b"), "b a", `rest of ${restMs}`);
+    clock.ms += 1;
+    assertEquals(order("a", "b"), "a b", `rest of ${restMs}`);
+    fail("a", 1);
+  }
+});
+
+Deno.test("breaker: a probe that never comes back is followed by another one", () => {
+  const { clock, order, fail } = breaker();
+  fail("a", 3);
+  clock.ms += 1_000;
+  assertEquals(order("a", "b"), "a b");
+  clock.ms += 60_000;
+  assertEquals(order("a", "b"), "a b");
+});
+
+Deno.test("breaker: a target that asks for time gets it at once", () => {
+  const { clock, own, order } = breaker();
+  own.failed("a", 2_000);
+  assertEquals(order("a", "b"), "b a");
+  clock.ms += 2_000;
+  assertEquals(order("a", "b"), "a b");
+});
