@@ -1,6 +1,7 @@
 /** What the error shapes of several wires share. */
 import { CACHE_HINT } from "../src/canonical/cache_hints.ts";
 import { isJsonObject, type JsonObject } from "../src/canonical/json.ts";
+import type { Allowance } from "../src/contract/allowance.ts";
 import type { Reply } from "../src/contract/driver.ts";
 import { type ErrorCode, type ErrorDetails, GatewayError } from "../src/errors.ts";
 import { refusedKnobs } from "./refusals.ts";
@@ -231,4 +232,22 @@ export function serializeError(error: GatewayError, { requestId }: { requestId: 
   const headers = errorHeaders(error);
   headers.set("x-request-id", requestId);
   return Response.json(serializeErrorBody(error), { status: error.status, headers });
+}
+
+/** As the vendor of the chat wire tells it, whose clients wait by it: durations such as `1m30s`. */
+export function serializeAllowance(allowance: Allowance): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const kind of ["requests", "tokens"] as const) {
+    const gauge = allowance[kind];
+    if (!gauge) continue;
+    headers[`x-ratelimit-limit-${kind}`] = String(gauge.limit);
+    headers[`x-ratelimit-remaining-${kind}`] = String(gauge.remaining);
+    headers[`x-ratelimit-reset-${kind}`] = durationOf(gauge.resetMs);
+  }
+  return headers;
+}
+
+function durationOf(ms: number): string {
+  const seconds = Math.ceil(ms / 1000);
+  return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`;
 }

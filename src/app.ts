@@ -4,7 +4,8 @@ import manifest from "../deno.json" with { type: "json" };
 import { catalogs, drivers, protocols } from "../plugins/mod.ts";
 import { type Task, TASKS } from "./canonical/models.ts";
 import { type ModelOperation, TASK_OF } from "./canonical/operations.ts";
-import type { Surroundings } from "./config/check.ts";
+import { digestOf } from "./canonical/digest.ts";
+import { type Surroundings, takesTokens } from "./config/check.ts";
 import { ConfigError, loadConfig } from "./config/load.ts";
 import type { Config } from "./config/schema.ts";
 import type { Catalog } from "./contract/catalog.ts";
@@ -12,10 +13,13 @@ import type { Call, Driver, Reply } from "./contract/driver.ts";
 import type { AnyProtocol } from "./contract/protocol.ts";
 import { createRegistry } from "./contract/registry.ts";
 import { GatewayError } from "./errors.ts";
-import { type Gateway, handle, type Pace } from "./handle.ts";
+import { handle } from "./handle.ts";
+import { type Admission, createAdmission } from "./http/admission.ts";
 import { createAuth } from "./http/auth.ts";
+import { createLoad, type Load } from "./http/load.ts";
 import { createService } from "./http/service.ts";
 import { createUploads } from "./http/uploads.ts";
+import type { Gateway, Pace } from "./journey/gateway.ts";
 import { Homes } from "./lanes/affinity.ts";
 import { type CatalogCache, createCatalogCache } from "./lanes/catalog.ts";
 import { createModelFinder, type ModelFinder } from "./lanes/finder.ts";
@@ -25,6 +29,7 @@ import { formatLogLine, type LogEntry } from "./observe/log.ts";
 import { createContinuity } from "./state/continuity.ts";
 import { defaultStorePath, isOnDeploy, openKvFile } from "./state/kv_file.ts";
 import { createKvStore } from "./state/kv_store.ts";
+import { createKeyReader, createKeyring } from "./state/keyring.ts";
 import { createMemoryStore } from "./state/memory_store.ts";
 import { createSealing } from "./state/seal.ts";
 import type { Store } from "./state/store.ts";
@@ -33,8 +38,11 @@ import { ExactCounts } from "./tokens/exact.ts";
 import { createTokenizerFolder, type TokenizerFiles } from "./tokens/tokenizer_files.ts";
 import { Tokenizers } from "./tokens/tokenizers.ts";
 import { fetchFile } from "./upstream/file.ts";
+import { Breaker } from "./upstream/breaker.ts";
+import { HedgeBudget } from "./upstream/hedge.ts";
 import { Refusals } from "./upstream/refusals.ts";
 import { type Fetch, readReply, send, type Upstream } from "./upstream/send.ts";
+import { Slots } from "./upstream/slots.ts";
 
 export interface AppOptions {
   config: Config;
@@ -47,6 +55,8 @@ export interface AppOptions {
   pace?: Partial<Pace>;
   /** In place of the configured one. */
   store?: Store;
+  /** The app that this one takes the place of: it goes on with what that one has counted and holds. */
+  after?: App;
   /** In place of the built-in ones. */
   plugins?: { protocols?: readonly AnyProtocol[]; drivers?: readonly Driver[]; catalogs?: readonly Catalog[] };
 }
@@ -60,6 +70,15 @@ export interface App {
   abort(): void;
   /** Lets go of the store and of what works beside, once nothing is served any more. */
   close(): void;
+  /** What outlives a change of the configuration. */
+  readonly kept: Kept;
+}
+
+interface Kept {
+  store: Store;
+  admission: Admission;
+  load: Load;
+  breaker: Breaker;
 }
 
 const BODY_TIMEOUT_MS = 60_000;
@@ -83,7 +102,8 @@ export function createApp(options: AppOptions): App {
     }),
   );
   const endpoints = endpointsByTask(plugins.protocols);
-  const store = options.store ?? createStore(config, env, now);
+  const kept = options.after?.kept ?? keep(options, now);
+  const { store } = kept;
   const pace = { ...PACE, ...options.pace };
   const place = placeOfStore(config.store, env);
   const tokenizers = new Tokenizers({
@@ -112,9 +132,16 @@ export function createApp(options: AppOptions): App {
     sessionHeaders: [...new Set(plugins.protocols.flatMap(({ sessionHeaders = [] }) => sessionHeaders))],
     upstreams: createUpstreams(config, plugins.drivers, env, now),
     drivers: new Map(plugins.drivers.map((driver) => [driver.name, driver])),
-    authenticate: createAuth(
-      config.keys.map(({ name, secret, lanes }) => ({ name, lanes, secret: env(secret.env) ?? "" })),
-    ),
+    authenticate: createAuth({
+      keys: config.keys.map(({ secret, ...key }) => ({ ...key, digest: digestOf(env(secret.env) ?? "") })),
+      ...(config.storedKeys && { storedKeys: createKeyReader(createKeyring(store, now), now) }),
+      takesTokens: takesTokens(config),
+      now,
+    }),
+    ...kept,
+    limits: config.limits,
+    retry: { ...config.retry, baseMs: RETRY_BASE_MS },
+    hedges: new HedgeBudget(),
     continuity: createContinuity({
       store,
       now,
@@ -130,7 +157,11 @@ export function createApp(options: AppOptions): App {
     upstreamCounts: new ExactCounts({ now }),
     tokenizerCounts: new ExactCounts({ now, pace: { patienceMs: 1_000, restMs: 0 } }),
     tokenizers,
-    bodyLimits: { limitBytes: config.limits.bodyBytes, timeoutMs: BODY_TIMEOUT_MS },
+    bodyLimits: {
+      limitBytes: config.limits.bodyBytes,
+      timeoutMs: BODY_TIMEOUT_MS,
+      jsonDepth: config.limits.jsonDepth,
+    },
     uploads: createUploads(
       { limitBytes: config.limits.bodyBytes, timeoutMs: FORM_TIMEOUT_MS },
       config.limits.uploadBytes,
@@ -150,15 +181,27 @@ export function createApp(options: AppOptions): App {
       tokenizers.close();
       store.close();
     },
+    kept,
+  };
+}
+
+function keep({ config, env, store }: AppOptions, now: () => number): Kept {
+  return {
+    store: store ?? createStore(config, env, now),
+    admission: createAdmission(now),
+    load: createLoad({ memory: () => Deno.memoryUsage().rss, now }),
+    breaker: new Breaker(now),
   };
 }
 
 const DAY_MS = 86_400_000;
+/** The wait before a request's second round. */
+const RETRY_BASE_MS = 300;
 /** What a store in memory may hold, in bytes. */
 const MEMORY_STORE_BYTES = 256 * 1024 * 1024;
 
 /** The configured store. It opens when the first conversation is to be stored. */
-function createStore({ store }: Config, env: AppOptions["env"], now: () => number): Store {
+export function createStore({ store }: Config, env: AppOptions["env"], now: () => number): Store {
   const place = placeOfStore(store, env);
   return place === "memory"
     ? createMemoryStore({ now, limitBytes: MEMORY_STORE_BYTES })
@@ -184,13 +227,19 @@ function createUpstreams(
   return new Map(
     Object.entries(config.upstreams).map(([name, upstream]) => {
       const { driver: driverName, secret, catalog: _, baseUrl, headers, refuses, ...rest } = upstream;
-      const { resultsFrom, timeouts, providers, tokenizers, ...quirks } = rest;
+      const { resultsFrom, timeouts, providers, tokenizers, concurrency, ...quirks } = rest;
       const driver = drivers.find((candidate) => candidate.name === driverName);
       if (!driver) throw new Error(`Cannot find driver "${driverName}" of upstream "${name}"`);
-      const value = secret && env(secret.env);
-      const missingSecret = secret && !value ? secret.env : undefined;
-      const service = { name, driver, baseUrl, headers, secret: value, missingSecret, resultsFrom, timeouts };
-      return [name, { ...service, refuses, refusals: new Refusals(now), providers, tokenizers, quirks }];
+      const own = secret === "client" ? undefined : secret;
+      const value = own && env(own.env);
+      const access = {
+        secret: value,
+        missingSecret: own && !value ? own.env : undefined,
+        takesTokens: secret === "client",
+      };
+      const service = { name, driver, baseUrl, headers, ...access, resultsFrom, timeouts };
+      const slots = concurrency && new Slots(name, concurrency);
+      return [name, { ...service, slots, refuses, refusals: new Refusals(now), providers, tokenizers, quirks }];
     }),
   );
 }

@@ -41,6 +41,8 @@ export interface ErrorDetails {
   elsewhere?: boolean;
   /** Whether the upstream had begun the work, which it may charge for: then no other one is asked. */
   workBegun?: boolean;
+  /** Whether the upstream has certainly not begun the work: it was not reached, or answered with a failure's status. */
+  untaken?: boolean;
   /**
    * The fields of the call's body that the upstream does not take, cache hints wherever they stand: it may answer without
    * them. `response_format` among them is the form of the answer, in whichever field it stands: it can be asked for in words.

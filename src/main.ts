@@ -1,13 +1,22 @@
 /** The command line: reads the configuration, builds the app and serves it until it is told to stop. */
 import { parseArgs } from "node:util";
 import manifest from "../deno.json" with { type: "json" };
-import { type App, createApp, placeOfStore, pluginFacts } from "./app.ts";
+import { type App, createApp, createStore, placeOfStore, pluginFacts } from "./app.ts";
 import { ConfigError, loadConfig } from "./config/load.ts";
+import { KEYS_HELP, keysCommand, KeysError } from "./keys.ts";
+import { flagsOf, permissionsOf } from "./config/launch.ts";
+import { reload } from "./reload.ts";
 import { startupMessage } from "./startup.ts";
+import { createKeyring } from "./state/keyring.ts";
 
 const HELP = `Laneway ${manifest.version}: one gateway to open models
 
 Usage: deno task start [options]
+       deno task start keys create|list|revoke ...
+       deno task start permissions
+
+  keys                 makes, lists and revokes keys; keys --help says how
+  permissions          prints the options of Deno that this configuration needs
 
   --config <file>      the configuration; else what LANEWAY_CONFIG names, else
                        ./gateway.json, else the built-in default
@@ -27,6 +36,9 @@ const ABORT_LIMIT_MS = 1_000;
 /** A key press reaches a program both from the terminal and from the task runner that started it. */
 const SAME_SIGNAL_MS = 250;
 
+/** How often the file of the configuration is looked at, in milliseconds. Editors replace it, which ends a watch of it. */
+const LOOK_MS = 1_000;
+
 /** A command line that cannot be understood. */
 class UsageError extends Error {}
 
@@ -36,6 +48,8 @@ interface Flags {
   port?: number;
   help?: boolean;
   version?: boolean;
+  /** What is no option: a command, and what is its own. */
+  commands: string[];
 }
 
 if (import.meta.main) Deno.exit(await main(Deno.args));
@@ -43,14 +57,26 @@ if (import.meta.main) Deno.exit(await main(Deno.args));
 /** Runs until the gateway has stopped. Returns the exit code. */
 async function main(args: string[]): Promise<number> {
   try {
-    const { help, version, config, ...listen } = parseFlags(args);
+    const { commands: [command, ...rest], help, version, config, ...listen } = parseFlags(args);
     if (help || version) {
-      // deno-lint-ignore no-console -- the answer to the command
-      console.log(help ? HELP.trimEnd() : manifest.version);
+      print(help ? HELP.trimEnd() : manifest.version);
       return 0;
     }
-    return await serve(config, listen);
+    switch (command) {
+      case undefined:
+        return await serve(config, listen);
+      case "keys":
+        return await manageKeys(rest, config);
+      case "permissions":
+        return printPermissions(config, listen);
+      default:
+        throw new UsageError(`Unknown command "${command}"`);
+    }
   } catch (error) {
+    if (error instanceof KeysError) {
+      say(`${error.message}\n\n${KEYS_HELP.trimEnd()}`);
+      return 2;
+    }
     if (error instanceof UsageError) {
       say(`${error.message}; --help lists the options`);
       return 2;
@@ -64,9 +90,12 @@ async function main(args: string[]): Promise<number> {
 }
 
 function parseFlags(args: string[]): Flags {
+  // What follows a command is its own to read.
+  const at = args.indexOf("keys");
+  const own = at < 0 ? args : args.slice(0, at);
   try {
-    const { port, ...flags } = parseArgs({
-      args,
+    const { values: { port, ...flags }, positionals } = parseArgs({
+      args: own,
       options: {
         config: { type: "string" },
         hostname: { type: "string" },
@@ -74,12 +103,14 @@ function parseFlags(args: string[]): Flags {
         help: { type: "boolean" },
         version: { type: "boolean" },
       },
-    }).values;
-    if (port === undefined) return flags;
+      allowPositionals: true,
+    });
+    const commands = [...positionals, ...args.slice(own.length)];
+    if (port === undefined) return { ...flags, commands };
     if (!/^\d{1,5}$/.test(port) || Number(port) > 65535) {
       throw new UsageError(`Cannot use port "${port}": expected a number from 0 to 65535`);
     }
-    return { ...flags, port: Number(port) };
+    return { ...flags, port: Number(port), commands };
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
     // The first sentence says what is wrong; the rest is advice for other commands.
@@ -87,10 +118,41 @@ function parseFlags(args: string[]): Flags {
   }
 }
 
+/** The command `keys`, on the store of the configuration. */
+async function manageKeys(args: string[], path: string | undefined): Promise<number> {
+  if (args.includes("--help")) {
+    print(KEYS_HELP.trimEnd());
+    return 0;
+  }
+  const { config } = loadConfig({ path, ...pluginFacts(), env });
+  if (placeOfStore(config.store, env) === "memory") {
+    throw new KeysError('Keys are kept in a store of kind "kv", and this configuration has none');
+  }
+  const store = createStore(config, env, Date.now);
+  try {
+    print(await keysCommand(args, createKeyring(store, Date.now), Object.keys(config.lanes)));
+    if (!config.storedKeys) say('They are admitted where the configuration says "storedKeys": true');
+    return 0;
+  } finally {
+    store.close();
+  }
+}
+
+/** The command `permissions`: for containers and for the compiled program, which have no launcher. */
+function printPermissions(path: string | undefined, listen: Pick<Flags, "hostname" | "port">): number {
+  const { config, file } = loadConfig({ path, listen, ...pluginFacts(), env });
+  print(flagsOf(permissionsOf({ config, file, listen: {}, env, os: Deno.build.os })).join(" "));
+  return 0;
+}
+
+function env(name: string): string | undefined {
+  return Deno.env.get(name);
+}
+
 async function serve(path: string | undefined, listen: Pick<Flags, "hostname" | "port">): Promise<number> {
-  const env = (name: string) => Deno.env.get(name);
-  const { config, source } = loadConfig({ path, listen, ...pluginFacts(), env });
-  const app = createApp({ config, env });
+  const load = () => loadConfig({ path, listen, ...pluginFacts(), env });
+  const { config, source, file } = load();
+  let app = createApp({ config, env });
   const store = placeOfStore(config.store, env);
   const { hostname, port } = config.listen;
   let server;
@@ -104,22 +166,57 @@ async function serve(path: string | undefined, listen: Pick<Flags, "hostname" | 
     say(`Cannot listen on ${hostname} port ${port}: ${reason}`);
     return 1;
   }
-  const drained = await stopAtSignal(server, app);
+  let running = config;
+  const stopReloading = onReload(file, () => {
+    const isGranted = (permission: Deno.PermissionDescriptor) =>
+      Deno.permissions.querySync(permission).state === "granted";
+    const next = reload(running, { load, env, isGranted });
+    if ("kept" in next) return say(`Kept the running configuration. ${next.kept}`);
+    running = next.config;
+    app = createApp({ config: running, env, after: app });
+    say("Serves by the new configuration");
+  });
+  const drained = await stopAtSignal(server, () => app);
+  stopReloading();
   app.close();
   return drained ? 0 : 1;
 }
 
+/** Calls `again` at SIGHUP, and when the file has changed. Returns what ends that. */
+function onReload(file: string | undefined, again: () => void): () => void {
+  const modified = () => {
+    try {
+      return file === undefined ? undefined : Deno.statSync(file).mtime?.getTime();
+    } catch {
+      return undefined; // Between its removal and its return.
+    }
+  };
+  let known = modified();
+  const timer = setInterval(() => {
+    const now = modified();
+    if (now === undefined || now === known) return;
+    known = now;
+    again();
+  }, LOOK_MS);
+  const canHangUp = Deno.build.os !== "windows";
+  if (canHangUp) Deno.addSignalListener("SIGHUP", again);
+  return () => {
+    clearInterval(timer);
+    if (canHangUp) Deno.removeSignalListener("SIGHUP", again);
+  };
+}
+
 /** Waits for a signal, then ends the server. Returns whether every request came to its own end. */
-async function stopAtSignal(server: Deno.HttpServer, app: App): Promise<boolean> {
+async function stopAtSignal(server: Deno.HttpServer, app: () => App): Promise<boolean> {
   const { first, second } = nextSignals();
   const signal = await first;
   say(`${signal}: finishing the requests that run; once more to abort them`);
-  app.drain();
+  app().drain();
   if (signal === "SIGTERM") await Promise.race([delay(NOTICE_MS), second]);
   const drained = server.shutdown().then(() => true);
   const overdue = Promise.race([delay(DRAIN_LIMIT_MS), second]).then(() => false);
   if (await Promise.race([drained, overdue])) return true;
-  app.abort();
+  app().abort();
   await Promise.race([drained, delay(ABORT_LIMIT_MS)]);
   return false;
 }
@@ -141,6 +238,12 @@ function nextSignals(): { first: Promise<Deno.Signal>; second: Promise<void> } {
 
 function delay(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** The answer to a command. */
+function print(text: string): void {
+  // deno-lint-ignore no-console -- for the person who gave it
+  console.log(text);
 }
 
 function say(text: string): void {

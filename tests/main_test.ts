@@ -266,7 +266,7 @@ Deno.test("main: --help lists every option, --version is the version alone", asy
 for (
   const [args, complaint] of [
     [["--prot", "1"], "Unknown option '--prot'"],
-    [["start"], "Unexpected argument 'start'"],
+    [["start"], 'Unknown command "start"'],
     [["--port"], "Option '--port <value>' argument missing"],
     [["--port", "http"], 'Cannot use port "http": expected a number from 0 to 65535'],
     [["--port", "65536"], 'Cannot use port "65536": expected a number from 0 to 65535'],

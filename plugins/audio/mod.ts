@@ -5,7 +5,7 @@
 import type { FormField } from "../../src/contract/context.ts";
 import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
-import { serializeError, upstreamError } from "../errors.ts";
+import { serializeAllowance, serializeError, upstreamError } from "../errors.ts";
 import { parseSpeech, serializeSpeech, serializeSpeechStream } from "./speech.ts";
 import { parseSpeechRequest, serializeSpeechRequest } from "./speech_request.ts";
 import { parseTranscript, serializeTranscript } from "./transcript.ts";
@@ -21,6 +21,7 @@ const speech: Protocol<"speak"> = {
   parse: ({ body }) => parseSpeechRequest(body),
   serialize: serializeSpeech,
   serializeStream: serializeSpeechStream,
+  serializeAllowance,
   serializeError,
 };
 
@@ -33,6 +34,7 @@ const transcriptions: Protocol<"transcribe"> = {
   parse: ({ body }, context) => parseTranscriptionRequest(body as FormField[], context),
   serialize: (output, exchange) => serializeTranscript(output, exchange.input, exchange),
   serializeStream: serializeTranscriptStream,
+  serializeAllowance,
   serializeError,
 };
 

@@ -2,7 +2,7 @@
 import { parseListQuery } from "../../src/canonical/models.ts";
 import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
-import { serializeError, upstreamRefusal } from "../errors.ts";
+import { serializeAllowance, serializeError, upstreamRefusal } from "../errors.ts";
 import { counters, countOperation } from "./count_tokens.ts";
 import { refusedThinkingFields, refusesReasoning } from "./families.ts";
 import { serializeModel, serializeModelList } from "./models.ts";
@@ -28,6 +28,7 @@ const completions: Protocol<"generate"> = {
   serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),
   serializeStream,
   relay: { serialize: serializeRelayed, serializeStream: serializeRelayedStream },
+  serializeAllowance,
   serializeError,
 };
 

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, toJsonText } from "../../src/canonical/json.ts";
+import type { Allowance } from "../../src/contract/allowance.ts";
 import type { ErrorCode, GatewayError } from "../../src/errors.ts";
 import { upstreamError } from "../errors.ts";
 import { errorHeaders } from "../errors.ts";
@@ -78,6 +79,19 @@ export function serializeError(error: GatewayError, { requestId }: { requestId: 
     status: isLasting(error) ? error.status : STATUS_OF[error.code] ?? error.status,
     headers,
   });
+}
+
+/** As the vendor of this wire tells it: with the moment at which all is there again (RFC 3339). */
+export function serializeAllowance(allowance: Allowance, now: number): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const kind of ["requests", "tokens"] as const) {
+    const gauge = allowance[kind];
+    if (!gauge) continue;
+    headers[`anthropic-ratelimit-${kind}-limit`] = String(gauge.limit);
+    headers[`anthropic-ratelimit-${kind}-remaining`] = String(gauge.remaining);
+    headers[`anthropic-ratelimit-${kind}-reset`] = new Date(now + gauge.resetMs).toISOString();
+  }
+  return headers;
 }
 
 /** How vLLM and TGI say that the prompt fits, but not with the answer that was asked for. */

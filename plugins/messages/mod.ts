@@ -4,7 +4,7 @@ import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { upstreamRefusal } from "../errors.ts";
 import { countOperation } from "./count_tokens.ts";
-import { serializeError } from "./errors.ts";
+import { serializeAllowance, serializeError } from "./errors.ts";
 import { refusesThinking } from "./families.ts";
 import { serializeModel, serializeModelList } from "./models.ts";
 import { hidesThinking, parseRequest } from "./parse_request.ts";
@@ -35,6 +35,7 @@ const messages: Protocol<"generate"> = {
   reasoning: ({ body }) => ({ hidden: hidesThinking(body), keepsOwn: true }),
   serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),
   serializeStream,
+  serializeAllowance,
   serializeError,
 };
 

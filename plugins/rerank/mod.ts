@@ -2,7 +2,7 @@
 import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import type { GatewayError } from "../../src/errors.ts";
-import { errorHeaders, serializeErrorBody, upstreamError } from "../errors.ts";
+import { errorHeaders, serializeAllowance, serializeErrorBody, upstreamError } from "../errors.ts";
 import { parseRequest } from "./parse_request.ts";
 import { parseResponse } from "./parse_response.ts";
 import { serializeRequest } from "./serialize_request.ts";
@@ -19,6 +19,7 @@ function protocol(name: string, version: "1" | "2"): Protocol<"rerank"> {
     idPrefix: "rerank-",
     parse: parseRequest,
     serialize: (output, exchange) => Response.json(serializeResponse(output, exchange, version)),
+    serializeAllowance,
     serializeError,
   };
 }

@@ -6,7 +6,7 @@ import { parseListQuery } from "../../src/canonical/models.ts";
 import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { serializeError, upstreamRefusal } from "../errors.ts";
+import { serializeAllowance, serializeError, upstreamRefusal } from "../errors.ts";
 import { countOperation } from "./count_tokens.ts";
 import { refusesReasoning } from "./families.ts";
 import { serializeInputItems } from "./input_items.ts";
@@ -33,6 +33,7 @@ const responses: Protocol<"generate"> = {
   reasoning: ({ body }) => includesEncrypted(body) ? { hidden: false, keepsOwn: false } : undefined,
   serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),
   serializeStream,
+  serializeAllowance,
   serializeError,
 };
 

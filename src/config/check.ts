@@ -95,12 +95,17 @@ export function check(raw: unknown, { drivers, catalogs: plugins, env }: Surroun
   checkIsSet("sealing.key.env", fields(fields(config.sealing).key).env);
 
   const { hostname } = fields(config.listen);
-  if (typeof hostname === "string" && !isLoopback(hostname) && items(config.keys).length === 0) {
+  const isOpen = items(config.keys).length === 0 && config.storedKeys !== true && !takesTokens(config);
+  if (typeof hostname === "string" && !isLoopback(hostname) && isOpen) {
     report(
       "listen.hostname",
       `Cannot listen on "${hostname}" without keys, because others could use your upstreams: export LANEWAY_KEY=... ` +
         `and add "keys": [{ "name": "me", "secret": { "env": "LANEWAY_KEY" } }]`,
     );
+  }
+
+  if (config.storedKeys === true && fields(config.store).kind === "memory") {
+    report("storedKeys", 'Cannot keep keys in a store of kind "memory": other processes make them');
   }
 
   for (const [name, upstream] of Object.entries(upstreams)) {
@@ -189,7 +194,14 @@ export function upstreamsWithoutSecret(
   env: Surroundings["env"],
 ): { upstream: string; variable: string }[] {
   return Object.entries(config.upstreams)
-    .flatMap(([upstream, { secret }]) => secret && !env(secret.env) ? [{ upstream, variable: secret.env }] : []);
+    .flatMap(([upstream, { secret }]) =>
+      secret && secret !== "client" && !env(secret.env) ? [{ upstream, variable: secret.env }] : []
+    );
+}
+
+/** Whether there is an upstream to which callers bring a token of their own. */
+export function takesTokens(config: { upstreams?: unknown }): boolean {
+  return Object.values(fields(config.upstreams)).some((upstream) => fields(upstream).secret === "client");
 }
 
 /** Whether only this machine can reach a server that listens there. */

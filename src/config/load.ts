@@ -3,6 +3,7 @@ import type { z } from "zod";
 import embedded from "../../gateway.json" with { type: "json" };
 import { isJsonObject, type JsonObject, type JsonValue } from "../canonical/json.ts";
 import { formatPath } from "../contract/validate.ts";
+import { mergeConfig } from "./launch.ts";
 import { check, type Problem, type Surroundings } from "./check.ts";
 import { locateFault } from "./locate.ts";
 import { type Config, configSchema } from "./schema.ts";
@@ -11,6 +12,8 @@ export interface LoadedConfig {
   config: Config;
   /** Where it came from, for people. */
   source: string;
+  /** The file that it came from; none for the built-in one. */
+  file?: string;
 }
 
 export interface LoadOptions extends Surroundings {
@@ -32,14 +35,14 @@ export class ConfigError extends Error {
 
 /** The configuration to run with. Throws a `ConfigError`. */
 export function loadConfig(options: LoadOptions): LoadedConfig {
-  const { value, source } = read(options.path || options.env("LANEWAY_CONFIG"));
+  const { value, source, file } = read(options.path || options.env("LANEWAY_CONFIG"));
   const whole = isJsonObject(value) && value.extends === "default"
-    ? merge(DEFAULT, { ...value, extends: null })
+    ? mergeConfig(DEFAULT, { ...value, extends: null })
     : value;
   // What has the wrong type stays, for the schema to refuse.
   const canListen = isJsonObject(whole) && isJsonObject(whole.listen ?? {});
-  const written = canListen ? merge(whole, { listen: options.listen }) : whole;
-  return { config: parseConfig(written, source, options), source };
+  const written = canListen ? mergeConfig(whole, { listen: options.listen }) : whole;
+  return { config: parseConfig(written, source, options), source, file };
 }
 
 /** A configuration from plain JSON data. Throws a `ConfigError` with the problems of both passes. */
@@ -55,7 +58,7 @@ export function parseConfig(value: unknown, source: string, surroundings: Surrou
 const DEFAULT_PATH = "gateway.json";
 const DEFAULT: JsonObject = embedded;
 
-function read(path: string | undefined): { value: JsonValue; source: string } {
+function read(path: string | undefined): { value: JsonValue; source: string; file?: string } {
   const source = `"${path || DEFAULT_PATH}"`;
   let text;
   try {
@@ -65,7 +68,7 @@ function read(path: string | undefined): { value: JsonValue; source: string } {
     const reason = error instanceof Deno.errors.NotFound ? "No such file" : (error as Error).message;
     throw new ConfigError(source, [{ path: "", message: `Cannot read it: ${reason}` }]);
   }
-  return { value: parseJson(text.replace(/^\ufeff/, ""), source), source };
+  return { value: parseJson(text.replace(/^\ufeff/, ""), source), source, file: path || DEFAULT_PATH };
 }
 
 function parseJson(text: string, source: string): JsonValue {
@@ -78,17 +81,6 @@ function parseJson(text: string, source: string): JsonValue {
     const [reason] = (error as Error).message.split(/ in JSON at|, (?:\.\.\.)?"| after JSON at/);
     throw new ConfigError(source, [{ path: "", message: `line ${line}, column ${column}: ${reason}` }]);
   }
-}
-
-/** `changes` over `base`, key by key: objects merge, all else is replaced, and `null` removes a key. */
-function merge(base: JsonValue | undefined, changes: JsonValue): JsonValue {
-  if (!isJsonObject(changes)) return changes;
-  const merged = new Map(isJsonObject(base) ? Object.entries(base) : []);
-  for (const [key, change] of Object.entries(changes)) {
-    if (change === null) merged.delete(key);
-    else if (change !== undefined) merged.set(key, merge(merged.get(key), change));
-  }
-  return Object.fromEntries(merged);
 }
 
 function problemsOf(issue: z.core.$ZodIssue): Problem[] {

@@ -1,6 +1,7 @@
 /** The configuration, said once: its types, its checks and its JSON schema all come from here. */
 import { z } from "zod";
 import { EFFORTS } from "../canonical/generate.ts";
+import { DEEPEST_JSON } from "../canonical/json.ts";
 import { MODALITIES, TASKS } from "../canonical/models.ts";
 import { COUNTERS, DIALECTS } from "../contract/driver.ts";
 import { hint } from "./hint.ts";
@@ -29,12 +30,14 @@ export function isVariableName(name: string): boolean {
   return VARIABLE_NAME.test(name);
 }
 
+const secretError = () => `Expected { "env": "NAME" }: a secret itself is never written here`;
+
 const secretSchema = z.strictObject({
   env: z.string().regex(VARIABLE_NAME, "Expected the name of an environment variable").meta({
     description: "Name of the environment variable that holds the secret.",
     examples: ["LANEWAY_KEY"],
   }),
-}, { error: () => `Expected { "env": "NAME" }: a secret itself is never written here` }).meta({
+}, { error: secretError }).meta({
   description: "Where a secret is found. The secret itself is never written in the configuration.",
 });
 
@@ -49,12 +52,30 @@ const baseUrlSchema = z.url({ protocol: /^https?$/, error: "Expected an http or 
     examples: ["http://127.0.0.1:8080/v1"],
   });
 
+const amount = (description: string) => z.int().min(1).optional().meta({ description });
+
+const quotaSchema = object("What a key may use. What is absent is not limited.", {
+  requestsPerMinute: amount("Requests that run a model, a minute. Counting tokens and listing models are free."),
+  tokensPerMinute: amount("Tokens of input and output together, a minute."),
+  tokensPerDay: amount("Tokens of input and output together, a day; it ends at midnight UTC."),
+  concurrentRequests: amount("Requests that run at once."),
+});
+
 const keySchema = object("A key that clients authenticate with.", {
   name: z.string().min(1).meta({ description: "What the log calls this key. No two keys share a name." }),
   secret: secretSchema,
   lanes: z.array(z.string()).min(1).optional().meta({
     description: "The lanes that the key opens. Every lane where this is absent.",
   }),
+  models: z.array(z.string().min(1)).min(1).optional().meta({
+    description:
+      "The models that the key may ask for, by name or by pattern with * in it. Every one where this is absent.",
+  }),
+  expires: z.iso.datetime({ offset: true }).optional().meta({
+    description: "When the key ends.",
+    examples: ["2027-01-31T00:00:00Z"],
+  }),
+  quota: quotaSchema.optional(),
 });
 
 const timeoutsSchema = object("How long to wait for the upstream, in milliseconds.", {
@@ -96,8 +117,10 @@ const upstreamSchema = object("A service that runs models.", {
     examples: ["chat", "sandbox"],
   }),
   baseUrl: baseUrlSchema.optional(),
-  secret: secretSchema.optional().meta({
-    description: "Sent as a bearer token. Where its variable is not set, requests to this upstream get 503.",
+  secret: z.union([z.literal("client"), secretSchema], { error: secretError }).optional().meta({
+    description:
+      "Sent as a bearer token. Where its variable is not set, requests to this upstream get 503. With client, the " +
+      "caller's own token is sent: to this upstream, and to no other.",
   }),
   headers: z.record(
     headerNameSchema,
@@ -181,6 +204,11 @@ const upstreamSchema = object("A service that runs models.", {
       "ask for a count then get the upstream's own. Where this is absent it is not asked, and the gateway counts.",
   }),
   repairArguments: repairArgumentsSchema.default(false),
+  concurrency: object("How many requests it is given at once. Further ones wait in turn.", {
+    running: z.int().min(1).meta({ description: "Requests that run at once." }),
+    waiting: z.int().min(0).default(100).meta({ description: "Requests that wait. Further ones get 503." }),
+    waitMs: milliseconds(10_000, "How long a request waits, in milliseconds, before it goes elsewhere or gets 503."),
+  }).optional(),
   timeouts: timeoutsSchema.prefault({}),
 });
 
@@ -202,6 +230,11 @@ const catalogSchema = object("A service that tells what models there are.", {
 const targetSchema = object("A model at an upstream.", {
   upstream: z.string().meta({ description: "Name of one of the upstreams." }),
   model: z.string().min(1).meta({ description: "What the upstream calls the model." }),
+  weight: z.int().min(0).optional().meta({
+    description:
+      "How large a share of new conversations begins here, beside the weights of the other targets. Where no target has " +
+      "one, all begin at the first.",
+  }),
 });
 
 const tokensSchema = z.int().min(1);
@@ -229,6 +262,11 @@ const aliasSchema = object("A model of the lane.", {
   textForms: textFormsSchema.optional(),
   structuredOutput: structuredOutputSchema.optional(),
   repairArguments: repairArgumentsSchema.optional(),
+  hedgeAfterMs: z.int().min(1).optional().meta({
+    description:
+      "Where the target of a streamed answer says nothing for so many milliseconds, the next one is asked too, and the " +
+      "first that speaks is heard. At most one request in ten is asked twice, because both may be charged.",
+  }),
   voices: z.record(z.string().min(1), z.string().min(1)).optional().meta({
     description:
       "For speech: the model's own voice for each name that clients use. The name * stands for all that are not listed.",
@@ -304,8 +342,33 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
   lanes: z.record(laneNameSchema, laneSchema).default({}).meta({
     description: "The lanes, by the name that begins their paths: oss serves /oss/v1.",
   }),
+  storedKeys: z.boolean().default(false).meta({
+    description:
+      "Whether keys are admitted, too, that were made with the command keys, which can be revoked at any time.",
+  }),
+  retry: object("How often a request is tried that all its targets fail.", {
+    rounds: z.int().min(1).max(10).default(3).meta({ description: "How often each target may be asked." }),
+    budgetMs: z.int().min(0).default(5_000).meta({
+      description:
+        "How long a request may wait for further rounds, in milliseconds. A target that asks for a longer wait is not " +
+        "asked again.",
+    }),
+  }).prefault({}),
   limits: object("Limits on what clients send.", {
     bodyBytes: z.int().min(1).default(31_457_280).meta({ description: "Bytes of one request body, decompressed." }),
+    jsonDepth: z.int().min(10).max(DEEPEST_JSON).default(DEEPEST_JSON).meta({
+      description: "How deep arrays and objects may be nested.",
+    }),
+    messages: z.int().min(1).default(100_000).meta({ description: "Turns of one conversation." }),
+    parts: z.int().min(1).default(200_000).meta({ description: "Pieces of content of one conversation." }),
+    tools: z.int().min(1).default(4_096).meta({ description: "Tools of one request." }),
+    concurrentRequests: z.int().min(1).default(2_000).meta({
+      description: "Requests that run a model at once, of all callers. Further ones get 503.",
+    }),
+    memoryBytes: z.int().min(1).optional().meta({
+      description:
+        "Memory of the gateway above which requests that run a model get 503. No limit where this is absent.",
+    }),
     uploadBytes: z.int().min(1).default(268_435_456).meta({
       description: "Bytes of all files that clients are sending or that are being worked on. Above it, more get 503.",
     }),

@@ -1,6 +1,7 @@
 import type { Input, OperationName, Output, StreamEvent } from "../canonical/operations.ts";
 import type { ReasoningPlace } from "../canonical/sealing.ts";
 import type { GatewayError } from "../errors.ts";
+import type { Allowance } from "./allowance.ts";
 import type { Context, Exchange, FrameCount, WireRequest } from "./context.ts";
 import type { ServerSentEvent } from "./frame.ts";
 
@@ -34,6 +35,8 @@ export interface Protocol<K extends OperationName> {
   /** How the answer is told of a request that is relayed. */
   relay?: Required<Pick<Protocol<"relay">, "serialize" | "serializeStream">>;
   serializeStream?(events: AsyncIterable<StreamEvent<K>>, exchange: Exchange<K>): AsyncIterable<ServerSentEvent>;
+  /** The headers that tell what the caller may still do. `now`: milliseconds since the epoch. */
+  serializeAllowance?(allowance: Allowance, now: number): Record<string, string>;
   /** The protocol's own error shape, headers and statuses. */
   serializeError(error: GatewayError, request: { requestId: string }): Response;
 }

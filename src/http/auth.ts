@@ -1,46 +1,98 @@
-import { hash, timingSafeEqual } from "node:crypto";
+import { Buffer } from "node:buffer";
+import { timingSafeEqual } from "node:crypto";
+import { digestOf } from "../canonical/digest.ts";
 import { GatewayError } from "../errors.ts";
+import type { Quota } from "./admission.ts";
 
-/** Who calls: a configured key, or the machine itself where no keys are configured. */
+/** Who calls: a key, the machine itself where there are no keys, or somebody with a token of an upstream. */
 export interface Caller {
   name: string;
   /** Whose what it stores is: the key's name, which stays as its secret changes. */
   owner: string;
   /** The lanes that it may use; all where absent. */
   lanes?: readonly string[];
+  /** The models that it may ask for, by name or pattern; all where absent. */
+  models?: readonly string[];
+  quota?: Quota;
+  /** The caller's own credential, for upstreams that take the caller's in place of the gateway's. */
+  token?: string;
+  /** Whether nothing but that token lets it in: then nothing of the gateway's own is for it. */
+  isStranger?: true;
 }
 
-/** A caller that the configuration knows, with what it sends to be known. */
-export interface Key extends Omit<Caller, "owner"> {
-  secret: string;
+/** What a key is known by, and what it opens. */
+export interface Key extends Omit<Caller, "owner" | "token" | "isStranger"> {
+  /** SHA-256 of its secret, in hexadecimal digits. */
+  digest: string;
+  /** From then on it is refused; ISO 8601. */
+  expires?: string;
+}
+
+export interface AuthOptions {
+  keys: readonly Key[];
+  /** The keys that were made apart from the configuration, where such are admitted. */
+  storedKeys?(): Promise<readonly Key[]>;
+  /** Whether there are upstreams to which callers bring a token of their own. */
+  takesTokens: boolean;
+  /** Milliseconds since the epoch. */
+  now(): number;
 }
 
 /** Admits a request before its body is read, or throws `authentication`. `peer` is absent for a call within the process. */
-export type Authenticate = (request: Request, peer: Deno.Addr | undefined) => Caller;
+export type Authenticate = (request: Request, peer: Deno.Addr | undefined) => Promise<Caller>;
 
-/** With keys, a request must carry one of them; without, only this machine is admitted. */
-export function createAuth(keys: readonly Key[]): Authenticate {
-  if (keys.length === 0) return admitLocal;
-  const known = keys.map(({ secret, ...key }) => ({
-    caller: { ...key, owner: `key:${key.name}` },
-    digest: sha256(secret),
-  }));
-  return ({ headers }) => {
-    const secret = headers.get("x-api-key") || BEARER.exec(headers.get("authorization") ?? "")?.[1];
+/** With keys, a request must carry one of them; without, only this machine is admitted, and who brings a token. */
+export function createAuth({ keys, storedKeys, takesTokens, now }: AuthOptions): Authenticate {
+  if (keys.length === 0 && !storedKeys) {
+    return takesTokens ? admitToken : (...call) => Promise.try(admitLocal, ...call);
+  }
+  return async ({ headers }) => {
+    const own = headers.get("x-api-key");
+    const bearer = bearerOf(headers);
+    const secret = own || bearer;
     if (!secret) refuse('No API key: send it as "Authorization: Bearer <key>" or "x-api-key: <key>"');
-    const digest = sha256(secret);
-    // Every key is compared, so that the time taken does not tell which one came close.
-    const [match] = known.filter((key) => timingSafeEqual(key.digest, digest));
-    return match?.caller ?? refuse("Invalid API key");
+    const digest = Buffer.from(digestOf(secret));
+    const key = findKey(keys, digest) ?? findKey(await storedKeys?.() ?? [], digest) ?? refuse("Invalid API key");
+    if (key.expires !== undefined && Date.parse(key.expires) <= now()) refuse("This API key has expired");
+    const { digest: _, expires: _ends, ...facts } = key;
+    // Beside a key, the other header may carry the caller's token for upstreams that take it.
+    const token = own && bearer && bearer !== own ? bearer : undefined;
+    return { ...facts, owner: `key:${key.name}`, ...(token && { token }) };
   };
+}
+
+/** Every key is compared, so that the time taken does not tell which one came close. */
+function findKey(keys: readonly Key[], digest: Buffer): Key | undefined {
+  const [match] = keys.filter((key) => timingSafeEqual(Buffer.from(key.digest), digest));
+  return match;
+}
+
+function bearerOf(headers: Headers): string | undefined {
+  return BEARER.exec(headers.get("authorization") ?? "")?.[1];
+}
+
+/** Whoever brings a token may use the upstreams that take it; this machine may use everything. */
+// deno-lint-ignore require-await -- as all that admit
+async function admitToken(request: Request, peer: Deno.Addr | undefined): Promise<Caller> {
+  const token = bearerOf(request.headers) ?? request.headers.get("x-api-key");
+  if (!token) return admitLocal(request, peer);
+  const owner = `token:${digestOf(token)}`;
+  return isLocalCall(request, peer)
+    ? { name: "local", owner, token }
+    : { name: "token", owner, token, isStranger: true };
+}
+
+function isLocalCall(request: Request, peer: Deno.Addr | undefined): boolean {
+  try {
+    admitLocal(request, peer);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Anchored, and what follows the blanks cannot be one: linear on any input. */
 const BEARER = /^bearer\s+(\S.*)$/i;
-
-function sha256(text: string): Uint8Array {
-  return hash("sha256", text, "buffer");
-}
 
 const ADD_KEY = 'add one under "keys" in gateway.json to let others call';
 

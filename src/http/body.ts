@@ -1,7 +1,7 @@
 import { promisify } from "node:util";
 import { brotliDecompress, constants, gunzip, inflate, inflateRaw, zstdDecompress } from "node:zlib";
 import { ByteReader } from "../canonical/bytes.ts";
-import { DEEPEST_JSON, isTooDeep, type JsonValue } from "../canonical/json.ts";
+import { DEEPEST_JSON } from "../canonical/json.ts";
 import { GatewayError } from "../errors.ts";
 
 export interface BodyLimits {
@@ -13,6 +13,8 @@ export interface BodyLimits {
   stallMs?: number;
   /** How much is set aside on the client's word alone, in bytes. */
   trustedBytes?: number;
+  /** How deep arrays and objects may be nested. */
+  jsonDepth?: number;
 }
 
 type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>;
@@ -23,7 +25,9 @@ type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number }) => P
  * holds nothing of the body.
  */
 export async function readJsonBody(request: Request, limits: BodyLimits): Promise<unknown> {
-  return parseJson(decodeText(await readBody(request, "a JSON object", limits)));
+  const text = decodeText(await readBody(request, "a JSON object", limits));
+  checkDepth(text, limits.jsonDepth ?? DEEPEST_JSON);
+  return parseJson(text);
 }
 
 /** All bytes of the body, decompressed. `expected` says what it should have been, where it is empty. */
@@ -182,10 +186,24 @@ export function decodeText(bytes: Uint8Array): string {
   }
 }
 
+/** Before anything is made of it: a few MB of brackets would become as many objects. */
+function checkDepth(text: string, most: number): void {
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = findStringEnd(text, at);
+    else if (code === OPEN_LIST || code === OPEN_OBJECT) {
+      if (++depth > most) throw new GatewayError("invalid_request", `The body is nested deeper than ${most} levels`);
+    } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) depth--;
+  }
+}
+
+const QUOTE = 0x22;
+const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
+
 function parseJson(text: string): unknown {
-  let value: JsonValue;
   try {
-    value = JSON.parse(text);
+    return JSON.parse(text);
   } catch (error) {
     // The engine's message quotes the body, so neither it nor the error goes on from here.
     const told = / at position (\d+) \(line \d+ column \d+\)$/.exec(String(error))?.[1];
@@ -193,8 +211,6 @@ function parseJson(text: string): unknown {
     const found = position < text.length ? "character" : "end";
     throw new GatewayError("invalid_request", `The body is not JSON: unexpected ${found} at position ${position}`);
   }
-  if (!isTooDeep(value, text)) return value;
-  throw new GatewayError("invalid_request", `The body is nested deeper than ${DEEPEST_JSON} levels`);
 }
 
 const SCALAR = /-?\d[\d.eE+-]*|true|false|null/y;
@@ -232,8 +248,14 @@ function findNoValue(text: string): number {
   return text.length;
 }
 
+/** Where the string that begins at `start` ends: a quote before which there is an even number of backslashes. */
 function findStringEnd(text: string, start: number): number {
-  let at = start + 1;
-  while (at < text.length && text[at] !== '"') at += text[at] === "\\" ? 2 : 1;
-  return at;
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let before = end;
+    while (text.charCodeAt(before - 1) === BACKSLASH) before--;
+    if ((end - before) % 2 === 0) return end;
+  }
+  return text.length;
 }
+
+const BACKSLASH = 0x5c;

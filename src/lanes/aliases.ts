@@ -14,6 +14,11 @@ export function createFinder<T>(table: Readonly<Record<string, T>>): (name: stri
   return (name) => exact.get(name) ?? patterns.find(({ expression }) => expression.test(name))?.value;
 }
 
+/** Whether a name is one of the patterns, or matches one. */
+export function fits(name: string, patterns: readonly string[]): boolean {
+  return patterns.some((pattern) => pattern === name || (isPattern(pattern) && toExpression(pattern).test(name)));
+}
+
 function toExpression(pattern: string): RegExp {
   const literal = pattern.split("*").map((text) => text.replaceAll(/[\\^$.+?()[\]{}|]/g, "\\$&"));
   return new RegExp(`^${literal.join(".*")}$`, "s");

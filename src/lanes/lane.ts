@@ -8,6 +8,7 @@ import { GatewayError, toGatewayError } from "../errors.ts";
 import { createFinder } from "./aliases.ts";
 import type { CatalogCache } from "./catalog.ts";
 import type { ModelFinder } from "./finder.ts";
+import { drawFirst } from "./weights.ts";
 
 /** What a model can take; nothing where it is not known. */
 export interface Limits {
@@ -33,13 +34,23 @@ export interface Destination extends Quirks, Partial<Pick<Place, "provider" | "d
 export interface Resolution extends Limits {
   /** In order of preference. */
   targets: readonly Destination[];
+  /** After what silence of a streamed answer's target the next one is asked too, in milliseconds. */
+  hedgeAfterMs?: number;
+}
+
+interface WeightedTarget {
+  upstream: string;
+  model: string;
+  /** How large a share of new conversations begins here. */
+  weight?: number;
 }
 
 /** A curated name, and where its model is. */
 export interface Alias extends Limits {
   task: Task;
-  /** In order of preference. */
-  targets: readonly { upstream: string; model: string }[];
+  /** In order of preference, but where they have weights. */
+  targets: readonly WeightedTarget[];
+  hedgeAfterMs?: number;
   displayName?: string;
   ownedBy?: string;
   voices?: Quirks["voices"];
@@ -156,9 +167,12 @@ export function createLane(name: string, options: LaneOptions): Lane {
 
   /** The destinations of all targets. One that has none is passed over, unless it is the last that is left. */
   async function locateAll(model: string, task: Task, alias: Alias): Promise<Destination[]> {
-    const { targets, task: own } = alias;
+    const { task: own } = alias;
+    const targets = drawFirst(alias.targets, Math.random);
     const located = await Promise.allSettled(
-      targets.map((target) => locate(model, task, target, () => Promise.resolve([own]))),
+      targets.map(({ upstream, model: name }) =>
+        locate(model, task, { upstream, model: name }, () => Promise.resolve([own]))
+      ),
     );
     const destinations = located.flatMap((result) => result.status === "fulfilled" ? result.value : []);
     const failed = located.find((result) => result.status === "rejected");

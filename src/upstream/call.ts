@@ -7,7 +7,7 @@ import { withFormInWords } from "../canonical/output_form.ts";
 import { withoutReasoning } from "../canonical/reasoning.ts";
 import { withUpstreamNames } from "../canonical/tool_names.ts";
 import type { AnswerContext } from "../contract/context.ts";
-import type { Call, LocalOperation, Target, UpstreamOperation } from "../contract/driver.ts";
+import type { Call, LocalOperation, Reply, Target, UpstreamOperation } from "../contract/driver.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { type Fetch, readReply, send, type Upstream } from "./send.ts";
 
@@ -169,14 +169,14 @@ async function accepted<K extends ModelOperation>(call: Call, ask: Ask<K>, signa
   const { upstream, fetch } = ask;
   const response = await send(call, upstream, fetch, signal);
   if (response.ok) return response;
-  const error = upstream.driver.parseError(await readReply(response));
+  const error = refusalOf(upstream, await readReply(response));
   // Without the form of its answer it would be another request.
   const unsupported = error.details.unsupported?.filter((field) => field !== FORM) ?? [];
   const less = withoutHints(call, ask, unsupported) ?? without(call, unsupported, ask) ?? withoutThoughts(ask, error);
   if (!less) throw error;
   ask.onDescribed();
   const second = await send(less.call, upstream, fetch, signal);
-  if (!second.ok) throw upstream.driver.parseError(await readReply(second));
+  if (!second.ok) throw refusalOf(upstream, await readReply(second));
   upstream.refusals.add(placeOf(ask), less.dropped);
   return second;
 }
@@ -195,6 +195,12 @@ function withoutThoughts<K extends ModelOperation>(
   const bare = withoutReasoning(input, context.note);
   const [call] = bare === input ? [] : describe({ ...ask, input: bare }, way);
   return call && { call, dropped: reasoning === "any" ? [REASONING] : [] };
+}
+
+/** A status that says that it failed says that it does not go on; but for those that say that it took too long. */
+function refusalOf({ driver }: Upstream, reply: Reply): GatewayError {
+  const { code, message, details } = driver.parseError(reply);
+  return new GatewayError(code, message, { ...details, untaken: code !== "upstream_timeout" });
 }
 
 /** What a call sends by name: nothing where it sends bytes. */

@@ -3,6 +3,7 @@ import type { FormField } from "../contract/context.ts";
 import type { Call, Driver, Quirks, Reply, Target } from "../contract/driver.ts";
 import { GatewayError } from "../errors.ts";
 import type { Refusals } from "./refusals.ts";
+import type { Slots } from "./slots.ts";
 import type { Timeouts } from "./watch.ts";
 
 /** One configured service, ready to be called. */
@@ -15,6 +16,10 @@ export interface Upstream {
   secret?: string;
   /** The environment variable that should hold the secret and does not. */
   missingSecret?: string;
+  /** Whether it gets the caller's own token in place of a secret of the gateway's. */
+  takesTokens: boolean;
+  /** How many calls it is given at once; no limit where absent. */
+  slots?: Slots;
   headers: Readonly<Record<string, string>>;
   /** Top-level fields of a request body that it answers with an error: left out and noted. */
   refuses: readonly string[];
@@ -61,8 +66,19 @@ async function reach(url: string, { name }: Service, fetch: Fetch, init: Request
     return await fetch(url, init);
   } catch (thrown) {
     init.signal?.throwIfAborted();
-    throw new GatewayError("upstream_error", `Cannot reach upstream "${name}"`, { cause: thrown });
+    throw new GatewayError("upstream_error", `Cannot reach upstream "${name}"`, {
+      cause: thrown,
+      untaken: wasNotMade(thrown),
+    });
   }
+}
+
+/** The platform's words for a connection that was never made; one that broke may have brought the request. */
+const NOT_MADE = /client error \(Connect\)|dns error|tcp connect error|connection refused/i;
+
+function wasNotMade(thrown: unknown): boolean {
+  for (let error = thrown; error instanceof Error; error = error.cause) if (NOT_MADE.test(error.message)) return true;
+  return false;
 }
 
 /** As a Blob it is sent once: Deno repeats a text or bytes body when a reused connection dies. */

@@ -26,7 +26,17 @@ Deno.test("schema: what is left out gets its default", () => {
     },
     catalogs: {},
     lanes: { oss: { models: {}, upstreams: {} } },
-    limits: { bodyBytes: 30 * 1024 * 1024, uploadBytes: 256 * 1024 * 1024 },
+    storedKeys: false,
+    retry: { rounds: 3, budgetMs: 5_000 },
+    limits: {
+      bodyBytes: 30 * 1024 * 1024,
+      jsonDepth: 512,
+      messages: 100_000,
+      parts: 200_000,
+      tools: 4_096,
+      concurrentRequests: 2_000,
+      uploadBytes: 256 * 1024 * 1024,
+    },
     store: { kind: "kv", retentionDays: 30 },
     sealing: {},
   });

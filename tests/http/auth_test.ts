@@ -1,49 +1,57 @@
-import { assert, assertEquals, assertGreater, assertStringIncludes, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertGreater, assertRejects, assertStringIncludes } from "@std/assert";
+import { digestOf } from "../../src/canonical/digest.ts";
 import { GatewayError, toGatewayError } from "../../src/errors.ts";
-import { type Authenticate, createAuth } from "../../src/http/auth.ts";
+import { type Authenticate, type AuthOptions, createAuth } from "../../src/http/auth.ts";
 
 const PEER: Deno.NetAddr = { transport: "tcp", hostname: "203.0.113.7", port: 50_000 };
 const LOOPBACK: Deno.NetAddr = { transport: "tcp", hostname: "127.0.0.1", port: 50_000 };
 
-const authenticate = createAuth([
-  { name: "team", secret: "sk-team-1", lanes: ["oss"] },
-  { name: "ops", secret: "sk-ops-22" },
-]);
+const KEYS = [
+  { name: "team", digest: digestOf("sk-team-1"), lanes: ["oss"] },
+  { name: "ops", digest: digestOf("sk-ops-22") },
+];
+const clock = { ms: Date.UTC(2026, 10, 21) };
+
+function newAuth(options: Partial<AuthOptions> = {}): Authenticate {
+  return createAuth({ keys: [], takesTokens: false, now: () => clock.ms, ...options });
+}
+
+const authenticate = newAuth({ keys: KEYS });
 
 function request(headers: Record<string, string>): Request {
   return new Request("http://gateway/oss/v1/models", { headers });
 }
 
-function refusal(auth: Authenticate, headers: Record<string, string>, peer: Deno.Addr = PEER): string {
-  const error = assertThrows(() => auth(request(headers), peer), GatewayError);
+async function refusal(auth: Authenticate, headers: Record<string, string>, peer: Deno.Addr = PEER): Promise<string> {
+  const error = await assertRejects(() => auth(request(headers), peer), GatewayError);
   assertEquals(error.code, "authentication");
   return error.message;
 }
 
 // With keys
 
-Deno.test("a key is accepted as Bearer and as x-api-key, and tells who calls", () => {
+Deno.test("a key is accepted as Bearer and as x-api-key, and tells who calls", async () => {
   const team = { name: "team", owner: "key:team", lanes: ["oss"] };
-  assertEquals(authenticate(request({ authorization: "Bearer sk-team-1" }), PEER), team);
-  assertEquals(authenticate(request({ "x-api-key": "sk-team-1" }), PEER), team);
-  assertEquals(authenticate(request({ "x-api-key": "sk-ops-22" }), PEER), { name: "ops", owner: "key:ops" });
+  assertEquals(await authenticate(request({ authorization: "Bearer sk-team-1" }), PEER), team);
+  assertEquals(await authenticate(request({ "x-api-key": "sk-team-1" }), PEER), team);
+  assertEquals(await authenticate(request({ "x-api-key": "sk-ops-22" }), PEER), { name: "ops", owner: "key:ops" });
 });
 
-Deno.test("the scheme may be in any case and blanks may surround the key", () => {
+Deno.test("the scheme may be in any case and blanks may surround the key", async () => {
   for (const header of ["bearer sk-ops-22", "BEARER\tsk-ops-22", "  Bearer   sk-ops-22  "]) {
-    assertEquals(authenticate(request({ authorization: header }), PEER).name, "ops");
+    assertEquals((await authenticate(request({ authorization: header }), PEER)).name, "ops");
   }
-  assertEquals(authenticate(request({ "x-api-key": "  sk-ops-22 " }), PEER).name, "ops");
+  assertEquals((await authenticate(request({ "x-api-key": "  sk-ops-22 " }), PEER)).name, "ops");
 });
 
-Deno.test("of two keys x-api-key wins", () => {
+Deno.test("of two keys x-api-key wins", async () => {
   const both = { authorization: "Bearer sk-team-1", "x-api-key": "sk-ops-22" };
-  assertEquals(authenticate(request(both), PEER).name, "ops");
-  assertEquals(refusal(authenticate, { ...both, "x-api-key": "wrong" }), "Invalid API key");
-  assertEquals(authenticate(request({ ...both, "x-api-key": "" }), PEER).name, "team");
+  assertEquals((await authenticate(request(both), PEER)).name, "ops");
+  assertEquals(await refusal(authenticate, { ...both, "x-api-key": "wrong" }), "Invalid API key");
+  assertEquals((await authenticate(request({ ...both, "x-api-key": "" }), PEER)).name, "team");
 });
 
-Deno.test("a request without a key is told how to send one", () => {
+Deno.test("a request without a key is told how to send one", async () => {
   const without = [
     "",
     "Bearer",
@@ -54,61 +62,64 @@ Deno.test("a request without a key is told how to send one", () => {
     "Basic c2stb3BzLTIy",
   ];
   for (const headers of [{ "x-api-key": "" }, ...without.map((authorization) => ({ authorization }))]) {
-    const message = refusal(authenticate, headers);
+    const message = await refusal(authenticate, headers);
     assertEquals(message, 'No API key: send it as "Authorization: Bearer <key>" or "x-api-key: <key>"');
   }
 });
 
-Deno.test("a wrong key is refused and not repeated", () => {
+Deno.test("a wrong key is refused and not repeated", async () => {
   const wrong = ["sk-team-", "sk-team-11", "SK-TEAM-1", "sk-team-1 sk-ops-22", "sk-team-1,sk-ops-22", "' OR 1=1 --"];
   for (const key of [...wrong, "\u00fc\u00ff\u00a3", "x".repeat(60_000), `x${" ".repeat(60_000)}x`]) {
     for (const [header, value] of [["x-api-key", key], ["authorization", `Bearer ${key}`]] as const) {
-      const error = assertThrows(() => authenticate(request({ [header]: value }), PEER), GatewayError);
+      const error = await assertRejects(() => authenticate(request({ [header]: value }), PEER), GatewayError);
       assertEquals(error.message, "Invalid API key");
       assert(!Deno.inspect(error).includes(key));
     }
   }
 });
 
-Deno.test("a huge header is refused at once", () => {
+Deno.test("a huge header is refused at once", async () => {
   const start = performance.now();
   for (const blank of [" ", "\t", "Bearer "]) {
-    refusal(authenticate, { authorization: `Bearer ${blank.repeat(60_000)}x` });
+    await refusal(authenticate, { authorization: `Bearer ${blank.repeat(60_000)}x` });
   }
   assertGreater(1000, performance.now() - start);
 });
 
-Deno.test("where keys are configured, host and origin do not matter, nor does a local peer help", () => {
+Deno.test("where keys are configured, host and origin do not matter, nor does a local peer help", async () => {
   const foreign = { host: "gateway.example", origin: "https://page.example" };
-  assertEquals(authenticate(request({ ...foreign, "x-api-key": "sk-ops-22" }), PEER).name, "ops");
-  assertStringIncludes(refusal(authenticate, {}, LOOPBACK), "No API key");
-  assertThrows(() => authenticate(request({}), undefined), GatewayError, "No API key");
+  assertEquals((await authenticate(request({ ...foreign, "x-api-key": "sk-ops-22" }), PEER)).name, "ops");
+  assertStringIncludes(await refusal(authenticate, {}, LOOPBACK), "No API key");
+  await assertRejects(() => authenticate(request({}), undefined), GatewayError, "No API key");
 });
 
 // Without keys
 
-const open = createAuth([]);
+const open = newAuth();
 const LOCAL = { name: "local", owner: "local" };
 
-Deno.test("without keys a call within the process is admitted", () => {
-  assertEquals(open(request({ origin: "https://page.example" }), undefined), LOCAL);
+Deno.test("without keys a call within the process is admitted", async () => {
+  assertEquals(await open(request({ origin: "https://page.example" }), undefined), LOCAL);
 });
 
-Deno.test("without keys this machine is admitted, over any of its addresses", () => {
+Deno.test("without keys this machine is admitted, over any of its addresses", async () => {
   for (const hostname of ["127.0.0.1", "127.9.8.7", "::1", "::ffff:127.0.0.1"]) {
-    assertEquals(open(request({ host: "localhost:8000" }), { ...LOOPBACK, hostname }), LOCAL);
+    assertEquals(await open(request({ host: "localhost:8000" }), { ...LOOPBACK, hostname }), LOCAL);
   }
-  assertEquals(open(request({ host: "localhost" }), { transport: "unix", path: "/run/gateway.sock" }).name, "local");
+  assertEquals(
+    (await open(request({ host: "localhost" }), { transport: "unix", path: "/run/gateway.sock" })).name,
+    "local",
+  );
 });
 
-Deno.test("without keys another machine is told that a key must be configured", () => {
+Deno.test("without keys another machine is told that a key must be configured", async () => {
   const others = ["10.0.0.1", "0.0.0.0", "::", "::ffff:10.0.0.1", "fe80::1", "128.0.0.1", "1127.0.0.1", "::2"];
   for (const hostname of others) {
-    const message = refusal(open, { host: "localhost" }, { ...LOOPBACK, hostname });
+    const message = await refusal(open, { host: "localhost" }, { ...LOOPBACK, hostname });
     assertStringIncludes(message, "No keys are configured");
     assertStringIncludes(message, '"keys" in gateway.json');
   }
-  assertStringIncludes(refusal(open, { "x-api-key": "sk-any" }), "No keys are configured");
+  assertStringIncludes(await refusal(open, { "x-api-key": "sk-any" }), "No keys are configured");
 });
 
 const LOCAL_HOSTS = ["localhost", "LOCALHOST", "app.localhost", "127.0.0.1", "127.1.2.3", "[::1]"];
@@ -125,32 +136,32 @@ const FOREIGN_HOSTS = [
   "localhost@page.example",
 ];
 
-Deno.test("without keys a local host name is admitted, with any port", () => {
+Deno.test("without keys a local host name is admitted, with any port", async () => {
   for (const host of LOCAL_HOSTS.flatMap((name) => [name, `${name}:80`, `${name}:8000`])) {
-    assertEquals(open(request({ host }), LOOPBACK).name, "local", host);
+    assertEquals((await open(request({ host }), LOOPBACK)).name, "local", host);
   }
 });
 
-Deno.test("without keys a foreign host name is refused: a page can point its own name at this machine", () => {
+Deno.test("without keys a foreign host name is refused: a page can point its own name at this machine", async () => {
   for (const host of [...FOREIGN_HOSTS.flatMap((name) => [name, `${name}:8000`]), "", "a b", "[", ":8000"]) {
-    const message = refusal(open, { host }, LOOPBACK);
+    const message = await refusal(open, { host }, LOOPBACK);
     assertStringIncludes(message, '"localhost" or "127.0.0.1"', host);
     assertStringIncludes(message, '"keys" in gateway.json');
   }
 });
 
-Deno.test("without keys and without a host header the URL's host counts", () => {
-  assertEquals(open(new Request("http://localhost:8000/"), LOOPBACK).name, "local");
-  assertThrows(() => open(new Request("http://page.example/"), LOOPBACK), GatewayError);
+Deno.test("without keys and without a host header the URL's host counts", async () => {
+  assertEquals((await open(new Request("http://localhost:8000/"), LOOPBACK)).name, "local");
+  await assertRejects(() => open(new Request("http://page.example/"), LOOPBACK), GatewayError);
 });
 
-Deno.test("without keys a local origin is admitted", () => {
+Deno.test("without keys a local origin is admitted", async () => {
   for (const origin of LOCAL_HOSTS.flatMap((name) => [`http://${name}:5173`, `https://${name}`])) {
-    assertEquals(open(request({ host: "127.0.0.1:8000", origin }), LOOPBACK).name, "local", origin);
+    assertEquals((await open(request({ host: "127.0.0.1:8000", origin }), LOOPBACK)).name, "local", origin);
   }
 });
 
-Deno.test("without keys a foreign origin is refused", () => {
+Deno.test("without keys a foreign origin is refused", async () => {
   const others = [
     "null",
     "",
@@ -161,18 +172,66 @@ Deno.test("without keys a foreign origin is refused", () => {
     "localhost",
   ];
   for (const origin of [...FOREIGN_HOSTS.map((name) => `http://${name}`), ...others]) {
-    const message = refusal(open, { host: "localhost", origin }, LOOPBACK);
+    const message = await refusal(open, { host: "localhost", origin }, LOOPBACK);
     assertStringIncludes(message, "no web page of another host may call", origin);
     assertStringIncludes(message, '"keys" in gateway.json');
   }
 });
 
+// Keys that were made apart, that end, that open some models
+
+Deno.test("a stored key is admitted beside the configured ones, until it is revoked", async () => {
+  let stored = [{ name: "made", digest: digestOf("laneway_made"), models: ["gpt-*"], quota: { tokensPerDay: 5 } }];
+  for (const keys of [KEYS, []]) {
+    const auth = newAuth({ keys, storedKeys: () => Promise.resolve(stored) });
+    const { name, owner, models, quota } = await auth(request({ "x-api-key": "laneway_made" }), PEER);
+    assertEquals([name, owner, models, quota], ["made", "key:made", ["gpt-*"], { tokensPerDay: 5 }]);
+    assertStringIncludes(await refusal(auth, {}, LOOPBACK), "No API key");
+  }
+  stored = [];
+  const auth = newAuth({ storedKeys: () => Promise.resolve(stored) });
+  assertEquals(await refusal(auth, { "x-api-key": "laneway_made" }), "Invalid API key");
+});
+
+Deno.test("a key is refused from the moment on at which it ends", async () => {
+  const keys = [{ ...KEYS[0]!, expires: "2026-11-21T01:00:00+01:00" }];
+  clock.ms = Date.UTC(2026, 10, 20, 23, 59, 59);
+  assertEquals((await newAuth({ keys })(request({ "x-api-key": "sk-team-1" }), PEER)).name, "team");
+  clock.ms = Date.UTC(2026, 10, 21);
+  assertEquals(await refusal(newAuth({ keys }), { "x-api-key": "sk-team-1" }), "This API key has expired");
+});
+
+// Callers who bring a token of their own
+
+Deno.test("beside a key, the other header may carry the caller's own token", async () => {
+  const both = { authorization: "Bearer hf_own", "x-api-key": "sk-ops-22" };
+  assertEquals((await authenticate(request(both), PEER)).token, "hf_own");
+  assertEquals((await authenticate(request({ "x-api-key": "sk-ops-22" }), PEER)).token, undefined);
+  const same = { authorization: "Bearer sk-ops-22", "x-api-key": "sk-ops-22" };
+  assertEquals((await authenticate(request(same), PEER)).token, undefined);
+});
+
+Deno.test("where upstreams take tokens, whoever brings one is admitted as a stranger, this machine as itself", async () => {
+  const auth = newAuth({ takesTokens: true });
+  const stranger = await auth(request({ authorization: "Bearer hf_own" }), PEER);
+  const owner = `token:${digestOf("hf_own")}`;
+  assertEquals(stranger, { name: "token", owner, token: "hf_own", isStranger: true });
+  assert(!JSON.stringify(stranger.owner).includes("hf_own"));
+  const local = await auth(request({ host: "localhost", authorization: "Bearer hf_own" }), LOOPBACK);
+  assertEquals(local, { name: "local", owner, token: "hf_own" });
+  // A page that drives a browser of this machine is a stranger, too.
+  const page = { host: "localhost", origin: "https://page.example", authorization: "Bearer hf_own" };
+  assertEquals((await auth(request(page), LOOPBACK)).isStranger, true);
+  assertStringIncludes(await refusal(auth, {}), "No keys are configured");
+  assertEquals(await auth(request({ host: "localhost" }), LOOPBACK), LOCAL);
+});
+
 // Over a real socket
 
 async function answerTo(auth: Authenticate, head: string): Promise<string> {
-  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, (request, info) => {
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request, info) => {
     try {
-      return new Response(`hello ${auth(request, info.remoteAddr).name}.`);
+      return new Response(`hello ${(await auth(request, info.remoteAddr)).name}.`);
     } catch (thrown) {
       const error = toGatewayError(thrown);
       return new Response(`${error.message}.`, { status: error.status });

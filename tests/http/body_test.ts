@@ -458,3 +458,26 @@ for (const framing of ["content-length: 100\r\n\r\n{", "transfer-encoding: chunk
     });
   });
 }
+
+// Depth
+
+const DEEP = { ...LIMITS, jsonDepth: 5 };
+
+Deno.test("a body that is nested too deep is refused before it is parsed, and one that only looks so is not", async () => {
+  const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
+  assertEquals(await readJsonBody(post(nested(5)), DEEP), [[[[[]]]]]);
+  await assertRejects(() => readJsonBody(post(nested(6)), DEEP), GatewayError, "nested deeper than 5 levels");
+  await assertRejects(
+    () => readJsonBody(post(`{"a":`.repeat(6) + "1" + "}".repeat(6)), DEEP),
+    GatewayError,
+    "nested deeper",
+  );
+  // Unclosed, and a million times.
+  await assertRejects(() => readJsonBody(post("[".repeat(900_000)), DEEP), GatewayError, "nested deeper");
+  for (const text of ["[[[[[[[", '"[[[[[[[', '\\"[[[[[[[', "\\\\"]) {
+    const body = { a: text, b: [text, "\\", text] };
+    assertEquals(await readJsonBody(post(JSON.stringify(body)), DEEP), body);
+  }
+  const siblings = Array.from({ length: 100 }, () => [[]]);
+  assertEquals(await readJsonBody(post(JSON.stringify(siblings)), DEEP), siblings);
+});

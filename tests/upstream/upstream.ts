@@ -21,6 +21,7 @@ export function newUpstream(more: Partial<Upstream> = {}): Upstream {
     refusals: new Refusals(() => 0),
     quirks: { systemMessages: "anywhere" },
     resultsFrom: [],
+    takesTokens: false,
     timeouts: { headMs: 60_000, firstEventMs: 60_000, idleMs: 60_000, wholeMs: 60_000, totalMs: 60_000 },
     ...more,
   };

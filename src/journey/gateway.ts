@@ -1,0 +1,72 @@
+import type { Driver } from "../contract/driver.ts";
+import type { Registry } from "../contract/registry.ts";
+import type { Admission } from "../http/admission.ts";
+import type { Authenticate } from "../http/auth.ts";
+import type { BodyLimits } from "../http/body.ts";
+import type { Load, LoadLimits } from "../http/load.ts";
+import type { SizeLimits } from "../http/size.ts";
+import type { Service } from "../http/service.ts";
+import type { Uploads } from "../http/uploads.ts";
+import type { Homes } from "../lanes/affinity.ts";
+import type { Lane } from "../lanes/lane.ts";
+import type { LogEntry } from "../observe/log.ts";
+import type { Continuity } from "../state/continuity.ts";
+import type { LoadedSealer } from "../state/seal.ts";
+import type { Calibration } from "../tokens/calibration.ts";
+import type { ExactCounts } from "../tokens/exact.ts";
+import type { Tokenizers } from "../tokens/tokenizers.ts";
+import type { Breaker } from "../upstream/breaker.ts";
+import type { HedgeBudget } from "../upstream/hedge.ts";
+import type { RetryPolicy } from "../upstream/retry.ts";
+import type { Fetch, Upstream } from "../upstream/send.ts";
+
+/** All that a request's journey needs; made once, by `app.ts`. */
+export interface Gateway {
+  /** What operators ask, apart from every lane. */
+  service: Service;
+  registry: Registry;
+  lanes: ReadonlyMap<string, Lane>;
+  /** Where conversations were answered last. */
+  homes: Homes;
+  /** In which clients of any protocol say which conversation a request belongs to. */
+  sessionHeaders: readonly string[];
+  upstreams: ReadonlyMap<string, Upstream>;
+  /** By name; for the places behind an upstream, which may speak otherwise than it does. */
+  drivers: ReadonlyMap<string, Driver>;
+  /** Which targets fail. */
+  breaker: Breaker;
+  retry: RetryPolicy;
+  hedges: HedgeBudget;
+  authenticate: Authenticate;
+  admission: Admission;
+  load: Load;
+  limits: LoadLimits & SizeLimits;
+  continuity: Continuity;
+  sealer(): Promise<LoadedSealer>;
+  calibration: Calibration;
+  /** What upstreams counted. */
+  upstreamCounts: ExactCounts;
+  /** What was counted by models' own vocabularies. */
+  tokenizerCounts: ExactCounts;
+  tokenizers: Tokenizers;
+  bodyLimits: BodyLimits;
+  uploads: Uploads;
+  pace: Pace;
+  fetch: Fetch;
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** A new random id, without a prefix. */
+  newId(): string;
+  log(entry: LogEntry): void;
+  /** Aborted when the gateway stops without waiting. */
+  signal: AbortSignal;
+}
+
+export interface Pace {
+  /** Silence of the upstream after which the client gets its response head, in milliseconds. */
+  headAfterMs: number;
+  /** Silence towards the client after which a keep-alive goes out, in milliseconds. */
+  keepAliveMs: number;
+  /** How long a request waits for the store, in milliseconds. */
+  storeMs: number;
+}

@@ -1,0 +1,169 @@
+/** What is known of a request on its way, from its first moment to its line in the log. */
+import type { CountedBy } from "../canonical/usage.ts";
+import type { Allowance } from "../contract/allowance.ts";
+import type { Context } from "../contract/context.ts";
+import type { AnyProtocol } from "../contract/protocol.ts";
+import { GatewayError } from "../errors.ts";
+import type { Caller } from "../http/auth.ts";
+import { formatNotes } from "../http/notes.ts";
+import { withoutBody } from "../http/respond.ts";
+import type { Destination } from "../lanes/lane.ts";
+import type { LogEntry } from "../observe/log.ts";
+import type { Attempt } from "./attempt.ts";
+import type { Gateway } from "./gateway.ts";
+
+export interface Journey extends Context {
+  gateway: Gateway;
+  request: Request;
+  id: string;
+  /** Milliseconds since the epoch. */
+  started: number;
+  /** Whose errors and headers the client reads. */
+  protocol: AnyProtocol;
+  clientWire: string;
+  caller: Caller;
+  entry: Partial<LogEntry>;
+  /** What tells its conversation from others, where it matters which target answers it. */
+  conversation?: string;
+  /** What was dropped, clamped or changed, whoever answers: each once, in order. */
+  notes: Set<string>;
+  /** The target that answers, or was asked last. */
+  attempt?: Attempt;
+  /** The latest at each destination. */
+  attempts: Map<Destination, Attempt>;
+  /** Whether that target has begun to answer. */
+  begun?: true;
+  /** How often a target was asked. */
+  asked: number;
+  /** Who counted the tokens that the answer's beginning tells. */
+  countedBy?: CountedBy;
+  /** What the caller may still do. */
+  allowance?(): Allowance;
+  /** Aborted when the client is gone or the gateway stops: nobody waits for the answer any more. */
+  signal: AbortSignal;
+  leave(): void;
+  hasLeft(): boolean;
+  /** What is to be done when the request is over, however it ends. */
+  atEnd: (() => void)[];
+}
+
+/** A request full of things to leave out must not fill the log with them. */
+const MOST_NOTES = 100;
+const LONGEST_NOTE = 200;
+
+/** Adds a note to those that are known, unless there are too many. */
+export function addNote(notes: Set<string>, text: string): void {
+  if (notes.size < MOST_NOTES) notes.add(text.slice(0, LONGEST_NOTE));
+}
+
+const NOBODY: Caller = { name: "", owner: "" };
+
+export function begin(request: Request, gateway: Gateway): Journey {
+  const started = gateway.now();
+  const left = new AbortController();
+  const notes = new Set<string>();
+  const id = `req_${gateway.newId()}`;
+  return {
+    gateway,
+    request,
+    id,
+    started,
+    protocol: gateway.registry.fallback(request.headers),
+    clientWire: "",
+    caller: NOBODY,
+    entry: {
+      time: new Date(started).toISOString(),
+      id,
+      method: request.method,
+      path: new URL(request.url).pathname,
+    },
+    notes,
+    note: (text) => addNote(notes, text),
+    attempts: new Map(),
+    asked: 0,
+    signal: AbortSignal.any([request.signal, left.signal, gateway.signal]),
+    leave: () => left.abort(clientClosed()),
+    hasLeft: () => request.signal.aborted || left.signal.aborted,
+    atEnd: [],
+  };
+}
+
+/**
+ * Lets a request run a model, which all requests that do may take too much of: the gateway's room, and what the caller's key
+ * may use. `tokens`: what it is sure to use. Throws `unavailable` or `rate_limit`.
+ */
+export function admit({ gateway, caller, entry, atEnd }: Journey, tokens: number): void {
+  const permit = gateway.admission(caller)?.admit(tokens);
+  if (permit) {
+    atEnd.push(() => {
+      const { inputTokens = tokens, outputTokens = 0 } = entry.usage ?? {};
+      permit.charge(inputTokens + outputTokens - tokens);
+      permit.release();
+    });
+  }
+  atEnd.push(gateway.load.enter(gateway.limits));
+}
+
+export function clientClosed(): GatewayError {
+  return new GatewayError("client_closed", "The client closed the connection");
+}
+
+/** What is said to the client, in order. */
+export function notesOf({ notes, attempt }: Journey): string[] {
+  return [...new Set([...notes, ...attempt?.notes ?? []])];
+}
+
+export function isStrict({ request }: Journey): boolean {
+  return request.headers.get("x-laneway-strict")?.toLowerCase() === "true";
+}
+
+export function refuseIfStrict(journey: Journey, notes = notesOf(journey)): void {
+  if (notes.length === 0 || !isStrict(journey)) return;
+  const message = `Cannot serve the request as it is: ${formatNotes(notes)}`;
+  throw new GatewayError("invalid_request", message, { elsewhere: true });
+}
+
+export function record(error: GatewayError, { entry }: Journey): void {
+  entry.error = error.code;
+  entry.upstreamStatus = error.details.upstreamStatus;
+  entry.cause = error.cause;
+}
+
+/** Headers of every answer, and the log entry of those that are whole. */
+export function finish(response: Response, journey: Journey): Response {
+  const { gateway, request, id, entry, begun, countedBy, protocol, allowance } = journey;
+  // The name that each of the SDKs reads.
+  for (const name of ["x-request-id", "request-id"]) response.headers.set(name, id);
+  const notes = notesOf(journey);
+  if (notes.length > 0) response.headers.set("x-laneway-notes", formatNotes(notes));
+  if (begun && response.ok) response.headers.set("x-laneway-target", formatNotes([whoAnswers(journey)]));
+  if (countedBy && response.ok) response.headers.set("x-laneway-tokens", countedBy);
+  const left = allowance && protocol.serializeAllowance?.(allowance(), gateway.now());
+  for (const [name, value] of Object.entries(left ?? {})) response.headers.set(name, value);
+  const isStream = entry.stream && response.ok;
+  if (!isStream && entry.status === undefined) closeLog(journey, response.status);
+  return request.method === "HEAD" ? withoutBody(response) : response;
+}
+
+/** The target, whom it chose to serve, and how many were asked where it was not the first. */
+function whoAnswers({ attempt, asked }: Journey): string {
+  const { target = "", provider } = attempt ?? {};
+  const more = [provider && `provider=${provider}`, asked > 1 && `attempts=${asked}`].filter(Boolean);
+  return [target, ...more].join("; ");
+}
+
+export function closeLog(journey: Journey, status: number): void {
+  const { gateway, started, entry, attempt, asked, atEnd } = journey;
+  if (entry.status !== undefined) return;
+  entry.status = status;
+  for (const end of atEnd.splice(0)) end();
+  const notes = notesOf(journey);
+  gateway.log({
+    ...entry as LogEntry,
+    ...(attempt && { target: attempt.target }),
+    ...(attempt?.provider !== undefined && { provider: attempt.provider }),
+    ...(asked > 1 && { attempts: asked }),
+    durationMs: gateway.now() - started,
+    ...(notes.length > 0 && { notes }),
+  });
+}

@@ -1,0 +1,88 @@
+/** An answer that is told step by step, as its client reads it. */
+import type { StreamEvent } from "../canonical/operations.ts";
+import type { Exchange } from "../contract/context.ts";
+import type { ServerSentEvent } from "../contract/frame.ts";
+import type { Protocol } from "../contract/protocol.ts";
+import { GatewayError } from "../errors.ts";
+import { formatNotes } from "../http/notes.ts";
+import { streamResponse } from "../http/respond.ts";
+import { guard } from "../upstream/guard.ts";
+import { learn } from "./count.ts";
+import { clientClosed, closeLog, type Journey, notesOf, record } from "./journey.ts";
+
+/** The operations whose answers can be told step by step. */
+export type Streamed = "generate" | "relay" | "speak" | "transcribe";
+
+/**
+ * The commit point of a stream: its head goes out with the upstream's first event, so that a failure before it has a proper
+ * status; an upstream that is silent for long is not waited for, because proxies and clients give up on a silent gateway.
+ */
+export async function respondWithStream<K extends Streamed>(
+  protocol: Protocol<K>,
+  exchange: Exchange<K>,
+  told: AsyncIterable<StreamEvent<K>>,
+  journey: Journey,
+  through = (events: AsyncGenerator<StreamEvent<K>>): AsyncGenerator<StreamEvent<K>> => events,
+): Promise<Response> {
+  const { gateway, entry } = journey;
+  entry.stream = true;
+  let ending = false;
+  let finished = false;
+  const guarded = guard(told, (event) => {
+    if (event.type !== "error") {
+      entry.firstEventMs ??= gateway.now() - journey.started;
+      journey.begun = true;
+    }
+    if (event.type === "finish") {
+      if ("usage" in event) {
+        entry.usage = event.usage;
+        learn(event.usage, journey);
+      }
+      finished = true;
+    } else if (event.type === "start") {
+      const { counted } = journey.attempt ?? {};
+      journey.countedBy = counted?.used ? counted.by : "upstream";
+    }
+    if (event.type === "error") record(event.error, journey);
+    ending ||= event.type === "finish" || event.type === "error";
+  });
+  const events = through(guarded);
+  const first = events.next();
+  const early = await Promise.race([first, silence(first, gateway.pace.headAfterMs)]);
+  if (early?.value?.type === "error") throw early.value.error;
+
+  if (!protocol.serializeStream) throw new GatewayError("unsupported", `"${protocol.name}" does not stream`);
+  const frames = protocol.serializeStream(resume(first, events), exchange);
+  const said = new Set(notesOf(journey));
+  return streamResponse(frames, {
+    keepAlive: () => protocol.keepAlive?.(exchange.frames),
+    keepAliveMs: gateway.pace.keepAliveMs,
+    interject(): ServerSentEvent | undefined {
+      const late = ending ? notesOf(journey).filter((note) => !said.has(note)) : [];
+      if (late.length === 0) return undefined;
+      for (const note of late) said.add(note);
+      return { comment: `notes: ${formatNotes(late)}` };
+    },
+    onLeave: journey.leave,
+    onEnd() {
+      // An SDK leaves with the last frame, before the connection ends.
+      closeLog(journey, journey.hasLeft() && !finished ? clientClosed().status : 200);
+      // A client may leave before the serializer has begun, which then would not end them.
+      void events.return(undefined);
+    },
+  });
+}
+
+/** Nothing, after `ms`; cut short by what it waits for, so that no timer is left. */
+async function silence(until: Promise<unknown>, ms: number): Promise<undefined> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  await Promise.race([until, new Promise((resolve) => timer = setTimeout(resolve, ms))]);
+  clearTimeout(timer);
+}
+
+async function* resume<E>(first: Promise<IteratorResult<E>>, rest: AsyncIterable<E>): AsyncGenerator<E> {
+  const { done, value } = await first;
+  if (done) return;
+  yield value;
+  yield* rest;
+}
