@@ -8,6 +8,7 @@ const PERMISSIONS = ["--allow-net", "--allow-env", "--allow-read", "--allow-writ
 export interface GatewayProcess {
   /** Its address, without a slash at the end. */
   url: string;
+  pid: number;
   /** SIGKILL: it has no time for a last word. Resolves once the process is gone. */
   kill(): Promise<void>;
   /** SIGINT. Resolves to its exit code. */
@@ -59,6 +60,7 @@ export async function startGateway(config: string): Promise<GatewayProcess> {
   };
   return {
     url: message.match(/http:\/\/[\d.:]+/)![0],
+    pid: child.pid,
     kill: async () => void await end("SIGKILL"),
     stop: () => end("SIGINT"),
   };

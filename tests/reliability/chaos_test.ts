@@ -1,0 +1,91 @@
+import { assert, assertEquals } from "@std/assert";
+import fc from "fast-check";
+import { withGateway } from "./gateway.ts";
+import { inParallel } from "./gateway.ts";
+import { type Fate, fates, startFlaky, UNTAKEN } from "./flaky.ts";
+import { report, scaled } from "./scale.ts";
+
+const SEED = 20261121;
+const REQUESTS = scaled(2_000, 300);
+const WIDTH = 20;
+const SILENCE_MS = 400;
+
+/** What the client got: all the words, a refusal, or words that broke off and said so. */
+type Outcome = "served" | "refused" | "broken off";
+
+async function ask(url: string, text: string, stream: boolean): Promise<Outcome> {
+  const response = await fetch(`${url}/oss/v1/chat/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model: "any", stream, messages: [{ role: "user", content: text }] }),
+    signal: AbortSignal.timeout(60_000),
+  });
+  const body = await response.text();
+  if (!response.ok) {
+    assert([429, 502, 503, 504].includes(response.status), `${response.status} ${body}`);
+    assertEquals(typeof JSON.parse(body).error.message, "string");
+    assert(!body.includes("<html"), body);
+    return "refused";
+  }
+  if (!stream) {
+    assertEquals(JSON.parse(body).choices[0].message.content, `You said ${text}`);
+    return "served";
+  }
+  const frames = [...body.matchAll(/^data: (.*)$/gm)].map(([, data]) => data!);
+  const broken = frames.some((data) => data.startsWith('{"error"'));
+  assertEquals(frames.at(-1) === "[DONE]", !broken, body);
+  if (broken) return frames.some((data) => data.includes('"content":"You')) ? "broken off" : "refused";
+  const words = frames.slice(0, -1).map((data) => JSON.parse(data).choices[0]?.delta.content ?? "").join("");
+  assertEquals(words, `You said ${text}`);
+  return "served";
+}
+
+Deno.test(`chaos: every request is served unless all its targets failed (seed ${SEED}, ${REQUESTS} requests)`, async () => {
+  const luck = fc.sample(fates, { seed: SEED, numRuns: REQUESTS * 9 });
+  const next = () => luck.shift() ?? "well";
+  const upstreams = [startFlaky(next), startFlaky(next), startFlaky(next)];
+  const timeouts = { headMs: SILENCE_MS, firstEventMs: SILENCE_MS, idleMs: SILENCE_MS, wholeMs: SILENCE_MS };
+  const config = {
+    upstreams: Object.fromEntries(
+      upstreams.map(({ baseUrl }, index) => [`up${index}`, { driver: "chat", baseUrl, timeouts }]),
+    ),
+    lanes: {
+      oss: {
+        models: {
+          any: { task: "chat" as const, targets: [0, 1, 2].map((index) => ({ upstream: `up${index}`, model: "m" })) },
+        },
+      },
+    },
+  };
+  const outcomes: Outcome[] = [];
+  try {
+    await withGateway(config, async ({ url }) => {
+      await inParallel(REQUESTS, WIDTH, async (index) => {
+        outcomes[index] = await ask(url, `request ${index}`, index % 2 === 0);
+      });
+    });
+  } finally {
+    await Promise.all(upstreams.map((upstream) => upstream.stop()));
+  }
+
+  for (const [index, outcome] of outcomes.entries()) {
+    const met = upstreams.map((upstream) => upstream.met.filter(({ request }) => request === `request ${index}`));
+    const where = `request ${index}: ${outcome}, ${JSON.stringify(met.map((one) => one.map(({ fate }) => fate)))}`;
+    for (const fatesThere of met.map((meetings) => meetings.map(({ fate }) => fate))) {
+      const taken = fatesThere.findIndex((fate) => !UNTAKEN.has(fate));
+      assert(taken < 0 || taken === fatesThere.length - 1, `posted again to an upstream that had taken it: ${where}`);
+    }
+    const all = met.flat().map(({ fate }) => fate);
+    const failed = (fate: Fate) => fate !== "well";
+    if (outcome === "served") assertEquals(all.filter((fate) => !failed(fate)).length, 1, where);
+    if (outcome === "broken off") assert(all.includes("cut"), where);
+    if (outcome === "refused") {
+      assert(met.every((one) => one.length > 0 && one.every(({ fate }) => failed(fate))), where);
+    }
+  }
+  const count = (wanted: Outcome) => outcomes.filter((outcome) => outcome === wanted).length;
+  report(
+    `${REQUESTS} requests, ${upstreams.flatMap(({ met }) => met).length} calls: ${count("served")} served, ` +
+      `${count("refused")} refused by all three targets, ${count("broken off")} cut after their first words`,
+  );
+});

@@ -1,0 +1,44 @@
+import { assert } from "@std/assert";
+import { delay } from "../support/wait.ts";
+import { config, memoryOf, post, SLACK_KB, slopeOf, talkative } from "./endless.ts";
+import { withGateway } from "./gateway.ts";
+import { IS_FULL, report, scaled } from "./scale.ts";
+
+const STREAMS = scaled(200, 50);
+const FLOW_MS = scaled(600_000, 3_000);
+
+Deno.test({
+  name: `flow: ${STREAMS} streams for ${FLOW_MS / 1000} s take the same memory at the end as at the beginning`,
+  sanitizeOps: false,
+  sanitizeResources: false,
+  async fn() {
+    const { baseUrl, stop } = talkative(IS_FULL ? 50 : 20);
+    try {
+      await withGateway(config(baseUrl), async ({ url, pid }) => {
+        const over = new AbortController();
+        const streams = Array.from({ length: STREAMS }, async () => {
+          const reader = (await post(url, over.signal)).body!.getReader();
+          let words = 0;
+          while (await reader.read().then(({ done }) => !done, () => false)) words++;
+          return words;
+        });
+        const points: [number, number][] = [];
+        for (let step = 0; step < 20; step++) {
+          await delay(FLOW_MS / 20);
+          points.push([step * FLOW_MS / 20_000, memoryOf(pid)]);
+        }
+        over.abort();
+        const words = (await Promise.all(streams)).reduce((sum, count) => sum + count, 0);
+        const warm = points.slice(10);
+        report(
+          `${STREAMS} streams for ${FLOW_MS / 1000} s: ${words} words, ${(slopeOf(warm)).toFixed(1)} kB a second, ${
+            Math.round(points.at(-1)![1] / 1024)
+          } MB at the end`,
+        );
+        assert(warm.at(-1)![1] - warm[0]![1] < SLACK_KB, JSON.stringify(points));
+      });
+    } finally {
+      await stop();
+    }
+  },
+});
