@@ -228,12 +228,13 @@ function serializeAssistant(
   for (const { extra } of refusals) fieldsFor(WIRE, extra, context.note);
   const silent = shown.length === 0 && calls.length + refusals.length > 0;
   const { details, calls: fieldsOf } = carriedIn(reasoning);
-  const { model, reasoningField = "reasoning_content" } = target;
+  const { model, reasoningField = "reasoning_content", refusesReasoning } = target;
+  const saysNothing = calls.length > 0 && wantsReasoning(model) && !refusesReasoning;
   return {
     role: "assistant",
     content: silent ? null : serializeContent(shown, context, passesHints(target, context)),
     ...(refusals.length > 0 && { refusal: refusals.map((part) => part.text).join("") }),
-    ...(calls.length > 0 && wantsReasoning(model) && { [reasoningField]: "" }),
+    ...(saysNothing && { [reasoningField]: "" }),
     ...serializeReasoning(reasoning, details, target, context),
     ...(calls.length > 0 && {
       tool_calls: calls.map((call) => serializeUpstreamCall(withFields(call, fieldsOf[call.id]), context)),

@@ -128,8 +128,8 @@ const upstreamSchema = object("A service that runs models.", {
   ).default({}).meta({ description: "More headers for every request to this upstream." }),
   refuses: z.array(z.string().min(1)).default([]).meta({
     description:
-      "Top-level fields of a request body that this upstream answers with an error. They are left out, and " +
-      "the client is told in a note.",
+      "Top-level fields of a request body that this upstream answers with an error. They are left out, and the client is " +
+      "told in a note; but max_tokens goes to a chat upstream as max_completion_tokens, where that is not listed too.",
   }),
   systemMessages: z.enum(["first", "anywhere"]).default("first").meta({
     description:

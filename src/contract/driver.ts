@@ -61,6 +61,8 @@ export interface Target extends Quirks {
   model: string;
   /** Where it takes instructions: many chat templates refuse them anywhere but first. */
   systemMessages: "first" | "anywhere";
+  /** It turned out to take nothing of what was thought in earlier turns, not even that it was nothing. */
+  refusesReasoning?: boolean;
 }
 
 /**

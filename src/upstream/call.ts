@@ -44,19 +44,29 @@ export function wayOf<K extends ModelOperation>(
   return way;
 }
 
-/** Among what an upstream refuses, the reasoning of earlier turns, which is no field of the body. */
+/** Among what an upstream refuses, the reasoning of earlier turns: no field of the body, and neither are cache hints. */
 const REASONING = "reasoning of earlier turns";
 
 /** The calls, as they would be made. */
 export function describe<K extends ModelOperation>(ask: Ask<K>, way: UpstreamOperation<K>): Call[] {
-  const { target, context } = ask;
-  const refused = refusedBy(ask);
-  const bare = refused.includes(CACHE_HINT) ? bareInput(ask) : ask.input;
-  const told = "messages" in bare && refused.includes(REASONING) ? withoutReasoning(bare, context.note) : bare;
-  const heard = "messages" in told ? inWords(withUpstreamNames(told), ask) : told;
-  const calls = [way.request(heard, target, context)].flat().map((call) => withoutRefused(call, ask));
+  const calls = callsFor(ask, way, refusedBy(ask));
   ask.onDescribed();
   return calls;
+}
+
+/** The calls without what is refused: fields of their bodies, and what stands in many places, for the wire to find in none. */
+function callsFor<K extends ModelOperation>(
+  ask: Ask<K>,
+  way: UpstreamOperation<K>,
+  refused: readonly string[],
+): Call[] {
+  const { input, context } = ask;
+  const takesReasoning = !refused.includes(REASONING);
+  const bare = "messages" in input && refused.includes(CACHE_HINT) ? withoutCacheHints(input, context.note) : input;
+  const told = "messages" in bare && !takesReasoning ? withoutReasoning(bare, context.note) : bare;
+  const heard = "messages" in told ? inWords(withUpstreamNames(told), ask) : told;
+  const target = takesReasoning ? ask.target : { ...ask.target, refusesReasoning: true };
+  return [way.request(heard, target, context)].flat().map((call) => without(call, refused, ask));
 }
 
 /** The request, with the form of its answer in words where the upstream has no other way to hear of it. */
@@ -96,39 +106,16 @@ function nameOfForm({ tools = [] }: GenerateRequest): string {
   return tools.length > 0 ? "a form beside tools" : "a form";
 }
 
-function withoutRefused<K extends ModelOperation>(call: Call, ask: Ask<K>): Call {
-  return without(call, refusedBy(ask), ask)?.call ?? call;
-}
-
 /** What the upstream is configured to refuse, and what it turned out to. */
 function refusedBy<K extends ModelOperation>(ask: Ask<K>): readonly string[] {
   return [...ask.upstream.refuses, ...ask.upstream.refusals.of(placeOf(ask))];
 }
 
-/** Without cache hints, which stand in many places and are for the wire to find in none. */
-function bareInput<K extends ModelOperation>({ input, context }: Ask<K>): Input<K> {
-  return "messages" in input ? withoutCacheHints(input, context.note) : input;
-}
-
-/** The call for the same request without its cache hints, where those are refused and there are some in it. */
-function withoutHints<K extends ModelOperation>(first: Call, ask: Ask<K>, refused: readonly string[]) {
-  const way = wayOf(ask);
-  const input = refused.includes(CACHE_HINT) ? bareInput(ask) : ask.input;
-  if (input === ask.input || "local" in way) return undefined;
-  const [call] = describe({ ...ask, input }, way);
-  const isLess = call && JSON.stringify(call.body) !== JSON.stringify(first.body);
-  return isLess ? { call, dropped: [CACHE_HINT] } : undefined;
-}
-
-/** The call without those of the fields that it has, or with them under their other names; nothing where it has none. */
-function without<K extends ModelOperation>(
-  call: Call,
-  fields: readonly string[],
-  { context, upstream }: Ask<K>,
-): { call: Call; dropped: string[] } | undefined {
+/** The call without those of the fields that it has, or with them under their other names; itself where it has none. */
+function without<K extends ModelOperation>(call: Call, fields: readonly string[], { context, upstream }: Ask<K>): Call {
   const sent = fieldsOf(call);
   const dropped = new Set(fields.filter((field) => Object.hasOwn(sent, field)));
-  if (dropped.size === 0) return undefined;
+  if (dropped.size === 0) return call;
   const { synonyms = {} } = upstream.driver;
   const nameOf = (field: string) => {
     if (!dropped.has(field)) return field;
@@ -139,7 +126,7 @@ function without<K extends ModelOperation>(
   const kept = call.form
     ? { form: call.form.filter(({ name }) => !dropped.has(name)) }
     : { body: rename(sent, nameOf) };
-  return { call: { ...call, ...kept }, dropped: [...dropped] };
+  return { ...call, ...kept };
 }
 
 /** The fields under their new names, in their order; without those that have none. */
@@ -164,37 +151,62 @@ export async function open<K extends ModelOperation>(call: Call, ask: Ask<K>, si
   return response;
 }
 
-/** A call with fields that the upstream turns out to refuse is made once more without them. */
-async function accepted<K extends ModelOperation>(call: Call, ask: Ask<K>, signal: AbortSignal): Promise<Response> {
+/** How often a request is asked of one upstream that refuses a part of it: some name one field at a time. */
+const MOST_TRIES = 4;
+
+/** A call with something in it that the upstream turns out to refuse is made again without. */
+async function accepted<K extends ModelOperation>(first: Call, ask: Ask<K>, signal: AbortSignal): Promise<Response> {
   const { upstream, fetch } = ask;
-  const response = await send(call, upstream, fetch, signal);
-  if (response.ok) return response;
-  const error = refusalOf(upstream, await readReply(response));
-  // Without the form of its answer it would be another request.
-  const unsupported = error.details.unsupported?.filter((field) => field !== FORM) ?? [];
-  const less = withoutHints(call, ask, unsupported) ?? without(call, unsupported, ask) ?? withoutThoughts(ask, error);
-  if (!less) throw error;
-  ask.onDescribed();
-  const second = await send(less.call, upstream, fetch, signal);
-  if (!second.ok) throw refusalOf(upstream, await readReply(second));
-  upstream.refusals.add(placeOf(ask), less.dropped);
-  return second;
+  const learnt: string[] = [];
+  let refused = refusedBy(ask);
+  let call = first;
+  for (let tries = 1;; tries++) {
+    const response = await send(call, upstream, fetch, signal);
+    if (response.ok) {
+      if (learnt.length > 0) upstream.refusals.add(placeOf(ask), learnt);
+      return response;
+    }
+    const error = refusalOf(upstream, await readReply(response));
+    const named = namedIn(error);
+    refused = [...refused, ...named];
+    const less = tries < MOST_TRIES ? lessOf(call, ask, named, refused) : undefined;
+    if (!less) throw error;
+    ask.onDescribed();
+    learnt.push(...named.filter((one) => isLearnt(one, call, less, error)));
+    call = less;
+  }
+}
+
+/** What an upstream's refusal is about, where the same can be asked without it. Without the form of its answer it could not. */
+function namedIn({ details: { unsupported = [], reasoning } }: GatewayError): string[] {
+  return [...unsupported.filter((field) => field !== FORM), ...(reasoning ? [REASONING] : [])];
+}
+
+/** The call without what was named, `refused` being all that is refused by now; nothing where that is the same call. */
+function lessOf<K extends ModelOperation>(
+  call: Call,
+  ask: Ask<K>,
+  named: readonly string[],
+  refused: readonly string[],
+): Call | undefined {
+  const way = wayOf(ask);
+  const standsInInput = named.includes(CACHE_HINT) || named.includes(REASONING);
+  if (!standsInInput || !("messages" in ask.input) || "local" in way) {
+    const less = without(call, named, ask);
+    return less === call ? undefined : less;
+  }
+  const [less] = callsFor(ask, way, refused);
+  return less && JSON.stringify(less.body) !== JSON.stringify(call.body) ? less : undefined;
 }
 
 /**
- * The call for the same request without what was thought before. What one conversation brings, such as another vendor's
- * signature, says nothing of the next one, so only an upstream that takes no reasoning at all is remembered.
+ * Whether the upstream is to be spared it from now on: a field that was sent. What one conversation brings of earlier
+ * reasoning, such as another vendor's signature, says nothing of the next one.
  */
-function withoutThoughts<K extends ModelOperation>(
-  ask: Ask<K>,
-  { details: { reasoning } }: GatewayError,
-): { call: Call; dropped: string[] } | undefined {
-  const { input, context } = ask;
-  const way = wayOf(ask);
-  if (!reasoning || !("messages" in input) || "local" in way) return undefined;
-  const bare = withoutReasoning(input, context.note);
-  const [call] = bare === input ? [] : describe({ ...ask, input: bare }, way);
-  return call && { call, dropped: reasoning === "any" ? [REASONING] : [] };
+function isLearnt(named: string, before: Call, after: Call, { details }: GatewayError): boolean {
+  if (named === CACHE_HINT) return true;
+  if (named === REASONING) return details.reasoning === "any";
+  return Object.hasOwn(fieldsOf(before), named) && !Object.hasOwn(fieldsOf(after), named);
 }
 
 /** A status that says that it failed says that it does not go on; but for those that say that it took too long. */

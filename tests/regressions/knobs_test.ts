@@ -78,6 +78,25 @@ testEach("R43", "a knob that an upstream refuses is left out, noted, and not sen
   assertEquals(sent, [0.2, undefined, undefined]);
 });
 
+testEach(
+  "R43",
+  "an upstream that names one knob after the other is asked without all of them",
+  {},
+  async (client, mode) => {
+    const body = bodyFor(client, { temperature: 0.2, stream: mode === "streamed" });
+    const { asked, status, headers } = await ask(client, { ...body, top_p: 0.9 }, [
+      () => refusal("Unsupported parameter: 'temperature' is not supported with this model."),
+      () => refusal("Unsupported parameter: 'top_p' is not supported with this model."),
+      () => responseOf(HELLO, mode),
+    ]);
+    assertEquals([status, headers.get("x-laneway-notes")], [200, "dropped temperature; dropped top_p"]);
+    assertEquals(asked.map(({ temperature, top_p }) => [temperature, top_p]), [[0.2, 0.9], [undefined, 0.9], [
+      undefined,
+      undefined,
+    ]]);
+  },
+);
+
 for (const upstream of ["messages", "responses"] as const) {
   testEach("R43", `so it is with a ${upstream} upstream`, { modes: ["whole"] }, async (client) => {
     const body = bodyFor(client, { temperature: 0.2 }, upstream);

@@ -567,6 +567,23 @@ testEach("R21", "a host that knows no reasoning of earlier turns is asked once m
   assertEquals(thoughts, [0, 1, 0, 0, 1]);
 });
 
+testEach("R21", "such a host does not hear either that nothing was thought, whatever the model's others want", {
+  modes: ["whole"],
+}, async (client) => {
+  const model = { task: "chat" as const, targets: [{ upstream: "chat", model: "moonshotai/kimi-k2-instruct" }] };
+  const config = { ...CONFIG, lanes: { oss: { models: { ...CONFIG.lanes.oss.models, chat: model } } } };
+  const message = "'messages.2' : for 'role:assistant' property 'reasoning_content' is unsupported";
+  const upstream = fakeUpstream(({ body }) =>
+    body.includes("reasoning_content") ? Response.json({ error: { message } }, { status: 400 }) : shortAnswer("chat")
+  );
+  const app = newApp({ config, fetch: upstream.fetch });
+  const turn = { asked: "Look", pictures: [], thought: undefined, answered: undefined };
+  const calls = [{ id: "call_1", name: "look", input: {}, result: "Nothing", failed: false }];
+  const { status } = await post(app, client, bodyFor(client, { turns: [{ ...turn, calls }], tools: TOOLS }));
+  const heard = upstream.asked.map(({ body }) => body.includes("reasoning_content"));
+  assertEquals([status, heard], [200, [true, false]]);
+});
+
 // Another model in mid-conversation
 
 const ENCRYPTED = [
