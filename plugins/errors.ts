@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from "../src/canonical/json.ts";
 import type { Allowance } from "../src/contract/allowance.ts";
 import type { Reply } from "../src/contract/driver.ts";
 import { type ErrorCode, type ErrorDetails, GatewayError } from "../src/errors.ts";
-import { refusedKnobs } from "./refusals.ts";
+import { refusedKnobs, refusesCacheHints, refusesForm } from "./refusals.ts";
 
 const LONGEST_MESSAGE = 500;
 /** What is looked at for it. */
@@ -102,36 +102,6 @@ function failureOf(status: number | undefined, headers: Headers, body: unknown):
         ? fail("invalid_request", says)
         : fail("upstream_error", message === "" ? says : `The upstream failed (${status}): ${message}`);
   }
-}
-
-const REFUSED = String.raw`(not |un)(permitted|allowed|supported|known|expected|recogni[sz]ed)|forbidden|\bextra\b`;
-/** Not the one on what was thought, where the vendor itself takes none. */
-const HINT = String.raw`(?<!thinking\.)\b${CACHE_HINT}`;
-const REFUSED_HINT = new RegExp(`${HINT}.{0,120}?(${REFUSED})|(${REFUSED}).{0,120}?${HINT}`, "i");
-
-/** Whether a refusal says that the server knows no cache hints; that there are too many of them is another thing. */
-function refusesCacheHints(body: unknown): boolean {
-  const text = typeof body === "string" ? body : JSON.stringify(body) ?? "";
-  return REFUSED_HINT.test(text.slice(0, LONGEST_READ));
-}
-
-const NAMES_FORM =
-  /response[_ ]format|json[_ ](schema|object|mode)|structured[_ -]?outputs?|output_config|output_format|text\.format/i;
-/** What is wrong with the schema itself is the client's to hear. */
-const NAMES_SCHEMA = /invalid[^"]{0,20}schema|schema[^"]{0,40}\binvalid\b/i;
-const NOT_TAKEN =
-  /(\b|can)not (currently |yet )?(be )?(support|availab|allow|permit|implement|accept|enabl|combin)|n't (support|accept|allow)|(\b|_)unsupport|\bunavailable/i;
-const NOT_KNOWN = /\b(unknown|unrecognized|unexpected|extra) (field|parameter|argument|key|input|name|property)/i;
-const NOT_BOTH = /\bincompatible|can ?not .{0,60}(\btogether|at the same time)/i;
-/** What is read of a refusal: some servers repeat the whole request in it. */
-const LONGEST_REFUSAL = 4_096;
-
-/** Whether an upstream's refusal is about the form of the answer that it was asked for, which it does not know. */
-export function refusesForm(body: Reply["body"]): boolean {
-  if (body instanceof Uint8Array) return false;
-  const text = (typeof body === "string" ? body : JSON.stringify(body)).slice(0, LONGEST_REFUSAL);
-  const isRefused = [NOT_TAKEN, NOT_KNOWN, NOT_BOTH].some((words) => words.test(text));
-  return isRefused && NAMES_FORM.test(text) && !NAMES_SCHEMA.test(text);
 }
 
 /** What an upstream says that it does not take. */

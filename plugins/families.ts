@@ -2,6 +2,7 @@
  * What differs by model family, as data that several wires share: a family knows the same levels whichever wire its server
  * speaks. What one wire alone spells its own way is in that wire's folder.
  */
+import type { IdRule } from "../src/canonical/call_ids.ts";
 import type { Effort, GenerateRequest, Thinking } from "../src/canonical/generate.ts";
 import { clampThinking } from "../src/canonical/thinking.ts";
 import type { Target } from "../src/contract/driver.ts";
@@ -108,3 +109,9 @@ const OPENAI = /^(openai\/)?(gpt-(?!oss)|o\d|chatgpt|codex)/i;
 export function isOpenAi(model: string): boolean {
   return OPENAI.test(model);
 }
+
+/**
+ * The ids of calls that servers of open models take. LiteLLM keeps what a model thought in the id of its call, however long
+ * that is, and reads it there again.
+ */
+export const ANY_ID: IdRule = { taken: /^.{1,64}$|__thought__/s, length: 64 };

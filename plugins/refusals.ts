@@ -1,5 +1,26 @@
-/** Which fields of a request an upstream's refusal is about, on every wire: it may answer without them. */
+/** What of a request an upstream's refusal is about, on every wire: it may answer without. */
+import { CACHE_HINT } from "../src/canonical/cache_hints.ts";
 import { isJsonObject } from "../src/canonical/json.ts";
+
+/** What is read of a refusal: some servers repeat the whole request in it. */
+const LONGEST = 4_096;
+
+/** All that a refusal says. A message that quotes is as it was before it stood in JSON. */
+export function refusalText(body: unknown): string {
+  if (body instanceof Uint8Array) return "";
+  const text = typeof body === "string" ? body : (JSON.stringify(body) ?? "").replaceAll('\\"', '"');
+  return text.slice(0, LONGEST);
+}
+
+/** The fields in which hosts are told whether and how much to think. */
+export const CONTROLS: readonly string[] = [
+  "reasoning_effort",
+  "chat_template_kwargs",
+  "chat_template_args",
+  "reasoning",
+  "thinking",
+  "enable_thinking",
+];
 
 /**
  * Knobs, without which the answer is the same in kind. What says what is to be answered, and in which form, is not among them:
@@ -26,13 +47,7 @@ const KNOBS: ReadonlySet<string> = new Set([
   "prompt_cache_retention",
   "service_tier",
   "context_management",
-  // How much to think.
-  "reasoning_effort",
-  "reasoning",
-  "thinking",
-  "enable_thinking",
-  "chat_template_kwargs",
-  "chat_template_args",
+  ...CONTROLS,
 ]);
 
 /** A limit is no knob, but some servers take it under another name, and say so. */
@@ -57,12 +72,9 @@ const PLACE = /["']loc["']: ?[[(](?:["']body["'], ?)?["'](\w+)["'],?[\])]/g;
 /** Fireworks says it the other way round. */
 const FIELD = /extra inputs are not permitted, field: ["']?(?:body\.)?(\w+)(?![\w.[])/gi;
 
-/** What is read of a refusal: some servers repeat the whole request in it. */
-const LONGEST = 4_096;
-
+/** The knobs that a refusal names. */
 export function refusedKnobs(body: unknown): string[] {
-  if (body instanceof Uint8Array) return [];
-  const text = (typeof body === "string" ? body : unescaped(JSON.stringify(body) ?? "")).slice(0, LONGEST);
+  const text = refusalText(body);
   const named = [AFTER, BEFORE, FIELD, ...(FORBIDDEN.test(text) ? [PLACE] : [])]
     .flatMap((pattern) => [...text.matchAll(pattern)].map(([, field]) => field!));
   const { code, param } = isJsonObject(body) && isJsonObject(body.error) ? body.error : {};
@@ -74,7 +86,29 @@ function isRenamed(field: string, text: string): boolean {
   return Object.hasOwn(RENAMED, field) && text.includes(RENAMED[field]!);
 }
 
-/** A message that quotes, as it was before it stood in JSON. */
-function unescaped(text: string): string {
-  return text.replaceAll('\\"', '"');
+const NOT_KNOWN_HERE = String
+  .raw`(not |un)(permitted|allowed|supported|known|expected|recogni[sz]ed)|forbidden|\bextra\b`;
+/** Not the one on what was thought, where the vendor itself takes none. */
+const HINT = String.raw`(?<!thinking\.)\b${CACHE_HINT}`;
+const REFUSED_HINT = new RegExp(`${HINT}.{0,120}?(${NOT_KNOWN_HERE})|(${NOT_KNOWN_HERE}).{0,120}?${HINT}`, "i");
+
+/** Whether a refusal says that the server knows no cache hints; that there are too many of them is another thing. */
+export function refusesCacheHints(body: unknown): boolean {
+  return REFUSED_HINT.test(refusalText(body));
+}
+
+const NAMES_FORM =
+  /response[_ ]format|json[_ ](schema|object|mode)|structured[_ -]?outputs?|output_config|output_format|text\.format/i;
+/** What is wrong with the schema itself is the client's to hear. */
+const NAMES_SCHEMA = /invalid[^"]{0,20}schema|schema[^"]{0,40}\binvalid\b/i;
+const NOT_TAKEN =
+  /(\b|can)not (currently |yet )?(be )?(support|availab|allow|permit|implement|accept|enabl|combin)|n't (support|accept|allow)|(\b|_)unsupport|\bunavailable/i;
+const NOT_KNOWN = /\b(unknown|unrecognized|unexpected|extra) (field|parameter|argument|key|input|name|property)/i;
+const NOT_BOTH = /\bincompatible|can ?not .{0,60}(\btogether|at the same time)/i;
+
+/** Whether an upstream's refusal is about the form of the answer that it was asked for, which it does not know. */
+export function refusesForm(body: unknown): boolean {
+  const text = refusalText(body);
+  const isRefused = [NOT_TAKEN, NOT_KNOWN, NOT_BOTH].some((words) => words.test(text));
+  return isRefused && NAMES_FORM.test(text) && !NAMES_SCHEMA.test(text);
 }

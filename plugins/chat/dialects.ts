@@ -39,16 +39,6 @@ const DIALECTS: Record<NonNullable<Quirks["dialect"]>, Dialect> = {
   "enable-thinking": { toggle: (on) => ({ enable_thinking: on }), level },
 };
 
-/** The fields of all dialects. */
-export const CONTROLS: readonly string[] = [
-  "reasoning_effort",
-  "chat_template_kwargs",
-  "chat_template_args",
-  "reasoning",
-  "thinking",
-  "enable_thinking",
-];
-
 /** The dialects of providers behind a router that is told which one to take. It passes on what it does not know. */
 const OF_PROVIDER: Readonly<Record<string, Dialect>> = {
   "together": DIALECTS.reasoning,

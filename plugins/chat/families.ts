@@ -4,8 +4,9 @@ import type { Effort, GenerateRequest } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { clampThinking, effortOf } from "../../src/canonical/thinking.ts";
 import type { Reply, Target } from "../../src/contract/driver.ts";
-import { CONTROLS, type Dialect, dialectOf } from "./dialects.ts";
-import { type Family, familyOf, isOpenAi, levelsOf } from "../families.ts";
+import { ANY_ID, type Family, familyOf, isOpenAi, levelsOf } from "../families.ts";
+import { CONTROLS, refusalText } from "../refusals.ts";
+import { type Dialect, dialectOf } from "./dialects.ts";
 
 /**
  * The fields of the body that say whether and how much the model is to think: none where nothing was asked. Of a family that
@@ -43,12 +44,9 @@ const NAMES_EFFORT = /reasoning[_. ]?effort/i;
 /** Words for the toggle, which a server may have made of an effort, and for thinking itself. */
 const NAMES_THINKING =
   /chat_template_(kwargs|args)|enable_thinking|reasoning_strength|low_effort|\bnot support(ed)?\b.{0,40}\bthinking\b|\bthinking\b.{0,40}\b(not |un)support/i;
-/** What is read of a refusal: some servers repeat the whole request in it. */
-const LONGEST_REFUSAL = 4_096;
-
 /** Which fields of `thinkingFields` an upstream's refusal is about. */
 export function refusedThinkingFields(body: Reply["body"]): string[] {
-  const text = textOf(body);
+  const text = refusalText(body);
   if (NAMES_THINKING.test(text)) return [...CONTROLS];
   return NAMES_EFFORT.test(text) ? ["reasoning_effort"] : [];
 }
@@ -60,12 +58,7 @@ const NAMES_REASONING = new RegExp(`${FIELD}.{0,120}${UNKNOWN}|${UNKNOWN}.{0,120
 
 /** Whether an upstream's refusal says that it knows no reasoning of earlier turns. */
 export function refusesReasoning(body: Reply["body"]): boolean {
-  return NAMES_REASONING.test(textOf(body));
-}
-
-function textOf(body: Reply["body"]): string {
-  if (body instanceof Uint8Array) return "";
-  return (typeof body === "string" ? body : JSON.stringify(body)).slice(0, LONGEST_REFUSAL);
+  return NAMES_REASONING.test(refusalText(body));
 }
 
 /** Families whose hosts answer 400 when earlier reasoning comes back; all others are the better for it. */
@@ -86,8 +79,6 @@ export function takesReasoning(model: string): boolean {
 
 const MISTRAL = /\b(mistral|ministral|magistral|mixtral|codestral|devstral|pixtral|voxtral)/i;
 
-/** LiteLLM keeps what a model thought in the id of its call, however long that is, and reads it there again. */
-const ANY_ID: IdRule = { taken: /^.{1,64}$|__thought__/s, length: 64 };
 const OWN_ID: IdRule = { taken: /^.{1,40}$/s, length: 40 };
 /** Their servers, and their chat templates, refuse every other id. */
 const MISTRAL_ID: IdRule = { taken: /^[a-zA-Z0-9]{9}$/, length: 9 };

@@ -1,8 +1,7 @@
 import { isJsonObject, type JsonObject, toJsonText } from "../../src/canonical/json.ts";
 import type { Allowance } from "../../src/contract/allowance.ts";
 import type { ErrorCode, GatewayError } from "../../src/errors.ts";
-import { upstreamError } from "../errors.ts";
-import { errorHeaders } from "../errors.ts";
+import { errorHeaders, upstreamError } from "../errors.ts";
 
 /** How the wire names each error. */
 const TYPE_OF: Record<ErrorCode, string> = {

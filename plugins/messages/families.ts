@@ -17,5 +17,5 @@ const REFUSED =
 
 /** Whether an upstream's refusal is about the thoughts of earlier turns. */
 export function refusesThinking(message: string): boolean {
-  return REFUSED.test(message.slice(0, 4_096));
+  return REFUSED.test(message);
 }

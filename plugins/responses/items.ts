@@ -234,7 +234,10 @@ export interface Speech {
   reader: Reader;
 }
 
-/** Who reads it: the vendor's own models, other models, or a client. Other models know messages, functions and thoughts only. */
+/**
+ * Who reads it: the vendor's own models, other models, or a client. The vendor's know every item and every tool of the wire, and
+ * take reasoning back only as they encrypted it; others know messages, functions and the plain text of what was thought.
+ */
 export type Reader = "vendor" | "open" | "client";
 
 /** A conversation as items. `customCalls` are the ids of calls of custom tools, whose results are items of a type of their own. */

@@ -8,8 +8,8 @@ import { arrangeTurns } from "../../src/canonical/turns.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { fitThinking } from "../families.ts";
-import { idRuleOf, isVendors } from "./families.ts";
+import { fitThinking, isOpenAi } from "../families.ts";
+import { idRuleOf } from "./families.ts";
 import { serializeItems } from "./items.ts";
 import { serializeTool, serializeToolChoice } from "./tools.ts";
 import { WIRE } from "./wire.ts";
@@ -25,7 +25,7 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     ? input.messages
     : arrangeTurns(input.messages, { wire: WIRE, systemMessages: target.systemMessages }, context.note);
   const { instructions, rest } = splitInstructions(withUpstreamIds(messages, idRuleOf(target.model)));
-  const reader = isVendors(target.model) ? "vendor" : "open";
+  const reader = isOpenAi(target.model) ? "vendor" : "open";
   const speech = { context, instructor: "system" as const, name: (name: string) => ({ name }), reader } as const;
   // Only its own clients say what brings a deferred tool up, and only the vendor's models know of such tools.
   const defers = context.clientWire === WIRE && reader === "vendor";

@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import { CONTROLS } from "../../../plugins/chat/dialects.ts";
+import { CONTROLS } from "../../../plugins/refusals.ts";
 import { refusesReasoning, thinkingFields } from "../../../plugins/chat/families.ts";
 import { chatDriver } from "../../../plugins/chat/mod.ts";
 import { serializeRequest } from "../../../plugins/chat/serialize_request.ts";
