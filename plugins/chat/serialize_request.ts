@@ -15,15 +15,14 @@ import type {
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
-import { isHidden } from "../../src/canonical/deferred.ts";
+import { allowedTools, isHidden, refuseForced } from "../../src/canonical/offered_tools.ts";
 import { arrangeTurns, mendTurns } from "../../src/canonical/turns.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
-import { GatewayError } from "../../src/errors.ts";
 import { serializeContent, serializePart } from "./content.ts";
 import { idRuleOf, limitFieldOf, refusedFieldsOf, takesReasoning, thinkingFields, wantsReasoning } from "./families.ts";
 import { carriedIn, isOwn } from "./own_reasoning.ts";
-import { allowedTools, serializeTool, serializeToolChoice, serializeUpstreamCall } from "./tools.ts";
+import { serializeTool, serializeToolChoice, serializeUpstreamCall } from "./tools.ts";
 import { WIRE } from "./wire.ts";
 
 /**
@@ -40,7 +39,7 @@ export function serializeRequest(asked: GenerateRequest, target: Target, context
     .filter((tool) => !isHidden(tool, input.toolChoice))
     .map((tool) => serializeTool(tool, context))
     .filter((tool) => tool !== undefined);
-  refuseForced(input, tools);
+  refuseForced(input, WIRE, tools);
   const controls = thinkingFields(input, target, context.note);
   return withoutRefused(target.model, context, {
     model: target.model,
@@ -91,19 +90,6 @@ function limitOf({ maxOutputTokens }: GenerateRequest, context: Context): number
   if (maxOutputTokens !== 0) return maxOutputTokens;
   context.note("clamped max_tokens 0>1");
   return 1;
-}
-
-/** An answer by a tool that had to be left out would not be the answer that was asked for. */
-function refuseForced({ tools, toolChoice }: GenerateRequest, spoken: readonly JsonObject[]): void {
-  if (toolChoice?.type === "required" && spoken.length === 0 && tools && tools.length > 0) {
-    const message = "Cannot require a tool: the upstream runs none of them";
-    throw new GatewayError("invalid_request", message, { param: "tool_choice" });
-  }
-  if (toolChoice?.type !== "tool") return;
-  const forced = tools?.find(({ name }) => name === toolChoice.name);
-  if (forced?.type !== "hosted" || spoken.includes(forced.extra.fields)) return;
-  const message = `Cannot force tool "${toolChoice.name}": the upstream does not run it`;
-  throw new GatewayError("invalid_request", message, { param: "tool_choice" });
 }
 
 /** Templates tell tools first, so one that the conversation has brought up must not move those that were there before it. */

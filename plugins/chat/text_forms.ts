@@ -4,12 +4,12 @@
  * stands in code or amid a sentence.
  */
 import { asFunctionTool } from "../../src/canonical/custom_tool.ts";
+import { allowedTools } from "../../src/canonical/offered_tools.ts";
 import type { GenerateRequest } from "../../src/canonical/generate.ts";
 import { upstreamName } from "../../src/canonical/tool_names.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { CALL_FORMS, type CallableTools, readAddressed, readBareObject, type TextCall } from "./text_forms_calls.ts";
 import { oneOf, peek, type Reading, skipSpace, Source, until } from "./text_forms_source.ts";
-import { allowedTools } from "./tools.ts";
 
 /** What a text turns out to be, in its order. */
 export type TextEvent = { type: "text" | "reasoning"; text: string } | ({ type: "call" } & TextCall);

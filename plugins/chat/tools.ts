@@ -122,11 +122,6 @@ export function serializeToolChoice(choice: ToolChoice): JsonObject | string {
   }
 }
 
-/** The tools that the model may call. */
-export function allowedTools(tools: readonly Tool[], choice: ToolChoice | undefined): readonly Tool[] {
-  return choice?.type === "allowed" ? tools.filter(({ name }) => choice.names.includes(name)) : tools;
-}
-
 /** `flat` are the tools whose calls come back as functions, see `flatCustomTools`. */
 export function parseToolCall(call: ToolCall, flat: ReadonlySet<unknown>): ToolCallPart {
   if (call.type === "custom") {

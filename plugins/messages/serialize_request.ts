@@ -1,14 +1,13 @@
 import { adoptCacheHints } from "../../src/canonical/cache_hints.ts";
 import { withUpstreamIds } from "../../src/canonical/call_ids.ts";
-import { isHidden } from "../../src/canonical/deferred.ts";
 import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
 import type { GenerateRequest, Message, OutputSchema } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
+import { allowedTools, isHidden, refuseForced } from "../../src/canonical/offered_tools.ts";
 import { changeReasoning } from "../../src/canonical/reasoning.ts";
 import { arrangeTurns, mendTurns } from "../../src/canonical/turns.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
-import { GatewayError } from "../../src/errors.ts";
 import { fitThinking } from "../families.ts";
 import { type ParsedPart, serializeBlocks, serializeContent, signatureOf } from "./content.ts";
 import { isVendors } from "./families.ts";
@@ -99,20 +98,13 @@ function noteUnspeakable(input: GenerateRequest, context: Context): void {
   if (outputSchema && !outputSchema.schema) context.note("dropped response_format");
 }
 
-/** The tools that the model may call. One that another wire's server would run cannot be forced here. */
-function serializeTools({ tools = [], toolChoice }: GenerateRequest, context: Context): JsonObject[] {
-  const offered = toolChoice?.type === "allowed" ? tools.filter(({ name }) => toolChoice.names.includes(name)) : tools;
-  const spoken = offered.filter((tool) => context.clientWire === WIRE || !isHidden(tool, toolChoice))
-    .map((tool) => serializeTool(tool, context)).filter((tool) => tool !== undefined);
-  if (toolChoice?.type === "required" && spoken.length === 0 && tools.length > 0) {
-    const message = "Cannot require a tool: the upstream runs none of them";
-    throw new GatewayError("invalid_request", message, { param: "tool_choice" });
-  }
-  const forced = toolChoice?.type === "tool" ? tools.find(({ name }) => name === toolChoice.name) : undefined;
-  if (forced?.type === "hosted" && forced.extra.wire !== WIRE) {
-    const message = `Cannot force tool "${forced.name}": the upstream does not run it`;
-    throw new GatewayError("invalid_request", message, { param: "tool_choice" });
-  }
+function serializeTools(input: GenerateRequest, context: Context): JsonObject[] {
+  const { tools = [], toolChoice } = input;
+  const spoken = allowedTools(tools, toolChoice)
+    .filter((tool) => context.clientWire === WIRE || !isHidden(tool, toolChoice))
+    .map((tool) => serializeTool(tool, context))
+    .filter((tool) => tool !== undefined);
+  refuseForced(input, WIRE, spoken);
   return spoken;
 }
 

@@ -1,13 +1,12 @@
-import { isHidden } from "../../src/canonical/deferred.ts";
 import { withUpstreamIds } from "../../src/canonical/call_ids.ts";
 import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
 import type { GenerateRequest, Message, OutputSchema } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
+import { isHidden, refuseForced } from "../../src/canonical/offered_tools.ts";
 import { effortOf } from "../../src/canonical/thinking.ts";
 import { arrangeTurns } from "../../src/canonical/turns.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
-import { GatewayError } from "../../src/errors.ts";
 import { fitThinking, isOpenAi } from "../families.ts";
 import { idRuleOf } from "./families.ts";
 import { serializeItems } from "./items.ts";
@@ -32,7 +31,7 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
   const tools = (input.tools ?? []).filter((tool) => defers || !isHidden(tool, input.toolChoice))
     .map((tool) => serializeTool(tool, reader, context))
     .filter((tool) => tool !== undefined);
-  refuseForced(input);
+  refuseForced(input, WIRE, tools);
   noteUnspeakable(input, context);
   // Its vendor's own models come in new levels faster than anybody writes them down.
   const effort = effortOf(reader === "vendor" ? input.thinking : fitThinking(input, target, context.note));
@@ -90,13 +89,4 @@ function noteUnspeakable({ topK, stopSequences, seed }: GenerateRequest, { note 
   if (topK !== undefined) note("dropped top_k");
   if (stopSequences && stopSequences.length > 0) note("dropped stop");
   if (seed !== undefined) note("dropped seed");
-}
-
-/** An answer by a tool that had to be left out would not be the answer that was asked for. */
-function refuseForced({ tools, toolChoice }: GenerateRequest): void {
-  if (toolChoice?.type !== "tool") return;
-  const forced = tools?.find(({ name }) => name === toolChoice.name);
-  if (forced?.type !== "hosted" || forced.extra.wire === WIRE) return;
-  const message = `Cannot force tool "${toolChoice.name}": the upstream does not run it`;
-  throw new GatewayError("invalid_request", message, { param: "tool_choice" });
 }

@@ -19,6 +19,7 @@ import {
   testRequests,
   TOOLS,
   type Wire,
+  WIRES,
 } from "./support.ts";
 
 const HELLO = { role: "user", content: "Hello" };
@@ -1034,6 +1035,26 @@ testEach("R42", "a tool that nobody here runs cannot be forced", {
   const { status, asked } = await ask(client, { ...bodyFor(client), ...FORCED[client] }, [() => shortAnswer("chat")]);
   assertEquals([status, asked], [400, []]);
 });
+
+const REQUIRED: Record<Wire, JsonObject> = {
+  chat: { tools: [{ type: "web_search" }], tool_choice: "required" },
+  messages: { ...FORCED.messages, tool_choice: { type: "any" } },
+  responses: {
+    ...FORCED.responses,
+    tool_choice: { type: "allowed_tools", mode: "required", tools: [{ type: "web_search" }] },
+  },
+};
+
+for (const upstream of WIRES) {
+  testEach("R42", `so it is where one must be called, with a ${upstream} upstream`, {
+    clients: WIRES.filter((client) => client !== upstream),
+    modes: ["whole"],
+  }, async (client) => {
+    const body = { ...bodyFor(client, {}, upstream), ...REQUIRED[client] };
+    const { status, asked, error } = await ask(client, body, [() => shortAnswer(upstream)]);
+    assertEquals([status, asked, error?.message], [400, [], "Cannot require a tool: the upstream runs none of them"]);
+  });
+}
 
 testEach("R42", "a custom tool is a function of one text upstream, and custom again for its client", {
   clients: ["responses"],
