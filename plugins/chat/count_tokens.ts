@@ -45,8 +45,7 @@ function counterOf({ counter, upstream }: Target) {
   return known;
 }
 
-/** What a model would read; how it is to answer is no part of it. */
+/** What a model would read; how long its answer may be is no part of it. */
 function serializeCounted(input: GenerateRequest, target: Target, context: Context): JsonObject {
-  const { max_tokens: _, ...body } = serializeRequest({ ...input, stream: false }, target, context);
-  return body;
+  return serializeRequest({ ...input, stream: false, maxOutputTokens: undefined }, target, context);
 }

@@ -1,5 +1,5 @@
 import type { GenerateRequest } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Prompt, Target } from "../../src/contract/driver.ts";
 import { serializeRequest } from "./serialize_request.ts";
@@ -39,12 +39,8 @@ function toCall(call: JsonObject): JsonObject {
 }
 
 function argumentsIn(text: JsonValue | undefined): JsonObject {
-  try {
-    const parsed: unknown = JSON.parse(String(text));
-    return isJsonObject(parsed) ? parsed : { input: parsed as JsonValue };
-  } catch {
-    return { input: text };
-  }
+  const value = parseJson(String(text)) ?? text;
+  return isJsonObject(value) ? value : { input: value };
 }
 
 function objectsIn(value: JsonValue | undefined): JsonObject[] {

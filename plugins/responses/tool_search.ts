@@ -4,7 +4,7 @@
  */
 import { extraOf } from "../../src/canonical/extra.ts";
 import type { FunctionTool, Message } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject, toJsonText } from "../../src/canonical/json.ts";
+import { isJsonObject, type JsonObject, parseJson, toJsonText } from "../../src/canonical/json.ts";
 import { WIRE } from "./wire.ts";
 
 export const SEARCH = "tool_search";
@@ -61,10 +61,7 @@ export function serializeSearch(id: string, input: string): JsonObject {
 
 /** Nothing yet, while it is written. */
 function parseArguments(input: string): JsonObject {
-  try {
-    const value = JSON.parse(input);
-    return isJsonObject(value) ? value : { query: value };
-  } catch {
-    return input.endsWith("}") ? { query: input } : {};
-  }
+  const value = parseJson(input);
+  if (value === undefined) return input.endsWith("}") ? { query: input } : {};
+  return isJsonObject(value) ? value : { query: value };
 }

@@ -5,7 +5,7 @@
  *
  * Libraries for this exist, and guess: they end a command where it was cut, and lose the backslash of `\d`.
  */
-import { isJsonObject, type JsonObject } from "./json.ts";
+import { isJsonObject, type JsonObject, parseJson } from "./json.ts";
 
 export interface NearJson {
   /** The same as JSON has it. */
@@ -29,12 +29,8 @@ export function readNearJson(told: string): NearJson | undefined {
   // A number or a word may have gone on.
   const isOpen = count("{") === count("}") + 1 && count("[") === count("]") && /["'\]}]$/.test(last);
   const text = tokens.map((token, at) => spell(token, tokens[at - 1], tokens[at + 1])).join("") + (isOpen ? "}" : "");
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? { text, value, isOpen } : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(text);
+  return isJsonObject(value) ? { text, value, isOpen } : undefined;
 }
 
 /** The parts of the text, without the space between them; nothing where a character has no place. */

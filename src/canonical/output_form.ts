@@ -5,7 +5,7 @@
  */
 import type { GenerateRequest, Message, OutputSchema, UserMessage } from "./generate.ts";
 import type { Extra } from "./extra.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "./json.ts";
 import { checkSchema } from "./json_schema.ts";
 
 /** What wires call the form of the answer, where a client says more of it than the canonical form models. */
@@ -82,11 +82,8 @@ interface Parsed {
 }
 
 function parse(json: string): Parsed | undefined {
-  try {
-    return { json, value: JSON.parse(json) };
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(json);
+  return value === undefined ? undefined : { json, value };
 }
 
 const FENCE = /^(`{3,}|~{3,})[^\n`]*\n([^]*)\n[ \t]*\1$/;
