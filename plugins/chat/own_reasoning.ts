@@ -31,7 +31,9 @@ export class OwnReasoning {
   }
 
   /** The events, with all that was added by the time of each. */
-  carry(events: readonly GenerateEvent[]): GenerateEvent[] {
+  carry(events: GenerateEvent[]): GenerateEvent[] {
+    // Nearly all that comes is more of one part.
+    if (this.#added === 0 && events.every(({ type }) => type === "part-delta")) return events;
     return events.flatMap((event) => this.#carry(event));
   }
 
