@@ -2,6 +2,7 @@
 import { assertEquals } from "@std/assert";
 import defaults from "../gateway.json" with { type: "json" };
 import { configSchema } from "../src/config/schema.ts";
+import { PATH, type Wire } from "./regressions/support.ts";
 import { type ConfigInput, ENV, newApp, NOW, type TestApp } from "./support/app.ts";
 import { answerStream, answerWhole, ENDING, word } from "./support/chat.ts";
 import { fakeHub, HOSTS, REFUSALS, TOKEN } from "./support/fake_hub.ts";
@@ -26,8 +27,7 @@ const CONFIG: ConfigInput = {
   },
 };
 
-const PATH = { chat: "/oss/v1/chat/completions", messages: "/oss/v1/messages", responses: "/oss/v1/responses" };
-const PATHS = Object.entries(PATH) as [keyof typeof PATH, string][];
+const PATHS = Object.entries(PATH) as [Wire, string][];
 const HELLO = [{ role: "user", content: "Hello" }];
 const AUTHORIZATION = { authorization: `Bearer ${ENV.TEAM_KEY}` };
 

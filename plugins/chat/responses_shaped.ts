@@ -181,12 +181,9 @@ function toMessages(items: readonly Item[], note: Note): JsonObject[] {
       case "message": {
         const { type: _, id: _id, status: _status, phase: _phase, role, content, tool_calls, ...rest } = item;
         const said = toContent(content, note);
+        const calls = tool_calls && { tool_calls: tool_calls as JsonObject[] };
         if (role !== "assistant") told({ ...rest as JsonObject, role, content: said ?? "" });
-        else {speak({
-            ...rest as JsonObject,
-            content: said ?? null,
-            ...(tool_calls && { tool_calls: tool_calls as JsonObject[] }),
-          });}
+        else speak({ ...rest as JsonObject, content: said ?? null, ...calls });
         break;
       }
       case "function_call": {

@@ -12,7 +12,7 @@ export interface IdRule {
 const ENOUGH = 24;
 
 /** The id for an upstream: the client's own, or a mark of it in letters and digits, the same in every request. */
-export function upstreamId(id: string, { taken, length }: IdRule): string {
+function upstreamId(id: string, { taken, length }: IdRule): string {
   if (taken.test(id)) return id;
   return BigInt(`0x${hash("sha256", id)}`).toString(36).slice(0, Math.min(length, ENOUGH));
 }

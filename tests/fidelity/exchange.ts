@@ -2,6 +2,7 @@
 import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
 import { createSealing } from "../../src/state/seal.ts";
+import { HEADERS, PATH } from "../regressions/support.ts";
 import { type ConfigInput, newApp, NOW } from "../support/app.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
 import type { Wire } from "./sample.ts";
@@ -32,18 +33,6 @@ const CONFIG: ConfigInput = {
       },
     },
   },
-};
-
-const PATH: Record<Wire, string> = {
-  chat: "/oss/v1/chat/completions",
-  messages: "/oss/v1/messages",
-  responses: "/oss/v1/responses",
-};
-
-const HEADERS: Record<Wire, Record<string, string>> = {
-  chat: {},
-  messages: { "anthropic-version": "2023-06-01" },
-  responses: {},
 };
 
 /** What an upstream of each wire answers: a thought, and a text that is JSON, too, because some requests want that. */

@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import type { JsonObject } from "../../src/canonical/json.ts";
-import { ask, bodyFor, CONFIG, HELLO, responseOf, shortAnswer, testEach, testRequests } from "./support.ts";
+import { ask, bodyFor, CONFIG, HELLO, PATH, responseOf, shortAnswer, testEach, testRequests } from "./support.ts";
 
 /** The app with another model behind the chat wire. */
 function modelOf(model: string) {
@@ -69,9 +69,7 @@ testEach("R43", "a knob that an upstream refuses is left out, noted, and not sen
   ];
   const { upstream, app, status, headers } = await ask(client, body, answers);
   assertEquals([status, headers.get("x-laneway-notes")], [200, "dropped temperature"]);
-  const path =
-    { chat: "/oss/v1/chat/completions", messages: "/oss/v1/messages", responses: "/oss/v1/responses" }[client];
-  const again = await app.post(path, body);
+  const again = await app.post(PATH[client], body);
   await again.body?.cancel();
   assertEquals([again.status, again.headers.get("x-laneway-notes")], [200, "dropped temperature"]);
   const sent = upstream.asked.map(({ body }) => JSON.parse(body).temperature);

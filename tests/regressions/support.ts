@@ -42,7 +42,8 @@ export const PATH: Record<Wire, string> = {
   messages: "/oss/v1/messages",
   responses: "/oss/v1/responses",
 };
-const HEADERS: Record<Wire, Record<string, string>> = {
+/** What the clients of each protocol always send. */
+export const HEADERS: Record<Wire, Record<string, string>> = {
   chat: {},
   messages: { "anthropic-version": "2023-06-01" },
   responses: {},
