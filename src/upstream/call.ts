@@ -162,11 +162,11 @@ async function accepted<K extends ModelOperation>(first: Call, ask: Ask<K>, sign
   let call = first;
   for (let tries = 1;; tries++) {
     const response = await send(call, upstream, fetch, signal);
-    if (response.ok) {
-      if (learnt.length > 0) upstream.refusals.add(placeOf(ask), learnt);
-      return response;
-    }
-    const error = refusalOf(upstream, await readReply(response));
+    const error = response.ok ? undefined : refusalOf(upstream, await readReply(response));
+    // Who finds fault with something else has got past what was left out.
+    const isPast = !error || error.details.unsupported?.some((one) => !refused.includes(one));
+    if (isPast && learnt.length > 0) upstream.refusals.add(placeOf(ask), learnt);
+    if (!error) return response;
     const named = namedIn(error);
     refused = [...refused, ...named];
     const less = tries < MOST_TRIES ? lessOf(call, ask, named, refused) : undefined;

@@ -1,6 +1,19 @@
 import { assertEquals } from "@std/assert";
 import type { JsonObject } from "../../src/canonical/json.ts";
-import { ask, bodyFor, CONFIG, HELLO, PATH, responseOf, shortAnswer, testEach, testRequests } from "./support.ts";
+import {
+  type Answer,
+  ask,
+  bodyFor,
+  chatStream,
+  chatWhole,
+  CONFIG,
+  HELLO,
+  PATH,
+  responseOf,
+  shortAnswer,
+  testEach,
+  testRequests,
+} from "./support.ts";
 
 /** The app with another model behind the chat wire. */
 function modelOf(model: string) {
@@ -92,6 +105,28 @@ testEach(
       undefined,
       undefined,
     ]]);
+  },
+);
+
+testEach(
+  "R43",
+  "a knob stays away from an upstream that then refuses the form of the answer",
+  {},
+  async (client, mode) => {
+    const upstream: Answer = { frames: chatStream([{ content: "{}" }]), whole: chatWhole({ content: "{}" }) };
+    const schema = { type: "object" };
+    const form = {
+      chat: { response_format: { type: "json_schema", json_schema: { name: "answer", schema } } },
+      messages: { output_config: { format: { type: "json_schema", schema } } },
+      responses: { text: { format: { type: "json_schema", name: "answer", schema } } },
+    }[client];
+    const body = { ...bodyFor(client, { temperature: 0.2, stream: mode === "streamed" }), ...form };
+    const { asked, status } = await ask(client, body, [
+      () => refusal("Unsupported parameter: 'temperature' is not supported with this model."),
+      () => refusal("This model does not support response_format"),
+      () => responseOf(upstream, mode),
+    ]);
+    assertEquals([status, asked.map(({ temperature }) => temperature)], [200, [0.2, undefined, undefined]]);
   },
 );
 
