@@ -108,6 +108,17 @@ Deno.test("cache hints: an upstream that is configured to refuse them never sees
   assertEquals(response.headers.get("x-laneway-notes"), "dropped cache_control");
 });
 
+Deno.test("cache hints: a text that has lost its hint is one text with the words for the form of the answer", async () => {
+  const upstream = fakeUpstream(() => answerWhole("{}"));
+  const chat = { ...CONFIG.upstreams!.chat!, refuses: ["cache_control", "response_format"] };
+  const app = newApp({ config: { ...CONFIG, upstreams: { ...CONFIG.upstreams, chat } }, fetch: upstream.fetch });
+  const format = { output_config: { format: { type: "json_schema", schema: { type: "object" } } } };
+  const messages = [{ role: "user", content: [TEXT] }];
+  const response = await app.post(PATH.messages, { model: "chat", max_tokens: 100, messages, ...format });
+  const [{ content }] = JSON.parse(upstream.asked[0]!.body).messages;
+  assertEquals([response.status, typeof content], [200, "string"]);
+});
+
 for (
   const message of [
     "A maximum of 4 blocks with cache_control may be provided. Found 5.",

@@ -81,9 +81,11 @@ function isHinted({ extra }: Extended): boolean {
   return extra?.fields[CACHE_HINT] !== undefined;
 }
 
+/** What has nothing of its own beside it is plain again, and joins what else is said. */
 function withoutHint<T extends Extended>(one: T): T {
-  const { extra } = one;
+  const { extra, ...plain } = one;
   if (!extra || !isHinted(one)) return one;
   const { [CACHE_HINT]: _, ...fields } = extra.fields;
-  return { ...one, extra: { ...extra, fields } };
+  const isBare = Object.keys(fields).length === 0 && !extra.hints;
+  return isBare ? plain as T : { ...one, extra: { ...extra, fields } };
 }
