@@ -14,9 +14,9 @@ import { type Extra, mergeExtras } from "./extra.ts";
 type Note = (text: string) => void;
 
 /**
- * Results of tools stand right after the turn that called for them, one for each call, in the order of the calls. Where the upstream takes instructions
- * first only, later ones go into the user's turn, in the form in which agents themselves put them there: hoisting them to the
- * front would spoil the upstream's prefix cache. `note` hears of every change.
+ * Results of tools stand right after the turn that called for them, one for each call, in the order of the calls. Where the
+ * upstream takes instructions first only, later ones go into the user's turn, in the form in which agents themselves put them
+ * there: hoisting them to the front would spoil the upstream's prefix cache. `note` hears of every change.
  */
 export function arrangeTurns(
   messages: readonly Message[],
