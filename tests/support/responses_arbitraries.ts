@@ -90,66 +90,64 @@ interface Offered {
 
 const called = ({ name, namespace }: Offered) => ({ name, ...(namespace !== undefined && { namespace }) });
 
+/** What is the same whatever tools there are is made once: it takes long. */
+const callFields = object({ call_id: callId }, { id: idLike("fc"), status });
+const callInput = fc.oneof(fc.json({ maxDepth: 1 }), text);
+const goneTool = fc.record<Offered>({ kind: fc.constantFrom("function" as const, "custom" as const), name });
+const otherItems = [
+  { weight: 3, arbitrary: message(constant("user"), inputContent) },
+  {
+    weight: 3,
+    arbitrary: message(constant("assistant"), outputContent, {
+      phase: fc.constantFrom("commentary", "final_answer"),
+    }),
+  },
+  message(fc.constantFrom("system", "developer"), textContent),
+  object({ type: fc.constantFrom("function_call_output", "custom_tool_call_output"), call_id: callId, output }, {
+    id: idLike("fco"),
+    status,
+  }),
+  // Models that know all of the wire take their thoughts back only as they encrypted them.
+  object({ type: constant("reasoning"), summary, encrypted_content: base64 }, {
+    id: idLike("rs"),
+    content: thoughts,
+    status,
+  }),
+  object(
+    {
+      type: fc.constantFrom("web_search_call", "mcp_call", "local_shell_call", "compaction", "from_the_future"),
+      id: name,
+    },
+    { action: json },
+    { nulls: false },
+  ),
+  object({ type: fc.constantFrom("shell_call_output", "mcp_approval_response") }, { output: text }, { nulls: false }),
+];
+
 /** Items of an agent's conversation; the calls are of these tools, or of tools that are gone. */
 function itemWith(offered: readonly Offered[]): fc.Arbitrary<JsonObject> {
-  const tool = fc.oneof(
-    fc.record<Offered>({ kind: fc.constantFrom("function" as const, "custom" as const), name }),
-    ...(offered.length > 0 ? [fc.constantFrom(...offered)] : []),
-  );
-  const call = fc.tuple(
-    tool,
-    object({ call_id: callId }, { id: idLike("fc"), status }),
-    fc.oneof(fc.json({ maxDepth: 1 }), text),
-  ).map(([one, fields, input]): JsonObject =>
+  const tool = offered.length > 0 ? fc.oneof(goneTool, fc.constantFrom(...offered)) : goneTool;
+  const call = fc.tuple(tool, callFields, callInput).map(([one, fields, input]): JsonObject =>
     one.kind === "custom"
       ? { ...fields, type: "custom_tool_call", ...called(one), input }
       : { ...fields, type: "function_call", ...called(one), arguments: input }
   );
-  return fc.oneof(
-    { weight: 3, arbitrary: message(constant("user"), inputContent) },
-    {
-      weight: 3,
-      arbitrary: message(constant("assistant"), outputContent, {
-        phase: fc.constantFrom("commentary", "final_answer"),
-      }),
-    },
-    message(fc.constantFrom("system", "developer"), textContent),
-    { weight: 3, arbitrary: call },
-    object({ type: fc.constantFrom("function_call_output", "custom_tool_call_output"), call_id: callId, output }, {
-      id: idLike("fco"),
-      status,
-    }),
-    // Models that know all of the wire take their thoughts back only as they encrypted them.
-    object({ type: constant("reasoning"), summary, encrypted_content: base64 }, {
-      id: idLike("rs"),
-      content: thoughts,
-      status,
-    }),
-    object(
-      {
-        type: fc.constantFrom("web_search_call", "mcp_call", "local_shell_call", "compaction", "from_the_future"),
-        id: name,
-      },
-      { action: json },
-      { nulls: false },
-    ),
-    object({ type: fc.constantFrom("shell_call_output", "mcp_approval_response") }, { output: text }, { nulls: false }),
-  );
+  return fc.oneof(...otherItems, { weight: 3, arbitrary: call });
 }
 
 const grammar = fc.oneof(
   constant({ type: "text" }),
   fc.record({ type: constant("grammar"), syntax: fc.constantFrom("lark", "regex"), definition: someText }),
 );
-const functionNamed = (called: string) =>
-  object({ type: constant("function"), name: constant(called) }, {
-    description: text,
-    parameters: schema,
-    strict: fc.boolean(),
-    defer_loading: fc.boolean(),
-  });
-const customNamed = (called: string) =>
-  object({ type: constant("custom"), name: constant(called) }, { description: text, format: grammar });
+const functionTool = object({ type: constant("function") }, {
+  description: text,
+  parameters: schema,
+  strict: fc.boolean(),
+  defer_loading: fc.boolean(),
+});
+const functionNamed = (called: string) => functionTool.map((tool): JsonObject => ({ ...tool, name: called }));
+const customTool = object({ type: constant("custom") }, { description: text, format: grammar });
+const customNamed = (called: string) => customTool.map((tool): JsonObject => ({ ...tool, name: called }));
 const namespaceOf = (called: string) =>
   fc.record({
     type: constant("namespace"),
