@@ -237,7 +237,9 @@ function isSpeakable(part: ParsedPart, context: Context): boolean {
   switch (part.type) {
     case "text":
       // Servers refuse a text in which nothing is said.
-      return part.text.trim() !== "";
+      if (part.text.trim() !== "") return true;
+      fieldsFor(WIRE, part.extra, context.note);
+      return false;
     case "reasoning":
       // What the upstream wrote itself comes back to it from the gateway's memory, whatever the client speaks.
       if (part.opaque?.origin === WIRE) return true;

@@ -57,14 +57,22 @@ const TEXT = ["type", "text"];
 const CLOSED: ClosedPlaces = {
   "tool_choice": [...REFERENCE, "mode", "tools"],
   "tool_choice.tools[]": REFERENCE,
-  "tools[namespace]": ["type", "name", "description", "tools"],
-  "tools[namespace].tools[custom].format": FORMAT,
-  "tools[custom].format": FORMAT,
+  ...toolsAt("tools"),
+  ...toolsAt("input[additional_tools].tools"),
+  ...toolsAt("input[tool_search_output].tools"),
   "input[item_reference]": ["type", "id"],
   "input[additional_tools]": ["type", "id", "role", "tools"],
   "input[reasoning].summary[]": TEXT,
   "input[reasoning].content[]": TEXT,
 };
+
+function toolsAt(path: string): ClosedPlaces {
+  return {
+    [`${path}[namespace]`]: ["type", "name", "description", "tools"],
+    [`${path}[namespace].tools[custom].format`]: FORMAT,
+    [`${path}[custom].format`]: FORMAT,
+  };
+}
 
 /** A tool that comes up again in the conversation is the same tool, and servers refuse two of one name. */
 function uniqueTools(tools: readonly Tool[]): Tool[] {

@@ -34,10 +34,11 @@ export function searchAsFunction(tool: JsonObject): FunctionTool {
     name: SEARCH,
     description: typeof description === "string" ? description : "Finds more tools, which can be called from then on.",
     parameters: isJsonObject(parameters) ? parameters : QUERY,
-    extra: { wire: WIRE, fields: {}, hints: { [AS_IT_WAS]: tool } },
+    extra: { wire: WIRE, fields: extraOf(WIRE, tool, TOOL_KEYS)?.fields ?? {}, hints: { [AS_IT_WAS]: tool } },
   };
 }
 
+const TOOL_KEYS = new Set(["type", "execution", "description", "parameters"]);
 const KNOWN = new Set(["type", "id", "call_id", "execution", "arguments", "tools", "status"]);
 
 /** The call of such a search, or its result, as a message; nothing for any other item. `found` names the tools of a result. */

@@ -70,7 +70,9 @@ function withoutWordless(message: Message, wire: string, note: Note): Message | 
   if (wordless.length === 0) return message;
   for (const part of wordless) note(`dropped a part of type ${String(part.extra?.fields.type)}`);
   const content = parts.filter((part) => !isWordless(part));
-  return content.length > 0 ? { ...message, content } as Message : undefined;
+  if (content.length > 0) return { ...message, content } as Message;
+  noteLost(message.extra, note);
+  return undefined;
 }
 
 /** Whether there is any content in it; where not, only another wire has something to say about it. */
@@ -139,9 +141,11 @@ function answerCalls(messages: readonly Message[], note: Note): Message[] {
     if (message.role === "tool") {
       const own = message.content.filter(({ id }) => open.delete(id));
       if (own.length > 0) results.push({ ...message, content: own });
+      else noteLost(message.extra, note);
       for (const result of message.content) {
         if (own.includes(result)) continue;
         note(`moved the result of ${result.id}, which nothing called for, into the user turn`);
+        noteLost(result.extra, note);
         strays.push({ type: "text", text: `Result of ${result.id}:` }, ...result.content);
       }
       continue;
