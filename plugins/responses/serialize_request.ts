@@ -4,13 +4,14 @@ import type { GenerateRequest, Message, OutputSchema } from "../../src/canonical
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { isHidden, refuseForced } from "../../src/canonical/offered_tools.ts";
 import { effortOf } from "../../src/canonical/thinking.ts";
-import { arrangeTurns } from "../../src/canonical/turns.ts";
+import { arrangeTurns, mendItems } from "../../src/canonical/turns.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { fitThinking, isOpenAi } from "../families.ts";
 import { idRuleOf } from "./families.ts";
 import { serializeItems } from "./items.ts";
 import { serializeTool, serializeToolChoice } from "./tools.ts";
+import { isWholeSearch } from "./tool_search.ts";
 import { WIRE } from "./wire.ts";
 
 /**
@@ -20,11 +21,11 @@ import { WIRE } from "./wire.ts";
 export function serializeRequest(input: GenerateRequest, target: Target, context: Context): JsonObject {
   const { inner: inReasoning, outer } = splitInside("reasoning", fieldsFor(WIRE, input.extra, context.note));
   const { inner: inText, outer: extra } = splitInside("text", outer);
+  const reader = isOpenAi(target.model) ? "vendor" : "open";
   const messages = context.clientWire === WIRE
-    ? input.messages
+    ? mendItems(input.messages, (message) => reader === "vendor" && isWholeSearch(message), context.note)
     : arrangeTurns(input.messages, { wire: WIRE, systemMessages: target.systemMessages }, context.note);
   const { instructions, rest } = splitInstructions(withUpstreamIds(messages, idRuleOf(target.model)));
-  const reader = isOpenAi(target.model) ? "vendor" : "open";
   const speech = { context, instructor: "system" as const, name: (name: string) => ({ name }), reader } as const;
   // Only its own clients say what brings a deferred tool up, and only the vendor's models know of such tools.
   const defers = context.clientWire === WIRE && reader === "vendor";

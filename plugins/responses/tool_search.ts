@@ -55,6 +55,11 @@ export function parseSearch(item: JsonObject, found: readonly string[]): Message
   return { role: "tool", content: [{ type: "tool-result", id, content: [{ type: "text", text }] }], extra };
 }
 
+/** Whether the message is such a search's call or result, which the vendor's own models get as the item that it was. */
+export function isWholeSearch({ extra }: Message): boolean {
+  return extra?.wire === WIRE && extra.hints?.[AS_IT_WAS] !== undefined;
+}
+
 /** The model's call as the item; what it wrote is an object there. */
 export function serializeSearch(id: string, input: string): JsonObject {
   return { type: "tool_search_call", call_id: id, execution: "client", arguments: parseArguments(input) };

@@ -143,10 +143,7 @@ function answerCalls(messages: readonly Message[], note: Note): Message[] {
       if (own.length > 0) results.push({ ...message, content: own });
       else noteLost(message.extra, note);
       for (const result of message.content) {
-        if (own.includes(result)) continue;
-        note(`moved the result of ${result.id}, which nothing called for, into the user turn`);
-        noteLost(result.extra, note);
-        strays.push({ type: "text", text: `Result of ${result.id}:` }, ...result.content);
+        if (!own.includes(result)) strays.push(...inWords(result, note));
       }
       continue;
     }
@@ -160,6 +157,65 @@ function answerCalls(messages: readonly Message[], note: Note): Message[] {
   if (messages.at(-1)?.role === "assistant") open.clear();
   settle();
   return answered;
+}
+
+/** A result that nothing called for, as the user would tell it. */
+function inWords({ id, content, extra }: ToolResultPart, note: Note): InputPart[] {
+  note(`moved the result of ${id}, which nothing called for, into the user turn`);
+  noteLost(extra, note);
+  return [{ type: "text", text: `Result of ${id}:` }, ...content];
+}
+
+/**
+ * The same for an upstream of the client's own wire where a result may stand anywhere after its call, each of them an item of
+ * its own: only what has no counterpart at all is mended. Items that are passed on as they came (`isWhole`) are their
+ * upstream's affair.
+ */
+export function mendItems(
+  messages: readonly Message[],
+  isWhole: (message: Message) => boolean,
+  note: Note,
+): readonly Message[] {
+  const unpaired = unpairedIn(messages.filter((message) => !isWhole(message)));
+  if (unpaired.size === 0) return messages;
+  const mended: Message[] = [];
+  let open: string[] = [];
+  for (const message of messages) {
+    const { role } = message;
+    if (role !== "assistant" && open.length > 0) {
+      for (const id of open) note(`answered call ${id}, which has no result`);
+      mended.push({ role: "tool", content: open.map(unanswered) });
+      open = [];
+    }
+    if (role === "assistant") {
+      for (const part of message.content) if (part.type === "tool-call" && unpaired.has(part)) open.push(part.id);
+    }
+    const strays = role === "tool" ? message.content.filter((result) => unpaired.has(result)) : [];
+    if (role !== "tool" || strays.length === 0) {
+      mended.push(message);
+      continue;
+    }
+    const own = message.content.filter((result) => !unpaired.has(result));
+    if (own.length > 0) mended.push({ ...message, content: own });
+    else noteLost(message.extra, note);
+    mended.push({ role: "user", content: strays.flatMap((result) => inWords(result, note)) });
+  }
+  return mended;
+}
+
+/** The calls that have no result, and the results that have no call. */
+function unpairedIn(messages: readonly Message[]): Set<unknown> {
+  const unpaired = new Set<unknown>();
+  const open = new Map<string, unknown[]>();
+  for (const { role, content } of messages) {
+    for (const part of content) {
+      if (part.type === "tool-call" && role === "assistant") {
+        unpaired.add(part);
+        open.set(part.id, [...open.get(part.id) ?? [], part]);
+      } else if (part.type === "tool-result" && !unpaired.delete(open.get(part.id)?.shift())) unpaired.add(part);
+    }
+  }
+  return unpaired;
 }
 
 /** Agents tell results as tools are done with them; many chat templates show no ids, so that only the order says which is whose. */

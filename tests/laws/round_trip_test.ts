@@ -1,14 +1,23 @@
 import { assertArrayIncludes, assertEquals } from "@std/assert";
+import type { JsonObject } from "../../src/canonical/json.ts";
 import { chatRequest } from "../support/chat_arbitraries.ts";
 import { newContext, newWireRequest } from "../support/context.ts";
+import { pairedResponses } from "../support/paired.ts";
 import { law } from "../support/law.ts";
 import { LAW_INPUTS } from "../support/law_inputs.ts";
-import { CHAT } from "../support/wires.ts";
+import { CHAT, RESPONSES } from "../support/wires.ts";
 
 const copy = (value: unknown) => JSON.parse(JSON.stringify(value));
 
+/** A request in which every call has its result, and every result its call. */
+function paired(body: JsonObject): JsonObject {
+  return Array.isArray(body.input) ? { ...body, input: pairedResponses(body.input as JsonObject[]) } : body;
+}
+
 for (const { wire, request, answer, normalRequest, normalAnswer } of LAW_INPUTS) {
-  law(`${wire.name}: a request comes out as it went in, unknown fields with it`, request, (body) => {
+  // Requests of the other wires are made so.
+  const whole = wire === RESPONSES ? request.map(paired) : request;
+  law(`${wire.name}: a request comes out as it went in, unknown fields with it`, whole, (body) => {
     const context = newContext(wire.name);
     const sent = wire.serializeRequest(wire.parseRequest(newWireRequest(body), context), context);
     assertEquals(copy(normalRequest(copy(sent))), copy(normalRequest({ ...body, model: wire.vendors })));

@@ -1,7 +1,8 @@
 /** Calls and results that do not fit together, from a client to an upstream of its own wire. */
 import { assert, assertEquals } from "@std/assert";
 import type { JsonObject } from "../../src/canonical/json.ts";
-import { listOf, type RequestRow, testRequests } from "./support.ts";
+import type { ConfigInput } from "../support/app.ts";
+import { CONFIG, listOf, type RequestRow, testRequests } from "./support.ts";
 
 type Turn = { asked: string } | { called: string[] } | { said: string } | { results: Record<string, string> };
 
@@ -25,6 +26,14 @@ const SPOKEN: Record<"chat" | "messages", (turn: Turn) => JsonObject[]> = {
     return [{ role: "results" in turn ? "user" : "assistant", content }];
   },
 };
+
+/** A model that knows custom tools. */
+const VENDORS = {
+  ...CONFIG,
+  lanes: {
+    oss: { models: { responses: { task: "chat", targets: [{ upstream: "responses", model: "gpt-5.2" }] } } },
+  },
+} satisfies ConfigInput;
 
 interface Case {
   id: string;
@@ -127,6 +136,82 @@ for (const wire of ["chat", "messages"] as const) {
     },
   ]);
 }
+
+const called = (id: string, more: JsonObject = {}): JsonObject => {
+  return { type: "function_call", call_id: id, name: "look", arguments: "{}", ...more };
+};
+const result = (call_id: string, output: string): JsonObject => ({ type: "function_call_output", call_id, output });
+const asked = (content: string): JsonObject => ({ type: "message", role: "user", content });
+
+/** On this wire a result may stand anywhere after its call. */
+const ITEMS: { title: string; input: JsonObject[]; want?: JsonObject[]; noted?: string }[] = [
+  {
+    title: "calls that have their results are left as they are, wherever those stand",
+    input: [
+      asked("Look"),
+      called("call_1", { id: "fc_1" }),
+      asked("Also this"),
+      called("call_2", { id: "fc_2" }),
+      result("call_2", "two"),
+      result("call_1", "one"),
+      called("call_1"),
+      result("call_1", "three"),
+      called("call_3"),
+    ],
+  },
+  {
+    title: "a call that nothing answered is answered as not done",
+    input: [asked("Look"), called("call_1"), called("call_2"), result("call_1", "one"), asked("And?")],
+    want: [
+      asked("Look"),
+      called("call_1"),
+      called("call_2"),
+      result("call_2", "Error: The call was not answered"),
+      result("call_1", "one"),
+      asked("And?"),
+    ],
+    noted: "answered call call_2",
+  },
+  {
+    title: "a custom tool's call that nothing answered is answered as one",
+    input: [{ type: "custom_tool_call", call_id: "call_1", name: "patch", input: "a" }, asked("And?")],
+    want: [
+      { type: "custom_tool_call", call_id: "call_1", name: "patch", input: "a" },
+      { type: "custom_tool_call_output", call_id: "call_1", output: "Error: The call was not answered" },
+      asked("And?"),
+    ],
+    noted: "answered call call_1",
+  },
+  {
+    title: "a result that nothing called for becomes the user's words",
+    input: [result("call_1", "one"), called("call_2"), result("call_2", "two"), result("call_2", "again")],
+    want: [
+      said("Result of call_1:", "one"),
+      called("call_2"),
+      result("call_2", "two"),
+      said("Result of call_2:", "again"),
+    ],
+    noted: "moved the result of call_1",
+  },
+];
+
+function said(...texts: string[]): JsonObject {
+  return { type: "message", role: "user", content: texts.map((text) => ({ type: "input_text", text })) };
+}
+
+testRequests(ITEMS.map(({ title, input, want = input, noted }): RequestRow => ({
+  id: "R38",
+  title: `${title}, of the client's own wire too`,
+  config: VENDORS,
+  upstream: "responses",
+  bodies: { responses: { input } },
+  check({ input }, { headers }) {
+    assertEquals(input, want);
+    const notes = headers.get("x-laneway-notes");
+    if (noted === undefined) assertEquals(notes, null);
+    else assert(notes?.includes(noted), String(notes));
+  },
+})));
 
 /** After a turn with calls comes the turn, or the turns, that answer each of them. */
 function assertPaired(messages: readonly JsonObject[]): void {

@@ -45,6 +45,25 @@ export function pairedMessages(messages: readonly JsonObject[]): JsonObject[] {
   return paired;
 }
 
+/** The same of the responses wire, where a result may stand anywhere after its call. */
+export function pairedResponses(items: readonly JsonObject[]): JsonObject[] {
+  const open = new Map<unknown, JsonObject>();
+  const paired = items.filter((item) => {
+    if (isCallItem(item)) return !open.has(item.call_id) && open.set(item.call_id, item);
+    return !String(item.type).match(/^(function|custom_tool)_call_output$/) || open.delete(item.call_id);
+  });
+  const missing = [...open.values()].map(({ call_id, type }): JsonObject => ({
+    type: `${type}_output`,
+    call_id,
+    output: "a",
+  }));
+  return [...paired, ...missing];
+}
+
+function isCallItem({ type }: JsonObject): boolean {
+  return type === "function_call" || type === "custom_tool_call";
+}
+
 function idsIn(list: unknown, isCall: (value: JsonObject) => boolean): Set<unknown> {
   return new Set(Array.isArray(list) ? list.filter(isCall).map(({ id }) => id) : []);
 }
