@@ -114,8 +114,12 @@ function serializeFile(
     const { inner, outer } = splitInside(type, fields);
     return { type, [type]: { ...known, ...inner }, ...outer };
   };
-  if (kind === "image" && source.type !== "id") return part("image_url", { url: urlOf(mediaType, source), detail });
-  if (kind === "audio" && source.type === "base64") {
+  const isPicture = kind === "image" && source.type !== "id";
+  const isSound = kind === "audio" && source.type === "base64";
+  if (name !== undefined && (isPicture || isSound)) note("dropped filename");
+  if (detail !== undefined && detail !== "auto" && !isPicture) note("dropped detail");
+  if (isPicture) return part("image_url", { url: urlOf(mediaType, source), detail });
+  if (isSound) {
     const format = Object.keys(AUDIO_TYPES).find((name) => AUDIO_TYPES[name] === mediaType) ?? subtype;
     return part("input_audio", { data: source.data, format });
   }

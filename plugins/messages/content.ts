@@ -214,6 +214,7 @@ export function serializeBlock(part: ParsedPart, context?: Context): JsonObject 
       };
     case "file":
       if (part.detail !== undefined && part.detail !== "auto") context?.note("dropped detail");
+      if (part.name !== undefined && isPicture(part)) context?.note("dropped filename");
       return serializeFile(part, fields);
     default:
       return part satisfies never;
@@ -299,8 +300,12 @@ export function serializeCitation({ url, title }: Annotation): JsonObject {
   return { type: "web_search_result_location", url, title: title ?? null, cited_text: "", encrypted_index: "" };
 }
 
+function isPicture({ mediaType }: Pick<FilePart, "mediaType">): boolean {
+  return mediaType.startsWith("image/");
+}
+
 function serializeFile({ mediaType, source, name }: FilePart, fields: JsonObject): JsonObject {
-  const type = mediaType.startsWith("image/") ? "image" : "document";
+  const type = isPicture({ mediaType }) ? "image" : "document";
   const title = type === "document" && name !== undefined ? { title: name } : {};
   switch (source.type) {
     case "base64":

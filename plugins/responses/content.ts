@@ -178,6 +178,8 @@ function serializeFile(
     return undefined;
   }
   const isImage = mediaType.startsWith("image/");
+  if (isImage && name !== undefined) note("dropped filename");
+  if (!isImage && detail !== undefined && detail !== "auto") note("dropped detail");
   const bytes = (data: string) => mediaType === "application/octet-stream" ? data : `data:${mediaType};base64,${data}`;
   const where = source.type === "id"
     ? { file_id: source.id }

@@ -77,7 +77,7 @@ function splitInstructions(messages: readonly Message[]): { instructions?: strin
   if (first?.role !== "system" || first.extra || first.id !== undefined) return { rest: messages };
   const texts = first.content.filter((part) => part.type === "text");
   if (texts.length !== first.content.length || texts.some((part) => part.extra)) return { rest: messages };
-  return { instructions: texts.map((part) => part.text).join("\n\n"), rest };
+  return { instructions: texts.map((part) => part.text).filter((text) => text !== "").join("\n\n"), rest };
 }
 
 function serializeFormat({ name, description, schema, strict }: OutputSchema): JsonObject {

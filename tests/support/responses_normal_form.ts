@@ -108,7 +108,7 @@ function normalInput(
   );
   for (let first = items[0]; first && isPlain(first); first = items[0]) {
     items.shift();
-    const told = objects(first.content).map((one) => one.text).join("\n\n");
+    const told = objects(first.content).map((one) => one.text).filter((text) => text !== "").join("\n\n");
     if (told !== "") return { items, instructions: told };
   }
   return { items };

@@ -1,0 +1,257 @@
+/**
+ * What a wire can tell of a canonical conversation: a list of plain facts, the same for the conversation as it was and as it
+ * is read back, where nothing is lost that need not be.
+ */
+import { asFunctionTool } from "../../src/canonical/custom_tool.ts";
+import type { FilePart, GenerateRequest, Message, Tool, ToolResultPart } from "../../src/canonical/generate.ts";
+import { type JsonObject, parseJson } from "../../src/canonical/json.ts";
+import { objectSchema } from "../../src/canonical/tool_schema.ts";
+
+type Part = Message["content"][number];
+
+/** What a wire has no place for, and what stands in for it. `lost` hears what a note must tell. */
+export interface Rules {
+  /** Knobs, as a note names them. */
+  without: Partial<Record<keyof GenerateRequest, string>>;
+  file(part: FilePart, lost: (note: RegExp) => void): FilePart | string | undefined;
+  /** Whether results of tools hold files. */
+  filesInResults: boolean;
+  /** Whether a failed result has a mark. */
+  marksErrors: boolean;
+  /** Whether one turn tells thoughts, words and calls in any order; where not, they are told in this one. */
+  ordered: boolean;
+  /** Whether a choice of some tools goes as such, and not as a shorter list. */
+  allows: boolean;
+  /** What is told where no limit is asked for. */
+  limit?: number;
+  /** Whether the answer's form has a name and a description, and may be left unenforced. */
+  labels: boolean;
+}
+
+export const RULES: Record<string, Rules> = {
+  chat: {
+    without: {},
+    file(part, lost) {
+      const { mediaType, source, name } = part;
+      const isPicture = mediaType.startsWith("image/") && source.type !== "id";
+      if (isPicture || mediaType.startsWith("audio/")) {
+        if (name !== undefined) lost(/dropped filename/);
+        return { ...part, name: undefined };
+      }
+      if (part.detail !== undefined) lost(/dropped detail/);
+      if (source.type === "url") {
+        lost(/replaced a file by its address/);
+        return `[${name ?? "File"}: ${source.url}]`;
+      }
+      return { ...part, detail: undefined, ...(source.type === "id" && { mediaType: "application/octet-stream" }) };
+    },
+    filesInResults: false,
+    marksErrors: false,
+    ordered: false,
+    allows: false,
+    labels: true,
+  },
+  messages: {
+    without: {
+      presencePenalty: "presence_penalty",
+      frequencyPenalty: "frequency_penalty",
+      seed: "seed",
+      verbosity: "verbosity",
+      cacheKey: "prompt_cache_key",
+      metadata: "metadata",
+    },
+    file(part, lost) {
+      if (part.mediaType.startsWith("audio/")) return void lost(/dropped a file of type audio/);
+      if (part.detail !== undefined) lost(/dropped detail/);
+      const isPicture = part.mediaType.startsWith("image/");
+      if (isPicture && part.name !== undefined) lost(/dropped filename/);
+      return { ...part, detail: undefined, ...(isPicture && { name: undefined }) };
+    },
+    filesInResults: true,
+    marksErrors: true,
+    ordered: true,
+    allows: false,
+    limit: 32_000,
+    labels: false,
+  },
+  responses: {
+    without: { topK: "top_k", stopSequences: "stop", seed: "seed" },
+    file(part, lost) {
+      if (part.mediaType.startsWith("audio/")) return void lost(/dropped a file of type audio/);
+      if (part.mediaType.startsWith("image/")) {
+        if (part.name !== undefined) lost(/dropped filename/);
+        return { ...part, name: undefined };
+      }
+      return part.source.type === "base64" ? part : { ...part, mediaType: "application/octet-stream" };
+    },
+    filesInResults: true,
+    marksErrors: false,
+    ordered: true,
+    allows: true,
+    labels: true,
+  },
+};
+
+type Fact = { who: string; told: string } | { who: string; what: unknown };
+
+/** Facts of what was asked, and the notes that must come with the losses among them. */
+export function requestFacts(request: GenerateRequest, rules: Rules): { facts: unknown; losses: RegExp[] } {
+  const losses: RegExp[] = [];
+  const lost = (note: RegExp) => void losses.push(note);
+  const { model: _model, messages, tools = [], toolChoice, memory: _memory, extra: _extra, ...knobs } = request;
+  for (const [knob, name] of Object.entries(rules.without)) {
+    if (knobs[knob as keyof typeof knobs] === undefined) continue;
+    lost(new RegExp(`dropped ${name}`));
+    delete knobs[knob as keyof typeof knobs];
+  }
+  if (knobs.outputSchema && !rules.labels) {
+    const { schema, description } = knobs.outputSchema;
+    knobs.outputSchema = { schema: { ...schema, ...(description !== undefined && { description }) } };
+  }
+  const offered = toolChoice?.type === "allowed" && !rules.allows
+    ? tools.filter(({ name }) => toolChoice.names.includes(name))
+    : tools;
+  const choice = toolChoice?.type === "allowed" && !rules.allows ? { type: toolChoice.mode } : toolChoice;
+  // The default, and what says nothing where no tool may be called.
+  if (knobs.parallelToolCalls || choice?.type === "none") delete knobs.parallelToolCalls;
+  return {
+    facts: {
+      ...(rules.limit && { maxOutputTokens: rules.limit }),
+      ...knobs,
+      tools: offered.map(toolFact),
+      choice: choice && choice.type !== "auto" ? { ...choice, kind: undefined } : undefined,
+      told: tellings(messages, rules, lost),
+    },
+    losses,
+  };
+}
+
+function toolFact(tool: Tool): unknown {
+  const { name, description, parameters, strict } = tool.type === "custom"
+    ? asFunctionTool(tool)
+    : { ...tool, parameters: undefined, description: undefined, strict: undefined, ...tool };
+  return { name, description, parameters: objectSchema(parameters as JsonObject | undefined), strict: strict ?? false };
+}
+
+/** Ids are not told as they are everywhere. */
+const FROM_RESULT = "From the result of it:";
+
+/** Who tells what, in its order. Texts of one teller in a row are one; an empty one says nothing. */
+function tellings(messages: readonly Message[], rules: Rules, lost: (note: RegExp) => void): Fact[] {
+  const facts: Fact[] = [];
+  const ids = new Map<string, number>();
+  const nameOf = (id: string) => ids.get(id) ?? ids.set(id, ids.size).get(id)!;
+  let later: Fact[] = [];
+  const tell = (fact: Fact) => {
+    const last = facts.at(-1);
+    if ("told" in fact && fact.told === "") return;
+    if (last && "told" in last && "told" in fact && last.who === fact.who) last.told += `\n\n${fact.told}`;
+    else facts.push({ ...fact });
+  };
+  const settle = () => {
+    for (const fact of later.splice(0)) tell(fact);
+  };
+  const partFact = (who: string, part: Part): Fact | undefined => {
+    switch (part.type) {
+      case "text":
+      case "refusal":
+        return { who, told: part.text.replace(/^From the result of [^]*:$/, FROM_RESULT) };
+      case "reasoning":
+        return { who: "thought", told: part.text };
+      case "file": {
+        const file = rules.file(part, lost);
+        return typeof file === "string" ? { who, told: file } : file && { who, what: { ...file, extra: undefined } };
+      }
+      case "opaque":
+        lost(
+          part.standIn === undefined ? /dropped a part of type from_nowhere/ : /replaced a part of type from_nowhere/,
+        );
+        return part.standIn === undefined ? undefined : { who, told: part.standIn };
+      case "tool-call": {
+        const input = part.kind === "custom" ? { input: part.input } : parseJson(part.input);
+        return { who: "calls", what: [nameOf(part.id), part.name, input] };
+      }
+      case "tool-result":
+        return undefined;
+    }
+  };
+  let began = false;
+  for (const { role, content } of joined(messages)) {
+    if (role === "tool") {
+      for (const result of content) {
+        const files = result.content.filter(({ type }) => type === "file");
+        const inside = rules.filesInResults ? result.content : result.content.filter(({ type }) => type !== "file");
+        const parts = inside.map((part) => partFact("result", part)).filter((one) => one !== undefined);
+        if (!rules.filesInResults && files.length > 0 && files.length === result.content.length) {
+          parts.push({ who: "result", told: "See the files below" });
+        }
+        tell({ who: "result", what: [nameOf(result.id), resultOf(result, parts, rules)] });
+        if (!rules.filesInResults && files.length > 0) {
+          later.push({ who: "user", told: FROM_RESULT });
+          later.push(...files.map((part) => partFact("user", part)).filter((one) => one !== undefined));
+        }
+      }
+      began = true;
+      continue;
+    }
+    settle();
+    const isLate = role === "system" && began;
+    if (role === "system") {
+      const text = content.map((part) => part.type === "text" ? part.text : "").filter((one) => one !== "").join(
+        "\n\n",
+      );
+      tell({
+        who: isLate ? "user" : "system",
+        told: isLate && text !== "" ? `<system-reminder>\n${text}\n</system-reminder>` : text,
+      });
+      continue;
+    }
+    const parts: readonly Part[] = content;
+    const told = (rules.ordered ? parts : inOneOrder(parts)).map((part) => partFact(role, part))
+      .filter((one) => one !== undefined);
+    if (told.length > 0) began = true;
+    for (const fact of told) tell(fact);
+  }
+  settle();
+  return facts;
+}
+
+/** What the assistant says in a row is one turn. */
+function joined(messages: readonly Message[]): Message[] {
+  const turns: Message[] = [];
+  for (const message of messages) {
+    const last = turns.at(-1);
+    if (last?.role !== "assistant" || message.role !== "assistant") turns.push(message);
+    else turns[turns.length - 1] = { ...last, content: [...last.content, ...message.content] };
+  }
+  return turns;
+}
+
+/** Thoughts, what is said, refusals, calls; of thoughts and refusals there is one each. */
+function inOneOrder(parts: readonly Part[]): Part[] {
+  const rest = parts.filter(({ type }) => type !== "reasoning" && type !== "refusal" && type !== "tool-call");
+  const together = (type: "reasoning" | "refusal"): Part[] => {
+    const texts = parts.flatMap((part) => part.type === type ? [part.text] : []);
+    return texts.length > 0 ? [{ type, text: texts.join("") }] : [];
+  };
+  return [
+    ...together("reasoning"),
+    ...rest,
+    ...together("refusal"),
+    ...parts.filter(({ type }) => type === "tool-call"),
+  ];
+}
+
+/** A failure that has no mark is told in words. */
+function resultOf({ isError }: ToolResultPart, parts: readonly Fact[], rules: Rules): unknown {
+  const joined: Fact[] = isError && !rules.marksErrors ? [{ who: "result", told: "Error:" }] : [];
+  for (const part of parts) {
+    const last = joined.at(-1);
+    if ("told" in part && part.told === "") continue;
+    if (last && "told" in last && "told" in part) last.told += `\n\n${part.told}`;
+    else joined.push({ ...part });
+  }
+  const [first] = joined;
+  if (first && "told" in first) first.told = first.told.replace(/^Error:\s+/, "Error: ");
+  return { parts: joined, isError: isError && rules.marksErrors || undefined };
+}
