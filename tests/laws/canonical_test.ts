@@ -1,8 +1,11 @@
 /** Conversations that no one wire brings about: what a wire can tell of one comes back, and a note says what it cannot. */
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
+import { collect } from "../../src/canonical/collect.ts";
+import { replay } from "../../src/canonical/replay.ts";
+import { fromArray } from "../support/chunks.ts";
 import { newContext, newWireRequest } from "../support/context.ts";
-import { canonicalRequest, NO_WIRE } from "../support/canonical_arbitraries.ts";
-import { requestFacts, RULES } from "../support/canonical_normal_form.ts";
+import { canonicalRequest, canonicalResponse, NO_WIRE } from "../support/canonical_arbitraries.ts";
+import { answerFacts, requestFacts, RULES } from "../support/canonical_normal_form.ts";
 import { law } from "../support/law.ts";
 import { WIRES } from "../support/wires.ts";
 
@@ -21,4 +24,31 @@ for (const wire of WIRES) {
       assertEquals(context.notes.filter((note) => loss.test(note)).length > 0, true, `${loss}`);
     }
   });
+
+  law(
+    `${wire.name}: any answer is told as far as the wire can tell it, whole and streamed`,
+    canonicalResponse,
+    async (response) => {
+      const asked = newWireRequest({
+        model: "m",
+        max_tokens: 9,
+        messages: ASKED,
+        input: "a",
+        stream_options: { include_usage: true },
+      });
+      const input = wire.parseRequest(asked, newContext(wire.name));
+      const { facts, losses } = answerFacts(response, rules);
+      const exchanges = [wire.newExchange(input, asked), wire.newExchange(input, asked)] as const;
+      const whole = await wire.serializeResponse(response, exchanges[0]);
+      assertEquals(answerFacts(wire.parseResponse(whole, input, newContext(wire.name)), rules).facts, facts, "whole");
+      const frames = wire.serializeStream(fromArray(replay(response)), exchanges[1]);
+      const streamed = await collect(wire.parseStream(frames, input, newContext(wire.name)));
+      assertEquals(answerFacts(streamed, rules).facts, facts, "streamed");
+      for (const { notes } of exchanges) {
+        for (const loss of losses) assert(notes.some((note) => loss.test(note)), `${loss} is in ${notes.join("; ")}`);
+      }
+    },
+  );
 }
+
+const ASKED = [{ role: "user", content: "a" }];

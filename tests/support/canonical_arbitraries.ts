@@ -207,6 +207,9 @@ export const canonicalResponse: fc.Arbitrary<GenerateResponse> = fc.record({
     fc.array(answerPart, { maxLength: 4 }),
     fc.uniqueArray(call, { maxLength: 3, selector: ({ id }) => id }),
   ).map(([parts, calls]) => [...parts, ...calls]),
-  finish: fc.constantFrom("stop", "length", "content-filter").map((reason) => ({ reason })),
+  reason: fc.constantFrom("stop", "length", "content-filter"),
   usage: fc.record({ inputTokens: fc.integer({ min: 1, max: 1000 }), outputTokens: tokens }),
+}).map(({ reason, ...answer }) => {
+  const isCalling = reason === "stop" && answer.content.some(({ type }) => type === "tool-call");
+  return { ...answer, finish: { reason: isCalling ? "tool-calls" : reason } };
 });

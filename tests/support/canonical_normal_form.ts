@@ -3,7 +3,15 @@
  * is read back, where nothing is lost that need not be.
  */
 import { asFunctionTool } from "../../src/canonical/custom_tool.ts";
-import type { FilePart, GenerateRequest, Message, Tool, ToolResultPart } from "../../src/canonical/generate.ts";
+import type {
+  FilePart,
+  GenerateRequest,
+  GenerateResponse,
+  Message,
+  OutputPart,
+  Tool,
+  ToolResultPart,
+} from "../../src/canonical/generate.ts";
 import { type JsonObject, parseJson } from "../../src/canonical/json.ts";
 import { objectSchema } from "../../src/canonical/tool_schema.ts";
 
@@ -126,6 +134,29 @@ export function requestFacts(request: GenerateRequest, rules: Rules): { facts: u
   };
 }
 
+/** The same of an answer, in which no wire has files. */
+export function answerFacts(
+  { content, finish, usage }: GenerateResponse,
+  rules: Rules,
+): { facts: unknown; losses: RegExp[] } {
+  const losses: RegExp[] = [];
+  const lost = (note: RegExp) => void losses.push(note);
+  const file = ({ mediaType }: FilePart) => void lost(new RegExp(`dropped a file of type ${mediaType}`));
+  const told = rules.ordered ? content : inOneText(content);
+  const facts = tellings([{ role: "assistant", content: told }], { ...rules, file }, lost);
+  const { inputTokens, outputTokens } = usage;
+  return { facts: { told: facts, reason: finish.reason, inputTokens, outputTokens }, losses };
+}
+
+/** An answer that is one text: nothing that another wire knows is told among it. */
+function inOneText(content: readonly OutputPart[]): OutputPart[] {
+  const text = content.map((part) => part.type === "text" ? part.text : "").join("");
+  const rest = content.filter(({ type }) => type !== "text").map((part): OutputPart =>
+    part.type === "opaque" ? { type: "opaque", extra: part.extra } : part
+  );
+  return [{ type: "text", text }, ...rest];
+}
+
 function toolFact(tool: Tool): unknown {
   const { name, description, parameters, strict } = tool.type === "custom"
     ? asFunctionTool(tool)
@@ -176,7 +207,11 @@ function tellings(messages: readonly Message[], rules: Rules, lost: (note: RegEx
     }
   };
   let began = false;
-  for (const { role, content } of joined(messages)) {
+  const isWordless = (part: Part) => part.type === "opaque" && part.standIn === undefined;
+  // A turn of nothing but what only its wire knows is none.
+  const wordless = messages.filter(({ content }) => content.length > 0 && content.every(isWordless));
+  for (const { content } of wordless) for (const part of content) partFact("nobody", part);
+  for (const { role, content } of joined(messages.filter((message) => !wordless.includes(message)))) {
     if (role === "tool") {
       for (const result of content) {
         const files = result.content.filter(({ type }) => type === "file");
@@ -209,7 +244,7 @@ function tellings(messages: readonly Message[], rules: Rules, lost: (note: RegEx
     const parts: readonly Part[] = content;
     const told = (rules.ordered ? parts : inOneOrder(parts)).map((part) => partFact(role, part))
       .filter((one) => one !== undefined);
-    if (told.length > 0) began = true;
+    began = true;
     for (const fact of told) tell(fact);
   }
   settle();
