@@ -371,8 +371,8 @@ export function serializeCall(part: ToolCallPart, { name, reader }: Pick<Speech,
 }
 
 /**
- * Thoughts go back as the vendor encrypted them, or as plain text in the place where servers of open models look for it,
- * wherever the client was told it. Servers want an id, and take any.
+ * Thoughts go back as their vendor, or the very target that is asked, encrypted them, else as plain text in the place where
+ * servers of open models look for it, wherever the client was told it. Servers want an id, and take any.
  */
 function serializeReasoning(
   { text, opaque, extra }: ReasoningPart,
@@ -382,7 +382,8 @@ function serializeReasoning(
   const { summary = [], content = [], ...fields } = fieldsFor(WIRE, extra, context.note);
   const summarized = extra?.wire === WIRE && extra.hints?.summary !== undefined;
   const thoughts = text === "" ? [] : [{ type: "reasoning_text", text }];
-  const sealed = opaque?.origin === WIRE && reader !== "open" ? splitEncrypted(opaque.data) : undefined;
+  const isReadable = opaque?.origin === WIRE && (reader !== "open" || opaque.target !== undefined);
+  const sealed = isReadable ? splitEncrypted(opaque.data) : undefined;
   if (sealed || reader === "client") {
     const told = summarized ? content : thoughts;
     const said = Array.isArray(told) && told.length > 0 ? { content: told } : {};

@@ -618,6 +618,22 @@ testEach("R53", "what is encrypted goes back to the model that wrote it, and to 
   }
 });
 
+testEach("R23", "what a server of open models encrypted goes back to it with its words", {
+  clients: ["messages", "responses"],
+}, async (client, mode) => {
+  const thought = {
+    type: "reasoning",
+    id: "rs_up",
+    summary: [],
+    content: [{ type: "reasoning_text", text: THOUGHT }],
+    encrypted_content: "gAAAAsecret",
+  };
+  const answer = responsesAnswer([thought, ENCRYPTED[1]!]);
+  const { second, asked } = await talk(client, mode, [() => responseOf(answer, mode)], { model: "responses" });
+  assertEquals([second.status, second.headers.get("x-laneway-notes")], [200, null]);
+  assertEquals(THOUGHTS_IN.responses(asked[1]!), [THOUGHT, "gAAAAsecret"]);
+});
+
 testEach(
   "R53",
   "another model gets the words of a thought",
