@@ -147,8 +147,16 @@ const REASONING_KEYS: ReadonlySet<string> = new Set(["effort", "summary", "gener
 const TEXT_KEYS: ReadonlySet<string> = new Set(["format", "verbosity"]);
 const FORMAT_KEYS: ReadonlySet<string> = new Set(["type", "name", "description", "schema", "strict"]);
 const KNOWN_FORMATS = ["text", "json_object", "json_schema"];
-/** What is lost where it cannot be included. */
-const LOGPROBS = "message.output_text.logprobs";
+/** What is not lost where nothing is included: it is in each answer anyhow, or a hosted tool, which nobody ran, would give it. */
+const LOST_NOWHERE: ReadonlySet<string> = new Set([
+  "reasoning.encrypted_content",
+  "file_search_call.results",
+  "web_search_call.results",
+  "web_search_call.action.sources",
+  "code_interpreter_call.outputs",
+  "computer_call_output.output.image_url",
+  "message.input_image.image_url",
+]);
 
 /** What rides through: fields that we do not know, at the top and inside those that we do. */
 function parseExtra(body: ResponsesRequest): Extra | undefined {
@@ -160,10 +168,10 @@ function parseExtra(body: ResponsesRequest): Extra | undefined {
     ...inside("reasoning", extraOf(WIRE, reasoning ?? {}, REASONING_KEYS)),
     ...inside("text", extraOf(WIRE, text ?? {}, TEXT_KEYS)),
     ...(ownFormat && { "text.format": format as JsonObject }),
-    ...(include?.includes(LOGPROBS) && { include }),
+    ...(include?.some((one) => !LOST_NOWHERE.has(one)) && { include }),
   };
   const summary = reasoning?.summary ?? reasoning?.generate_summary;
-  // Without these nothing is lost: what is to be included is there anyhow, or told as missing where it is asked for.
+  // Without these nothing is lost.
   const hints: JsonObject = {
     ...(include && include.length > 0 && { include }),
     ...(typeof summary === "string" && { "reasoning.summary": summary }),

@@ -225,6 +225,21 @@ testRequests([
   },
   {
     id: "R31",
+    title: "what nobody here knows how to include is told as missing",
+    bodies: {
+      responses: { include: ["reasoning.encrypted_content", "file_search_call.results", "made_up"], store: false },
+    },
+    check: (asked, { headers }) =>
+      assertEquals([asked.include, headers.get("x-laneway-notes")], [undefined, "dropped include"]),
+  },
+  {
+    id: "R31",
+    title: "what is there anyhow, or nobody could give, is not told as missing",
+    bodies: { responses: { include: ["reasoning.encrypted_content", "file_search_call.results"], store: false } },
+    check: (_asked, { headers }) => assertEquals(headers.get("x-laneway-notes"), null),
+  },
+  {
+    id: "R31",
     title: "a field that the upstream refuses is left out, and the client is told",
     bodies: {
       chat: { made_up: true },
