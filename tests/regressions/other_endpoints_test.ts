@@ -1,6 +1,9 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import defaults from "../../gateway.json" with { type: "json" };
 import type { JsonObject } from "../../src/canonical/json.ts";
+import { configSchema } from "../../src/config/schema.ts";
 import { type ConfigInput, newApp } from "../support/app.ts";
+import { fakeHub, TOKEN } from "../support/fake_hub.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
 import { ask, bodyFor, CONFIG as CHAT_CONFIG, listOf, shortAnswer, testEach, TOOLS } from "./support.ts";
 
@@ -159,6 +162,52 @@ for (const [response_format, { type, says }] of Object.entries(FORMATS)) {
     assertMatch(response.headers.get("content-type") ?? "", type);
     assertMatch(await response.text(), says);
     assertEquals([files[0]!.name, await files[0]!.bytes()], ["Grüße 1.wav", WAV]);
+  });
+}
+
+const LONG_WAV = new Uint8Array([...WAV, ...new Uint8Array(3 * 2 ** 20)]);
+
+for (
+  const [provider, name, want] of [
+    ["hf-inference", "a.wav", { type: "audio/wav", bytes: LONG_WAV }],
+    ["fal-ai", "a.wav", { type: "application/json", audio: `data:audio/x-wav;base64,${LONG_WAV.toBase64()}` }],
+    ["fal-ai", "a.flac", {
+      refusal: 'This file is "audio/flac", and fal takes mp3, mp4, mpeg, mpga, m4a, wav and webm',
+    }],
+  ] as const
+) {
+  Deno.test(`R75 three megabytes of ${name} go to ${provider} as it takes them, or are refused in clear words`, async () => {
+    const hub = fakeHub();
+    const sent: { type: string | null; bytes: Uint8Array; audio?: unknown }[] = [];
+    const app = newApp({
+      config: configSchema.parse(defaults),
+      env: { HF_TOKEN: TOKEN },
+      async fetch(input, init) {
+        const request = new Request(input, init);
+        if (request.method === "POST") {
+          const type = request.headers.get("content-type");
+          const bytes = await request.clone().bytes();
+          const audio = type === "application/json" ? JSON.parse(new TextDecoder().decode(bytes)).audio_url : undefined;
+          sent.push({ type, bytes, audio });
+        }
+        return await hub.fetch(request, {});
+      },
+    });
+    const body = new FormData();
+    body.set("model", `openai/whisper-large-v3:${provider}`);
+    const isWav = name.endsWith("wav");
+    body.set("file", new File([isWav ? LONG_WAV : "fLaC"], name, { type: isWav ? "audio/wav" : "audio/flac" }));
+    const request = new Request("http://gateway/hf/v1/audio/transcriptions", { method: "POST", body });
+    const response = await app.fetch(request);
+    const told = await response.json();
+    if ("refusal" in want) {
+      assertEquals([response.status, told.error.message, sent.length], [415, want.refusal, 0]);
+      return;
+    }
+    assertEquals(response.status, 200);
+    assertEquals(sent[0]!.type, want.type);
+    if ("bytes" in want) assert(want.bytes.every((byte, at) => byte === sent[0]!.bytes[at]));
+    else assert(sent[0]!.audio === want.audio);
   });
 }
 

@@ -5,7 +5,7 @@ import { ask, bodyFor, CONFIG, HELLO, PATH, responseOf, shortAnswer, streamed, t
 
 const LOCKED: ConfigInput = { ...CONFIG, keys: [{ name: "team", secret: { env: "TEAM_KEY" } }] };
 
-testEach("R79", "without a key a body is not read", { modes: ["whole"] }, async (client) => {
+testEach("O16", "R79 without a key a body of 30 MB is not read", { modes: ["whole"] }, async (client) => {
   const { init, pulls } = countedBody();
   const response = await newApp({ config: LOCKED }).fetch(new Request(`http://gateway${PATH[client]}`, init));
   assertEquals([response.status, pulls()], [401, 0]);

@@ -206,8 +206,8 @@ testAnswers([
     want: { said: [{ text: "Write <think>hm</think> so" }], end: "stop" },
   },
   {
-    id: "R29",
-    title: "a think tag at the start of the text is a thought where the configuration says so",
+    id: "O07",
+    title: "R29 a think tag at the start of the text is a thought where the configuration says so",
     config: PARSED,
     answer: {
       whole: chatWhole({ content: "<think>hm</think>Hi" }),
