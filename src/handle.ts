@@ -168,7 +168,7 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       const store = (response: GenerateResponse) => remember(response, exchange, messages, journey);
       const sealing = sealingFor(protocol, exchange, journey);
       const through = (events: AsyncGenerator<GenerateEvent>) => {
-        const heard = hearForeign(events, protocol.name, sealing !== undefined, journey.note);
+        const heard = hearForeign(events, protocol.name, sealing !== undefined || exchange.stored, journey.note);
         const kept = exchange.stored ? remembering(heard, store) : heard;
         return sealing ? sealStream(kept, sealing) : kept;
       };
@@ -344,7 +344,9 @@ async function generateWhole(
   learn(output.usage, journey);
   await remember(output, exchange, messages, journey);
   const sealing = sealingFor(protocol, exchange, journey);
-  for (const told of [output, ...output.content]) noteForeign(told, protocol.name, sealing !== undefined, journey.note);
+  for (const told of [output, ...output.content]) {
+    noteForeign(told, protocol.name, sealing !== undefined || exchange.stored, journey.note);
+  }
   const content = sealing ? await sealReasoning(output.content, sealing) : output.content;
   return protocol.serialize({ ...output, content }, exchange);
 }

@@ -11,15 +11,15 @@ interface Told {
 
 /**
  * `note` hears of what only the wire of the upstream has, where the client speaks another: its serializer leaves it behind.
- * `isSealed`: the client gets sealed what only a vendor can read.
+ * `isKept`: what only a vendor can read is sealed for the client, or stored.
  */
 export function noteForeign(
   { type, extra, opaque }: Told,
   clientWire: string,
-  isSealed: boolean,
+  isKept: boolean,
   note: (text: string) => void,
 ): void {
-  if (opaque && opaque.origin !== clientWire && !isSealed) note("dropped reasoning that only its vendor can read");
+  if (opaque && opaque.origin !== clientWire && !isKept) note("dropped reasoning that only its vendor can read");
   // Of a part that is foreign as a whole, the serializer says what became of it.
   if (!extra || extra.wire === clientWire || type === "opaque") return;
   for (const [field, value] of Object.entries(extra.fields)) {
@@ -32,12 +32,12 @@ export function noteForeign(
 export async function* hearForeign(
   events: AsyncIterable<GenerateEvent>,
   clientWire: string,
-  isSealed: boolean,
+  isKept: boolean,
   note: (text: string) => void,
 ): AsyncGenerator<GenerateEvent> {
   for await (const event of events) {
-    if (event.type === "part-start") noteForeign(event.part, clientWire, isSealed, note);
-    if (event.type === "part-end" || event.type === "finish") noteForeign(event, clientWire, isSealed, note);
+    if (event.type === "part-start") noteForeign(event.part, clientWire, isKept, note);
+    if (event.type === "part-end" || event.type === "finish") noteForeign(event, clientWire, isKept, note);
     yield event;
   }
 }

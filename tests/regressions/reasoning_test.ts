@@ -393,6 +393,20 @@ testEach(
   },
 );
 
+testEach("R23", "what only the vendor reads is not told as lost where it is stored", { clients: ["responses"] }, async (
+  client,
+  mode,
+) => {
+  const upstream = fakeUpstream(() => responseOf(thinking("messages", THOUGHT), mode));
+  const app = newApp({ config: CONFIG, fetch: upstream.fetch });
+  for (const store of [true, false]) {
+    const body = bodyFor(client, { tools: TOOLS, stream: mode === "streamed" }, "messages");
+    const { headers, frames } = await post(app, client, { ...body, store });
+    const told = [headers.get("x-laneway-notes"), ...frames.map(({ comment }) => comment)].join();
+    assertEquals(told.includes("dropped reasoning that only its vendor can read"), !store);
+  }
+});
+
 // What a client does not want to see
 
 testEach("R23", "thoughts that the client wants omitted are in the signature alone", {
