@@ -27,8 +27,9 @@ export interface Sealing extends ReasoningPlace {
 export const SEALED_PREFIX = "lw1.";
 const SEALED = /^lw\d+\./;
 
+/** Where it is known which target wrote it, it is out of the gateway's memory, and what it looks like is that target's affair. */
 function isSealed(opaque: OpaqueReasoning | undefined): opaque is OpaqueReasoning {
-  return opaque !== undefined && SEALED.test(opaque.data);
+  return opaque !== undefined && opaque.target === undefined && SEALED.test(opaque.data);
 }
 
 /** Whether there is anything to open. */
@@ -105,10 +106,10 @@ export async function* sealStream(
   }
 }
 
-/** Whether there is nothing to seal, or nothing that needs it. */
+/** Whether there is nothing to seal, or nothing that needs it. An upstream that is such a gateway too must not be taken for this one. */
 function staysOpen({ text, opaque }: Thought, { wire, hidden, keepsOwn }: Sealing): boolean {
   if (!opaque) return text === "";
-  return keepsOwn && opaque.origin === wire && (text === "" || !hidden);
+  return keepsOwn && opaque.origin === wire && !SEALED.test(opaque.data) && (text === "" || !hidden);
 }
 
 /** Sealed as what the client's wire takes for its vendor's own. What the wire itself carries needs no sealing. */

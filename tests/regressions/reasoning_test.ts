@@ -393,6 +393,35 @@ testEach(
   },
 );
 
+testEach("R23", "a thought survives two gateways, one behind the other", {
+  clients: ["messages", "responses"],
+}, async (client, mode) => {
+  for (const more of client === "responses" ? [{}, { store: true, include: [] }] : [{}]) {
+    const upstream = fakeUpstream(() => responseOf(thinking("chat", THOUGHT), mode));
+    const inner = newApp({ config: CONFIG, fetch: upstream.fetch });
+    const outer = newApp({
+      config: {
+        upstreams: { inner: { driver: "messages", baseUrl: "http://inner.test/oss/v1" } },
+        lanes: { oss: { models: { outer: { task: "chat", targets: [{ upstream: "inner", model: "chat" }] } } } },
+      },
+      fetch: async (input, init) => await inner.fetch(new Request(input, init)),
+    });
+    const asked = bodyFor(client, { tools: TOOLS, stream: mode === "streamed" }, "outer");
+    const body = { ...asked, ...WANTS[client], ...more };
+    const first = await post(outer, client, body);
+    const next = "store" in more
+      ? {
+        ...body,
+        previous_response_id: first.id!,
+        input: [{ type: "function_call_output", call_id: "call_1", output: "here" }],
+      }
+      : nextTurn(client, body, first, "nothing");
+    const second = await post(outer, client, next);
+    assertEquals([second.status, second.headers.get("x-laneway-notes")], [200, null]);
+    assertEquals(THOUGHTS_IN.chat(JSON.parse(upstream.asked[1]!.body)), [THOUGHT]);
+  }
+});
+
 testEach("R23", "what only the vendor reads is not told as lost where it is stored", { clients: ["responses"] }, async (
   client,
   mode,
