@@ -172,7 +172,7 @@ function tellings(messages: readonly Message[], rules: Rules, lost: (note: RegEx
   const facts: Fact[] = [];
   const ids = new Map<string, number>();
   const nameOf = (id: string) => ids.get(id) ?? ids.set(id, ids.size).get(id)!;
-  let later: Fact[] = [];
+  const later: Fact[] = [];
   const tell = (fact: Fact) => {
     const last = facts.at(-1);
     if ("told" in fact && fact.told === "") return;
