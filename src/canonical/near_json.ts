@@ -15,14 +15,14 @@ export interface NearJson {
   isOpen: boolean;
 }
 
-const FENCE = /^```(?:json)?\s*\n([^]*?)\n?\s*```$/;
+const FENCE = "```";
 const TOKEN = /\s+|"[^"\\]*(?:\\[^][^"\\]*)*"|'[^'\\]*(?:\\[^][^'\\]*)*'|[{}[\]:,]|[\w$.+-]+/y;
 const NAME = /^[A-Za-z_$][\w$-]*$/;
 const WORDS: ReadonlyMap<string, string> = new Map([["True", "true"], ["False", "false"], ["None", "null"]]);
 
 /** The object that the text tells; nothing where that is not certain. */
 export function readNearJson(told: string): NearJson | undefined {
-  const tokens = tokensOf(FENCE.exec(told.trim())?.[1] ?? told);
+  const tokens = tokensOf(unfenced(told));
   const last = tokens?.at(-1);
   if (!tokens || last === undefined) return undefined;
   const count = (mark: string) => tokens.filter((token) => token === mark).length;
@@ -31,6 +31,15 @@ export function readNearJson(told: string): NearJson | undefined {
   const text = tokens.map((token, at) => spell(token, tokens[at - 1], tokens[at + 1])).join("") + (isOpen ? "}" : "");
   const value = parseJson(text);
   return isJsonObject(value) ? { text, value, isOpen } : undefined;
+}
+
+/** What stands inside a fence, or the text. A pattern for all of it takes hours for some texts that a model can write. */
+function unfenced(told: string): string {
+  const text = told.trim();
+  if (!text.startsWith(FENCE) || !text.endsWith(FENCE) || text.length < 2 * FENCE.length) return told;
+  const inner = text.slice(FENCE.length, -FENCE.length);
+  const end = inner.indexOf("\n");
+  return end >= 0 && /^(json)?$/.test(inner.slice(0, end).trim()) ? inner.slice(end + 1) : told;
 }
 
 /** The parts of the text, without the space between them; nothing where a character has no place. */

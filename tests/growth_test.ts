@@ -1,0 +1,206 @@
+/** What reads clients' and upstreams' words takes time that grows with their length, and not with its square. */
+import { textFormsFor } from "../plugins/chat/text_forms.ts";
+import { serializeSrt, serializeVtt } from "../plugins/audio/subtitles.ts";
+import { parseTranscript } from "../plugins/hub/segments.ts";
+import type { GenerateRequest } from "../src/canonical/generate.ts";
+import { isJsonText } from "../src/canonical/json.ts";
+import { readNearJson } from "../src/canonical/near_json.ts";
+import { readForm } from "../src/canonical/output_form.ts";
+import { PartWriter, type ToolCallDelta } from "../src/canonical/part_writer.ts";
+import { readFormBody } from "../src/http/form.ts";
+import { readFrames } from "../src/upstream/frames.ts";
+import { bodyOf, piecesOf, toArray } from "./support/chunks.ts";
+import { growsLinearly } from "./support/growth.ts";
+import { TARGET } from "./support/wires.ts";
+
+const repeat = (text: string) => (size: number) => text.repeat(Math.ceil(size / text.length));
+const bytesOf = (text: string) => new TextEncoder().encode(text);
+
+// Calls and reasoning in texts
+
+const ASKED: GenerateRequest = {
+  model: "m",
+  stream: true,
+  messages: [],
+  tools: [
+    { type: "function", name: "get_weather", parameters: { type: "object", properties: { city: { type: "string" } } } },
+  ],
+};
+
+const UNENDED: Record<string, string> = {
+  "words": "It is raining in Oslo. ",
+  "marks that open nothing": "<[{",
+  "opened reasoning": "<think>a<",
+  "calls that do not end": '<tool_call>{"name": "get_weather", "arguments": {"city": "',
+  "calls in a list": '[TOOL_CALLS][{"name": "get_weather", "arguments": {}}, ',
+  "calls in tags": "<function=get_weather><parameter=city>",
+  "calls of Python": "[get_weather(city='",
+  "channels": "<|channel|>commentary to=functions.get_weather<|message|>{",
+  "headers of channels": "<|start|>assistant<|channel|>",
+  "braces": "{",
+  "brackets": "[",
+  "backticks": "`",
+  "spaces": " ",
+  "lines": "\n",
+  "tags": "<tool_call>\n</tool_call>\n",
+  "DeepSeek's marks": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{",
+  "Kimi's marks": "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{",
+};
+
+for (const [name, text] of Object.entries(UNENDED)) {
+  for (
+    const [how, before] of [["", ""], [", after one that opens a call", UNENDED["calls that do not end"]!]] as const
+  ) {
+    for (const piece of [5, Infinity]) {
+      growsLinearly(
+        `a text of ${name}${how}, ${piece === 5 ? "in pieces" : "at once"}`,
+        (size) => before + repeat(text)(size),
+        (told) => {
+          const forms = textFormsFor(ASKED, { ...TARGET, textForms: "parse" })!;
+          for (let at = 0; at < told.length; at += piece) forms.read(told.slice(at, at + piece));
+          forms.end();
+        },
+      );
+    }
+  }
+}
+
+// Transcripts
+
+const segments = (size: number) =>
+  Array.from({ length: Math.ceil(size / 10) }, (_, at) => ({ start: at, end: at + 1, text: ` word${at % 7}` }));
+growsLinearly("subtitles of many segments", segments, (list) => [serializeSrt(list), serializeVtt(list)]);
+for (const [name, text] of Object.entries({ dashes: "-", arrows: "-->", lines: "\n", spaces: " ", marks: "<&" })) {
+  const one = (size: number) => [{ start: 0, end: 1, text: `a${repeat(text)(size)}b` }];
+  growsLinearly(`subtitles of one text of ${name}`, one, (list) => [serializeSrt(list), serializeVtt(list)]);
+}
+const WANTED = { model: "m", format: "verbose_json", timestamps: ["word", "segment"] };
+for (const [name, text] of Object.entries({ words: " word", spaces: "   ", dots: "...", quotes: '.""' })) {
+  const chunks = (size: number) => ({
+    text: repeat(text)(size),
+    chunks: Array.from({ length: Math.ceil(size / 5) }, (_, at) => ({ text, timestamp: [at, null] })),
+  });
+  growsLinearly(`a transcript in pieces of ${name}`, chunks, (output) => parseTranscript(output, WANTED as never));
+  const one = (size: number) => ({ text: "", chunks: [{ text: repeat(text)(size), timestamp: [0, 1] }] });
+  growsLinearly(`a transcript in one piece of ${name}`, one, (output) => parseTranscript(output, WANTED as never));
+}
+
+// Forms of uploads
+
+const BOUNDARY = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+for (
+  const [name, text] of Object.entries({ "line breaks": "\r\n", boundaries: `\r\n--${BOUNDARY.slice(1)}`, dashes: "-" })
+) {
+  const form = (size: number) =>
+    bytesOf(
+      `--${BOUNDARY}\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n${
+        repeat(text)(size)
+      }\r\n--${BOUNDARY}--\r\n`,
+    );
+  growsLinearly(`a form whose file is ${name}`, form, (body) =>
+    readFormBody(
+      new Request("http://gateway.test", {
+        method: "POST",
+        body,
+        headers: { "content-type": `multipart/form-data; boundary=${BOUNDARY}` },
+      }),
+      { limitBytes: 1e9, timeoutMs: 60_000 },
+    ));
+}
+
+// Streams
+
+for (
+  const [name, before, text, after] of [
+    ["one long line", "data: ", "word ", "\n\n"],
+    ["one event of many lines", "", "data: word\n", "\n"],
+    ["many events", "", "data: word\n\n", ""],
+    ["comments", "", ": word\n", "\n"],
+    ["line ends", "", "\r\n", ""],
+  ] as const
+) {
+  const stream = (size: number) => bytesOf(before + repeat(text)(size) + after);
+  growsLinearly(
+    `a stream of ${name}, in pieces`,
+    stream,
+    (bytes) => toArray(readFrames(bodyOf(piecesOf(bytes, 1024)))),
+  );
+}
+
+// JSON that is nearly some, or has something around it
+
+for (
+  const text of [
+    "{",
+    "[",
+    '"',
+    "'",
+    "`",
+    "\n",
+    " \n",
+    "```\n",
+    "\\",
+    "{'a': ",
+    "{'a': 'b', ",
+    "{} ",
+    '{"a": ',
+    "[1, ",
+    "a: ",
+  ]
+) {
+  for (const before of ["", "```json\n", "{", '{"a": "']) {
+    const said = JSON.stringify(before + text);
+    growsLinearly(`nearly JSON: ${said} and so on`, (size) => `${before}${repeat(text)(size)}x`, readNearJson);
+    growsLinearly(`an answer in JSON: ${said} and so on`, (size) => `${before}${repeat(text)(size)}x`, (told) => {
+      readForm(told, { schema: { type: "object" } });
+      readForm(told, {});
+      isJsonText(told);
+    });
+  }
+}
+
+// Calls that come in pieces
+
+interface Told {
+  call?: [string, ToolCallDelta];
+  text?: string;
+}
+
+function write(told: readonly Told[], tools: GenerateRequest["tools"] = []): void {
+  const writer = new PartWriter({ messages: [], tools });
+  for (const { call, text } of told) {
+    if (call) writer.toolCall(...call);
+    else writer.text(text!);
+  }
+  writer.finish({ reason: "stop" }, { inputTokens: 1, outputTokens: 1 });
+}
+
+const pieces = (piece: string, more: (at: number) => Told[] = () => []) => (size: number): Told[] => [
+  { call: ["a", { id: "call_a", name: "a", input: '{"input": "' }] },
+  ...Array.from({ length: Math.ceil(size / piece.length) }, (_, at): Told[] => [
+    { call: ["a", { input: piece }] },
+    ...more(at),
+  ]).flat(),
+  { call: ["a", { input: '"}' }] },
+];
+for (const piece of ["word ", "}", "] ", "12"]) {
+  const said = JSON.stringify(piece);
+  const text = () => [{ text: "a" }];
+  growsLinearly(`a call in pieces of ${said}`, pieces(piece), write, 5_000);
+  growsLinearly(`a call in pieces of ${said}, with text between them`, pieces(piece, text), write, 5_000);
+  growsLinearly(
+    `a custom tool's call in pieces of ${said}`,
+    pieces(piece),
+    (told) => write(told, [{ type: "custom", name: "a" }]),
+    5_000,
+  );
+}
+/** All so far with every piece: as many of them whatever the size, because all of them together are what is read. */
+const snapshots = (size: number): Told[] => {
+  const whole = `{"input": "${"word ".repeat(size / 5)}"}`;
+  const step = Math.ceil(whole.length / 50);
+  return Array.from({ length: 50 }, (_, at) => ({
+    call: ["a", { id: "call_a", name: "a", input: whole.slice(0, (at + 1) * step) }],
+  }));
+};
+growsLinearly("a call of which all so far comes with every piece", snapshots, write);
