@@ -39,8 +39,10 @@ interface PendingCall {
   /** What the model wrote so far, and the end of it that is not out yet. */
   input: string;
   unsent: string;
-  /** Whether the piece that came last may be the end of an object. */
-  closes: boolean;
+  /** The last characters of what the model wrote. */
+  tail: string;
+  /** Whether the input is JSON, as far as it was looked at: it is read once for each length. */
+  read: { length: number; isJson: boolean };
   /** Whether it begins as a JSON text does, once it has begun. */
   quoted?: boolean;
   /** The piece that came last, as long as each began with all of the one before it; and whether there are two such pieces. */
@@ -114,7 +116,17 @@ export class PartWriter {
     let call = this.#calls.find((pending) => pending.key === key);
     if (!call) {
       const kind = delta.kind ?? "function";
-      call = { key, kind, input: "", unsent: "", closes: false, grown: "", repeats: false, over: false };
+      call = {
+        key,
+        kind,
+        input: "",
+        unsent: "",
+        tail: "",
+        read: { length: 0, isJson: false },
+        grown: "",
+        repeats: false,
+        over: false,
+      };
       this.#calls.push(call);
     }
     call.id ||= delta.id;
@@ -124,7 +136,7 @@ export class PartWriter {
       // Joined only where all of it is asked for: to look into a text that grows takes as long as to copy it.
       call.input += delta.input;
       call.unsent += delta.input;
-      call.closes = /\}\s*$/.test(delta.input);
+      call.tail = (call.tail + delta.input).slice(-TAIL);
       const first = /\S/.exec(delta.input)?.[0];
       if (first !== undefined) call.quoted ??= first === '"';
       if (call.grown !== undefined) compareWithLast(call, delta.input);
@@ -190,7 +202,7 @@ export class PartWriter {
 
   /** Whether a call waits for the rest of its arguments, which a text must not cut. */
   #isMidCall(): boolean {
-    return this.#calls.some(({ over, input }) => !over && !isJsonText(input));
+    return this.#calls.some((call) => !call.over && !isWhole(call));
   }
 
   #release(): GenerateEvent[] {
@@ -210,7 +222,7 @@ export class PartWriter {
 
   #firstIsComplete(): boolean {
     const first = this.#calls[0];
-    return first?.name !== undefined && (first.over || isJsonText(first.input));
+    return first?.name !== undefined && (first.over || isWhole(first));
   }
 
   #writeCall(): GenerateEvent[] {
@@ -224,7 +236,7 @@ export class PartWriter {
     }
     if (call.kind === "function" && this.#customNames.has(call.name)) {
       // The model's text is inside JSON, so it is known once that is whole.
-      if (!call.over && !(call.closes && isJsonText(call.input))) return [];
+      if (!call.over && !(CLOSED_TEXT.test(call.tail) && isWhole(call))) return [];
       call.kind = "custom";
       call.input = call.unsent = unwrapCustomInput(call.input);
       call.over = true;
@@ -272,6 +284,21 @@ export class PartWriter {
   #delta(type: PartDelta["type"], text: string): GenerateEvent {
     return { type: "part-delta", index: this.#index, delta: { type, text } };
   }
+}
+
+const TAIL = 16;
+/** How an object ends whose last value is a text: a bracket alone may stand in that text, and often does where it is code. */
+const CLOSED_TEXT = /"\s*\}\s*$/;
+
+/** How a JSON value may end: to look at all of a text that grows takes as long as to copy it. */
+const ENDED_VALUE = /[}\]"\del]\s*$/;
+
+function isWhole(call: PendingCall): boolean {
+  const { read, input, tail } = call;
+  if (read.length === input.length) return read.isJson;
+  if (!ENDED_VALUE.test(tail)) return false;
+  call.read = { length: input.length, isJson: isJsonText(input) };
+  return call.read.isJson;
 }
 
 /** Some servers tell all arguments so far with every piece. Of those that do not, next to none get past their second piece. */

@@ -104,3 +104,8 @@ law(
     for (const [key, field] of Object.entries(near.value)) assertEquals(field, value[key]);
   },
 );
+
+Deno.test("a fence of nothing but line ends is read before anybody's patience ends", () => {
+  assertEquals(readNearJson("```json" + "\n".repeat(20_000)), undefined);
+  assertEquals(readNearJson("```json" + "\n".repeat(20_000) + "{'a':1}\n```")?.value, { a: 1 });
+});

@@ -1,17 +1,20 @@
-/** What reads clients' and upstreams' words takes time that grows with their length, and not with its square. */
-import { textFormsFor } from "../plugins/chat/text_forms.ts";
-import { serializeSrt, serializeVtt } from "../plugins/audio/subtitles.ts";
-import { parseTranscript } from "../plugins/hub/segments.ts";
-import type { GenerateRequest } from "../src/canonical/generate.ts";
-import { isJsonText } from "../src/canonical/json.ts";
-import { readNearJson } from "../src/canonical/near_json.ts";
-import { readForm } from "../src/canonical/output_form.ts";
-import { PartWriter, type ToolCallDelta } from "../src/canonical/part_writer.ts";
-import { readFormBody } from "../src/http/form.ts";
-import { readFrames } from "../src/upstream/frames.ts";
-import { bodyOf, piecesOf, toArray } from "./support/chunks.ts";
-import { growsLinearly } from "./support/growth.ts";
-import { TARGET } from "./support/wires.ts";
+/**
+ * What reads clients' and upstreams' words takes time that grows with their length, and not with its square. It measures, so it
+ * is not among the tests of every day: `deno task bench:growth`.
+ */
+import { textFormsFor } from "../../plugins/chat/text_forms.ts";
+import { serializeSrt, serializeVtt } from "../../plugins/audio/subtitles.ts";
+import { parseTranscript } from "../../plugins/hub/segments.ts";
+import type { GenerateRequest } from "../../src/canonical/generate.ts";
+import { isJsonText } from "../../src/canonical/json.ts";
+import { readNearJson } from "../../src/canonical/near_json.ts";
+import { readForm } from "../../src/canonical/output_form.ts";
+import { PartWriter, type ToolCallDelta } from "../../src/canonical/part_writer.ts";
+import { readFormBody } from "../../src/http/form.ts";
+import { readFrames } from "../../src/upstream/frames.ts";
+import { bodyOf, piecesOf, toArray } from "../support/chunks.ts";
+import { growsLinearly } from "./grows_linearly.ts";
+import { TARGET } from "../support/wires.ts";
 
 const repeat = (text: string) => (size: number) => text.repeat(Math.ceil(size / text.length));
 const bytesOf = (text: string) => new TextEncoder().encode(text);
@@ -195,6 +198,12 @@ for (const piece of ["word ", "}", "] ", "12"]) {
     5_000,
   );
 }
+growsLinearly(
+  "a call in pieces, with pieces of another call between them",
+  pieces("word ", () => [{ call: ["b", { id: "call_b", name: "b", input: "more " }] }]),
+  write,
+  5_000,
+);
 /** All so far with every piece: as many of them whatever the size, because all of them together are what is read. */
 const snapshots = (size: number): Told[] => {
   const whole = `{"input": "${"word ".repeat(size / 5)}"}`;
