@@ -343,10 +343,10 @@ function endpointsByTask(protocols: readonly AnyProtocol[]): Partial<Record<Task
 
 /** What the configuration's checks need to know of the plugins. */
 export function pluginFacts(): Pick<Surroundings, "drivers" | "catalogs"> {
-  const facts = drivers.map(({ name, operations, counters = [] }) => {
+  const facts = drivers.map(({ name, operations, counters = [], reads = [] }) => {
     const served = Object.keys(operations).map((operation) => TASK_OF[operation as ModelOperation]);
     const tasks = TASKS.filter((task: Task) => served.includes(task));
-    return [name, { tasks, needsBaseUrl: Object.values(operations).some((way) => "request" in way), counters }];
+    return [name, { tasks, needsBaseUrl: Object.values(operations).some((way) => "request" in way), counters, reads }];
   });
   const finding = catalogs.map(({ name, finder, tokenizerFiles }) => [
     name,

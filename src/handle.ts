@@ -177,7 +177,7 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
     }
     case "countTokens": {
       const { input } = await recall(protocol.parse(wire, journey), journey);
-      const { targets: [target] } = await resolve(protocol, input.model, lane, journey);
+      const { targets: [target] } = atHome(await resolve(protocol, input.model, lane, journey), input, lane, journey);
       if (!target) throw new Error(`Model "${input.model}" has no target`);
       const { inputTokens, by } = await countExactly(input, target, journey);
       journey.countedBy = by;
@@ -500,5 +500,7 @@ function explainAll<K extends ModelOperation>(
     const asked = { ...ask(operation, input, where, journey), onDescribed: () => {} };
     return { ...explain(asked), target: journey.attempt?.target, notes: notesOf(journey) };
   });
+  // What is said of a target stands beside it.
+  journey.attempt = undefined;
   return Response.json({ object: "explanation", operation, lane: entry.lane, model: input.model, targets: told });
 }

@@ -63,7 +63,7 @@ Deno.test("a secret that no header can carry is told at the start, and not shown
   };
   configSchema.parse(config);
   const problems = check(config, {
-    drivers: { chat: { tasks: ["chat"], needsBaseUrl: true, counters: [] } },
+    drivers: { chat: { tasks: ["chat"], needsBaseUrl: true, counters: [], reads: [] } },
     catalogs: {},
     env: () => "hf_“quoted”",
   });

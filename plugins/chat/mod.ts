@@ -1,6 +1,6 @@
 /** The chat completions wire: spoken to clients as protocols, and to OpenAI-compatible servers as a driver. */
 import { parseListQuery } from "../../src/canonical/models.ts";
-import type { Driver } from "../../src/contract/driver.ts";
+import { type Driver, OWN_QUIRKS } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { serializeAllowance, serializeError, upstreamRefusal } from "../errors.ts";
 import { counters, countOperation } from "./count_tokens.ts";
@@ -60,6 +60,7 @@ export const chatProtocols: readonly AnyProtocol[] = [completions, models, model
 export const chatDriver: Driver = {
   name: "chat",
   counters,
+  reads: OWN_QUIRKS,
   operations: {
     relay: relayOperation,
     countTokens: countOperation,

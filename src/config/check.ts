@@ -1,8 +1,12 @@
 /** The second pass: what the schema cannot see, such as names that refer to nothing. */
 import { isJsonObject } from "../canonical/json.ts";
 import { type Task, TASKS } from "../canonical/models.ts";
+import { OWN_QUIRKS, type OwnQuirk } from "../contract/driver.ts";
 import { hint } from "./hint.ts";
 import { type Config, isVariableName } from "./schema.ts";
+
+/** What is shorter can be guessed by whoever has something that was sealed with it. */
+const LEAST_SECRET = 16;
 
 /** One thing that is wrong with a configuration. `path` is `lanes.oss.upstreams.chat`, or empty for the whole. */
 export interface Problem {
@@ -17,6 +21,8 @@ export interface DriverFacts {
   needsBaseUrl: boolean;
   /** The endpoints with which it can have tokens counted. */
   counters: readonly string[];
+  /** Which quirks it reads of those that not every driver does. */
+  reads: readonly OwnQuirk[];
 }
 
 /** What the check needs to know of a catalog plugin. */
@@ -92,7 +98,12 @@ export function check(raw: unknown, { drivers, catalogs: plugins, env }: Surroun
     }
   }
 
-  checkIsSet("sealing.key.env", fields(fields(config.sealing).key).env);
+  const sealing = fields(fields(config.sealing).key).env;
+  checkIsSet("sealing.key.env", sealing);
+  const sealingKey = typeof sealing === "string" && isVariableName(sealing) ? env(sealing) : undefined;
+  if (sealingKey && sealingKey.length < LEAST_SECRET) {
+    report("sealing.key.env", `Environment variable "${sealing}" holds less than ${LEAST_SECRET} characters`);
+  }
 
   const { hostname } = fields(config.listen);
   const isOpen = items(config.keys).length === 0 && config.storedKeys !== true && !takesTokens(config);
@@ -138,6 +149,11 @@ export function check(raw: unknown, { drivers, catalogs: plugins, env }: Surroun
         `upstreams.${name}.counter`,
         `Driver "${driver}" cannot have tokens counted by "${counter}": it knows ${quoted(counters)}`,
       );
+    }
+    const { reads } = Object.hasOwn(drivers, driver) ? drivers[driver]! : {};
+    for (const quirk of OWN_QUIRKS) {
+      if (!reads || reads.includes(quirk) || fields(upstream)[quirk] === undefined) continue;
+      report(`upstreams.${name}.${quirk}`, `Driver "${driver}" does not know this: leave it out`);
     }
     if (!Object.hasOwn(drivers, driver)) {
       report(`upstreams.${name}.driver`, `Cannot find driver "${driver}"${hint(driver, Object.keys(drivers))}`);

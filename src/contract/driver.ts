@@ -53,6 +53,10 @@ export interface Quirks {
   scores?: "sigmoid" | "as-they-are";
 }
 
+/** The quirks that only some drivers read. */
+export const OWN_QUIRKS = ["cacheControl", "dialect", "reasoningField", "textForms"] as const;
+export type OwnQuirk = typeof OWN_QUIRKS[number];
+
 /** A model at an upstream. */
 export interface Target extends Quirks {
   /** The upstream's name in the configuration. */
@@ -129,6 +133,8 @@ export interface Driver {
   name: string;
   /** The endpoints that its `countTokens` knows. */
   counters?: readonly Counter[];
+  /** Which quirks it reads of those that not every driver does. */
+  reads?: readonly OwnQuirk[];
   operations: { [K in ModelOperation]?: UpstreamOperation<K> | LocalOperation<K> };
   /** What servers of this kind give a model's chat template. Pictures are left out. */
   prompt?(input: Input<"generate">, target: Target, context: Context): Prompt;

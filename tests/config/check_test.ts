@@ -51,6 +51,11 @@ for (
       'upstreams.local.counter: Driver "chat" cannot have tokens counted by "chat_tokenize": it knows "tokenize"',
     ],
     [
+      "what the driver does not know",
+      { upstreams: { local: { ...upstreams.local, cacheControl: "pass", textForms: "parse" } }, lanes },
+      'upstreams.local.cacheControl: Driver "chat" does not know this: leave it out',
+    ],
+    [
       "an alias whose upstream does not exist",
       {
         upstreams,
@@ -210,4 +215,12 @@ Deno.test("upstreamsWithoutSecret: lists those whose variable is named and not s
     { upstream: "unset", variable: "UNSET" },
     { upstream: "empty", variable: "EMPTY" },
   ]);
+});
+
+Deno.test("check: a key to seal with that can be guessed is refused", () => {
+  const config = { sealing: { key: { env: "SEAL" } }, lanes };
+  assertEquals(problems(config, { SEAL: "short" }), [
+    'sealing.key.env: Environment variable "SEAL" holds less than 16 characters',
+  ]);
+  assertEquals(problems(config, { SEAL: "long enough, it is" }), []);
 });

@@ -4,9 +4,9 @@ import type { CatalogFacts, DriverFacts, Problem } from "../../src/config/check.
 import { ConfigError } from "../../src/config/load.ts";
 
 export const drivers: Record<string, DriverFacts> = {
-  chat: { tasks: ["chat", "embedding"], needsBaseUrl: true, counters: ["tokenize"] },
-  hub: { tasks: ["embedding", "rerank", "speech", "transcription"], needsBaseUrl: true, counters: [] },
-  sandbox: { tasks: TASKS, needsBaseUrl: false, counters: [] },
+  chat: { tasks: ["chat", "embedding"], needsBaseUrl: true, counters: ["tokenize"], reads: ["textForms"] },
+  hub: { tasks: ["embedding", "rerank", "speech", "transcription"], needsBaseUrl: true, counters: [], reads: [] },
+  sandbox: { tasks: TASKS, needsBaseUrl: false, counters: [], reads: [] },
 };
 
 export const catalogs: Record<string, CatalogFacts> = {
