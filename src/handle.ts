@@ -2,9 +2,11 @@
 import type { Speech, SpeechEvent } from "./canonical/audio.ts";
 import { Collector } from "./canonical/collect.ts";
 import { hearForeign, noteForeign } from "./canonical/foreign.ts";
+import { estimateInputsTokens } from "./canonical/embed.ts";
 import type { GenerateEvent, GenerateResponse, Message } from "./canonical/generate.ts";
 import { type Input, type ModelOperation, type OperationName, type Output, TASK_OF } from "./canonical/operations.ts";
 import { repairCalls, repairResponse } from "./canonical/repair_calls.ts";
+import { pairsOf } from "./canonical/rerank.ts";
 import { holdsSealed, openReasoning, type Sealing, sealReasoning, sealStream } from "./canonical/sealing.ts";
 import { estimateInputTokens, estimateTextTokens } from "./canonical/usage.ts";
 import type { Exchange, WireRequest } from "./contract/context.ts";
@@ -148,7 +150,7 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
     case "getModel": {
       const input = protocol.parse(wire, journey);
       journey.entry.model = input.model;
-      checkModel(input.model, journey.caller);
+      await checkModel(input.model, lane, journey.caller);
       return protocol.serialize(await lane.get(input.model), openExchange(protocol, input, wire, journey));
     }
     case "generate": {
@@ -157,7 +159,7 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       checkSize(asked, gateway.limits);
       const { input, messages } = await recall(asked, journey);
       const resolution = atHome(await resolve(protocol, input.model, lane, journey), input, lane, journey);
-      if (input.relay) return relay(protocol, input.relay, wire, resolution, journey);
+      if (input.relay) return relay(protocol, input.relay, input, wire, resolution, journey);
       const fitted = fit(input, resolution, journey.note);
       const exchange = openExchange(protocol, fitted, wire, journey);
       if (wantsExplanation(wire)) return explainAll("generate", fitted, resolution.targets, journey);
@@ -197,9 +199,10 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       const start = async () => accept(await firstAnswer(roadAlong(preferred, journey), attempt), journey);
       // No server says how many tokens its speech was; what it was made of is known.
       const usage: SpeechUsage = { inputTokens: estimateTextTokens(input.text), outputTokens: 0, estimated: true };
-      journey.entry.usage = usage;
       if (input.stream) return respondWithStream(protocol, exchange, toEvents(start, usage), journey);
-      return protocol.serialize(deliver(await start(), journey), exchange);
+      const speech = await start();
+      journey.entry.usage = usage;
+      return protocol.serialize(deliver(speech, journey), exchange);
     }
     case "transcribe": {
       const exchange = openExchange(protocol, protocol.parse(wire, journey), wire, journey);
@@ -210,6 +213,7 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       if (!input.stream) {
         const output = await runWhole(protocol, exchange, targets, journey);
         if (output.usage && "inputTokens" in output.usage) journey.entry.usage = output.usage;
+        else journey.said = estimateTextTokens(output.text);
         return protocol.serialize(output, exchange);
       }
       const attempt = (target: Destination, signal: AbortSignal) =>
@@ -237,23 +241,24 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
   }
 }
 
-function resolve<K extends OperationName>(
+async function resolve<K extends OperationName>(
   protocol: Protocol<K>,
   model: string,
   lane: Lane,
   journey: Journey,
 ): Promise<Resolution> {
   journey.entry.model = model;
-  checkModel(model, journey.caller);
-  return lane.resolve(model, protocol.operation);
+  await checkModel(model, lane, journey.caller);
+  return await lane.resolve(model, protocol.operation);
 }
 
 function mayAsk(model: string, { models }: Caller): boolean {
   return models === undefined || fits(model, models);
 }
 
-function checkModel(model: string, caller: Caller): void {
-  if (mayAsk(model, caller)) return;
+/** By the name that is meant, so that no wish beside it opens or closes anything. */
+async function checkModel(model: string, lane: Lane, caller: Caller): Promise<void> {
+  if (caller.models === undefined || mayAsk(await lane.meant(model), caller)) return;
   throw new GatewayError("permission", `This key may not ask for model "${model}"`, { param: "model" });
 }
 
@@ -278,7 +283,8 @@ async function serveWhole<K extends "embed" | "rerank">(
   const exchange = openExchange(protocol, protocol.parse(wire, journey), wire, journey);
   const { targets } = await resolve(protocol, exchange.input.model, lane, journey);
   if (wantsExplanation(wire)) return explainAll(protocol.operation, exchange.input, targets, journey);
-  admit(journey, 0);
+  const { input } = exchange;
+  admit(journey, estimateInputsTokens("documents" in input ? pairsOf(input) : input.input));
   const output = await runWhole(protocol, exchange, targets, journey);
   journey.entry.usage = { ...output.usage, outputTokens: 0 };
   return protocol.serialize(output, exchange);
@@ -391,6 +397,7 @@ async function sealerFor({ gateway, entry }: Journey): Promise<Sealer> {
 async function relay(
   protocol: Protocol<"generate">,
   input: Input<"relay">,
+  conversation: Input<"generate">,
   wire: WireRequest,
   { targets }: Resolution,
   journey: Journey,
@@ -404,7 +411,7 @@ async function relay(
   const relayed: Protocol<"relay"> = { ...protocol, ...protocol.relay, operation: "relay", parse: () => input };
   const exchange = openExchange(relayed, input, wire, journey);
   if (wantsExplanation(wire)) return explainAll("relay", input, speaking, journey);
-  admit(journey, 0);
+  admit(journey, estimateInputTokens(conversation));
   if (input.stream) {
     const attempt = (target: Destination, signal: AbortSignal) => stream(ask("relay", input, target, journey, signal));
     return respondWithStream(relayed, exchange, firstStream(roadAlong(speaking, journey), attempt), journey);

@@ -77,8 +77,11 @@ export function usageOfInputs(
   const told = counts.map((count) => Math.max(0, count || 0));
   if (!told.includes(0)) return { inputTokens: sum(told) };
   note("estimated usage");
-  const estimates = input.map((one) => typeof one === "string" ? estimateTextTokens(one) : one.length);
-  return { inputTokens: sum(estimates), estimated: true };
+  return { inputTokens: estimateInputsTokens(input), estimated: true };
+}
+
+export function estimateInputsTokens(input: EmbedRequest["input"]): number {
+  return input.reduce((total, one) => total + (typeof one === "string" ? estimateTextTokens(one) : one.length), 0);
 }
 
 /** As many items in each as `size` allows, in order. */

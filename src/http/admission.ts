@@ -22,7 +22,7 @@ export interface Account {
 
 /** The right of one request to run. */
 export interface Permit {
-  /** Counts tokens that the request has used beyond those that were counted already. */
+  /** Counts tokens that the request has used beyond those that were counted already; gives back where it is below nothing. */
   charge(tokens: number): void;
   /** The request is over. */
   release(): void;
@@ -115,7 +115,8 @@ export function createAdmission(now: () => number): Admission {
 
     function charge(tokens: number): void {
       minute?.take(tokens, now());
-      use.spent += tokens;
+      // What is given back may have been used the day before.
+      use.spent = Math.max(0, use.spent + tokens);
     }
 
     return {

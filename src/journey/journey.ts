@@ -35,6 +35,8 @@ export interface Journey extends Context {
   begun?: true;
   /** How often a target was asked. */
   asked: number;
+  /** Tokens of a streamed answer so far, estimated: for one that never tells its usage. */
+  said: number;
   /** Who counted the tokens that the answer's beginning tells. */
   countedBy?: CountedBy;
   /** What the caller may still do. */
@@ -81,6 +83,7 @@ export function begin(request: Request, gateway: Gateway): Journey {
     note: (text) => addNote(notes, text),
     attempts: new Map(),
     asked: 0,
+    said: 0,
     signal: AbortSignal.any([request.signal, left.signal, gateway.signal]),
     leave: () => left.abort(clientClosed()),
     hasLeft: () => request.signal.aborted || left.signal.aborted,
@@ -90,18 +93,27 @@ export function begin(request: Request, gateway: Gateway): Journey {
 
 /**
  * Lets a request run a model, which all requests that do may take too much of: the gateway's room, and what the caller's key
- * may use. `tokens`: what it is sure to use. Throws `unavailable` or `rate_limit`.
+ * may use. `tokens`: what it is sure to use. Throws `unavailable` or `rate_limit`; what is refused has used nothing.
  */
-export function admit({ gateway, caller, entry, atEnd }: Journey, tokens: number): void {
-  const permit = gateway.admission(caller)?.admit(tokens);
-  if (permit) {
-    atEnd.push(() => {
-      const { inputTokens = tokens, outputTokens = 0 } = entry.usage ?? {};
-      permit.charge(inputTokens + outputTokens - tokens);
-      permit.release();
-    });
-  }
+export function admit(journey: Journey, tokens: number): void {
+  const { gateway, caller, atEnd } = journey;
   atEnd.push(gateway.load.enter(gateway.limits));
+  const permit = gateway.admission(caller)?.admit(tokens);
+  if (!permit) return;
+  atEnd.push(() => {
+    permit.charge(usedBy(journey, tokens) - tokens);
+    permit.release();
+  });
+}
+
+/**
+ * What a request used. One that failed before anything was said used nothing: that was not the caller's doing. Whoever leaves
+ * pays for what was asked and said until then, or leaving would be a way to pay nothing.
+ */
+function usedBy({ entry, said, hasLeft }: Journey, asked: number): number {
+  if (entry.usage) return entry.usage.inputTokens + entry.usage.outputTokens;
+  const hasFailed = entry.error !== undefined && said === 0 && !hasLeft();
+  return hasFailed ? 0 : asked + Math.ceil(said);
 }
 
 export function clientClosed(): GatewayError {

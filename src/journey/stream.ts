@@ -1,4 +1,5 @@
 /** An answer that is told step by step, as its client reads it. */
+import type { Usage } from "../canonical/generate.ts";
 import type { StreamEvent } from "../canonical/operations.ts";
 import type { Exchange } from "../contract/context.ts";
 import type { ServerSentEvent } from "../contract/frame.ts";
@@ -33,11 +34,11 @@ export async function respondWithStream<K extends Streamed>(
       entry.firstEventMs ??= gateway.now() - journey.started;
       journey.begun = true;
     }
+    journey.said += tokensOf(event);
     if (event.type === "finish") {
-      if ("usage" in event) {
-        entry.usage = event.usage;
-        learn(event.usage, journey);
-      }
+      const usage = usageOf(event);
+      if (usage) entry.usage = usage;
+      learn(usage, journey);
       finished = true;
     } else if (event.type === "start") {
       const { counted } = journey.attempt ?? {};
@@ -71,6 +72,28 @@ export async function respondWithStream<K extends Streamed>(
       void events.return(undefined);
     },
   });
+}
+
+/** Tokens that an event tells, estimated in little time: what they were is known at the end, if it comes to that. */
+function tokensOf(event: StreamEvent<Streamed>): number {
+  switch (event.type) {
+    case "part-delta":
+      return event.delta.text.length / CHARACTERS_PER_TOKEN;
+    case "delta":
+      return event.text.length / CHARACTERS_PER_TOKEN;
+    case "frame":
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+const CHARACTERS_PER_TOKEN = 4;
+
+function usageOf(event: StreamEvent<Streamed> & { type: "finish" }): Usage | undefined {
+  if ("usage" in event) return event.usage;
+  const usage = "transcript" in event ? event.transcript.usage : undefined;
+  return usage && "inputTokens" in usage ? usage : undefined;
 }
 
 /** Nothing, after `ms`; cut short by what it waits for, so that no timer is left. */

@@ -83,6 +83,8 @@ export interface Lane {
   get(model: string): Promise<ModelInfo>;
   /** Throws `model_not_found`, or `model_task_mismatch` for a model that does not do what is asked. */
   resolve(model: string, operation: OperationName): Promise<Resolution>;
+  /** The name without an agent's wish for a long window, unless a model is called so. */
+  meant(model: string): Promise<string>;
   /** Whether a request that names no lane belongs here: because the model is the lane's own, or may be any for the task. */
   takes(model: string, task: Task): "own" | "any" | undefined;
 }
@@ -119,7 +121,6 @@ export function createLane(name: string, options: LaneOptions): Lane {
     throw new GatewayError("model_task_mismatch", message, { param: "model" });
   }
 
-  /** The name without the wish for a long window, unless a model is called so. */
   async function meant(model: string): Promise<string> {
     const plain = withoutWindow(model);
     return plain === model || findLong(model) || typeof await look(model) === "object" ? model : plain;
@@ -211,6 +212,7 @@ export function createLane(name: string, options: LaneOptions): Lane {
 
   return {
     name,
+    meant,
     async list(note) {
       const listed = await Promise.all(catalogs.map((catalog) =>
         catalog.models().catch((thrown) => {
