@@ -81,9 +81,6 @@ interface Kept {
   breaker: Breaker;
 }
 
-const BODY_TIMEOUT_MS = 60_000;
-/** A file of 25 MB takes minutes over a slow line. */
-const FORM_TIMEOUT_MS = 300_000;
 /** Proxies and clients give up on a silent connection after 15 s to 100 s. */
 const PACE: Pace = { headAfterMs: 10_000, keepAliveMs: 10_000, storeMs: 5_000 };
 
@@ -159,11 +156,16 @@ export function createApp(options: AppOptions): App {
     tokenizers,
     bodyLimits: {
       limitBytes: config.limits.bodyBytes,
-      timeoutMs: BODY_TIMEOUT_MS,
+      timeoutMs: config.limits.bodyMs,
+      stallMs: config.limits.stallMs,
       jsonDepth: config.limits.jsonDepth,
     },
     uploads: createUploads(
-      { limitBytes: config.limits.bodyBytes, timeoutMs: FORM_TIMEOUT_MS },
+      {
+        limitBytes: config.limits.bodyBytes,
+        timeoutMs: config.limits.uploadMs,
+        stallMs: config.limits.stallMs,
+      },
       config.limits.uploadBytes,
     ),
     pace,
@@ -237,7 +239,8 @@ function createUpstreams(
         missingSecret: own && !value ? own.env : undefined,
         takesTokens: secret === "client",
       };
-      const service = { name, driver, baseUrl, headers, ...access, resultsFrom, timeouts };
+      const { answerBytes, frameBytes } = config.limits;
+      const service = { name, driver, baseUrl, headers, ...access, resultsFrom, timeouts, answerBytes, frameBytes };
       const slots = concurrency && new Slots(name, concurrency);
       return [name, { ...service, slots, refuses, refusals: new Refusals(now), providers, tokenizers, quirks }];
     }),

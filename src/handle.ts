@@ -55,7 +55,7 @@ export async function handle(request: Request, peer: Deno.Addr | undefined, gate
     const match = gateway.registry.match(request);
     if (match) journey.protocol = match.protocol;
     journey.entry.protocol = match?.protocol.name;
-    checkHeaders(request.headers);
+    checkHeaders(request.headers, gateway.limits.headerBytes);
     const caller = await gateway.authenticate(request, peer);
     journey.entry.key = caller.name;
     journey.caller = caller;

@@ -354,8 +354,16 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
         "asked again.",
     }),
   }).prefault({}),
-  limits: object("Limits on what clients send.", {
-    bodyBytes: z.int().min(1).default(31_457_280).meta({ description: "Bytes of one request body, decompressed." }),
+  limits: object("Limits on what clients send, and on what upstreams answer.", {
+    headerBytes: z.int().min(1_024).max(65_536).default(32_768).meta({
+      description: "Bytes of a request's headers. Longer ones get 431.",
+    }),
+    bodyBytes: z.int().min(1).default(31_457_280).meta({
+      description: "Bytes of one request body, as it comes and decompressed. Longer ones get 413.",
+    }),
+    bodyMs: milliseconds(60_000, "How long a client may take to send a body, in milliseconds. After it, 408."),
+    uploadMs: milliseconds(300_000, "The same for a form with a file: 25 MB take minutes over a slow line."),
+    stallMs: milliseconds(30_000, "How long a client may send nothing meanwhile, in milliseconds."),
     jsonDepth: z.int().min(10).max(DEEPEST_JSON).default(DEEPEST_JSON).meta({
       description: "How deep arrays and objects may be nested.",
     }),
@@ -368,6 +376,13 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
     memoryBytes: z.int().min(1).optional().meta({
       description:
         "Memory of the gateway above which requests that run a model get 503. No limit where this is absent.",
+    }),
+    answerBytes: z.int().min(1).default(67_108_864).meta({
+      description: "Bytes of an upstream's answer that is read whole. A longer one is an error of the upstream's.",
+    }),
+    frameBytes: z.int().min(1).default(33_554_432).meta({
+      description:
+        "Length of one line or event of an upstream's stream, in characters. A longer one is an error of the upstream's.",
     }),
     uploadBytes: z.int().min(1).default(268_435_456).meta({
       description: "Bytes of all files that clients are sending or that are being worked on. Above it, more get 503.",

@@ -40,7 +40,7 @@ export interface Gateway {
   authenticate: Authenticate;
   admission: Admission;
   load: Load;
-  limits: LoadLimits & SizeLimits;
+  limits: LoadLimits & SizeLimits & { headerBytes: number };
   continuity: Continuity;
   sealer(): Promise<LoadedSealer>;
   calibration: Calibration;

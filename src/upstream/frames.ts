@@ -4,7 +4,7 @@ import type { ServerSentEvent } from "../contract/frame.ts";
 import { GatewayError } from "../errors.ts";
 import { brokenOff } from "./send.ts";
 
-/** Longest line or event taken from an upstream, in characters: a whole answer with pictures fits into it. */
+/** A whole answer with pictures fits into it. */
 const LONGEST_FRAME = 32 * 1024 * 1024;
 const BUFFER_BYTES = 8 * 1024;
 /** A server that sends the end of its body apart from the rest does so after some 40 ms (delayed acknowledgements). */
@@ -23,11 +23,13 @@ export interface Pulse {
 /**
  * The frames of an upstream's stream, comments among them. Bytes may be cut anywhere; CRLF, a byte order mark and fields
  * without a blank are taken; a last event without its blank line counts. Ends where the bytes end; what it means that they
- * end there, the caller knows. `pulse` hears when a piece is waited for, and when it is there.
+ * end there, the caller knows. `pulse` hears when a piece is waited for, and when it is there. Throws where a line or an event
+ * is longer than `longest` characters.
  */
 export async function* readFrames(
   body: ReadableStream<Uint8Array>,
   pulse?: Pulse,
+  longest = LONGEST_FRAME,
 ): AsyncGenerator<ServerSentEvent> {
   const frames: ServerSentEvent[] = [];
   const parser = createParser({
@@ -38,7 +40,7 @@ export async function* readFrames(
         throw new GatewayError("upstream_error", "The upstream's stream holds a frame that is too long");
       }
     },
-    maxBufferSize: LONGEST_FRAME,
+    maxBufferSize: longest,
   });
   const decoder = new TextDecoder();
   const reader = new ByteReader(body, BUFFER_BYTES);

@@ -88,11 +88,11 @@ export async function* stream<K extends ModelOperation>(ask: Ask<K>): AsyncGener
         if (operation === "transcribe") throw thrown;
         failure = thrown;
       });
-      yield* way.events(readFrames(response.body, pulse), input, target, context);
+      yield* way.events(readFrames(response.body, pulse, upstream.frameBytes), input, target, context);
     } else {
       // Some servers answer whole although a stream was asked for.
       if (!replay) throw cannotStream(ask);
-      yield* replay(way.response([await readReply(response)], input, target, context));
+      yield* replay(way.response([await readReply(response, upstream.answerBytes)], input, target, context));
     }
   } catch (thrown) {
     watch.signal.throwIfAborted();

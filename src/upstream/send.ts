@@ -34,6 +34,10 @@ export interface Upstream {
   /** Where its results may be fetched from that it gives as URLs: origins, with `*.` for all names below one. */
   resultsFrom: readonly string[];
   timeouts: Timeouts;
+  /** The longest answer that is read whole, in bytes. */
+  answerBytes: number;
+  /** The longest line or event that is taken from its streams, in characters. */
+  frameBytes: number;
 }
 
 /** Where a call goes, and what goes with it. */
@@ -142,11 +146,8 @@ function isAmong({ protocol, host }: URL, allowed: readonly string[]): boolean {
   });
 }
 
-/** The longest answer that is read whole, in bytes; a page of pictures or a book of audio fits into it. */
-const LONGEST_REPLY = 64 * 1024 * 1024;
-
 /** The whole response: JSON parsed, other text as a string, all else as bytes. Throws where it is longer than `limitBytes`. */
-export async function readReply(response: Response, limitBytes = LONGEST_REPLY): Promise<Reply> {
+export async function readReply(response: Response, limitBytes: number): Promise<Reply> {
   const { status, headers } = response;
   const bytes = await readBytes(response, limitBytes);
   return { status, headers, body: parseBody(bytes, headers.get("content-type") ?? "") };

@@ -32,9 +32,9 @@ export async function speak(ask: Ask<"speak">): Promise<Speech> {
 }
 
 /** What comes as bytes is passed on as it comes; a description of it, such as where it is, is read whole. */
-async function openReply(response: Response, watch: Watch, { timeouts }: Upstream): Promise<Reply> {
+async function openReply(response: Response, watch: Watch, { timeouts, answerBytes }: Upstream): Promise<Reply> {
   const { status, headers, body } = response;
-  if (!body || /json|^text\//.test(headers.get("content-type") ?? "")) return await readReply(response);
+  if (!body || /json|^text\//.test(headers.get("content-type") ?? "")) return await readReply(response, answerBytes);
   const reader = new ByteReader(body, AUDIO_BUFFER_BYTES);
   let isOver = false;
   const read = async (limitMs: number, what: string) => {

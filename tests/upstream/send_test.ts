@@ -86,7 +86,7 @@ const REPLIES: [type: string, body: string, expected: unknown][] = [
 
 for (const [type, body, expected] of REPLIES) {
   Deno.test(`send: a reply of ${type} with ${JSON.stringify(body)} is read`, async () => {
-    const reply = await readReply(new Response(body, { status: 418, headers: { "content-type": type } }));
+    const reply = await readReply(new Response(body, { status: 418, headers: { "content-type": type } }), 1_000);
     assertEquals([reply.status, reply.headers.get("content-type"), reply.body], [418, type, expected]);
   });
 }
@@ -94,15 +94,15 @@ for (const [type, body, expected] of REPLIES) {
 Deno.test("send: a reply that breaks off is the upstream's failure", async () => {
   const cause = new TypeError("error reading a body from connection");
   const body = new ReadableStream({ pull: (controller) => controller.error(cause) });
-  const error = await assertRejects(() => readReply(new Response(body)), GatewayError);
+  const error = await assertRejects(() => readReply(new Response(body), 1_000), GatewayError);
   assertEquals([error.code, error.cause], ["upstream_error", cause]);
 });
 
 Deno.test("send: numbers that JSON has not come as null, and texts stay as they are", async () => {
   const text = '{"a":[1,NaN,-Infinity,Infinity],"NaN":"NaN or \\"Infinity\\""}';
-  const { body } = await readReply(new Response(text, JSON_TYPE));
+  const { body } = await readReply(new Response(text, JSON_TYPE), 1_000);
   assertEquals(body, { a: [1, null, null, null], NaN: 'NaN or "Infinity"' });
-  assertEquals((await readReply(new Response("NaN of it", JSON_TYPE))).body, "NaN of it");
+  assertEquals((await readReply(new Response("NaN of it", JSON_TYPE), 1_000)).body, "NaN of it");
 });
 
 const JSON_TYPE = { headers: { "content-type": "application/json" } };

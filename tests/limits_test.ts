@@ -1,0 +1,142 @@
+/** Every limit of the configuration, reached: each is told for what it is, and nothing is asked of an upstream. */
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import { CHAT, chatBody, CONFIG, type ConfigInput, newApp } from "./support/app.ts";
+import { answerStream, answerWhole, ENDING, word } from "./support/chat.ts";
+import { fakeUpstream } from "./support/fake_upstream.ts";
+
+const TURN = { role: "user", content: "Hello" };
+const MESSAGES = "/oss/v1/messages";
+const RESPONSES = "/oss/v1/responses";
+
+type Limits = NonNullable<ConfigInput["limits"]>;
+
+/** What a request that goes beyond a limit is told, in the shape of each protocol. */
+const CASES: { limits: Limits; status: number; code: string; message: string; body?: object; init?: RequestInit }[] = [
+  {
+    limits: { headerBytes: 1_024 },
+    init: { headers: { "x-long": "a".repeat(1_024) } },
+    status: 431,
+    code: "headers_too_large",
+    message: "The headers are longer than 1024 bytes",
+  },
+  {
+    limits: { bodyBytes: 1_000 },
+    body: { metadata: { a: "a".repeat(1_000) } },
+    status: 413,
+    code: "request_too_large",
+    message: "The body is larger than the limit of 1000 bytes",
+  },
+  {
+    limits: { jsonDepth: 10 },
+    body: { metadata: JSON.parse("[".repeat(11) + "]".repeat(11)) },
+    status: 400,
+    code: "invalid_request_error",
+    message: "nested deeper than 10 levels",
+  },
+];
+
+for (const { limits, status, code, message, body = {}, init } of CASES) {
+  const [name] = Object.keys(limits);
+  Deno.test(`limits.${name}: beyond it the answer is ${status}, in every protocol`, async () => {
+    const upstream = fakeUpstream(() => answerWhole());
+    const app = newApp({ config: { ...CONFIG, limits }, fetch: upstream.fetch });
+    for (const path of [CHAT, MESSAGES, RESPONSES]) {
+      const request = { model: "model", max_tokens: 9, messages: [TURN], input: "Hello", ...body };
+      const text = JSON.stringify(request);
+      const response = await app.fetch(
+        new Request(`http://gateway${path}`, { method: "POST", body: text, ...init }),
+      );
+      const { error } = await response.json();
+      assertEquals(response.status, status, path);
+      assertStringIncludes(error.message, message);
+      if (path !== MESSAGES) assertEquals(error.code ?? error.type, code);
+    }
+    assertEquals(upstream.asked, []);
+  });
+}
+
+Deno.test("limits.bodyBytes: what a body becomes counts too", async () => {
+  const app = newApp({ config: { ...CONFIG, limits: { bodyBytes: 1_000 } } });
+  const text = JSON.stringify({ ...chatBody(), user: "a".repeat(100_000) });
+  const body = new Blob([text]).stream().pipeThrough(new CompressionStream("gzip"));
+  const init = { method: "POST", body, headers: { "content-encoding": "gzip" } };
+  const response = await app.fetch(new Request(`http://gateway${CHAT}`, init));
+  assertEquals(response.status, 413);
+  assertStringIncludes((await response.json()).error.message, "decompressed body is larger than the limit");
+});
+
+for (
+  const [name, limits, words] of [
+    ["bodyMs", { bodyMs: 20 }, "it took longer than 0.02 s"],
+    ["stallMs", { stallMs: 20 }, "nothing came for 0.02 s"],
+  ] as const
+) {
+  Deno.test(`limits.${name}: a body that does not come is not waited for`, async () => {
+    const app = newApp({ config: { ...CONFIG, limits } });
+    const body = new ReadableStream({
+      start: (controller) => controller.enqueue(new TextEncoder().encode('{"model":')),
+    });
+    const response = await app.fetch(new Request(`http://gateway${CHAT}`, { method: "POST", body }));
+    assertEquals([response.status, (await response.json()).error.message], [408, `Cannot read the body: ${words}`]);
+  });
+}
+
+Deno.test("limits.uploadMs: nor a file", async () => {
+  const app = newApp({ config: { ...CONFIG, limits: { uploadMs: 20 } } });
+  const body = new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode("--a\r\n")) });
+  const headers = { "content-type": "multipart/form-data; boundary=a" };
+  const init = { method: "POST", body, headers };
+  const response = await app.fetch(new Request("http://gateway/oss/v1/audio/transcriptions", init));
+  assertEquals(response.status, 408);
+  await response.body?.cancel();
+});
+
+for (
+  const [name, more] of [
+    ["messages", { messages: [TURN, TURN, TURN] }],
+    ["parts", { messages: [{ role: "user", content: ["a", "b", "c"].map((text) => ({ type: "text", text })) }] }],
+    [
+      "tools",
+      { messages: [TURN], tools: ["a", "b", "c"].map((name) => ({ name, input_schema: { type: "object" } })) },
+    ],
+  ] as const
+) {
+  Deno.test(`limits.${name}: one too many is told, with its number`, async () => {
+    const upstream = fakeUpstream(() => answerWhole());
+    const app = newApp({ config: { ...CONFIG, limits: { [name]: 2 } }, fetch: upstream.fetch });
+    const response = await app.post(MESSAGES, { model: "model", max_tokens: 9, ...more });
+    const { error } = await response.json();
+    assertEquals([response.status, error.message], [400, `There are 3 ${name}, and the limit is 2`]);
+    assertEquals(upstream.asked, []);
+  });
+}
+
+const LONG = "a".repeat(2_000);
+
+Deno.test("limits.answerBytes: an upstream's answer that has no end is its failure", async () => {
+  const config = { ...CONFIG, limits: { answerBytes: 2_000 } };
+  for (const stream of [false, true]) {
+    for (const status of [200, 400]) {
+      const upstream = fakeUpstream(() => Response.json({ message: LONG }, { status }));
+      const response = await newApp({ config, fetch: upstream.fetch }).post(CHAT, chatBody({ stream }));
+      assertEquals(response.status, 502);
+      const { error } = await response.json();
+      assertEquals(error.message, "The upstream's answer is longer than 2000 bytes");
+    }
+  }
+  const short = newApp({ config, fetch: fakeUpstream(() => answerWhole()).fetch });
+  assertEquals((await (await short.post(CHAT, chatBody())).json()).choices[0].message.content, "whole");
+});
+
+Deno.test("limits.frameBytes: an event or a line that has no end is the upstream's failure", async () => {
+  const config = { ...CONFIG, limits: { frameBytes: 1_000 } };
+  const ask = async (frames: string[]) => {
+    const app = newApp({ config, fetch: fakeUpstream(() => answerStream(frames)).fetch });
+    const response = await app.post(CHAT, chatBody({ stream: true }));
+    return await response.text();
+  };
+  for (const frames of [[`data: ${LONG}`, LONG], [`: ${LONG}`, LONG], [word("one"), `data: ${LONG}`, LONG]]) {
+    assertStringIncludes(await ask(frames), "a frame that is too long");
+  }
+  assertStringIncludes(await ask([...Array(50).fill(word("one")), ENDING]), "[DONE]");
+});
