@@ -39,6 +39,7 @@ import { createTokenizerFolder, type TokenizerFiles } from "./tokens/tokenizer_f
 import { Tokenizers } from "./tokens/tokenizers.ts";
 import { fetchFile } from "./upstream/file.ts";
 import { Breaker } from "./upstream/breaker.ts";
+import { isSecretHeader } from "./upstream/explain.ts";
 import { HedgeBudget } from "./upstream/hedge.ts";
 import { Refusals } from "./upstream/refusals.ts";
 import { type Fetch, readReply, send, type Upstream } from "./upstream/send.ts";
@@ -128,6 +129,7 @@ export function createApp(options: AppOptions): App {
     homes: new Homes(now),
     sessionHeaders: [...new Set(plugins.protocols.flatMap(({ sessionHeaders = [] }) => sessionHeaders))],
     upstreams: createUpstreams(config, plugins.drivers, env, now),
+    secrets: secretsOf(config, env),
     drivers: new Map(plugins.drivers.map((driver) => [driver.name, driver])),
     authenticate: createAuth({
       keys: config.keys.map(({ secret, ...key }) => ({ ...key, digest: digestOf(env(secret.env) ?? "") })),
@@ -245,6 +247,17 @@ function createUpstreams(
       return [name, { ...service, slots, refuses, refusals: new Refusals(now), providers, tokenizers, quirks }];
     }),
   );
+}
+
+/** All that is secret: what the configuration names, and headers that an upstream is given. */
+function secretsOf({ upstreams, catalogs, keys, sealing }: Config, env: AppOptions["env"]): string[] {
+  const services = [...Object.values(upstreams), ...Object.values(catalogs), ...keys];
+  const named = [...services.map(({ secret }) => secret), sealing.key]
+    .flatMap((secret) => secret && secret !== "client" ? [env(secret.env) ?? ""] : []);
+  const given = Object.values(upstreams).flatMap(({ headers }) =>
+    Object.entries(headers).filter(([name]) => isSecretHeader(name)).flatMap(([, value]) => value.split(/\s+/))
+  );
+  return [...new Set([...named, ...given])].filter((secret) => secret !== "");
 }
 
 /** The longest list of models that is read, in bytes. Lists of hundreds of models are a twentieth of it. */

@@ -32,6 +32,7 @@ import {
   record,
   refuseIfStrict,
 } from "./journey/journey.ts";
+import { withoutSecrets } from "./journey/secrets.ts";
 import { respondWithStream } from "./journey/stream.ts";
 import { conversationKey, homeFirst } from "./lanes/affinity.ts";
 import { fits } from "./lanes/aliases.ts";
@@ -77,7 +78,7 @@ export async function handle(request: Request, peer: Deno.Addr | undefined, gate
     const response = await perform(protocol, wire, lane, journey);
     return finish(response, journey);
   } catch (thrown) {
-    const error = journey.hasLeft() ? clientClosed() : toGatewayError(thrown);
+    const error = journey.hasLeft() ? clientClosed() : withoutSecrets(toGatewayError(thrown), journey);
     record(error, journey);
     const response = journey.protocol.serializeError(error, { requestId: journey.id });
     closeLog(journey, response.status);

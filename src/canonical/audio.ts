@@ -149,7 +149,8 @@ export function mediaTypeOfSpeech(
   // Raw samples may begin with anything, the mark of a bare frame too.
   const isRaw = told === MEDIA_TYPE_OF.pcm && start[0] === 0xff;
   const seen = (isRaw ? undefined : sniffMedia(start)) ?? (/^text\/|json|html|xml/.test(word) ? word : writing(start));
-  if (seen !== undefined && !seen.startsWith("audio/")) {
+  // A type that is two, of which a browser takes the second, begins with the word too.
+  if (seen !== undefined && !/^audio\/[\w.+-]+$/.test(seen)) {
     throw new GatewayError("upstream_error", `The upstream sent ${seen} in place of sound`);
   }
   // Ogg holds Opus as well as other codecs; the codec's own header follows the page's.

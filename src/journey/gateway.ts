@@ -31,6 +31,8 @@ export interface Gateway {
   /** In which clients of any protocol say which conversation a request belongs to. */
   sessionHeaders: readonly string[];
   upstreams: ReadonlyMap<string, Upstream>;
+  /** What no answer may hold: the secrets of upstreams, catalogs and keys. */
+  secrets: readonly string[];
   /** By name; for the places behind an upstream, which may speak otherwise than it does. */
   drivers: ReadonlyMap<string, Driver>;
   /** Which targets fail. */

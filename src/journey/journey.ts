@@ -146,6 +146,8 @@ export function finish(response: Response, journey: Journey): Response {
   const { gateway, request, id, entry, begun, countedBy, protocol, allowance } = journey;
   // The name that each of the SDKs reads.
   for (const name of ["x-request-id", "request-id"]) response.headers.set(name, id);
+  // What a message quotes of a request is text, whatever a browser would make of it.
+  response.headers.set("x-content-type-options", "nosniff");
   const notes = notesOf(journey);
   if (notes.length > 0) response.headers.set("x-laneway-notes", formatNotes(notes));
   if (begun && response.ok) response.headers.set("x-laneway-target", formatNotes([whoAnswers(journey)]));

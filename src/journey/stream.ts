@@ -9,6 +9,7 @@ import { formatNotes } from "../http/notes.ts";
 import { streamResponse } from "../http/respond.ts";
 import { guard } from "../upstream/guard.ts";
 import { learn } from "./count.ts";
+import { withoutSecrets } from "./secrets.ts";
 import { clientClosed, closeLog, type Journey, notesOf, record } from "./journey.ts";
 
 /** The operations whose answers can be told step by step. */
@@ -46,7 +47,7 @@ export async function respondWithStream<K extends Streamed>(
     }
     if (event.type === "error") record(event.error, journey);
     ending ||= event.type === "finish" || event.type === "error";
-  });
+  }, (error) => withoutSecrets(error, journey));
   const events = through(guarded);
   const first = events.next();
   const early = await Promise.race([first, silence(first, gateway.pace.headAfterMs)]);

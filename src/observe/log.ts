@@ -31,10 +31,14 @@ export interface LogEntry {
   notes?: readonly string[];
 }
 
-/** One line of JSON, whatever the entry holds. */
+/** One line of JSON, whatever the entry holds, which steers no terminal and reads as it is written. */
 export function formatLogLine({ usage, cause, ...rest }: LogEntry): string {
-  return JSON.stringify({ ...rest, ...usage, ...(cause !== undefined && { cause: describeCause(cause, rest.error) }) });
+  const line = { ...rest, ...usage, ...(cause !== undefined && { cause: describeCause(cause, rest.error) }) };
+  return JSON.stringify(line).replace(UNSEEN, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
+
+/** JSON escapes the control characters of ASCII; these are the others that act: further ones, line ends, and turns of the direction. */
+const UNSEEN = /[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
 /** The network's words on an upstream; of a failure of our own its place, because its message may quote the client. */
 function describeCause(cause: unknown, error: ErrorCode | undefined): string {

@@ -26,9 +26,13 @@ function explainCall(call: Call, upstream: Upstream): JsonObject {
   return { method, url, headers: Object.fromEntries(masked), body: explainBody(call) };
 }
 
-/** What configured headers hold is as secret as their names say. */
 function mask(name: string, value: string): string {
-  return /auth|key|token|secret|cookie|password/i.test(name) ? value.replace(/\S+$/, "***") : value;
+  return isSecretHeader(name) ? value.replace(/\S+$/, "***") : value;
+}
+
+/** What configured headers hold is as secret as their names say. */
+export function isSecretHeader(name: string): boolean {
+  return /auth|key|token|secret|cookie|password/i.test(name);
 }
 
 function explainBody({ body, form }: Call): JsonValue | undefined {

@@ -7,15 +7,17 @@ interface ErrorEvent {
 
 /**
  * Makes every stream end as it must: what is thrown becomes the one final `error`, and a stream that just stops is an error
- * too. `onEvent` sees each event first.
+ * too. `onEvent` sees each event first; `tell` says how an error is told.
  */
 export async function* guard<E extends { type: string }>(
   events: AsyncIterable<E>,
   onEvent: (event: E | ErrorEvent) => void,
+  tell: (error: GatewayError) => GatewayError = (error) => error,
 ): AsyncGenerator<E | ErrorEvent> {
   let failure: GatewayError | undefined;
   try {
-    for await (const event of events) {
+    for await (const heard of events) {
+      const event = isError(heard) ? { ...heard, error: tell(heard.error) } : heard;
       onEvent(event);
       yield event;
       if (event.type === "finish" || event.type === "error") return;
@@ -24,7 +26,11 @@ export async function* guard<E extends { type: string }>(
     failure = toGatewayError(thrown);
   }
   failure ??= new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
-  const event: ErrorEvent = { type: "error", error: failure };
+  const event: ErrorEvent = { type: "error", error: tell(failure) };
   onEvent(event);
   yield event;
+}
+
+function isError(event: { type: string }): event is ErrorEvent {
+  return event.type === "error";
 }
