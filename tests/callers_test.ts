@@ -290,3 +290,17 @@ Deno.test("one caller's refused token does not put the upstream to rest for the 
   assertEquals((await send(app, "chat", "both", { ...BRINGS, "x-api-key": ENV.TEAM_KEY! })).status, 200);
   assertEquals(upstream.asked.map(({ url }) => url.host), ["own.test"]);
 });
+
+Deno.test("one caller's refused token does not keep the others from being told an exact count", async () => {
+  const judge = (asked: Asked) =>
+    asked.headers.get("authorization") === `Bearer ${TOKEN}` ? served(asked) : new Response("no", { status: 401 });
+  const app = newApp({ config: CONFIG, fetch: newUpstreams(judge).fetch, plugins: { catalogs: [list] } });
+  const count = async (token: string, content: string) => {
+    const body = JSON.stringify({ model: "own-chat", messages: [{ role: "user", content }] });
+    const headers = { authorization: `Bearer ${token}` };
+    const { text } = await ask(app, "/oss/v1/messages/count_tokens", { method: "POST", headers, body });
+    return JSON.parse(text).input_tokens;
+  };
+  await count("hf_of_another", "One");
+  assertEquals(await count(TOKEN, "Two"), 7);
+});

@@ -38,8 +38,13 @@ interface Kept {
   until: number;
 }
 
-/** What is wrong with one request alone. */
-const REFUSALS: ReadonlySet<ErrorCode> = new Set(["invalid_request", "context_length_exceeded"]);
+/** What is wrong with one request alone, or with its caller's own token. */
+const REFUSALS: ReadonlySet<ErrorCode> = new Set([
+  "invalid_request",
+  "context_length_exceeded",
+  "authentication",
+  "permission",
+]);
 
 interface Place {
   running: number;
