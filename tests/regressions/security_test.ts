@@ -1,7 +1,21 @@
 import { assert, assertEquals } from "@std/assert";
+import { formatLogLine } from "../../src/observe/log.ts";
 import { type ConfigInput, countedBody, ENV, newApp, type TestApp } from "../support/app.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
-import { ask, bodyFor, CONFIG, HELLO, PATH, responseOf, shortAnswer, streamed, testEach } from "./support.ts";
+import {
+  ask,
+  bodyFor,
+  CONFIG,
+  data,
+  delta,
+  HEADERS,
+  HELLO,
+  PATH,
+  responseOf,
+  shortAnswer,
+  streamed,
+  testEach,
+} from "./support.ts";
 
 const LOCKED: ConfigInput = { ...CONFIG, keys: [{ name: "team", secret: { env: "TEAM_KEY" } }] };
 
@@ -91,6 +105,41 @@ testEach("R80", "the upstream's secret is in no answer, even where the upstream 
   assertEquals(status, 502);
   assert(!JSON.stringify(body).includes(ENV.UPSTREAM_SECRET!));
 });
+
+const ECHO = `You sent authorization: Bearer ${ENV.UPSTREAM_SECRET}, x-api-key: configured-key-77`;
+
+/** Where an upstream may quote the credential that it was sent. */
+const ECHOES: Record<string, () => Response> = {
+  "an error": () => Response.json({ error: { message: ECHO } }, { status: 500 }),
+  "a refusal, and the field that it names": () =>
+    Response.json({ error: { message: ECHO, param: ECHO } }, { status: 400 }),
+  "the time to come back": () =>
+    Response.json({ error: { message: "Later" } }, { status: 429, headers: { "retry-after": ECHO } }),
+  "a page": () => new Response(ECHO, { status: 503, headers: { "content-type": "text/plain" } }),
+  "an error in a 200": () => Response.json({ error: { message: ECHO } }),
+  "an error in a stream": () => streamed(data({ error: { message: ECHO, code: 500 } })),
+  "an error after content": () => streamed(data(delta({ content: "Hi" }), { error: { message: ECHO, code: 500 } })),
+};
+
+for (const [where, answer] of Object.entries(ECHOES)) {
+  testEach(
+    "R80",
+    `the secrets that an upstream quotes are in no answer and no log: ${where}`,
+    {},
+    async (client, mode) => {
+      const upstreams = { chat: { ...CONFIG.upstreams.chat, headers: { "x-api-key": "configured-key-77" } } };
+      const app = newApp({
+        config: { ...CONFIG, upstreams: { ...CONFIG.upstreams, ...upstreams } },
+        fetch: fakeUpstream(answer).fetch,
+      });
+      const response = await app.post(PATH[client], bodyFor(client, { stream: mode === "streamed" }), HEADERS[client]);
+      const head = [...response.headers].map((header) => header.join(": ")).join("\n");
+      const told = head + await response.text() + app.logs.map(formatLogLine).join("\n");
+      for (const secret of [ENV.UPSTREAM_SECRET!, "configured-key-77"]) assert(!told.includes(secret), told);
+      assertEquals(app.logs.length, 1);
+    },
+  );
+}
 
 testEach("R81", "no header and no query choose where a request goes", {}, async (client, mode) => {
   const upstream = fakeUpstream(() => responseOf(HELLO, mode));
