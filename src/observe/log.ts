@@ -18,6 +18,8 @@ export interface LogEntry {
   target?: string;
   /** Who served there, where the upstream chose among providers and said whom. */
   provider?: string;
+  /** How often targets were asked, where it was more than once. */
+  attempts?: number;
   stream?: boolean;
   status: number;
   error?: ErrorCode;
