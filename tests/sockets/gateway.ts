@@ -16,27 +16,32 @@ export interface Setting {
 export interface SettingOptions {
   timeouts?: { headMs?: number; firstEventMs?: number; idleMs?: number; wholeMs?: number; totalMs?: number };
   pace?: Partial<Pace>;
+  /** More of the upstream, of the model and of the whole. */
+  upstream?: Partial<NonNullable<ConfigInput["upstreams"]>[string]>;
+  model?: { targets?: { upstream: string; model: string }[]; hedgeAfterMs?: number };
+  retry?: ConfigInput["retry"];
 }
 
 /** Calls `use` with a gateway that listens on a port of its own before an upstream that does, and ends both. */
 export async function withGateway(
   use: (setting: Setting) => Promise<void>,
-  { timeouts = {}, pace }: SettingOptions = {},
+  { timeouts = {}, pace, upstream: more, model, retry }: SettingOptions = {},
 ): Promise<void> {
   const upstream = new TcpUpstream();
   const config: ConfigInput = {
     upstreams: {
-      tcp: { driver: "chat", baseUrl: upstream.baseUrl, secret: { env: "UPSTREAM_SECRET" }, timeouts },
+      tcp: { driver: "chat", baseUrl: upstream.baseUrl, secret: { env: "UPSTREAM_SECRET" }, timeouts, ...more },
       sandbox: { driver: "sandbox" },
     },
     lanes: {
       oss: {
         models: {
-          model: { task: "chat", targets: [{ upstream: "tcp", model: "org/model" }] },
+          model: { task: "chat", targets: [{ upstream: "tcp", model: "org/model" }], ...model },
           sandbox: { task: "chat", targets: [{ upstream: "sandbox", model: "sandbox" }] },
         },
       },
     },
+    ...(retry && { retry }),
   };
   const app = newApp({ config, fetch, pace });
   const server = Deno.serve(

@@ -1,9 +1,9 @@
 import { assert, assertEquals } from "@std/assert";
 import { CHAT, chatBody } from "../support/app.ts";
-import { ENDING, word } from "../support/chat.ts";
-import { until } from "../support/wait.ts";
+import { ANSWER, ENDING, word } from "../support/chat.ts";
+import { delay, until } from "../support/wait.ts";
 import { type Setting, withGateway } from "./gateway.ts";
-import { type Asked, chunk, postHead, STREAM_HEAD, type TcpClient } from "./tcp.ts";
+import { type Asked, chunk, jsonAnswer, postHead, STREAM_HEAD, type TcpClient } from "./tcp.ts";
 
 /** The promise is 50 ms; a busy machine gets ten times as long. */
 const LIMIT_MS = 500;
@@ -60,6 +60,96 @@ for (const [name, { stream, reach }] of Object.entries(PHASES)) {
       assertEquals(app.logs[0]!.stream, stream);
     }, { pace: { headAfterMs: 50, keepAliveMs: 50 } });
   });
+}
+
+// Phases in which it waits for its turn at an upstream
+
+/** Milliseconds until the request's line is in the log. */
+async function untilLogged({ app }: Setting, since: number): Promise<number> {
+  await until(() => app.logs.length > 0);
+  return performance.now() - since;
+}
+
+for (const stream of [false, true]) {
+  const mode = stream ? "streamed" : "whole";
+
+  Deno.test(`a client that leaves while it waits for a place at the upstream gives its turn away: ${mode}`, async () => {
+    await withGateway(async (setting) => {
+      const { app, connect, upstream } = setting;
+      const [first, waiting, next] = [await connect(), await connect(), await connect()];
+      await first.post(CHAT, chatBody({ stream }));
+      const asked = await upstream.next();
+      await waiting.post(CHAT, chatBody({ stream, user: "waiting" }));
+      await reached(setting);
+      const start = performance.now();
+      waiting.close();
+      const took = await untilLogged(setting, start);
+      assert(took < LIMIT_MS, `It took ${took} ms`);
+      assertEquals([app.logs[0]!.status, app.logs[0]!.attempts], [499, undefined]);
+
+      await next.post(CHAT, chatBody({ stream, user: "next" }));
+      await reached(setting);
+      await asked.write(jsonAnswer(ANSWER));
+      const served = await upstream.next();
+      assertEquals(JSON.parse(served.body).user, "next");
+      await served.write(jsonAnswer(ANSWER));
+      await next.readUntil("whole");
+    }, { upstream: { concurrency: { running: 1, waiting: 5 } } });
+  });
+
+  Deno.test(`a client that leaves between two rounds of attempts ends them: ${mode}`, async () => {
+    await withGateway(async (setting) => {
+      const { connect, upstream } = setting;
+      const client = await connect();
+      await client.post(CHAT, chatBody({ stream }));
+      const failure = jsonAnswer({ error: { message: "Later" } }, "503 Service Unavailable\r\nretry-after: 3");
+      await (await upstream.next()).write(failure);
+      await reached(setting);
+      const start = performance.now();
+      client.close();
+      const took = await untilLogged(setting, start);
+      assert(took < LIMIT_MS, `It took ${took} ms`);
+      assertEquals(setting.app.logs[0]!.status, 499);
+      assertEquals(upstream.asked.length, 1);
+    }, { retry: { budgetMs: 10_000 } });
+  });
+}
+
+Deno.test("a client that leaves while two targets are asked stops both", async () => {
+  const target = (model: string) => ({ upstream: "tcp", model });
+  await withGateway(async ({ app, connect, upstream }) => {
+    const client = await connect();
+    await client.post(CHAT, chatBody({ stream: true }));
+    const both = [await upstream.next(), await upstream.next()];
+    const start = performance.now();
+    client.close();
+    const took = Math.max(...await Promise.all(both.map(({ left }) => left))) - start;
+    assert(took < LIMIT_MS, `It took ${took} ms`);
+    await expectEntry499({ app });
+    assertEquals(app.logs[0]!.attempts, 2);
+  }, { model: { targets: [target("one"), target("two")], hedgeAfterMs: 20 } });
+});
+
+Deno.test("of two targets that are asked, the one that lost is let go while the other still speaks", async () => {
+  const target = (model: string) => ({ upstream: "tcp", model });
+  await withGateway(async ({ connect, upstream }) => {
+    const client = await connect();
+    await client.post(CHAT, chatBody({ stream: true }));
+    const [silent, quick] = [await upstream.next(), await upstream.next()];
+    const start = performance.now();
+    await quick.write(STREAM_HEAD + chunk(word("one")));
+    await client.readUntil('"content":"one"');
+    const took = await silent.left - start;
+    assert(took < LIMIT_MS, `It took ${took} ms`);
+    await quick.write(chunk(ENDING));
+    await client.readUntil("[DONE]");
+  }, { model: { targets: [target("one"), target("two")], hedgeAfterMs: 20 } });
+});
+
+/** Once the gateway has answered a later request, and had time for what it was told before, it has come as far as it can. */
+async function reached({ url }: Setting): Promise<void> {
+  for (let time = 0; time < 3; time++) await (await fetch(`${url}/healthz`)).body?.cancel();
+  await delay(20);
 }
 
 // The platform does not tell of a client that leaves before the head of the answer when its request came in several pieces.
