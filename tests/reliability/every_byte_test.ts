@@ -5,10 +5,10 @@ import { answerBytes, isStream, loadFixtures } from "../support/fixtures.ts";
 import { WIRES } from "../support/wires.ts";
 import { IS_FULL, report } from "./scale.ts";
 
-/** Of every fixture so many places are tried in a short run. */
-const FEW = 3;
 /** A silence that is long enough for an upstream of this process. */
-const SILENCE_MS = 4;
+const SILENCE_MS = 20;
+/** How many are tried at once: those that hang wait together. */
+const WIDTH = 20;
 
 const CLIENTS = {
   chat: { path: "/oss/v1/chat/completions", done: /^data: \[DONE\]$/gm, failed: 'data: {"error":' },
@@ -22,16 +22,19 @@ const CLIENTS = {
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** How an upstream ends after what it has sent so far. */
-const ENDINGS: Record<string, (sent: Bytes) => ReadableStream<Uint8Array>> = {
-  "closes": (sent) => bodyOf([sent]),
-  "breaks": (sent) => bodyOf([sent], new TypeError("connection reset")),
-  "hangs": (sent) =>
-    new ReadableStream({
-      start: (controller) => controller.enqueue(sent),
-    }),
-  "sends garbage": (sent) =>
-    bodyOf([sent, new TextEncoder().encode('data: {"choices":[{]]\n\ndata: \u0000\u00ff<html>\n\n{"a":\n\n')]),
+/** How an upstream ends after what it has sent so far, and whether that is tried after every byte or after every frame. */
+const ENDINGS: Record<string, { after: "byte" | "frame"; ending(sent: Bytes): ReadableStream<Uint8Array> }> = {
+  closes: { after: "frame", ending: (sent) => bodyOf([sent]) },
+  breaks: { after: "byte", ending: (sent) => bodyOf([sent], new TypeError("connection reset")) },
+  hangs: {
+    after: "frame",
+    ending: (sent) => new ReadableStream({ start: (controller) => controller.enqueue(sent) }),
+  },
+  "sends garbage": {
+    after: "frame",
+    ending: (sent) =>
+      bodyOf([sent, new TextEncoder().encode('data: {"choices":[{]]\n\ndata: \u0000\u00ff<html>\n\n{"a":\n\n')]),
+  },
 };
 
 /** The same body, which breaks when its call is aborted, as the platform's does. */
@@ -47,61 +50,78 @@ function comparable(text: string): string {
   );
 }
 
+/** What asks a gateway of its own, whose upstream answers with what it is given. */
+function newAsk(driver: string, path: string, silenceMs: number) {
+  let body: ReadableStream<Uint8Array> = bodyOf([]);
+  const timeouts = { headMs: 60_000, firstEventMs: silenceMs, idleMs: silenceMs };
+  const app = newApp({
+    config: {
+      ...CONFIG,
+      upstreams: { ...CONFIG.upstreams, fake: { driver, baseUrl: "http://up.test", timeouts } },
+    },
+    env: {},
+    fetch: (_, { signal }) =>
+      Promise.resolve(new Response(until(body, signal!), { headers: { "content-type": "text/event-stream" } })),
+  });
+  return async (answer: ReadableStream<Uint8Array>) => {
+    body = answer;
+    const messages = [{ role: "user", content: "Hello" }];
+    const more = { model: "model", max_tokens: 100, stream: true, store: false };
+    const response = await app.post(path, { ...more, messages, input: "Hello" });
+    return { ok: response.ok, text: await response.text() };
+  };
+}
+
+/** All places, or one of them in a short run: another one for each fixture. */
+function chosen(places: readonly number[], seed: number): readonly number[] {
+  return IS_FULL ? places : [places[seed % places.length]!];
+}
+
 for (const upstream of WIRES) {
   const fixtures = loadFixtures(upstream.name).filter(isStream);
   for (const [client, shape] of Object.entries(CLIENTS)) {
     Deno.test(`every byte: ${client} before a ${upstream.name} upstream that dies anywhere gets one right ending`, async () => {
-      let body: ReadableStream<Uint8Array> = bodyOf([]);
-      const timeouts = { headMs: 1_000, firstEventMs: SILENCE_MS, idleMs: SILENCE_MS };
-      const app = newApp({
-        config: {
-          ...CONFIG,
-          upstreams: { ...CONFIG.upstreams, fake: { driver: upstream.name, baseUrl: "http://up.test", timeouts } },
-        },
-        env: {},
-        fetch: (_, { signal }) =>
-          Promise.resolve(new Response(until(body, signal!), { headers: { "content-type": "text/event-stream" } })),
-      });
-      const ask = async (answer: ReadableStream<Uint8Array>) => {
-        body = answer;
-        const messages = [{ role: "user", content: "Hello" }];
-        const response = await app.post(shape.path, {
-          model: "model",
-          max_tokens: 100,
-          stream: true,
-          messages,
-          input: "Hello",
-          store: false,
-        });
-        return { ok: response.ok, text: await response.text() };
-      };
+      const patient = newAsk(upstream.name, shape.path, 60_000);
       let tried = 0;
-      for (const fixture of fixtures) {
-        const bytes = answerBytes(fixture);
-        const frames = boundariesOf(bytes);
-        const whole = comparable((await ask(bodyOf(piecesOf(bytes, 64)))).text);
-        for (const [how, ending] of Object.entries(ENDINGS)) {
-          const everywhere = how === "closes" || how === "breaks";
-          const places = everywhere ? Array.from({ length: bytes.length }, (_, at) => at) : frames;
-          const step = IS_FULL ? 1 : Math.ceil(places.length / FEW);
-          for (let index = 0; index < places.length; index += step) {
-            const at = places[index]!;
-            const { ok, text } = await ask(ending(bytes.slice(0, at)));
-            const where = `${fixture.name} ${how} after ${at} bytes: ${text}`;
-            tried++;
-            if (!ok) {
-              assert("error" in JSON.parse(text), where);
-              continue;
+
+      async function* deaths() {
+        for (const [number, fixture] of fixtures.entries()) {
+          const bytes = answerBytes(fixture);
+          const whole = comparable((await patient(bodyOf(piecesOf(bytes, 64)))).text);
+          const places = { byte: Array.from(bytes, (_, at) => at), frame: boundariesOf(bytes) };
+          for (const [how, { after, ending }] of Object.entries(ENDINGS)) {
+            for (const at of chosen(places[after], 7919 * (number + 1))) {
+              yield {
+                how,
+                whole,
+                answer: ending(bytes.slice(0, at)),
+                where: `${fixture.name} ${how} after ${at} bytes`,
+              };
             }
-            const failed = text.split(shape.failed).length - 1;
-            assertEquals([...text.matchAll(shape.done)].length + failed, 1, where);
-            if (failed === 0) continue;
-            const said = comparable(text.slice(0, text.indexOf(shape.failed)));
-            const beginning = said.slice(0, said.lastIndexOf("\n\n") + 2);
-            if (how !== "sends garbage") assert(isPrefix(beginning, whole), `not a beginning: ${where}\n${whole}`);
           }
         }
       }
+
+      const all = deaths();
+      const worker = async () => {
+        const [waits, hurries] = [60_000, SILENCE_MS].map((ms) => newAsk(upstream.name, shape.path, ms));
+        for await (const { how, whole, answer, where: place } of all) {
+          const { ok, text } = await (how === "hangs" ? hurries! : waits!)(answer);
+          const where = `${place}: ${text}`;
+          tried++;
+          if (!ok) {
+            assert("error" in JSON.parse(text), where);
+            continue;
+          }
+          const failed = text.split(shape.failed).length - 1;
+          assertEquals([...text.matchAll(shape.done)].length + failed, 1, where);
+          if (failed === 0) continue;
+          const said = comparable(text.slice(0, text.indexOf(shape.failed)));
+          const beginning = said.slice(0, said.lastIndexOf("\n\n") + 2);
+          if (how !== "sends garbage") assert(isPrefix(beginning, whole), `not a beginning: ${where}\n${whole}`);
+        }
+      };
+      await Promise.all(Array.from({ length: WIDTH }, worker));
       report(`${client} before ${upstream.name}: ${fixtures.length} streams, ${tried} ways to die`);
     });
   }
