@@ -67,7 +67,7 @@ export function headOf({ path, method, headers: own, body, form }: Call, { baseU
 
 async function reach(url: string, { name }: Service, fetch: Fetch, init: RequestInit): Promise<Response> {
   try {
-    return await fetch(url, init);
+    return hold(await fetch(url, init));
   } catch (thrown) {
     init.signal?.throwIfAborted();
     throw new GatewayError("upstream_error", `Cannot reach upstream "${name}"`, {
@@ -75,6 +75,17 @@ async function reach(url: string, { name }: Service, fetch: Fetch, init: Request
       untaken: wasNotMade(thrown),
     });
   }
+}
+
+const held = new WeakMap<ReadableStream, Response>();
+
+/**
+ * The same response, which lives as long as its body: Deno (2.9.6) does not break a body off that is being read when its
+ * signal is aborted, once the response itself has been collected, and no time-out would end it.
+ */
+function hold(response: Response): Response {
+  if (response.body) held.set(response.body, response);
+  return response;
 }
 
 /** The platform's words for a connection that was never made; one that broke may have brought the request. */
