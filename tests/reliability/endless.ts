@@ -16,12 +16,11 @@ export const config = (baseUrl: string) => ({
 export const PATH = "/oss/v1/chat/completions";
 export const BODY = { model: "m", stream: true, messages: [{ role: "user", content: "Hello" }] };
 
-export function post(url: string, signal: AbortSignal): Promise<Response> {
+export function post(url: string): Promise<Response> {
   return fetch(url + PATH, {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify(BODY),
-    signal,
   });
 }
 
