@@ -9,6 +9,8 @@ import { refusedKnobs, refusesCacheHints, refusesForm } from "./refusals.ts";
 const LONGEST_MESSAGE = 500;
 /** What is looked at for it. */
 const LONGEST_READ = 8_192;
+/** Seconds or a date (RFC 9110): whatever else stands there is nothing that a client could keep to. */
+const RETRY_AFTER = /^(\d+(\.\d+)?|\w{3}, \d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2} GMT)$/;
 const DEEPEST_READ = 8;
 
 /**
@@ -53,7 +55,8 @@ function failureOf(status: number | undefined, headers: Headers, body: unknown):
   const words = [inner.code, inner.type].filter((word) => typeof word === "string").join(" ");
   const details: ErrorDetails = {
     upstreamStatus: status,
-    retryAfter: headers.get("retry-after") ?? /;\s*t=(\d+)/.exec(headers.get("ratelimit") ?? "")?.[1],
+    retryAfter: RETRY_AFTER.exec(headers.get("retry-after") ?? "")?.[0] ??
+      /;\s*t=(\d+)/.exec(headers.get("ratelimit") ?? "")?.[1],
     param: typeof inner.param === "string" ? inner.param : undefined,
   };
   const fail = (code: ErrorCode, text: string) => new GatewayError(code, text, details);
