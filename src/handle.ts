@@ -70,6 +70,7 @@ export async function handle(request: Request, peer: Deno.Addr | undefined, gate
     journey.clientWire = protocol.name;
     const named = "lane" in match.params ? findLane(match.params.lane, caller.lanes, gateway) : undefined;
     journey.entry.lane = named?.name;
+    if (runsModel(protocol) && !wantsExplanation(request)) gateway.load.check(gateway.limits);
     const body = await readBody(protocol, journey);
     const query = new URL(request.url).searchParams;
     const wire = { body, headers: request.headers, params: match.params, query };
@@ -84,6 +85,10 @@ export async function handle(request: Request, peer: Deno.Addr | undefined, gate
     closeLog(journey, response.status);
     return finish(response, journey);
   }
+}
+
+function runsModel({ operation }: AnyProtocol): boolean {
+  return operation !== "countTokens" && TASK_OF[operation] !== undefined;
 }
 
 async function readBody({ body }: AnyProtocol, journey: Journey): Promise<unknown> {
@@ -491,7 +496,7 @@ async function* remembering(
   }
 }
 
-function wantsExplanation({ headers }: WireRequest): boolean {
+function wantsExplanation({ headers }: Pick<WireRequest, "headers">): boolean {
   return headers.get("x-laneway-explain")?.toLowerCase() === "true";
 }
 

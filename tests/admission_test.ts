@@ -5,6 +5,7 @@ import {
   chatBody,
   CONFIG,
   type ConfigInput,
+  countedBody,
   ENV,
   newApp,
   NOW,
@@ -184,6 +185,15 @@ Deno.test("above the limit of memory what runs a model is refused, and the rest 
   assertEquals((await send(app, "chat")).status, 503);
   assertEquals((await send(app, "messages")).status, 529);
   assertEquals((await app.get("/oss/v1/models", AUTHORIZED)).status, 200);
+});
+
+Deno.test("a gateway with enough to do reads no further body", async () => {
+  const { app } = timed(locked({}, { limits: { memoryBytes: 1 } }));
+  const { init, pulls } = countedBody();
+  const headers = { ...AUTHORIZED, ...init.headers };
+  const response = await app.fetch(new Request(`http://gateway${CHAT}`, { ...init, headers }));
+  assertEquals([response.status, pulls()], [503, 0]);
+  await response.body?.cancel();
 });
 
 Deno.test("counting, listing, explaining and reading what is stored are free", async () => {

@@ -9,6 +9,8 @@ export interface LoadLimits {
 }
 
 export interface Load {
+  /** Throws `unavailable` where nobody would be let in: asked before a body is read, which takes memory. */
+  check(limits: LoadLimits): void;
   /** Lets a request in; what it gives lets it out again. Throws `unavailable`. */
   enter(limits: LoadLimits): () => void;
 }
@@ -39,13 +41,17 @@ export function createLoad({ memory, now }: LoadOptions): Load {
     return bytes > memoryBytes;
   }
 
+  function check({ concurrentRequests, memoryBytes }: LoadLimits): void {
+    if (running < concurrentRequests && !isFull(memoryBytes)) return;
+    throw new GatewayError("unavailable", "The gateway has as much to do as it can take: try again", {
+      retryAfter: RETRY_AFTER,
+    });
+  }
+
   return {
-    enter({ concurrentRequests, memoryBytes }) {
-      if (running >= concurrentRequests || isFull(memoryBytes)) {
-        throw new GatewayError("unavailable", "The gateway has as much to do as it can take: try again", {
-          retryAfter: RETRY_AFTER,
-        });
-      }
+    check,
+    enter(limits) {
+      check(limits);
       running++;
       let inside = true;
       return () => {
