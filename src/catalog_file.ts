@@ -21,7 +21,7 @@ async function readModels(lane: string): Promise<unknown[]> {
   try {
     const { config } = loadConfig({ ...pluginFacts(), env });
     const store = createMemoryStore({ now: Date.now, limitBytes: 0 });
-    const app = createApp({ config: { ...config, keys: [] }, env, store, log: () => {} });
+    const app = createApp({ config: { ...config, keys: [], storedKeys: false }, env, store, log: () => {} });
     const response = await app.fetch(
       new Request(`http://gateway/${encodeURIComponent(lane)}/v1/models?client_version=`),
     );

@@ -33,28 +33,31 @@ export interface Keyring {
 const PREFIX = "laneway_";
 const SECRET_BYTES = 32;
 const PLACE = ["keys"];
-/** A store keeps everything until some time; for keys it is far away. */
-const KEPT_MS = 50 * 365 * 86_400_000;
 
 /** `now`: milliseconds since the epoch. */
 export function createKeyring(store: Store, now: () => number): Keyring {
   const read = async () => (await store.get(PLACE) ?? []) as StoredKey[];
-  const write = (keys: StoredKey[]) => store.set(PLACE, keys, now() + KEPT_MS);
+  const change = (to: (keys: StoredKey[]) => StoredKey[]) =>
+    store.update(PLACE, (keys) => to((keys ?? []) as StoredKey[]));
   return {
     async create(facts) {
-      const keys = await read();
-      if (keys.some(({ name }) => name === facts.name)) throw new Error(`There is a key "${facts.name}" already`);
       // It is long and random, so that a plain hash of it cannot be guessed back.
       const secret = PREFIX + randomBytes(SECRET_BYTES).toString("base64url");
-      await write([...keys, { ...facts, digest: digestOf(secret), created: new Date(now()).toISOString() }]);
+      const key = { ...facts, digest: digestOf(secret), created: new Date(now()).toISOString() };
+      await change((keys) => {
+        if (keys.some(({ name }) => name === facts.name)) throw new Error(`There is a key "${facts.name}" already`);
+        return [...keys, key];
+      });
       return secret;
     },
     list: read,
     async revoke(name) {
-      const keys = await read();
-      const kept = keys.filter((key) => key.name !== name);
-      if (kept.length < keys.length) await write(kept);
-      return kept.length < keys.length;
+      let found = false;
+      await change((keys) => {
+        found = keys.some((key) => key.name === name);
+        return keys.filter((key) => key.name !== name);
+      });
+      return found;
     },
   };
 }

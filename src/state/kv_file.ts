@@ -24,8 +24,14 @@ export function isOnDeploy(env: Env): boolean {
 /** Opens a database in a file. What it makes on the way only the owner can read, because prompts are kept in it. */
 export async function openKvFile(path: string): Promise<Deno.Kv> {
   const file = resolve(path);
-  await Deno.mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  await createPrivate(file);
+  try {
+    await createPrivate(file);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    // Only where there is none: in a folder that is there this process may be allowed no more than its own files.
+    await Deno.mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    await createPrivate(file);
+  }
   // Files that the database makes beside this one get its mode; those of an earlier run may still have another.
   for (const name of [file, `${file}-wal`, `${file}-shm`]) await makePrivate(name);
   return await Deno.openKv(file);

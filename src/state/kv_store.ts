@@ -61,17 +61,12 @@ export function createKvStore({ open, now }: KvStoreOptions): Store {
       const bytes = new TextEncoder().encode(JSON.stringify(value));
       const expireIn = Math.max(0, Math.ceil(expiresAt - now()));
       const id = crypto.randomUUID();
-      const chunks = bytes.length > INLINE_BYTES ? Math.ceil(bytes.length / CHUNK_BYTES) : 0;
+      const writes = bytes.length > INLINE_BYTES ? chunksOf(id, bytes, expireIn) : [];
+      const chunks = writes.length;
       if (chunks > MOST_CHUNKS) {
         throw new Error(`Cannot store ${bytes.length} bytes: the limit is ${MOST_CHUNKS * CHUNK_BYTES}`);
       }
       const head: Head = { expiresAt, id, chunks, ...(chunks === 0 && { text: bytes }) };
-      const writes = Array.from({ length: chunks }, (_, index): Deno.KvMutation => ({
-        type: "set",
-        key: chunkKey(id, index),
-        value: bytes.subarray(index * CHUNK_BYTES, (index + 1) * CHUNK_BYTES),
-        expireIn,
-      }));
       const kv = await database();
       while (writes.length > CHUNKS_PER_WRITE) {
         await commit(kv.atomic().mutate(...writes.splice(0, CHUNKS_PER_WRITE)));
@@ -95,6 +90,30 @@ export function createKvStore({ open, now }: KvStoreOptions): Store {
         const before = await kv.get<Head>(headKey(key));
         if (before.value && before.value.expiresAt > now()) continue;
         await commit(kv.atomic().check(before).mutate(...removals(before.value)).set(before.key, head));
+      }
+    },
+
+    async update(key, change) {
+      const kv = await database();
+      while (true) {
+        const before = await kv.get<Head>(headKey(key));
+        const value = await get(key);
+        const bytes = new TextEncoder().encode(JSON.stringify(change(value)));
+        const id = crypto.randomUUID();
+        const chunks = bytes.length > INLINE_BYTES ? chunksOf(id, bytes) : [];
+        if (chunks.length > CHUNKS_PER_WRITE) {
+          throw new Error(`Cannot keep ${bytes.length} bytes: the limit is ${CHUNKS_PER_WRITE * CHUNK_BYTES}`);
+        }
+        const head: Head = {
+          expiresAt: Number.MAX_SAFE_INTEGER,
+          id,
+          chunks: chunks.length,
+          ...(chunks.length === 0 && { text: bytes }),
+        };
+        // Where another's write came between, also between the two reads, the check fails.
+        const replacement = kv.atomic().check(before).set(before.key, head)
+          .mutate(...chunks, ...removals(before.value));
+        if (await commit(replacement)) return;
       }
     },
 
@@ -172,6 +191,15 @@ function chunkKey(id: string, index: number): Deno.KvKey {
 async function readChunks(kv: Deno.Kv, id: string): Promise<Uint8Array<ArrayBuffer>[]> {
   const entries = kv.list<Uint8Array<ArrayBuffer>>({ prefix: ["laneway", "chunk", id] });
   return await Array.fromAsync(entries, ({ value }) => value);
+}
+
+function chunksOf(id: string, bytes: Uint8Array<ArrayBuffer>, expireIn?: number): Deno.KvMutation[] {
+  return Array.from({ length: Math.ceil(bytes.length / CHUNK_BYTES) }, (_, index): Deno.KvMutation => ({
+    type: "set",
+    key: chunkKey(id, index),
+    value: bytes.subarray(index * CHUNK_BYTES, (index + 1) * CHUNK_BYTES),
+    ...(expireIn !== undefined && { expireIn }),
+  }));
 }
 
 function removals(head: Head | null): Deno.KvMutation[] {

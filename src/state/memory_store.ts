@@ -57,6 +57,10 @@ export function createMemoryStore({ now, limitBytes }: { now: () => number; limi
       return read(key);
     },
     // deno-lint-ignore require-await -- see above
+    async update(key, change) {
+      write(key, change(read(key)), Infinity);
+    },
+    // deno-lint-ignore require-await -- see above
     async delete(key) {
       const entry = remove(JSON.stringify(key));
       return entry !== undefined && entry.expiresAt > now();

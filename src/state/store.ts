@@ -9,6 +9,11 @@ export interface Store {
    * of them was first.
    */
   ensure(key: StoreKey, value: unknown): Promise<unknown>;
+  /**
+   * Replaces the value by what `change` makes of it, for good; none is changed into one, too. Whoever else changes it at the
+   * same time, in whichever process, does so before or after: `change` may be called again with what came between.
+   */
+  update(key: StoreKey, change: (value: unknown) => unknown): Promise<void>;
   /** Whether there was something to delete; nothing of it is left once it resolves. */
   delete(key: StoreKey): Promise<boolean>;
   /** Gives up what the store holds open. Calls that still run may fail. */
