@@ -14,9 +14,9 @@ import type { AnyProtocol } from "./contract/protocol.ts";
 import { createRegistry } from "./contract/registry.ts";
 import { GatewayError } from "./errors.ts";
 import { handle } from "./handle.ts";
-import { type Admission, createAdmission } from "./http/admission.ts";
+import { createAdmission } from "./http/admission.ts";
 import { createAuth } from "./http/auth.ts";
-import { createLoad, type Load } from "./http/load.ts";
+import { createLoad } from "./http/load.ts";
 import { createService } from "./http/service.ts";
 import { createUploads } from "./http/uploads.ts";
 import type { Gateway, Pace } from "./journey/gateway.ts";
@@ -72,27 +72,38 @@ export interface App {
   /** Lets go of the store and of what works beside, once nothing is served any more. */
   close(): void;
   /** What outlives a change of the configuration. */
-  readonly kept: Kept;
+  readonly parts: Parts;
 }
 
-interface Kept {
-  store: Store;
-  admission: Admission;
-  load: Load;
-  breaker: Breaker;
-}
+/** The parts of an app by name, each with what it was made from, as JSON. */
+type Parts = ReadonlyMap<string, { from: string; part: unknown }>;
 
 /** Proxies and clients give up on a silent connection after 15 s to 100 s. */
 const PACE: Pace = { headAfterMs: 10_000, keepAliveMs: 10_000, storeMs: 5_000 };
 
 export function createApp(options: AppOptions): App {
-  const { config, env } = options;
+  const { config, env, store: given } = options;
   const plugins = { protocols, drivers, catalogs, ...options.plugins };
   const now = options.now ?? Date.now;
   const fetch = options.fetch ?? globalThis.fetch;
   const created = Math.floor(now() / 1000);
-  const stop = new AbortController();
-  const sources = createCatalogs(config, plugins.catalogs, { env, fetch, now, signal: stop.signal });
+  const parts = new Map<string, { from: string; part: unknown }>();
+  let earlier = options.after?.parts;
+  /** The part of the app before this one, where it was made from the same; else a new one. */
+  const keep = <T>(name: string, from: unknown, make: () => T): T => {
+    const known = earlier?.get(name);
+    const json = JSON.stringify(from) ?? "";
+    const part = known?.from === json ? known.part as T : make();
+    parts.set(name, { from: json, part });
+    return part;
+  };
+  // What still runs by an earlier configuration ends with this one.
+  const stop = keep("stop", null, () => new AbortController());
+  const sources = keep(
+    "catalogs",
+    config.catalogs,
+    () => createCatalogs(config, plugins.catalogs, { env, fetch, now, signal: stop.signal }),
+  );
   const finders = new Map(
     Object.entries(config.upstreams).flatMap(([name, { catalog = "" }]) => {
       const finder = sources.get(catalog)?.finder;
@@ -100,17 +111,21 @@ export function createApp(options: AppOptions): App {
     }),
   );
   const endpoints = endpointsByTask(plugins.protocols);
-  const kept = options.after?.kept ?? keep(options, now);
-  const { store } = kept;
+  const { answerBytes, frameBytes } = config.limits;
+  const read = { answerBytes, frameBytes };
+  const store = keep("store", null, () => given ?? createStore(config, env, now));
   const pace = { ...PACE, ...options.pace };
   const place = placeOfStore(config.store, env);
-  const tokenizers = new Tokenizers({
-    download: (catalog, model) => sources.get(catalog)!.tokenizerFiles(model),
-    folder: typeof place === "object"
-      ? createTokenizerFolder({ path: join(dirname(place.path), "tokenizers"), now })
-      : undefined,
-    now,
-  });
+  const tokenizers = keep("tokenizers", config.catalogs, () =>
+    new Tokenizers({
+      download: (catalog, model) => sources.get(catalog)!.tokenizerFiles(model),
+      folder: typeof place === "object"
+        ? createTokenizerFolder({ path: join(dirname(place.path), "tokenizers"), now })
+        : undefined,
+      now,
+    }));
+  const before = earlier?.get("tokenizers")?.part as Tokenizers | undefined;
+  if (before !== tokenizers) before?.close();
   let ready = true;
   const gateway: Gateway = {
     service: createService({
@@ -126,35 +141,52 @@ export function createApp(options: AppOptions): App {
         return [name, createLane(name, { ...lane, catalogs, finders, endpoints, created })];
       }),
     ),
-    homes: new Homes(now),
+    homes: keep("homes", null, () => new Homes(now)),
     sessionHeaders: [...new Set(plugins.protocols.flatMap(({ sessionHeaders = [] }) => sessionHeaders))],
-    upstreams: createUpstreams(config, plugins.drivers, env, now),
+    upstreams: new Map(
+      Object.entries(config.upstreams).map(([name, upstream]) => [
+        name,
+        keep(
+          `upstream ${name}`,
+          [upstream, read],
+          () => createUpstream(name, upstream, read, plugins.drivers, env, now),
+        ),
+      ]),
+    ),
     secrets: secretsOf(config, env),
     drivers: new Map(plugins.drivers.map((driver) => [driver.name, driver])),
     authenticate: createAuth({
       keys: config.keys.map(({ secret, ...key }) => ({ ...key, digest: digestOf(env(secret.env) ?? "") })),
-      ...(config.storedKeys && { storedKeys: createKeyReader(createKeyring(store, now), now) }),
+      ...(config.storedKeys &&
+        { storedKeys: keep("stored keys", null, () => createKeyReader(createKeyring(store, now), now)) }),
       takesTokens: takesTokens(config),
       now,
     }),
-    ...kept,
+    admission: keep("admission", null, () => createAdmission(now)),
+    load: keep("load", null, () => createLoad({ memory: () => Deno.memoryUsage().rss, now })),
+    breaker: keep("breaker", null, () => new Breaker(now)),
     limits: config.limits,
     retry: { ...config.retry, baseMs: RETRY_BASE_MS },
-    hedges: new HedgeBudget(),
+    hedges: keep("hedges", null, () => new HedgeBudget()),
     continuity: createContinuity({
       store,
       now,
       retentionMs: config.store.retentionDays * DAY_MS,
       patienceMs: pace.storeMs,
     }),
-    sealer: createSealing({
-      secret: config.sealing.key && env(config.sealing.key.env),
-      store,
-      patienceMs: pace.storeMs,
-    }),
-    calibration: new Calibration(),
-    upstreamCounts: new ExactCounts({ now }),
-    tokenizerCounts: new ExactCounts({ now, pace: { patienceMs: 1_000, restMs: 0 } }),
+    sealer: keep("sealer", config.sealing, () =>
+      createSealing({
+        secret: config.sealing.key && env(config.sealing.key.env),
+        store,
+        patienceMs: pace.storeMs,
+      })),
+    calibration: keep("calibration", null, () => new Calibration()),
+    upstreamCounts: keep("upstream counts", config.upstreams, () => new ExactCounts({ now })),
+    tokenizerCounts: keep(
+      "tokenizer counts",
+      config.catalogs,
+      () => new ExactCounts({ now, pace: { patienceMs: 1_000, restMs: 0 } }),
+    ),
     tokenizers,
     bodyLimits: {
       limitBytes: config.limits.bodyBytes,
@@ -162,14 +194,15 @@ export function createApp(options: AppOptions): App {
       stallMs: config.limits.stallMs,
       jsonDepth: config.limits.jsonDepth,
     },
-    uploads: createUploads(
-      {
-        limitBytes: config.limits.bodyBytes,
-        timeoutMs: config.limits.uploadMs,
-        stallMs: config.limits.stallMs,
-      },
-      config.limits.uploadBytes,
-    ),
+    uploads: keep("uploads", config.limits, () =>
+      createUploads(
+        {
+          limitBytes: config.limits.bodyBytes,
+          timeoutMs: config.limits.uploadMs,
+          stallMs: config.limits.stallMs,
+        },
+        config.limits.uploadBytes,
+      )),
     pace,
     fetch,
     now,
@@ -177,6 +210,7 @@ export function createApp(options: AppOptions): App {
     log: options.log ?? printLine,
     signal: stop.signal,
   };
+  earlier = undefined; // Else every app would hold all those before it.
   return {
     fetch: (request, info) => handle(request, info?.remoteAddr, gateway),
     drain: () => void (ready = false),
@@ -185,16 +219,7 @@ export function createApp(options: AppOptions): App {
       tokenizers.close();
       store.close();
     },
-    kept,
-  };
-}
-
-function keep({ config, env, store }: AppOptions, now: () => number): Kept {
-  return {
-    store: store ?? createStore(config, env, now),
-    admission: createAdmission(now),
-    load: createLoad({ memory: () => Deno.memoryUsage().rss, now }),
-    breaker: new Breaker(now),
+    parts,
   };
 }
 
@@ -222,31 +247,28 @@ export function placeOfStore({ kind, path }: Config["store"], env: AppOptions["e
 
 export type StorePlace = "memory" | "hosted" | { path: string };
 
-function createUpstreams(
-  config: Config,
+function createUpstream(
+  name: string,
+  upstream: Config["upstreams"][string],
+  limits: Pick<Upstream, "answerBytes" | "frameBytes">,
   drivers: readonly Driver[],
   env: AppOptions["env"],
   now: () => number,
-): Map<string, Upstream> {
-  return new Map(
-    Object.entries(config.upstreams).map(([name, upstream]) => {
-      const { driver: driverName, secret, catalog: _, baseUrl, headers, refuses, ...rest } = upstream;
-      const { resultsFrom, timeouts, providers, tokenizers, concurrency, ...quirks } = rest;
-      const driver = drivers.find((candidate) => candidate.name === driverName);
-      if (!driver) throw new Error(`Cannot find driver "${driverName}" of upstream "${name}"`);
-      const own = secret === "client" ? undefined : secret;
-      const value = own && env(own.env);
-      const access = {
-        secret: value,
-        missingSecret: own && !value ? own.env : undefined,
-        takesTokens: secret === "client",
-      };
-      const { answerBytes, frameBytes } = config.limits;
-      const service = { name, driver, baseUrl, headers, ...access, resultsFrom, timeouts, answerBytes, frameBytes };
-      const slots = concurrency && new Slots(name, concurrency);
-      return [name, { ...service, slots, refuses, refusals: new Refusals(now), providers, tokenizers, quirks }];
-    }),
-  );
+): Upstream {
+  const { driver: driverName, secret, catalog: _, baseUrl, headers, refuses, ...rest } = upstream;
+  const { resultsFrom, timeouts, providers, tokenizers, concurrency, ...quirks } = rest;
+  const driver = drivers.find((candidate) => candidate.name === driverName);
+  if (!driver) throw new Error(`Cannot find driver "${driverName}" of upstream "${name}"`);
+  const own = secret === "client" ? undefined : secret;
+  const value = own && env(own.env);
+  const access = {
+    secret: value,
+    missingSecret: own && !value ? own.env : undefined,
+    takesTokens: secret === "client",
+  };
+  const service = { name, driver, baseUrl, headers, ...access, resultsFrom, timeouts, ...limits };
+  const slots = concurrency && new Slots(name, concurrency);
+  return { ...service, slots, refuses, refusals: new Refusals(now), providers, tokenizers, quirks };
 }
 
 /** All that is secret: what the configuration names, and headers that an upstream is given. */

@@ -87,9 +87,10 @@ export function createAdmission(now: () => number): Admission {
     // A key that is read from the store again brings the same limits as another object.
     if (known && JSON.stringify(known.quota) === JSON.stringify(quota)) return known;
     const bucket = (limit: number | undefined) => limit === undefined ? undefined : new Bucket(limit, now());
-    const { day = 0, spent = 0, running = 0 } = known ?? {};
     const { requestsPerMinute, tokensPerMinute } = quota;
-    const use = { quota, requests: bucket(requestsPerMinute), tokens: bucket(tokensPerMinute), day, spent, running };
+    const limits = { quota, requests: bucket(requestsPerMinute), tokens: bucket(tokensPerMinute) };
+    // One object for good: the requests that run count themselves out of it.
+    const use = Object.assign(known ?? { day: 0, spent: 0, running: 0 }, limits);
     uses.set(name, use);
     return use;
   }
