@@ -4,7 +4,7 @@ import manifest from "../deno.json" with { type: "json" };
 import { type App, createApp, createStore, placeOfStore, pluginFacts } from "./app.ts";
 import { ConfigError, loadConfig } from "./config/load.ts";
 import { KEYS_HELP, keysCommand, KeysError } from "./keys.ts";
-import { flagsOf, permissionsOf } from "./config/launch.ts";
+import { codeFolder, flagsOf, isThere, permissionsOf } from "./config/launch.ts";
 import { reload } from "./reload.ts";
 import { startupMessage } from "./startup.ts";
 import { createKeyring } from "./state/keyring.ts";
@@ -37,7 +37,7 @@ const ABORT_LIMIT_MS = 1_000;
 const SAME_SIGNAL_MS = 250;
 
 /** How often the file of the configuration is looked at, in milliseconds. Editors replace it, which ends a watch of it. */
-const LOOK_MS = 1_000;
+const LOOK_MS = 500;
 
 /** A command line that cannot be understood. */
 class UsageError extends Error {}
@@ -141,8 +141,14 @@ async function manageKeys(args: string[], path: string | undefined): Promise<num
 /** The command `permissions`: for containers and for the compiled program, which have no launcher. */
 function printPermissions(path: string | undefined, listen: Pick<Flags, "hostname" | "port">): number {
   const { config, file } = loadConfig({ path, listen, ...pluginFacts(), env });
-  print(flagsOf(permissionsOf({ config, file, listen: {}, env, os: Deno.build.os })).join(" "));
+  const place = { config, file, listen: {}, env, os: Deno.build.os, code: codeFolder(), isThere };
+  print(flagsOf(permissionsOf(place)).map(quoted).join(" "));
   return 0;
+}
+
+/** As a shell reads it. */
+function quoted(option: string): string {
+  return /^[\w@%+=:,./-]+$/.test(option) ? option : `'${option.replaceAll("'", "'\\''")}'`;
 }
 
 function env(name: string): string | undefined {
@@ -150,8 +156,7 @@ function env(name: string): string | undefined {
 }
 
 async function serve(path: string | undefined, listen: Pick<Flags, "hostname" | "port">): Promise<number> {
-  const load = () => loadConfig({ path, listen, ...pluginFacts(), env });
-  const { config, source, file } = load();
+  const { config, source, file } = loadConfig({ path, listen, ...pluginFacts(), env });
   let app = createApp({ config, env });
   const store = placeOfStore(config.store, env);
   const { hostname, port } = config.listen;
@@ -170,14 +175,16 @@ async function serve(path: string | undefined, listen: Pick<Flags, "hostname" | 
   const stopReloading = onReload(file, () => {
     const isGranted = (permission: Deno.PermissionDescriptor) =>
       Deno.permissions.querySync(permission).state === "granted";
+    // A file that has gone is no wish for the built-in configuration.
+    const load = (env: (name: string) => string | undefined) =>
+      loadConfig({ path: file ?? path, listen, ...pluginFacts(), env });
     const next = reload(running, { load, env, isGranted });
     if ("kept" in next) return say(`Kept the running configuration. ${next.kept}`);
+    app = createApp({ config: next.config, env, after: app });
     running = next.config;
-    app = createApp({ config: running, env, after: app });
     say("Serves by the new configuration");
   });
-  const drained = await stopAtSignal(server, () => app);
-  stopReloading();
+  const drained = await stopAtSignal(server, () => app, stopReloading);
   app.close();
   return drained ? 0 : 1;
 }
@@ -192,9 +199,13 @@ function onReload(file: string | undefined, again: () => void): () => void {
     }
   };
   let known = modified();
+  let before = known;
   const timer = setInterval(() => {
     const now = modified();
-    if (now === undefined || now === known) return;
+    // It is read once it rests: half of a file is no configuration.
+    const rests = now === before;
+    before = now;
+    if (!rests || now === undefined || now === known) return;
     known = now;
     again();
   }, LOOK_MS);
@@ -207,9 +218,10 @@ function onReload(file: string | undefined, again: () => void): () => void {
 }
 
 /** Waits for a signal, then ends the server. Returns whether every request came to its own end. */
-async function stopAtSignal(server: Deno.HttpServer, app: () => App): Promise<boolean> {
+async function stopAtSignal(server: Deno.HttpServer, app: () => App, onStop: () => void): Promise<boolean> {
   const { first, second } = nextSignals();
   const signal = await first;
+  onStop();
   say(`${signal}: finishing the requests that run; once more to abort them`);
   app().drain();
   if (signal === "SIGTERM") await Promise.race([delay(NOTICE_MS), second]);
@@ -226,12 +238,20 @@ function nextSignals(): { first: Promise<Deno.Signal>; second: Promise<void> } {
   const second = Promise.withResolvers<void>();
   const signals: Deno.Signal[] = Deno.build.os === "windows" ? ["SIGINT", "SIGBREAK"] : ["SIGINT", "SIGTERM"];
   let firstAt: number | undefined;
-  for (const name of signals) {
-    Deno.addSignalListener(name, () => {
-      first.resolve(name);
-      firstAt ??= performance.now();
-      if (performance.now() - firstAt > SAME_SIGNAL_MS) second.resolve();
-    });
+  const received = (name: Deno.Signal) => {
+    first.resolve(name);
+    firstAt ??= performance.now();
+    if (performance.now() - firstAt > SAME_SIGNAL_MS) second.resolve();
+  };
+  for (const name of signals) Deno.addSignalListener(name, () => received(name));
+  // Where the launcher is killed, nobody else could stop this process.
+  const launcher = Number(env("LANEWAY_LAUNCHER"));
+  if (launcher && Deno.build.os !== "windows") {
+    const timer = setInterval(() => {
+      if (Deno.ppid === launcher) return;
+      clearInterval(timer);
+      received("SIGTERM");
+    }, LOOK_MS);
   }
   return { first: first.promise, second: second.promise };
 }

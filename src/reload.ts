@@ -1,10 +1,10 @@
 /** The configuration of a running gateway, read again: all of it, or nothing. */
 import type { Config } from "./config/schema.ts";
-import { type Permissions, permissionsOf } from "./config/launch.ts";
+import { isThere, type Permissions, permissionsOf } from "./config/launch.ts";
 
 export interface Reloading {
-  /** The configuration to run with now. Throws where it cannot be used. */
-  load(): { config: Config; source: string };
+  /** The configuration to run with now, by variables that `env` gives. Throws where it cannot be used. */
+  load(env: (name: string) => string | undefined): { config: Config };
   env(name: string): string | undefined;
   /** Whether the process may do this. */
   isGranted(permission: Deno.PermissionDescriptor): boolean;
@@ -13,11 +13,15 @@ export interface Reloading {
 /** The new configuration, or why the gateway goes on with what it has. */
 export type Reloaded = { config: Config } | { kept: string };
 
+/** In place of a variable that this process may not read: as long as any secret has to be. */
+const NOT_TOLD = "x".repeat(64);
+
 /** `running`: the configuration that the gateway serves with. */
 export function reload(running: Config, { load, env, isGranted }: Reloading): Reloaded {
   let config: Config;
   try {
-    ({ config } = load());
+    // What may not be read is told below, with all else that is lacking.
+    ({ config } = load((name) => isGranted({ name: "env", variable: name }) ? env(name) : NOT_TOLD));
   } catch (error) {
     return { kept: (error as Error).message };
   }
@@ -28,7 +32,7 @@ export function reload(running: Config, { load, env, isGranted }: Reloading): Re
   if (JSON.stringify(config.store) !== JSON.stringify(running.store)) {
     return { kept: "It keeps conversations elsewhere: restart the gateway for that" };
   }
-  const lacking = descriptorsOf(permissionsOf({ config, listen: {}, env, os: Deno.build.os }))
+  const lacking = descriptorsOf(permissionsOf({ config, listen: {}, env, os: Deno.build.os, isThere }))
     .filter((permission) => !isGranted(permission));
   if (lacking.length === 0) return { config };
   const names = lacking.map(describe).join(", ");

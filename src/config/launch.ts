@@ -21,23 +21,29 @@ export interface Place {
   listen: { hostname?: string; port?: string };
   env(name: string): string | undefined;
   os: string;
+  /** The folder of the program's own code, which the thread that counts tokens is read from. */
+  code?: string;
+  isThere(path: string): boolean;
 }
 
 /** Variables that the gateway looks at by itself. */
-const OWN_VARIABLES = ["LANEWAY_CONFIG", "DENO_DEPLOY", "HOME", "XDG_DATA_HOME", "LOCALAPPDATA"];
+const OWN_VARIABLES = ["LANEWAY_CONFIG", "DENO_DEPLOY", "HOME", "XDG_DATA_HOME", "LOCALAPPDATA", "LANEWAY_LAUNCHER"];
 
-export function permissionsOf({ config, file, listen, env, os }: Place): Permissions {
+export function permissionsOf({ config, file, listen, env, os, code, isThere }: Place): Permissions {
   const { listen: written, upstreams, catalogs, keys, store, ...rest } = fields(config);
   const { hostname = "127.0.0.1", port = 8000 } = { ...fields(written), ...present(listen) };
   const services = [...Object.values(fields(upstreams)), ...Object.values(fields(catalogs))].map(fields);
-  const origins = services.flatMap(({ baseUrl, resultsFrom }) => [baseUrl, ...list(resultsFrom)]);
-  const folder = storeFolder(fields(store), env, os);
-  const paths = folder === undefined ? [] : [folder];
+  const origins = services.flatMap(({ baseUrl, resultsFrom, filesFrom }) => [
+    baseUrl,
+    ...list(resultsFrom),
+    ...list(filesFrom),
+  ]);
+  const kept = storePaths(fields(store), env, os, isThere);
   return {
-    net: unique([`${bracketed(String(hostname))}:${port}`, ...origins.flatMap(hostOf)]),
+    net: unique([`http://${bracketed(String(hostname))}:${port}`, ...origins].flatMap(hostOf)),
     env: unique([...OWN_VARIABLES, ...[...services, ...list(keys).map(fields), rest].flatMap(variablesIn)]),
-    read: unique([...(file === undefined ? [] : [file]), ...paths]),
-    write: unique(paths),
+    read: unique([file ?? [], code ?? [], kept].flat()),
+    write: unique(kept),
   };
 }
 
@@ -45,7 +51,9 @@ export function permissionsOf({ config, file, listen, env, os }: Place): Permiss
 export function flagsOf({ net, env, read, write }: Permissions): string[] {
   const flag = (name: string, values: string[]) =>
     values.length === 0 ? [] : [`--allow-${name}=${values.map((value) => value.replaceAll(",", ",,")).join(",")}`];
-  return [...flag("net", net), ...flag("env", env), ...flag("read", read), ...flag("write", write), "--no-prompt"];
+  // What is imported while it runs is asked of hosts that nobody allowed.
+  const closed = ["--deny-import", "--cached-only", "--no-prompt"];
+  return [...flag("net", net), ...flag("env", env), ...flag("read", read), ...flag("write", write), ...closed];
 }
 
 /** `changes` over `base`, key by key: objects merge, all else is replaced, and `null` removes a key. */
@@ -87,42 +95,71 @@ function variablesIn(value: unknown): string[] {
   return [...own, ...Object.values(value).flatMap(variablesIn)];
 }
 
-/** An origin's host and port; a `*.` before it stands for all names below. */
-function hostOf(origin: unknown): string[] {
-  const found = /^(https?):\/\/(?:[^/@]*@)?(\[[^\]]+\]|[^/:]+)(?::(\d+))?(\/|$)/i.exec(String(origin));
-  if (!found) return [];
-  const [, scheme, host, port] = found;
-  return [`${host!.toLowerCase()}:${port ?? (scheme!.toLowerCase() === "https" ? 443 : 80)}`];
+/** The host and port of a URL; a `*.` before it stands for all names below. */
+function hostOf(text: unknown): string[] {
+  const url = URL.parse(String(text));
+  if (url?.protocol !== "http:" && url?.protocol !== "https:") return [];
+  // A host of any other letters is none for the runtime either, which would refuse to start at all.
+  if (!/^(\*\.)?[\w.-]+$|^\[[\d:a-f.]+\]$/.test(url.hostname)) return [];
+  return [`${url.hostname}:${url.port || (url.protocol === "https:" ? 443 : 80)}`];
 }
 
 function bracketed(hostname: string): string {
   return hostname.includes(":") && !hostname.startsWith("[") ? `[${hostname}]` : hostname;
 }
 
-/** Where the file of stored conversations is, if it is a file; the database makes more of them beside it. */
-function storeFolder({ kind, path }: Record<string, unknown>, env: Place["env"], os: string): string | undefined {
+/**
+ * What of the disk the store needs, if it is a file. A folder that is not there yet is made, so it is the store's whole; in one
+ * that is, others may keep theirs, so only the store's own files are opened.
+ */
+function storePaths(store: Record<string, unknown>, env: Place["env"], os: string, isThere: Place["isThere"]) {
+  const file = storeFile(store, env, os);
+  if (file === undefined) return [];
+  const folder = file.replace(/[^/\\]*$/, "");
+  if (folder !== "" && !isThere(folder)) return [folder];
+  return [file, ...FILES_BESIDE.map((ending) => file + ending), `${folder}tokenizers`];
+}
+
+const FILES_BESIDE = ["-wal", "-shm", "-journal"];
+
+function storeFile({ kind, path }: Record<string, unknown>, env: Place["env"], os: string): string | undefined {
   if (kind === "memory") return undefined;
-  if (typeof path === "string" && path !== "") return path.replace(/[^/\\]*$/, "") || ".";
-  if (os === "windows") return below(env("LOCALAPPDATA"), "\\laneway");
+  if (typeof path === "string" && path !== "") return path;
+  if (os === "windows") return below(env("LOCALAPPDATA"), "\\laneway\\store.sqlite3");
   const home = env("HOME");
-  if (os === "darwin") return below(home, "/Library/Application Support/laneway");
+  if (os === "darwin") return below(home, "/Library/Application Support/laneway/store.sqlite3");
   const data = env("XDG_DATA_HOME");
-  return below(data?.startsWith("/") ? data : below(home, "/.local/share"), "/laneway");
+  return below(data?.startsWith("/") ? data : below(home, "/.local/share"), "/laneway/store.sqlite3");
 }
 
 function below(folder: string | undefined, rest: string): string | undefined {
   return folder ? folder + rest : undefined;
 }
 
-/** The value of an option of the command line, in either of its forms. */
+/** The value of an option of the command line, in either of its forms; of several, the last. */
 function option(name: string): string | undefined {
-  const at = Deno.args.findIndex((arg) => arg === `--${name}` || arg.startsWith(`--${name}=`));
+  const at = Deno.args.findLastIndex((arg) => arg === `--${name}` || arg.startsWith(`--${name}=`));
   const found = Deno.args[at];
   return found === undefined
     ? undefined
     : found.includes("=")
     ? found.slice(found.indexOf("=") + 1)
     : Deno.args[at + 1];
+}
+
+/** Whether there is something at a path. What may not be looked at was there when the permissions were given. */
+export function isThere(path: string): boolean {
+  try {
+    Deno.lstatSync(path);
+    return true;
+  } catch (error) {
+    return !(error instanceof Deno.errors.NotFound);
+  }
+}
+
+/** The folder of the program's own code. */
+export function codeFolder(): string {
+  return decodeURIComponent(new URL("../", import.meta.url).pathname).replace(/^\/(?=[A-Za-z]:)/, "");
 }
 
 /** A configuration that cannot be read needs no permissions: the gateway says what is wrong with it. */
@@ -142,15 +179,31 @@ async function launch(): Promise<number> {
   const merged = fields(written).extends === "default" ? mergeConfig(preset, written) : written ?? preset;
   const listen = { hostname: option("hostname"), port: option("port") };
   const env = (name: string) => Deno.env.get(name);
-  const flags = flagsOf(permissionsOf({ config: merged, file, listen, env, os: Deno.build.os }));
+  const place = { config: merged, file, listen, env, os: Deno.build.os, code: codeFolder(), isThere };
+  const flags = flagsOf(permissionsOf(place));
   const main = new URL("../main.ts", import.meta.url).href;
-  const child = new Deno.Command(Deno.execPath(), { args: ["run", ...flags, main, ...Deno.args] }).spawn();
+  const worker = new URL("../tokens/worker.ts", import.meta.url).href;
+  // All code is there before any of it runs.
+  const cached = await new Deno.Command(Deno.execPath(), { args: ["cache", main, worker] }).spawn().status;
+  if (!cached.success) return cached.code;
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", ...flags, main, ...Deno.args],
+    env: { LANEWAY_LAUNCHER: String(Deno.pid) },
+  }).spawn();
   // A terminal tells both of them, which the gateway takes as one; what another process sends reaches only this one.
   const forwarded: Deno.Signal[] = Deno.build.os === "windows"
     ? ["SIGINT", "SIGBREAK"]
     : ["SIGINT", "SIGTERM", "SIGHUP"];
-  for (const signal of forwarded) Deno.addSignalListener(signal, () => child.kill(signal));
+  for (const signal of forwarded) Deno.addSignalListener(signal, () => forward(child, signal));
   return (await child.status).code;
+}
+
+function forward(child: Deno.ChildProcess, signal: Deno.Signal): void {
+  try {
+    child.kill(signal);
+  } catch {
+    // It has ended by itself meanwhile.
+  }
 }
 
 if (import.meta.main) Deno.exit(await launch());

@@ -5,10 +5,17 @@ const HOME = { HOME: "/home/me" };
 
 function permissions(config: unknown, changes: Partial<Omit<Place, "env">> & { env?: Record<string, string> } = {}) {
   const { env = HOME, ...rest } = changes;
-  return permissionsOf({ config, listen: {}, os: "linux", ...rest, env: (name) => env[name as keyof typeof env] });
+  return permissionsOf({
+    config,
+    listen: {},
+    os: "linux",
+    isThere: () => false,
+    ...rest,
+    env: (name) => env[name as keyof typeof env],
+  });
 }
 
-const OWN = ["LANEWAY_CONFIG", "DENO_DEPLOY", "HOME", "XDG_DATA_HOME", "LOCALAPPDATA"];
+const OWN = ["LANEWAY_CONFIG", "DENO_DEPLOY", "HOME", "XDG_DATA_HOME", "LOCALAPPDATA", "LANEWAY_LAUNCHER"];
 
 Deno.test("launch: the hosts are those of the configuration, with their ports, and where the gateway listens", () => {
   const config = {
@@ -21,7 +28,7 @@ Deno.test("launch: the hosts are those of the configuration, with their ports, a
       b: { baseUrl: "http://127.0.0.1:11434/v1" },
       c: { baseUrl: "http://[::1]:8080" },
     },
-    catalogs: { hub: { baseUrl: "https://HUB.example.com" } },
+    catalogs: { hub: { baseUrl: "https://HUB.example.com", filesFrom: ["https://*.cdn.example.com"] } },
   };
   assertEquals(permissions(config).net, [
     "0.0.0.0:9000",
@@ -31,6 +38,7 @@ Deno.test("launch: the hosts are those of the configuration, with their ports, a
     "127.0.0.1:11434",
     "[::1]:8080",
     "hub.example.com:443",
+    "*.cdn.example.com:443",
   ]);
 });
 
@@ -52,15 +60,42 @@ Deno.test("launch: the variables are those that the configuration names, and the
 
 Deno.test("launch: the files are the configuration and the folder of the store", () => {
   const folders = (store: unknown, changes = {}) => permissions({ store }, { file: "gateway.json", ...changes });
-  assertEquals(folders(undefined).write, ["/home/me/.local/share/laneway"]);
-  assertEquals(folders(undefined).read, ["gateway.json", "/home/me/.local/share/laneway"]);
+  assertEquals(folders(undefined).write, ["/home/me/.local/share/laneway/"]);
+  assertEquals(folders(undefined, { code: "/app/src/" }).read, [
+    "gateway.json",
+    "/app/src/",
+    "/home/me/.local/share/laneway/",
+  ]);
   assertEquals(folders({ path: "/data/deep/store.sqlite3" }).write, ["/data/deep/"]);
-  assertEquals(folders({ path: "store.sqlite3" }).write, ["."]);
   assertEquals(folders({ kind: "memory" }), { ...folders({ kind: "memory" }), read: ["gateway.json"], write: [] });
-  assertEquals(folders(undefined, { env: { XDG_DATA_HOME: "/xdg" } }).write, ["/xdg/laneway"]);
-  assertEquals(folders(undefined, { os: "darwin" }).write, ["/home/me/Library/Application Support/laneway"]);
-  assertEquals(folders(undefined, { os: "windows", env: { LOCALAPPDATA: "C:\\L" } }).write, ["C:\\L\\laneway"]);
+  assertEquals(folders(undefined, { env: { XDG_DATA_HOME: "/xdg" } }).write, ["/xdg/laneway/"]);
+  assertEquals(folders(undefined, { os: "darwin" }).write, ["/home/me/Library/Application Support/laneway/"]);
+  assertEquals(folders(undefined, { os: "windows", env: { LOCALAPPDATA: "C:\\L" } }).write, ["C:\\L\\laneway\\"]);
   assertEquals(folders(undefined, { env: {} }).write, []);
+});
+
+Deno.test("launch: in a folder that is there already, the store gets its own files only", () => {
+  for (const folder of ["", "/data/"]) {
+    const store = { path: `${folder}store.sqlite3` };
+    assertEquals(permissions({ store }, { isThere: () => true }).write, [
+      `${folder}store.sqlite3`,
+      `${folder}store.sqlite3-wal`,
+      `${folder}store.sqlite3-shm`,
+      `${folder}store.sqlite3-journal`,
+      `${folder}tokenizers`,
+    ]);
+  }
+});
+
+Deno.test("launch: an address that is none opens nothing, so that the gateway can say so", () => {
+  for (const listen of [{ port: "http" }, { port: "65536" }, { hostname: "*" }, { hostname: "a b" }]) {
+    assertEquals(permissions({}, { listen }).net, []);
+  }
+  assertEquals(permissions({}, { listen: { port: "80" } }).net, ["127.0.0.1:80"]);
+  assertEquals(
+    permissions({ upstreams: { a: { baseUrl: "https://b\u00fccher.example" } } }).net[1],
+    "xn--bcher-kva.example:443",
+  );
 });
 
 Deno.test("launch: what has the wrong type opens nothing", () => {
@@ -79,6 +114,8 @@ Deno.test("launch: the options hold what they should and no more", () => {
     "--allow-net=a:1,b:2",
     "--allow-env=A",
     "--allow-read=/with,,comma",
+    "--deny-import",
+    "--cached-only",
     "--no-prompt",
   ]);
 });

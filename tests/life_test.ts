@@ -1,0 +1,177 @@
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { type Launched, runLaunched, withFolder, withLaunched } from "./support/process.ts";
+
+const CHAT = "/oss/v1/chat/completions";
+
+function configOf(folder: string, changes: object = {}) {
+  return {
+    upstreams: { sandbox: { driver: "sandbox" } },
+    lanes: { oss: { upstreams: { chat: "sandbox" } } },
+    store: { path: `${folder}/data/store.sqlite3` },
+    ...changes,
+  };
+}
+
+async function write(folder: string, config: unknown): Promise<string> {
+  const path = `${folder}/gateway.json`;
+  await Deno.writeTextFile(path, typeof config === "string" ? config : JSON.stringify(config));
+  return path;
+}
+
+/** A gateway in a folder of its own, with its configuration there. */
+function withGateway(
+  use: (gateway: Launched, folder: string) => Promise<void>,
+  { changes = {}, env = {} }: { changes?: object; env?: Record<string, string> } = {},
+): Promise<void> {
+  return withFolder(async (folder) => {
+    await write(folder, configOf(folder, changes));
+    await withLaunched([], { cwd: folder, env }, (gateway) => use(gateway, folder));
+  });
+}
+
+async function chat(url: string, key?: string): Promise<number> {
+  const response = await fetch(url + CHAT, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...(key && { authorization: `Bearer ${key}` }) },
+    body: JSON.stringify({ model: "sandbox", messages: [{ role: "user", content: "Hello" }] }),
+  });
+  await response.body?.cancel();
+  return response.status;
+}
+
+async function respond(url: string, body: object): Promise<{ status: number; id: string }> {
+  const response = await fetch(`${url}/oss/v1/responses`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model: "sandbox", input: "Hello", ...body }),
+  });
+  const { id } = await response.json();
+  return { status: response.status, id };
+}
+
+async function lanesOf(url: string): Promise<string> {
+  return await (await fetch(url)).text();
+}
+
+async function within2s(condition: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 2_000;
+  while (!await condition()) {
+    if (performance.now() > deadline) throw new Error("It did not come to pass in 2 s");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+Deno.test("launcher: a first start makes the folder of the store; SIGTERM passes on, and so does the exit code", async () => {
+  await withGateway(async ({ url, kill, ended }, folder) => {
+    const { status, id } = await respond(url, {});
+    assertEquals([status, (await respond(url, { previous_response_id: id })).status], [200, 200]);
+    assert((await Deno.stat(`${folder}/data/store.sqlite3`)).isFile);
+    kill("SIGTERM");
+    assertEquals(await ended, 0);
+  });
+});
+
+Deno.test("launcher: what is wrong with the command line or the configuration is said by the gateway", async () => {
+  await withFolder(async (folder) => {
+    const options = { cwd: folder };
+    assertEquals((await runLaunched(["--port", "http"], options)).code, 2);
+    assertStringIncludes((await runLaunched(["--hostname", "*"], options)).stderr, "Cannot listen on");
+    assertStringIncludes((await runLaunched(["--help"], options)).stdout, "--config");
+    await write(folder, "{");
+    const { code, stderr } = await runLaunched([], options);
+    assertEquals(code, 1);
+    assertStringIncludes(stderr, "line 1, column 2");
+  });
+});
+
+Deno.test({
+  name: "launcher: the gateway does not outlive it",
+  ignore: Deno.build.os === "windows",
+  async fn() {
+    await withGateway(async ({ kill, said, ended }) => {
+      kill("SIGKILL");
+      await said("SIGTERM: finishing");
+      await ended; // Its stderr is the gateway's, too.
+    });
+  },
+});
+
+Deno.test("reload: a changed file serves within 2 s, and what cannot be used is refused with its reason", async () => {
+  await withGateway(async ({ url, said, heard }, folder) => {
+    const good = configOf(folder);
+    const refusals: [unknown, string][] = [
+      ["{", "line 1, column 2"],
+      [{ ...good, listn: {} }, "listn: Unknown key"],
+      [{ ...good, keys: [{ name: "a", secret: { env: "NOT_THERE" } }] }, "variable NOT_THERE. Restart"],
+      [
+        { ...good, upstreams: { ...good.upstreams, far: { driver: "chat", baseUrl: "https://far.test/v1" } } },
+        "host far.test:443. Restart",
+      ],
+      [{ ...good, listen: { hostname: "127.0.0.2" } }, "127.0.0.2 port 0: restart"],
+      [{ ...good, store: { kind: "memory" } }, "keeps conversations elsewhere"],
+    ];
+    for (const [config, reason] of refusals) {
+      const from = heard();
+      await write(folder, config);
+      assertStringIncludes((await said("Kept the running", from)).slice(from), reason);
+      assertEquals(await chat(url), 200);
+    }
+    // An editor that replaces the file.
+    await Deno.writeTextFile(
+      `${folder}/new.json`,
+      JSON.stringify({ ...good, lanes: { ...good.lanes, second: good.lanes.oss } }),
+    );
+    await Deno.remove(`${folder}/gateway.json`);
+    await Deno.rename(`${folder}/new.json`, `${folder}/gateway.json`);
+    await within2s(async () => (await lanesOf(url)).includes("second"));
+  });
+});
+
+Deno.test({
+  name: "reload: SIGHUP reads an unchanged file again; one that has gone is no wish for the default",
+  ignore: Deno.build.os === "windows",
+  async fn() {
+    await withGateway(async ({ url, kill, said, heard }, folder) => {
+      const { id } = await respond(url, {});
+      kill("SIGHUP");
+      await said("Serves by the new configuration");
+      assertEquals((await respond(url, { previous_response_id: id })).status, 200);
+      const from = heard();
+      await Deno.remove(`${folder}/gateway.json`);
+      kill("SIGHUP");
+      assertStringIncludes(await said("Kept the running", from), "No such file");
+      assertEquals(await chat(url), 200);
+    });
+  },
+});
+
+Deno.test("keys: made and revoked while two gateways run, within a second, and only the hash is kept", async () => {
+  await withGateway(async ({ url }, folder) => {
+    const options = { cwd: folder };
+    assertEquals(await chat(url), 401);
+    const made = await Promise.all(
+      ["a", "b"].map((name) => runLaunched(["keys", "create", name], options)),
+    );
+    const [a, b] = made.map(({ stdout }) => stdout.trim());
+    assertMatch(a!, /^laneway_/);
+    await within2s(async () => await chat(url, a) === 200 && await chat(url, b) === 200);
+    await withLaunched([], options, async (second) => {
+      assertEquals([await chat(second.url, a), await chat(second.url, b)], [200, 200]);
+      const { stdout } = await runLaunched(["keys", "list"], options);
+      assert(/^a /m.test(stdout) && /^b /m.test(stdout) && !stdout.includes(a!));
+      assertEquals((await runLaunched(["keys", "revoke", "a"], options)).code, 0);
+      const start = performance.now();
+      while (await chat(url, a) !== 401 || await chat(second.url, a) !== 401) {
+        assert(performance.now() - start < 1_000, "A revoked key was admitted for longer than a second");
+      }
+      assertEquals(await chat(url, b), 200);
+    });
+    for (const name of ["store.sqlite3", "store.sqlite3-wal"]) {
+      const bytes = await Deno.readFile(`${folder}/data/${name}`).catch(() => new Uint8Array());
+      assert(!new TextDecoder("latin1").decode(bytes).includes(b!.slice(8)), name);
+    }
+    for (const args of [[], ["create"], ["create", "b"], ["create", "c", "--lane", "no"], ["revoke", "x"]]) {
+      assertEquals((await runLaunched(["keys", ...args], options)).code, 2, args.join(" "));
+    }
+  }, { changes: { storedKeys: true } });
+});
