@@ -2,17 +2,17 @@ import { assert } from "@std/assert";
 import { delay } from "../support/wait.ts";
 import { config, memoryOf, post, SLACK_KB, slopeOf, talkative } from "./endless.ts";
 import { withGateway } from "./gateway.ts";
-import { IS_FULL, report, scaled } from "./scale.ts";
+import { report, scaled } from "./scale.ts";
 
 const STREAMS = scaled(200, 50);
-const FLOW_MS = scaled(600_000, 3_000);
+const FLOW_MS = scaled(600_000, 3_000, 60_000);
 
 Deno.test({
   name: `flow: ${STREAMS} streams for ${FLOW_MS / 1000} s take the same memory at the end as at the beginning`,
   sanitizeOps: false,
   sanitizeResources: false,
   async fn() {
-    const { baseUrl, stop } = talkative(IS_FULL ? 50 : 20);
+    const { baseUrl, stop } = talkative(scaled(50, 20));
     try {
       await withGateway(config(baseUrl), async ({ url, pid }) => {
         let isOver = false;

@@ -22,7 +22,7 @@ import {
 import { report, scaled } from "./scale.ts";
 
 const SEED = 20261121;
-const REQUESTS = scaled(100_000, 800);
+const REQUESTS = scaled(100_000, 800, 20_000);
 
 const posted = (path: string, headers: Record<string, string>, bodies: fc.Arbitrary<string>) =>
   bodies.map((body): HostileRequest => ({ method: "POST", path, headers, body }));

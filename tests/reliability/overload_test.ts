@@ -7,7 +7,7 @@ const WORK_MS = 100;
 const RUNNING = 4;
 /** What the upstream can take, in requests a second. */
 const CAPACITY = RUNNING * 1000 / WORK_MS;
-const SECONDS = scaled(30, 3);
+const SECONDS = scaled(30, 3, 10);
 const RECOVERY_MS = 2_000;
 
 Deno.test({

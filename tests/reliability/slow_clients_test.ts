@@ -8,11 +8,15 @@ import { IS_FULL, report, scaled } from "./scale.ts";
 const DEAF = scaled(1_000, 100);
 const DRIPPING = scaled(200, 20);
 const PATH = "/oss/v1/chat/completions";
-const WORD = 'data: {"id":"1","model":"m","choices":[{"index":0,"delta":{"content":"many words "}}]}\n\n'.repeat(50);
+/** A model of 25 words a second: what the sockets hold is full after minutes, and the slow reader has a test of its own. */
+const WORDS_AT_ONCE = 5;
+const WORD = 'data: {"id":"1","model":"m","choices":[{"index":0,"delta":{"content":"many words "}}]}\n\n'.repeat(
+  WORDS_AT_ONCE,
+);
 
 const WORDS_EVERY_MS = 200;
 
-/** As fast as a fast model, without end, for a stream; at once for all else. */
+/** Without end, for a stream; at once for all else. */
 function upstreamAnswer(stream: boolean): Response {
   if (!stream) {
     const choices = [{ index: 0, message: { role: "assistant", content: "done" }, finish_reason: "stop" }];
