@@ -3,7 +3,7 @@ import { type Extra, extraOf, inside } from "../../src/canonical/extra.ts";
 import type { Annotation, Finish, GenerateEvent, GenerateRequest, Usage } from "../../src/canonical/generate.ts";
 import { isJsonObject, isJsonText, type JsonObject, toJsonText, withoutNulls } from "../../src/canonical/json.ts";
 import { PartWriter } from "../../src/canonical/part_writer.ts";
-import { estimateUsage } from "../../src/canonical/usage.ts";
+import { estimateUsage, weighText } from "../../src/canonical/usage.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { accept } from "../../src/contract/validate.ts";
@@ -58,7 +58,8 @@ export class AnswerReader {
   #textCalls = 0;
   #started = false;
   #empty = true;
-  #outputText = "";
+  /** Of all that was said, for where the upstream does not count: the text itself would be kept for as long as it goes on. */
+  #outputWeight = 0;
   #namedReasoning = false;
   #finish: Finish | undefined;
   #usage: ChatAnswer["usage"];
@@ -130,7 +131,7 @@ export class AnswerReader {
     const named = delta.reasoning_content || delta.reasoning || delta.reasoning_text || "";
     if (named) this.#namedReasoning = true;
     const reasoning = thinking + (this.#namedReasoning ? named : detailsText(delta));
-    if (text || reasoning || delta.refusal) this.#outputText += reasoning + text + (delta.refusal ?? "");
+    if (text || reasoning || delta.refusal) this.#outputWeight += weighText(reasoning + text + (delta.refusal ?? ""));
     const events = this.#writer.reasoning(reasoning);
     events.push(
       ...(this.#forms ? this.#readForms(this.#forms, text, delta, reasoning !== "") : this.#writer.text(text)),
@@ -167,7 +168,7 @@ export class AnswerReader {
     call.id ??= fragment.id || undefined;
     call.name ??= told;
     call.args += added;
-    this.#outputText += added;
+    this.#outputWeight += weighText(added);
     const { id: _id, index: _index, ...rest } = fragment;
     const inner = extraOf(WIRE, fragment.function ?? {}, new Set(["name", "arguments"]));
     const outer = extraOf(WIRE, rest, new Set(["type", "function", "custom"]));
@@ -201,7 +202,7 @@ export class AnswerReader {
     const usage = this.#usage && parseUsage(this.#usage);
     if (usage) return usage;
     this.#context.note("estimated usage");
-    return estimateUsage(this.#context.inputTokens, this.#outputText);
+    return estimateUsage(this.#context.inputTokens, this.#outputWeight);
   }
 
   #finishExtra(): Extra | undefined {

@@ -3,7 +3,7 @@ import { extraOf } from "../../src/canonical/extra.ts";
 import type { Finish, GenerateEvent, GenerateRequest, OpaquePart, Usage } from "../../src/canonical/generate.ts";
 import { type JsonObject, toJsonText, withoutNulls } from "../../src/canonical/json.ts";
 import { type PartEnd, PartWriter } from "../../src/canonical/part_writer.ts";
-import { estimateUsage } from "../../src/canonical/usage.ts";
+import { estimateUsage, weighText } from "../../src/canonical/usage.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { parseCitations, parseContent, parseInput } from "./content.ts";
@@ -30,7 +30,8 @@ export class AnswerReader {
   readonly #blocks = new Map<number, OpenBlock>();
   /** The block whose text came last: servers that interleave blocks end it when others speak already. */
   #speaking: number | undefined;
-  #outputText = "";
+  /** Of all that was said, for where the upstream does not count: the text itself would be kept for as long as it goes on. */
+  #outputWeight = 0;
   #empty = true;
   #finish: Finish | undefined;
   #usage: WireUsage | undefined;
@@ -114,7 +115,7 @@ export class AnswerReader {
         this.#speaking = undefined;
         const input = fields.input === undefined || isEmpty(fields.input) ? "" : JSON.stringify(fields.input);
         const extra = extraOf(WIRE, fields, new Set(["type", "id", "name", "input"]));
-        this.#outputText += input;
+        this.#outputWeight += weighText(input);
         return this.#writer.toolCall(String(index), {
           id: toJsonText(fields.id ?? ""),
           name: toJsonText(fields.name ?? ""),
@@ -140,7 +141,7 @@ export class AnswerReader {
         return this.#thinking(index, "", delta.signature);
       case "input_json_delta": {
         const json = delta.partial_json ?? "";
-        this.#outputText += json;
+        this.#outputWeight += weighText(json);
         if (block?.kind === "tool") return this.#writer.toolCall(String(index), { input: json });
         if (block) block.json += json;
         return [];
@@ -206,7 +207,7 @@ export class AnswerReader {
 
   #text(index: number, text: string): GenerateEvent[] {
     if (text === "") return [];
-    this.#outputText += text;
+    this.#outputWeight += weighText(text);
     return [...this.#speak(index), ...this.#writer.text(text)];
   }
 
@@ -214,7 +215,7 @@ export class AnswerReader {
     const block = this.#blocks.get(index);
     if (block && typeof signature === "string" && signature !== "") block.signature = signature;
     if (text === "") return [];
-    this.#outputText += text;
+    this.#outputWeight += weighText(text);
     return [...this.#speak(index), ...this.#writer.reasoning(text)];
   }
 
@@ -231,7 +232,7 @@ export class AnswerReader {
     const usage = this.#usage && parseUsage(this.#usage);
     if (usage) return usage;
     this.#context.note("estimated usage");
-    return estimateUsage(this.#context.inputTokens, this.#outputText);
+    return estimateUsage(this.#context.inputTokens, this.#outputWeight);
   }
 }
 

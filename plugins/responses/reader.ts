@@ -3,7 +3,7 @@ import { extraOf } from "../../src/canonical/extra.ts";
 import type { GenerateEvent, GenerateRequest, Usage } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue, toJsonText } from "../../src/canonical/json.ts";
 import { type PartEnd, PartWriter } from "../../src/canonical/part_writer.ts";
-import { estimateUsage } from "../../src/canonical/usage.ts";
+import { estimateUsage, weighText } from "../../src/canonical/usage.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../errors.ts";
@@ -39,7 +39,8 @@ export class AnswerReader {
   #latest = "";
   /** The item whose text came last: servers that interleave items end it when others speak already. */
   #speaking: string | undefined;
-  #outputText = "";
+  /** Of all that was said, for where the upstream does not count: the text itself would be kept for as long as it goes on. */
+  #outputWeight = 0;
 
   constructor(input: GenerateRequest, context: AnswerContext) {
     this.#input = input;
@@ -259,7 +260,7 @@ export class AnswerReader {
     const said = moved && kind === "reasoning" ? `\n\n${text}` : text;
     Object.assign(item, { paragraph, moved: false, sent: item.sent + said });
     this.#speaking = key;
-    this.#outputText += said;
+    this.#outputWeight += weighText(said);
     return [...events, ...this.#writer[kind](said)];
   }
 
@@ -267,7 +268,7 @@ export class AnswerReader {
     const item = this.#items.get(key);
     if (!item || input === "") return [];
     item.sent += input;
-    this.#outputText += input;
+    this.#outputWeight += weighText(input);
     this.#speaking = undefined;
     return this.#writer.toolCall(key, { input });
   }
@@ -282,7 +283,7 @@ export class AnswerReader {
     const told = usage && parseUsage(usage);
     if (told) return told;
     this.#context.note("estimated usage");
-    return estimateUsage(this.#context.inputTokens, this.#outputText);
+    return estimateUsage(this.#context.inputTokens, this.#outputWeight);
   }
 }
 

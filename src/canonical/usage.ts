@@ -27,11 +27,16 @@ const NOT_ASCII = /[\u0080-\uffff]/;
  * Over-counting is the safe side: agents compact on this number.
  */
 export function estimateTextTokens(text: string): number {
+  return Math.ceil(weighText(text));
+}
+
+/** The same before it is rounded, so that the pieces of a text weigh as much as the whole. */
+export function weighText(text: string): number {
   // Most texts are ASCII, and are found to be so several times faster than they are counted.
-  if (!NOT_ASCII.test(text)) return Math.ceil(text.length / 4);
+  if (!NOT_ASCII.test(text)) return text.length / 4;
   let other = 0;
   for (let index = 0; index < text.length; index++) if (text.charCodeAt(index) > 0x7f) other++;
-  return Math.ceil((text.length - other) / 4 + other * 0.75);
+  return (text.length - other) / 4 + other * 0.75;
 }
 
 // What chat templates spend around each message, and the usual cost of a picture in open vision models.
@@ -81,8 +86,8 @@ export function countFiles({ messages }: Pick<GenerateRequest, "messages">): num
 }
 
 /** The usage of an answer whose upstream told none. */
-export function estimateUsage(inputTokens: number, outputText: string): Usage {
-  return { inputTokens, outputTokens: Math.max(1, estimateTextTokens(outputText)), estimated: true };
+export function estimateUsage(inputTokens: number, outputWeight: number): Usage {
+  return { inputTokens, outputTokens: Math.max(1, Math.ceil(outputWeight)), estimated: true };
 }
 
 /** What several tries cost together. */

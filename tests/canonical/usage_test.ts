@@ -65,7 +65,7 @@ Deno.test("no request is free", () => {
 });
 
 Deno.test("an estimated usage says that it is one, and never 0", () => {
-  assertEquals(estimateUsage(7, ""), { inputTokens: 7, outputTokens: 1, estimated: true });
+  assertEquals(estimateUsage(7, 0), { inputTokens: 7, outputTokens: 1, estimated: true });
 });
 
 Deno.test("usage: several tries cost what each of them cost", () => {
