@@ -60,6 +60,8 @@ function newAsk(driver: string, path: string, silenceMs: number) {
       upstreams: { ...CONFIG.upstreams, fake: { driver, baseUrl: "http://up.test", timeouts } },
     },
     env: {},
+    // A machine that stands still for a while brings no keep-alives, which are no beginning of the answer.
+    pace: { keepAliveMs: 3_600_000 },
     fetch: (_, { signal }) =>
       Promise.resolve(new Response(until(body, signal!), { headers: { "content-type": "text/event-stream" } })),
   });
