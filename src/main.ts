@@ -29,7 +29,7 @@ Usage: deno task start [options]
 /** How long load balancers have to see that `/readyz` fails, before connections are refused. */
 const NOTICE_MS = 1_000;
 /** How long requests may take to end once the gateway stops. */
-const DRAIN_LIMIT_MS = 30_000;
+const DRAIN_LIMIT_MS = 25_000;
 /** How long aborted requests have to tell their clients. */
 const ABORT_LIMIT_MS = 1_000;
 
@@ -158,19 +158,7 @@ function env(name: string): string | undefined {
 async function serve(path: string | undefined, listen: Pick<Flags, "hostname" | "port">): Promise<number> {
   const { config, source, file } = loadConfig({ path, listen, ...pluginFacts(), env });
   let app = createApp({ config, env });
-  const store = placeOfStore(config.store, env);
-  const { hostname, port } = config.listen;
-  let server;
-  try {
-    const onListen = (address: Deno.NetAddr) =>
-      say(startupMessage({ version: manifest.version, config, source, address, env, store }).trimEnd());
-    server = Deno.serve({ hostname, port, onListen }, (request, info) => app.fetch(request, info));
-  } catch (error) {
-    const inUse = error instanceof Deno.errors.AddrInUse;
-    const reason = inUse ? "something else does already; choose another with --port" : (error as Error).message;
-    say(`Cannot listen on ${hostname} port ${port}: ${reason}`);
-    return 1;
-  }
+  // Before anybody is told that it serves: whoever then changes the file is heard.
   let running = config;
   const stopReloading = onReload(file, () => {
     const isGranted = (permission: Deno.PermissionDescriptor) =>
@@ -184,6 +172,20 @@ async function serve(path: string | undefined, listen: Pick<Flags, "hostname" | 
     running = next.config;
     say("Serves by the new configuration");
   });
+  const store = placeOfStore(config.store, env);
+  const { hostname, port } = config.listen;
+  let server;
+  try {
+    const onListen = (address: Deno.NetAddr) =>
+      say(startupMessage({ version: manifest.version, config, source, address, env, store }).trimEnd());
+    server = Deno.serve({ hostname, port, onListen }, (request, info) => app.fetch(request, info));
+  } catch (error) {
+    const inUse = error instanceof Deno.errors.AddrInUse;
+    const reason = inUse ? "something else does already; choose another with --port" : (error as Error).message;
+    stopReloading();
+    say(`Cannot listen on ${hostname} port ${port}: ${reason}`);
+    return 1;
+  }
   const drained = await stopAtSignal(server, () => app, stopReloading);
   app.close();
   return drained ? 0 : 1;
