@@ -1,24 +1,14 @@
-import { assert, assertEquals } from "@std/assert";
 import { CONFIG, newApp } from "../support/app.ts";
 import { bodyOf, boundariesOf, piecesOf } from "../support/chunks.ts";
 import { answerBytes, isStream, loadFixtures } from "../support/fixtures.ts";
 import { WIRES } from "../support/wires.ts";
+import { assertRight, CLIENTS, comparable } from "./endings.ts";
 import { report, scaled } from "./scale.ts";
 
 /** A silence that is long enough for an upstream of this process. */
 const SILENCE_MS = 20;
 /** How many are tried at once: those that hang wait together. */
 const WIDTH = 20;
-
-const CLIENTS = {
-  chat: { path: "/oss/v1/chat/completions", done: /^data: \[DONE\]$/gm, failed: 'data: {"error":' },
-  messages: { path: "/oss/v1/messages", done: /^event: message_stop$/gm, failed: "event: error" },
-  responses: {
-    path: "/oss/v1/responses",
-    done: /^event: response\.(?:completed|incomplete)$/gm,
-    failed: "event: response.failed",
-  },
-};
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -40,14 +30,6 @@ const ENDINGS: Record<string, { after: "byte" | "frame"; ending(sent: Bytes): Re
 /** The same body, which breaks when its call is aborted, as the platform's does. */
 function until(body: ReadableStream<Uint8Array>, signal: AbortSignal): ReadableStream<Uint8Array> {
   return body.pipeThrough(new TransformStream(), { signal });
-}
-
-/** Without what the gateway gives anew each time: ids, clocks, seals, and counts that it learns to make better. */
-function comparable(text: string): string {
-  return text.replace(/lw1\.[\w-]+/g, "seal").replace(
-    /"(id|input_tokens|item_id|created|created_at|completed_at|sequence_number)":("[^"]*"|\d+)/g,
-    '"$1":0',
-  );
 }
 
 /** What asks a gateway of its own, whose upstream answers with what it is given. */
@@ -114,26 +96,11 @@ for (const upstream of WIRES) {
           const { ok, text } = await (how === "hangs" ? hurries! : waits!)(answer);
           const where = `${place}: ${text}`;
           tried++;
-          if (!ok) {
-            assert("error" in JSON.parse(text), where);
-            continue;
-          }
-          const failed = text.split(shape.failed).length - 1;
-          assertEquals([...text.matchAll(shape.done)].length + failed, 1, where);
-          if (failed === 0) continue;
-          const said = comparable(text.slice(0, text.indexOf(shape.failed)));
-          const beginning = said.slice(0, said.lastIndexOf("\n\n") + 2);
-          if (how !== "sends garbage") assert(isPrefix(beginning, whole), `not a beginning: ${where}\n${whole}`);
+          assertRight({ ok, text }, whole, { shape, where, isWhole: how !== "sends garbage" });
         }
       };
       await Promise.all(Array.from({ length: WIDTH }, worker));
       report(`${client} before ${upstream.name}: ${fixtures.length} streams, ${tried} ways to die`);
     });
   }
-}
-
-/** Whether the frames of one text are the first of the other. */
-function isPrefix(beginning: string, whole: string): boolean {
-  const [said, all] = [beginning, whole].map((text) => text.split("\n\n").filter((frame) => frame !== ""));
-  return said!.every((frame, index) => frame === all![index] || frame.startsWith(":"));
 }
