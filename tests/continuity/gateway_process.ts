@@ -9,6 +9,8 @@ export interface GatewayProcess {
   /** Its address, without a slash at the end. */
   url: string;
   pid: number;
+  /** What it said until it served. */
+  message: string;
   /** SIGKILL: it has no time for a last word. Resolves once the process is gone. */
   kill(): Promise<void>;
   /** SIGINT. Resolves to its exit code. */
@@ -27,11 +29,11 @@ export async function writeConfig(folder: string, baseUrl: string): Promise<stri
   return path;
 }
 
-/** Resolves once it serves. */
-export async function startGateway(config: string): Promise<GatewayProcess> {
+/** Resolves once it serves. `options` are Deno's own. */
+export async function startGateway(config: string, options: readonly string[] = []): Promise<GatewayProcess> {
   const main = new URL("src/main.ts", ROOT).href;
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "--no-lock", ...PERMISSIONS, main, "--config", config, "--port", "0"],
+    args: ["run", "--no-lock", ...options, ...PERMISSIONS, main, "--config", config, "--port", "0"],
     cwd: ROOT,
     env: { LANEWAY_CONFIG: "", NO_COLOR: "1" },
     stdout: "null",
@@ -61,6 +63,7 @@ export async function startGateway(config: string): Promise<GatewayProcess> {
   return {
     url: message.match(/http:\/\/[\d.:]+/)![0],
     pid: child.pid,
+    message,
     kill: async () => void await end("SIGKILL"),
     stop: () => end("SIGINT"),
   };

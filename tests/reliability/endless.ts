@@ -1,10 +1,6 @@
 /** Streams that never end, from an upstream that counts who still listens. */
-import { residentKb } from "../bench/server.ts";
 import { chunk, STREAM_HEAD, TcpUpstream } from "../sockets/tcp.ts";
 import { delay } from "../support/wait.ts";
-
-/** Memory that a run may take beyond what it took when it was warm, in kB: what the engine keeps ready for later. */
-export const SLACK_KB = 48 * 1024;
 
 const WORD = chunk('data: {"id":"1","model":"m","choices":[{"index":0,"delta":{"content":"word "}}]}\n\n');
 
@@ -22,14 +18,6 @@ export function post(url: string): Promise<Response> {
     headers: { "content-type": "application/json" },
     body: JSON.stringify(BODY),
   });
-}
-
-/** Kilobytes more for each of the points, by the least squares. */
-export function slopeOf(points: readonly (readonly [x: number, kb: number])[]): number {
-  const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
-  const [x, y] = [mean(points.map(([at]) => at)), mean(points.map(([, kb]) => kb))];
-  const spread = points.reduce((sum, [at]) => sum + (at - x) ** 2, 0);
-  return points.reduce((sum, [at, kb]) => sum + (at - x) * (kb - y), 0) / spread;
 }
 
 /** An upstream that says one word after the other until its caller leaves, and counts who is still there. */
@@ -56,9 +44,4 @@ export function talkative(everyMs: number) {
     void served;
   };
   return { baseUrl: upstream.baseUrl, state, stop };
-}
-
-/** Resident memory of the gateway, in kB. */
-export function memoryOf(pid: number): number {
-  return residentKb(pid) ?? 0;
 }

@@ -2,12 +2,19 @@
 import type { ConfigInput } from "../support/app.ts";
 import { type GatewayProcess, startGateway } from "../continuity/gateway_process.ts";
 
-/** Calls `use` with a gateway of this configuration, which keeps nothing on disk unless it says where. */
-export async function withGateway(config: ConfigInput, use: (gateway: GatewayProcess) => Promise<void>): Promise<void> {
+/**
+ * Calls `use` with a gateway of this configuration, which keeps nothing on disk unless it says where. `options` are Deno's
+ * own.
+ */
+export async function withGateway(
+  config: ConfigInput,
+  use: (gateway: GatewayProcess) => Promise<void>,
+  options: readonly string[] = [],
+): Promise<void> {
   const path = await Deno.makeTempFile({ suffix: ".json" });
   try {
     await Deno.writeTextFile(path, JSON.stringify({ store: { kind: "memory" }, ...config }));
-    const gateway = await startGateway(path);
+    const gateway = await startGateway(path, options);
     try {
       await use(gateway);
     } finally {
