@@ -72,6 +72,8 @@ export async function withClaudeCode(
         HTTPS_PROXY: NOWHERE,
         NO_PROXY: "127.0.0.1",
         CLAUDE_CODE_MAX_RETRIES: "1",
+        // It would tell the model of a repository in any folder above.
+        CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS: "1",
         ...env,
       },
       stdin: "null",
