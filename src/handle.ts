@@ -1,13 +1,11 @@
 /** One request, step by step: match, admit, read, parse, recall, resolve, call, remember, serialize. */
-import type { Speech, SpeechEvent } from "./canonical/audio.ts";
-import { Collector } from "./canonical/collect.ts";
 import { hearForeign, noteForeign } from "./canonical/foreign.ts";
 import { estimateInputsTokens } from "./canonical/embed.ts";
 import type { GenerateEvent, GenerateResponse, Message } from "./canonical/generate.ts";
 import { type Input, type ModelOperation, type OperationName, type Output, TASK_OF } from "./canonical/operations.ts";
 import { repairCalls, repairResponse } from "./canonical/repair_calls.ts";
 import { pairsOf } from "./canonical/rerank.ts";
-import { holdsSealed, openReasoning, type Sealing, sealReasoning, sealStream } from "./canonical/sealing.ts";
+import { sealReasoning, sealStream } from "./canonical/sealing.ts";
 import { estimateInputTokens, estimateTextTokens } from "./canonical/usage.ts";
 import type { Exchange, WireRequest } from "./contract/context.ts";
 import type { AnyProtocol, Protocol } from "./contract/protocol.ts";
@@ -15,34 +13,23 @@ import { GatewayError, toGatewayError } from "./errors.ts";
 import type { Caller } from "./http/auth.ts";
 import { readJsonBody } from "./http/body.ts";
 import { checkHeaders } from "./http/headers.ts";
-import { passOn } from "./http/respond.ts";
 import { methodNotAllowed } from "./http/service.ts";
 import { checkSize } from "./http/size.ts";
 import { ask, driverOf, roadAlong } from "./journey/attempt.ts";
 import { countExactly, learn } from "./journey/count.ts";
+import { explainAll, wantsExplanation } from "./journey/explain.ts";
 import type { Gateway } from "./journey/gateway.ts";
-import {
-  admit,
-  begin,
-  clientClosed,
-  closeLog,
-  finish,
-  type Journey,
-  notesOf,
-  record,
-  refuseIfStrict,
-} from "./journey/journey.ts";
+import { admit, begin, clientClosed, closeLog, finish, type Journey, record } from "./journey/journey.ts";
+import { recall, remember, remembering, sealingFor } from "./journey/memory.ts";
 import { withoutSecrets } from "./journey/secrets.ts";
+import { acceptSpeech, deliverSpeech, speechEvents, type SpeechUsage } from "./journey/speech.ts";
 import { respondWithStream } from "./journey/stream.ts";
 import { conversationKey, homeFirst } from "./lanes/affinity.ts";
 import { fits } from "./lanes/aliases.ts";
 import { fit } from "./lanes/fit.ts";
 import type { Destination, Lane, Resolution } from "./lanes/lane.ts";
 import { preferFormat } from "./lanes/speech.ts";
-import type { Recalled } from "./state/continuity.ts";
-import type { Sealer } from "./state/seal.ts";
 import type { Ask } from "./upstream/call.ts";
-import { explain } from "./upstream/explain.ts";
 import { answerInForm, streamInForm } from "./upstream/form.ts";
 import { firstAnswer, firstStream } from "./upstream/retry.ts";
 import { answer, stream } from "./upstream/run.ts";
@@ -202,13 +189,13 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       if (wantsExplanation(wire)) return explainAll("speak", input, preferred, journey);
       admit(journey, estimateTextTokens(input.text));
       const attempt = (target: Destination) => speak(ask("speak", input, target, journey));
-      const start = async () => accept(await firstAnswer(roadAlong(preferred, journey), attempt), journey);
+      const start = async () => acceptSpeech(await firstAnswer(roadAlong(preferred, journey), attempt), journey);
       // No server says how many tokens its speech was; what it was made of is known.
       const usage: SpeechUsage = { inputTokens: estimateTextTokens(input.text), outputTokens: 0, estimated: true };
-      if (input.stream) return respondWithStream(protocol, exchange, toEvents(start, usage), journey);
+      if (input.stream) return respondWithStream(protocol, exchange, speechEvents(start, usage), journey);
       const speech = await start();
       journey.entry.usage = usage;
-      return protocol.serialize(deliver(speech, journey), exchange);
+      return protocol.serialize(deliverSpeech(speech, journey), exchange);
     }
     case "transcribe": {
       const exchange = openExchange(protocol, protocol.parse(wire, journey), wire, journey);
@@ -363,42 +350,6 @@ async function generateWhole(
   return protocol.serialize({ ...output, content }, exchange);
 }
 
-/** The request with all that it builds on, from the gateway's memory and out of what the client keeps sealed. */
-async function recall(asked: Input<"generate">, journey: Journey): Promise<Recalled> {
-  const { input, messages } = await journey.gateway.continuity.recall(asked, journey.caller.owner);
-  if (!holdsSealed(input.messages)) return { input, messages };
-  const sealer = await sealerFor(journey);
-  const open = (sealed: Message[]) =>
-    openReasoning(sealed, ({ data, origin }) => sealer.open(data, origin, journey.caller.owner), journey.note);
-  return { input: { ...input, messages: open(input.messages) }, messages: open(messages) };
-}
-
-/** How the answer's reasoning is sealed, where the protocol has a place for that. */
-function sealingFor(
-  { reasoning }: Protocol<"generate">,
-  { wire }: Exchange<"generate">,
-  journey: Journey,
-): Sealing | undefined {
-  const place = reasoning?.(wire);
-  const { caller: { owner }, clientWire } = journey;
-  return place && {
-    ...place,
-    wire: clientWire,
-    async seal({ opaque, ...thought }) {
-      const sealer = await sealerFor(journey);
-      const bound = opaque && { opaque: { ...opaque, target: journey.attempt?.target } };
-      return sealer.seal({ ...thought, ...bound }, clientWire, owner);
-    },
-  };
-}
-
-/** Without the store's key, what is sealed opens until this process ends: the log says why. */
-async function sealerFor({ gateway, entry }: Journey): Promise<Sealer> {
-  const { sealer, failure } = await gateway.sealer();
-  if (failure !== undefined) entry.cause ??= failure;
-  return sealer;
-}
-
 /** A request that its own wire alone knows goes to the upstreams that speak it, and to no other. */
 async function relay(
   protocol: Protocol<"generate">,
@@ -425,95 +376,4 @@ async function relay(
   const output = await runWhole(relayed, exchange, speaking, journey);
   journey.entry.usage = output.usage;
   return relayed.serialize(output, exchange);
-}
-
-/** Speech that is not what was wanted is refused where the client is strict. */
-function accept(speech: Speech, journey: Journey): Speech {
-  try {
-    refuseIfStrict(journey);
-    return speech;
-  } catch (refusal) {
-    if (speech.audio instanceof ReadableStream) speech.audio.cancel().catch(() => {}); // nobody hears it any more
-    throw refusal;
-  }
-}
-
-/** What comes as the upstream makes it goes out so, and its log entry waits for the end. */
-function deliver(speech: Speech, journey: Journey): Speech {
-  const { audio } = speech;
-  if (!(audio instanceof ReadableStream)) return speech;
-  journey.entry.firstEventMs = journey.gateway.now() - journey.started;
-  journey.entry.stream = true;
-  return {
-    ...speech,
-    audio: passOn(audio, {
-      onLeave: journey.leave,
-      onFailure: (thrown) => record(toGatewayError(thrown), journey),
-      onEnd: () => closeLog(journey, journey.hasLeft() ? clientClosed().status : 200),
-    }),
-  };
-}
-
-type SpeechUsage = Extract<SpeechEvent, { type: "finish" }>["usage"];
-
-async function* toEvents(start: () => Promise<Speech>, usage: SpeechUsage): AsyncGenerator<SpeechEvent> {
-  const { audio } = await start();
-  if (audio instanceof Uint8Array) yield { type: "audio", bytes: audio };
-  else for await (const bytes of audio) yield { type: "audio", bytes };
-  yield { type: "finish", usage };
-}
-
-/** Before the client hears of the answer's end, so that it can go on from there at once. A store that fails costs no answer. */
-async function remember(
-  response: GenerateResponse,
-  exchange: Exchange<"generate">,
-  messages: Message[],
-  { gateway, entry, caller, attempt, note }: Journey,
-): Promise<void> {
-  const { id, created, input } = exchange;
-  const { keep, previous } = input.memory ?? {};
-  if (!keep) return;
-  const facts = { id, previous, created, completed: exchange.now(), model: input.model };
-  try {
-    await gateway.continuity.remember({ ...facts, messages, response, keep }, attempt?.target ?? "", caller.owner);
-  } catch (cause) {
-    exchange.stored = false;
-    entry.cause = cause;
-    note("could not store the response");
-  }
-}
-
-/** The same in a stream: the last event waits until the answer is stored. */
-async function* remembering(
-  events: AsyncIterable<GenerateEvent>,
-  store: (response: GenerateResponse) => Promise<void>,
-): AsyncGenerator<GenerateEvent> {
-  const collector = new Collector();
-  for await (const event of events) {
-    const response = event.type === "error" ? undefined : collector.add(event);
-    if (response) await store(response);
-    yield event;
-  }
-}
-
-function wantsExplanation({ headers }: Pick<WireRequest, "headers">): boolean {
-  return headers.get("x-laneway-explain")?.toLowerCase() === "true";
-}
-
-/** What a request would become: its targets in their order, each with the calls that it would get and what they leave out. */
-function explainAll<K extends ModelOperation>(
-  operation: K,
-  input: Input<K>,
-  targets: readonly Destination[],
-  journey: Journey,
-): Response {
-  const { entry } = journey;
-  entry.stream = false;
-  const told = targets.map((where) => {
-    const asked = { ...ask(operation, input, where, journey), onDescribed: () => {} };
-    return { ...explain(asked), target: journey.attempt?.target, notes: notesOf(journey) };
-  });
-  // What is said of a target stands beside it.
-  journey.attempt = undefined;
-  return Response.json({ object: "explanation", operation, lane: entry.lane, model: input.model, targets: told });
 }
