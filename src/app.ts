@@ -30,6 +30,7 @@ import { createContinuity } from "./state/continuity.ts";
 import { defaultStorePath, isOnDeploy, openKvFile } from "./state/kv_file.ts";
 import { createKvStore } from "./state/kv_store.ts";
 import { createKeyReader, createKeyring } from "./state/keyring.ts";
+import { createLedger } from "./state/ledger.ts";
 import { createMemoryStore } from "./state/memory_store.ts";
 import { createSealing } from "./state/seal.ts";
 import type { Store } from "./state/store.ts";
@@ -69,8 +70,8 @@ export interface App {
   drain(): void;
   /** Ends what still runs. */
   abort(): void;
-  /** Lets go of the store and of what works beside, once nothing is served any more. */
-  close(): void;
+  /** Lets go of what works beside and of the store, once nothing is served any more and the store knows what was used. */
+  close(): Promise<void>;
   /** What outlives a change of the configuration. */
   readonly parts: Parts;
 }
@@ -115,6 +116,7 @@ export function createApp(options: AppOptions): App {
   const read = { answerBytes, frameBytes };
   const store = keep("store", null, () => given ?? createStore(config, env, now));
   const pace = { ...PACE, ...options.pace };
+  const ledger = keep("ledger", null, () => createLedger({ store, patienceMs: pace.storeMs }));
   const place = placeOfStore(config.store, env);
   const tokenizers = keep("tokenizers", config.catalogs, () =>
     new Tokenizers({
@@ -162,7 +164,7 @@ export function createApp(options: AppOptions): App {
       takesTokens: takesTokens(config),
       now,
     }),
-    admission: keep("admission", null, () => createAdmission(now)),
+    admission: keep("admission", null, () => createAdmission(now, ledger)),
     load: keep("load", null, () => createLoad({ memory: () => Deno.memoryUsage().rss, now })),
     breaker: keep("breaker", null, () => new Breaker(now)),
     limits: config.limits,
@@ -215,8 +217,9 @@ export function createApp(options: AppOptions): App {
     fetch: (request, info) => handle(request, info?.remoteAddr, gateway),
     drain: () => void (ready = false),
     abort: () => stop.abort(new GatewayError("unavailable", "The gateway is shutting down")),
-    close() {
+    async close() {
       tokenizers.close();
+      await ledger.close();
       store.close();
     },
     parts,

@@ -156,7 +156,7 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       const fitted = fit(input, resolution, journey.note);
       const exchange = openExchange(protocol, fitted, wire, journey);
       if (wantsExplanation(wire)) return explainAll("generate", fitted, resolution.targets, journey);
-      admit(journey, estimateInputTokens(fitted));
+      await admit(journey, estimateInputTokens(fitted));
       if (!fitted.stream) return generateWhole(protocol, exchange, messages, resolution, journey);
       const attempt = (target: Destination, signal: AbortSignal) =>
         generateStream(ask("generate", fitted, target, journey, signal));
@@ -187,7 +187,7 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       const { targets } = await resolve(protocol, input.model, lane, journey);
       const preferred = preferFormat(targets, input.format);
       if (wantsExplanation(wire)) return explainAll("speak", input, preferred, journey);
-      admit(journey, estimateTextTokens(input.text));
+      await admit(journey, estimateTextTokens(input.text));
       const attempt = (target: Destination) => speak(ask("speak", input, target, journey));
       const start = async () => acceptSpeech(await firstAnswer(roadAlong(preferred, journey), attempt), journey);
       // No server says how many tokens its speech was; what it was made of is known.
@@ -202,7 +202,7 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       const { input } = exchange;
       const { targets } = await resolve(protocol, input.model, lane, journey);
       if (wantsExplanation(wire)) return explainAll("transcribe", input, targets, journey);
-      admit(journey, 0);
+      await admit(journey, 0);
       if (!input.stream) {
         const output = await runWhole(protocol, exchange, targets, journey);
         if (output.usage && "inputTokens" in output.usage) journey.entry.usage = output.usage;
@@ -277,7 +277,7 @@ async function serveWhole<K extends "embed" | "rerank">(
   const { targets } = await resolve(protocol, exchange.input.model, lane, journey);
   if (wantsExplanation(wire)) return explainAll(protocol.operation, exchange.input, targets, journey);
   const { input } = exchange;
-  admit(journey, estimateInputsTokens("documents" in input ? pairsOf(input) : input.input));
+  await admit(journey, estimateInputsTokens("documents" in input ? pairsOf(input) : input.input));
   const output = await runWhole(protocol, exchange, targets, journey);
   journey.entry.usage = { ...output.usage, outputTokens: 0 };
   return protocol.serialize(output, exchange);
@@ -368,7 +368,7 @@ async function relay(
   const relayed: Protocol<"relay"> = { ...protocol, ...protocol.relay, operation: "relay", parse: () => input };
   const exchange = openExchange(relayed, input, wire, journey);
   if (wantsExplanation(wire)) return explainAll("relay", input, speaking, journey);
-  admit(journey, estimateInputTokens(conversation));
+  await admit(journey, estimateInputTokens(conversation));
   if (input.stream) {
     const attempt = (target: Destination, signal: AbortSignal) => stream(ask("relay", input, target, journey, signal));
     return respondWithStream(relayed, exchange, firstStream(roadAlong(speaking, journey), attempt), journey);

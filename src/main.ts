@@ -187,7 +187,7 @@ async function serve(path: string | undefined, listen: Pick<Flags, "hostname" | 
     return 1;
   }
   const drained = await stopAtSignal(server, () => app, stopReloading);
-  app.close();
+  await app.close();
   return drained ? 0 : 1;
 }
 

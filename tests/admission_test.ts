@@ -1,5 +1,7 @@
 /** What a key may use, seen from outside: in every protocol, for every kind of request, whatever becomes of it. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { formatLogLine } from "../src/observe/log.ts";
+import { createMemoryStore } from "../src/state/memory_store.ts";
 import {
   CHAT,
   chatBody,
@@ -214,6 +216,7 @@ Deno.test("counting, listing, explaining and reading what is stored are free", a
     const response = await ask();
     assertEquals(response.status, 200, `${index}: ${await response.text()}`);
   }
+  await app.close();
 });
 
 /** Tokens that the key has left of 1000. */
@@ -350,6 +353,29 @@ Deno.test("a day's tokens are there again at midnight UTC", async () => {
   ]);
   clock.ms = midnight;
   assertEquals((await send(app, "chat")).status, 200);
+  await app.close();
+});
+
+Deno.test("a day's tokens are used up after a restart, too, and at every gateway on the same store", async () => {
+  const store = { ...createMemoryStore({ now: () => NOW, limitBytes: 1_000_000 }), close: () => {} };
+  const config = locked({ quota: { tokensPerDay: 5 } });
+  const { app } = timed(config, { store });
+  assertEquals((await send(app, "chat")).status, 200);
+  assertEquals((await send(app, "chat")).status, 429);
+  await app.close();
+  const next = timed(config, { store }).app;
+  assertEquals((await send(next, "chat")).status, 429);
+  await next.close();
+});
+
+Deno.test("a store that fails costs no request: the key is judged by what the gateway saw, and the log says so", async () => {
+  const fail = () => Promise.reject(new Error("No such disk"));
+  const store = { ...createMemoryStore({ now: () => NOW, limitBytes: 1_000_000 }), get: fail, update: fail };
+  const { app } = timed(locked({ quota: { tokensPerDay: 5 } }), { store });
+  assertEquals((await send(app, "chat")).status, 200);
+  assertEquals(JSON.parse(formatLogLine(app.logs.at(-1)!)).cause, "No such disk");
+  assertEquals((await send(app, "chat")).status, 429);
+  await app.close();
 });
 
 Deno.test("limits count on after a change of the configuration", async () => {
@@ -359,6 +385,7 @@ Deno.test("limits count on after a change of the configuration", async () => {
   assertEquals((await send(same, "chat")).status, 429);
   const tighter = newApp({ config: locked({ quota: { tokensPerDay: 3 } }), after: app });
   assertEquals((await send(tighter, "chat")).status, 429);
+  await tighter.close();
 });
 
 Deno.test("limits that an upstream tells are its own affair", async () => {

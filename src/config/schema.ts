@@ -57,7 +57,9 @@ const amount = (description: string) => z.int().min(1).optional().meta({ descrip
 const quotaSchema = object("What a key may use. What is absent is not limited.", {
   requestsPerMinute: amount("Requests that run a model, a minute. Counting tokens and listing models are free."),
   tokensPerMinute: amount("Tokens of input and output together, a minute."),
-  tokensPerDay: amount("Tokens of input and output together, a day; it ends at midnight UTC."),
+  tokensPerDay: amount(
+    "Tokens of input and output together, a day; it ends at midnight UTC, and is counted in the store.",
+  ),
   concurrentRequests: amount("Requests that run at once."),
 });
 

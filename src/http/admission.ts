@@ -13,8 +13,18 @@ export interface Quota {
   concurrentRequests?: number;
 }
 
+/** What keys used of a day, which is told in days since the epoch. */
+export interface DayUse {
+  /** Resolves once it is known, or to why it is not. */
+  open(name: string, day: number): Promise<unknown>;
+  spent(name: string, day: number): number;
+  add(name: string, day: number, tokens: number): void;
+}
+
 /** What one key uses. */
 export interface Account {
+  /** Resolves once its use of today is known, or to why it is not; absent where that does not matter. */
+  ready?(): Promise<unknown>;
   allowance(): Allowance;
   /** Lets a request run that is sure to use so many tokens. Throws `rate_limit`. */
   admit(tokens: number): Permit;
@@ -70,15 +80,12 @@ interface Use {
   quota: Quota;
   requests?: Bucket;
   tokens?: Bucket;
-  /** Days since the epoch. */
-  day: number;
-  /** Tokens of that day. */
-  spent: number;
   running: number;
 }
 
 /** `now`: milliseconds since the epoch. */
-export function createAdmission(now: () => number): Admission {
+export function createAdmission(now: () => number, days: DayUse): Admission {
+  const today = () => Math.floor(now() / DAY_MS);
   const uses = new Map<string, Use>();
 
   /** Limits may change while the gateway runs; what was used stays used. */
@@ -90,7 +97,7 @@ export function createAdmission(now: () => number): Admission {
     const { requestsPerMinute, tokensPerMinute } = quota;
     const limits = { quota, requests: bucket(requestsPerMinute), tokens: bucket(tokensPerMinute) };
     // One object for good: the requests that run count themselves out of it.
-    const use = Object.assign(known ?? { day: 0, spent: 0, running: 0 }, limits);
+    const use = Object.assign(known ?? { running: 0 }, limits);
     uses.set(name, use);
     return use;
   }
@@ -99,14 +106,14 @@ export function createAdmission(now: () => number): Admission {
     if (!quota) return undefined;
     const use = useOf(name, quota);
     const { requests, tokens: minute } = use;
-    const { concurrentRequests = Infinity, tokensPerDay = Infinity } = quota;
+    const { concurrentRequests = Infinity, tokensPerDay } = quota;
 
     /** The first limit that is reached, and how long it stays so, in milliseconds. */
     function findReached(tokens: number, at: number): [what: string, waitMs: number] | undefined {
-      const today = Math.floor(at / DAY_MS);
-      if (use.day !== today) Object.assign(use, { day: today, spent: 0 });
       if (use.running >= concurrentRequests) return [`${concurrentRequests} requests at once`, 1_000];
-      if (use.spent >= tokensPerDay) return [`${tokensPerDay} tokens a day`, (today + 1) * DAY_MS - at];
+      if (tokensPerDay !== undefined && days.spent(name, today()) >= tokensPerDay) {
+        return [`${tokensPerDay} tokens a day`, (today() + 1) * DAY_MS - at];
+      }
       const requestWaitMs = requests?.waitMs(1, at) ?? 0;
       if (requestWaitMs > 0) return [`${requests!.limit} requests a minute`, requestWaitMs];
       // A request that is larger than a minute's worth is served when all of that is there.
@@ -116,11 +123,11 @@ export function createAdmission(now: () => number): Admission {
 
     function charge(tokens: number): void {
       minute?.take(tokens, now());
-      // What is given back may have been used the day before.
-      use.spent = Math.max(0, use.spent + tokens);
+      if (tokensPerDay !== undefined) days.add(name, today(), tokens);
     }
 
     return {
+      ...(tokensPerDay !== undefined && { ready: () => days.open(name, today()) }),
       allowance: () => ({
         ...(requests && { requests: requests.gauge(now()) }),
         ...(minute && { tokens: minute.gauge(now()) }),

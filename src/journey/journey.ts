@@ -95,10 +95,14 @@ export function begin(request: Request, gateway: Gateway): Journey {
  * Lets a request run a model, which all requests that do may take too much of: the gateway's room, and what the caller's key
  * may use. `tokens`: what it is sure to use. Throws `unavailable` or `rate_limit`; what is refused has used nothing.
  */
-export function admit(journey: Journey, tokens: number): void {
-  const { gateway, caller, atEnd } = journey;
+export async function admit(journey: Journey, tokens: number): Promise<void> {
+  const { gateway, caller, entry, atEnd } = journey;
   atEnd.push(gateway.load.enter(gateway.limits));
-  const permit = gateway.admission(caller)?.admit(tokens);
+  const account = gateway.admission(caller);
+  // Without the store a key is judged by what is known here: the log says why.
+  const failure = await account?.ready?.();
+  if (failure !== undefined) entry.cause ??= failure;
+  const permit = account?.admit(tokens);
   if (!permit) return;
   atEnd.push(() => {
     permit.charge(usedBy(journey, tokens) - tokens);

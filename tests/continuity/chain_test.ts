@@ -112,7 +112,7 @@ Deno.test("a turn of 10,000 items, and a text of 5 MB, in a file: both are there
       const list: { data: { content: { text: string }[] }[]; has_more: boolean } = await page.json();
       assertEquals([list.data.length, list.has_more, list.data[99]!.content[0]!.text], [100, true, "item 99"]);
     } finally {
-      app.close();
+      await app.close();
     }
   });
 });

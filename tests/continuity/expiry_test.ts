@@ -99,7 +99,7 @@ for (const [name, open] of Object.entries(STORES)) {
           time += DAY_MS;
           await assertUnknown(app, second.id);
         } finally {
-          app.close();
+          await app.close();
         }
       });
     });

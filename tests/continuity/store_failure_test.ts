@@ -130,7 +130,7 @@ Deno.test("a store that cannot be opened is tried again at the next answer", asy
       const second = await respond(app, { input: "b", previous_response_id: first.body.id });
       assertEquals([first.body.store, second.status, second.body.store], [true, 200, true]);
     } finally {
-      app.close();
+      await app.close();
     }
   });
 });
@@ -145,7 +145,7 @@ Deno.test("a store whose path cannot be a file: the answer is there, and the log
       assertEquals([status, said(body), body.store], [200, answerTo("a"), false]);
       assertStringIncludes(JSON.parse(formatLogLine(app.logs.at(-1)!)).cause, "os error");
     }
-    app.close();
+    await app.close();
   });
 });
 

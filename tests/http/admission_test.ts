@@ -1,12 +1,23 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import { GatewayError } from "../../src/errors.ts";
-import { createAdmission, type Quota } from "../../src/http/admission.ts";
+import { createAdmission, type DayUse, type Quota } from "../../src/http/admission.ts";
 
 const MIDNIGHT = Date.UTC(2026, 10, 21);
 
+/** One day at a time. */
+function daysInMemory(): DayUse {
+  let spent: [day: number, tokens: number] = [0, 0];
+  const of = (day: number) => spent[0] === day ? spent[1] : 0;
+  return {
+    open: () => Promise.resolve(),
+    spent: (_name, day) => of(day),
+    add: (_name, day, tokens) => void (spent = [day, of(day) + tokens]),
+  };
+}
+
 function account(quota: Quota, start = MIDNIGHT) {
   const clock = { ms: start };
-  const admission = createAdmission(() => clock.ms);
+  const admission = createAdmission(() => clock.ms, daysInMemory());
   const key = { name: "team", quota };
   const admit = (tokens = 0) => admission(key)!.admit(tokens);
   const refusal = (tokens = 0) => {
@@ -18,7 +29,7 @@ function account(quota: Quota, start = MIDNIGHT) {
 }
 
 Deno.test("admission: a key without limits has no account", () => {
-  assertEquals(createAdmission(Date.now)({ name: "free" }), undefined);
+  assertEquals(createAdmission(Date.now, daysInMemory())({ name: "free" }), undefined);
 });
 
 Deno.test("admission: so many requests a minute, at once or as they come", () => {

@@ -69,7 +69,7 @@ async function withApp(answer: (asked: Asked) => Response, test: (app: TestApp, 
   try {
     await test(app, asked);
   } finally {
-    app.close();
+    await app.close();
   }
 }
 

@@ -1,0 +1,129 @@
+import { assertEquals, assertInstanceOf } from "@std/assert";
+import { openKvFile } from "../../src/state/kv_file.ts";
+import { createKvStore } from "../../src/state/kv_store.ts";
+import { createLedger } from "../../src/state/ledger.ts";
+import { createMemoryStore } from "../../src/state/memory_store.ts";
+import type { Store } from "../../src/state/store.ts";
+import { until, within } from "../support/wait.ts";
+import { withFolder } from "./temp_folder.ts";
+
+const TODAY = 20_778;
+
+function inMemory(): Store {
+  return createMemoryStore({ now: () => 0, limitBytes: 1_000_000 });
+}
+
+function ledgerOn(store: Store, patienceMs = 5_000) {
+  return createLedger({ store, patienceMs });
+}
+
+/** What a gateway that starts now knows of the key's day. */
+async function known(store: Store, day = TODAY): Promise<number> {
+  const ledger = ledgerOn(store);
+  await ledger.open("team", day);
+  return ledger.spent("team", day);
+}
+
+Deno.test("ledger: what was used is known at once, and after a restart", async () => {
+  const store = inMemory();
+  const ledger = ledgerOn(store);
+  await ledger.open("team", TODAY);
+  ledger.add("team", TODAY, 100);
+  ledger.add("team", TODAY, -30);
+  assertEquals(ledger.spent("team", TODAY), 70);
+  await ledger.close();
+  assertEquals([ledger.spent("team", TODAY), await known(store)], [70, 70]);
+});
+
+Deno.test("ledger: the store is told within a second, without anybody asking", async () => {
+  const store = inMemory();
+  const ledger = ledgerOn(store);
+  ledger.add("team", TODAY, 5);
+  const deadline = performance.now() + 3_000;
+  while (await known(store) !== 5) {
+    if (performance.now() > deadline) throw new Error("The store was never told");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  await ledger.close();
+});
+
+Deno.test("ledger: gateways on one store add up, whoever writes when", async () => {
+  await withFolder(async (folder) => {
+    const stores = [0, 1, 2].map(() =>
+      createKvStore({ open: () => openKvFile(`${folder}/store.sqlite3`), now: Date.now })
+    );
+    const ledgers = stores.map((store) => ledgerOn(store));
+    for (let round = 0; round < 5; round++) {
+      for (const ledger of ledgers) {
+        ledger.add("team", TODAY, 1);
+        ledger.add("other", TODAY, 10);
+      }
+      await Promise.all(ledgers.map((ledger) => ledger.close()));
+    }
+    assertEquals(await known(stores[0]!), 15);
+    // Who was told of the others is bound by them.
+    const totals = ledgers.map((ledger) => ledger.spent("team", TODAY));
+    assertEquals(Math.max(...totals), 15);
+    for (const store of stores) store.close();
+  });
+});
+
+Deno.test("ledger: a new day begins at nothing, and takes nothing from a gateway that is there already", async () => {
+  const store = inMemory();
+  const ledger = ledgerOn(store);
+  ledger.add("team", TODAY, 100);
+  await ledger.close();
+  assertEquals([ledger.spent("team", TODAY + 1), await known(store, TODAY + 1)], [0, 0]);
+  const ahead = ledgerOn(store);
+  ahead.add("team", TODAY + 1, 7);
+  await ahead.close();
+  const behind = ledgerOn(store);
+  behind.add("team", TODAY, 50);
+  await behind.close();
+  assertEquals(await known(store, TODAY + 1), 7);
+});
+
+Deno.test("ledger: what is given back of the day before gives nobody more than a day's worth", async () => {
+  const store = inMemory();
+  const ledger = ledgerOn(store);
+  ledger.add("team", TODAY, -40);
+  assertEquals(ledger.spent("team", TODAY), 0);
+  await ledger.close();
+  assertEquals(await known(store), 0);
+});
+
+Deno.test("ledger: a store that fails is told later, all and once", async () => {
+  const store = inMemory();
+  let broken = true;
+  const failing: Store = {
+    ...store,
+    get: (key) => broken ? Promise.reject(new Error("No such disk")) : store.get(key),
+    update: (key, change) => broken ? Promise.reject(new Error("No such disk")) : store.update(key, change),
+  };
+  const other = ledgerOn(store);
+  other.add("team", TODAY, 1_000);
+  await other.close();
+  const ledger = ledgerOn(failing);
+  assertInstanceOf(await ledger.open("team", TODAY), Error);
+  assertEquals(await ledger.open("team", TODAY), undefined, "which is told once");
+  ledger.add("team", TODAY, 5);
+  await ledger.close();
+  assertEquals(ledger.spent("team", TODAY), 5);
+  broken = false;
+  ledger.add("team", TODAY, 6);
+  await until(() => ledger.spent("team", TODAY) === 1_011);
+  await ledger.close();
+  assertEquals(await known(store), 1_011);
+});
+
+Deno.test("ledger: a store that hangs holds up neither a request nor the end for long", async () => {
+  const hanging: Store = {
+    ...inMemory(),
+    get: () => new Promise(() => {}),
+    update: () => new Promise(() => {}),
+  };
+  const ledger = ledgerOn(hanging, 20);
+  assertInstanceOf(await within(5_000, ledger.open("team", TODAY)), Error);
+  ledger.add("team", TODAY, 5);
+  await within(5_000, ledger.close());
+});
