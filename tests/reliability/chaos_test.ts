@@ -8,7 +8,8 @@ import { report, scaled } from "./scale.ts";
 const SEED = 20261121;
 const REQUESTS = scaled(2_000, 300);
 const WIDTH = 20;
-const SILENCE_MS = 400;
+/** Longer than a busy machine keeps an upstream that is well from answering. */
+const SILENCE_MS = 2_000;
 
 /** What the client got: all the words, a refusal, or words that broke off and said so. */
 type Outcome = "served" | "refused" | "broken off";
