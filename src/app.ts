@@ -58,7 +58,7 @@ export interface AppOptions {
   /** In place of the configured one. */
   store?: Store;
   /** The app that this one takes the place of: it goes on with what that one has counted and holds. */
-  after?: App;
+  after?: Pick<App, "parts">;
   /** In place of the built-in ones. */
   plugins?: { protocols?: readonly AnyProtocol[]; drivers?: readonly Driver[]; catalogs?: readonly Catalog[] };
 }

@@ -16,21 +16,22 @@ const BUFFER_BYTES = 64 * 1024;
 const LAST_CHUNK = "\r\n0\r\n\r\n";
 
 /** The bytes of a `POST` with a JSON body, made once and sent often. */
-export function postBytes(url: string, body: unknown): Uint8Array {
-  return requestBytes(url, "application/json", encoder.encode(JSON.stringify(body)));
+export function postBytes(url: string, body: unknown, headers: Record<string, string> = {}): Uint8Array {
+  const content = encoder.encode(JSON.stringify(body));
+  return requestBytes(url, { "content-type": "application/json", ...headers }, content);
 }
 
 /** The same with a multipart form. */
 export async function postFormBytes(url: string, form: FormData): Promise<Uint8Array> {
   const body = new Response(form);
-  return requestBytes(url, body.headers.get("content-type")!, await body.bytes());
+  return requestBytes(url, { "content-type": body.headers.get("content-type")! }, await body.bytes());
 }
 
-function requestBytes(url: string, contentType: string, content: Uint8Array): Uint8Array {
+function requestBytes(url: string, headers: Record<string, string>, content: Uint8Array): Uint8Array {
   const { host, pathname } = new URL(url);
+  const lines = Object.entries({ host, ...headers, "content-length": content.length });
   const head = encoder.encode(
-    `POST ${pathname} HTTP/1.1\r\nhost: ${host}\r\ncontent-type: ${contentType}\r\n` +
-      `content-length: ${content.length}\r\n\r\n`,
+    `POST ${pathname} HTTP/1.1\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join("")}\r\n`,
   );
   const bytes = new Uint8Array(head.length + content.length);
   bytes.set(head);

@@ -60,6 +60,12 @@ export const REPAIR_FIGURES = {
   historyCall: { label: "a call and its result in the history (order, ids)", unit: "µs", digits: 2 },
 } as const satisfies Record<string, Figure>;
 
+/** Of the gateway with its safeguards and without. */
+export const SAFEGUARD_FIGURES = {
+  safeP50: { label: "unary 1 kB, p50", unit: "ms", digits: 3 },
+  safeFirstByteP50: { label: "first byte of a stream, p50", unit: "ms", digits: 3 },
+} as const satisfies Record<string, Figure>;
+
 /** Of each way that an upload goes. */
 export const UPLOAD_FIGURES = {
   uploadMemory: { label: "greatest memory above idle", unit: "MB", digits: 0 },
@@ -71,6 +77,7 @@ export type FigureName =
   | keyof typeof CONVERSATION_FIGURES
   | keyof typeof TASK_FIGURES
   | keyof typeof REPAIR_FIGURES
+  | keyof typeof SAFEGUARD_FIGURES
   | keyof typeof UPLOAD_FIGURES;
 
 /** What one round found. A figure is absent where the platform does not tell it, or where the subject has none. */

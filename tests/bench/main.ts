@@ -1,8 +1,8 @@
 /**
  * `deno task bench [--quick]`: what Laneway adds to a direct call to the upstream, beside a bare passthrough. The subjects
  * take turns in every round, so that a machine that is busy for a while is busy for all of them. Beside that, what it
- * costs to store answers and to go on from them, what large lists of vectors, streamed speech and repairs cost, and how much
- * memory uploads take.
+ * costs to store answers and to go on from them, what large lists of vectors, streamed speech, repairs and safeguards cost,
+ * and how much memory uploads take.
  */
 import { CONVERSATION_MEASURES, holdConversation, WAYS } from "./conversation.ts";
 import { UPLOADS } from "./fake_tasks.ts";
@@ -13,10 +13,12 @@ import {
   formatConversations,
   formatGateways,
   formatRepairs,
+  formatSafeguards,
   formatTasks,
   formatUploads,
   type Results,
 } from "./report.ts";
+import { measureSafeguards, SAFEGUARDS } from "./safeguards.ts";
 import { stopServers } from "./server.ts";
 import { startUpstream, SUBJECTS } from "./subjects.ts";
 import { askForVectors, measureJson, TASK_MEASURES, TASK_SUBJECTS } from "./tasks.ts";
@@ -30,6 +32,7 @@ const names = [
   ...TASK_SUBJECTS,
   JSON_COST,
   ...REPAIRS,
+  ...SAFEGUARDS,
 ];
 const results = new Map(names.map((name): [string, Results] => [name, { name, rounds: [] }]));
 const started = performance.now();
@@ -57,6 +60,12 @@ try {
   for (let round = 0; round < size.uploads; round++) {
     say(`uploads ${round + 1} of ${size.uploads}`);
     for (const way of rotate(UPLOAD_WAYS, round)) record(way.name, round, await measureUploads(way, upstream.origin));
+  }
+
+  for (let round = 0; round < size.safeguards; round++) {
+    say(`safeguards ${round + 1} of ${size.safeguards}`);
+    const figures = await measureSafeguards(upstream.origin, size.batches);
+    for (const safeguards of SAFEGUARDS) record(safeguards, round, figures[safeguards]);
   }
 
   const running: Running[] = [];
@@ -104,6 +113,7 @@ const [direct, passthrough, ...others] = SUBJECTS.map(({ name }) => results.get(
 const [stateless, stored] = WAYS.map((way) => results.get(way)!);
 const [laneway, json] = ["laneway", JSON_COST].map((name) => results.get(name)!);
 const [off, on] = REPAIRS.map((name) => results.get(name)!);
+const [without, withAll, added] = SAFEGUARDS.map((name) => results.get(name)!);
 const uploads = UPLOAD_WAYS.map(({ name }) => results.get(name)!);
 const { hardwareConcurrency } = navigator;
 const seconds = Math.round((performance.now() - started) / 1_000);
@@ -125,6 +135,10 @@ ${formatTasks(direct!, passthrough!, laneway!, json!)}
 Repairs of what upstreams say that have nothing to do, inside the gateway's process, without a socket:
 
 ${formatRepairs(off!, on!)}
+
+Admission, breaker, places and log, all on beside all off, asked in turn; each round has processes of its own:
+
+${formatSafeguards(without!, withAll!, added!)}
 
 ${UPLOADS} files of 25 MB on their way to transcription at once, in a gateway that has just started:
 

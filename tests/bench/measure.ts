@@ -23,6 +23,9 @@ export interface Size {
   uploads: number;
   vectors: number;
   sounds: number;
+  /** Of the safeguards, see there. */
+  safeguards: number;
+  batches: number;
 }
 
 export const FULL: Size = {
@@ -41,6 +44,8 @@ export const FULL: Size = {
   uploads: 2,
   vectors: 3,
   sounds: 300,
+  safeguards: 7,
+  batches: 100,
 };
 
 export const QUICK: Size = {
@@ -59,6 +64,8 @@ export const QUICK: Size = {
   uploads: 1,
   vectors: 1,
   sounds: 60,
+  safeguards: 3,
+  batches: 30,
 };
 
 /** A subject whose server runs; for the direct call that is the upstream. */

@@ -7,6 +7,7 @@ import {
   GATEWAY_FIGURES,
   quantile,
   REPAIR_FIGURES,
+  SAFEGUARD_FIGURES,
   TASK_FIGURES,
   UPLOAD_FIGURES,
 } from "./figures.ts";
@@ -70,6 +71,15 @@ export function formatRepairs(base: Results, other: Results): string {
     ownColumn(other),
     { title: "added", cell: (name, figure) => formatCell(differences(name, other, base), figure, true) },
     ratioColumn(base, own(other), own(base)),
+  ]);
+}
+
+/** The same of a gateway without its safeguards and with them. What they add was taken between neighbours in time. */
+export function formatSafeguards(off: Results, on: Results, added: Results): string {
+  return formatTable(SAFEGUARD_FIGURES, [
+    ownColumn(off),
+    ownColumn(on),
+    { title: added.name, cell: (name, figure) => formatCell(valuesOf(name, added), figure, true) },
   ]);
 }
 

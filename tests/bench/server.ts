@@ -18,10 +18,11 @@ const TICK_US = 10_000;
  * Runs `deno run --allow-all <args>`, and reads from what the program says where it listens. A folder of its own goes with
  * it.
  */
-export async function startServer(args: string[], folder?: string): Promise<Server> {
+export async function startServer(args: string[], folder?: string, env?: Record<string, string>): Promise<Server> {
   const started = performance.now();
   const process = new Deno.Command(Deno.execPath(), {
     args: ["run", "--allow-all", "--no-lock", ...args],
+    env,
     stdin: "null",
     stdout: "null",
     stderr: "piped",

@@ -83,7 +83,7 @@ export async function startLaneway(upstream: string): Promise<Server> {
 }
 
 /** A conversation as an agent has it: calls of a tool and what it answered, until it is long enough. */
-function chatBody({ bytes, stream }: Load): unknown {
+export function chatBody({ bytes, stream }: Load): unknown {
   const calls = Array.from({ length: callsIn(bytes) }, (_, at) => [
     {
       role: "assistant",
