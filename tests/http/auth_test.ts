@@ -86,6 +86,24 @@ Deno.test("a huge header is refused at once", async () => {
   assertGreater(1000, performance.now() - start);
 });
 
+Deno.test("of two keys with one secret the first counts", async () => {
+  const [team] = KEYS;
+  const auth = newAuth({ keys: [team!, { name: "twin", digest: team!.digest }] });
+  assertEquals((await auth(request({ "x-api-key": "sk-team-1" }), PEER)).name, "team");
+});
+
+Deno.test("among ten thousand keys each is found at once, configured or stored", async () => {
+  const many = Array.from({ length: 10_000 }, (_, at) => ({ name: `key ${at}`, digest: digestOf(`sk-many-${at}`) }));
+  const start = performance.now();
+  for (const auth of [newAuth({ keys: many }), newAuth({ storedKeys: () => Promise.resolve(many) })]) {
+    for (const at of Array(200).keys()) {
+      assertEquals((await auth(request({ "x-api-key": `sk-many-${at}` }), PEER)).name, `key ${at}`);
+      await refusal(auth, { "x-api-key": "sk-many-" });
+    }
+  }
+  assertGreater(1000, performance.now() - start);
+});
+
 Deno.test("where keys are configured, host and origin do not matter, nor does a local peer help", async () => {
   const foreign = { host: "gateway.example", origin: "https://page.example" };
   assertEquals((await authenticate(request({ ...foreign, "x-api-key": "sk-ops-22" }), PEER)).name, "ops");
