@@ -25,7 +25,7 @@ import { type CatalogCache, createCatalogCache } from "./lanes/catalog.ts";
 import { createModelFinder, type ModelFinder } from "./lanes/finder.ts";
 import { createLane } from "./lanes/lane.ts";
 import { within } from "./lanes/within.ts";
-import { formatLogLine, type LogEntry } from "./observe/log.ts";
+import { createLog, type LogEntry } from "./observe/log.ts";
 import { createContinuity } from "./state/continuity.ts";
 import { defaultStorePath, isOnDeploy, openKvFile } from "./state/kv_file.ts";
 import { createKvStore } from "./state/kv_store.ts";
@@ -396,10 +396,9 @@ export function pluginFacts(): Pick<Surroundings, "drivers" | "catalogs"> {
   return { drivers: Object.fromEntries(facts), catalogs: Object.fromEntries(finding) };
 }
 
-function printLine(entry: LogEntry): void {
-  // deno-lint-ignore no-console -- the log of requests
-  console.log(formatLogLine(entry));
-}
+// deno-lint-ignore no-console -- the log of requests
+const printLine = createLog((line) => console.log(line));
+globalThis.addEventListener("unload", printLine.flush);
 
 let started: App | undefined;
 

@@ -26,7 +26,7 @@ interface Gateway {
   message: string;
   kill(signal: Deno.Signal): void;
   /** What it said after the start-up message, once it has ended. */
-  ended: Promise<{ code: number; stderr: string }>;
+  ended: Promise<{ code: number; stderr: string; log: string }>;
 }
 
 /** Starts the gateway on a free port, calls `use` once it serves, and ends it if `use` has not. */
@@ -54,8 +54,7 @@ async function withGateway(
   const ended = (async () => {
     const { code } = await child.status;
     running = false;
-    await log;
-    return { code, stderr: await rest };
+    return { code, stderr: await rest, log: await log };
   })();
   try {
     await use({ url, message, kill: (signal) => child.kill(signal), ended });
@@ -215,7 +214,10 @@ Deno.test("main: SIGINT refuses new connections and lets a running stream come t
     finish();
     assertStringIncludes(await rest, "but sure");
     assert((await rest).endsWith("data: [DONE]\n\n"));
-    assertEquals((await ended).code, 0);
+    const { code, log } = await ended;
+    assertEquals(code, 0);
+    // The last request's line is out before the process ends.
+    assertEquals(log.trim().split("\n").map((line) => JSON.parse(line).status), [200]);
   });
 });
 

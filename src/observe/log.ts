@@ -42,6 +42,29 @@ export function formatLogLine({ usage, cause, ...rest }: LogEntry): string {
 /** JSON escapes the control characters of ASCII; these are the others that act: further ones, line ends, and turns of the direction. */
 const UNSEEN = /[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
+export interface Log {
+  (entry: LogEntry): void;
+  /** Prints the lines that are still due. */
+  flush(): void;
+}
+
+/** How long lines are collected, in milliseconds: to print several at once takes less than to print each by itself. */
+const COLLECT_MS = 20;
+
+/** Prints each entry's line a moment later, in their order: no client waits for a line before it gets its answer. */
+export function createLog(print: (line: string) => void): Log {
+  const due: LogEntry[] = [];
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const flush = () => {
+    clearTimeout(timer);
+    for (const entry of due.splice(0)) print(formatLogLine(entry));
+  };
+  const log = (entry: LogEntry) => {
+    if (due.push(entry) === 1) timer = setTimeout(flush, COLLECT_MS);
+  };
+  return Object.assign(log, { flush });
+}
+
 /** The network's words on an upstream; of a failure of our own its place, because its message may quote the client. */
 function describeCause(cause: unknown, error: ErrorCode | undefined): string {
   if (!(cause instanceof Error)) return typeof cause;

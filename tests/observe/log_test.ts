@@ -1,5 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
-import { formatLogLine, type LogEntry } from "../../src/observe/log.ts";
+import { createLog, formatLogLine, type LogEntry } from "../../src/observe/log.ts";
+import { until } from "../support/wait.ts";
 
 const ENTRY: LogEntry = {
   time: "2027-01-15T08:00:00.000Z",
@@ -51,4 +52,21 @@ Deno.test("log: a failure of our own is told by its place, because its words may
 
 Deno.test("log: what is thrown and is no error is told by its type alone", () => {
   assertEquals(JSON.parse(formatLogLine({ ...ENTRY, error: "internal", cause: "hunter2" })).cause, "string");
+});
+
+Deno.test("log: lines are printed in their order, after whoever is answered now, and those that are due at the end", async () => {
+  const lines: string[] = [];
+  const log = createLog((line) => lines.push(line));
+  const idsOf = () => lines.map((line) => JSON.parse(line).id);
+  log({ ...ENTRY, id: "a" });
+  log({ ...ENTRY, id: "b" });
+  await Promise.resolve();
+  assertEquals(idsOf(), []);
+  await until(() => lines.length > 0);
+  assertEquals(idsOf(), ["a", "b"]);
+  log({ ...ENTRY, id: "c" });
+  log.flush();
+  assertEquals(idsOf(), ["a", "b", "c"]);
+  log.flush();
+  assertEquals(idsOf(), ["a", "b", "c"]);
 });
