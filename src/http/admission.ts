@@ -91,8 +91,9 @@ export function createAdmission(now: () => number, days: DayUse): Admission {
   /** Limits may change while the gateway runs; what was used stays used. */
   function useOf(name: string, quota: Quota): Use {
     const known = uses.get(name);
+    if (known?.quota === quota) return known;
     // A key that is read from the store again brings the same limits as another object.
-    if (known && JSON.stringify(known.quota) === JSON.stringify(quota)) return known;
+    if (known && JSON.stringify(known.quota) === JSON.stringify(quota)) return Object.assign(known, { quota });
     const bucket = (limit: number | undefined) => limit === undefined ? undefined : new Bucket(limit, now());
     const { requestsPerMinute, tokensPerMinute } = quota;
     const limits = { quota, requests: bucket(requestsPerMinute), tokens: bucket(tokensPerMinute) };
