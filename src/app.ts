@@ -112,8 +112,8 @@ export function createApp(options: AppOptions): App {
     }),
   );
   const endpoints = endpointsByTask(plugins.protocols);
-  const { answerBytes, frameBytes } = config.limits;
-  const read = { answerBytes, frameBytes };
+  const { answerBytes, streamBytes, frameBytes } = config.limits;
+  const read = { answerBytes, streamBytes, frameBytes };
   const store = keep("store", null, () => given ?? createStore(config, env, now));
   const pace = { ...PACE, ...options.pace };
   const ledger = keep("ledger", null, () => createLedger({ store, patienceMs: pace.storeMs }));
@@ -253,7 +253,7 @@ export type StorePlace = "memory" | "hosted" | { path: string };
 function createUpstream(
   name: string,
   upstream: Config["upstreams"][string],
-  limits: Pick<Upstream, "answerBytes" | "frameBytes">,
+  limits: Pick<Upstream, "answerBytes" | "streamBytes" | "frameBytes">,
   drivers: readonly Driver[],
   env: AppOptions["env"],
   now: () => number,

@@ -1,5 +1,6 @@
 /** Every limit of the configuration, reached: each is told for what it is, and nothing is asked of an upstream. */
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { formatLogLine } from "../src/observe/log.ts";
 import { CHAT, chatBody, CONFIG, type ConfigInput, newApp } from "./support/app.ts";
 import { answerStream, answerWhole, ENDING, word } from "./support/chat.ts";
 import { fakeUpstream } from "./support/fake_upstream.ts";
@@ -139,4 +140,57 @@ Deno.test("limits.frameBytes: an event or a line that has no end is the upstream
     assertStringIncludes(await ask(frames), "a frame that is too long");
   }
   assertStringIncludes(await ask([...Array(50).fill(word("one")), ENDING]), "[DONE]");
+});
+
+Deno.test("limits.streamBytes: a stream that has no end is ended, with one error in each protocol", async () => {
+  const config = { ...CONFIG, limits: { streamBytes: 4_000 } };
+  const message = "The upstream's stream is longer than 4000 bytes";
+  const request = { model: "model", max_tokens: 9, messages: [TURN], input: "Hello", stream: true };
+  for (const [path, error] of [[CHAT, '"error":'], [MESSAGES, "event: error"], [RESPONSES, "event: response.failed"]]) {
+    const upstream = fakeUpstream(endless);
+    const text = await (await newApp({ config, fetch: upstream.fetch }).post(path!, request)).text();
+    assertStringIncludes(text, '"one');
+    assertEquals([text.split(message).length - 1, text.split(error!).length - 1], [1, 1], path);
+    const endings = text.slice(text.indexOf(message)).split("\n\n").filter((frame) => frame !== "data: [DONE]");
+    assertEquals([endings.length, text.includes("[DONE]")], [2, path === RESPONSES], path);
+    assertEquals(upstream.asked.length, 1);
+  }
+  const short = newApp({ config, fetch: fakeUpstream(() => answerStream([word("one"), ENDING])).fetch });
+  assertStringIncludes(await (await short.post(CHAT, chatBody({ stream: true }))).text(), "[DONE]");
+
+  function endless(): Response {
+    const body = new ReadableStream({
+      pull: (controller) => controller.enqueue(new TextEncoder().encode(word("one"))),
+    });
+    return new Response(body, { headers: { "content-type": "text/event-stream" } });
+  }
+});
+
+Deno.test("limits.streamBytes: so is speech, whose bytes fail and whose events end with an error", async () => {
+  const target = { upstream: "fake", model: "org/speech" };
+  const lanes = { oss: { models: { speech: { task: "speech" as const, targets: [target] } } } };
+  const config = { ...CONFIG, lanes, limits: { streamBytes: 4_000 } };
+  let left = 0;
+  const endless = () => {
+    const body = new ReadableStream({
+      pull: (controller) => controller.enqueue(new Uint8Array(500).fill(7)),
+      cancel: () => void left++,
+    });
+    return new Response(body, { headers: { "content-type": "audio/mpeg" } });
+  };
+  const app = newApp({ config, fetch: fakeUpstream(endless).fetch });
+  const speech = { model: "speech", input: "Hello", voice: "alloy", response_format: "mp3" };
+  const bytes = await app.post("/oss/v1/audio/speech", speech);
+  assertEquals(bytes.status, 200);
+  let length = 0;
+  await assertRejects(async () => {
+    for await (const piece of bytes.body!) length += piece.length;
+  });
+  assertEquals(length, 4_000);
+  assertStringIncludes(formatLogLine(app.logs[0]!), "The upstream's stream is longer than 4000 bytes");
+  const events = await (await app.post("/oss/v1/audio/speech", { ...speech, stream_format: "sse" })).text();
+  assertEquals(events.split("speech.audio.delta").length > 2, true);
+  assertEquals(events.split("The upstream's stream is longer than 4000 bytes").length - 1, 1);
+  assert(!events.includes("speech.audio.done"));
+  assertEquals(left, 2);
 });

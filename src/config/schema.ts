@@ -382,6 +382,11 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
     answerBytes: z.int().min(1).default(67_108_864).meta({
       description: "Bytes of an upstream's answer that is read whole. A longer one is an error of the upstream's.",
     }),
+    streamBytes: z.int().min(1).default(268_435_456).meta({
+      description:
+        "Bytes of an upstream's answer that is passed on as it comes: a stream of events, or speech. A longer one is ended " +
+        "with an error.",
+    }),
     frameBytes: z.int().min(1).default(33_554_432).meta({
       description:
         "Length of one line or event of an upstream's stream, in characters. A longer one is an error of the upstream's.",

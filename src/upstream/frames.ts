@@ -2,10 +2,12 @@ import { createParser } from "eventsource-parser";
 import { ByteReader } from "../canonical/bytes.ts";
 import type { ServerSentEvent } from "../contract/frame.ts";
 import { GatewayError } from "../errors.ts";
-import { brokenOff } from "./send.ts";
+import { brokenOff, tooLong, type Upstream } from "./send.ts";
 
-/** A whole answer with pictures fits into it. */
-const LONGEST_FRAME = 32 * 1024 * 1024;
+type Limits = Pick<Upstream, "frameBytes" | "streamBytes">;
+
+/** A whole answer with pictures fits into a frame. */
+const LIMITS: Limits = { frameBytes: 32 * 1024 * 1024, streamBytes: Infinity };
 const BUFFER_BYTES = 8 * 1024;
 /** A server that sends the end of its body apart from the rest does so after some 40 ms (delayed acknowledgements). */
 const PATIENCE_MS = 80;
@@ -23,13 +25,13 @@ export interface Pulse {
 /**
  * The frames of an upstream's stream, comments among them. Bytes may be cut anywhere; CRLF, a byte order mark and fields
  * without a blank are taken; a last event without its blank line counts. Ends where the bytes end; what it means that they
- * end there, the caller knows. `pulse` hears when a piece is waited for, and when it is there. Throws where a line or an event
- * is longer than `longest` characters.
+ * end there, the caller knows. `pulse` hears when a piece is waited for, and when it is there. Throws where a line, an
+ * event or all of them are longer than they may be.
  */
 export async function* readFrames(
   body: ReadableStream<Uint8Array>,
   pulse?: Pulse,
-  longest = LONGEST_FRAME,
+  { frameBytes, streamBytes } = LIMITS,
 ): AsyncGenerator<ServerSentEvent> {
   const frames: ServerSentEvent[] = [];
   const parser = createParser({
@@ -40,10 +42,11 @@ export async function* readFrames(
         throw new GatewayError("upstream_error", "The upstream's stream holds a frame that is too long");
       }
     },
-    maxBufferSize: longest,
+    maxBufferSize: frameBytes,
   });
   const decoder = new TextDecoder();
   const reader = new ByteReader(body, BUFFER_BYTES);
+  let length = 0;
   let ended = false;
   try {
     while (!ended) {
@@ -53,6 +56,8 @@ export async function* readFrames(
         pulse.broken(cause);
       });
       ended = bytes === undefined;
+      length += bytes?.length ?? 0;
+      if (length > streamBytes) throw tooLong("stream", streamBytes);
       parser.feed(bytes ? decoder.decode(bytes, { stream: true }) : `${decoder.decode()}\n\n`);
       pulse?.beat(frames.some(({ data }) => data !== undefined));
       for (const frame of frames.splice(0)) yield frame;

@@ -88,7 +88,7 @@ export async function* stream<K extends ModelOperation>(ask: Ask<K>): AsyncGener
         if (operation === "transcribe") throw thrown;
         failure = thrown;
       });
-      yield* way.events(readFrames(response.body, pulse, upstream.frameBytes), input, target, context);
+      yield* way.events(readFrames(response.body, pulse, upstream), input, target, context);
     } else {
       // Some servers answer whole although a stream was asked for.
       if (!replay) throw cannotStream(ask);

@@ -36,6 +36,8 @@ export interface Upstream {
   timeouts: Timeouts;
   /** The longest answer that is read whole, in bytes. */
   answerBytes: number;
+  /** The longest answer that is passed on as it comes, in bytes. */
+  streamBytes: number;
   /** The longest line or event that is taken from its streams, in characters. */
   frameBytes: number;
 }
@@ -169,6 +171,12 @@ export function brokenOff(cause: unknown): GatewayError {
   return new GatewayError("upstream_error", "The upstream broke the connection off", { cause });
 }
 
+/** The upstream says more than is read of it. Sound that breaks off for it tells nobody why: the log does, by the cause. */
+export function tooLong(what: "answer" | "stream", limitBytes: number): GatewayError {
+  const message = `The upstream's ${what} is longer than ${limitBytes} bytes`;
+  return new GatewayError("upstream_error", message, { retryable: false, cause: new RangeError(message) });
+}
+
 /** All bytes of a response. Throws where there are more than `limitBytes`. */
 export async function readBytes({ body }: Response, limitBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const pieces: Uint8Array[] = [];
@@ -182,8 +190,7 @@ export async function readBytes({ body }: Response, limitBytes: number): Promise
     length += piece.value.length;
     if (length > limitBytes) {
       await reader?.cancel();
-      const message = `The upstream's answer is longer than ${limitBytes} bytes`;
-      throw new GatewayError("upstream_error", message, { retryable: false });
+      throw tooLong("answer", limitBytes);
     }
     pieces.push(piece.value);
   }

@@ -3,7 +3,7 @@ import { ByteReader } from "../canonical/bytes.ts";
 import type { Reply } from "../contract/driver.ts";
 import { type Ask, cannotStream, describe, local, wayOf } from "./call.ts";
 import { follow, reasonOf } from "./follow.ts";
-import { brokenOff, readReply, type Upstream } from "./send.ts";
+import { brokenOff, readReply, tooLong, type Upstream } from "./send.ts";
 import { Watch } from "./watch.ts";
 
 /**
@@ -32,11 +32,16 @@ export async function speak(ask: Ask<"speak">): Promise<Speech> {
 }
 
 /** What comes as bytes is passed on as it comes; a description of it, such as where it is, is read whole. */
-async function openReply(response: Response, watch: Watch, { timeouts, answerBytes }: Upstream): Promise<Reply> {
+async function openReply(
+  response: Response,
+  watch: Watch,
+  { timeouts, answerBytes, streamBytes }: Upstream,
+): Promise<Reply> {
   const { status, headers, body } = response;
   if (!body || /json|^text\//.test(headers.get("content-type") ?? "")) return await readReply(response, answerBytes);
   const reader = new ByteReader(body, AUDIO_BUFFER_BYTES);
   let isOver = false;
+  let length = 0;
   const read = async (limitMs: number, what: string) => {
     if (isOver) return undefined;
     watch.begin(limitMs, what);
@@ -48,7 +53,14 @@ async function openReply(response: Response, watch: Watch, { timeouts, answerByt
     watch.rest();
     isOver = bytes === undefined;
     if (isOver) watch.stop();
+    length += bytes?.length ?? 0;
+    if (length > streamBytes) throw tooLong("stream", streamBytes);
     return bytes?.slice();
+  };
+  const end = () => {
+    watch.stop();
+    watch.cancel();
+    reader.cancel().catch(() => {}); // the call is over, whatever the upstream says to it
   };
   let first = await read(timeouts.firstEventMs, "send its first sound");
   while (first && first.length < TELLING_BYTES) {
@@ -64,15 +76,11 @@ async function openReply(response: Response, watch: Watch, { timeouts, answerByt
         if (bytes) controller.enqueue(bytes);
         else controller.close();
       } catch (thrown) {
-        watch.stop();
+        end();
         controller.error(thrown);
       }
     },
-    async cancel() {
-      watch.stop();
-      watch.cancel();
-      await reader.cancel().catch(() => {}); // the call is over, whatever the upstream says to it
-    },
+    cancel: end,
   }, { highWaterMark: 0 });
   return { status, headers, body: first ?? new Uint8Array(), stream };
 }
