@@ -153,6 +153,8 @@ for (const name of Object.keys(REQUESTS)) {
             const { app, response, text } = await send(name, () => Response.json(shape, { status }));
             assert(response.status >= 400);
             assert(!text.includes(secret.slice(0, 10)), text);
+            const headers = JSON.stringify([...response.headers]);
+            assert(!headers.includes(secret.slice(0, 10)) && !headers.includes("upstream.test"), headers);
             for (const line of app.logs.map(formatLogLine)) assert(!line.includes(secret), line);
           }
         }

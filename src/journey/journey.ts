@@ -147,14 +147,15 @@ export function record(error: GatewayError, { entry }: Journey): void {
 
 /** Headers of every answer, and the log entry of those that are whole. */
 export function finish(response: Response, journey: Journey): Response {
-  const { gateway, request, id, entry, begun, countedBy, protocol, allowance } = journey;
+  const { gateway, request, id, entry, countedBy, protocol, allowance } = journey;
   // The name that each of the SDKs reads.
   for (const name of ["x-request-id", "request-id"]) response.headers.set(name, id);
   // What a message quotes of a request is text, whatever a browser would make of it.
   response.headers.set("x-content-type-options", "nosniff");
   const notes = notesOf(journey);
   if (notes.length > 0) response.headers.set("x-laneway-notes", formatNotes(notes));
-  if (begun && response.ok) response.headers.set("x-laneway-target", formatNotes([whoAnswers(journey)]));
+  const told = response.ok ? whoAnswers(journey) : whoFailed(journey);
+  if (told !== undefined) response.headers.set("x-laneway-target", formatNotes([told]));
   if (countedBy && response.ok) response.headers.set("x-laneway-tokens", countedBy);
   const left = allowance && protocol.serializeAllowance?.(allowance(), gateway.now());
   for (const [name, value] of Object.entries(left ?? {})) response.headers.set(name, value);
@@ -164,10 +165,16 @@ export function finish(response: Response, journey: Journey): Response {
 }
 
 /** The target, whom it chose to serve, and how many were asked where it was not the first. */
-function whoAnswers({ attempt, asked }: Journey): string {
+function whoAnswers({ begun, attempt, asked }: Journey): string | undefined {
+  if (!begun) return undefined;
   const { target = "", provider } = attempt ?? {};
   const more = [provider && `provider=${provider}`, asked > 1 && `attempts=${asked}`].filter(Boolean);
   return [target, ...more].join("; ");
+}
+
+/** That no target served, and how many were asked, where any was. */
+function whoFailed({ asked }: Journey): string | undefined {
+  return asked > 0 ? `none; attempts=${asked}` : undefined;
 }
 
 export function closeLog(journey: Journey, status: number): void {

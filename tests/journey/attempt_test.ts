@@ -94,8 +94,20 @@ for (const [mode, stream] of MODES) {
       const told = await say(app, { stream });
       assertGreater(told.status, 399);
       assertLess(told.status, 500);
-      assertEquals(names(), ["first"]);
+      assertEquals([names(), told.served], [["first"], "none; attempts=1"]);
     }
+  });
+
+  Deno.test(`attempt: a failure of all says how many were asked, and of none whom · ${mode}`, async () => {
+    const { app, names } = newSetting({
+      answers: { first: failing(503), second: failing(500), third: () => Promise.reject(new TypeError("refused")) },
+    });
+    const { status, served } = await say(app, { stream });
+    assertEquals([status >= 500, served], [true, `none; attempts=${names().length}`]);
+    await until(() => app.logs.length === 1);
+    assertEquals(app.logs[0]!.attempts, names().length);
+    // What nobody was asked for names nobody.
+    assertEquals((await say(app, { stream, model: "unknown" })).served, null);
   });
 
   Deno.test(`attempt: an upstream that refuses the gateway's credential is not asked again · ${mode}`, async () => {
