@@ -20,6 +20,7 @@ import { createLoad } from "./http/load.ts";
 import { createService } from "./http/service.ts";
 import { createUploads } from "./http/uploads.ts";
 import type { Gateway, Pace } from "./journey/gateway.ts";
+import { SHORTEST_MASKED } from "./journey/secrets.ts";
 import { Homes } from "./lanes/affinity.ts";
 import { type CatalogCache, createCatalogCache } from "./lanes/catalog.ts";
 import { createModelFinder, type ModelFinder } from "./lanes/finder.ts";
@@ -155,7 +156,7 @@ export function createApp(options: AppOptions): App {
         ),
       ]),
     ),
-    secrets: secretsOf(config, env),
+    secrets: [...new Set(secretsOf(config, env).map(({ value }) => value))],
     drivers: new Map(plugins.drivers.map((driver) => [driver.name, driver])),
     authenticate: createAuth({
       keys: config.keys.map(({ secret, ...key }) => ({ ...key, digest: digestOf(env(secret.env) ?? "") })),
@@ -274,15 +275,30 @@ function createUpstream(
   return { ...service, slots, refuses, refusals: new Refusals(now), providers, tokenizers, quirks };
 }
 
-/** All that is secret: what the configuration names, and headers that an upstream is given. */
-function secretsOf({ upstreams, catalogs, keys, sealing }: Config, env: AppOptions["env"]): string[] {
+interface Secret {
+  /** The variable that holds it, or the header's place in the configuration. */
+  name: string;
+  value: string;
+}
+
+/** All that is secret: what the configuration names, and each word of the headers that an upstream is given. */
+function secretsOf({ upstreams, catalogs, keys, sealing }: Config, env: AppOptions["env"]): Secret[] {
   const services = [...Object.values(upstreams), ...Object.values(catalogs), ...keys];
   const named = [...services.map(({ secret }) => secret), sealing.key]
-    .flatMap((secret) => secret && secret !== "client" ? [env(secret.env) ?? ""] : []);
-  const given = Object.values(upstreams).flatMap(({ headers }) =>
-    Object.entries(headers).filter(([name]) => isSecretHeader(name)).flatMap(([, value]) => value.split(/\s+/))
+    .flatMap((secret) => secret && secret !== "client" ? [{ name: secret.env, value: env(secret.env) ?? "" }] : []);
+  const given = Object.entries(upstreams).flatMap(([upstream, { headers }]) =>
+    Object.entries(headers).filter(([header]) => isSecretHeader(header)).flatMap(([header, words]) =>
+      words.split(/\s+/).map((value) => ({ name: `upstreams.${upstream}.headers.${header}`, value }))
+    )
   );
-  return [...new Set([...named, ...given])].filter((secret) => secret !== "");
+  return [...named, ...given].filter(({ value }) => value !== "");
+}
+
+/** The names of secrets that are not masked where somebody tells them, because they are as short as plain words. */
+export function unmaskedSecrets(config: Config, env: AppOptions["env"]): string[] {
+  // Of a header the last word counts: the others say what kind it is.
+  const last = new Map(secretsOf(config, env).map(({ name, value }) => [name, value]));
+  return [...last].filter(([, value]) => value.length < SHORTEST_MASKED).map(([name]) => name);
 }
 
 /** The longest list of models that is read, in bytes. Lists of hundreds of models are a twentieth of it. */

@@ -1,12 +1,12 @@
 /** The command line: reads the configuration, builds the app and serves it until it is told to stop. */
 import { parseArgs } from "node:util";
 import manifest from "../deno.json" with { type: "json" };
-import { type App, createApp, createStore, placeOfStore, pluginFacts } from "./app.ts";
+import { type App, createApp, createStore, placeOfStore, pluginFacts, unmaskedSecrets } from "./app.ts";
 import { ConfigError, loadConfig } from "./config/load.ts";
 import { KEYS_HELP, keysCommand, KeysError } from "./keys.ts";
 import { codeFolder, flagsOf, isThere, permissionsOf } from "./config/launch.ts";
 import { reload } from "./reload.ts";
-import { startupMessage } from "./startup.ts";
+import { startupMessage, unmaskedLines } from "./startup.ts";
 import { createKeyring } from "./state/keyring.ts";
 
 const HELP = `Laneway ${manifest.version}: one gateway to open models
@@ -170,14 +170,16 @@ async function serve(path: string | undefined, listen: Pick<Flags, "hostname" | 
     if ("kept" in next) return say(`Kept the running configuration. ${next.kept}`);
     app = createApp({ config: next.config, env, after: app });
     running = next.config;
-    say("Serves by the new configuration");
+    const unmasked = unmaskedLines(unmaskedSecrets(next.config, env));
+    say(["Serves by the new configuration", ...unmasked].join("\n").trimEnd());
   });
   const store = placeOfStore(config.store, env);
+  const unmasked = unmaskedSecrets(config, env);
   const { hostname, port } = config.listen;
   let server;
   try {
     const onListen = (address: Deno.NetAddr) =>
-      say(startupMessage({ version: manifest.version, config, source, address, env, store }).trimEnd());
+      say(startupMessage({ version: manifest.version, config, source, address, env, unmasked, store }).trimEnd());
     server = Deno.serve({ hostname, port, onListen }, (request, info) => app.fetch(request, info));
   } catch (error) {
     const inUse = error instanceof Deno.errors.AddrInUse;

@@ -10,6 +10,8 @@ export interface Startup {
   /** Where the gateway really listens, which a port of 0 does not tell. */
   address: { hostname: string; port: number };
   env(name: string): string | undefined;
+  /** The names of secrets that are too short to be masked. */
+  unmasked: readonly string[];
   /** Where conversations are stored. */
   store: "memory" | "hosted" | { path: string };
 }
@@ -17,7 +19,7 @@ export interface Startup {
 const WIDTH = 80;
 
 /** What a person reads who has just started the gateway. It never shows a secret. */
-export function startupMessage({ version, config, source, address, env, store }: Startup): string {
+export function startupMessage({ version, config, source, address, env, unmasked, store }: Startup): string {
   const url = `http://${callable(address.hostname)}:${address.port}`;
   const everywhere = callable(address.hostname) === address.hostname ? "" : " and this machine's other addresses";
   return [
@@ -28,6 +30,7 @@ export function startupMessage({ version, config, source, address, env, store }:
     ...laneLines(config, url),
     "",
     ...secretLines(config, env),
+    ...unmaskedLines(unmasked),
     storeLine(config, store),
     ...keyLines(config),
     ...firstCallLines(config, url),
@@ -87,6 +90,13 @@ function secretLines(config: Config, env: Startup["env"]): string[] {
     `    export ${variable}=...`,
   ]);
   return lines.length === 0 ? [] : ["Upstreams that lack a secret", ...lines, ""];
+}
+
+/** What an operator is to know of secrets that are as short as plain words. */
+export function unmaskedLines(names: readonly string[]): string[] {
+  if (names.length === 0) return [];
+  const title = "Secrets of fewer than eight characters: not masked where an upstream tells them";
+  return [title, ...names.map((name) => `  ${name}`), ""];
 }
 
 function storeLine({ store: { retentionDays } }: Config, store: Startup["store"]): string {

@@ -124,6 +124,10 @@ Deno.test("reload: a changed file serves within 2 s, and what cannot be used is 
     await Deno.remove(`${folder}/gateway.json`);
     await Deno.rename(`${folder}/new.json`, `${folder}/gateway.json`);
     await within2s(async () => (await lanesOf(url)).includes("second"));
+    const from = heard();
+    await write(folder, { ...good, upstreams: { sandbox: { driver: "sandbox", headers: { "x-key": "hunter2" } } } });
+    await said("upstreams.sandbox.headers.x-key", from);
+    assert(!(await said("eight characters", from)).includes("hunter2"));
   });
 });
 

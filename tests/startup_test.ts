@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { unmaskedSecrets } from "../src/app.ts";
 import { configSchema } from "../src/config/schema.ts";
 import { startupMessage } from "../src/startup.ts";
 
@@ -11,12 +12,15 @@ const upstreams = {
 };
 
 function message(config: object, variables: Record<string, string> = {}, hostname = "127.0.0.1"): string {
+  const parsed = configSchema.parse({ upstreams, ...config });
+  const env = (name: string) => variables[name];
   return startupMessage({
     version: "1.2.3",
-    config: configSchema.parse({ upstreams, ...config }),
+    config: parsed,
     source: '"gateway.json"',
     address: { hostname, port: 4321 },
-    env: (name) => variables[name],
+    env,
+    unmasked: unmaskedSecrets(parsed, env),
     store: { path: "/data/store" },
   });
 }
@@ -82,6 +86,28 @@ Deno.test("startupMessage: a secret that is set is neither missed nor shown", ()
     TEAM_KEY: "hunter2",
   });
   assert(!text.includes("hunter") && !text.includes("503"));
+});
+
+Deno.test("startupMessage: what is too short to be masked is named, where it stands, and not shown", () => {
+  const headers = { authorization: "Bearer pass", "x-api-key": "long enough-for-a-key", "x-name": "short" };
+  const text = message({
+    upstreams: { ...upstreams, house: { driver: "chat", baseUrl: "http://house.test", headers } },
+    keys: [{ name: "team", secret: { env: "TEAM_KEY" } }, { name: "other", secret: { env: "OTHER_KEY" } }],
+    catalogs: { hub: { plugin: "hub", baseUrl: "https://hub.test", secret: { env: "TEAM_KEY" } } },
+    sealing: { key: { env: "SEALING_KEY" } },
+    lanes: { oss: { models: { sandbox } } },
+  }, { CLOUD_TOKEN: "none", TEAM_KEY: "hunter2", OTHER_KEY: "hunter22", SEALING_KEY: "a".repeat(16) });
+  assertStringIncludes(
+    text,
+    `
+Secrets of fewer than eight characters: not masked where an upstream tells them
+  CLOUD_TOKEN
+  TEAM_KEY
+  upstreams.house.headers.authorization
+
+Stored`,
+  );
+  assert(!/hunter|pass\b|none\n/.test(text), text);
 });
 
 Deno.test("startupMessage: the first call carries a key of the lane, by its variable's name", () => {

@@ -3,7 +3,7 @@ import { GatewayError } from "../errors.ts";
 import type { Journey } from "./journey.ts";
 
 /** Shorter ones are words that local servers want and nobody keeps, such as "none": text is full of them. */
-const SHORTEST = 8;
+export const SHORTEST_MASKED = 8;
 
 /** A message that is too long is cut, perhaps within a secret: so much of one at the end is taken for it. */
 const SHORTEST_BEGINNING = 4;
@@ -12,7 +12,7 @@ const SHORTEST_BEGINNING = 4;
 export function withoutSecrets(error: GatewayError, { gateway, caller }: Journey): GatewayError {
   // Longer ones first: one may hold another.
   const secrets = [...gateway.secrets, caller.token ?? ""]
-    .filter(({ length }) => length >= SHORTEST)
+    .filter(({ length }) => length >= SHORTEST_MASKED)
     .sort((a, b) => b.length - a.length);
   const hide = (text: string) => secrets.reduce(mask, text);
   const { code, message, details } = error;
