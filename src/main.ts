@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import manifest from "../deno.json" with { type: "json" };
 import { type App, createApp, createStore, placeOfStore, pluginFacts, unmaskedSecrets } from "./app.ts";
 import { ConfigError, loadConfig } from "./config/load.ts";
+import { catalogCommand, CatalogError } from "./catalog_file.ts";
 import { KEYS_HELP, keysCommand, KeysError } from "./keys.ts";
 import { codeFolder, flagsOf, isThere, permissionsOf } from "./config/launch.ts";
 import { reload } from "./reload.ts";
@@ -13,9 +14,12 @@ const HELP = `Laneway ${manifest.version}: one gateway to open models
 
 Usage: deno task start [options]
        deno task start keys create|list|revoke ...
+       deno task start catalog <lane> [file]
        deno task start permissions
 
   keys                 makes, lists and revokes keys; keys --help says how
+  catalog              writes the models of a lane to a file, for agents that read
+                       theirs from one
   permissions          prints the options of Deno that this configuration needs
 
   --config <file>      the configuration; else what LANEWAY_CONFIG names, else
@@ -67,6 +71,8 @@ async function main(args: string[]): Promise<number> {
         return await serve(config, listen);
       case "keys":
         return await manageKeys(rest, config);
+      case "catalog":
+        return await writeCatalog(rest, config);
       case "permissions":
         return printPermissions(config, listen);
       default:
@@ -81,7 +87,7 @@ async function main(args: string[]): Promise<number> {
       say(`${error.message}; --help lists the options`);
       return 2;
     }
-    if (error instanceof ConfigError) {
+    if (error instanceof ConfigError || error instanceof CatalogError) {
       say(error.message);
       return 1;
     }
@@ -136,6 +142,16 @@ async function manageKeys(args: string[], path: string | undefined): Promise<num
   } finally {
     store.close();
   }
+}
+
+/** The command `catalog`. */
+async function writeCatalog([lane, file, ...more]: string[], path: string | undefined): Promise<number> {
+  if (lane === undefined || more.length > 0) {
+    throw new UsageError("Name the lane, and the file if you like: laneway catalog <lane> [file]");
+  }
+  const { config } = loadConfig({ path, ...pluginFacts(), env });
+  say(await catalogCommand(lane, file, config, env));
+  return 0;
 }
 
 /** The command `permissions`: for containers and for the compiled program, which have no launcher. */

@@ -1,6 +1,8 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import manifest from "../deno.json" with { type: "json" };
 import { type Launched, runLaunched, withFolder, withLaunched } from "./support/process.ts";
 
+const SMALL = { task: "chat", targets: [{ upstream: "sandbox", model: "sandbox" }] };
 const CHAT = "/oss/v1/chat/completions";
 
 function configOf(folder: string, changes: object = {}) {
@@ -82,6 +84,33 @@ Deno.test("launcher: what is wrong with the command line or the configuration is
     assertEquals(code, 1);
     assertStringIncludes(stderr, "line 1, column 2");
   });
+});
+
+Deno.test("launcher: the command catalog writes the file that it is given, and no other", async () => {
+  await withFolder(async (folder) => {
+    await write(folder, configOf(folder, { lanes: { oss: { models: { small: SMALL } } } }));
+    const options = { cwd: folder };
+    for (const [args, file] of [[["models.json"], "models.json"], [[], "models-oss.json"]] as const) {
+      const { code, stderr } = await runLaunched(["--config", "gateway.json", "catalog", "oss", ...args], options);
+      assertEquals([code, stderr.trim()], [0, `Models of lane "oss" written to ${file}: 1`]);
+      const { models } = JSON.parse(await Deno.readTextFile(`${folder}/${file}`));
+      assertEquals(models.map(({ slug }: { slug: string }) => slug), ["small"]);
+      await Deno.remove(`${folder}/${file}`);
+    }
+    const unknown = await runLaunched(["catalog", "far"], options);
+    assertEquals([unknown.code, unknown.stderr.trim()], [1, 'Cannot find lane "far": this gateway has "oss"']);
+    assertEquals((await runLaunched(["catalog"], options)).code, 2);
+    assertEquals([...Deno.readDirSync(folder)].map(({ name }) => name), ["gateway.json"]);
+  });
+});
+
+Deno.test("tasks: what people run goes by the launcher, and what is compiled may start and fetch nothing", () => {
+  const { start, dev, catalog, compile } = manifest.tasks;
+  const launched = "deno run --allow-read --allow-env --allow-run --no-prompt src/config/launch.ts";
+  assertEquals([start, dev, catalog], [launched, `${launched} --watch`, `${launched} catalog`]);
+  const options = compile.split(" ").filter((word) => /^-/.test(word) && !/^--(include|output)$/.test(word));
+  const open = ["net", "env", "read", "write"].map((name) => `--allow-${name}`);
+  assertEquals(options, [...open, "--deny-import", "--no-prompt"]);
 });
 
 Deno.test({

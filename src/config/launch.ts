@@ -147,6 +147,15 @@ function option(name: string): string | undefined {
     : Deno.args[at + 1];
 }
 
+/** What of the command line is no option: a command, and what is its own. */
+function commands(): string[] {
+  return Deno.args.filter((arg, at) => !arg.startsWith("--") && !isOptionWithValue(Deno.args[at - 1]));
+}
+
+function isOptionWithValue(arg: string | undefined): boolean {
+  return arg === "--config" || arg === "--hostname" || arg === "--port";
+}
+
 /** Whether there is something at a path. What may not be looked at was there when the permissions were given. */
 export function isThere(path: string): boolean {
   try {
@@ -171,6 +180,8 @@ function readJson(path: string | URL): unknown {
   }
 }
 
+const WATCH = "--watch";
+
 async function launch(): Promise<number> {
   const preset = readJson(new URL("../../gateway.json", import.meta.url));
   const named = option("config") ?? Deno.env.get("LANEWAY_CONFIG");
@@ -180,14 +191,20 @@ async function launch(): Promise<number> {
   const listen = { hostname: option("hostname"), port: option("port") };
   const env = (name: string) => Deno.env.get(name);
   const place = { config: merged, file, listen, env, os: Deno.build.os, code: codeFolder(), isThere };
-  const flags = flagsOf(permissionsOf(place));
+  const permissions = permissionsOf(place);
+  const [command, lane, output] = commands();
+  // The command catalog writes that file, and not the store.
+  const write = command === "catalog" ? [output ?? `models-${lane}.json`] : permissions.write;
+  const flags = flagsOf({ ...permissions, write });
+  // For those who work on the code: what they change is run anew.
+  const isWatched = Deno.args.includes(WATCH);
   const main = new URL("../main.ts", import.meta.url).href;
   const worker = new URL("../tokens/worker.ts", import.meta.url).href;
   // All code is there before any of it runs.
   const cached = await new Deno.Command(Deno.execPath(), { args: ["cache", main, worker] }).spawn().status;
   if (!cached.success) return cached.code;
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", ...flags, main, ...Deno.args],
+    args: ["run", ...flags, ...(isWatched ? ["--watch"] : []), main, ...Deno.args.filter((arg) => arg !== WATCH)],
     env: { LANEWAY_LAUNCHER: String(Deno.pid) },
   }).spawn();
   // A terminal tells both of them, which the gateway takes as one; what another process sends reaches only this one.

@@ -31,6 +31,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     ...LAYERS.map((layer) => `src/${layer}`),
     "src/handle.ts",
     "src/app.ts",
+    "src/catalog_file.ts",
     "src/keys.ts",
     "src/reload.ts",
     "src/startup.ts",
