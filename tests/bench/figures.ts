@@ -63,6 +63,7 @@ export const REPAIR_FIGURES = {
 /** Of the gateway with its safeguards and without. */
 export const SAFEGUARD_FIGURES = {
   safeP50: { label: "unary 1 kB, p50", unit: "ms", digits: 3 },
+  safeCpu: { label: "CPU per request, unary 1 kB", unit: "µs", digits: 0 },
   safeFirstByteP50: { label: "first byte of a stream, p50", unit: "ms", digits: 3 },
 } as const satisfies Record<string, Figure>;
 

@@ -36,7 +36,7 @@ const names = [
 ];
 const results = new Map(names.map((name): [string, Results] => [name, { name, rounds: [] }]));
 const started = performance.now();
-const DEADLINE_MS = 10 * 60_000;
+const DEADLINE_MS = 15 * 60_000;
 
 // Without servers every request fails: a server that does not answer cannot hold up the bench for ever.
 Deno.unrefTimer(setTimeout(stopServers, DEADLINE_MS));

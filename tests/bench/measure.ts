@@ -45,7 +45,7 @@ export const FULL: Size = {
   vectors: 3,
   sounds: 300,
   safeguards: 7,
-  batches: 100,
+  batches: 60,
 };
 
 export const QUICK: Size = {

@@ -1,11 +1,12 @@
 /**
- * What it costs to be safe: a key with every quota, the gateway's own limits, places at the upstream, hedging, the breaker and
- * the log, all on, beside the same gateway with all of them off. Both run at once and are asked in turn in small batches, so
- * that what the machine does meanwhile meets both; what is added is the median of the differences between neighbours.
+ * What it costs to be safe: a key with every quota, the gateway's own limits, places at the upstream, the breaker and the log,
+ * all on, beside the same gateway with all of them off. Neither hedges. Both run at once and are asked in turn in small
+ * batches, so that what the machine does meanwhile meets both; what is added is the median of the differences between
+ * neighbours.
  */
 import { Connection, postBytes } from "./client.ts";
 import { type Figures, quantile } from "./figures.ts";
-import { type Server, startServer } from "./server.ts";
+import { cpuUs, type Server, startServer } from "./server.ts";
 import { chatBody, type Load } from "./subjects.ts";
 
 export const SAFEGUARDS = ["without safeguards", "with safeguards", "added"] as const;
@@ -26,10 +27,12 @@ export async function measureSafeguards(upstream: string, batches: number): Prom
   try {
     const unary = await compare(off, on, { bytes: 1_000 }, batches);
     const stream = await compare(off, on, { bytes: 1_000, stream: "chunks=3" }, batches);
+    const [offCpu, onCpu] = unary.cpu;
+    const addedCpu = offCpu !== undefined && onCpu !== undefined ? onCpu - offCpu : undefined;
     return {
-      "without safeguards": { safeP50: unary.off, safeFirstByteP50: stream.off },
-      "with safeguards": { safeP50: unary.on, safeFirstByteP50: stream.on },
-      added: { safeP50: unary.added, safeFirstByteP50: stream.added },
+      "without safeguards": { safeP50: unary.off, safeCpu: offCpu, safeFirstByteP50: stream.off },
+      "with safeguards": { safeP50: unary.on, safeCpu: onCpu, safeFirstByteP50: stream.on },
+      added: { safeP50: unary.added, safeCpu: addedCpu, safeFirstByteP50: stream.added },
     };
   } finally {
     await off.stop();
@@ -51,8 +54,12 @@ async function compare(off: Server, on: Server, load: Load, batches: number) {
     return quantile(times, 0.5);
   };
   const pairs: [off: number, on: number][] = [];
+  // What is done after an answer, such as to print the log, is in no latency.
+  const cpu = () => [off, on].map(({ pid }) => cpuUs(pid));
+  let before = cpu();
   try {
     for (let round = 0; round < WARM_BATCHES + batches; round++) {
+      if (round === WARM_BATCHES) before = cpu();
       // Who comes second is not always the same.
       const first = round % 2;
       const one = await batch(first);
@@ -63,6 +70,7 @@ async function compare(off: Server, on: Server, load: Load, batches: number) {
     for (const connection of connections) connection.close();
   }
   return {
+    cpu: cpu().map((us, at) => us === undefined ? undefined : (us - before[at]!) / (batches * BATCH)),
     off: quantile(pairs.map(([off]) => off), 0.5),
     on: quantile(pairs.map(([, on]) => on), 0.5),
     added: quantile(pairs.map(([off, on]) => on - off), 0.5),
@@ -78,7 +86,6 @@ async function startGuarded(upstream: string): Promise<Server> {
       limits: { memoryBytes: 1_000 * MUCH },
     },
     { concurrency: { running: 100 } },
-    { hedgeAfterMs: 10_000 },
   );
   const main = import.meta.resolve("../../src/main.ts");
   return await startServer([main, "--config", `${folder}/gateway.json`, "--port", "0"], folder, { [VARIABLE]: KEY });
@@ -89,14 +96,14 @@ async function startUnguarded(upstream: string): Promise<Server> {
   return await startServer([import.meta.resolve("./unguarded.ts"), `${folder}/gateway.json`], folder);
 }
 
-/** A folder with a configuration of one model with two targets; beside it what is more in the whole, an upstream and a model. */
-async function configFolder(upstream: string, whole: object, service: object = {}, model: object = {}) {
+/** A folder with a configuration of one model with two targets; beside it what is more in the whole and in each upstream. */
+async function configFolder(upstream: string, whole: object, service: object = {}) {
   const folder = await Deno.makeTempDir({ prefix: "laneway-bench-" });
   const fake = { driver: "chat", baseUrl: `${upstream}/v1`, ...service };
   const targets = ["first", "second"].map((upstream) => ({ upstream, model: "bench" }));
   const config = {
     upstreams: { first: fake, second: fake },
-    lanes: { oss: { models: { bench: { task: "chat", targets, ...model } } } },
+    lanes: { oss: { models: { bench: { task: "chat", targets } } } },
     store: { path: `${folder}/store.sqlite3` },
     ...whole,
   };
