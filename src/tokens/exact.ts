@@ -19,6 +19,7 @@ export interface ExactPace {
   restMs: number;
   mostAtOnce: number;
   mostWaiting: number;
+  /** Of counts, and of places. */
   mostKept: number;
 }
 
@@ -70,8 +71,9 @@ export class ExactCounts {
   /** The tokens of `text` as `ask` counts them at `place`; nothing where that fails or takes too long. */
   async of(place: string, text: JsonValue, ask: () => Promise<number>): Promise<number | undefined> {
     const key = keyOf(place, text);
+    const known = this.#placeOf(place);
     const kept = this.#fresh(key) ?? {
-      count: this.#begin(this.#placeOf(place), ask),
+      count: this.#begin(known, ask),
       until: this.#now() + this.#pace.freshMs,
     };
     this.#kept.delete(key);
@@ -93,9 +95,15 @@ export class ExactCounts {
     return kept && this.#now() < kept.until ? kept : undefined;
   }
 
+  /** Clients name places: those that nobody asks any more are forgotten, the one that was asked longest ago first. */
   #placeOf(name: string): Place {
     const place = this.#places.get(name) ?? { running: 0, waiting: [], restUntil: -Infinity };
+    this.#places.delete(name);
     this.#places.set(name, place);
+    for (const [other, { running }] of this.#places) {
+      if (this.#places.size <= this.#pace.mostKept) break;
+      if (running === 0) this.#places.delete(other);
+    }
     return place;
   }
 

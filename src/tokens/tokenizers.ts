@@ -14,7 +14,7 @@ export interface TokenizersOptions {
   pace?: Partial<TokenizersPace>;
 }
 
-/** Milliseconds, but for the last. */
+/** Milliseconds, but for the last two. */
 export interface TokenizersPace {
   /** How long a count waits for a model that is being loaded, from the beginning of that. */
   patienceMs: number;
@@ -28,6 +28,8 @@ export interface TokenizersPace {
   idleMs: number;
   /** How many models are held at once. */
   mostLoaded: number;
+  /** How many models are kept in mind; the one that was asked for longest ago is forgotten first. */
+  mostKnown: number;
 }
 
 const PACE: TokenizersPace = {
@@ -37,11 +39,11 @@ const PACE: TokenizersPace = {
   retryAfterMs: 60_000,
   idleMs: 600_000,
   mostLoaded: 2,
+  mostKnown: 1_000,
 };
 
-/** The most models that are waited for at once, and the most that are kept in mind. */
+/** The most models that are waited for at once. */
 const MOST_LOADING = 8;
-const MOST_KNOWN = 1_000;
 
 interface Known {
   state: "loading" | "loaded" | "away";
@@ -86,8 +88,10 @@ export class Tokenizers {
     const known = this.#known.get(name) ?? { state: "away", since: 0, restUntil: -Infinity };
     this.#known.delete(name);
     this.#known.set(name, known);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > MOST_KNOWN && oldest !== undefined && !this.#held.has(oldest)) this.#known.delete(oldest);
+    for (const oldest of this.#known.keys()) {
+      if (this.#known.size <= this.#pace.mostKnown) break;
+      if (!this.#held.has(oldest)) this.#known.delete(oldest);
+    }
     if (known.state === "away") this.#begin(name, known, service, model);
     if (known.state === "loading") {
       const left = known.since + this.#pace.patienceMs - performance.now();

@@ -73,3 +73,23 @@ Deno.test("only the latest are kept", async () => {
   for (const text of ["x", "y", "x", "z", "x", "y"]) await counts.of("a", text, ask);
   assertEquals(asked, 4);
 });
+
+Deno.test("places are forgotten that nobody asks any more: clients name as many as they like", async () => {
+  const { counts } = newCounts({ mostKept: 3 });
+  let failures = 0;
+  const fail = () => {
+    failures++;
+    return Promise.reject(new Error("broken"));
+  };
+  const open = Promise.withResolvers<number>();
+  const running = counts.of("running", "x", () => open.promise);
+  await counts.of("failed", "x", fail);
+  await counts.of("a", "x", () => Promise.resolve(1));
+  await counts.of("failed", "x", fail);
+  assertEquals(failures, 1);
+  for (const place of ["b", "c", "d"]) await counts.of(place, "x", () => Promise.resolve(1));
+  await counts.of("failed", "x", fail);
+  assertEquals(failures, 2);
+  open.resolve(7);
+  assertEquals(await running, 7);
+});

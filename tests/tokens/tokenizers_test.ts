@@ -195,3 +195,19 @@ Deno.test("once the gateway has stopped nothing is counted any more", async () =
   tokenizers.close();
   await unavailable(tokenizers.count("hub", "org/model", HELLO));
 });
+
+Deno.test("names are forgotten that nobody asks any more, also while a model is held that was asked before them", async () => {
+  const downloads = new Map<string, number>();
+  const download = (model: string) => {
+    downloads.set(model, (downloads.get(model) ?? 0) + 1);
+    if (model !== "held") throw new GatewayError("model_not_found", "none", { upstreamStatus: 404 });
+    return filesOf();
+  };
+  await withTokenizers(download, async (count) => {
+    assertEquals(await count("held"), HELLO_TOKENS);
+    for (const name of ["a", "b", "c", "d", "a"]) await unavailable(count(name));
+    assertEquals([downloads.get("held"), downloads.get("a"), downloads.get("b")], [1, 2, 1]);
+    assertEquals(await count("held"), HELLO_TOKENS);
+    assertEquals(downloads.get("held"), 1);
+  }, { mostKnown: 4 });
+});
