@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
 import { catalogs, drivers, protocols } from "../plugins/mod.ts";
 import type { Driver } from "../src/contract/driver.ts";
 import { type ErrorCode, STATUS_OF } from "../src/errors.ts";
@@ -866,5 +866,30 @@ Deno.test("a failure of our own is told without its words, and logged with its p
     const line = formatLogLine(app.logs[0]!);
     assertMatch(JSON.parse(line).cause, /^RangeError at .*handle_test\.ts/);
     assert(!line.includes("The words"));
+  }
+});
+
+Deno.test("a wire that fails amid a stream breaks it off, gives its place back, and is logged", async () => {
+  const failing = protocols.map((protocol) =>
+    protocol.operation !== "generate" ? protocol : {
+      ...protocol,
+      async *serializeStream() {
+        yield await Promise.resolve({ data: "{}" });
+        throw new RangeError("The words of the user");
+      },
+    }
+  );
+  const app = newApp({
+    config: { ...CONFIG, limits: { concurrentRequests: 1 } },
+    plugins: { protocols: failing },
+  });
+  for (let time = 1; time <= 2; time++) {
+    const response = await app.post(CHAT, chatBody({ model: "sandbox", stream: true }));
+    assertEquals(response.status, 200);
+    await assertRejects(() => response.text(), Error, "broke off");
+    assertEquals(app.logs.length, time);
+    const line = formatLogLine(app.logs.at(-1)!);
+    assertEquals(JSON.parse(line).error, "internal");
+    assertMatch(JSON.parse(line).cause, /^RangeError at .*handle_test\.ts/);
   }
 });

@@ -10,13 +10,15 @@ export interface StreamOptions {
   interject(): ServerSentEvent | undefined;
   /** The client left before the end. */
   onLeave(): void;
-  /** All is said, or the client left. */
+  /** The frames failed, which tell every failure but one of their own; the client's connection breaks off. */
+  onFailure(thrown: unknown): void;
+  /** All is over. */
   onEnd(): void;
 }
 
 /**
  * A response that streams `frames`. It asks for a frame only when the client's connection takes one, so a slow reader slows
- * the upstream down. `frames` must end by itself: it tells failures as frames.
+ * the upstream down.
  */
 export function streamResponse(frames: AsyncIterable<ServerSentEvent>, options: StreamOptions): Response {
   const { keepAlive, keepAliveMs } = options;
@@ -39,16 +41,22 @@ export function streamResponse(frames: AsyncIterable<ServerSentEvent>, options: 
       }, keepAliveMs / 2);
     },
     async pull(controller) {
-      const { done, value } = await iterator.next();
-      lastWrite = performance.now();
-      if (done) {
+      try {
+        const { done, value } = await iterator.next();
+        lastWrite = performance.now();
+        if (done) {
+          end();
+          controller.close();
+          return;
+        }
+        const interjection = options.interject();
+        const text = interjection ? formatFrame(interjection) + formatFrame(value) : formatFrame(value);
+        controller.enqueue(encoder.encode(text));
+      } catch (thrown) {
+        options.onFailure(thrown);
         end();
-        controller.close();
-        return;
+        controller.error(brief());
       }
-      const interjection = options.interject();
-      const text = interjection ? formatFrame(interjection) + formatFrame(value) : formatFrame(value);
-      controller.enqueue(encoder.encode(text));
     },
     async cancel() {
       options.onLeave();

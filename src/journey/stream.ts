@@ -4,7 +4,7 @@ import type { StreamEvent } from "../canonical/operations.ts";
 import type { Exchange } from "../contract/context.ts";
 import type { ServerSentEvent } from "../contract/frame.ts";
 import type { Protocol } from "../contract/protocol.ts";
-import { GatewayError } from "../errors.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
 import { formatNotes } from "../http/notes.ts";
 import { streamResponse } from "../http/respond.ts";
 import { guard } from "../upstream/guard.ts";
@@ -66,6 +66,7 @@ export async function respondWithStream<K extends Streamed>(
       return { comment: `notes: ${formatNotes(late)}` };
     },
     onLeave: journey.leave,
+    onFailure: (thrown) => record(toGatewayError(thrown), journey),
     onEnd() {
       // An SDK leaves with the last frame, before the connection ends.
       closeLog(journey, journey.hasLeft() && !finished ? clientClosed().status : 200);

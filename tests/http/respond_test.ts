@@ -1,4 +1,4 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
 import { type StreamOptions, streamResponse, withoutBody } from "../../src/http/respond.ts";
 import { delay, within } from "../support/wait.ts";
@@ -13,6 +13,7 @@ function respond(frames: AsyncIterable<ServerSentEvent>, more: Partial<StreamOpt
     keepAliveMs: NEVER,
     interject: () => undefined,
     onLeave: () => void happened.push("left"),
+    onFailure: () => void happened.push("failed"),
     onEnd: () => void happened.push("ended"),
     ...more,
   });
@@ -132,4 +133,18 @@ Deno.test("respond: HEAD gets the head alone", async () => {
   assertEquals([response.status, response.headers.get("x-a"), response.body], [201, "b", null]);
   assertEquals(response.headers.get("content-type"), "application/json");
   await response.body?.cancel();
+});
+
+Deno.test("respond: frames that fail break the stream off and end it: nothing of it runs on, and its log is written", async () => {
+  async function* failing(): AsyncGenerator<ServerSentEvent> {
+    yield await Promise.resolve({ data: "one" });
+    throw new RangeError("what stands in the text is nobody's affair");
+  }
+  // A timer that is left would be a leak of this test.
+  const { response, happened } = respond(failing());
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  assertEquals((await reader.read()).value, "data: one\n\n");
+  const { message } = await assertRejects(() => reader.read(), Error);
+  assert(!message.includes("nobody's affair"));
+  assertEquals(happened, ["failed", "ended"]);
 });
