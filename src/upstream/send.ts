@@ -208,10 +208,17 @@ function parseBody(bytes: Uint8Array<ArrayBuffer>, contentType: string): JsonVal
   const text = new TextDecoder().decode(bytes);
   // What a model wrote down as "1.50" is a text.
   if (/^text\/plain/.test(contentType) && !/^\s*[[{]/.test(text)) return text;
-  return parseJson(text) ?? (NO_NUMBER.test(text) ? parseJson(text.replace(OUTSIDE_TEXTS, toNull)) : undefined) ?? text;
+  return parseJson(text) ?? (NO_NUMBER.test(text) ? parseJson(withNulls(text)) : undefined) ?? text;
 }
 
 // Servers in Python write numbers that JSON has not. As null they are found where they stand.
 const NO_NUMBER = /\bNaN\b|\bInfinity\b/;
-const OUTSIDE_TEXTS = /"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b/g;
-const toNull = (found: string) => found.startsWith('"') ? found : "null";
+
+function withNulls(text: string): string {
+  let inText = false;
+  // A pattern for a whole text gives up on some that are longer than a few MB, as sound is.
+  return text.replace(/\\.|"|-?\b(?:NaN|Infinity)\b/gs, (found) => {
+    if (found === '"') inText = !inText;
+    return inText || found === '"' || found.startsWith("\\") ? found : "null";
+  });
+}

@@ -1,4 +1,5 @@
 import { assertEquals, assertRejects } from "@std/assert";
+import type { JsonObject } from "../../src/canonical/json.ts";
 import type { Call } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { type Fetch, readReply, send } from "../../src/upstream/send.ts";
@@ -103,6 +104,13 @@ Deno.test("send: numbers that JSON has not come as null, and texts stay as they 
   const { body } = await readReply(new Response(text, JSON_TYPE), 1_000);
   assertEquals(body, { a: [1, null, null, null], NaN: 'NaN or "Infinity"' });
   assertEquals((await readReply(new Response("NaN of it", JSON_TYPE), 1_000)).body, "NaN of it");
+});
+
+Deno.test("send: a number that JSON has not costs no reply, beside sound of many MB either", async () => {
+  const sound = "A".repeat(20_000_000);
+  const reply = new Response(`{"audio":"\\"${sound}","duration":NaN}`, JSON_TYPE);
+  const { audio, duration } = (await readReply(reply, 64_000_000)).body as JsonObject;
+  assertEquals([String(audio).length, duration], [sound.length + 1, null]);
 });
 
 const JSON_TYPE = { headers: { "content-type": "application/json" } };
