@@ -160,8 +160,13 @@ export function createApp(options: AppOptions): App {
     drivers: new Map(plugins.drivers.map((driver) => [driver.name, driver])),
     authenticate: createAuth({
       keys: config.keys.map(({ secret, ...key }) => ({ ...key, digest: digestOf(env(secret.env) ?? "") })),
-      ...(config.storedKeys &&
-        { storedKeys: keep("stored keys", null, () => createKeyReader(createKeyring(store, now), now)) }),
+      ...(config.storedKeys && {
+        storedKeys: keep(
+          "stored keys",
+          null,
+          () => createKeyReader(createKeyring(store, now), { now, patienceMs: pace.storeMs }),
+        ),
+      }),
       takesTokens: takesTokens(config),
       now,
     }),

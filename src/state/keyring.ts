@@ -1,7 +1,9 @@
 /** Keys that are made, listed and revoked while gateways run. Only a hash of each is kept. */
 import { randomBytes } from "node:crypto";
 import { digestOf } from "../canonical/digest.ts";
+import { GatewayError } from "../errors.ts";
 import type { Store } from "./store.ts";
+import { within } from "./within.ts";
 
 /** What is known of a key, but the key itself. */
 export interface StoredKey {
@@ -64,25 +66,37 @@ export function createKeyring(store: Store, now: () => number): Keyring {
 
 /** How old a list of keys may be that a request is judged by: a revoked key is refused within a second. */
 const FRESH_MS = 500;
+/** How long a request waits for a newer list where there is one. */
+const RENEWAL_MS = 1_000;
 
-/** The keys as they are, or were half a second ago. While the store fails, those that were known last are the keys. */
+export interface KeyReaderOptions {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** How long the first list may take, in milliseconds: a client waits for it. */
+  patienceMs: number;
+}
+
+/**
+ * The keys as they are, or were half a second ago. While the store fails, or does not answer, those that were known last are
+ * the keys. Throws `unavailable` where none were known yet.
+ */
 export function createKeyReader(
   { list }: Pick<Keyring, "list">,
-  now: () => number,
+  { now, patienceMs }: KeyReaderOptions,
 ): () => Promise<readonly StoredKey[]> {
   let known: readonly StoredKey[] | undefined;
   let readAt = -Infinity;
   let reading: Promise<readonly StoredKey[]> | undefined;
   const read = async () => {
     try {
-      known = await list();
-      readAt = now();
-    } catch (error) {
-      if (!known) throw error;
+      return known = await within(known ? RENEWAL_MS : patienceMs, list());
+    } catch (cause) {
+      if (known) return known;
+      throw new GatewayError("unavailable", "The gateway cannot read its keys: try again later", { cause });
     } finally {
+      readAt = now();
       reading = undefined;
     }
-    return known;
   };
   return async () => known && now() - readAt < FRESH_MS ? known : await (reading ??= read());
 }

@@ -2,6 +2,10 @@ import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { digestOf } from "../../src/canonical/digest.ts";
 import { createKeyReader, createKeyring } from "../../src/state/keyring.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { within } from "../support/wait.ts";
+
+const PATIENCE_MS = 5_000;
 
 function fixture() {
   const clock = { ms: Date.UTC(2026, 10, 21) };
@@ -36,7 +40,7 @@ Deno.test("keyring: a revoked key is gone for a reader within a second, and the 
     reads++;
     return keyring.list();
   };
-  const keys = createKeyReader({ list }, now);
+  const keys = createKeyReader({ list }, { now, patienceMs: PATIENCE_MS });
   const names = async () => (await keys()).map(({ name }) => name);
   await Promise.all([names(), names(), names()]);
   await keyring.revoke("team");
@@ -49,11 +53,39 @@ Deno.test("keyring: while the store fails, the keys that were known last are the
   const { clock, now, keyring } = fixture();
   await keyring.create({ name: "team" });
   let broken = false;
-  const keys = createKeyReader({ list: () => broken ? Promise.reject(new Error("broken")) : keyring.list() }, now);
+  const list = () => broken ? Promise.reject(new Error("broken")) : keyring.list();
+  const keys = createKeyReader({ list }, { now, patienceMs: PATIENCE_MS });
   await keys();
   broken = true;
   clock.ms += 10_000;
   assertEquals((await keys()).length, 1);
-  const none = createKeyReader({ list: () => Promise.reject(new Error("broken")) }, now);
-  await assertRejects(none, Error, "broken");
+  const none = createKeyReader({ list }, { now, patienceMs: PATIENCE_MS });
+  const { code, cause } = await assertRejects(none, GatewayError);
+  assertEquals([code, (cause as Error).message], ["unavailable", "broken"]);
+});
+
+Deno.test("keyring: a store that does not answer holds nobody up for long", async () => {
+  const { clock, now, keyring } = fixture();
+  await keyring.create({ name: "team" });
+  let asked = 0;
+  let silent = false;
+  const list = () => {
+    asked++;
+    return silent ? new Promise<never>(() => {}) : keyring.list();
+  };
+  const keys = createKeyReader({ list }, { now, patienceMs: PATIENCE_MS });
+  await keys();
+  silent = true;
+  clock.ms += 10_000;
+  const both = await within(5_000, Promise.all([keys(), keys()]));
+  // Who comes right after does not wait for the same once more.
+  assertEquals([...both, await within(100, keys())].map(({ length }) => length), [1, 1, 1]);
+  assertEquals(asked, 2);
+  silent = false;
+  clock.ms += 500;
+  await keyring.revoke("team");
+  assertEquals(await keys(), []);
+  silent = true;
+  const none = createKeyReader({ list }, { now, patienceMs: 5 });
+  assertEquals((await assertRejects(none, GatewayError)).code, "unavailable");
 });
