@@ -29,7 +29,7 @@ export function reload(running: Config, { load, env, isGranted }: Reloading): Re
   if (hostname !== running.listen.hostname || port !== running.listen.port) {
     return { kept: `It listens on ${hostname} port ${port}: restart the gateway for that` };
   }
-  if (JSON.stringify(config.store) !== JSON.stringify(running.store)) {
+  if (config.store.kind !== running.store.kind || config.store.path !== running.store.path) {
     return { kept: "It keeps conversations elsewhere: restart the gateway for that" };
   }
   const lacking = descriptorsOf(permissionsOf({ config, listen: {}, env, os: Deno.build.os, isThere }))
