@@ -229,11 +229,15 @@ function onReload(file: string | undefined, again: () => void): () => void {
     known = now;
     again();
   }, LOOK_MS);
+  const atSignal = () => {
+    known = modified();
+    again();
+  };
   const canHangUp = Deno.build.os !== "windows";
-  if (canHangUp) Deno.addSignalListener("SIGHUP", again);
+  if (canHangUp) Deno.addSignalListener("SIGHUP", atSignal);
   return () => {
     clearInterval(timer);
-    if (canHangUp) Deno.removeSignalListener("SIGHUP", again);
+    if (canHangUp) Deno.removeSignalListener("SIGHUP", atSignal);
   };
 }
 

@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import manifest from "../deno.json" with { type: "json" };
 import { type Launched, runLaunched, withFolder, withLaunched } from "./support/process.ts";
+import { delay } from "./support/wait.ts";
 
 const SMALL = { task: "chat", targets: [{ upstream: "sandbox", model: "sandbox" }] };
 const CHAT = "/oss/v1/chat/completions";
@@ -174,6 +175,24 @@ Deno.test({
       kill("SIGHUP");
       assertStringIncludes(await said("Kept the running", from), "No such file");
       assertEquals(await chat(url), 200);
+    });
+  },
+});
+
+Deno.test({
+  name: "reload: a file that has changed before SIGHUP is read once",
+  ignore: Deno.build.os === "windows",
+  async fn() {
+    await withGateway(async ({ url, kill, said, heard }, folder) => {
+      const from = heard();
+      const { lanes, ...rest } = configOf(folder);
+      await write(folder, { ...rest, lanes: { ...lanes, second: lanes.oss } });
+      kill("SIGHUP");
+      await said("Serves by the new configuration", from);
+      assertStringIncludes(await lanesOf(url), "second");
+      // By then a file that has changed is noticed.
+      await delay(2_000);
+      assertEquals((await said("Serves by")).split("Serves by").length, 2);
     });
   },
 });
