@@ -147,14 +147,13 @@ export function createApp(options: AppOptions): App {
     homes: keep("homes", null, () => new Homes(now)),
     sessionHeaders: [...new Set(plugins.protocols.flatMap(({ sessionHeaders = [] }) => sessionHeaders))],
     upstreams: new Map(
-      Object.entries(config.upstreams).map(([name, upstream]) => [
-        name,
-        keep(
-          `upstream ${name}`,
-          [upstream, read],
-          () => createUpstream(name, upstream, read, plugins.drivers, env, now),
-        ),
-      ]),
+      Object.entries(config.upstreams).map(([name, upstream]) => {
+        const { concurrency } = upstream;
+        // What runs there goes on, whatever else of the upstream has changed.
+        const slots = concurrency && keep(`slots ${name}`, concurrency, () => new Slots(name, concurrency));
+        const make = () => createUpstream(name, upstream, { ...read, slots }, plugins.drivers, env, now);
+        return [name, keep(`upstream ${name}`, [upstream, read], make)];
+      }),
     ),
     secrets: [...new Set(secretsOf(config, env).map(({ value }) => value))],
     drivers: new Map(plugins.drivers.map((driver) => [driver.name, driver])),
@@ -202,15 +201,15 @@ export function createApp(options: AppOptions): App {
       stallMs: config.limits.stallMs,
       jsonDepth: config.limits.jsonDepth,
     },
-    uploads: keep("uploads", config.limits, () =>
-      createUploads(
-        {
-          limitBytes: config.limits.bodyBytes,
-          timeoutMs: config.limits.uploadMs,
-          stallMs: config.limits.stallMs,
-        },
-        config.limits.uploadBytes,
-      )),
+    uploads: createUploads(
+      {
+        limitBytes: config.limits.bodyBytes,
+        timeoutMs: config.limits.uploadMs,
+        stallMs: config.limits.stallMs,
+      },
+      config.limits.uploadBytes,
+      keep("room for uploads", null, () => ({ taken: 0 })),
+    ),
     pace,
     fetch,
     now,
@@ -259,13 +258,13 @@ export type StorePlace = "memory" | "hosted" | { path: string };
 function createUpstream(
   name: string,
   upstream: Config["upstreams"][string],
-  limits: Pick<Upstream, "answerBytes" | "streamBytes" | "frameBytes">,
+  limits: Pick<Upstream, "answerBytes" | "streamBytes" | "frameBytes" | "slots">,
   drivers: readonly Driver[],
   env: AppOptions["env"],
   now: () => number,
 ): Upstream {
   const { driver: driverName, secret, catalog: _, baseUrl, headers, refuses, ...rest } = upstream;
-  const { resultsFrom, timeouts, providers, tokenizers, concurrency, ...quirks } = rest;
+  const { resultsFrom, timeouts, providers, tokenizers, concurrency: _limits, ...quirks } = rest;
   const driver = drivers.find((candidate) => candidate.name === driverName);
   if (!driver) throw new Error(`Cannot find driver "${driverName}" of upstream "${name}"`);
   const own = secret === "client" ? undefined : secret;
@@ -276,8 +275,7 @@ function createUpstream(
     takesTokens: secret === "client",
   };
   const service = { name, driver, baseUrl, headers, ...access, resultsFrom, timeouts, ...limits };
-  const slots = concurrency && new Slots(name, concurrency);
-  return { ...service, slots, refuses, refusals: new Refusals(now), providers, tokenizers, quirks };
+  return { ...service, refuses, refusals: new Refusals(now), providers, tokenizers, quirks };
 }
 
 interface Secret {

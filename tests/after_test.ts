@@ -83,3 +83,65 @@ for (
     await until(() => left);
   });
 }
+
+/** An upstream that says nothing until it is let. */
+function silent() {
+  const answer = Promise.withResolvers<Response>();
+  const asked = Promise.withResolvers<void>();
+  const fetch = () => {
+    asked.resolve();
+    return answer.promise;
+  };
+  return { fetch, asked: asked.promise, speak: () => answer.resolve(Response.json({ text: "Hello" })) };
+}
+
+Deno.test("after: what runs at an upstream counts against its places, whatever else of it has changed", async () => {
+  const { fetch, asked, speak } = silent();
+  const configOf = (timeouts: object) => ({
+    ...CONFIG,
+    upstreams: {
+      ...CONFIG.upstreams,
+      fake: { ...CONFIG.upstreams.fake, concurrency: { running: 1, waiting: 0 }, timeouts },
+    },
+  });
+  const first = make(configOf({}), { fetch });
+  const running = post(first, CHAT, chatBody());
+  await asked;
+  const second = make(configOf({ idleMs: 9_000 }), { fetch, after: first });
+  const refused = await within(5_000, post(second, CHAT, chatBody()));
+  assertEquals([refused.status, refused.headers.get("retry-after")], [503, "1"]);
+  speak();
+  await (await running).body?.cancel();
+});
+
+Deno.test("after: files that are being worked on count against the room for all, whatever other limit has changed", async () => {
+  const { fetch, asked, speak } = silent();
+  const configOf = (limits: object): ConfigInput => ({
+    ...CONFIG,
+    lanes: {
+      oss: { models: { voice: { task: "transcription", targets: [{ upstream: "audio", model: "whisper" }] } } },
+    },
+    upstreams: { audio: { driver: "audio", baseUrl: "http://upstream.test/v1" } },
+    limits: { uploadBytes: 1_500, ...limits },
+  });
+  const upload = (app: App) => {
+    const form = new FormData();
+    form.append("model", "voice");
+    form.append("file", new Blob([new Uint8Array(800)]), "a.wav");
+    return app.fetch(
+      new Request("http://gateway/oss/v1/audio/transcriptions", {
+        method: "POST",
+        body: form,
+        headers: { "content-length": "1200" },
+      }),
+    );
+  };
+  const first = make(configOf({}), { fetch });
+  const running = upload(first);
+  await asked;
+  const second = make(configOf({ tools: 9 }), { fetch, after: first });
+  const refused = await within(5_000, upload(second));
+  assertEquals([refused.status, refused.headers.get("retry-after")], [503, "5"]);
+  speak();
+  assertEquals(await (await running).json(), { text: "Hello" });
+});

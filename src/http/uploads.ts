@@ -18,9 +18,11 @@ export interface Uploads {
   read(request: Request): Promise<Upload>;
 }
 
-/** Reads the forms of all clients, which together take `totalBytes` at most. */
-export function createUploads(limits: BodyLimits, totalBytes: number): Uploads {
-  let taken = 0;
+/**
+ * Reads the forms of all clients, which together take `totalBytes` at most. `room` counts what they take; whoever goes on with
+ * it counts what others hold, too.
+ */
+export function createUploads(limits: BodyLimits, totalBytes: number, room = { taken: 0 }): Uploads {
   return {
     async read(request) {
       const mostBytes = mostBytesOf(request.headers, limits.limitBytes);
@@ -28,18 +30,18 @@ export function createUploads(limits: BodyLimits, totalBytes: number): Uploads {
         const message = `The body may be larger than all uploads together: ${totalBytes} bytes`;
         throw new GatewayError("request_too_large", message);
       }
-      if (taken + mostBytes > totalBytes) {
+      if (room.taken + mostBytes > totalBytes) {
         throw new GatewayError("unavailable", "The gateway is busy with other uploads: try again", { retryAfter: "5" });
       }
-      taken += mostBytes;
+      room.taken += mostBytes;
       try {
         const fields = await readFormBody(request, { ...limits, limitBytes: mostBytes, trustedBytes: mostBytes });
         // What might have come, and did not, is others' to use.
         const bytes = Math.min(sizeOf(fields), mostBytes);
-        taken -= mostBytes - bytes;
-        return { fields, release: () => void (taken -= bytes) };
+        room.taken -= mostBytes - bytes;
+        return { fields, release: () => void (room.taken -= bytes) };
       } catch (refusal) {
-        taken -= mostBytes;
+        room.taken -= mostBytes;
         throw refusal;
       }
     },
