@@ -79,18 +79,18 @@ export function createContinuity({ store, now, retentionMs, patienceMs }: Contin
     if (new Set(references.map(({ id }) => id)).size < references.length) {
       throw new GatewayError("invalid_request", "An item is referred to more than once", { param: "input" });
     }
-    const answers = new Set(references.map(({ answer }) => answer));
-    const turns = new Map(
-      await Promise.all([...answers].map(async (id) => [id, await readTurn(owner, id)] as const)),
-    );
-    return references.map(({ id, answer, item }): Message => {
+    const messages: Message[] = [];
+    const turns = new Map<string, Turn | undefined>();
+    // One after the other, so that a list of what is not there is read no further than to its first item.
+    for (const reference of references) {
+      const { id, answer } = reference;
+      if (!turns.has(answer)) turns.set(answer, await readTurn(owner, answer));
       const turn = turns.get(answer);
-      const part = turn && "part" in item ? turn.said[item.part] : undefined;
-      const message = turn && "message" in item ? turn.messages[item.message] : undefined;
-      if (part) return { role: "assistant", id, content: [part] };
-      if (message) return message;
-      throw new GatewayError("invalid_request", `Item with id '${id}' not found`, { param: "input" });
-    });
+      const message = turn && itemOf(turn, reference);
+      if (!message) throw new GatewayError("invalid_request", `Item with id '${id}' not found`, { param: "input" });
+      messages.push(message);
+    }
+    return messages;
   }
 
   return {
@@ -143,6 +143,13 @@ export function createContinuity({ store, now, retentionMs, patienceMs }: Contin
       return (await ask("delete", deleted))[0];
     },
   };
+}
+
+/** What is referred to, of the turn that it is to be in. */
+function itemOf({ messages, said }: Turn, { id, item }: ItemReference): Message | undefined {
+  if ("message" in item) return messages[item.message];
+  const part = said[item.part];
+  return part && { role: "assistant", id, content: [part] };
 }
 
 /** Clients act on the code: they send the whole conversation then. */

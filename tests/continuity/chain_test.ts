@@ -72,6 +72,19 @@ Deno.test(`a conversation of ${TURNS} turns with pictures: what is stored grows 
   }
 });
 
+Deno.test("items of answers that are not there: the store is asked for the first of them only", async () => {
+  const { count, store } = counted(memory());
+  const app = newApp({ fetch: echoUpstream().fetch, store });
+  const { body } = await respond(app, { input: "Hello" });
+  count.gets = [];
+  const known = { type: "item_reference", id: body.output[0]!.id };
+  const unknown = Array.from({ length: 1_000 }, (_, at) => ({ type: "item_reference", id: `msg_none${at}_0` }));
+  const response = await app.post(RESPONSES, { model: "model", input: [known, ...unknown] });
+  assertEquals(response.status, 400);
+  assertStringIncludes(await response.text(), "Item with id 'msg_none0_0' not found");
+  assertEquals(count.gets.length, 2);
+});
+
 Deno.test("a turn of 10,000 items, and a text of 5 MB, in a file: both are there for the turn after them", async () => {
   await withFolder(async (folder) => {
     const store = createKvStore({ open: () => openKvFile(`${folder}/store.sqlite3`), now: () => Date.now() });
