@@ -7,34 +7,12 @@ import { EFFORTS } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { json, otherThan, toolCall } from "./wire.ts";
+import { KNOWN_CONTENT, knownContent, otherThan, textOptions } from "../shapes.ts";
+import { toolCall } from "./wire.ts";
 
 type Note = (text: string) => void;
 
-const TEXTS = ["input_text", "output_text", "text"] as const;
-const KNOWN_PARTS = [...TEXTS, "refusal", "input_image", "input_file"];
-const part = z.union([
-  z.discriminatedUnion("type", [
-    z.looseObject({ type: z.enum(TEXTS), text: z.string() }),
-    z.looseObject({ type: z.literal("refusal"), refusal: z.string() }),
-    z.looseObject({
-      type: z.literal("input_image"),
-      image_url: z.string().nullish(),
-      file_id: z.string().nullish(),
-      detail: z.string().nullish(),
-    }).refine(({ image_url, file_id }) => image_url || file_id, { error: 'Missing "image_url" or "file_id"' }),
-    z.looseObject({
-      type: z.literal("input_file"),
-      file_data: z.string().nullish(),
-      file_id: z.string().nullish(),
-      file_url: z.string().nullish(),
-      filename: z.string().nullish(),
-    }).refine(({ file_data, file_id, file_url }) => file_data || file_id || file_url, {
-      error: 'Missing "file_data", "file_id" or "file_url"',
-    }),
-  ]),
-  otherThan(KNOWN_PARTS),
-]);
+const part = z.union([knownContent, otherThan(KNOWN_CONTENT, "Unknown type of part")]);
 const content = z.union([z.string(), z.array(part)]);
 type Content = z.output<typeof content>;
 
@@ -66,7 +44,7 @@ type KnownItem = z.output<typeof knownItem>;
 /** Messages may leave their type away, and some are this wire's own. */
 const item = z.preprocess(
   (value) => isJsonObject(value) && (value.type === undefined || value.type === null) ? typed(value) : value,
-  z.union([knownItem, otherThan(KNOWN_ITEMS)]),
+  z.union([knownItem, otherThan(KNOWN_ITEMS, "Unknown type of item")]),
 );
 type Item = z.output<typeof item>;
 
@@ -87,16 +65,7 @@ const shapedFields = {
   tools: z.array(z.looseObject({ type: z.string() })).nullish(),
   max_output_tokens: z.int().positive().nullish(),
   reasoning: z.looseObject({ effort: z.enum(EFFORTS).nullish() }).nullish(),
-  text: z.looseObject({
-    format: z.looseObject({
-      type: z.string(),
-      name: z.string().nullish(),
-      description: z.string().nullish(),
-      schema: json.nullish(),
-      strict: z.boolean().nullish(),
-    }).nullish(),
-    verbosity: z.enum(["low", "medium", "high"]).nullish(),
-  }).nullish(),
+  text: textOptions.nullish(),
 };
 const shapedSchema = z.looseObject(shapedFields);
 type Shaped = z.output<typeof shapedSchema>;

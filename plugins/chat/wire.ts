@@ -4,19 +4,9 @@
  */
 import { z } from "zod";
 import { EFFORTS } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { json, otherThan } from "../shapes.ts";
 
 export const WIRE = "chat";
-
-export const json = z.custom<JsonObject>(isJsonObject, { error: "Invalid input: expected object" });
-
-/** A part of a kind that we do not know rides through; one that we do know must have its fields. */
-export function otherThan(known: readonly string[]) {
-  return z.looseObject({
-    // Aborting, so that a union with this in it reports the branch that was meant.
-    type: z.string().refine((type) => !known.includes(type), { error: "Unknown type of part", abort: true }),
-  });
-}
 
 const textPart = z.looseObject({ type: z.literal("text"), text: z.string() });
 const refusalPart = z.looseObject({ type: z.literal("refusal"), refusal: z.string() });
@@ -39,7 +29,7 @@ const filePart = z.looseObject({
 
 const knownPart = z.discriminatedUnion("type", [textPart, refusalPart, imagePart, audioPart, filePart]);
 const KNOWN_PARTS = ["text", "refusal", "image_url", "input_audio", "file"];
-const contentPart = z.union([knownPart, otherThan(KNOWN_PARTS)]);
+const contentPart = z.union([knownPart, otherThan(KNOWN_PARTS, "Unknown type of part")]);
 export type KnownPart = z.output<typeof knownPart>;
 export type ContentPart = z.output<typeof contentPart>;
 
@@ -105,7 +95,7 @@ const knownTool = z.union([
   customDefinition.extend({ type: z.literal("custom"), custom: z.undefined().optional() }),
 ]);
 const KNOWN_TOOLS = ["function", "custom"];
-const tool = z.union([knownTool, otherThan(KNOWN_TOOLS)]);
+const tool = z.union([knownTool, otherThan(KNOWN_TOOLS, "Unknown type of tool")]);
 export type KnownTool = z.output<typeof knownTool>;
 export type ChatTool = z.output<typeof tool>;
 
@@ -144,7 +134,7 @@ const responseFormat = z.union([
       }),
     }),
   ]),
-  otherThan(["text", "json_object", "json_schema"]),
+  otherThan(["text", "json_object", "json_schema"], "Unknown type of format"),
 ]);
 export type ResponseFormat = z.output<typeof responseFormat>;
 

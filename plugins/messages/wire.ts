@@ -3,21 +3,11 @@
  * never fail: what is not known rides through. Answers come from upstreams and are taken as loosely as sense allows.
  */
 import { z } from "zod";
-import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { json, otherThan } from "../shapes.ts";
 
 export const WIRE = "messages";
 /** Clients of this wire always say which version they speak. */
 export const VERSION_HEADER = "anthropic-version";
-
-const json = z.custom<JsonObject>(isJsonObject, { error: "Invalid input: expected object" });
-
-/** A block of a kind that we do not know rides through; one that we do know must have its fields. */
-function otherThan(known: readonly string[]) {
-  return z.looseObject({
-    // Aborting, so that a union with this in it reports the branch that was meant.
-    type: z.string().refine((type) => !known.includes(type), { error: "Unknown type of block", abort: true }),
-  });
-}
 
 const source = z.union([
   z.looseObject({ type: z.literal("base64"), media_type: z.string(), data: z.string() }),
@@ -36,7 +26,7 @@ const knownResultBlock = z.discriminatedUnion("type", [
   z.looseObject({ type: z.literal("image"), source }),
   z.looseObject({ type: z.literal("document"), source, title: z.string().nullish() }),
 ]);
-const resultBlock = z.union([knownResultBlock, otherThan(RESULT_BLOCKS)]);
+const resultBlock = z.union([knownResultBlock, otherThan(RESULT_BLOCKS, "Unknown type of block")]);
 
 const KNOWN_BLOCKS = [...RESULT_BLOCKS, "thinking", "redacted_thinking", "tool_use", "tool_result"];
 const knownBlock = z.discriminatedUnion("type", [
@@ -51,7 +41,7 @@ const knownBlock = z.discriminatedUnion("type", [
     is_error: z.boolean().nullish(),
   }),
 ]);
-const block = z.union([knownBlock, otherThan(KNOWN_BLOCKS)]);
+const block = z.union([knownBlock, otherThan(KNOWN_BLOCKS, "Unknown type of block")]);
 export type KnownBlock = z.output<typeof knownBlock>;
 export type Block = z.output<typeof block>;
 

@@ -3,14 +3,14 @@
  * beside it.
  */
 import { z } from "zod";
-import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { json } from "../shapes.ts";
 
 export const WIRE = "rerank";
 
 const count = z.int().min(1).nullish();
 const document = z.union([
   z.string(),
-  z.custom<JsonObject>(isJsonObject, { error: "Invalid input: expected object" }),
+  json,
 ]);
 
 const requestFields = {

@@ -5,44 +5,14 @@
 import { z } from "zod";
 import { EFFORTS } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { json, KNOWN_CONTENT, knownContent, otherThan, textOptions } from "../shapes.ts";
 
 export const WIRE = "responses";
 
-const json = z.custom<JsonObject>(isJsonObject, { error: "Invalid input: expected object" });
-
-/** An object of a type that we do not know rides through; one of a known type must have its fields. */
-function otherThan(known: readonly string[], pattern: RegExp, error: string) {
-  return z.looseObject({
-    // Aborting, so that a union with this in it reports the branch that was meant.
-    type: z.string().refine((type) => !known.includes(type) && pattern.test(type), { error, abort: true }),
-  });
-}
-
 // Content
 
-const TEXTS = ["input_text", "output_text", "text"] as const;
-const KNOWN_CONTENT = [...TEXTS, "refusal", "input_image", "input_file"];
-const knownContent = z.discriminatedUnion("type", [
-  z.looseObject({ type: z.enum(TEXTS), text: z.string() }),
-  z.looseObject({ type: z.literal("refusal"), refusal: z.string() }),
-  z.looseObject({
-    type: z.literal("input_image"),
-    image_url: z.string().nullish(),
-    file_id: z.string().nullish(),
-    detail: z.string().nullish(),
-  }).refine(({ image_url, file_id }) => image_url || file_id, { error: 'Missing "image_url" or "file_id"' }),
-  z.looseObject({
-    type: z.literal("input_file"),
-    file_data: z.string().nullish(),
-    file_url: z.string().nullish(),
-    file_id: z.string().nullish(),
-    filename: z.string().nullish(),
-  }).refine(({ file_data, file_url, file_id }) => file_data || file_url || file_id, {
-    error: 'Missing "file_data", "file_url" or "file_id"',
-  }),
-]);
 /** Newer kinds of content follow this form; anything else is a mistake. */
-const content = z.union([knownContent, otherThan(KNOWN_CONTENT, /^(input|output)_/, "Unknown type of content")]);
+const content = z.union([knownContent, otherThan(KNOWN_CONTENT, "Unknown type of content", /^(input|output)_/)]);
 export type KnownContent = z.output<typeof knownContent>;
 export type ContentPart = z.output<typeof content>;
 
@@ -73,7 +43,7 @@ const customTool = z.looseObject({
 const KNOWN_INNER = ["function", "custom"];
 const innerTool = z.union([
   z.discriminatedUnion("type", [functionTool, customTool]),
-  otherThan(KNOWN_INNER, /./, "Unknown type of tool"),
+  otherThan(KNOWN_INNER, "Unknown type of tool", /./),
 ]);
 const namespaceTool = z.looseObject({
   type: z.literal("namespace"),
@@ -83,7 +53,7 @@ const namespaceTool = z.looseObject({
 });
 const knownTool = z.discriminatedUnion("type", [functionTool, customTool, namespaceTool]);
 const KNOWN_TOOLS = [...KNOWN_INNER, "namespace"];
-const tool = z.union([knownTool, otherThan(KNOWN_TOOLS, /./, "Unknown type of tool")]);
+const tool = z.union([knownTool, otherThan(KNOWN_TOOLS, "Unknown type of tool", /./)]);
 export type CustomTool = z.output<typeof customTool>;
 export type FunctionTool = z.output<typeof functionTool>;
 export type KnownTool = z.output<typeof knownTool>;
@@ -163,7 +133,7 @@ const knownItem = z.discriminatedUnion("type", [
   z.looseObject({ type: z.literal("additional_tools"), id, tools: z.array(tool) }),
   z.looseObject({ type: z.literal("tool_search_output"), id, tools: z.array(tool) }),
 ]);
-const unknownItem = otherThan(KNOWN_ITEMS, /./, "Unknown type of item");
+const unknownItem = otherThan(KNOWN_ITEMS, "Unknown type of item", /./);
 /** Clients leave the type away where the other fields tell it. */
 const item = z.preprocess(
   (value) => isJsonObject(value) && (value.type === undefined || value.type === null) ? typed(value) : value,
@@ -185,14 +155,7 @@ export function isKnownItem(candidate: Item): candidate is KnownItem {
 
 // Requests
 
-const format = z.looseObject({
-  type: z.string(),
-  name: z.string().nullish(),
-  description: z.string().nullish(),
-  schema: json.nullish(),
-  strict: z.boolean().nullish(),
-});
-export type WireFormat = z.output<typeof format>;
+export type WireFormat = NonNullable<z.output<typeof textOptions>["format"]>;
 
 /** The fields that the canonical form models, or that the gateway answers itself; all others ride through. */
 const requestFields = {
@@ -204,7 +167,7 @@ const requestFields = {
   tool_choice: toolChoice.nullish(),
   parallel_tool_calls: z.boolean().nullish(),
   reasoning: z.looseObject({ effort: z.enum(EFFORTS).nullish(), summary: z.string().nullish() }).nullish(),
-  text: z.looseObject({ format: format.nullish(), verbosity: z.enum(["low", "medium", "high"]).nullish() }).nullish(),
+  text: textOptions.nullish(),
   max_output_tokens: z.int().min(1).nullish(),
   temperature: z.number().nullish(),
   top_p: z.number().nullish(),

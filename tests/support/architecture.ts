@@ -39,6 +39,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   "plugins/errors.ts": ["src/errors.ts", "src/canonical", "src/contract", "plugins/refusals.ts"],
   "plugins/families.ts": ["src/errors.ts", "src/canonical", "src/contract"],
   "plugins/refusals.ts": ["src/errors.ts", "src/canonical", "src/contract"],
+  "plugins/shapes.ts": ["src/errors.ts", "src/canonical", "src/contract"],
   "plugins/voices.ts": ["src/errors.ts", "src/canonical", "src/contract"],
 };
 const PLUGIN_MAY_IMPORT = [
@@ -48,6 +49,7 @@ const PLUGIN_MAY_IMPORT = [
   "plugins/errors.ts",
   "plugins/families.ts",
   "plugins/refusals.ts",
+  "plugins/shapes.ts",
   "plugins/voices.ts",
 ];
 
