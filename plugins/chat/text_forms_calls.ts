@@ -297,7 +297,7 @@ function memberOf(text: string, wanted: string): string | undefined {
   return membersOf(text).findLast(({ key }) => key === wanted)?.value;
 }
 
-const MARKS = /"(?:[^"\\]+|\\.)*"|[{}[\],:]/gs;
+const MARKS = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]/gs;
 
 /** What is in an object or a list of JSON, each as its text. */
 function membersOf(text: string): { key?: string; value: string }[] {

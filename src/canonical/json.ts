@@ -27,7 +27,7 @@ export function parseJson(text: string): JsonValue | undefined {
 }
 
 /** Whether the value, which is written in `text`, is nested deeper than `DEEPEST_JSON`. */
-export function isTooDeep(value: JsonValue, text: string): boolean {
+function isTooDeep(value: JsonValue, text: string): boolean {
   // Every level takes two characters.
   return text.length > 2 * DEEPEST_JSON && isDeeper(value, DEEPEST_JSON);
 }
