@@ -166,8 +166,11 @@ const TELLING = [
   "results",
   "error",
 ];
-/** A picture as text is megabytes of noise. */
-const BYTES = /(data:[\w.+/-]+;base64,)?[A-Za-z0-9+/]{500,}={0,2}/g;
+/**
+ * A picture as text is megabytes of noise. It is looked for where a run of its letters begins: from the middle of each run that
+ * is too short, too, it would take minutes.
+ */
+const BYTES = /(?<![A-Za-z0-9+/])(data:[\w.+/-]+;base64,)?[A-Za-z0-9+/]{500,}={0,2}/g;
 
 // Ids of our own
 

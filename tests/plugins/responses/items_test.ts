@@ -1,0 +1,18 @@
+import { assert, assertEquals } from "@std/assert";
+import { parseOther } from "../../../plugins/responses/items.ts";
+
+const wordsOf = (content: string) => parseOther({ type: "screenshot", content }).standIn;
+
+Deno.test("items in words: bytes are left out, with what says what they are", () => {
+  const bytes = "iVBOR".repeat(200);
+  assertEquals(wordsOf(`a data:image/png;base64,${bytes}== b`), "[screenshot: a ... b]");
+  assertEquals(wordsOf(`(${bytes})`), "[screenshot: (...)]");
+  assertEquals(wordsOf("iVBOR".repeat(99)), `[screenshot: ${"iVBOR".repeat(99)}]`);
+});
+
+Deno.test("items in words: text that looks like bytes everywhere, and is too short to be some, is read at once", () => {
+  const start = performance.now();
+  const text = `data:${"a".repeat(494)} `.repeat(4_000);
+  assertEquals(wordsOf(text), `[screenshot: ${text}]`);
+  assert(performance.now() - start < 1_000);
+});
