@@ -4,7 +4,9 @@ import type { GenerateRequest, Tool, ToolChoice } from "./generate.ts";
 
 /** The tools that the model may call. */
 export function allowedTools(tools: readonly Tool[], choice: ToolChoice | undefined): readonly Tool[] {
-  return choice?.type === "allowed" ? tools.filter(({ name }) => choice.names.includes(name)) : tools;
+  if (choice?.type !== "allowed") return tools;
+  const names = new Set(choice.names);
+  return tools.filter(({ name }) => names.has(name));
 }
 
 /**

@@ -139,12 +139,12 @@ function answerCalls(messages: readonly Message[], note: Note): Message[] {
   };
   for (const message of messages) {
     if (message.role === "tool") {
-      const own = message.content.filter(({ id }) => open.delete(id));
+      const own: ToolResultPart[] = [];
+      const others: ToolResultPart[] = [];
+      for (const result of message.content) (open.delete(result.id) ? own : others).push(result);
       if (own.length > 0) results.push({ ...message, content: own });
       else noteLost(message.extra, note);
-      for (const result of message.content) {
-        if (!own.includes(result)) strays.push(...inWords(result, note));
-      }
+      for (const result of others) strays.push(...inWords(result, note));
       continue;
     }
     settle();
@@ -206,13 +206,20 @@ export function mendItems(
 /** The calls that have no result, and the results that have no call. */
 function unpairedIn(messages: readonly Message[]): Set<unknown> {
   const unpaired = new Set<unknown>();
-  const open = new Map<string, unknown[]>();
+  /** By id, the calls of it in their order, and how many of them have their results. */
+  const called = new Map<string, { parts: unknown[]; answered: number }>();
   for (const { role, content } of messages) {
     for (const part of content) {
       if (part.type === "tool-call" && role === "assistant") {
         unpaired.add(part);
-        open.set(part.id, [...open.get(part.id) ?? [], part]);
-      } else if (part.type === "tool-result" && !unpaired.delete(open.get(part.id)?.shift())) unpaired.add(part);
+        const calls = called.get(part.id) ?? { parts: [], answered: 0 };
+        calls.parts.push(part);
+        called.set(part.id, calls);
+      } else if (part.type === "tool-result") {
+        const calls = called.get(part.id);
+        if (calls && calls.answered < calls.parts.length) unpaired.delete(calls.parts[calls.answered++]);
+        else unpaired.add(part);
+      }
     }
   }
   return unpaired;

@@ -5,11 +5,14 @@
 import { textFormsFor } from "../../plugins/chat/text_forms.ts";
 import { serializeSrt, serializeVtt } from "../../plugins/audio/subtitles.ts";
 import { parseTranscript } from "../../plugins/hub/segments.ts";
-import type { GenerateRequest } from "../../src/canonical/generate.ts";
+import { parseOther } from "../../plugins/responses/items.ts";
+import type { GenerateRequest, Message } from "../../src/canonical/generate.ts";
 import { isJsonText } from "../../src/canonical/json.ts";
+import { allowedTools } from "../../src/canonical/offered_tools.ts";
 import { readNearJson } from "../../src/canonical/near_json.ts";
 import { readForm } from "../../src/canonical/output_form.ts";
 import { PartWriter, type ToolCallDelta } from "../../src/canonical/part_writer.ts";
+import { arrangeTurns, mendItems } from "../../src/canonical/turns.ts";
 import { readFormBody } from "../../src/http/form.ts";
 import { readFrames } from "../../src/upstream/frames.ts";
 import { bodyOf, piecesOf, toArray } from "../support/chunks.ts";
@@ -213,3 +216,50 @@ const snapshots = (size: number): Told[] => {
   }));
 };
 growsLinearly("a call of which all so far comes with every piece", snapshots, write);
+
+// Conversations of many calls
+
+const many = <T>(size: number, make: (at: number) => T) => Array.from({ length: size }, (_, at) => make(at));
+const quiet = () => {};
+/** Calls, and then their results: those in a turn each, or all in one. */
+const calling = (idOf: (at: number) => string, isOneTurn: boolean) => (size: number): Message[] => {
+  const calls = many(
+    size,
+    (at) => ({ type: "tool-call", kind: "function", id: idOf(at), name: "f", input: "{}" } as const),
+  );
+  const results = many(size, (at) => ({ type: "tool-result", id: idOf(at), content: [] } as const));
+  return isOneTurn
+    ? [{ role: "assistant", content: calls }, {
+      role: "tool",
+      content: results.map((one) => ({ ...one, content: [] })),
+    }]
+    : [
+      ...calls.map((call): Message => ({ role: "assistant", content: [call] })),
+      ...results.map((result): Message => ({ role: "tool", content: [{ ...result, content: [] }] })),
+    ];
+};
+for (const [name, idOf] of [["each its id", (at: number) => `call_${at}`], ["one id", () => "call"]] as const) {
+  for (const isOneTurn of [false, true]) {
+    const how = isOneTurn ? "in one turn" : "in a turn each";
+    growsLinearly(
+      `calls of ${name}, ${how}, for another wire`,
+      calling(idOf, isOneTurn),
+      (messages) => arrangeTurns(messages, { wire: "chat", systemMessages: "first" }, quiet),
+      2_000,
+    );
+    growsLinearly(
+      `calls of ${name}, ${how}, as items`,
+      calling(idOf, isOneTurn),
+      (messages) => mendItems(messages, () => false, quiet),
+      2_000,
+    );
+  }
+}
+growsLinearly(
+  "tools of which many are allowed",
+  (size) => many(size / 10, (at) => `tool_${at}`),
+  (names) => allowedTools(names.map((name) => ({ type: "function", name })), { type: "allowed", mode: "auto", names }),
+);
+for (const [name, text] of Object.entries({ "nearly bytes": `${"a".repeat(499)} `, "data": "data:", "letters": "a" })) {
+  growsLinearly(`an item in words: ${name}`, repeat(text), (content) => parseOther({ type: "x", content }));
+}

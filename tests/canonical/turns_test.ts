@@ -1,7 +1,7 @@
 import { assertEquals, assertStrictEquals } from "@std/assert";
 import fc from "fast-check";
 import type { AssistantMessage, Message, ToolMessage } from "../../src/canonical/generate.ts";
-import { arrangeTurns, mendTurns } from "../../src/canonical/turns.ts";
+import { arrangeTurns, mendItems, mendTurns } from "../../src/canonical/turns.ts";
 import { law } from "../support/law.ts";
 
 const system = (text: string): Message => ({ role: "system", content: [{ type: "text", text }] });
@@ -117,4 +117,20 @@ law("turns of the same wire that are mended need it no more", fc.array(anyTurn, 
   const mended = mendTurns(turns, (note) => void notes.push(note));
   assertEquals(mended !== turns, notes.length > 0, "What is changed is noted, and only that");
   assertStrictEquals(mendTurns(mended, (note) => void notes.push(`again: ${note}`)), mended, notes.join("\n"));
+});
+
+Deno.test("items: a result that is one too many takes no later call of the same id its own", () => {
+  const notes: string[] = [];
+  const messages = [
+    calls("a"),
+    results("a"),
+    results("a"),
+    calls("a"),
+    results("a"),
+    calls("b", "b"),
+    results("b", "b"),
+  ];
+  const mended = mendItems(messages, () => false, (note) => void notes.push(note));
+  assertEquals(mended.map(({ role }) => role), ["assistant", "tool", "user", "assistant", "tool", "assistant", "tool"]);
+  assertEquals(notes, ["moved the result of a, which nothing called for, into the user turn"]);
 });
