@@ -39,7 +39,6 @@ export function notAnAnswer(): GatewayError {
 
 interface OpenCall {
   key: string;
-  index: number | undefined;
   id: string | undefined;
   name: string | undefined;
   args: string;
@@ -54,7 +53,11 @@ export class AnswerReader {
   readonly #forms: TextForms | undefined;
   /** Only for clients of other wires: those of this one get it as it is. */
   readonly #own: OwnReasoning | undefined;
-  readonly #calls: OpenCall[] = [];
+  /** By the number and by the id that the upstream gives them, the latest of each. */
+  readonly #numbered = new Map<number, OpenCall>();
+  readonly #named = new Map<string, OpenCall>();
+  #latestCall: OpenCall | undefined;
+  #callCount = 0;
   #textCalls = 0;
   #started = false;
   #empty = true;
@@ -165,7 +168,10 @@ export class AnswerReader {
     const added = fragment.custom?.input ?? (args ? toJsonText(args) : "");
     const told = name || fragment.custom?.name || undefined;
     const call = this.#callOf(fragment, told, added);
-    call.id ??= fragment.id || undefined;
+    if (fragment.id && !call.id) {
+      call.id = fragment.id;
+      this.#named.set(call.id, call);
+    }
     call.name ??= told;
     call.args += added;
     this.#outputWeight += weighText(added);
@@ -184,17 +190,12 @@ export class AnswerReader {
    */
   #callOf({ index, id }: ToolCallFragment, name: string | undefined, added: string): OpenCall {
     const known = typeof index === "number"
-      ? this.#calls.findLast((call) => call.index === index)
-      : (id ? this.#calls.findLast((call) => call.id === id) : undefined) ?? (name ? undefined : this.#calls.at(-1));
+      ? this.#numbered.get(index)
+      : (id ? this.#named.get(id) : undefined) ?? (name ? undefined : this.#latestCall);
     if (known && !beginsAnother(known, id ?? undefined, name, added)) return known;
-    const call = {
-      key: String(this.#calls.length),
-      index: index ?? undefined,
-      id: undefined,
-      name: undefined,
-      args: "",
-    };
-    this.#calls.push(call);
+    const call: OpenCall = { key: String(this.#callCount++), id: undefined, name: undefined, args: "" };
+    if (typeof index === "number") this.#numbered.set(index, call);
+    this.#latestCall = call;
     return call;
   }
 

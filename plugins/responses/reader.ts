@@ -33,6 +33,8 @@ export class AnswerReader {
   readonly #context: AnswerContext;
   readonly #writer: PartWriter;
   readonly #items = new Map<string, OpenItem>();
+  /** Their keys, in their order. */
+  readonly #keys: string[] = [];
   /** The ids of the items that go out as they came. */
   readonly #otherIds = new Set<string>();
   /** The item that began last, for servers that do not say which one they go on with. */
@@ -113,7 +115,7 @@ export class AnswerReader {
     const names = [item.id, item.call_id, `@${index}`];
     const known = names.find((name) => typeof name === "string" && this.#items.has(name));
     // Without names, the items of a stream are known by their order.
-    return String(known ?? [...this.#items.keys()][index] ?? `#${this.#items.size}`);
+    return String(known ?? this.#keys[index] ?? `#${this.#items.size}`);
   }
 
   /** Some servers give two items one id. */
@@ -135,7 +137,7 @@ export class AnswerReader {
   #beginItem(key: string, item: OutputItem): GenerateEvent[] {
     const known = this.#items.get(key);
     if (known) return [];
-    this.#items.set(key, newItem(item.type));
+    this.#add(key, item.type);
     this.#latest = key;
     const kind = kindOf(item.type);
     if (!kind) return [];
@@ -150,6 +152,13 @@ export class AnswerReader {
         : undefined,
       ...(extra && Object.keys(extra.fields).length > 0 && { extra }),
     });
+  }
+
+  #add(key: string, type: string): OpenItem {
+    const item = { type, sent: "", paragraph: undefined, moved: false, over: false };
+    this.#items.set(key, item);
+    this.#keys.push(key);
+    return item;
   }
 
   #endItem(key: string, item: OutputItem): GenerateEvent[] {
@@ -252,8 +261,7 @@ export class AnswerReader {
   /** Two items are two parts, and so are two texts of one message; the paragraphs of one thought are not. */
   #say(key: string, kind: "text" | "reasoning" | "refusal", text: string, paragraph?: number): GenerateEvent[] {
     if (text === "") return [];
-    const item = this.#items.get(key) ?? newItem("");
-    this.#items.set(key, item);
+    const item = this.#items.get(key) ?? this.#add(key, "");
     const moved = item.moved || item.sent !== "" && item.paragraph !== paragraph;
     const another = this.#speaking !== undefined && this.#speaking !== key;
     const events = another || moved && kind !== "reasoning" ? this.#writer.endPart() : [];
@@ -300,10 +308,6 @@ function keyOf({ item_id, output_index }: WireEvent, item?: OutputItem): string 
   if (typeof id === "string" && id !== "") return id;
   if (output_index !== null && output_index !== undefined) return `@${output_index}`;
   return typeof item?.call_id === "string" ? item.call_id : undefined;
-}
-
-function newItem(type: string): OpenItem {
-  return { type, sent: "", paragraph: undefined, moved: false, over: false };
 }
 
 /** An answer that is none, or not yet. */

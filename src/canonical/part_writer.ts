@@ -67,6 +67,8 @@ export class PartWriter {
   #end: PartEnd = {};
   /** In order of appearance. Only the first has an open part, once its name is known. */
   #calls: PendingCall[] = [];
+  /** The same by their keys. */
+  readonly #callOf = new Map<string, PendingCall>();
   /** Texts that came between the pieces of a call; they follow it. */
   #held: { kind: TextKind; text: string }[] = [];
   readonly #ended = new Set<string>();
@@ -113,7 +115,7 @@ export class PartWriter {
     // A call ends early only once its arguments are complete, so nothing that still comes for it can be part of them.
     if (this.#ended.has(key)) return [];
     const events = this.#open ? this.endPart() : [];
-    let call = this.#calls.find((pending) => pending.key === key);
+    let call = this.#callOf.get(key);
     if (!call) {
       const kind = delta.kind ?? "function";
       call = {
@@ -128,6 +130,7 @@ export class PartWriter {
         over: false,
       };
       this.#calls.push(call);
+      this.#callOf.set(key, call);
     }
     call.id ||= delta.id;
     call.name ||= delta.name && (this.#clientNames.get(delta.name) ?? delta.name);
@@ -151,7 +154,7 @@ export class PartWriter {
 
   /** The upstream says that the call known by `key` is over. */
   endToolCall(key: string): GenerateEvent[] {
-    const call = this.#calls.find((pending) => pending.key === key);
+    const call = this.#callOf.get(key);
     if (call) call.over = true;
     const events: GenerateEvent[] = [];
     while (this.#calls[0]?.over) events.push(...this.#endCall());
@@ -275,6 +278,7 @@ export class PartWriter {
     if (isFunction && call.input.trim() === "") call.input = call.unsent = "{}";
     const events = this.#writeCall();
     this.#calls.shift();
+    this.#callOf.delete(call.key);
     this.#ended.add(call.key);
     this.#callOpen = false;
     events.push({ type: "part-end", index: this.#index });

@@ -2,10 +2,13 @@
  * What reads clients' and upstreams' words takes time that grows with their length, and not with its square. It measures, so it
  * is not among the tests of every day: `deno task bench:growth`.
  */
+import { parseResponse as parseChat } from "../../plugins/chat/parse_response.ts";
 import { textFormsFor } from "../../plugins/chat/text_forms.ts";
 import { serializeSrt, serializeVtt } from "../../plugins/audio/subtitles.ts";
 import { parseTranscript } from "../../plugins/hub/segments.ts";
+import { parseResponse as parseMessages } from "../../plugins/messages/parse_response.ts";
 import { parseOther } from "../../plugins/responses/items.ts";
+import { parseResponse as parseResponses } from "../../plugins/responses/parse_response.ts";
 import type { GenerateRequest, Message } from "../../src/canonical/generate.ts";
 import { isJsonText } from "../../src/canonical/json.ts";
 import { allowedTools } from "../../src/canonical/offered_tools.ts";
@@ -263,3 +266,51 @@ growsLinearly(
 for (const [name, text] of Object.entries({ "nearly bytes": `${"a".repeat(499)} `, "data": "data:", "letters": "a" })) {
   growsLinearly(`an item in words: ${name}`, repeat(text), (content) => parseOther({ type: "x", content }));
 }
+
+// Answers of many calls
+
+const HEARING = { clientWire: "messages", note: quiet, inputTokens: 1 };
+const WANTING: GenerateRequest = { model: "m", messages: [], stream: false };
+for (const [name, input] of Object.entries({ "whole": "{}", "cut off": '{"a": "' })) {
+  const called = (at: number) => ({ name: "f", arguments: input, id: `call_${at}` });
+  growsLinearly(
+    `an answer of many calls, ${name}: chat`,
+    (size) => ({
+      choices: [{
+        message: {
+          tool_calls: many(size, called).map(({ id, ...call }) => ({ id, type: "function", function: call })),
+        },
+        finish_reason: "tool_calls",
+      }],
+    }),
+    (body) => parseChat(body, WANTING, TARGET, HEARING),
+    2_000,
+  );
+  growsLinearly(
+    `an answer of many calls, ${name}: responses`,
+    (size) => ({
+      status: "completed",
+      output: many(size, called).map(({ id, ...call }) => ({ type: "function_call", call_id: id, ...call })),
+    }),
+    (body) => parseResponses(body, WANTING, HEARING),
+    2_000,
+  );
+}
+growsLinearly(
+  "an answer of many items without names",
+  (size) => ({
+    status: "completed",
+    output: many(size, () => ({ type: "message", content: [{ type: "output_text", text: "a" }] })),
+  }),
+  (body) => parseResponses(body, WANTING, HEARING),
+  2_000,
+);
+growsLinearly(
+  "an answer of many blocks",
+  (size) => ({
+    stop_reason: "tool_use",
+    content: many(size, (at) => ({ type: "tool_use", id: `call_${at}`, name: "f", input: {} })),
+  }),
+  (body) => parseMessages(body, WANTING, HEARING),
+  2_000,
+);
