@@ -194,3 +194,11 @@ Deno.test("limits.streamBytes: so is speech, whose bytes fail and whose events e
   assert(!events.includes("speech.audio.done"));
   assertEquals(left, 2);
 });
+
+Deno.test("limits.tools: beyond it many times over, too, wherever the tools come up in the conversation", async () => {
+  const tools = Array.from({ length: 200_000 }, (_, at) => ({ type: "function", name: `tool_${at}` }));
+  const app = newApp();
+  const response = await app.post(RESPONSES, { model: "model", input: [{ type: "additional_tools", tools }, TURN] });
+  const { error } = await response.json();
+  assertEquals([response.status, error.param], [400, "tools"]);
+});

@@ -135,7 +135,7 @@ function toMessages(items: readonly Item[], note: Note): JsonObject[] {
     Object.assign(turn, rest);
     if (content !== undefined && content !== null) turn.content = joined(turn.content, content);
     if (reasoning_content) turn.reasoning_content = `${turn.reasoning_content ?? ""}${reasoning_content}`;
-    if (tool_calls) turn.tool_calls = [...asList(turn.tool_calls), ...asList(tool_calls)];
+    if (tool_calls) turn.tool_calls = append(asList(turn.tool_calls), asList(tool_calls));
   };
   const told = (message: JsonObject) => {
     turn = undefined;
@@ -188,7 +188,13 @@ function toMessages(items: readonly Item[], note: Note): JsonObject[] {
 
 /** Texts that come one after the other stay apart. */
 function joined(before: JsonValue | undefined, after: JsonValue): JsonValue {
-  return before === undefined || before === null ? after : [...asParts(before), ...asParts(after)];
+  return before === undefined || before === null ? after : append(asParts(before), asParts(after));
+}
+
+/** The same list, which is not copied with every item of a turn. */
+function append(list: JsonValue[], more: readonly JsonValue[]): JsonValue[] {
+  for (const one of more) list.push(one);
+  return list;
 }
 
 function asParts(content: JsonValue): JsonValue[] {

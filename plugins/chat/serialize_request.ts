@@ -135,8 +135,10 @@ function serializeMessages(messages: readonly Message[], target: Target, context
         turns.push(serializeAssistant(message, target, extra, context));
         break;
       case "tool":
-        turns.push(...message.content.map((result) => serializeResult(result, target, context)));
-        held.push(...message.content.flatMap((result) => filesOf(result, context)));
+        for (const result of message.content) {
+          turns.push(serializeResult(result, target, context));
+          held.push(...filesOf(result, context));
+        }
         break;
       default:
         message satisfies never;

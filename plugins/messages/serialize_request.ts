@@ -156,7 +156,7 @@ function splitSystem(
       return { system, rest: messages.slice(position) };
     }
     const before = Array.isArray(billing) && isVendors(model) ? billing as JsonObject[] : [];
-    system.push(...before, ...serializeBlocks(message.content, context));
+    for (const block of [...before, ...serializeBlocks(message.content, context)]) system.push(block);
   }
   return { system, rest: [] };
 }

@@ -40,11 +40,11 @@ export function parseItems(items: readonly Item[], namespaces: Namespaces, befor
       const at = before + parsed.messages.length;
       parsed.references.push({ at, id: item.id, ...parseItemId(item.id, `input[${position}].id`) });
     } else if (item.type === "additional_tools") {
-      parsed.tools.push(...item.tools);
+      for (const tool of item.tools) parsed.tools.push(tool);
     } else if (item.type === "tool_search_output") {
       const names = namesOf(item.tools, namespaces);
       for (const name of names) parsed.found.add(name);
-      parsed.tools.push(...item.tools);
+      for (const tool of item.tools) parsed.tools.push(tool);
       parsed.messages.push(others(item, names));
     } else parsed.messages.push(parseItem(item, namespaces));
   }

@@ -119,13 +119,18 @@ export function parseToolChoice(choice: WireToolChoice, tools: readonly Tool[], 
   if (typeof choice === "string") return { type: choice };
   if (choice.type === "allowed_tools") {
     const { mode, tools: allowed } = choice as Extract<WireToolChoice, { mode: unknown }>;
-    const names = allowed.flatMap((one) =>
-      one.type === "namespace"
-        ? tools.map(({ name }) => name).filter((name) => namespaces.split(name).namespace === one.name)
-        : [nameOf(one, namespaces)]
-    );
-    if (!tools.some(({ name }) => names.includes(name))) throw notOffered("Cannot allow these tools: none is offered");
-    return { type: "allowed", mode, names };
+    const within = Map.groupBy(tools, ({ name }) => namespaces.split(name).namespace);
+    const names = new Set<string>();
+    for (const one of allowed) {
+      if (one.type !== "namespace") names.add(nameOf(one, namespaces));
+      else {
+        for (const { name } of within.get(one.name) ?? []) names.add(name);
+        // Once is enough, however often it is named.
+        within.delete(one.name);
+      }
+    }
+    if (!tools.some(({ name }) => names.has(name))) throw notOffered("Cannot allow these tools: none is offered");
+    return { type: "allowed", mode, names: [...names] };
   }
   // A mode may also be told as an object.
   const mode = MODES.find((word) => word === choice.type);
@@ -159,20 +164,23 @@ export function serializeToolChoice(
     case "required":
       return toolChoice.type;
     case "tool":
-      return serializeReference(toolChoice.name, tools, reader);
-    case "allowed":
+      return serializeReference(toolChoice.name, tools.find(({ name }) => name === toolChoice.name), reader);
+    case "allowed": {
+      const { mode, names } = toolChoice;
+      // Of two of one name the first.
+      const named = new Map(tools.toReversed().map((tool) => [tool.name, tool]));
       return {
         type: "allowed_tools",
-        mode: toolChoice.mode,
-        tools: toolChoice.names.map((name) => serializeReference(name, tools, reader)),
+        mode,
+        tools: names.map((name) => serializeReference(name, named.get(name), reader)),
       };
+    }
     default:
       return toolChoice satisfies never;
   }
 }
 
-function serializeReference(name: string, tools: readonly Tool[], reader: Reader): JsonObject {
-  const tool = tools.find((candidate) => candidate.name === name);
+function serializeReference(name: string, tool: Tool | undefined, reader: Reader): JsonObject {
   if (tool?.type !== "hosted") {
     return { type: reader !== "open" && tool?.type === "custom" ? "custom" : "function", name };
   }

@@ -47,7 +47,9 @@ function problemsOf(value: JsonValue, schema: JsonValue | undefined, at: string,
   for (const [keyword, argument] of Object.entries(schema)) {
     if (argument === undefined) continue;
     if (UNREAD.has(keyword)) passOver(keyword, run);
-    else if (Object.hasOwn(RULES, keyword)) problems.push(...RULES[keyword]!({ value, argument, at, schema, run }));
+    else if (Object.hasOwn(RULES, keyword)) {
+      for (const problem of RULES[keyword]!({ value, argument, at, schema, run })) problems.push(problem);
+    }
     if (problems.length >= MOST_PROBLEMS) break;
   }
   run.depth--;

@@ -3,6 +3,7 @@
  * is not among the tests of every day: `deno task bench:growth`.
  */
 import { parseResponse as parseChat } from "../../plugins/chat/parse_response.ts";
+import { toChatShape } from "../../plugins/chat/responses_shaped.ts";
 import { textFormsFor } from "../../plugins/chat/text_forms.ts";
 import { serializeSrt, serializeVtt } from "../../plugins/audio/subtitles.ts";
 import { parseTranscript } from "../../plugins/hub/segments.ts";
@@ -313,4 +314,15 @@ growsLinearly(
   }),
   (body) => parseMessages(body, WANTING, HEARING),
   2_000,
+);
+
+// Requests of many items
+
+growsLinearly(
+  "a turn of many items, in the shape of another wire",
+  (size) => ({
+    input: many(size, (at) => ({ type: "function_call", call_id: `call_${at}`, name: "f", arguments: "{}" })),
+  }),
+  (body) => toChatShape(body, quiet),
+  20_000,
 );

@@ -196,3 +196,9 @@ Deno.test("schema: one that leads nowhere, or to ever more, comes to an end, whi
   assertEquals(checkSchema(1, tree).unread, ["all"]);
   assertEquals(performance.now() - began < 2_000, true);
 });
+
+Deno.test("a list that is wrong in more ways than a call takes arguments is just wrong", () => {
+  const names = Array.from({ length: 1_000 }, (_, at) => `name_${at}`);
+  const { problems } = checkSchema(Array.from({ length: 500 }, () => ({})), { items: { required: names } });
+  assertEquals(problems.length, 5);
+});
