@@ -38,8 +38,10 @@ Deno.test("the SDK does not see keep-alives", async () => {
       messages: [{ role: "user", content: "Hello" }],
     });
     const answered = stream.finalChatCompletion();
+    // On a machine that is busy it comes before the upstream is heard of here.
+    const connected = stream.emitted("connect");
     const asked = await upstream.next();
-    await stream.emitted("connect");
+    await connected;
     await delay(100);
     await asked.write(STREAM_HEAD + chunk(word("one ")));
     await delay(100);
