@@ -29,16 +29,21 @@ export async function writeConfig(folder: string, baseUrl: string): Promise<stri
   return path;
 }
 
-/** Resolves once it serves. `options` are Deno's own. */
-export async function startGateway(config: string, options: readonly string[] = []): Promise<GatewayProcess> {
+/** Resolves once it serves. `options` are Deno's own; `onLog` gets its log, line by line. */
+export async function startGateway(
+  config: string,
+  options: readonly string[] = [],
+  onLog?: (line: string) => void,
+): Promise<GatewayProcess> {
   const main = new URL("src/main.ts", ROOT).href;
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "--no-lock", ...options, ...PERMISSIONS, main, "--config", config, "--port", "0"],
     cwd: ROOT,
     env: { LANEWAY_CONFIG: "", NO_COLOR: "1" },
-    stdout: "null",
+    stdout: onLog ? "piped" : "null",
     stderr: "piped",
   }).spawn();
+  const logged = onLog && tellLines(child.stdout, onLog);
   const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
   let message = "";
   while (!message.includes("Keys: ")) {
@@ -58,6 +63,7 @@ export async function startGateway(config: string, options: readonly string[] = 
       throw error;
     } finally {
       await drained;
+      await logged;
     }
   };
   return {
@@ -67,4 +73,13 @@ export async function startGateway(config: string, options: readonly string[] = 
     kill: async () => void await end("SIGKILL"),
     stop: () => end("SIGINT"),
   };
+}
+
+async function tellLines(stdout: ReadableStream<Uint8Array<ArrayBuffer>>, tell: (line: string) => void): Promise<void> {
+  let rest = "";
+  for await (const text of stdout.pipeThrough(new TextDecoderStream())) {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop()!;
+    lines.forEach(tell);
+  }
 }
