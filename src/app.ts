@@ -214,7 +214,7 @@ export function createApp(options: AppOptions): App {
     fetch,
     now,
     newId: options.newId ?? (() => crypto.randomUUID().replaceAll("-", "")),
-    log: options.log ?? printLine,
+    log: options.log ?? printEntry,
     signal: stop.signal,
   };
   earlier = undefined; // Else every app would hold all those before it.
@@ -416,8 +416,16 @@ export function pluginFacts(): Pick<Surroundings, "drivers" | "catalogs"> {
 }
 
 // deno-lint-ignore no-console -- the log of requests
-const printLine = createLog((line) => console.log(line));
-globalThis.addEventListener("unload", printLine.flush);
+const printEntry = createLog((line) => console.log(line), say);
+globalThis.addEventListener("unload", printEntry.flush);
+
+/** To the person who runs it. Where nobody can be told, as in a terminal that was closed, it goes on all the same. */
+export function say(text: string): void {
+  try {
+    // deno-lint-ignore no-console -- for people; the log of requests goes to stdout
+    console.error(text);
+  } catch { /* there is nowhere else to say it */ }
+}
 
 let started: App | undefined;
 
@@ -435,8 +443,7 @@ if (import.meta.main) {
     fromEnvironment();
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    // deno-lint-ignore no-console -- for the person who starts it
-    console.error(error.message);
+    say(error.message);
     Deno.exit(1);
   }
 }

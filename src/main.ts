@@ -1,7 +1,7 @@
 /** The command line: reads the configuration, builds the app and serves it until it is told to stop. */
 import { parseArgs } from "node:util";
 import manifest from "../deno.json" with { type: "json" };
-import { type App, createApp, createStore, placeOfStore, pluginFacts, unmaskedSecrets } from "./app.ts";
+import { type App, createApp, createStore, placeOfStore, pluginFacts, say, unmaskedSecrets } from "./app.ts";
 import { ConfigError, loadConfig } from "./config/load.ts";
 import { catalogCommand, CatalogError } from "./catalog_file.ts";
 import { KEYS_HELP, keysCommand, KeysError } from "./keys.ts";
@@ -288,9 +288,4 @@ function delay(ms: number): Promise<void> {
 function print(text: string): void {
   // deno-lint-ignore no-console -- for the person who gave it
   console.log(text);
-}
-
-function say(text: string): void {
-  // deno-lint-ignore no-console -- for people; the log of requests goes to stdout
-  console.error(text);
 }
