@@ -9,6 +9,7 @@ import { codeFolder, flagsOf, isThere, permissionsOf } from "./config/launch.ts"
 import { reload } from "./reload.ts";
 import { startupMessage, unmaskedLines } from "./startup.ts";
 import { createKeyring } from "./state/keyring.ts";
+import { watchTerminal } from "./terminal.ts";
 
 const HELP = `Laneway ${manifest.version}: one gateway to open models
 
@@ -42,6 +43,11 @@ const SAME_SIGNAL_MS = 250;
 
 /** How often the file of the configuration is looked at, in milliseconds. Editors replace it, which ends a watch of it. */
 const LOOK_MS = 500;
+
+/** Windows has no such signal. */
+const CAN_HANG_UP = Deno.build.os !== "windows";
+
+type Terminal = ReturnType<typeof watchTerminal>;
 
 /** A command line that cannot be understood. */
 class UsageError extends Error {}
@@ -173,10 +179,11 @@ function env(name: string): string | undefined {
 
 async function serve(path: string | undefined, listen: Pick<Flags, "hostname" | "port">): Promise<number> {
   const { config, source, file } = loadConfig({ path, listen, ...pluginFacts(), env });
+  const terminal = watchTerminal();
   let app = createApp({ config, env });
   // Before anybody is told that it serves: whoever then changes the file is heard.
   let running = config;
-  const stopReloading = onReload(file, () => {
+  const stopReloading = onReload(file, terminal, () => {
     const isGranted = (permission: Deno.PermissionDescriptor) =>
       Deno.permissions.querySync(permission).state === "granted";
     // A file that has gone is no wish for the built-in configuration.
@@ -204,13 +211,13 @@ async function serve(path: string | undefined, listen: Pick<Flags, "hostname" | 
     say(`Cannot listen on ${hostname} port ${port}: ${reason}`);
     return 1;
   }
-  const drained = await stopAtSignal(server, () => app, stopReloading);
+  const drained = await stopAtSignal(server, () => app, terminal, stopReloading);
   await app.close();
   return drained ? 0 : 1;
 }
 
-/** Calls `again` at SIGHUP, and when the file has changed. Returns what ends that. */
-function onReload(file: string | undefined, again: () => void): () => void {
+/** Calls `again` at SIGHUP, unless that tells of a closed terminal, and when the file has changed. Returns what ends that. */
+function onReload(file: string | undefined, terminal: Terminal, again: () => void): () => void {
   const modified = () => {
     try {
       return file === undefined ? undefined : Deno.statSync(file).mtime?.getTime();
@@ -229,21 +236,27 @@ function onReload(file: string | undefined, again: () => void): () => void {
     known = now;
     again();
   }, LOOK_MS);
-  const atSignal = () => {
+  if (!CAN_HANG_UP) return () => clearInterval(timer);
+  const onHangUp = () => {
+    if (terminal.isGone()) return;
     known = modified();
     again();
   };
-  const canHangUp = Deno.build.os !== "windows";
-  if (canHangUp) Deno.addSignalListener("SIGHUP", atSignal);
+  Deno.addSignalListener("SIGHUP", onHangUp);
   return () => {
     clearInterval(timer);
-    if (canHangUp) Deno.removeSignalListener("SIGHUP", atSignal);
+    Deno.removeSignalListener("SIGHUP", onHangUp);
   };
 }
 
 /** Waits for a signal, then ends the server. Returns whether every request came to its own end. */
-async function stopAtSignal(server: Deno.HttpServer, app: () => App, onStop: () => void): Promise<boolean> {
-  const { first, second } = nextSignals();
+async function stopAtSignal(
+  server: Deno.HttpServer,
+  app: () => App,
+  terminal: Terminal,
+  onStop: () => void,
+): Promise<boolean> {
+  const { first, second } = nextSignals(terminal);
   const signal = await first;
   onStop();
   say(`${signal}: finishing the requests that run; once more to abort them`);
@@ -257,7 +270,7 @@ async function stopAtSignal(server: Deno.HttpServer, app: () => App, onStop: () 
   return false;
 }
 
-function nextSignals(): { first: Promise<Deno.Signal>; second: Promise<void> } {
+function nextSignals(terminal: Terminal): { first: Promise<Deno.Signal>; second: Promise<void> } {
   const first = Promise.withResolvers<Deno.Signal>();
   const second = Promise.withResolvers<void>();
   const signals: Deno.Signal[] = Deno.build.os === "windows" ? ["SIGINT", "SIGBREAK"] : ["SIGINT", "SIGTERM"];
@@ -268,6 +281,14 @@ function nextSignals(): { first: Promise<Deno.Signal>; second: Promise<void> } {
     if (performance.now() - firstAt > SAME_SIGNAL_MS) second.resolve();
   };
   for (const name of signals) Deno.addSignalListener(name, () => received(name));
+  if (CAN_HANG_UP) {
+    // The shell, the system and the launcher all tell of it, and nobody means it twice.
+    Deno.addSignalListener("SIGHUP", () => {
+      if (!terminal.isGone()) return;
+      first.resolve("SIGHUP");
+      firstAt ??= performance.now();
+    });
+  }
   // Where the launcher is killed, nobody else could stop this process.
   const launcher = Number(env("LANEWAY_LAUNCHER"));
   if (launcher && Deno.build.os !== "windows") {

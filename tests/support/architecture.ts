@@ -24,6 +24,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   ],
   "src/reload.ts": ["src/errors.ts", "src/canonical", "src/config"],
   "src/keys.ts": ["src/errors.ts", "src/canonical", "src/state"],
+  "src/terminal.ts": [],
   "src/startup.ts": ["src/errors.ts", "src/canonical", "src/config"],
   "src/catalog_file.ts": ["src/errors.ts", "src/config", "src/state", "src/app.ts"],
   "src/main.ts": [
@@ -35,6 +36,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "src/keys.ts",
     "src/reload.ts",
     "src/startup.ts",
+    "src/terminal.ts",
   ],
   "plugins/errors.ts": ["src/errors.ts", "src/canonical", "src/contract", "plugins/refusals.ts"],
   "plugins/families.ts": ["src/errors.ts", "src/canonical", "src/contract"],
