@@ -20,6 +20,7 @@ import { createLoad } from "./http/load.ts";
 import { createService } from "./http/service.ts";
 import { createUploads } from "./http/uploads.ts";
 import type { Gateway, Pace } from "./journey/gateway.ts";
+import { shuttingDown } from "./journey/journey.ts";
 import { SHORTEST_MASKED } from "./journey/secrets.ts";
 import { Homes } from "./lanes/affinity.ts";
 import { type CatalogCache, createCatalogCache } from "./lanes/catalog.ts";
@@ -101,6 +102,7 @@ export function createApp(options: AppOptions): App {
   };
   // What still runs by an earlier configuration ends with this one.
   const stop = keep("stop", null, () => new AbortController());
+  const draining = keep("draining", null, () => new AbortController());
   const sources = keep(
     "catalogs",
     config.catalogs,
@@ -129,13 +131,12 @@ export function createApp(options: AppOptions): App {
     }));
   const before = earlier?.get("tokenizers")?.part as Tokenizers | undefined;
   if (before !== tokenizers) before?.close();
-  let ready = true;
   const gateway: Gateway = {
     service: createService({
       name: "laneway",
       version: manifest.version,
       lanes: Object.keys(config.lanes),
-      isReady: () => ready,
+      isReady: () => !draining.signal.aborted,
     }),
     registry: createRegistry(plugins.protocols),
     lanes: new Map(
@@ -215,13 +216,14 @@ export function createApp(options: AppOptions): App {
     now,
     newId: options.newId ?? (() => crypto.randomUUID().replaceAll("-", "")),
     log: options.log ?? printEntry,
+    draining: draining.signal,
     signal: stop.signal,
   };
   earlier = undefined; // Else every app would hold all those before it.
   return {
     fetch: (request, info) => handle(request, info?.remoteAddr, gateway),
-    drain: () => void (ready = false),
-    abort: () => stop.abort(new GatewayError("unavailable", "The gateway is shutting down")),
+    drain: () => draining.abort(),
+    abort: () => stop.abort(shuttingDown()),
     async close() {
       tokenizers.close();
       await ledger.close();

@@ -19,7 +19,7 @@ import { ask, driverOf, roadAlong } from "./journey/attempt.ts";
 import { countExactly, learn } from "./journey/count.ts";
 import { explainAll, wantsExplanation } from "./journey/explain.ts";
 import type { Gateway } from "./journey/gateway.ts";
-import { admit, begin, clientClosed, closeLog, finish, type Journey, record } from "./journey/journey.ts";
+import { admit, begin, clientClosed, closeLog, finish, type Journey, record, shuttingDown } from "./journey/journey.ts";
 import { recall, remember, remembering, sealingFor } from "./journey/memory.ts";
 import { withoutSecrets } from "./journey/secrets.ts";
 import { acceptSpeech, deliverSpeech, speechEvents, type SpeechUsage } from "./journey/speech.ts";
@@ -58,7 +58,10 @@ export async function handle(request: Request, peer: Deno.Addr | undefined, gate
     const named = "lane" in match.params ? findLane(match.params.lane, caller.lanes, gateway) : undefined;
     journey.entry.lane = named?.name;
     if (runsModel(protocol) && !wantsExplanation(request)) gateway.load.check(gateway.limits);
-    const body = await readBody(protocol, journey);
+    const body = await readBody(protocol, journey).catch((thrown) => {
+      // Deno (2.9.6) breaks off every body that is still on its way when its server is to shut down.
+      throw gateway.draining.aborted && toGatewayError(thrown).code === "client_closed" ? shuttingDown() : thrown;
+    });
     const query = new URL(request.url).searchParams;
     const wire = { body, headers: request.headers, params: match.params, query };
     const lane = named ?? laneOf(protocol, wire, caller.lanes, journey);

@@ -124,6 +124,11 @@ export function clientClosed(): GatewayError {
   return new GatewayError("client_closed", "The client closed the connection");
 }
 
+/** Whoever comes again finds another gateway, or this one restarted. */
+export function shuttingDown(): GatewayError {
+  return new GatewayError("unavailable", "The gateway is shutting down", { retryAfter: "1" });
+}
+
 /** What is said to the client, in order. */
 export function notesOf({ notes, attempt }: Journey): string[] {
   return [...new Set([...notes, ...attempt?.notes ?? []])];

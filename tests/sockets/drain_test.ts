@@ -3,7 +3,7 @@ import { CHAT, chatBody } from "../support/app.ts";
 import { ANSWER, ENDING, word } from "../support/chat.ts";
 import { until } from "../support/wait.ts";
 import { withGateway } from "./gateway.ts";
-import { chunk, jsonAnswer, LAST_CHUNK, STREAM_HEAD } from "./tcp.ts";
+import { chunk, jsonAnswer, LAST_CHUNK, postHead, STREAM_HEAD } from "./tcp.ts";
 
 async function status(url: string): Promise<number> {
   const response = await fetch(url);
@@ -41,6 +41,22 @@ Deno.test("drain: a stream that runs comes to its own end, and the server waits 
     assertStringIncludes(client.text, '"content":"two"');
     await down;
     assertEquals(app.logs.map((entry) => entry.status), [200]);
+  });
+});
+
+Deno.test("drain: a request that is still being sent when the server shuts down is told to come again", async () => {
+  await withGateway(async ({ app, url, server, connect }) => {
+    const client = await connect();
+    await client.send(`${postHead(CHAT, 1_000)}{"model": "model", `);
+    // Once a later request is answered this one is being read.
+    await status(`${url}/healthz`);
+    app.drain();
+    const down = server.shutdown();
+    await client.readUntil("The gateway is shutting down");
+    assertMatch(client.text, /^HTTP\/1.1 503 [^]*\r\nretry-after: 1\r\n/);
+    client.close();
+    await down;
+    assertEquals(app.logs.map((entry) => entry.status), [503]);
   });
 });
 
