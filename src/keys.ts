@@ -80,11 +80,9 @@ async function create(args: string[], keyring: Keyring, lanes: readonly string[]
     ...(values.model && { models: values.model }),
     ...(Object.keys(quota).length > 0 && { quota }),
   };
-  try {
-    return await keyring.create(facts);
-  } catch (error) {
-    throw new KeysError((error as Error).message);
-  }
+  const key = await keyring.create(facts);
+  if (key === undefined) throw new KeysError(`There is a key "${name}" already`);
+  return key;
 }
 
 function parse(args: string[]) {

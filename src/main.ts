@@ -137,7 +137,8 @@ async function manageKeys(args: string[], path: string | undefined): Promise<num
     return 0;
   }
   const { config } = loadConfig({ path, ...pluginFacts(), env });
-  if (placeOfStore(config.store, env) === "memory") {
+  const place = placeOfStore(config.store, env);
+  if (place === "memory") {
     throw new KeysError('Keys are kept in a store of kind "kv", and this configuration has none');
   }
   const store = createStore(config, env, Date.now);
@@ -145,6 +146,10 @@ async function manageKeys(args: string[], path: string | undefined): Promise<num
     print(await keysCommand(args, createKeyring(store, Date.now), Object.keys(config.lanes)));
     if (!config.storedKeys) say('They are admitted where the configuration says "storedKeys": true');
     return 0;
+  } catch (error) {
+    if (error instanceof KeysError) throw error;
+    say(`Cannot use the store${typeof place === "object" ? ` ${place.path}` : ""}: ${(error as Error).message}`);
+    return 1;
   } finally {
     store.close();
   }

@@ -227,3 +227,15 @@ Deno.test("keys: made and revoked while two gateways run, within a second, and o
     }
   }, { changes: { storedKeys: true } });
 });
+
+Deno.test("keys: a store that cannot be used is told in a line, and asks callers to come again", async () => {
+  await withGateway(async ({ url }, folder) => {
+    await Deno.mkdir(`${folder}/data`, { recursive: true });
+    await Deno.writeTextFile(`${folder}/data/store.sqlite3`, "no database");
+    assertEquals(await chat(url, "laneway_any"), 503);
+    for (const args of [["list"], ["create", "a"], ["revoke", "a"]]) {
+      const { code, stderr } = await runLaunched(["keys", ...args], { cwd: folder });
+      assertEquals([code, stderr], [1, `Cannot use the store ${folder}/data/store.sqlite3: file is not a database\n`]);
+    }
+  }, { changes: { storedKeys: true } });
+});

@@ -24,8 +24,8 @@ export interface StoredKey {
 }
 
 export interface Keyring {
-  /** The key: nobody can read it again. Throws where the name is taken. */
-  create(facts: Omit<StoredKey, "digest" | "created">): Promise<string>;
+  /** The key: nobody can read it again. Nothing where the name is taken. */
+  create(facts: Omit<StoredKey, "digest" | "created">): Promise<string | undefined>;
   list(): Promise<StoredKey[]>;
   /** Whether there was one of the name. */
   revoke(name: string): Promise<boolean>;
@@ -46,11 +46,12 @@ export function createKeyring(store: Store, now: () => number): Keyring {
       // It is long and random, so that a plain hash of it cannot be guessed back.
       const secret = PREFIX + randomBytes(SECRET_BYTES).toString("base64url");
       const key = { ...facts, digest: digestOf(secret), created: new Date(now()).toISOString() };
+      let isTaken = false;
       await change((keys) => {
-        if (keys.some(({ name }) => name === facts.name)) throw new Error(`There is a key "${facts.name}" already`);
-        return [...keys, key];
+        isTaken = keys.some(({ name }) => name === facts.name);
+        return isTaken ? keys : [...keys, key];
       });
-      return secret;
+      return isTaken ? undefined : secret;
     },
     list: read,
     async revoke(name) {
@@ -63,6 +64,9 @@ export function createKeyring(store: Store, now: () => number): Keyring {
     },
   };
 }
+
+/** When to come back where no key can be read, in seconds. */
+const RETRY_AFTER = "1";
 
 /** How old a list of keys may be that a request is judged by: a revoked key is refused within a second. */
 const FRESH_MS = 500;
@@ -92,7 +96,10 @@ export function createKeyReader(
       return known = await within(known ? RENEWAL_MS : patienceMs, list());
     } catch (cause) {
       if (known) return known;
-      throw new GatewayError("unavailable", "The gateway cannot read its keys: try again later", { cause });
+      throw new GatewayError("unavailable", "The gateway cannot read its keys: try again later", {
+        cause,
+        retryAfter: RETRY_AFTER,
+      });
     } finally {
       readAt = now();
       reading = undefined;
