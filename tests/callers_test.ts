@@ -1,9 +1,10 @@
 /** Upstreams to which callers bring a token of their own: it goes there and nowhere else, and opens nothing else. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { TASKS } from "../src/canonical/models.ts";
 import type { Catalog } from "../src/contract/catalog.ts";
 import { formatLogLine } from "../src/observe/log.ts";
-import { CHAT, chatBody, type ConfigInput, ENV, newApp, type TestApp } from "./support/app.ts";
-import { answerStream, answerWhole, ENDING, word } from "./support/chat.ts";
+import { chatBody, type ConfigInput, ENV, newApp, type TestApp } from "./support/app.ts";
+import { ENDPOINTS, payloadOf, serveAll, TURNS } from "./support/endpoints.ts";
 import { type Asked, fakeUpstream } from "./support/fake_upstream.ts";
 
 const TOKEN = "hf_of_the_caller_123";
@@ -11,17 +12,9 @@ const BRINGS = { authorization: `Bearer ${TOKEN}` };
 const REMOTE: Deno.NetAddr = { transport: "tcp", hostname: "203.0.113.7", port: 50_000 };
 
 /** Models of every task at an upstream that takes tokens (`own-`), and at the gateway's own ones. */
-const TASKS = {
-  chat: "chat",
-  embedding: "embedding",
-  rerank: "rerank",
-  speech: "speech",
-  transcription: "transcription",
-} as const;
-
 function modelsAt(prefix: string, upstreams: readonly string[]) {
   return Object.fromEntries(
-    Object.values(TASKS).map((task) => [
+    TASKS.map((task) => [
       `${prefix}-${task}`,
       { task, targets: upstreams.map((upstream) => ({ upstream, model: "org/model" })) },
     ]),
@@ -63,52 +56,18 @@ const list: Catalog = {
   parseListing: () => [{ id: "org/listed", task: "chat", created: 1, ownedBy: "org" }],
 };
 
-const TURNS = [{ role: "user", content: "Hello" }];
 const VERSION = { "anthropic-version": "2023-06-01" };
 
 /** Every way to have something run, or counted, at the upstream of a model. */
-const REQUESTS: Record<string, (model: string) => { path: string; body: object | FormData }> = {
-  chat: (at) => ({ path: CHAT, body: { model: `${at}-chat`, messages: TURNS } }),
-  "chat, streamed": (at) => ({ path: CHAT, body: { model: `${at}-chat`, messages: TURNS, stream: true } }),
-  "chat, relayed": (at) => ({ path: CHAT, body: { model: `${at}-chat`, messages: TURNS, n: 2 } }),
-  messages: (at) => ({ path: "/oss/v1/messages", body: { model: `${at}-chat`, max_tokens: 9, messages: TURNS } }),
-  "counted tokens": (at) => ({
+const REQUESTS: typeof ENDPOINTS = {
+  ...ENDPOINTS,
+  "counted tokens": (modelFor) => ({
     path: "/oss/v1/messages/count_tokens",
-    body: { model: `${at}-chat`, messages: TURNS },
+    body: { model: modelFor("chat"), messages: TURNS },
   }),
-  responses: (at) => ({ path: "/oss/v1/responses", body: { model: `${at}-chat`, input: "Hello" } }),
-  embeddings: (at) => ({ path: "/oss/v1/embeddings", body: { model: `${at}-embedding`, input: "Hello" } }),
-  rerank: (at) => ({ path: "/oss/v1/rerank", body: { model: `${at}-rerank`, query: "Hello", documents: ["a"] } }),
-  speech: (at) => ({ path: "/oss/v1/audio/speech", body: { model: `${at}-speech`, input: "Hello", voice: "alloy" } }),
-  transcription: (at) => {
-    const body = new FormData();
-    body.append("model", `${at}-transcription`);
-    body.append("file", new File(["RIFF\x24\0\0\0WAVEfmt "], "a.wav"));
-    return { path: "/oss/v1/audio/transcriptions", body };
-  },
 };
 
-/** What a server of all tasks answers. */
-function served({ url, body }: Asked): Response {
-  switch (url.pathname.split("/").at(-1)) {
-    case "embeddings":
-      return Response.json({ data: [{ index: 0, embedding: [1, 0] }], usage: { prompt_tokens: 1 } });
-    case "rerank":
-      return Response.json({ results: [{ index: 0, relevance_score: 1 }] });
-    case "speech":
-      return new Response(new TextEncoder().encode("ID3\x04" + "\0".repeat(100)), {
-        headers: { "content-type": "audio/mpeg" },
-      });
-    case "transcriptions":
-      return Response.json({ text: "Hello" });
-    case "input_tokens":
-      return Response.json({ input_tokens: 7 });
-    default:
-      return body.includes('"stream":true') ? answerStream([word("one"), ENDING]) : answerWhole();
-  }
-}
-
-function newUpstreams(answer: (asked: Asked) => Response = served) {
+function newUpstreams(answer: (asked: Asked) => Response = serveAll) {
   return fakeUpstream((asked) => asked.url.host === "list.test" ? Response.json([]) : answer(asked));
 }
 
@@ -116,12 +75,11 @@ function newUpstreams(answer: (asked: Asked) => Response = served) {
 async function send(
   app: TestApp,
   name: string,
-  model: string,
+  at: string,
   headers: Record<string, string> = BRINGS,
 ): Promise<{ status: number; text: string; headers: Headers }> {
-  const { path, body } = REQUESTS[name]!(model);
-  const payload = body instanceof FormData ? body : JSON.stringify(body);
-  return await ask(app, path, { method: "POST", headers, body: payload });
+  const request = REQUESTS[name]!((task) => `${at}-${task}`);
+  return await ask(app, request.path, { method: "POST", headers, body: payloadOf(request) });
 }
 
 async function ask(app: TestApp, path: string, init: RequestInit) {
@@ -173,7 +131,7 @@ for (const name of Object.keys(REQUESTS)) {
 
   Deno.test(`${name}: a token does not follow a request to the next target, and opens none`, async () => {
     const failing = ({ url, ...asked }: Asked) =>
-      url.host === "own.test" ? new Response("no", { status: 500 }) : served({ url, ...asked });
+      url.host === "own.test" ? new Response("no", { status: 500 }) : serveAll({ url, ...asked });
     const run = async (config: ConfigInput, headers: Record<string, string>) => {
       const upstream = newUpstreams(failing);
       const app = newApp({ config, fetch: upstream.fetch, plugins: { catalogs: [list] } });
@@ -280,7 +238,7 @@ Deno.test("what a token sealed opens for no other", async () => {
 Deno.test("one caller's refused token does not put the upstream to rest for the others", async () => {
   const judge = (asked: Asked) =>
     asked.headers.get("authorization") === `Bearer ${TOKEN}` || asked.url.host !== "own.test"
-      ? served(asked)
+      ? serveAll(asked)
       : new Response("no", { status: 500 });
   const upstream = newUpstreams(judge);
   const app = newApp({ config: LOCKED, fetch: upstream.fetch, plugins: { catalogs: [list] } });
@@ -293,7 +251,7 @@ Deno.test("one caller's refused token does not put the upstream to rest for the 
 
 Deno.test("one caller's refused token does not keep the others from being told an exact count", async () => {
   const judge = (asked: Asked) =>
-    asked.headers.get("authorization") === `Bearer ${TOKEN}` ? served(asked) : new Response("no", { status: 401 });
+    asked.headers.get("authorization") === `Bearer ${TOKEN}` ? serveAll(asked) : new Response("no", { status: 401 });
   const app = newApp({ config: CONFIG, fetch: newUpstreams(judge).fetch, plugins: { catalogs: [list] } });
   const count = async (token: string, content: string) => {
     const body = JSON.stringify({ model: "own-chat", messages: [{ role: "user", content }] });

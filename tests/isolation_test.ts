@@ -1,11 +1,11 @@
 /** What is whose stays so: headers, secrets, places and words, on the way to an upstream and back. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { type Task, TASKS } from "../src/canonical/models.ts";
 import { formatLogLine } from "../src/observe/log.ts";
 import { CHAT, chatBody, CONFIG as SMALL, type ConfigInput, ENV, newApp } from "./support/app.ts";
 import { answerStream, answerWhole, ENDING, frame, word } from "./support/chat.ts";
+import { ENDPOINTS, payloadOf, serveAll } from "./support/endpoints.ts";
 import { type Asked, fakeUpstream } from "./support/fake_upstream.ts";
-
-const TASKS = ["embedding", "rerank", "speech", "transcription"] as const;
 
 /** `CONFIG`, with a model of each task, a configured header and a key. */
 const CONFIG: ConfigInput = {
@@ -23,7 +23,9 @@ const CONFIG: ConfigInput = {
       models: {
         ...SMALL.lanes.oss.models,
         ...Object.fromEntries(
-          TASKS.map((task) => [task, { task, targets: [{ upstream: "fake", model: "org/model" }] }]),
+          TASKS.filter((task) => task !== "chat").map((
+            task,
+          ) => [task, { task, targets: [{ upstream: "fake", model: "org/model" }] }]),
         ),
       },
     },
@@ -31,49 +33,15 @@ const CONFIG: ConfigInput = {
 };
 
 const KEY = { authorization: `Bearer ${ENV.TEAM_KEY}` };
-const TURNS = [{ role: "user", content: "Hello" }];
-
-const REQUESTS: Record<string, () => [path: string, body: object | FormData]> = {
-  chat: () => [CHAT, { model: "model", messages: TURNS }],
-  "chat, streamed": () => [CHAT, { model: "model", messages: TURNS, stream: true }],
-  "chat, relayed": () => [CHAT, { model: "model", messages: TURNS, n: 2 }],
-  messages: () => ["/oss/v1/messages", { model: "model", max_tokens: 9, messages: TURNS }],
-  responses: () => ["/oss/v1/responses", { model: "model", input: "Hello" }],
-  embeddings: () => ["/oss/v1/embeddings", { model: "embedding", input: "Hello" }],
-  rerank: () => ["/oss/v1/rerank", { model: "rerank", query: "Hello", documents: ["a"] }],
-  speech: () => ["/oss/v1/audio/speech", { model: "speech", input: "Hello", voice: "alloy" }],
-  transcription: () => {
-    const body = new FormData();
-    body.append("model", "transcription");
-    body.append("file", new File(["RIFF\x24\0\0\0WAVEfmt "], "a.wav"));
-    return ["/oss/v1/audio/transcriptions", body];
-  },
-};
-
-function served({ url, body }: Asked): Response {
-  switch (url.pathname.split("/").at(-1)) {
-    case "embeddings":
-      return Response.json({ data: [{ index: 0, embedding: [1, 0] }], usage: { prompt_tokens: 1 } });
-    case "rerank":
-      return Response.json({ results: [{ index: 0, relevance_score: 1 }] });
-    case "speech":
-      return new Response(new TextEncoder().encode("ID3\x04" + "\0".repeat(100)), {
-        headers: { "content-type": "audio/mpeg" },
-      });
-    case "transcriptions":
-      return Response.json({ text: "Hello" });
-    default:
-      return body.includes('"stream":true') ? answerStream([word("one"), ENDING]) : answerWhole();
-  }
-}
+/** The model of each task: that of `CONFIG` for chat, the others by the task's name. */
+const modelFor = (task: Task) => task === "chat" ? "model" : task;
 
 async function send(name: string, answer: (asked: Asked) => Response, headers: Record<string, string> = {}) {
   const upstream = fakeUpstream(answer);
   const app = newApp({ config: CONFIG, fetch: upstream.fetch });
-  const [path, body] = REQUESTS[name]!();
-  const payload = body instanceof FormData ? body : JSON.stringify(body);
-  const init = { method: "POST", headers: { ...KEY, ...headers }, body: payload };
-  const response = await app.fetch(new Request(`http://gateway${path}`, init));
+  const request = ENDPOINTS[name]!(modelFor);
+  const init = { method: "POST", headers: { ...KEY, ...headers }, body: payloadOf(request) };
+  const response = await app.fetch(new Request(`http://gateway${request.path}`, init));
   return { app, upstream, response, text: await response.text() };
 }
 
@@ -105,10 +73,10 @@ const CLIENTS = [
   ...["content-md5", "expect", "range", "if-none-match", "x-http-method-override", "x-original-url"],
 ];
 
-for (const name of Object.keys(REQUESTS)) {
+for (const name of Object.keys(ENDPOINTS)) {
   Deno.test(`${name}: of a client's headers none reaches the upstream`, async () => {
     const theirs = Object.fromEntries(CLIENTS.map((header) => [header, "of-the-client"]));
-    const { upstream, response } = await send(name, served, { ...theirs, "x-api-key": ENV.TEAM_KEY! });
+    const { upstream, response } = await send(name, serveAll, { ...theirs, "x-api-key": ENV.TEAM_KEY! });
     assertEquals(response.status, 200);
     const { headers } = upstream.asked[0]!;
     const ours = ["accept", "authorization", "content-type", "user-agent", "x-house-key", "x-plain"];
@@ -131,7 +99,7 @@ for (const name of Object.keys(REQUESTS)) {
       ],
     ];
     const { response } = await send(name, (asked) => {
-      const answer = served(asked);
+      const answer = serveAll(asked);
       for (const header of theirs) answer.headers.set(header, "of-the-upstream");
       return answer;
     });

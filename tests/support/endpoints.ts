@@ -1,0 +1,64 @@
+/** Every endpoint that runs a model, as a client asks it, and an upstream that serves what they come to. */
+import type { Task } from "../../src/canonical/models.ts";
+import { CHAT } from "./app.ts";
+import { answerStream, answerWhole, ENDING, word } from "./chat.ts";
+import type { Asked } from "./fake_upstream.ts";
+
+export const TURNS = [{ role: "user", content: "Hello" }];
+
+export interface EndpointRequest {
+  path: string;
+  body: object | FormData;
+}
+
+/** By the name of each: the smallest request of it. `modelFor` names the model of a task. */
+export const ENDPOINTS: Record<string, (modelFor: (task: Task) => string) => EndpointRequest> = {
+  chat: (modelFor) => ({ path: CHAT, body: { model: modelFor("chat"), messages: TURNS } }),
+  "chat, streamed": (modelFor) => ({ path: CHAT, body: { model: modelFor("chat"), messages: TURNS, stream: true } }),
+  "chat, relayed": (modelFor) => ({ path: CHAT, body: { model: modelFor("chat"), messages: TURNS, n: 2 } }),
+  messages: (modelFor) => ({
+    path: "/oss/v1/messages",
+    body: { model: modelFor("chat"), max_tokens: 9, messages: TURNS },
+  }),
+  responses: (modelFor) => ({ path: "/oss/v1/responses", body: { model: modelFor("chat"), input: "Hello" } }),
+  embeddings: (modelFor) => ({ path: "/oss/v1/embeddings", body: { model: modelFor("embedding"), input: "Hello" } }),
+  rerank: (modelFor) => ({
+    path: "/oss/v1/rerank",
+    body: { model: modelFor("rerank"), query: "Hello", documents: ["a"] },
+  }),
+  speech: (modelFor) => ({
+    path: "/oss/v1/audio/speech",
+    body: { model: modelFor("speech"), input: "Hello", voice: "alloy" },
+  }),
+  transcription(modelFor) {
+    const body = new FormData();
+    body.append("model", modelFor("transcription"));
+    body.append("file", new File(["RIFF\x24\0\0\0WAVEfmt "], "a.wav"));
+    return { path: "/oss/v1/audio/transcriptions", body };
+  },
+};
+
+/** What goes out as the body of an `EndpointRequest`. */
+export function payloadOf({ body }: EndpointRequest): BodyInit {
+  return body instanceof FormData ? body : JSON.stringify(body);
+}
+
+/** What a server of all tasks answers, on the chat wire and those beside it. */
+export function serveAll({ url, body }: Pick<Asked, "url" | "body">): Response {
+  switch (url.pathname.split("/").at(-1)) {
+    case "embeddings":
+      return Response.json({ data: [{ index: 0, embedding: [1, 0] }], usage: { prompt_tokens: 1 } });
+    case "rerank":
+      return Response.json({ results: [{ index: 0, relevance_score: 1 }] });
+    case "speech":
+      return new Response(new TextEncoder().encode("ID3\x04" + "\0".repeat(100)), {
+        headers: { "content-type": "audio/mpeg" },
+      });
+    case "transcriptions":
+      return Response.json({ text: "Hello" });
+    case "input_tokens":
+      return Response.json({ input_tokens: 7 });
+    default:
+      return body.includes('"stream":true') ? answerStream([word("one"), ENDING]) : answerWhole();
+  }
+}
