@@ -163,6 +163,19 @@ Deno.test("a token that the upstream refuses is refused in the caller's protocol
   }
 });
 
+Deno.test("a token that the upstream quotes is told nobody, not even in pieces", async () => {
+  for (const name of Object.keys(REQUESTS)) {
+    for (const padding of [0, 480]) {
+      const quote = ({ headers }: Asked) => `${"a".repeat(padding)} ${headers.get("authorization")} ${"b".repeat(500)}`;
+      const upstream = newUpstreams((asked) => Response.json({ error: { message: quote(asked) } }, { status: 422 }));
+      const app = newApp({ config: CONFIG, fetch: upstream.fetch, plugins: { catalogs: [list] } });
+      const told = await send(app, name, "own");
+      assertUntold(app, told);
+      assert(!told.text.includes(TOKEN.slice(0, 10)), told.text);
+    }
+  }
+});
+
 Deno.test("who brings no token to an upstream that takes one is told so", async () => {
   const upstream = newUpstreams();
   const app = newApp({ config: LOCKED, fetch: upstream.fetch, plugins: { catalogs: [list] } });

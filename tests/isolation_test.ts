@@ -141,6 +141,27 @@ Deno.test("an upstream's words inside a stream tell no secret either, and plain 
   }
 });
 
+Deno.test("no secret of the configuration is told, whoever comes to know it", async () => {
+  const env = { ...ENV, SEALING_KEY: "sealing-key-".repeat(3), CATALOG_TOKEN: "catalog-token-1a2b" };
+  const config: ConfigInput = {
+    ...CONFIG,
+    catalogs: { hub: { plugin: "hub", baseUrl: "http://hub.test", secret: { env: "CATALOG_TOKEN" } } },
+    sealing: { key: { env: "SEALING_KEY" } },
+  };
+  const message = `I know ${env.SEALING_KEY} and ${env.CATALOG_TOKEN}`;
+  const upstream = fakeUpstream(() => Response.json({ error: { message } }, { status: 400 }));
+  const response = await newApp({ config, env, fetch: upstream.fetch }).post(CHAT, chatBody(), KEY);
+  assertEquals((await response.json()).error.message, "I know *** and ***");
+});
+
+Deno.test("of a secret that begins as another one does nothing is left", async () => {
+  const env = { ...ENV, TEAM_KEY: `${ENV.UPSTREAM_SECRET}-and-more` };
+  const upstream = fakeUpstream(() => Response.json({ error: { message: `No ${env.TEAM_KEY}` } }, { status: 400 }));
+  const app = newApp({ config: CONFIG, env, fetch: upstream.fetch });
+  const response = await app.post(CHAT, chatBody(), { authorization: `Bearer ${env.TEAM_KEY}` });
+  assertEquals((await response.json()).error.message, "No ***");
+});
+
 Deno.test("a secret that is an everyday word is left where it stands", async () => {
   const upstream = fakeUpstream(() => Response.json({ error: { message: "ollama cannot" } }, { status: 400 }));
   const app = newApp({ env: { UPSTREAM_SECRET: "ollama" }, fetch: upstream.fetch });
