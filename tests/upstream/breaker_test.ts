@@ -68,3 +68,29 @@ Deno.test("breaker: a target that asks for time gets it at once", () => {
   clock.ms += 2_000;
   assertEquals(order("a", "b"), "a b");
 });
+
+Deno.test("breaker: nobody rests for longer than the limit, nor for less than it once asked for", () => {
+  const { clock, own, order } = breaker();
+  own.failed("a", 3_000);
+  own.failed("a", 1_000);
+  clock.ms += 2_999;
+  assertEquals(order("a", "b"), "b a");
+  clock.ms += 1;
+  assertEquals(order("a", "b"), "a b");
+  own.failed("a", 1_000_000);
+  clock.ms += 3_999;
+  assertEquals(order("a", "b"), "b a");
+  clock.ms += 1;
+  assertEquals(order("a", "b"), "a b");
+});
+
+Deno.test("breaker: of too many that fail those are forgotten that have not failed for the longest time", () => {
+  const { order, fail } = breaker();
+  fail("first", 3);
+  fail("second", 3);
+  for (let other = 2; other < 10_000; other++) fail(`other ${other}`, 1);
+  fail("first", 1);
+  assertEquals(order("first", "second", "b"), "b first second");
+  fail("one more", 1);
+  assertEquals(order("first", "second", "b"), "second b first");
+});

@@ -61,3 +61,15 @@ Deno.test("guard: leaving it early ends what it reads", async () => {
   for await (const _ of guard(events(), () => {})) break;
   assertEquals(isOver, true);
 });
+
+Deno.test("guard: an error is told in the same way whether it is thrown or is an event", async () => {
+  const failure = new GatewayError("upstream_error", "The key abc is not good");
+  const tell = ({ code }: GatewayError) => new GatewayError(code, "The key *** is not good");
+  const inside: GenerateEvent = { type: "error", error: failure };
+  for (const events of [fromArray([START], failure), fromArray([START, inside])]) {
+    const seen: GenerateEvent[] = [];
+    const [, last, ...more] = await toArray(guard(events, (event) => seen.push(event), tell));
+    assertEquals(last?.type === "error" && last.error.message, "The key *** is not good");
+    assertEquals([more, seen[1]], [[], last]);
+  }
+});

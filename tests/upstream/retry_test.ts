@@ -1,4 +1,4 @@
-import { assertEquals, assertRejects } from "@std/assert";
+import { assertEquals, assertGreater, assertRejects } from "@std/assert";
 import type { GenerateEvent } from "../../src/canonical/generate.ts";
 import { type ErrorCode, GatewayError, STATUS_OF } from "../../src/errors.ts";
 import { Breaker } from "../../src/upstream/breaker.ts";
@@ -138,6 +138,13 @@ Deno.test("retry: what one target refuses and another may take is asked of the o
   assertEquals(await assertRejects(() => firstAnswer(["first", "third"], attempt)), refusal);
 });
 
+Deno.test("retry: what an upstream had begun to work on is nobody else's to do", async () => {
+  const begun = new GatewayError("upstream_error", "The result cannot be had", { workBegun: true });
+  const { asked, attempt } = scripted({ a: [begun] });
+  assertEquals(await assertRejects(() => firstAnswer(["a", "b"], attempt)), begun);
+  assertEquals(asked, ["a"]);
+});
+
 // Again, after a wait
 
 /** Each target answers what its list says, one after the other. */
@@ -194,6 +201,47 @@ Deno.test("retry: a target that says when to come back is asked then; one that w
   const patient = scripted({ a: [late] });
   assertEquals(await assertRejects(() => askAll(road(["a"]), patient.attempt)), late);
   assertEquals(patient.asked, ["a"]);
+});
+
+Deno.test("retry: there is no pause that the budget has no time for", async () => {
+  const { asked, attempt } = scripted({ a: [OVERLOADED] });
+  const policy = { rounds: 3, budgetMs: 10, baseMs: 100 };
+  assertEquals(await assertRejects(() => askAll(road(["a"], { policy }), attempt)), OVERLOADED);
+  assertEquals(asked, ["a"]);
+});
+
+Deno.test("retry: a target that wants more time than another one is not asked before it is over", async () => {
+  const busy = new GatewayError("rate_limit", "Slow down", { untaken: true, retryAfter: "0.5" });
+  const { asked, attempt } = scripted({ a: [busy], b: [OVERLOADED] });
+  assertEquals(await askAll(road(["a", "b"]), attempt), "b");
+  assertEquals(asked, ["a", "b", "b"]);
+});
+
+Deno.test("retry: each pause is longer than the one before", async () => {
+  const times: number[] = [];
+  const attempt = () => {
+    times.push(performance.now());
+    return Promise.reject(OVERLOADED);
+  };
+  const policy = { rounds: 5, budgetMs: 60_000, baseMs: 20 };
+  await assertRejects(() => askAll(road(["a"], { policy }), attempt));
+  // Halved at most: see the next test.
+  assertGreater(times[4]! - times[3]!, 20 * 2 ** 3 / 2 - 1);
+});
+
+Deno.test("retry: what failed together does not come back together", async () => {
+  const times: number[] = [];
+  const policy = { rounds: 2, budgetMs: 60_000, baseMs: 100 };
+  const ask = async () => {
+    let time = 0;
+    await askAll(road(["a"], { policy }), () => {
+      if (time++ === 0) return Promise.reject(OVERLOADED);
+      times.push(performance.now());
+      return Promise.resolve();
+    });
+  };
+  await Promise.all(Array.from({ length: 20 }, ask));
+  assertGreater(Math.max(...times) - Math.min(...times), 15);
 });
 
 Deno.test("retry: a date in retry-after is a time to come back, too", async () => {
@@ -294,6 +342,17 @@ Deno.test("retry: a target that stays silent is joined by the next; the first th
   assertEquals(served[0], "b");
 });
 
+Deno.test("retry: a target that speaks in time is joined by nobody", async () => {
+  const log: string[] = [];
+  const hedge = { afterMs: 60_000, spend: () => true };
+  const events = streamAll(road(["a", "b"], { hedge }), (target, signal) => {
+    log.push(target);
+    return silent(log, target, signal, new Promise((resolve) => setTimeout(resolve, 20)));
+  });
+  assertEquals(await told(events), ["start a", "part-start", "finish"]);
+  assertEquals(log, ["a"]);
+});
+
 Deno.test("retry: where the budget for it is spent, nobody is joined", async () => {
   const log: string[] = [];
   const hedge = { afterMs: 5, spend: () => false };
@@ -306,15 +365,19 @@ Deno.test("retry: where the budget for it is spent, nobody is joined", async () 
   assertEquals(log, ["a"]);
 });
 
-Deno.test("retry: one of two at once that fails leaves the other to answer", async () => {
-  const hedge = { afterMs: 5, spend: () => true };
-  const spoken = new Promise((resolve) => setTimeout(resolve, 20));
-  const events = streamAll(
-    road(["a", "b"], { hedge }),
-    (target, signal) => target === "b" ? fromArray([start("b")], CUT) : silent([], target, signal, spoken),
-  );
-  assertEquals(await told(events), ["start a", "part-start", "finish"]);
-});
+for (const thrown of [CUT, failure("invalid_request")]) {
+  Deno.test(`retry: one of two at once that fails with ${thrown.code} leaves the other to answer, and no third is asked`, async () => {
+    const hedge = { afterMs: 5, spend: () => true };
+    const spoken = new Promise((resolve) => setTimeout(resolve, 40));
+    const asked: string[] = [];
+    const events = streamAll(road(["a", "b", "c"], { hedge }), (target, signal) => {
+      asked.push(target);
+      return target === "b" ? fromArray([start("b")], thrown) : silent([], target, signal, spoken);
+    });
+    assertEquals(await told(events), ["start a", "part-start", "finish"]);
+    assertEquals(asked, ["a", "b"]);
+  });
+}
 
 // Places
 

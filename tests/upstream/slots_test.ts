@@ -1,6 +1,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { GatewayError } from "../../src/errors.ts";
 import { Slots } from "../../src/upstream/slots.ts";
+import { within } from "../support/wait.ts";
 
 const NEVER = new AbortController().signal;
 
@@ -16,8 +17,17 @@ Deno.test("slots: no more calls run than there are places, and one that ends let
   assertEquals(third, false);
   first();
   first(); // Given back once, however often it is said.
-  (await waiting)();
+  const leave = await waiting;
   assertEquals(third, true);
+  let fourth = false;
+  const next = slots.take("a", NEVER).then((leave) => {
+    fourth = true;
+    return leave;
+  });
+  await Promise.resolve();
+  assertEquals(fourth, false);
+  leave();
+  (await next)();
 });
 
 Deno.test("slots: those who wait get their places in turn, whoever asked more often", async () => {
@@ -49,9 +59,30 @@ Deno.test("slots: a full line and a long wait are told as busy, with the time to
   const refused = await assertRejects(() => slots.take("b", NEVER), GatewayError, 'Upstream "up" is busy');
   assertEquals([refused.code, refused.details.retryAfter], ["unavailable", "1"]);
   assertEquals((await assertRejects(() => late, GatewayError)).code, "unavailable");
+  // Those who gave up stand in no line, and hold nothing.
+  const next = slots.take("c", NEVER);
   leave();
-  // Those who gave up hold nothing.
-  (await slots.take("c", NEVER))();
+  (await next)();
+  (await slots.take("d", NEVER))();
+});
+
+Deno.test("slots: who has got a place makes room in the line", async () => {
+  const slots = new Slots("up", { running: 1, waiting: 1, waitMs: 10_000 });
+  const first = await slots.take("a", NEVER);
+  const second = slots.take("a", NEVER);
+  first();
+  const third = slots.take("a", NEVER);
+  (await second)();
+  (await third)();
+});
+
+Deno.test("slots: a client that has left by then stands in no line", async () => {
+  const slots = new Slots("up", { running: 1, waiting: 1, waitMs: 10_000 });
+  const leave = await slots.take("a", NEVER);
+  await assertRejects(() => within(1_000, slots.take("b", AbortSignal.abort(new Error("left")))), Error, "left");
+  const next = slots.take("c", NEVER);
+  leave();
+  (await next)();
 });
 
 Deno.test("slots: a client that leaves while it waits gives its turn to the next", async () => {
