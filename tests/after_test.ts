@@ -3,7 +3,9 @@ import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { configSchema } from "../src/config/schema.ts";
 import { type App, createApp } from "../src/app.ts";
 import { CHAT, chatBody, CONFIG, type ConfigInput, ENV } from "./support/app.ts";
-import { until, within } from "./support/wait.ts";
+import { answerStream, answerWhole, ENDING, word } from "./support/chat.ts";
+import { type Asked, fakeUpstream } from "./support/fake_upstream.ts";
+import { delay, until, within } from "./support/wait.ts";
 import { createMemoryStore } from "../src/state/memory_store.ts";
 
 const KEY = { name: "team", secret: { env: "TEAM_KEY" } };
@@ -144,4 +146,105 @@ Deno.test("after: files that are being worked on count against the room for all,
   assertEquals([refused.status, refused.headers.get("retry-after")], [503, "5"]);
   speak();
   assertEquals(await (await running).json(), { text: "Hello" });
+});
+
+/** Two upstreams that may both be asked, and what else the configuration says. */
+function twoUpstreams(upstream: object = {}, more: Partial<ConfigInput> = {}, model: object = {}): ConfigInput {
+  const hosts = ["one", "two"];
+  return {
+    upstreams: Object.fromEntries(
+      hosts.map((name) => [name, { driver: "chat" as const, baseUrl: `http://${name}/v1`, ...upstream }]),
+    ),
+    lanes: {
+      oss: {
+        models: {
+          model: { task: "chat", targets: hosts.map((name) => ({ upstream: name, model: "m" })), ...model },
+        },
+      },
+    },
+    ...more,
+  };
+}
+
+/** The upstreams that are asked, in order, by an app and by the one after it; each answers as `answer` says. */
+function newHistory(answer: (asked: Asked) => Response | Promise<Response>) {
+  const upstream = fakeUpstream(answer);
+  const ask = async (app: App, more: object = {}) => {
+    upstream.asked.length = 0;
+    const response = await post(app, CHAT, chatBody(more));
+    return { status: response.status, text: await response.text(), asked: upstream.asked.map(({ url }) => url.host) };
+  };
+  return { fetch: upstream.fetch, ask };
+}
+
+Deno.test("after: an upstream that rests goes on resting", async () => {
+  const { fetch, ask } = newHistory(({ url }) =>
+    url.host === "one" ? new Response("no", { status: 500 }) : answerWhole()
+  );
+  const first = make(twoUpstreams(), { fetch });
+  // Each a conversation of its own, which has no home.
+  for (let time = 0; time < 5; time++) {
+    await ask(first, { messages: [{ role: "user", content: `Hello ${time}` }] });
+  }
+  const second = make(twoUpstreams({}, { limits: { tools: 9 } }), { fetch, after: first });
+  assertEquals((await ask(second)).asked, ["two"]);
+});
+
+Deno.test("after: a conversation stays where it was answered", async () => {
+  let isDown = true;
+  const { fetch, ask } = newHistory(({ url }) =>
+    isDown && url.host === "one" ? new Response("no", { status: 500 }) : answerWhole()
+  );
+  const first = make(twoUpstreams(), { fetch });
+  assertEquals((await ask(first)).asked, ["one", "two"]);
+  isDown = false;
+  const second = make(twoUpstreams({}, { limits: { tools: 9 } }), { fetch, after: first });
+  const messages = [{ role: "user", content: "Hello" }, { role: "assistant", content: "whole" }];
+  assertEquals((await ask(second, { messages: [...messages, { role: "user", content: "More" }] })).asked, ["two"]);
+});
+
+Deno.test("after: what still runs takes its room in the gateway and its places at the upstreams", async () => {
+  const busy = { concurrency: { running: 1, waiting: 0 } };
+  const full = { limits: { concurrentRequests: 1 } };
+  for (const [config, places] of [[twoUpstreams(busy), 2], [twoUpstreams({}, full), 1]] as const) {
+    const gate = Promise.withResolvers<void>();
+    let running = 0;
+    const { fetch, ask } = newHistory(async () => {
+      running++;
+      await gate.promise;
+      return answerWhole();
+    });
+    const first = make(config, { fetch });
+    const all = Array.from({ length: places }, () => ask(first));
+    await until(() => running === places);
+    const second = make({ ...config, retry: { budgetMs: 0, rounds: 1 } }, { fetch, after: first });
+    assertEquals([(await ask(second)).status, running], [503, places]);
+    gate.resolve();
+    await Promise.all(all);
+    assertEquals((await ask(second)).status, 200);
+  }
+});
+
+Deno.test("after: how many requests may be asked twice is counted on", async () => {
+  const { fetch, ask } = newHistory(async () => {
+    await delay(15);
+    return answerStream([word("one"), ENDING]);
+  });
+  const config = twoUpstreams({}, {}, { hedgeAfterMs: 1 });
+  const first = make(config, { fetch });
+  let asked = 0;
+  for (let time = 0; time < 20; time++) asked += (await ask(first, { stream: true })).asked.length;
+  assert(asked > 20, "nothing was asked twice");
+  const second = make({ ...config, limits: { tools: 9 } }, { fetch, after: first });
+  const counts: number[] = [];
+  for (let time = 0; time < 5; time++) counts.push((await ask(second, { stream: true })).asked.length);
+  assert(counts.filter((count) => count > 1).length <= 1, `${counts}`);
+});
+
+Deno.test("after: an upstream that the configuration changes is asked as it says now", async () => {
+  const { fetch, ask } = newHistory(() => answerWhole());
+  const first = make(twoUpstreams(), { fetch });
+  assertEquals((await ask(first)).asked, ["one"]);
+  const second = make(twoUpstreams({ baseUrl: "http://elsewhere/v1" }), { fetch, after: first });
+  assertEquals((await ask(second)).asked, ["elsewhere"]);
 });
