@@ -63,6 +63,7 @@ const TURNS = [{ role: "user", content: "Hello" }];
 /** The smallest request of each protocol that runs a model. */
 const REQUESTS: Record<string, { path: string; body: object | FormData; headers?: Record<string, string> }> = {
   chat: { path: CHAT, body: { model: "sandbox", messages: TURNS } },
+  "chat, relayed": { path: CHAT, body: { model: "model", messages: TURNS, n: 2 } },
   messages: {
     path: "/oss/v1/messages",
     body: { model: "sandbox", max_tokens: 9, messages: TURNS },
@@ -158,7 +159,7 @@ for (const name of Object.keys(REQUESTS)) {
     const config = locked({ quota: { requestsPerMinute: 2, tokensPerMinute: 100_000 } }, {
       limits: { concurrentRequests: 1 },
     });
-    const { app } = timed(config, { fetch: fakeUpstream(({ signal }) => leaving(signal)).fetch });
+    const { app } = timed(config, { fetch: fakeUpstream(({ signal }) => leaving(signal), () => answerWhole()).fetch });
     const running = new AbortController();
     const busy = app.fetch(
       new Request(`http://gateway${CHAT}`, {
@@ -466,4 +467,15 @@ Deno.test("a key opens its lanes alone, and ends at its time", async () => {
     clock.ms = NOW + 60_000;
     assertEquals(await ask("oss", headers), [401, "authentication_error"]);
   }
+});
+
+Deno.test("a key opens its lanes alone where the path names none", async () => {
+  const ask = async (lanes: string[]) => {
+    const { app } = timed(locked({ lanes }));
+    const init = { method: "POST", headers: AUTHORIZED, body: form() };
+    const response = await app.fetch(new Request("http://gateway/v1/audio/translations", init));
+    await response.body?.cancel();
+    return response.status;
+  };
+  assertEquals([await ask(["oss"]), await ask(["other"])], [200, 403]);
 });
