@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertLess } from "@std/assert";
+import { assert, assertEquals, assertGreater, assertLess } from "@std/assert";
 import { delay } from "../support/wait.ts";
 import { withGateway } from "./gateway.ts";
 import { IS_FULL, report, scaled } from "./scale.ts";
@@ -15,8 +15,11 @@ Deno.test({
   sanitizeOps: false,
   sanitizeResources: false,
   async fn() {
+    const asked = { now: 0, most: 0 };
     const upstream = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async () => {
+      asked.most = Math.max(asked.most, ++asked.now);
       await delay(WORK_MS);
+      asked.now--;
       const choices = [{ index: 0, message: { role: "assistant", content: "done" }, finish_reason: "stop" }];
       return Response.json({ id: "1", model: "m", choices, usage: { prompt_tokens: 1, completion_tokens: 1 } });
     });
@@ -60,6 +63,8 @@ Deno.test({
 
         for (const { status, retryAfter } of shed) assertEquals([status, retryAfter], [503, "1"]);
         assert(served.length > 0, "none was served");
+        assertGreater(shed.length, served.length);
+        assertEquals(asked.most, RUNNING);
         // A short run shares its machine with other tests, whose load its figures would tell.
         if (IS_FULL) {
           assert(served.length >= SECONDS * CAPACITY * 0.7, `only ${served.length} were served`);
