@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import manifest from "../deno.json" with { type: "json" };
 import { type Launched, runLaunched, withFolder, withLaunched } from "./support/process.ts";
-import { delay } from "./support/wait.ts";
+import { delay, within } from "./support/wait.ts";
 
 const SMALL = { task: "chat", targets: [{ upstream: "sandbox", model: "sandbox" }] };
 const CHAT = "/oss/v1/chat/completions";
@@ -60,7 +60,7 @@ async function within2s(condition: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + 2_000;
   while (!await condition()) {
     if (performance.now() > deadline) throw new Error("It did not come to pass in 2 s");
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await delay(20);
   }
 }
 
@@ -70,7 +70,7 @@ Deno.test("launcher: a first start makes the folder of the store; SIGTERM passes
     assertEquals([status, (await respond(url, { previous_response_id: id })).status], [200, 200]);
     assert((await Deno.stat(`${folder}/data/store.sqlite3`)).isFile);
     kill("SIGTERM");
-    assertEquals(await ended, 0);
+    assertEquals(await within(20_000, ended), 0);
   });
 });
 
@@ -121,7 +121,7 @@ Deno.test({
     await withGateway(async ({ kill, said, ended }) => {
       kill("SIGKILL");
       await said("SIGTERM: finishing");
-      await ended; // Its stderr is the gateway's, too.
+      await within(20_000, ended); // Its stderr is the gateway's, too.
     });
   },
 });
@@ -154,6 +154,9 @@ Deno.test("reload: a changed file serves within 2 s, and what cannot be used is 
     await Deno.remove(`${folder}/gateway.json`);
     await Deno.rename(`${folder}/new.json`, `${folder}/gateway.json`);
     await within2s(async () => (await lanesOf(url)).includes("second"));
+    // It was read once, and is not read again while it rests: longer than the gateway takes to look twice.
+    await delay(1_200);
+    assertEquals((await said("Serves by")).split("Serves by").length - 1, 1);
     const from = heard();
     await write(folder, { ...good, upstreams: { sandbox: { driver: "sandbox", headers: { "x-key": "hunter2" } } } });
     await said("upstreams.sandbox.headers.x-key", from);
@@ -169,13 +172,14 @@ Deno.test({
       const { id } = await respond(url, {});
       kill("SIGHUP");
       await said("Serves by the new configuration");
+      // What the gateway holds in memory is still there.
       assertEquals((await respond(url, { previous_response_id: id })).status, 200);
       const from = heard();
       await Deno.remove(`${folder}/gateway.json`);
       kill("SIGHUP");
       assertStringIncludes(await said("Kept the running", from), "No such file");
       assertEquals(await chat(url), 200);
-    });
+    }, { changes: { store: { kind: "memory" } } });
   },
 });
 

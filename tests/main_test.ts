@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertLess, assertMatch, assertStringIncludes } from "@std/assert";
 
 const ROOT = new URL("../", import.meta.url);
 const { version } = JSON.parse(Deno.readTextFileSync(new URL("deno.json", ROOT)));
@@ -227,8 +227,11 @@ Deno.test("main: a second signal aborts what still runs, and the client is told"
     await until(async () => !await accepts(url));
     // Signals close to each other are one; this is longer.
     await new Promise((resolve) => setTimeout(resolve, 300));
+    const begun = performance.now();
     kill("SIGINT");
     assertStringIncludes(await rest, '"error"');
+    // Long before the drain has its limit, which would abort it, too.
+    assertLess(performance.now() - begun, 10_000);
     assertEquals((await ended).code, 1);
   });
 });
@@ -292,6 +295,28 @@ Deno.test("main: a configuration that cannot be used is told line by line", asyn
   assertMatch(stderr, /^ {2}listn: Unknown key; did you mean "listen"\?$/m);
   assertMatch(stderr, /^ {2}limits: Expected an object, got 1$/m);
   assertMatch(stderr, /^ {2}lanes\.oss\.upstreams\.chat: Cannot find upstream "x"$/m);
+});
+
+Deno.test("main: permissions prints what a container has to allow, as a shell reads it", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "it's mine, " });
+  try {
+    const path = `${folder}/gateway.json`;
+    const upstreams = { up: { driver: "chat", baseUrl: "https://up.test/v1" } };
+    const store = { path: `${folder}/data/store.sqlite3` };
+    await Deno.writeTextFile(path, JSON.stringify({ upstreams, store, lanes: { oss: { upstreams: { chat: "up" } } } }));
+    const { code, stdout, stderr } = await run("permissions", "--config", path, "--port", "9000");
+    assertEquals([code, stderr], [0, ""]);
+    const heard = await new Deno.Command("sh", { args: ["-c", `printf '%s\n' ${stdout}`] }).output();
+    const options = new TextDecoder().decode(heard.stdout).trimEnd().split("\n");
+    const written = `${folder}/data/`.replaceAll(",", ",,");
+    assertEquals(options.filter((option) => /^--allow-(net|write|run)/.test(option)), [
+      "--allow-net=127.0.0.1:9000,up.test:443",
+      `--allow-write=${written}`,
+    ]);
+    assert(options.includes("--no-prompt") && !options.includes("--allow-all"), stdout);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
 });
 
 Deno.test("main: does not open itself to the network without keys", async () => {
