@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { configSchema } from "../src/config/schema.ts";
 import { check } from "../src/config/check.ts";
+import { formatLogLine } from "../src/observe/log.ts";
 import { CHAT, chatBody, newApp } from "./support/app.ts";
 import { answerStream, answerWhole, ENDING, frame, word } from "./support/chat.ts";
 import { fakeUpstream } from "./support/fake_upstream.ts";
@@ -47,13 +48,16 @@ Deno.test("headers that no client needs are refused before anything looks at the
 });
 
 Deno.test("a thousand unknown fields leave a log line and a header of reasonable length", async () => {
-  const unknown = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`field_${at}`, 1]));
+  const unknown = Object.fromEntries(
+    Array.from({ length: 1_000 }, (_, at) => [`field_${at}_${"a".repeat(1_000)}`, 1]),
+  );
   const app = newApp({ fetch: fakeUpstream(() => answerWhole()).fetch });
   const body = { ...chatBody(), max_tokens: 9, ...unknown };
   const response = await app.post(MESSAGES, body, { "anthropic-version": "2023-06-01" });
   assertEquals(response.status, 200);
   assert(response.headers.get("x-laneway-notes")!.length <= 4_096);
   assertEquals(app.logs[0]?.notes?.length, 100);
+  assert(formatLogLine(app.logs[0]!).length < 30_000);
 });
 
 Deno.test("a secret that no header can carry is told at the start, and not shown", () => {
