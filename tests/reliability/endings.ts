@@ -1,5 +1,6 @@
 /** What a client may be told by a stream whose upstream died: the beginning of the answer, and exactly one right ending. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, AssertionError } from "@std/assert";
+import { within } from "../support/wait.ts";
 
 export const CLIENTS = {
   chat: { path: "/oss/v1/chat/completions", done: /^data: \[DONE\]$/gm, failed: 'data: {"error":' },
@@ -25,6 +26,15 @@ interface Place {
   where: string;
   /** Whether the upstream said nothing but the beginning of the whole answer. */
   isWhole: boolean;
+}
+
+/** The answer. Fails where none comes: a test that hangs tells nothing. */
+export async function inTime<T>(answer: Promise<T>, where: string): Promise<T> {
+  try {
+    return await within(30_000, answer);
+  } catch (cause) {
+    throw new AssertionError(`no ending in time: ${where}`, { cause });
+  }
 }
 
 /** `whole`: what is said, comparable, where the upstream does not die. */

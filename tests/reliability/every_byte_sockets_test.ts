@@ -3,7 +3,7 @@ import { CONFIG, newApp } from "../support/app.ts";
 import { boundariesOf } from "../support/chunks.ts";
 import { answerBytes, isStream, loadFixtures } from "../support/fixtures.ts";
 import { WIRES } from "../support/wires.ts";
-import { assertRight, CLIENTS, comparable } from "./endings.ts";
+import { assertRight, CLIENTS, comparable, inTime } from "./endings.ts";
 import { report, scaled } from "./scale.ts";
 
 const HEAD =
@@ -88,9 +88,9 @@ for (const wire of WIRES) {
           ];
           for (const [death, at] of deaths) {
             Object.assign(upstream.next, { bytes: bytes.slice(0, at), death });
-            const told = await ask(shape.path);
-            const where = `${fixture.name} ${death} after ${at} bytes: ${told.text}`;
-            assertRight(told, whole, { shape, where, isWhole: true });
+            const place = `${fixture.name} ${death} after ${at} bytes`;
+            const told = await inTime(ask(shape.path), place);
+            assertRight(told, whole, { shape, where: `${place}: ${told.text}`, isWhole: true });
             tried++;
           }
         }

@@ -2,7 +2,7 @@ import { CONFIG, newApp } from "../support/app.ts";
 import { bodyOf, boundariesOf, piecesOf } from "../support/chunks.ts";
 import { answerBytes, isStream, loadFixtures } from "../support/fixtures.ts";
 import { WIRES } from "../support/wires.ts";
-import { assertRight, CLIENTS, comparable } from "./endings.ts";
+import { assertRight, CLIENTS, comparable, inTime } from "./endings.ts";
 import { report, scaled } from "./scale.ts";
 
 /** A silence that is long enough for an upstream of this process. */
@@ -93,10 +93,10 @@ for (const upstream of WIRES) {
       const worker = async () => {
         const [waits, hurries] = [60_000, SILENCE_MS].map((ms) => newAsk(upstream.name, shape.path, ms));
         for await (const { how, whole, answer, where: place } of all) {
-          const { ok, text } = await (how === "hangs" ? hurries! : waits!)(answer);
-          const where = `${place}: ${text}`;
+          const told = await inTime((how === "hangs" ? hurries! : waits!)(answer), place);
           tried++;
-          assertRight({ ok, text }, whole, { shape, where, isWhole: how !== "sends garbage" });
+          const where = `${place}: ${told.text}`;
+          assertRight(told, whole, { shape, where, isWhole: how !== "sends garbage" });
         }
       };
       await Promise.all(Array.from({ length: WIDTH }, worker));

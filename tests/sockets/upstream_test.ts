@@ -54,6 +54,7 @@ for (const [name, more] of Object.entries(LATE_CUTS)) {
       asked.cut();
       await client.readUntil(LAST_CHUNK);
       assertStringIncludes(client.text, '"code":"upstream_error"');
+      assertStringIncludes(client.text, "broke the connection off");
       assert(!client.text.includes("[DONE]"));
       assertEquals(upstream.asked.length, 1);
       await until(() => app.logs.length === 1);
