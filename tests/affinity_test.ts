@@ -3,7 +3,7 @@ import { assertEquals } from "@std/assert";
 import defaults from "../gateway.json" with { type: "json" };
 import { configSchema } from "../src/config/schema.ts";
 import { PATH, type Wire } from "./regressions/support.ts";
-import { type ConfigInput, ENV, newApp, NOW, type TestApp } from "./support/app.ts";
+import { type ConfigInput, ENV, newApp, NOW, type TestApp, TWO_UPSTREAMS } from "./support/app.ts";
 import { answerStream, answerWhole, ENDING, word } from "./support/chat.ts";
 import { fakeHub, HOSTS, REFUSALS, TOKEN } from "./support/fake_hub.ts";
 import { answerChat } from "./support/fake_hub/router.ts";
@@ -11,20 +11,7 @@ import { type Asked, fakeUpstream } from "./support/fake_upstream.ts";
 
 const CONFIG: ConfigInput = {
   keys: [{ name: "team", secret: { env: "TEAM_KEY" } }, { name: "guest", secret: { env: "GUEST_KEY" } }],
-  upstreams: {
-    first: { driver: "chat", baseUrl: "http://first.test/v1" },
-    second: { driver: "chat", baseUrl: "http://second.test/v1" },
-  },
-  lanes: {
-    oss: {
-      models: {
-        model: {
-          task: "chat",
-          targets: [{ upstream: "first", model: "org/model" }, { upstream: "second", model: "org/model" }],
-        },
-      },
-    },
-  },
+  ...TWO_UPSTREAMS,
 };
 
 const PATHS = Object.entries(PATH) as [Wire, string][];

@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { configSchema } from "../src/config/schema.ts";
 import { type App, createApp } from "../src/app.ts";
-import { CHAT, chatBody, CONFIG, type ConfigInput, ENV } from "./support/app.ts";
+import { CHAT, chatBody, CONFIG, type ConfigInput, ENV, TWO_UPSTREAMS } from "./support/app.ts";
 import { answerStream, answerWhole, ENDING, word } from "./support/chat.ts";
 import { type Asked, fakeUpstream } from "./support/fake_upstream.ts";
 import { delay, until, within } from "./support/wait.ts";
@@ -148,22 +148,20 @@ Deno.test("after: files that are being worked on count against the room for all,
   assertEquals(await (await running).json(), { text: "Hello" });
 });
 
-/** Two upstreams that may both be asked, and what else the configuration says. */
+/** `TWO_UPSTREAMS`, each with more, and with more of the whole and of the model. */
 function twoUpstreams(upstream: object = {}, more: Partial<ConfigInput> = {}, model: object = {}): ConfigInput {
-  const hosts = ["one", "two"];
+  const { upstreams: { first, second }, lanes } = TWO_UPSTREAMS;
   return {
-    upstreams: Object.fromEntries(
-      hosts.map((name) => [name, { driver: "chat" as const, baseUrl: `http://${name}/v1`, ...upstream }]),
-    ),
-    lanes: {
-      oss: {
-        models: {
-          model: { task: "chat", targets: hosts.map((name) => ({ upstream: name, model: "m" })), ...model },
-        },
-      },
-    },
+    upstreams: { first: { ...first, ...upstream }, second: { ...second, ...upstream } },
+    lanes: { oss: { models: { model: { ...lanes.oss.models.model, ...model } } } },
     ...more,
   };
+}
+
+/** The same response, once all of it is there. */
+async function whole(response: Response): Promise<Response> {
+  await response.text();
+  return response;
 }
 
 /** The upstreams that are asked, in order, by an app and by the one after it; each answers as `answer` says. */
@@ -171,15 +169,15 @@ function newHistory(answer: (asked: Asked) => Response | Promise<Response>) {
   const upstream = fakeUpstream(answer);
   const ask = async (app: App, more: object = {}) => {
     upstream.asked.length = 0;
-    const response = await post(app, CHAT, chatBody(more));
-    return { status: response.status, text: await response.text(), asked: upstream.asked.map(({ url }) => url.host) };
+    const { status } = await within(10_000, post(app, CHAT, chatBody(more)).then(whole));
+    return { status, asked: upstream.asked.map(({ url }) => url.host) };
   };
   return { fetch: upstream.fetch, ask };
 }
 
 Deno.test("after: an upstream that rests goes on resting", async () => {
   const { fetch, ask } = newHistory(({ url }) =>
-    url.host === "one" ? new Response("no", { status: 500 }) : answerWhole()
+    url.host === "first.test" ? new Response("no", { status: 500 }) : answerWhole()
   );
   const first = make(twoUpstreams(), { fetch });
   // Each a conversation of its own, which has no home.
@@ -187,20 +185,22 @@ Deno.test("after: an upstream that rests goes on resting", async () => {
     await ask(first, { messages: [{ role: "user", content: `Hello ${time}` }] });
   }
   const second = make(twoUpstreams({}, { limits: { tools: 9 } }), { fetch, after: first });
-  assertEquals((await ask(second)).asked, ["two"]);
+  assertEquals((await ask(second)).asked, ["second.test"]);
 });
 
 Deno.test("after: a conversation stays where it was answered", async () => {
   let isDown = true;
   const { fetch, ask } = newHistory(({ url }) =>
-    isDown && url.host === "one" ? new Response("no", { status: 500 }) : answerWhole()
+    isDown && url.host === "first.test" ? new Response("no", { status: 500 }) : answerWhole()
   );
   const first = make(twoUpstreams(), { fetch });
-  assertEquals((await ask(first)).asked, ["one", "two"]);
+  assertEquals((await ask(first)).asked, ["first.test", "second.test"]);
   isDown = false;
   const second = make(twoUpstreams({}, { limits: { tools: 9 } }), { fetch, after: first });
   const messages = [{ role: "user", content: "Hello" }, { role: "assistant", content: "whole" }];
-  assertEquals((await ask(second, { messages: [...messages, { role: "user", content: "More" }] })).asked, ["two"]);
+  assertEquals((await ask(second, { messages: [...messages, { role: "user", content: "More" }] })).asked, [
+    "second.test",
+  ]);
 });
 
 Deno.test("after: what still runs takes its room in the gateway and its places at the upstreams", async () => {
@@ -244,7 +244,7 @@ Deno.test("after: how many requests may be asked twice is counted on", async () 
 Deno.test("after: an upstream that the configuration changes is asked as it says now", async () => {
   const { fetch, ask } = newHistory(() => answerWhole());
   const first = make(twoUpstreams(), { fetch });
-  assertEquals((await ask(first)).asked, ["one"]);
+  assertEquals((await ask(first)).asked, ["first.test"]);
   const second = make(twoUpstreams({ baseUrl: "http://elsewhere/v1" }), { fetch, after: first });
   assertEquals((await ask(second)).asked, ["elsewhere"]);
 });

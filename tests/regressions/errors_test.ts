@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { until } from "../support/wait.ts";
-import { newApp } from "../support/app.ts";
+import { newApp, TWO_UPSTREAMS } from "../support/app.ts";
 import { bodyOf, piecesOf } from "../support/chunks.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
 import {
@@ -29,23 +29,8 @@ const UPSTREAM_FAILED: Record<Wire, string> = {
   responses: "server_error",
 };
 
-/** Two upstreams for one model: the second is asked where the first fails. */
-const TWO = {
-  upstreams: {
-    first: { driver: "chat", baseUrl: "http://first.test/v1" },
-    second: { driver: "chat", baseUrl: "http://second.test/v1" },
-  },
-  lanes: {
-    oss: {
-      models: {
-        chat: {
-          task: "chat" as const,
-          targets: [{ upstream: "first", model: "org/model" }, { upstream: "second", model: "org/model" }],
-        },
-      },
-    },
-  },
-};
+/** `TWO_UPSTREAMS`, with the model's name of these tests. */
+const TWO = { ...TWO_UPSTREAMS, lanes: { oss: { models: { chat: TWO_UPSTREAMS.lanes.oss.models.model } } } };
 
 const BREAKS: Record<string, () => Response> = {
   "an error in the stream": () => streamed(data(delta({ content: "Hi" }), { error: { message: "Out of memory" } })),

@@ -33,6 +33,24 @@ export const CONFIG = {
   },
 } satisfies ConfigInput;
 
+/** One lane with a model that two upstreams have: the second is asked where the first fails. */
+export const TWO_UPSTREAMS = {
+  upstreams: {
+    first: { driver: "chat", baseUrl: "http://first.test/v1" },
+    second: { driver: "chat", baseUrl: "http://second.test/v1" },
+  },
+  lanes: {
+    oss: {
+      models: {
+        model: {
+          task: "chat",
+          targets: [{ upstream: "first", model: "org/model" }, { upstream: "second", model: "org/model" }],
+        },
+      },
+    },
+  },
+} satisfies ConfigInput;
+
 export interface TestApp extends App {
   /** An entry for each request that is over, in that order. */
   logs: LogEntry[];
