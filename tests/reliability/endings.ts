@@ -49,11 +49,23 @@ export function assertRight(
   }
   const failed = text.split(shape.failed).length - 1;
   assertEquals([...text.matchAll(shape.done)].length + failed, 1, where);
-  if (failed === 0 || !isWhole) return;
+  if (failed === 0) {
+    // What is told as whole is: a cut is no ending.
+    assertEquals(contentOf(comparable(text)), contentOf(whole), where);
+    return;
+  }
+  if (!isWhole) return;
   const said = comparable(text.slice(0, text.indexOf(shape.failed)));
   const beginning = said.slice(0, said.lastIndexOf("\n\n") + 2);
   assert(isPrefix(beginning, whole), `not a beginning: ${where}\n${whole}`);
 }
+
+/** The frames without comments, and without what an upstream tells of its work at last, which may be cut off. */
+function contentOf(text: string): string[] {
+  return text.replace(ACCOUNTS, "").split("\n\n").filter((frame) => frame !== "" && !frame.startsWith(":"));
+}
+
+const ACCOUNTS = /,"(?:usage|timings)":\{(?:[^{}]|\{[^{}]*\})*\}/g;
 
 /** Whether the frames of one text are the first of the other. */
 function isPrefix(beginning: string, whole: string): boolean {

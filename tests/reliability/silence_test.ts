@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import { chunk, STREAM_HEAD, TcpUpstream } from "../sockets/tcp.ts";
+import { type Asked, chunk, STREAM_HEAD, TcpUpstream } from "../sockets/tcp.ts";
 import { delay, within } from "../support/wait.ts";
 import { BODY, config, PATH } from "./endless.ts";
 import { withGateway } from "./gateway.ts";
@@ -26,8 +26,7 @@ for (const [mode, { head, piece, timeouts }] of Object.entries(ENDLESS)) {
     sanitizeResources: false,
     async fn() {
       const upstream = new TcpUpstream();
-      const talk = async () => {
-        const asked = await upstream.next();
+      const talk = async (asked: Asked) => {
         const begun = performance.now();
         const gone = { at: 0 };
         const left = asked.left.then((at) => gone.at = at);
@@ -41,19 +40,27 @@ for (const [mode, { head, piece, timeouts }] of Object.entries(ENDLESS)) {
       const { upstreams: { up }, lanes } = config(upstream.baseUrl);
       try {
         await withGateway({ upstreams: { up: { ...up, timeouts } }, lanes }, async ({ url }) => {
-          const talks = Promise.all(Array.from({ length: ANSWERS }, talk));
+          // On a busy machine some are given up before this upstream has read what they ask.
+          const talks: Promise<number>[] = [];
+          void (async () => {
+            for (;;) talks.push(talk(await upstream.next()));
+          })();
           const ask = async () => {
             const body = JSON.stringify({ ...BODY, stream: mode === "streamed" });
             const response = await fetch(url + PATH, { method: "POST", body });
             return { status: response.status, text: await response.text() };
           };
           const answers = Promise.all(Array.from({ length: ANSWERS }, ask));
-          const [times, told] = await within(30_000, Promise.all([talks, answers]));
+          const told = await within(30_000, answers);
+          const times = await within(30_000, Promise.all(talks));
           for (const { status, text } of told) {
             assertEquals(status, mode === "streamed" ? 200 : 504);
             assert(text.includes("did not answer within"), text.slice(-300));
           }
-          report(`${ANSWERS} endless answers (${mode}): given up after ${Math.round(Math.max(...times))} ms at most`);
+          assert(times.length > 0, "nothing was asked");
+          report(
+            `${times.length} endless answers (${mode}): given up after ${Math.round(Math.max(...times))} ms at most`,
+          );
         });
       } finally {
         await upstream.stop();
