@@ -77,6 +77,16 @@ for (const [kind, create] of Object.entries(stores)) {
     assertEquals(await store.ensure(["a"], "new"), "new");
   });
 
+  test("loses none of the changes that come at once, and keeps what they make for good", async (store, clock) => {
+    const add = (text: string) => store.update(["list"], (list) => [...(list ?? []) as string[], text].sort());
+    const texts = Array.from({ length: 9 }, (_, index) => String(index).repeat(index < 5 ? 1 : 20_000));
+    await Promise.all(texts.map(add));
+    clock.time = Number.MAX_SAFE_INTEGER - 1;
+    assertEquals(await store.get(["list"]), texts.toSorted());
+    await store.update(["list"], () => []);
+    assertEquals(await store.get(["list"]), []);
+  });
+
   test("keeps a copy, and gives copies", async (store) => {
     const value = { list: [1] };
     await store.set(["a"], value, LATER);
