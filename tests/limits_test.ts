@@ -4,6 +4,7 @@ import { formatLogLine } from "../src/observe/log.ts";
 import { CHAT, chatBody, CONFIG, type ConfigInput, newApp } from "./support/app.ts";
 import { answerStream, answerWhole, ENDING, word } from "./support/chat.ts";
 import { fakeUpstream } from "./support/fake_upstream.ts";
+import { within } from "./support/wait.ts";
 
 const TURN = { role: "user", content: "Hello" };
 const MESSAGES = "/oss/v1/messages";
@@ -77,7 +78,7 @@ for (
     const body = new ReadableStream({
       start: (controller) => controller.enqueue(new TextEncoder().encode('{"model":')),
     });
-    const response = await app.fetch(new Request(`http://gateway${CHAT}`, { method: "POST", body }));
+    const response = await within(10_000, app.fetch(new Request(`http://gateway${CHAT}`, { method: "POST", body })));
     assertEquals([response.status, (await response.json()).error.message], [408, `Cannot read the body: ${words}`]);
   });
 }
@@ -87,15 +88,22 @@ Deno.test("limits.uploadMs: nor a file", async () => {
   const body = new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode("--a\r\n")) });
   const headers = { "content-type": "multipart/form-data; boundary=a" };
   const init = { method: "POST", body, headers };
-  const response = await app.fetch(new Request("http://gateway/oss/v1/audio/transcriptions", init));
+  const request = new Request("http://gateway/oss/v1/audio/transcriptions", init);
+  const response = await within(10_000, app.fetch(request));
   assertEquals(response.status, 408);
   await response.body?.cancel();
 });
 
+const TEXTS = ["a", "b", "c"].map((text) => ({ type: "text", text }));
+
 for (
   const [name, more] of [
     ["messages", { messages: [TURN, TURN, TURN] }],
-    ["parts", { messages: [{ role: "user", content: ["a", "b", "c"].map((text) => ({ type: "text", text })) }] }],
+    ["parts", { messages: [{ role: "user", content: TEXTS }] }],
+    // A result is one, and what it holds two more.
+    ["parts", {
+      messages: [{ role: "user", content: [{ type: "tool_result", tool_use_id: "a", content: TEXTS.slice(1) }] }],
+    }],
     [
       "tools",
       { messages: [TURN], tools: ["a", "b", "c"].map((name) => ({ name, input_schema: { type: "object" } })) },

@@ -3,6 +3,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import { replicateDriver } from "../plugins/hub/replicate.ts";
 import { pathOf } from "../plugins/hub/paths.ts";
 import type { JsonObject, JsonValue } from "../src/canonical/json.ts";
+import type { Catalog } from "../src/contract/catalog.ts";
 import type { UpstreamOperation } from "../src/contract/driver.ts";
 import { GatewayError } from "../src/errors.ts";
 import { bodyFor, chatWhole, CONFIG, PATH, type Wire } from "./regressions/support.ts";
@@ -55,6 +56,24 @@ Deno.test("a call whose arguments are nested without end reaches an upstream tha
   );
   await newApp({ config: CONFIG, fetch: upstream.fetch }).post(PATH.chat, body);
   assertEquals(JSON.parse(upstream.asked[0]!.body).messages[1].content[0].input, { input: DEEP });
+});
+
+Deno.test("a catalog whose list has no end is read so far", async () => {
+  const upstream = fakeUpstream(() => Response.json([]));
+  const catalog: Catalog = {
+    name: "endless",
+    listing: () => [{ path: "models" }],
+    next: () => ({ path: "models" }),
+    parseListing: (replies) => replies.map((_, at) => ({ id: `m${at}`, task: "chat", created: 1, ownedBy: "org" })),
+  };
+  const config = {
+    ...CONFIG,
+    catalogs: { endless: { plugin: "endless", baseUrl: "http://endless.test" } },
+    lanes: { oss: { catalog: "endless", upstreams: { chat: "chat" } } },
+  };
+  const app = newApp({ config, fetch: upstream.fetch, plugins: { catalogs: [catalog] } });
+  const { data } = await (await app.get("/oss/v1/models")).json();
+  assertEquals([data.length, upstream.asked.length], [20, 20]);
 });
 
 Deno.test("a list with more mistakes than can be counted is refused", async () => {

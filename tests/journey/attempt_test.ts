@@ -286,6 +286,22 @@ Deno.test("attempt: where no upstream has a place left, the client is told when 
   assertEquals((await say(app)).status, 200);
 });
 
+Deno.test("attempt: an upstream that had no place is asked again when it may have one", async () => {
+  const { answer, release } = held();
+  const { app, names } = newSetting({
+    answers: { full: answer },
+    upstreams: { full: ONE_PLACE },
+    retry: { rounds: 2, budgetMs: 3_000 },
+  });
+  const slow = say(app);
+  await until(() => names().length === 1);
+  const refused = say(app);
+  // It is refused by the time at which one that takes as many steps is answered; its next round is in a second.
+  for (let time = 0; time < 2; time++) await app.post(CHAT, chatBody(), { "x-laneway-explain": "true" });
+  release();
+  assertEquals([(await slow).status, (await refused).status, names().length], [200, 200, 2]);
+});
+
 Deno.test("attempt: requests wait their turn for a place", async () => {
   const { answer, release } = held();
   const upstreams = { full: { concurrency: { running: 1, waiting: 5 } } };

@@ -210,6 +210,14 @@ Deno.test("retry: there is no pause that the budget has no time for", async () =
   assertEquals(asked, ["a"]);
 });
 
+Deno.test("retry: all pauses together fit into the budget", async () => {
+  const soon = new GatewayError("rate_limit", "Slow down", { untaken: true, retryAfter: "0.04" });
+  const { asked, attempt } = scripted({ a: Array(10).fill(soon) });
+  const policy = { rounds: 10, budgetMs: 100, baseMs: 1 };
+  assertEquals(await assertRejects(() => askAll(road(["a"], { policy }), attempt)), soon);
+  assertEquals(asked, ["a", "a", "a"]);
+});
+
 Deno.test("retry: a target that wants more time than another one is not asked before it is over", async () => {
   const busy = new GatewayError("rate_limit", "Slow down", { untaken: true, retryAfter: "0.5" });
   const { asked, attempt } = scripted({ a: [busy], b: [OVERLOADED] });
