@@ -59,7 +59,11 @@ Deno.test("a call whose arguments are nested without end reaches an upstream tha
 });
 
 Deno.test("a catalog whose list has no end is read so far", async () => {
-  const upstream = fakeUpstream(() => Response.json([]));
+  const upstream = fakeUpstream(() => {
+    // For a gateway that reads on and on, which no time-out would end here.
+    if (upstream.asked.length > 100) throw new TypeError("Enough");
+    return Response.json([]);
+  });
   const catalog: Catalog = {
     name: "endless",
     listing: () => [{ path: "models" }],

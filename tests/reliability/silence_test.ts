@@ -3,10 +3,9 @@ import { type Asked, chunk, STREAM_HEAD, TcpUpstream } from "../sockets/tcp.ts";
 import { delay, within } from "../support/wait.ts";
 import { BODY, config, PATH } from "./endless.ts";
 import { withGateway } from "./gateway.ts";
-import { report } from "./scale.ts";
+import { report, scaled } from "./scale.ts";
 
-/** Half as many give the engine no reason to collect anything meanwhile. */
-const ANSWERS = 200;
+const ANSWERS = scaled(200, 100);
 const LIMIT_MS = 1_500;
 
 const WHOLE_HEAD = STREAM_HEAD.replace("text/event-stream", "application/json");
