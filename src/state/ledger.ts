@@ -91,7 +91,9 @@ export function createLedger({ store, patienceMs }: LedgerOptions): Ledger {
       return Math.max(0, saved + unsaved);
     },
     add(name, day, tokens) {
-      pageOf(name, day).unsaved += tokens;
+      const page = pageOf(name, day);
+      // What is given back of the day before is nothing to use today.
+      page.unsaved = Math.max(-page.saved, page.unsaved + tokens);
       if (timer !== undefined) return;
       timer = setTimeout(() => {
         timer = undefined;

@@ -118,13 +118,3 @@ Deno.test("admission: what is owed is told as nothing left, and lets nobody in",
   assertEquals(admission(key)!.allowance().tokens, { limit: 600, remaining: 0, resetMs: 66_000 });
   assertEquals(refusal(0), 'Key "team" may use no more than 600 tokens a minute · 7');
 });
-
-Deno.test("admission: what is given back of yesterday's is not today's", () => {
-  const { clock, admit, refusal } = account({ tokensPerDay: 1_000 }, MIDNIGHT - 1);
-  const late = admit(400);
-  clock.ms += 1;
-  admit(0);
-  late.charge(-400);
-  admit(1_000);
-  refusal();
-});

@@ -127,3 +127,15 @@ Deno.test("ledger: a store that hangs holds up neither a request nor the end for
   ledger.add("team", TODAY, 5);
   await within(5_000, ledger.close());
 });
+
+Deno.test("ledger: what is given back of yesterday's is not today's", async () => {
+  const store = inMemory();
+  const ledger = ledgerOn(store);
+  ledger.add("team", TODAY - 1, 400);
+  // A request over midnight that used less than it was thought to.
+  ledger.add("team", TODAY, -400);
+  ledger.add("team", TODAY, 1_000);
+  assertEquals(ledger.spent("team", TODAY), 1_000);
+  await ledger.close();
+  assertEquals(await known(store), 1_000);
+});
