@@ -184,7 +184,7 @@ for (const stream_format of ["audio", "sse"]) {
     const { status, message } = await refusalOf(response);
     assertEquals(status, 400);
     assertStringIncludes(message, "delivered audio/wav in place of mp3");
-    assertEquals(response.headers.get("x-laneway-target"), null);
+    assertEquals(response.headers.get("x-laneway-target"), "none; attempts=1");
     assert(isCancelled);
     assertEquals(app.logs.map((entry) => entry.status), [400]);
   });
