@@ -6,8 +6,6 @@
 const SIZE = Deno.env.get("LANEWAY_RELIABILITY");
 export const IS_FULL = SIZE === "full";
 
-export const IS_SHORT = !IS_FULL && SIZE !== "most";
-
 /** The number for a whole run, for a short one, or for most of the whole. */
 export function scaled(full: number, short: number, most = full): number {
   return IS_FULL ? full : SIZE === "most" ? most : short;
