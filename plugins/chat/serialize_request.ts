@@ -214,13 +214,14 @@ function serializeAssistant(
   const refusals = content.filter(isPlainRefusal);
   const shown = content.filter(isShown);
   for (const { extra } of refusals) fieldsFor(WIRE, extra, context.note);
-  const silent = shown.length === 0 && calls.length + refusals.length > 0;
+  const said = serializeContent(shown, context, passesHints(target, context));
+  const silent = said === "" && calls.length + refusals.length > 0;
   const { details, calls: fieldsOf } = carriedIn(reasoning);
   const { model, reasoningField = "reasoning_content", refusesReasoning } = target;
   const saysNothing = calls.length > 0 && wantsReasoning(model) && !refusesReasoning;
   return {
     role: "assistant",
-    content: silent ? null : serializeContent(shown, context, passesHints(target, context)),
+    content: silent ? null : said,
     ...(refusals.length > 0 && { refusal: refusals.map((part) => part.text).join("") }),
     ...(saysNothing && { [reasoningField]: "" }),
     ...serializeReasoning(reasoning, details, target, context),

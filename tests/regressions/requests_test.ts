@@ -800,6 +800,42 @@ testRequests([
   },
   {
     id: "R44",
+    title: "an empty text beside calls is null",
+    bodies: {
+      messages: {
+        messages: [
+          HELLO,
+          {
+            role: "assistant",
+            content: [{ type: "text", text: "" }, { type: "tool_use", id: "toolu_1", name: "look", input: {} }],
+          },
+          { role: "user", content: [{ type: "tool_result", tool_use_id: "toolu_1", content: "here" }] },
+        ],
+      },
+      responses: {
+        input: [
+          HELLO,
+          { role: "assistant", content: [{ type: "output_text", text: "", annotations: [] }] },
+          { type: "function_call", call_id: "toolu_1", name: "look", arguments: "{}" },
+          { type: "function_call_output", call_id: "toolu_1", output: "here" },
+        ],
+      },
+      chat: {
+        messages: [
+          HELLO,
+          {
+            role: "assistant",
+            content: [{ type: "text", text: "" }],
+            tool_calls: [{ id: "toolu_1", type: "function", function: { name: "look", arguments: "{}" } }],
+          },
+          { role: "tool", tool_call_id: "toolu_1", content: "here" },
+        ],
+      },
+    },
+    check: (asked) => assertEquals(messagesIn(asked)[1]!.content, null),
+  },
+  {
+    id: "R44",
     title: "no empty text reaches an upstream of the messages wire",
     upstream: "messages",
     bodies: {
