@@ -13,6 +13,8 @@ import { type MessagesResponse, RESPONSE_KEYS, WIRE, type WireEvent, type WireUs
 
 /** A block that the stream has begun and not ended. */
 interface OpenBlock {
+  /** The name of its call. */
+  key: string;
   fields: JsonObject;
   kind: "text" | "thinking" | "tool" | "other";
   json: string;
@@ -28,6 +30,7 @@ export class AnswerReader {
   readonly #context: AnswerContext;
   readonly #writer: PartWriter;
   readonly #blocks = new Map<number, OpenBlock>();
+  #blockCount = 0;
   /** The block whose text came last: servers that interleave blocks end it when others speak already. */
   #speaking: number | undefined;
   /** Of all that was said, for where the upstream does not count: the text itself would be kept for as long as it goes on. */
@@ -102,10 +105,16 @@ export class AnswerReader {
     Object.assign(this.#extra, extraOf(WIRE, message, RESPONSE_KEYS)?.fields);
   }
 
+  /** Some servers give every block one index, and some do not say that one has ended. */
   #startBlock(index: number, fields: JsonObject): GenerateEvent[] {
+    return [...this.#endBlock(index), ...this.#beginBlock(index, fields)];
+  }
+
+  #beginBlock(index: number, fields: JsonObject): GenerateEvent[] {
     const kind = kindOf(fields.type);
+    const key = String(this.#blockCount++);
     this.#empty = false;
-    this.#blocks.set(index, { fields, kind, json: "", signature: "", spoke: false, citations: [] });
+    this.#blocks.set(index, { key, fields, kind, json: "", signature: "", spoke: false, citations: [] });
     switch (kind) {
       case "text":
         return this.#text(index, toJsonText(fields.text ?? ""));
@@ -116,7 +125,7 @@ export class AnswerReader {
         const input = fields.input === undefined || isEmpty(fields.input) ? "" : JSON.stringify(fields.input);
         const extra = extraOf(WIRE, fields, new Set(["type", "id", "name", "input"]));
         this.#outputWeight += weighText(input);
-        return this.#writer.toolCall(String(index), {
+        return this.#writer.toolCall(key, {
           id: toJsonText(fields.id ?? ""),
           name: toJsonText(fields.name ?? ""),
           input,
@@ -142,7 +151,7 @@ export class AnswerReader {
       case "input_json_delta": {
         const json = delta.partial_json ?? "";
         this.#outputWeight += weighText(json);
-        if (block?.kind === "tool") return this.#writer.toolCall(String(index), { input: json });
+        if (block?.kind === "tool") return this.#writer.toolCall(block.key, { input: json });
         if (block) block.json += json;
         return [];
       }
@@ -158,7 +167,7 @@ export class AnswerReader {
     const block = this.#blocks.get(index);
     if (!block) return [];
     this.#blocks.delete(index);
-    const { fields, kind, citations, json, signature } = block;
+    const { key, fields, kind, citations, json, signature } = block;
     switch (kind) {
       case "text": {
         const told = extraOf(WIRE, fields, new Set(["type", "text"]))?.fields;
@@ -188,7 +197,7 @@ export class AnswerReader {
         return this.#endText(index, end);
       }
       case "tool":
-        return this.#writer.endToolCall(String(index));
+        return this.#writer.endToolCall(key);
       case "other":
         this.#speaking = undefined;
         return this.#writer.whole(parseOther(json === "" ? fields : { ...fields, input: parseInput(json) }));

@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import type { JsonObject } from "../../src/canonical/json.ts";
 import {
   type Answer,
   type AnswerRow,
@@ -44,6 +45,29 @@ const BOTH = [{ call: "look", input: { a: 1 } }, { call: "find", input: { b: [2]
 
 function bothCalls(title: string, answer: Answer, id = "R05"): AnswerRow {
   return { id, title, answer, ask: { tools: TOOLS }, want: { said: BOTH, end: "tool-calls" } };
+}
+
+/** An answer of the messages wire whose blocks all have index 0. */
+function blocksOfOneIndex(ended: boolean): string {
+  const block = (start: JsonObject, ...deltas: JsonObject[]): JsonObject[] => [
+    { type: "content_block_start", index: 0, content_block: start },
+    ...deltas.map((delta) => ({ type: "content_block_delta", index: 0, delta })),
+    ...(ended ? [{ type: "content_block_stop", index: 0 }] : []),
+  ];
+  const tool = (id: string, name: string, ...pieces: string[]) =>
+    block(
+      { type: "tool_use", id, name, input: {} },
+      ...pieces.map((partial_json) => ({ type: "input_json_delta", partial_json })),
+    );
+  return events(
+    { type: "message_start", message: { usage: { input_tokens: 5, output_tokens: 1 } } },
+    ...block({ type: "text", text: "" }, { type: "text_delta", text: "Let me" }),
+    ...block({ type: "thinking", thinking: "" }, { type: "thinking_delta", thinking: "hm" }),
+    ...tool("toolu_1", "look", '{"a"', ":1}"),
+    ...tool("toolu_2", "find", '{"b":', "[2]}"),
+    { type: "message_delta", delta: { stop_reason: "tool_use" }, usage: { output_tokens: 2 } },
+    { type: "message_stop" },
+  );
 }
 
 const COMMAND = `grep -rn "a \\"quoted\\" \\\\path\\\\" . | awk '{print $1}' \n\t\u00e9\u{1f600}`.repeat(14);
@@ -191,6 +215,13 @@ testAnswers([
       "tool_calls",
     ),
   }),
+  ...[true, false].map((ended): AnswerRow => ({
+    ...bothCalls(`blocks that share an index stay apart${ended ? "" : ", though none is said to have ended"}`, {
+      frames: blocksOfOneIndex(ended),
+    }),
+    upstream: "messages",
+    want: { said: [{ text: "Let me" }, { reasoning: "hm" }, ...BOTH], end: "tool-calls" },
+  })),
   {
     id: "R06",
     title: "arguments that are an object are told as one",
