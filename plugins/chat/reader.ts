@@ -57,6 +57,8 @@ export class AnswerReader {
   readonly #numbered = new Map<number, OpenCall>();
   readonly #named = new Map<string, OpenCall>();
   #latestCall: OpenCall | undefined;
+  /** By their place in the latest increment that told of several. */
+  readonly #placed: OpenCall[] = [];
   #callCount = 0;
   #textCalls = 0;
   #started = false;
@@ -141,7 +143,10 @@ export class AnswerReader {
     );
     if (delta.annotations?.length) this.#writer.attach({ annotations: delta.annotations.map(parseAnnotation) });
     events.push(...this.#writer.refusal(delta.refusal ?? ""));
-    for (const fragment of delta.tool_calls ?? []) events.push(...this.#readCall(fragment));
+    const isOne = delta.tool_calls?.length === 1;
+    for (const [place, fragment] of delta.tool_calls?.entries() ?? []) {
+      events.push(...this.#readCall(fragment, isOne ? undefined : place));
+    }
     if (delta.function_call) events.push(...this.#readCall({ index: 0, function: delta.function_call }));
     if (events.length > 0) this.#empty = false;
     return events;
@@ -162,12 +167,13 @@ export class AnswerReader {
     });
   }
 
-  #readCall(fragment: ToolCallFragment): GenerateEvent[] {
+  #readCall(fragment: ToolCallFragment, place?: number): GenerateEvent[] {
     this.#empty = false;
     const { name, arguments: args } = fragment.function ?? {};
     const added = fragment.custom?.input ?? (args ? toJsonText(args) : "");
     const told = name || fragment.custom?.name || undefined;
-    const call = this.#callOf(fragment, told, added);
+    const call = this.#callOf(fragment, told, added, place);
+    if (place !== undefined) this.#placed[place] = call;
     if (fragment.id && !call.id) {
       call.id = fragment.id;
       this.#named.set(call.id, call);
@@ -186,12 +192,19 @@ export class AnswerReader {
 
   /**
    * The call that a fragment belongs to. Upstreams leave `index` out, or give every call 0, or a new id with every
-   * fragment: a name, or arguments after complete ones, begin a call where the numbers do not tell.
+   * fragment: a name, or arguments after complete ones, begin a call where the numbers do not tell. Of several fragments that
+   * say nothing of themselves each goes on with the call that was told in its place.
    */
-  #callOf({ index, id }: ToolCallFragment, name: string | undefined, added: string): OpenCall {
+  #callOf(
+    { index, id }: ToolCallFragment,
+    name: string | undefined,
+    added: string,
+    place: number | undefined,
+  ): OpenCall {
+    const placed = place !== undefined && !id ? this.#placed[place] : undefined;
     const known = typeof index === "number"
       ? this.#numbered.get(index)
-      : (id ? this.#named.get(id) : undefined) ?? (name ? undefined : this.#latestCall);
+      : (id ? this.#named.get(id) : undefined) ?? (name ? undefined : placed ?? this.#latestCall);
     if (known && !beginsAnother(known, id ?? undefined, name, added)) return known;
     const call: OpenCall = { key: String(this.#callCount++), id: undefined, name: undefined, args: "" };
     if (typeof index === "number") this.#numbered.set(index, call);

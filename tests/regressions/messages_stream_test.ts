@@ -215,6 +215,16 @@ testAnswers([
       "tool_calls",
     ),
   }),
+  bothCalls("pieces of several calls in one delta go on with the calls in their places", {
+    frames: chatStream(
+      calls(
+        [{ id: "call_1", ...look("") }, { id: "call_2", ...find("") }],
+        [more('{"a"'), more('{"b":')],
+        [more(":1}"), more("[2]}")],
+      ),
+      "tool_calls",
+    ),
+  }),
   ...[true, false].map((ended): AnswerRow => ({
     ...bothCalls(`blocks that share an index stay apart${ended ? "" : ", though none is said to have ended"}`, {
       frames: blocksOfOneIndex(ended),
