@@ -234,7 +234,8 @@ export function serializeBlocks(parts: readonly ParsedPart[], context?: Context)
 }
 
 function isSpeakable(part: ParsedPart, context: Context): boolean {
-  if (context.clientWire === WIRE) return true;
+  // The answer to a client that got no text is an empty one, which servers refuse when it comes back.
+  if (context.clientWire === WIRE) return part.type !== "text" || part.text !== "" || part.extra !== undefined;
   switch (part.type) {
     case "text":
       // Servers refuse a text in which nothing is said.

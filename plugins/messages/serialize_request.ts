@@ -163,7 +163,7 @@ function splitSystem(
 
 /**
  * Turns of one role in a row are one turn here; results of tools are the user's, and stand first in it. A turn in which
- * another wire's client says nothing that this one can tell is left out, because servers refuse one without content.
+ * nothing is said that this wire can tell is left out, because servers refuse one without content.
  */
 function joinTurns(messages: readonly Message[], context: Context): JsonObject[] {
   const turns: { role: string; parts: ParsedPart[]; extra: JsonObject }[] = [];
@@ -176,7 +176,7 @@ function joinTurns(messages: readonly Message[], context: Context): JsonObject[]
   }
   return turns
     .map(({ role, parts, extra }) => ({ role, content: serializeContent(resultsFirst(parts), context), ...extra }))
-    .filter(({ content }) => content.length > 0 || context.clientWire === WIRE);
+    .filter(({ content }, at) => content.length > 0 || context.clientWire === WIRE && turns[at]!.parts.length === 0);
 }
 
 function resultsFirst(parts: readonly ParsedPart[]): ParsedPart[] {

@@ -839,6 +839,18 @@ testRequests([
     title: "no empty text reaches an upstream of the messages wire",
     upstream: "messages",
     bodies: {
+      messages: {
+        messages: [
+          HELLO,
+          { role: "assistant", content: [{ type: "text", text: "" }] },
+          HELLO,
+          {
+            role: "assistant",
+            content: [{ type: "text", text: "" }, { type: "tool_use", id: "toolu_1", name: "look", input: {} }],
+          },
+          { role: "user", content: [{ type: "tool_result", tool_use_id: "toolu_1", content: "here" }] },
+        ],
+      },
       chat: {
         messages: [
           HELLO,
