@@ -26,7 +26,7 @@ export function arrangeTurns(
   const told = messages.map((message) => withoutWordless(message, wire, note))
     .filter((message) => message !== undefined)
     .filter((message) => message.role !== "system" || isTold(message, note));
-  const answered = answerCalls(resultsFirst(joinAssistant(told)), note);
+  const answered = answerCalls(resultsFirst(withDistinctIds(joinAssistant(told), note)), note);
   return systemMessages === "anywhere" ? answered : foldSystemMessages(answered, note);
 }
 
@@ -36,7 +36,7 @@ export function arrangeTurns(
  */
 export function mendTurns(messages: readonly Message[], note: Note): readonly Message[] {
   if (isPaired(messages)) return messages;
-  const turns = joinAssistant(messages, hasCalls);
+  const turns = withDistinctIds(joinAssistant(messages, hasCalls), note);
   const ordered = resultsFirst(turns);
   const isMoved = turns.length < messages.length || ordered.some((message, at) => message !== turns[at]);
   if (isMoved) note("moved results of tools right after their calls");
@@ -52,7 +52,11 @@ function isPaired(messages: readonly Message[]): boolean {
     }
     if (open.size > 0) return false;
     if (message.role !== "assistant") continue;
-    for (const part of message.content) if (part.type === "tool-call") open.add(part.id);
+    for (const part of message.content) {
+      if (part.type !== "tool-call") continue;
+      if (open.has(part.id)) return false;
+      open.add(part.id);
+    }
   }
   return open.size === 0 || messages.at(-1)?.role === "assistant";
 }
@@ -97,6 +101,40 @@ function joinAssistant(
     if (message.extra) last.extra = mergeExtras(last.extra, message.extra);
   }
   return joined;
+}
+
+/** Servers refuse several calls of one turn under one id: each gets its own, and so do their results, which come in their order. */
+function withDistinctIds(messages: readonly Message[], note: Note): Message[] {
+  /** By the id that the client gave, those of its calls in the latest turn, and how many of them have their results. */
+  const called = new Map<string, { ids: string[]; answered: number; number: number }>();
+  return messages.map((message) => {
+    if (message.role === "tool") {
+      const content = message.content.map((result) => {
+        const calls = called.get(result.id);
+        const id = calls?.ids[calls.answered++] ?? result.id;
+        return id === result.id ? result : { ...result, id };
+      });
+      return content.some((result, at) => result !== message.content[at]) ? { ...message, content } : message;
+    }
+    if (message.role !== "assistant") return message;
+    called.clear();
+    const taken = new Set(message.content.map((part) => part.type === "tool-call" ? part.id : undefined));
+    const content = message.content.map((part) => {
+      if (part.type !== "tool-call") return part;
+      const calls = called.get(part.id);
+      if (!calls) {
+        called.set(part.id, { ids: [part.id], answered: 0, number: 1 });
+        return part;
+      }
+      do calls.number++; while (taken.has(`${part.id}_${calls.number}`));
+      const id = `${part.id}_${calls.number}`;
+      taken.add(id);
+      calls.ids.push(id);
+      note(`renamed a call, because another one is ${part.id}`);
+      return { ...part, id };
+    });
+    return { ...message, content };
+  });
 }
 
 /** Some wires let other turns come between calls and their results. */

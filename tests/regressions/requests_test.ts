@@ -653,6 +653,57 @@ testRequests([
     },
   },
   {
+    id: "R38",
+    title: "calls of one turn that share an id keep their results",
+    bodies: {
+      messages: {
+        messages: [
+          HELLO,
+          {
+            role: "assistant",
+            content: ["look", "find"].map((name) => ({ type: "tool_use", id: "toolu_1", name, input: {} })),
+          },
+          {
+            role: "user",
+            content: ["one", "two"].map((content) => ({ type: "tool_result", tool_use_id: "toolu_1", content })),
+          },
+        ],
+      },
+      responses: {
+        input: [
+          HELLO,
+          ...["look", "find"].map((name) => ({ type: "function_call", call_id: "toolu_1", name, arguments: "{}" })),
+          ...["one", "two"].map((output) => ({ type: "function_call_output", call_id: "toolu_1", output })),
+        ],
+      },
+      chat: {
+        messages: [
+          HELLO,
+          {
+            role: "assistant",
+            content: null,
+            tool_calls: ["look", "find"].map((name) => ({
+              id: "toolu_1",
+              type: "function",
+              function: { name, arguments: "{}" },
+            })),
+          },
+          ...["one", "two"].map((content) => ({ role: "tool", tool_call_id: "toolu_1", content })),
+        ],
+      },
+    },
+    check(asked, { headers }) {
+      const [called, ...results] = messagesIn(asked).slice(1);
+      const ids = listOf(called!.tool_calls).map(({ id }) => String(id));
+      assertEquals(new Set(ids).size, 2);
+      assertEquals(results.map(({ role, tool_call_id, content }) => [role, tool_call_id, content]), [
+        ["tool", ids[0], "one"],
+        ["tool", ids[1], "two"],
+      ]);
+      assert(headers.get("x-laneway-notes")?.includes("renamed a call"));
+    },
+  },
+  {
     id: "R39",
     title: "results of tools come before what the user says in the same turn",
     bodies: {
