@@ -1,5 +1,5 @@
 /** Whether a value fits a JSON schema: asked of what a model wrote, by a schema that a stranger wrote. */
-import { isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, toJsonText } from "./json.ts";
 
 export interface SchemaCheck {
   /** The first things that are wrong, each with its place; none where the value fits. */
@@ -9,20 +9,31 @@ export interface SchemaCheck {
 }
 
 const MOST_PROBLEMS = 5;
-/** Schemas may refer to themselves, and their alternatives multiply: what takes longer than this is passed over. */
-const MOST_STEPS = 100_000;
 const DEEPEST = 200;
 
-export function checkSchema(value: JsonValue, schema: JsonObject): SchemaCheck {
-  const run: Run = { root: schema, unread: new Set(), passed: 0, steps: 0, depth: 0 };
+/** What checking may still take, of one answer however many values are in it: what takes longer is passed over. */
+export interface Budget {
+  /** Schemas may refer to themselves, and their alternatives multiply. */
+  steps: number;
+  /** Things looked at within a step: the names, items and characters of a list or text that each of many values is held to. */
+  looks: number;
+}
+
+/** Some tenths of a second at most. */
+export function newBudget(): Budget {
+  return { steps: 100_000, looks: 3_000_000 };
+}
+
+export function checkSchema(value: JsonValue, schema: JsonObject, budget: Budget): SchemaCheck {
+  const run: Run = { root: schema, unread: new Set(), passed: 0, budget, depth: 0 };
   const problems = problemsOf(value, schema, "$", run).slice(0, MOST_PROBLEMS);
   return { problems, unread: [...run.unread] };
 }
 
 /** Whether the value certainly fits, as far as anything is checked; nothing is asked of it without a schema. */
-export function fits(schema: JsonObject | undefined, value: JsonValue): boolean {
+export function fits(schema: JsonObject | undefined, value: JsonValue, budget: Budget): boolean {
   if (!schema) return true;
-  const { problems, unread } = checkSchema(value, schema);
+  const { problems, unread } = checkSchema(value, schema, budget);
   return problems.length === 0 && !unread.includes("all");
 }
 
@@ -31,7 +42,7 @@ interface Run {
   unread: Set<string>;
   /** How often one of them was passed over: what then fits may not, and what forbids it to fit cannot be applied. */
   passed: number;
-  steps: number;
+  budget: Budget;
   depth: number;
 }
 
@@ -39,15 +50,18 @@ function problemsOf(value: JsonValue, schema: JsonValue | undefined, at: string,
   if (schema === false) return [`${at} must not be there`];
   // As OpenAPI has it.
   if (!isJsonObject(schema) || (schema.nullable === true && value === null)) return [];
-  if (++run.steps > MOST_STEPS || run.depth >= DEEPEST) {
-    return passOver("all", run);
-  }
+  if (--run.budget.steps < 0 || run.depth >= DEEPEST) return passOver("all", run);
   run.depth++;
   const problems: string[] = [];
   for (const [keyword, argument] of Object.entries(schema)) {
     if (argument === undefined) continue;
     if (UNREAD.has(keyword)) passOver(keyword, run);
     else if (Object.hasOwn(RULES, keyword)) {
+      look(sizeOf(value) + sizeOf(argument), run);
+      if (run.budget.looks < 0) {
+        passOver("all", run);
+        break;
+      }
       for (const problem of RULES[keyword]!({ value, argument, at, schema, run })) problems.push(problem);
     }
     if (problems.length >= MOST_PROBLEMS) break;
@@ -60,6 +74,22 @@ function passOver(keyword: string, run: Run): string[] {
   run.unread.add(keyword);
   run.passed++;
   return [];
+}
+
+function look(times: number, { budget }: Run): void {
+  budget.looks -= times;
+}
+
+/** How much there is to look at, beside what is inside; a short text is one thing. */
+function sizeOf(value: JsonValue): number {
+  if (typeof value === "string") return lookAt(value);
+  if (typeof value !== "object" || value === null) return 1;
+  return 1 + (Array.isArray(value) ? value.length : Object.keys(value).length);
+}
+
+/** Characters are looked at faster than things. */
+function lookAt({ length }: string): number {
+  return 1 + length / 8;
 }
 
 /** Patterns are not tried: a stranger's may take for ever. */
@@ -87,6 +117,7 @@ type Rule = (question: Question) => string[];
 /** Every other keyword says nothing about whether a value fits; `format` does not either, unless a schema's reader agreed to it. */
 const RULES: Readonly<Record<string, Rule>> = {
   $ref({ value, argument, at, run }) {
+    look(toJsonText(argument).length, run);
     const target = typeof argument === "string" ? resolve(argument, run.root) : undefined;
     if (target !== undefined) return problemsOf(value, target, at, run);
     return passOver("$ref", run);
@@ -95,9 +126,10 @@ const RULES: Readonly<Record<string, Rule>> = {
     const types = listOf(argument).map(String);
     return types.some((type) => isOfType(value, type)) ? [] : [`${at} must be of type ${types.join(" or ")}`];
   },
-  enum: ({ value, argument, at }) =>
-    listOf(argument).some((one) => isSame(value, one)) ? [] : [`${at} must be one of ${shorten(argument)}`],
-  const: ({ value, argument, at }) => isSame(value, argument) ? [] : [`${at} must be ${shorten(argument)}`],
+  enum: ({ value, argument, at, run }) =>
+    listOf(argument).some((one) => isSame(value, one, run)) ? [] : [`${at} must be one of ${shorten(argument, run)}`],
+  const: ({ value, argument, at, run }) =>
+    isSame(value, argument, run) ? [] : [`${at} must be ${shorten(argument, run)}`],
 
   anyOf: ({ value, argument, at, run }) => anyOf(listOf(argument), value, at, run),
   oneOf({ value, argument, at, run }) {
@@ -172,10 +204,11 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   minItems: ({ value, argument, at }) => atLeast(Array.isArray(value) && value.length, argument, at, "items"),
   maxItems: ({ value, argument, at }) => atMost(Array.isArray(value) && value.length, argument, at, "items"),
-  uniqueItems: ({ value, argument, at }) =>
-    argument === true && Array.isArray(value) && new Set(value.map((one) => JSON.stringify(one))).size < value.length
-      ? [`${at} must not hold an item twice`]
-      : [],
+  uniqueItems({ value, argument, at, run }) {
+    if (argument !== true || !Array.isArray(value)) return [];
+    const different = new Set(value.map((one) => textOf(one, run)));
+    return different.size < value.length ? [`${at} must not hold an item twice`] : [];
+  },
 
   minLength: ({ value, argument, at }) => atLeast(lengthOf(value), argument, at, "characters"),
   maxLength: ({ value, argument, at }) => atMost(lengthOf(value), argument, at, "characters"),
@@ -210,6 +243,7 @@ function anyOf(alternatives: readonly JsonValue[], value: JsonValue, at: string,
   for (const one of alternatives) {
     const problems = problemsOf(value, one, at, run);
     if (problems.length === 0) return [];
+    look(lookAt(problems[0]!), run);
     if (!best || depthOf(problems) > depthOf(best)) best = problems;
   }
   return best ?? [];
@@ -231,6 +265,7 @@ function resolve(reference: string, root: JsonObject): JsonValue | undefined {
   let target: JsonValue | undefined = root;
   for (const step of reference.split("/").slice(1)) {
     const name = decode(step).replaceAll("~1", "/").replaceAll("~0", "~");
+    if (target === undefined) break;
     if (Array.isArray(target)) target = target[Number(name)];
     else target = isJsonObject(target) && Object.hasOwn(target, name) ? target[name] : undefined;
   }
@@ -267,14 +302,15 @@ function isOfType(value: JsonValue, type: string): boolean {
   }
 }
 
-function isSame(one: JsonValue | undefined, other: JsonValue | undefined): boolean {
+function isSame(one: JsonValue | undefined, other: JsonValue | undefined, run: Run): boolean {
+  look(typeof one === "string" ? lookAt(one) : 1, run);
   if (Array.isArray(one) && Array.isArray(other)) {
-    return one.length === other.length && one.every((item, index) => isSame(item, other[index]));
+    return one.length === other.length && one.every((item, index) => isSame(item, other[index], run));
   }
   if (isJsonObject(one) && isJsonObject(other)) {
     const keys = Object.keys(one);
     return keys.length === Object.keys(other).length &&
-      keys.every((key) => Object.hasOwn(other, key) && isSame(one[key], other[key]));
+      keys.every((key) => Object.hasOwn(other, key) && isSame(one[key], other[key], run));
   }
   return one === other;
 }
@@ -302,8 +338,14 @@ function listOf(value: JsonValue | undefined): JsonValue[] {
 
 const LONGEST_VALUE = 200;
 
-function shorten(value: JsonValue): string {
-  return shortenText(JSON.stringify(value));
+function shorten(value: JsonValue, run: Run): string {
+  return shortenText(textOf(value, run));
+}
+
+function textOf(value: JsonValue, run: Run): string {
+  const text = JSON.stringify(value);
+  look(lookAt(text), run);
+  return text;
 }
 
 function shortenText(text: string): string {

@@ -6,7 +6,7 @@
 import type { GenerateRequest, Message, OutputSchema, UserMessage } from "./generate.ts";
 import type { Extra } from "./extra.ts";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "./json.ts";
-import { checkSchema } from "./json_schema.ts";
+import { type Budget, checkSchema, newBudget } from "./json_schema.ts";
 
 /** What wires call the form of the answer, where a client says more of it than the canonical form models. */
 const FORM_FIELDS = ["response_format", "text.format", "output_config.format"];
@@ -67,14 +67,19 @@ export type FormedAnswer = { json: string; unread: string[] } | { problem: strin
 export function readForm(answer: string, { schema }: OutputSchema): FormedAnswer {
   const text = answer.trim();
   const whole = parse(text) ?? parse(unfenced(text));
-  if (whole) return judge(whole, schema);
-  const found = valuesIn(text).map((one) => judge(one, schema));
+  const budget = newBudget();
+  if (whole) return judge(whole, schema, budget);
+  const found = valuesIn(text).map((one) => judge(one, schema, budget));
   const fitting = found.filter((one) => "json" in one);
+  // Of several it takes one that certainly fits.
+  if (found.length > 1 && fitting.some(({ unread }) => unread.includes("all"))) return { problem: SEVERAL };
   const [first] = fitting;
   if (first && fitting.every(({ json }) => json === first.json)) return first;
-  if (first) return { problem: "it holds several JSON values" };
+  if (first) return { problem: SEVERAL };
   return found.length === 1 ? found[0]! : { problem: text === "" ? "it is empty" : "it is not JSON" };
 }
+
+const SEVERAL = "it holds several JSON values";
 
 interface Parsed {
   json: string;
@@ -92,11 +97,14 @@ function unfenced(text: string): string {
   return (FENCE.exec(text)?.[2] ?? "").trim();
 }
 
-function judge({ json, value }: Parsed, schema: JsonObject | undefined): FormedAnswer {
+function judge({ json, value }: Parsed, schema: JsonObject | undefined, budget: Budget): FormedAnswer {
   if (!schema) return isJsonObject(value) ? { json, unread: [] } : { problem: "it is not a JSON object" };
-  const { problems, unread } = checkSchema(value, schema);
+  const { problems, unread } = checkSchema(value, schema, budget);
   return problems.length > 0 ? { problem: problems.join("; ") } : { json, unread };
 }
+
+/** A text with more pieces that begin like JSON is no answer, and to try them all takes long. */
+const MOST_PIECES = 10_000;
 
 /**
  * Every object and list in a text that is inside no other one. Of what begins like one and never ends, and of what is no JSON,
@@ -104,10 +112,12 @@ function judge({ json, value }: Parsed, schema: JsonObject | undefined): FormedA
  */
 function valuesIn(text: string): Parsed[] {
   const values: Parsed[] = [];
+  let pieces = 0;
   for (let at = 0; at < text.length; at++) {
     if (text[at] !== "{" && text[at] !== "[") continue;
     const end = endOf(text, at);
     if (end === undefined) break;
+    if (++pieces > MOST_PIECES) return [];
     const parsed = parse(text.slice(at, end));
     if (parsed) values.push(parsed);
     at = end - 1;

@@ -4,7 +4,7 @@
  */
 import type { FunctionTool, GenerateEvent, GenerateRequest, GenerateResponse } from "./generate.ts";
 import { isJsonObject, isJsonText, type JsonObject } from "./json.ts";
-import { fits } from "./json_schema.ts";
+import { type Budget, fits, newBudget } from "./json_schema.ts";
 import { readNearJson } from "./near_json.ts";
 
 type Note = (text: string) => void;
@@ -22,11 +22,12 @@ export async function* repairCalls(
   request: Tools,
   note: Note,
 ): AsyncGenerator<GenerateEvent> {
+  const budget = newBudget();
   let held: HeldCall | undefined;
   for await (const event of events) {
     if (held?.end) {
       const isCut = event.type === "finish" && event.finish.reason === "length";
-      yield inputOf(held.end.index, isCut ? kept(held, note) : repaired(held, request, note));
+      yield inputOf(held.end.index, isCut ? kept(held, note) : repaired(held, request, note, budget));
       yield held.end;
       held = undefined;
     }
@@ -47,10 +48,11 @@ export async function* repairCalls(
 /** The same of a whole answer. */
 export function repairResponse(response: GenerateResponse, request: Tools, note: Note): GenerateResponse {
   const { content, finish } = response;
+  const budget = newBudget();
   const repairedContent = content.map((part, at) => {
     if (part.type !== "tool-call" || part.kind !== "function" || isJsonText(part.input)) return part;
     const isCut = finish.reason === "length" && at === content.length - 1;
-    return { ...part, input: isCut ? kept(part, note) : repaired(part, request, note) };
+    return { ...part, input: isCut ? kept(part, note) : repaired(part, request, note, budget) };
   });
   return { ...response, content: repairedContent };
 }
@@ -65,10 +67,10 @@ function kept({ name, input }: HeldCall, note: Note): string {
   return input;
 }
 
-function repaired(call: HeldCall, { tools }: Tools, note: Note): string {
+function repaired(call: HeldCall, { tools }: Tools, note: Note, budget: Budget): string {
   const near = readNearJson(call.input);
   const tool = tools?.find((one): one is FunctionTool => one.type === "function" && one.name === call.name);
-  if (!near || !tool || !fits(tool.parameters, near.value) || (near.isOpen && !isFull(tool, near.value))) {
+  if (!near || !tool || !fits(tool.parameters, near.value, budget) || (near.isOpen && !isFull(tool, near.value))) {
     return kept(call, note);
   }
   note(`repaired arguments of ${call.name}`);

@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
-import { checkSchema } from "../../src/canonical/json_schema.ts";
+import { checkSchema, newBudget } from "../../src/canonical/json_schema.ts";
 
 /** Values of a schema: those that fit it, and those that do not, with what is said of them. */
 interface Row {
@@ -178,14 +178,14 @@ const ROWS: Row[] = [
 
 for (const { title, schema, fit = [], unfit = [], unread = [] } of ROWS) {
   Deno.test(`schema: ${title}`, () => {
-    for (const value of fit) assertEquals(checkSchema(value, schema), { problems: [], unread });
-    for (const [value, ...problems] of unfit) assertEquals(checkSchema(value, schema).problems, problems);
+    for (const value of fit) assertEquals(checkSchema(value, schema, newBudget()), { problems: [], unread });
+    for (const [value, ...problems] of unfit) assertEquals(checkSchema(value, schema, newBudget()).problems, problems);
   });
 }
 
 Deno.test("schema: one that leads nowhere, or to ever more, comes to an end, which is said", () => {
   const circle: JsonObject = { $ref: "#" };
-  assertEquals(checkSchema(1, circle), { problems: [], unread: ["all"] });
+  assertEquals(checkSchema(1, circle, newBudget()), { problems: [], unread: ["all"] });
   const names = Array.from({ length: 40 }, (_, index) => `n${index}`);
   const $defs = Object.fromEntries(names.map((name, index) => {
     const next = { $ref: `#/$defs/n${index + 1}` };
@@ -193,12 +193,39 @@ Deno.test("schema: one that leads nowhere, or to ever more, comes to an end, whi
   }));
   const tree: JsonObject = { $defs: { ...$defs, n40: { type: "string" } }, $ref: "#/$defs/n0" };
   const began = performance.now();
-  assertEquals(checkSchema(1, tree).unread, ["all"]);
+  assertEquals(checkSchema(1, tree, newBudget()).unread, ["all"]);
   assertEquals(performance.now() - began < 2_000, true);
 });
 
 Deno.test("a list that is wrong in more ways than a call takes arguments is just wrong", () => {
   const names = Array.from({ length: 1_000 }, (_, at) => `name_${at}`);
-  const { problems } = checkSchema(Array.from({ length: 500 }, () => ({})), { items: { required: names } });
+  const { problems } = checkSchema(
+    Array.from({ length: 500 }, () => ({})),
+    { items: { required: names } },
+    newBudget(),
+  );
   assertEquals(problems.length, 5);
+});
+
+Deno.test("schema: long lists, names and texts, asked of many items, come to an end, which is said", () => {
+  const many = <T>(count: number, make: (index: number) => T) =>
+    Array.from({ length: count }, (_, index) => make(index));
+  const words = many(20_000, (index) => `w${index}`);
+  const rows: [value: JsonValue, schema: JsonObject][] = [
+    [many(5_000, (index) => `v${index}`), { items: { anyOf: [{ enum: words }, true] } }],
+    [many(5_000, () => ({})), { items: { anyOf: [{ required: words }, true] } }],
+    [many(5_000, () => 1), { items: { $ref: `#${"/a".repeat(20_000)}` } }],
+    [many(5_000, () => 1), { items: { type: [...words, "number"] } }],
+    [many(50_000, (index) => index), { allOf: many(500, () => ({ uniqueItems: true })) }],
+    [[many(20_000, (index) => index)], {
+      allOf: many(10_000, () => ({ $ref: "#/$defs/list" })),
+      $defs: { list: { const: [many(20_000, (index) => index)] } },
+    }],
+    ["x".repeat(1_000_000), { allOf: many(1_000, () => ({ maxLength: 2_000_000 })) }],
+  ];
+  for (const [value, schema] of rows) {
+    const began = performance.now();
+    assertEquals(checkSchema(value, schema, newBudget()).unread.includes("all"), true);
+    assertEquals(performance.now() - began < 2_000, true);
+  }
 });

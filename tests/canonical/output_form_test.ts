@@ -122,6 +122,16 @@ Deno.test("form: a long text full of braces is read in no time", () => {
   assert(performance.now() - began < 2_000);
 });
 
+Deno.test("form: an answer of many values, or a schema that is long to check, holds nobody else up", () => {
+  const names = Array.from({ length: 5_000 }, (_, index) => ({ required: [`n${index}`] }));
+  const began = performance.now();
+  assertEquals(readForm("{}".repeat(10_000), { schema: { anyOf: names } }), {
+    problem: "it holds several JSON values",
+  });
+  assertEquals(readForm("[}".repeat(1_000_000), FORM), { problem: "it is not JSON" });
+  assert(performance.now() - began < 2_000);
+});
+
 /** Prose without anything that begins an object or a list, or a text in one. */
 const prose = fc.stringMatching(/^[A-Za-z0-9 .,:!'`\n-]{0,40}$/);
 const around = fc.oneof(
