@@ -67,6 +67,8 @@ export async function firstAnswer<T, R>(
 /** One target while it has said nothing that counts. */
 interface Run<T, E> {
   target: T;
+  /** How it starts, held back: who goes on to say nothing has not answered. */
+  start?: E;
   events: AsyncIterator<E>;
   step: Promise<Step<E>>;
   /** Ends it, and gives its place back. */
@@ -82,7 +84,6 @@ export async function* firstStream<T, E extends { type: string }>(
 ): AsyncGenerator<E> {
   const course = new Course(road);
   const runs = new Set<Run<T, E>>();
-  let started = false;
   let hedge = road.hedge;
   try {
     for (;;) {
@@ -100,8 +101,7 @@ export async function* firstStream<T, E extends { type: string }>(
         run.end();
         course.failed(run.target, thrown, runs.size > 0);
       } else if (!result.done && result.value.type === "start") {
-        if (!started) yield result.value;
-        started = true;
+        run.start = result.value;
         run.step = stepOf(run.events);
       } else {
         runs.delete(run);
@@ -109,6 +109,7 @@ export async function* firstStream<T, E extends { type: string }>(
         runs.clear();
         runs.add(run);
         road.onServed(run.target);
+        if (run.start) yield run.start;
         yield* rest(result, run.events, (thrown) => course.broke(run.target, thrown));
         course.served(run.target);
         runs.delete(run);
@@ -185,7 +186,12 @@ async function* rest<E>(
 /** Failures of the upstream, which another one may not have. */
 const FAILURES: ReadonlySet<ErrorCode> = new Set(["upstream_error", "upstream_timeout", "unavailable", "rate_limit"]);
 /** What this upstream cannot do and another one may. What the caller did wrong is wrong everywhere. */
-const INABILITIES: ReadonlySet<ErrorCode> = new Set(["model_not_found", "unsupported", "unsupported_media_type"]);
+const INABILITIES: ReadonlySet<ErrorCode> = new Set([
+  "model_not_found",
+  "unsupported",
+  "unsupported_media_type",
+  "billing",
+]);
 
 /** One request's way along its targets. */
 class Course<T> {

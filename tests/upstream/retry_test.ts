@@ -7,7 +7,7 @@ import { fromArray } from "../support/chunks.ts";
 import { until } from "../support/wait.ts";
 
 const FAILURES: ErrorCode[] = ["upstream_error", "upstream_timeout", "unavailable", "rate_limit"];
-const INABILITIES: ErrorCode[] = ["model_not_found", "unsupported", "unsupported_media_type"];
+const INABILITIES: ErrorCode[] = ["model_not_found", "unsupported", "unsupported_media_type", "billing"];
 const WORTH_ANOTHER = [...FAILURES, ...INABILITIES];
 const CODES = Object.keys(STATUS_OF) as ErrorCode[];
 
@@ -103,7 +103,12 @@ Deno.test("retry: a stream that fails after its start goes on at the next target
     second: fromArray([start("second"), PART, FINISH]),
   };
   const all = await told(firstStream(["first", "second"], (target) => streams[target]!));
-  assertEquals(all, ["start first", "part-start", "finish"]);
+  assertEquals(all, ["start second", "part-start", "finish"]);
+});
+
+Deno.test("retry: of a stream that only starts nothing is told, so that its failure is one", async () => {
+  const attempt = () => fromArray([start("only")], failure("upstream_error"));
+  assertEquals(await told(firstStream(["only"], attempt)), ["upstream_error"]);
 });
 
 Deno.test("retry: a stream that fails after content is not asked of another", async () => {
@@ -283,7 +288,7 @@ Deno.test("retry: a stream that was refused is asked for again, one that broke o
     asked.push(target);
     return script[target]!.shift()!;
   });
-  assertEquals(await told(events), ["start b", "part-start", "finish"]);
+  assertEquals(await told(events), ["start a", "part-start", "finish"]);
   assertEquals(asked, ["a", "b", "a"]);
 });
 
@@ -345,7 +350,7 @@ Deno.test("retry: a target that stays silent is joined by the next; the first th
       return silent(log, target, signal, target === "b" ? Promise.resolve() : undefined);
     },
   );
-  assertEquals(await told(events), ["start a", "part-start", "finish"]);
+  assertEquals(await told(events), ["start b", "part-start", "finish"]);
   assertEquals(log, ["asked a", "asked b", "a given up"]);
   assertEquals(served[0], "b");
 });
@@ -404,7 +409,7 @@ Deno.test("retry: an attempt holds its place until it is over, however it ends",
   const seen: number[] = [];
   for await (const _ of events) seen.push(held);
   assertEquals([seen, held], [[1, 1, 1], 0]);
-  const left = streamAll(road(["a"], { enter }), (_, signal) => silent([], "a", signal));
+  const left = streamAll(road(["a"], { enter }), (_, signal) => silent([], "a", signal, Promise.resolve()));
   for await (const _ of left) break;
   await until(() => held === 0);
 });
