@@ -80,6 +80,37 @@ Deno.test("a catalog whose list has no end is read so far", async () => {
   assertEquals([data.length, upstream.asked.length], [20, 20]);
 });
 
+Deno.test("more calls than a function takes arguments are an answer, and a conversation, like any other", async () => {
+  const calls = Array.from({ length: 130_000 }, (_, at) => ({
+    id: `call_${at}`,
+    type: "function",
+    function: { name: "a", arguments: "{}" },
+  }));
+  const whole = JSON.stringify(chatWhole({ tool_calls: calls }));
+  assertEquals((await answerTo("chat", "chat", whole)).error, undefined);
+  const parts = Array.from({ length: 130_000 }, () => ({ type: "text", text: "b" }));
+  const said: [upstream: Wire, messages: JsonValue[]][] = [
+    ["chat", [{ role: "assistant", tool_calls: calls }, { role: "user", content: "b" }]],
+    ["messages", [{ role: "user", content: "b" }, { role: "user", content: parts }]],
+    ["responses", [{ role: "assistant", content: parts }, { role: "user", content: "b" }]],
+  ];
+  for (const [upstream, messages] of said) {
+    const app = newApp({ config: CONFIG, fetch: fakeUpstream(() => Response.json({}, { status: 400 })).fetch });
+    await app.post(PATH.chat, { ...bodyFor("chat", {}, upstream), messages });
+    assertEquals(app.logs[0]?.error, "invalid_request");
+  }
+});
+
+Deno.test("a request of nothing but fields is refused in every protocol", async () => {
+  const fields = Object.fromEntries(Array.from({ length: 25_100 }, (_, at) => [`k${at}`, 1]));
+  for (const client of CLIENTS) {
+    const body = JSON.stringify({ ...bodyFor(client), ...fields });
+    const response = await newApp({ config: CONFIG }).post(PATH[client], body);
+    assertEquals(response.status, 400);
+    assert((await response.text()).includes("more than 25000 fields"));
+  }
+});
+
 Deno.test("a list with more mistakes than can be counted is refused", async () => {
   const wrong = new Array(150_000).fill(0);
   const app = newApp({ config: CONFIG });

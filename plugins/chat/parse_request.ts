@@ -174,9 +174,9 @@ function parseAssistant(
   const reasoning = message.reasoning_content ?? message.reasoning;
   const parts: OutputPart[] = [];
   if (reasoning !== null && reasoning !== undefined) parts.push({ type: "reasoning", text: reasoning });
-  parts.push(...parseContent(content));
+  for (const part of parseContent(content)) parts.push(part);
   if (refusal) parts.push({ type: "refusal", text: refusal });
-  parts.push(...(tool_calls ?? []).map((call) => parseToolCall(call, flat)));
+  for (const call of tool_calls ?? []) parts.push(parseToolCall(call, flat));
   if (function_call) {
     const { name, arguments: args } = function_call;
     parts.push({ type: "tool-call", kind: "function", id: callId, name, input: toJsonText(args) });

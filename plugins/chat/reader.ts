@@ -95,7 +95,7 @@ export class AnswerReader {
     if (usage) this.#usage = { ...this.#usage, ...withoutNulls(usage) };
     // One choice was asked for, and some hosts number it oddly; a second one would be another answer.
     const [choice] = answer.choices ?? [];
-    if (choice) events.push(...this.#readChoice(choice));
+    for (const event of choice ? this.#readChoice(choice) : []) events.push(event);
     return this.#own ? this.#own.carry(events) : events;
   }
 

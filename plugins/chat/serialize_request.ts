@@ -137,7 +137,7 @@ function serializeMessages(messages: readonly Message[], target: Target, context
       case "tool":
         for (const result of message.content) {
           turns.push(serializeResult(result, target, context));
-          held.push(...filesOf(result, context));
+          for (const file of filesOf(result, context)) held.push(file);
         }
         break;
       default:

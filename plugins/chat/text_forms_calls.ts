@@ -113,7 +113,7 @@ function section(open: string, item: string, close: string, read: CallReader): C
         if (mark === close) return calls.length > 0 ? calls : undefined;
         const found = mark && (yield* read(source, tools));
         if (!found) return undefined;
-        calls.push(...found);
+        for (const call of found) calls.push(call);
       }
     },
   };

@@ -171,8 +171,9 @@ function joinTurns(messages: readonly Message[], context: Context): JsonObject[]
     const name = role === "tool" ? "user" : role;
     const last = turns.at(-1);
     const fields = fieldsFor(WIRE, extra, context.note);
-    if (last?.role === name && name !== "system" && Object.keys(fields).length === 0) last.parts.push(...content);
-    else turns.push({ role: name, parts: [...content], extra: fields });
+    if (last?.role === name && name !== "system" && Object.keys(fields).length === 0) {
+      for (const part of content) last.parts.push(part);
+    } else turns.push({ role: name, parts: [...content], extra: fields });
   }
   return turns
     .map(({ role, parts, extra }) => ({ role, content: serializeContent(resultsFirst(parts), context), ...extra }))

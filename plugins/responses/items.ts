@@ -302,7 +302,8 @@ function serializeTurn(
   const flush = () => {
     if (said.length === 0) return;
     const content = serializeContent(said, context, "output");
-    const { inner } = splitInside("message", Object.assign({}, ...said.map((part) => fieldsFor(WIRE, part.extra))));
+    const fields = said.flatMap((part) => Object.entries(fieldsFor(WIRE, part.extra)));
+    const { inner } = splitInside("message", Object.fromEntries(fields));
     const id = own ? present("id", message.id) : {};
     if (!isSilent(content, context)) {
       items.push({

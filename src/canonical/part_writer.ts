@@ -215,7 +215,7 @@ export class PartWriter {
   #write(kind: TextKind, text: string): GenerateEvent[] {
     const events: GenerateEvent[] = [];
     if (this.#open !== kind) {
-      events.push(...this.#endAll());
+      for (const event of this.#endAll()) events.push(event);
       this.#open = kind;
       events.push({ type: "part-start", index: ++this.#index, part: { type: kind, text: "" } });
     }

@@ -182,7 +182,7 @@ function answerCalls(messages: readonly Message[], note: Note): Message[] {
       for (const result of message.content) (open.delete(result.id) ? own : others).push(result);
       if (own.length > 0) results.push({ ...message, content: own });
       else noteLost(message.extra, note);
-      for (const result of others) strays.push(...inWords(result, note));
+      for (const result of others) for (const part of inWords(result, note)) strays.push(part);
       continue;
     }
     settle();

@@ -3,6 +3,7 @@ import { GatewayError } from "../errors.ts";
 
 /** What a client sent, as `schema` has it; else `invalid_request` that names the field's path: `messages[0].content`. */
 export function validate<T>(schema: z.ZodType<T>, value: unknown): T {
+  if (isTooWide(value)) throw new GatewayError("invalid_request", `An object has more than ${MOST_FIELDS} fields`);
   if (itemsIn(value) > MOST_ITEMS) {
     throw new GatewayError("invalid_request", `The request's lists have more than ${MOST_ITEMS} items`);
   }
@@ -26,6 +27,16 @@ function itemsIn(value: unknown): number {
   if (count > MOST_ITEMS) return count;
   for (const inner of Array.isArray(value) ? value : Object.values(value)) count += itemsIn(inner);
   return count;
+}
+
+/** The library takes a second and more for an object of some hundred thousand fields that it does not know. */
+const MOST_FIELDS = 25_000;
+
+/** Whether any object in the value has more fields than a request may have. */
+function isTooWide(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  const inner = Array.isArray(value) ? value : Object.values(value);
+  return (inner !== value && inner.length > MOST_FIELDS) || inner.some(isTooWide);
 }
 
 /** What an upstream sent, as `schema` has it; nothing where it is something else. */
