@@ -16,8 +16,8 @@ import { clientClosed, closeLog, type Journey, notesOf, record } from "./journey
 export type Streamed = "generate" | "relay" | "speak" | "transcribe";
 
 /**
- * The commit point of a stream: its head goes out with the upstream's first event, so that a failure before it has a proper
- * status; an upstream that is silent for long is not waited for, because proxies and clients give up on a silent gateway.
+ * The commit point of a stream: its head goes out once an upstream has said something, so that a failure before it has a proper
+ * status, and the head names who serves; an upstream that is silent for long is not waited for, because proxies and clients give up on a silent gateway.
  */
 export async function respondWithStream<K extends Streamed>(
   protocol: Protocol<K>,
