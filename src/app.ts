@@ -2,6 +2,7 @@
 import { dirname, join } from "node:path";
 import manifest from "../deno.json" with { type: "json" };
 import { catalogs, drivers, protocols } from "../plugins/mod.ts";
+import { createCatalogs } from "./catalogs.ts";
 import { type Task, TASKS } from "./canonical/models.ts";
 import { type ModelOperation, TASK_OF } from "./canonical/operations.ts";
 import { digestOf } from "./canonical/digest.ts";
@@ -9,10 +10,9 @@ import { type Surroundings, takesTokens } from "./config/check.ts";
 import { ConfigError, loadConfig } from "./config/load.ts";
 import type { Config } from "./config/schema.ts";
 import type { Catalog } from "./contract/catalog.ts";
-import type { Call, Driver, Reply } from "./contract/driver.ts";
+import type { Driver } from "./contract/driver.ts";
 import type { AnyProtocol } from "./contract/protocol.ts";
 import { createRegistry } from "./contract/registry.ts";
-import { GatewayError } from "./errors.ts";
 import { handle } from "./handle.ts";
 import { createAdmission } from "./http/admission.ts";
 import { createAuth } from "./http/auth.ts";
@@ -23,10 +23,7 @@ import type { Gateway, Pace } from "./journey/gateway.ts";
 import { shuttingDown } from "./journey/journey.ts";
 import { SHORTEST_MASKED } from "./journey/secrets.ts";
 import { Homes } from "./lanes/affinity.ts";
-import { type CatalogCache, createCatalogCache } from "./lanes/catalog.ts";
-import { createModelFinder, type ModelFinder } from "./lanes/finder.ts";
 import { createLane } from "./lanes/lane.ts";
-import { within } from "./lanes/within.ts";
 import { createLog, type LogEntry } from "./observe/log.ts";
 import { createContinuity } from "./state/continuity.ts";
 import { defaultStorePath, isOnDeploy, openKvFile } from "./state/kv_file.ts";
@@ -38,14 +35,13 @@ import { createSealing } from "./state/seal.ts";
 import type { Store } from "./state/store.ts";
 import { Calibration } from "./tokens/calibration.ts";
 import { ExactCounts } from "./tokens/exact.ts";
-import { createTokenizerFolder, type TokenizerFiles } from "./tokens/tokenizer_files.ts";
+import { createTokenizerFolder } from "./tokens/tokenizer_files.ts";
 import { Tokenizers } from "./tokens/tokenizers.ts";
-import { fetchFile } from "./upstream/file.ts";
 import { Breaker } from "./upstream/breaker.ts";
 import { isSecretHeader } from "./upstream/explain.ts";
 import { HedgeBudget } from "./upstream/hedge.ts";
 import { Refusals } from "./upstream/refusals.ts";
-import { type Fetch, readReply, send, type Upstream } from "./upstream/send.ts";
+import type { Fetch, Upstream } from "./upstream/send.ts";
 import { Slots } from "./upstream/slots.ts";
 
 export interface AppOptions {
@@ -304,91 +300,6 @@ export function unmaskedSecrets(config: Config, env: AppOptions["env"]): string[
   // Of a header the last word counts: the others say what kind it is.
   const last = new Map(secretsOf(config, env).map(({ name, value }) => [name, value]));
   return [...last].filter(([, value]) => value.length < SHORTEST_MASKED).map(([name]) => name);
-}
-
-/** The longest list of models that is read, in bytes. Lists of hundreds of models are a twentieth of it. */
-const LONGEST_LIST = 8 * 1024 * 1024;
-
-/** How long the files of a tokenizer may take, in milliseconds. */
-const DOWNLOAD_MS = 120_000;
-
-/** The most pages of one list that are asked for. */
-const MOST_PAGES = 20;
-
-/** A configured catalog: what it lists, and where it says that a model is, if it does. */
-interface Source {
-  list: CatalogCache;
-  finder?: ModelFinder;
-  tokenizerFiles(model: string): Promise<TokenizerFiles>;
-}
-
-interface World {
-  env: AppOptions["env"];
-  fetch: Fetch;
-  now(): number;
-  signal: AbortSignal;
-}
-
-/** Catalogs are asked with their own secrets, if they have any, and never with a client's. */
-function createCatalogs(config: Config, catalogs: readonly Catalog[], world: World): Map<string, Source> {
-  const { env, fetch } = world;
-  return new Map(
-    Object.entries(config.catalogs).map(([name, { plugin, baseUrl, secret, filesFrom }]) => {
-      const catalog = catalogs.find((candidate) => candidate.name === plugin);
-      if (!catalog) throw new Error(`Cannot find catalog plugin "${plugin}" of catalog "${name}"`);
-      const service = {
-        name,
-        baseUrl,
-        secret: secret && env(secret.env) || undefined,
-        headers: {},
-        resultsFrom: filesFrom,
-      };
-      const ask = async (call: Call, signal: AbortSignal): Promise<Reply> => {
-        const reply = await readReply(await send(call, service, fetch, signal), LONGEST_LIST);
-        // A renamed model is told by a redirect, which is followed on the same service only.
-        const moved = reply.status >= 300 && reply.status < 400 && pathBelow(baseUrl, reply.headers.get("location"));
-        if (!moved) return reply;
-        return await readReply(
-          await send({ ...call, path: moved, url: undefined }, service, fetch, signal),
-          LONGEST_LIST,
-        );
-      };
-      const follow = async (first: Call, signal: AbortSignal) => {
-        const replies: Reply[] = [];
-        for (let call: Call | undefined = first; call && replies.length < MOST_PAGES;) {
-          const reply = await ask(call, signal);
-          if (reply.status >= 300) throw new GatewayError("unavailable", `Catalog "${name}" answered ${reply.status}`);
-          replies.push(reply);
-          call = catalog.next?.(reply);
-        }
-        return replies;
-      };
-      const load = async (signal: AbortSignal) => {
-        const replies = await Promise.all(catalog.listing().map((call) => follow(call, signal)));
-        return catalog.parseListing(replies.flat());
-      };
-      const list = createCatalogCache({ load, ...world });
-      const tokenizerFiles = async (model: string): Promise<TokenizerFiles> => {
-        const calls = catalog.tokenizerFiles?.(model);
-        if (!calls) throw new GatewayError("model_not_found", `Catalog "${name}" has no tokenizer of "${model}"`);
-        const [vocabulary, settings, template] = await within(DOWNLOAD_MS, world.signal, (signal) =>
-          Promise.all(
-            [calls.vocabulary, calls.settings, calls.template].map((call) => fetchFile(call, service, fetch, signal)),
-          ));
-        if (vocabulary) return { vocabulary, settings, template };
-        const message = `Model "${model}" has no tokenizer that can be read`;
-        throw new GatewayError("model_not_found", message, { upstreamStatus: 404 });
-      };
-      const finder = catalog.finder && createModelFinder({ finder: catalog.finder, ask, ...world });
-      return [name, { list, finder, tokenizerFiles }];
-    }),
-  );
-}
-
-/** What of a location is below a base URL; nothing where it is elsewhere. */
-function pathBelow(baseUrl: string, location: string | null): string | undefined {
-  const place = location === null ? null : URL.parse(location, `${baseUrl}/`);
-  return place?.href.startsWith(`${baseUrl}/`) ? place.href.slice(baseUrl.length + 1) : undefined;
 }
 
 /** The paths below a lane that run a model, by the task that it must have. */

@@ -15,10 +15,15 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   "src/tokens": ["src/errors.ts", "src/canonical", "src/contract"],
   "src/journey": ["src/errors.ts", ...LAYERS.map((layer) => `src/${layer}`)],
   "src/handle.ts": ["src/errors.ts", ...LAYERS.map((layer) => `src/${layer}`), "src/journey"],
+  "src/catalogs.ts": [
+    "src/errors.ts",
+    ...["contract", "config", "lanes", "tokens", "upstream"].map((layer) => `src/${layer}`),
+  ],
   "src/app.ts": [
     "src/errors.ts",
     ...LAYERS.map((layer) => `src/${layer}`),
     "src/journey",
+    "src/catalogs.ts",
     "src/handle.ts",
     "plugins/mod.ts",
   ],

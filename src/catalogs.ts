@@ -1,0 +1,96 @@
+/** The configured catalogs: what each one lists, where it says that a model is, and the files that count its tokens. */
+import type { Config } from "./config/schema.ts";
+import type { Catalog } from "./contract/catalog.ts";
+import type { Call, Reply } from "./contract/driver.ts";
+import { GatewayError } from "./errors.ts";
+import { type CatalogCache, createCatalogCache } from "./lanes/catalog.ts";
+import { createModelFinder, type ModelFinder } from "./lanes/finder.ts";
+import { within } from "./lanes/within.ts";
+import type { TokenizerFiles } from "./tokens/tokenizer_files.ts";
+import { fetchFile } from "./upstream/file.ts";
+import { type Fetch, readReply, send } from "./upstream/send.ts";
+
+/** The longest list of models that is read, in bytes. Lists of hundreds of models are a twentieth of it. */
+const LONGEST_LIST = 8 * 1024 * 1024;
+
+/** How long the files of a tokenizer may take, in milliseconds. */
+const DOWNLOAD_MS = 120_000;
+
+/** The most pages of one list that are asked for. */
+const MOST_PAGES = 20;
+
+/** A configured catalog: what it lists, and where it says that a model is, if it does. */
+interface Source {
+  list: CatalogCache;
+  finder?: ModelFinder;
+  tokenizerFiles(model: string): Promise<TokenizerFiles>;
+}
+
+interface World {
+  env(name: string): string | undefined;
+  fetch: Fetch;
+  now(): number;
+  signal: AbortSignal;
+}
+
+/** Catalogs are asked with their own secrets, if they have any, and never with a client's. */
+export function createCatalogs(config: Config, catalogs: readonly Catalog[], world: World): Map<string, Source> {
+  const { env, fetch } = world;
+  return new Map(
+    Object.entries(config.catalogs).map(([name, { plugin, baseUrl, secret, filesFrom }]) => {
+      const catalog = catalogs.find((candidate) => candidate.name === plugin);
+      if (!catalog) throw new Error(`Cannot find catalog plugin "${plugin}" of catalog "${name}"`);
+      const service = {
+        name,
+        baseUrl,
+        secret: secret && env(secret.env) || undefined,
+        headers: {},
+        resultsFrom: filesFrom,
+      };
+      const ask = async (call: Call, signal: AbortSignal): Promise<Reply> => {
+        const reply = await readReply(await send(call, service, fetch, signal), LONGEST_LIST);
+        // A renamed model is told by a redirect, which is followed on the same service only.
+        const moved = reply.status >= 300 && reply.status < 400 && pathBelow(baseUrl, reply.headers.get("location"));
+        if (!moved) return reply;
+        return await readReply(
+          await send({ ...call, path: moved, url: undefined }, service, fetch, signal),
+          LONGEST_LIST,
+        );
+      };
+      const follow = async (first: Call, signal: AbortSignal) => {
+        const replies: Reply[] = [];
+        for (let call: Call | undefined = first; call && replies.length < MOST_PAGES;) {
+          const reply = await ask(call, signal);
+          if (reply.status >= 300) throw new GatewayError("unavailable", `Catalog "${name}" answered ${reply.status}`);
+          replies.push(reply);
+          call = catalog.next?.(reply);
+        }
+        return replies;
+      };
+      const load = async (signal: AbortSignal) => {
+        const replies = await Promise.all(catalog.listing().map((call) => follow(call, signal)));
+        return catalog.parseListing(replies.flat());
+      };
+      const list = createCatalogCache({ load, ...world });
+      const tokenizerFiles = async (model: string): Promise<TokenizerFiles> => {
+        const calls = catalog.tokenizerFiles?.(model);
+        if (!calls) throw new GatewayError("model_not_found", `Catalog "${name}" has no tokenizer of "${model}"`);
+        const [vocabulary, settings, template] = await within(DOWNLOAD_MS, world.signal, (signal) =>
+          Promise.all(
+            [calls.vocabulary, calls.settings, calls.template].map((call) => fetchFile(call, service, fetch, signal)),
+          ));
+        if (vocabulary) return { vocabulary, settings, template };
+        const message = `Model "${model}" has no tokenizer that can be read`;
+        throw new GatewayError("model_not_found", message, { upstreamStatus: 404 });
+      };
+      const finder = catalog.finder && createModelFinder({ finder: catalog.finder, ask, ...world });
+      return [name, { list, finder, tokenizerFiles }];
+    }),
+  );
+}
+
+/** What of a location is below a base URL; nothing where it is elsewhere. */
+function pathBelow(baseUrl: string, location: string | null): string | undefined {
+  const place = location === null ? null : URL.parse(location, `${baseUrl}/`);
+  return place?.href.startsWith(`${baseUrl}/`) ? place.href.slice(baseUrl.length + 1) : undefined;
+}
