@@ -4,6 +4,7 @@ import { isJsonObject, type JsonObject } from "../src/canonical/json.ts";
 import type { Allowance } from "../src/contract/allowance.ts";
 import type { Reply } from "../src/contract/driver.ts";
 import { type ErrorCode, type ErrorDetails, GatewayError } from "../src/errors.ts";
+import { saysOverflow } from "./overflow.ts";
 import { refusedKnobs, refusesCacheHints, refusesForm } from "./refusals.ts";
 
 const LONGEST_MESSAGE = 500;
@@ -36,10 +37,6 @@ function messageIn(body: unknown, depth = 0): string | undefined {
   return [detail, message, msg].find((value) => typeof value === "string") as string | undefined;
 }
 
-/** How servers say that the conversation does not fit: the hub's hosts, llama.cpp, vLLM, SGLang, TGI, Ollama. */
-const OVERFLOW =
-  /context_length_exceeded|exceed_context_size|(maximum|max) context length|exceeds? the (available |model'?s? )?(maximum )?context|context (window|length|size) (exceeded|of)|exceeds? context limit|(prompt|input) length \d+ exceeds|longer than the (maximum model|model's context) length|(prompt|input) is too long|(prompt|input) exceeds (the )?max|maximum (prompt length|allowed (input )?length)|input tokens? (length )?(is )?(too long|exceeds?)|`inputs` tokens \+ `max_new_tokens` must be|`inputs` must have less than \d+ tokens|input \(\d+ tokens\) is too large/i;
-
 /** An upstream's answer outside 2xx, as what the client is told: upstreams' own credentials and pages stay inside. */
 export function upstreamError({ status, headers, body }: Omit<Reply, "body"> & { body: unknown }): GatewayError {
   const { code, message, details } = failureOf(status, headers, body);
@@ -63,8 +60,9 @@ function failureOf(status: number | undefined, headers: Headers, body: unknown):
   const says = message === "" ? `The upstream answered ${status}` : message;
   const isRefusal = status !== undefined && status >= 400 && status < 500;
 
-  if ((isRefusal || status === undefined) && OVERFLOW.test(`${words} ${message}`)) {
-    return fail("context_length_exceeded", says);
+  // Some say with 500, by its code, what no repetition mends.
+  if (saysOverflow(isRefusal || status === undefined ? `${words} ${message}` : words)) {
+    return fail("context_length_exceeded", overflowSays(inner, says));
   }
   // llama.cpp says with 500 what no repetition mends.
   if (/\b(image|audio|video|vision) (input|inputs) (is|are) not supported\b/i.test(message)) {
@@ -105,6 +103,13 @@ function failureOf(status: number | undefined, headers: Headers, body: unknown):
         ? fail("invalid_request", says)
         : fail("upstream_error", message === "" ? says : `The upstream failed (${status}): ${message}`);
   }
+}
+
+/** llama.cpp told the numbers in fields of their own, before it said them in its message. */
+function overflowSays({ n_prompt_tokens: asked, n_ctx: size }: JsonObject, says: string): string {
+  return typeof asked === "number" && typeof size === "number" && !/\d/.test(says)
+    ? `request (${asked} tokens) exceeds the available context size (${size} tokens)`
+    : says;
 }
 
 /** What an upstream says that it does not take. */

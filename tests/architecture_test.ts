@@ -42,7 +42,7 @@ Deno.test("beside the plugins' folders there are only the lists and what several
   const shared = files.filter((path) => path.split("/").length === 2 && path.startsWith("plugins/"));
   assertEquals(
     shared.sort(),
-    ["errors", "families", "mod", "refusals", "shapes", "voices"].map((name) => `plugins/${name}.ts`),
+    ["errors", "families", "mod", "overflow", "refusals", "shapes", "voices"].map((name) => `plugins/${name}.ts`),
   );
 });
 

@@ -2,6 +2,7 @@ import { isJsonObject, type JsonObject, toJsonText } from "../../src/canonical/j
 import type { Allowance } from "../../src/contract/allowance.ts";
 import type { ErrorCode, GatewayError } from "../../src/errors.ts";
 import { errorHeaders, upstreamError } from "../errors.ts";
+import { readOverflow } from "../overflow.ts";
 
 /** How the wire names each error. */
 const TYPE_OF: Record<ErrorCode, string> = {
@@ -93,26 +94,17 @@ export function serializeAllowance(allowance: Allowance, now: number): Record<st
   return headers;
 }
 
-/** How vLLM and TGI say that the prompt fits, but not with the answer that was asked for. */
-const WITH_ANSWER = [
-  /too large: (?<answer>\d+)\. .*context length is (?<window>\d+) tokens and your request has (?<input>\d+) input/,
-  /must be <= (?<window>\d+)\. Given: (?<input>\d+) `inputs` tokens and (?<answer>\d+) `max_new_tokens`/,
-];
+/** The vendor's own words, with its numbers. */
+const OWN_WORDS = /prompt is too long: \d+ tokens > \d+ maximum|exceed context limit: \d+ \+ \d+ > \d+/i;
 
-/**
- * Agents compact a conversation, or ask for a shorter answer, on these words. Servers tell what was asked for and what there
- * is in words of their own: the largest number is what was asked for, the next one the model's window.
- */
+/** Agents compact a conversation, or ask for a shorter answer, on these words, and act on the numbers in them. */
 function overflowMessage(message: string): string {
-  if (/prompt is too long|exceed context limit/i.test(message)) return message;
-  const { input, answer, window } = WITH_ANSWER.map((words) => words.exec(message)?.groups).find(Boolean) ?? {};
-  if (input !== undefined) {
-    return `input length and \`max_tokens\` exceed context limit: ${input} + ${answer} > ${window}`;
-  }
-  const digits = message.replace(/(\d),(?=\d{3}\b)/g, "$1");
-  const numbers = [...new Set((digits.match(/\d{2,}/g) ?? []).map(Number))].sort((a, b) => b - a);
-  const [asked, maximum] = numbers;
-  return asked !== undefined && maximum !== undefined
-    ? `prompt is too long: ${asked} tokens > ${maximum} maximum`
-    : `prompt is too long: ${message}`;
+  if (OWN_WORDS.test(message)) return message;
+  const overflow = readOverflow(message);
+  if (!overflow) return /prompt is too long/i.test(message) ? message : `prompt is too long: ${message}`;
+  const { asked, maximum, apart } = overflow;
+  // A shorter answer helps only where the input fits.
+  return apart && apart.input < maximum
+    ? `input length and \`max_tokens\` exceed context limit: ${apart.input} + ${apart.answer} > ${maximum}`
+    : `prompt is too long: ${asked} tokens > ${maximum} maximum`;
 }

@@ -1,0 +1,123 @@
+/** What servers say of a conversation that does not fit: whether it is that, and the numbers in it. */
+
+/** How servers say that a conversation does not fit. */
+const OVERFLOW = new RegExp(
+  [
+    // As a code or a type.
+    "context_length_exceeded|exceed_context_size|ContextWindowExceededError",
+    "(maximum|max) context (length|limit)",
+    "exceeds? the (available |model'?s? )?(maximum )?context",
+    "exceeds? model'?s? maximum context",
+    "context (window|length|size) (exceeded|exceeds limit|of)",
+    "exceeds? context limit|context exceeds your deployment",
+    "greater than the context length|configured context size is",
+    "(prompt|input) length \\(?\\d+( tokens)?\\)? exceeds|sum of prompt length",
+    "longer than the (maximum model|model's context) length",
+    "(prompt|input)( \\([^)]*\\))? is too long",
+    "(prompt|input) exceeds (the )?max",
+    "maximum (prompt length|allowed (input )?length)",
+    "input tokens? ((length|count) )?(\\(\\d+\\) )?(is )?(too long|exceeds?)",
+    "input token count is \\d+ but|prompt token count of \\d+ exceeds",
+    "exceeded model token limit|tokens in request more than max tokens allowed",
+    "range of input length should be|too many tokens: (total|size)",
+    "reduce the length of the messages",
+    "`inputs` tokens \\+ `max_new_tokens` must be|`inputs` must have less than \\d+ tokens",
+    "input \\(\\d+ tokens\\) is too large",
+  ].join("|"),
+  "i",
+);
+
+/** Whether the words are about a conversation that does not fit. */
+export function saysOverflow(words: string): boolean {
+  return OVERFLOW.test(words);
+}
+
+/** The numbers of a conversation that does not fit, in tokens. */
+export interface Overflow {
+  /** What was asked for: the input, and with it the limit of the answer where the server counts both. */
+  asked: number;
+  maximum: number;
+  /** The two apart, where the server tells nothing but them. */
+  apart?: { input: number; answer: number };
+}
+
+/**
+ * The words of each server, old and new; what some write without a number stands in no row. `total` counts the input and the
+ * answer. More specific words come first.
+ */
+const WORDS: readonly RegExp[] = [
+  // Anthropic
+  /prompt is too long: (?<input>\d+) tokens > (?<window>\d+)/,
+  /exceed context limit: (?<input>\d+) \+ (?<answer>\d+) > (?<window>\d+)/,
+  // Fireworks
+  /prompt is too long: (?<input>\d+), model maximum context length: (?<window>\d+)/,
+  // vLLM, where the answer alone is too long, and from 0.16 on
+  /too large: (?<answer>\d+)\. .*context length is (?<window>\d+) tokens and your request has (?<input>\d+) input/,
+  /context length is (?<window>\d+) tokens\. However, you requested \d+ output tokens and your prompt contains \d+ input tokens, for a total of (?<total>\d+)/,
+  /context length is (?<window>\d+) tokens\. However, your request has (?<input>\d+) input tokens plus (?<answer>\d+)/,
+  // vLLM, prompts with pictures
+  /\(?(?:total )?length (?<input>\d+)\) is (?:too long|longer) .*?(?:context length|maximum model length)(?: of)? (?<window>\d+)/,
+  // OpenAI, DeepSeek, DeepInfra, OpenRouter, vLLM, llama-cpp-python
+  /maximum context length is (?<window>\d+) tokens[.,] however,? (?:you requested|your (?:messages|input|prompt|request) (?:resulted in|has|contains)) (?<total>\d+)/i,
+  /configured limit of (?<window>\d+) tokens\. Your messages resulted in (?<input>\d+)/,
+  // SambaNova
+  /maximum context length of \S+ is (?<window>\d+)\. However, answering your request will take (?<total>\d+)/,
+  // SGLang, Together
+  /context length of (?<window>\d+) tokens\. You requested a total of (?<total>\d+)/,
+  /input \((?<input>\d+) tokens\) is longer than the model's context length \((?<window>\d+)/,
+  // SGLang, TensorRT-LLM
+  /(?:input|prompt) length \(?(?<input>\d+)(?: tokens)?\)? exceeds (?:the )?(?:model's )?(?:maximum|max)[ _][\w ]*?(?:length|len) (?:of )?\(?(?<window>\d+)/i,
+  /prompt length \((?<input>\d+)(?:\.0)?\).*should not exceed max_num_tokens \((?<window>\d+)/,
+  // TGI, TEI, Together
+  /must be <= (?<window>\d+)\. Given: (?<input>\d+) `inputs` tokens and (?<answer>\d+) `max_new_tokens`/,
+  /`inputs` must have less than (?<window>\d+) tokens\. Given: (?<input>\d+)/,
+  // llama.cpp
+  /request \((?<input>\d+) tokens\) exceeds the available context size \((?<window>\d+)/,
+  /input \((?<input>\d+) tokens\) is too large to process[^]*batch size: (?<window>\d+)/,
+  // llama-cpp-python
+  /requested tokens \((?<total>\d+)\) exceed context window of (?<window>\d+)/i,
+  // LM Studio
+  /keep the first (?<input>\d+) tokens .*context length of only (?<window>\d+)/,
+  /n_keep: (?<input>\d+)\s*>=? n_ctx: (?<window>\d+)/,
+  // Cerebras
+  /current length is (?<total>\d+) while limit is (?<window>\d+)/i,
+  // Mistral
+  /prompt contains (?<input>\d+) tokens .*too large for model with (?<window>\d+)/i,
+  // Google
+  /input token count \((?<input>\d+)\) exceeds the maximum number of tokens allowed \((?<window>\d+)/,
+  /input token count is (?<input>\d+) but model only supports up to (?<window>\d+)/,
+  // xAI
+  /maximum prompt length is (?<window>\d+) but the request contains (?<input>\d+)/,
+  // Moonshot
+  /exceeded model token limit: (?<window>\d+) \(requested: (?<total>\d+)/,
+  // Copilot, Cohere, and a proxy before llama.cpp
+  /prompt token count of (?<input>\d+) exceeds the limit of (?<window>\d+)/,
+  /prompt cannot exceed (?<window>\d+) - received (?<input>\d+)/,
+  /prompt has (?<input>\d+) tokens, but the configured context size is (?<window>\d+)/i,
+];
+
+/** What a server's message says of the numbers; nothing where it does not say them, or not beyond doubt. */
+export function readOverflow(message: string): Overflow | undefined {
+  const plain = message.replace(/(\d),(?=\d{3}\b)/g, "$1").replace(/\b(?:about|at least) (?=\d)/g, "");
+  const groups = WORDS.map((words) => words.exec(plain)?.groups).find(Boolean);
+  if (!groups) return guess(plain);
+  const [total, input, answer, maximum] = [groups.total, groups.input, groups.answer, groups.window].map(Number);
+  const asked = groups.total === undefined ? input! + (answer || 0) : total!;
+  if (asked <= maximum!) return undefined;
+  return {
+    asked,
+    maximum: maximum!,
+    ...(groups.answer !== undefined && { apart: { input: input!, answer: answer! } }),
+  };
+}
+
+/** Of words that nobody knows, two numbers and no third: what was asked for is the larger one. */
+function guess(message: string): Overflow | undefined {
+  if (!/token/i.test(message)) return undefined;
+  const told = message.replace(/\b(?:error|code|status)\b\D{0,8}\d{3}\b/gi, "");
+  const numbers = [...new Set((told.match(/(?<![\w.-])\d{2,}(?![\w-]|\.\d)/g) ?? []).map(Number))].sort((a, b) =>
+    b - a
+  );
+  const [asked, maximum] = numbers;
+  return numbers.length === 2 ? { asked: asked!, maximum: maximum! } : undefined;
+}
