@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { isJsonObject, type JsonObject } from "../src/canonical/json.ts";
 
-export const json = z.custom<JsonObject>(isJsonObject, { error: "Invalid input: expected object" });
+export const json = z.custom<JsonObject>(isJsonObject, { params: { expected: "object" } });
 
 /** An object of a type that is not known rides through, where `pattern` allows it; one of a known type must have its fields. */
 export function otherThan(known: readonly string[], error: string, pattern?: RegExp) {

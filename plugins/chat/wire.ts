@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import { EFFORTS } from "../../src/canonical/generate.ts";
+import { isJsonObject } from "../../src/canonical/json.ts";
 import { json, otherThan } from "../shapes.ts";
 
 export const WIRE = "chat";
@@ -39,16 +40,29 @@ export function isKnownPart(part: ContentPart): part is KnownPart {
 const content = z.union([z.string(), z.array(contentPart)]);
 export type Content = z.output<typeof content>;
 
+/**
+ * Some SDKs leave the type of a tool, a call or a choice away, as the hub's and Mistral's do: what stands in it tells which
+ * it is. A flat one that nothing tells apart is a function.
+ */
+function withType<T extends z.ZodType>(schema: T) {
+  return z.preprocess((value) => {
+    if (!isJsonObject(value) || (value.type !== undefined && value.type !== null)) return value;
+    const type = ["function", "custom", "allowed_tools"].find((one) => isJsonObject(value[one])) ??
+      (typeof value.name === "string" ? "function" : undefined);
+    return type === undefined ? value : { ...value, type };
+  }, schema);
+}
+
 /** What the model wrote for a function; some clients replay it parsed. */
 const functionCall = z.looseObject({ name: z.string(), arguments: z.union([z.string(), json]).nullish() });
-export const toolCall = z.union([
-  z.looseObject({ id: z.string(), type: z.literal("function").nullish(), function: functionCall }),
+export const toolCall = withType(z.union([
+  z.looseObject({ id: z.string(), type: z.literal("function"), function: functionCall }),
   z.looseObject({
     id: z.string(),
     type: z.literal("custom"),
     custom: z.looseObject({ name: z.string(), input: z.string() }),
   }),
-]);
+]));
 export type ToolCall = z.output<typeof toolCall>;
 
 const message = z.discriminatedUnion("role", [
@@ -95,7 +109,7 @@ const knownTool = z.union([
   customDefinition.extend({ type: z.literal("custom"), custom: z.undefined().optional() }),
 ]);
 const KNOWN_TOOLS = ["function", "custom"];
-const tool = z.union([knownTool, otherThan(KNOWN_TOOLS, "Unknown type of tool")]);
+const tool = withType(z.union([knownTool, otherThan(KNOWN_TOOLS, "Unknown type of tool")]));
 export type KnownTool = z.output<typeof knownTool>;
 export type ChatTool = z.output<typeof tool>;
 
@@ -104,20 +118,24 @@ export function isKnownTool(candidate: ChatTool): candidate is KnownTool {
 }
 
 const named = z.looseObject({ name: z.string() });
-const toolReference = z.looseObject({
+const UNNAMED = { error: "Missing name of the tool", path: ["name"] };
+const reference = z.looseObject({
   type: z.string(),
   function: named.optional(),
   custom: named.optional(),
   name: z.string().optional(),
 });
+const isNamed = ({ type, function: fn, custom, name }: z.output<typeof reference>) =>
+  !["function", "custom"].includes(type) || (fn ?? custom)?.name !== undefined || name !== undefined;
+const toolReference = withType(reference.refine(isNamed, UNNAMED));
 const allowedTools = z.looseObject({ mode: z.enum(["auto", "required"]), tools: z.array(toolReference) });
-const toolChoice = z.union([
+const toolChoice = withType(z.union([
   z.enum(["none", "auto", "required"]),
   z.looseObject({ type: z.literal("allowed_tools"), allowed_tools: allowedTools }),
   allowedTools.extend({ type: z.literal("allowed_tools") }),
-  toolReference.extend({ type: z.enum(["function", "custom"]) }),
-]);
-export type ToolReference = z.output<typeof toolReference>;
+  reference.extend({ type: z.enum(["function", "custom"]) }).refine(isNamed, UNNAMED),
+]));
+export type ToolReference = z.output<typeof reference>;
 export type ChatToolChoice = z.output<typeof toolChoice>;
 
 const responseFormat = z.union([

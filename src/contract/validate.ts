@@ -10,11 +10,11 @@ export function validate<T>(schema: z.ZodType<T>, value: unknown): T {
   const result = tryParse(schema, value);
   if (!result) throw new GatewayError("invalid_request", "The request has more mistakes than can be told");
   if (result.success) return result.data;
-  const { path, message } = deepest(result.error.issues);
-  const param = formatPath(path);
-  throw new GatewayError("invalid_request", param === "" ? message : `Invalid value at "${param}": ${message}`, {
-    ...(param && { param }),
-  });
+  const mistake = deepest(result.error.issues, value);
+  const param = formatPath(mistake.path);
+  const where = param === "" ? "Invalid request" : `Invalid value at "${param}"${ownerOf(mistake.path, value)}`;
+  const message = `${where}: ${describe(mistake, valueAt(mistake.path, value))}`;
+  throw new GatewayError("invalid_request", message, { ...(param && { param }) });
 }
 
 /** More than any conversation has. The library notes each mistake, and a body of nothing else would take gigabytes. */
@@ -63,22 +63,99 @@ export function formatPath(path: readonly PropertyKey[]): string {
     .join("");
 }
 
-interface Found {
+/** What is wrong at one place. */
+interface Mistake {
   path: PropertyKey[];
-  message: string;
+  /** What the place may hold, in words; empty where `told` says what is wrong. */
+  expected: string[];
+  /** The schema's own words. */
+  told: string[];
+  /** The place holds what says which kind of thing this is, and that is another kind. */
+  isOtherKind: boolean;
 }
 
-/** Of all that is wrong, the first issue; of a union, the branch that got furthest, because it is the one that was meant. */
-function deepest(issues: readonly z.core.$ZodIssue[], prefix: PropertyKey[] = []): Found {
-  const issue = issues[0]!;
+/** Of all that is wrong, the first; of a union, the branch that was meant, with all that may stand where it fails. */
+function deepest(issues: readonly z.core.$ZodIssue[], value: unknown, prefix: PropertyKey[] = []): Mistake {
+  const issue = issues.find(isOfOtherKind) ?? issues[0]!;
   const path = [...prefix, ...issue.path];
-  if (issue.code !== "invalid_union") return { path, message: issue.message };
-  const branches = issue.errors.filter((branch) => branch.length > 0).map((branch) => deepest(branch, path));
-  const best = branches.reduce<Found | undefined>(
-    (far, found) => far === undefined || found.path.length > far.path.length ? found : far,
-    undefined,
+  if (issue.code !== "invalid_union" || issue.errors.length === 0) return mistakeOf(issue, path);
+  const branches = issue.errors.filter((branch) => branch.length > 0).map((branch) => deepest(branch, value, path));
+  const isMissing = (one: Mistake) => valueAt(one.path, value) === undefined;
+  const [best] = branches.toSorted((a, b) =>
+    b.path.length - a.path.length || Number(a.isOtherKind) - Number(b.isOtherKind) ||
+    Number(isMissing(a)) - Number(isMissing(b))
   );
-  return best && best.path.length > path.length
-    ? best
-    : { path, message: [...new Set(branches.map((found) => found.message))].join(", or ") || issue.message };
+  if (!best) return mistakeOf(issue, path);
+  const param = formatPath(best.path);
+  const same = branches.filter((one) => formatPath(one.path) === param);
+  return {
+    path: best.path,
+    expected: [...new Set(same.flatMap(({ expected }) => expected))],
+    told: [...new Set(same.flatMap(({ told }) => told))],
+    isOtherKind: same.every(({ isOtherKind }) => isOtherKind),
+  };
+}
+
+function mistakeOf(issue: z.core.$ZodIssue, path: PropertyKey[]): Mistake {
+  const expected = expectedBy(issue);
+  const told = expected.length > 0 ? [] : [issue.message.replace(/^Invalid input: /, "")];
+  return { path, expected, told, isOtherKind: isOfOtherKind(issue) };
+}
+
+/** Whether the object says that it is another kind of thing than the schema is for. */
+function isOfOtherKind({ code, path }: z.core.$ZodIssue): boolean {
+  return (code === "invalid_value" || code === "custom") && path.length === 1 && path[0] === "type";
+}
+
+function expectedBy(issue: z.core.$ZodIssue): string[] {
+  switch (issue.code) {
+    case "invalid_type":
+      return [WORD_OF[issue.expected] ?? issue.expected];
+    case "invalid_value":
+      return issue.values.map((value) => JSON.stringify(value));
+    case "invalid_union":
+      return ((issue as { options?: readonly unknown[] }).options ?? []).map((value) => JSON.stringify(value));
+    case "custom":
+      return typeof issue.params?.expected === "string" ? [issue.params.expected] : [];
+    default:
+      return [];
+  }
+}
+
+const WORD_OF: Readonly<Record<string, string>> = { array: "list", int: "whole number" };
+
+/** "expected string or list, received 3". */
+function describe({ expected, told }: Mistake, value: unknown): string {
+  if (expected.length === 0) return told.join(", or ");
+  const words = expected.length === 1 ? expected[0] : `${expected.slice(0, -1).join(", ")} or ${expected.at(-1)}`;
+  return `expected ${words}, received ${inWords(value)}`;
+}
+
+const LONGEST_VALUE = 40;
+
+/** What a client sent, so short that it fits into a message. */
+function inWords(value: unknown): string {
+  if (value === undefined) return "nothing";
+  if (Array.isArray(value)) return "list";
+  if (typeof value === "object" && value !== null) return "object";
+  const json = JSON.stringify(value);
+  return json.length > LONGEST_VALUE ? typeof value : json;
+}
+
+function valueAt(path: readonly PropertyKey[], value: unknown): unknown {
+  return path.reduce<unknown>(
+    (inner, step) => isRecord(inner) && Object.hasOwn(inner, step) ? inner[step] : undefined,
+    value,
+  );
+}
+
+/** Of a long list, a position says little: the name of what the place is part of, such as a tool. */
+function ownerOf(path: readonly PropertyKey[], value: unknown): string {
+  const owners = path.map((_, depth) => valueAt(path.slice(0, depth), value)).slice(1);
+  const name = owners.filter(isRecord).map((owner) => owner.name).findLast((one) => typeof one === "string");
+  return typeof name === "string" && name !== "" && name.length <= LONGEST_VALUE ? ` of ${JSON.stringify(name)}` : "";
+}
+
+function isRecord(value: unknown): value is Record<PropertyKey, unknown> {
+  return typeof value === "object" && value !== null;
 }

@@ -1,0 +1,111 @@
+import { assertEquals, assertThrows } from "@std/assert";
+import type { GenerateRequest } from "../../../src/canonical/generate.ts";
+import { GatewayError } from "../../../src/errors.ts";
+import { parseRequest } from "../../../plugins/chat/parse_request.ts";
+
+function parse(more: object): GenerateRequest {
+  const body = { model: "m", messages: [{ role: "user", content: "Hello" }], ...more };
+  return parseRequest({ body, headers: new Headers(), params: {}, query: new URLSearchParams() }, {
+    clientWire: "chat",
+    note: () => {},
+  });
+}
+
+/** What SDKs leave away, and what they mean by the rest: the hub's in a choice, Mistral's in a tool. */
+const UNTYPED: [name: string, without: object, withType: object][] = [
+  ["a tool", { tools: [{ function: { name: "f" } }] }, { tools: [{ type: "function", function: { name: "f" } }] }],
+  ["a flat tool", { tools: [{ name: "f" }] }, { tools: [{ type: "function", name: "f" }] }],
+  [
+    "a custom tool",
+    { tools: [{ custom: { name: "c" } }] },
+    { tools: [{ type: "custom", custom: { name: "c" } }] },
+  ],
+  [
+    "a choice",
+    { tool_choice: { function: { name: "f" } } },
+    { tool_choice: { type: "function", function: { name: "f" } } },
+  ],
+  ["a flat choice", { tool_choice: { name: "f" } }, { tool_choice: { type: "function", name: "f" } }],
+  [
+    "a choice of a custom tool",
+    { tool_choice: { custom: { name: "c" } } },
+    { tool_choice: { type: "custom", custom: { name: "c" } } },
+  ],
+  [
+    "a choice among tools",
+    { tool_choice: { allowed_tools: { mode: "required", tools: [{ function: { name: "f" } }] } } },
+    {
+      tool_choice: {
+        type: "allowed_tools",
+        allowed_tools: { mode: "required", tools: [{ type: "function", function: { name: "f" } }] },
+      },
+    },
+  ],
+  ...([["function", { name: "f", arguments: "{}" }], ["custom", { name: "c", input: "x" }]] as const).map((
+    [type, call],
+  ): [string, object, object] => {
+    const turns = (fields: object) => ({ messages: [{ role: "assistant", tool_calls: [{ id: "1", ...fields }] }] });
+    return [`a call of a ${type}`, turns({ [type]: call }), turns({ type, [type]: call })];
+  }),
+];
+
+for (const [name, without, withType] of UNTYPED) {
+  Deno.test(`${name} without its type is what stands in it`, () => {
+    assertEquals(parse(without), parse(withType));
+    const nulled = JSON.parse(JSON.stringify(withType), (key, value) => key === "type" ? null : value);
+    assertEquals(parse(nulled), parse(withType));
+  });
+}
+
+const F = { type: "function", function: { name: "f" } };
+
+const MISTAKES: [more: object, message: string][] = [
+  [
+    { tools: [F, { type: "function", function: { name: 3 } }] },
+    'Invalid value at "tools[1].function.name": expected string, received 3',
+  ],
+  [
+    { tools: [F, { type: "function", function: { name: "g", parameters: "none" } }] },
+    'Invalid value at "tools[1].function.parameters" of "g": expected object, received "none"',
+  ],
+  [
+    { tools: [{ type: "function", name: "g", parameters: "none" }] },
+    'Invalid value at "tools[0].parameters" of "g": expected object, received "none"',
+  ],
+  [{ tools: ["f"] }, 'Invalid value at "tools[0]": expected object, received "f"'],
+  [{ tools: [{}] }, 'Invalid value at "tools[0].type": expected "function", "custom" or string, received nothing'],
+  [
+    { tool_choice: "any" },
+    'Invalid value at "tool_choice": expected "none", "auto", "required" or object, received "any"',
+  ],
+  [
+    { tool_choice: {} },
+    'Invalid value at "tool_choice.type": expected "allowed_tools", "function" or "custom", received nothing',
+  ],
+  [
+    { tool_choice: { type: "function", function: "f" } },
+    'Invalid value at "tool_choice.function": expected object, received "f"',
+  ],
+  [{ tool_choice: { type: "function" } }, 'Invalid value at "tool_choice.name": Missing name of the tool'],
+  [
+    { tool_choice: { type: "allowed_tools", allowed_tools: { mode: "auto" } } },
+    'Invalid value at "tool_choice.allowed_tools.tools": expected list, received nothing',
+  ],
+  [
+    { messages: [{ role: "assistant", tool_calls: [{ id: "1", function: { arguments: "{}" } }] }] },
+    'Invalid value at "messages[0].tool_calls[0].function.name": expected string, received nothing',
+  ],
+  [
+    { messages: [{ role: "robot", content: "" }] },
+    'Invalid value at "messages[0].role": expected "system", "developer", "user", "assistant", "tool" or "function", received "robot"',
+  ],
+  [{ max_tokens: 1.5 }, 'Invalid value at "max_tokens": expected whole number, received 1.5'],
+  [{ stop: 3 }, 'Invalid value at "stop": expected string or list, received 3'],
+];
+
+for (const [more, message] of MISTAKES) {
+  Deno.test(`a mistake is told by its place, what was expected and what came: ${message}`, () => {
+    const error = assertThrows(() => parse(more), GatewayError);
+    assertEquals([error.code, error.message], ["invalid_request", message]);
+  });
+}
