@@ -45,6 +45,14 @@ export function upstreamError({ status, headers, body }: Omit<Reply, "body"> & {
   return new GatewayError(code, message, { ...details, unsupported });
 }
 
+/** A date becomes seconds by the upstream's own time, where that is told: the two clocks need not agree. */
+function retryAfterOf(headers: Headers): string | undefined {
+  const [told] = RETRY_AFTER.exec(headers.get("retry-after") ?? "") ?? [];
+  if (told === undefined || !told.endsWith("GMT")) return told;
+  const seconds = (Date.parse(told) - Date.parse(headers.get("date") ?? "")) / 1000;
+  return Number.isNaN(seconds) ? told : String(Math.max(0, seconds));
+}
+
 /** Without a status it is the upstream's own failure, unless its words say otherwise. */
 function failureOf(status: number | undefined, headers: Headers, body: unknown): GatewayError {
   const message = upstreamMessage(body);
@@ -52,8 +60,7 @@ function failureOf(status: number | undefined, headers: Headers, body: unknown):
   const words = [inner.code, inner.type].filter((word) => typeof word === "string").join(" ");
   const details: ErrorDetails = {
     upstreamStatus: status,
-    retryAfter: RETRY_AFTER.exec(headers.get("retry-after") ?? "")?.[0] ??
-      /;\s*t=(\d+)/.exec(headers.get("ratelimit") ?? "")?.[1],
+    retryAfter: retryAfterOf(headers) ?? /;\s*t=(\d+)/.exec(headers.get("ratelimit") ?? "")?.[1],
     param: typeof inner.param === "string" ? inner.param : undefined,
   };
   const fail = (code: ErrorCode, text: string) => new GatewayError(code, text, details);

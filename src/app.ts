@@ -50,6 +50,8 @@ export interface AppOptions {
   fetch?: Fetch;
   /** Milliseconds since the epoch. */
   now?(): number;
+  /** Milliseconds by a clock that never steps, from any beginning. */
+  monotonic?(): number;
   newId?(): string;
   log?(entry: LogEntry): void;
   pace?: Partial<Pace>;
@@ -84,6 +86,7 @@ export function createApp(options: AppOptions): App {
   const { config, env, store: given } = options;
   const plugins = { protocols, drivers, catalogs, ...options.plugins };
   const now = options.now ?? Date.now;
+  const monotonic = options.monotonic ?? (() => performance.now());
   const fetch = options.fetch ?? globalThis.fetch;
   const created = Math.floor(now() / 1000);
   const parts = new Map<string, { from: string; part: unknown }>();
@@ -102,7 +105,7 @@ export function createApp(options: AppOptions): App {
   const sources = keep(
     "catalogs",
     config.catalogs,
-    () => createCatalogs(config, plugins.catalogs, { env, fetch, now, signal: stop.signal }),
+    () => createCatalogs(config, plugins.catalogs, { env, fetch, now: monotonic, signal: stop.signal }),
   );
   const finders = new Map(
     Object.entries(config.upstreams).flatMap(([name, { catalog = "" }]) => {
@@ -123,7 +126,7 @@ export function createApp(options: AppOptions): App {
       folder: typeof place === "object"
         ? createTokenizerFolder({ path: join(dirname(place.path), "tokenizers"), now })
         : undefined,
-      now,
+      now: monotonic,
     }));
   const before = earlier?.get("tokenizers")?.part as Tokenizers | undefined;
   if (before !== tokenizers) before?.close();
@@ -141,14 +144,14 @@ export function createApp(options: AppOptions): App {
         return [name, createLane(name, { ...lane, catalogs, finders, endpoints, created })];
       }),
     ),
-    homes: keep("homes", null, () => new Homes(now)),
+    homes: keep("homes", null, () => new Homes(monotonic)),
     sessionHeaders: [...new Set(plugins.protocols.flatMap(({ sessionHeaders = [] }) => sessionHeaders))],
     upstreams: new Map(
       Object.entries(config.upstreams).map(([name, upstream]) => {
         const { concurrency } = upstream;
         // What runs there goes on, whatever else of the upstream has changed.
         const slots = concurrency && keep(`slots ${name}`, concurrency, () => new Slots(name, concurrency));
-        const make = () => createUpstream(name, upstream, { ...read, slots }, plugins.drivers, env, now);
+        const make = () => createUpstream(name, upstream, { ...read, slots }, plugins.drivers, env, monotonic);
         return [name, keep(`upstream ${name}`, [upstream, read], make)];
       }),
     ),
@@ -160,15 +163,15 @@ export function createApp(options: AppOptions): App {
         storedKeys: keep(
           "stored keys",
           null,
-          () => createKeyReader(createKeyring(store, now), { now, patienceMs: pace.storeMs }),
+          () => createKeyReader(createKeyring(store, now), { now: monotonic, patienceMs: pace.storeMs }),
         ),
       }),
       takesTokens: takesTokens(config),
       now,
     }),
-    admission: keep("admission", null, () => createAdmission(now, ledger)),
-    load: keep("load", null, () => createLoad({ memory: () => Deno.memoryUsage().rss, now })),
-    breaker: keep("breaker", null, () => new Breaker(now)),
+    admission: keep("admission", null, () => createAdmission({ now, monotonic }, ledger)),
+    load: keep("load", null, () => createLoad({ memory: () => Deno.memoryUsage().rss, now: monotonic })),
+    breaker: keep("breaker", null, () => new Breaker(monotonic)),
     limits: config.limits,
     retry: { ...config.retry, baseMs: RETRY_BASE_MS },
     hedges: keep("hedges", null, () => new HedgeBudget()),
@@ -185,11 +188,11 @@ export function createApp(options: AppOptions): App {
         patienceMs: pace.storeMs,
       })),
     calibration: keep("calibration", null, () => new Calibration()),
-    upstreamCounts: keep("upstream counts", config.upstreams, () => new ExactCounts({ now })),
+    upstreamCounts: keep("upstream counts", config.upstreams, () => new ExactCounts({ now: monotonic })),
     tokenizerCounts: keep(
       "tokenizer counts",
       config.catalogs,
-      () => new ExactCounts({ now, pace: { patienceMs: 1_000, restMs: 0 } }),
+      () => new ExactCounts({ now: monotonic, pace: { patienceMs: 1_000, restMs: 0 } }),
     ),
     tokenizers,
     bodyLimits: {
@@ -210,6 +213,7 @@ export function createApp(options: AppOptions): App {
     pace,
     fetch,
     now,
+    monotonic,
     newId: options.newId ?? (() => crypto.randomUUID().replaceAll("-", "")),
     log: options.log ?? printEntry,
     draining: draining.signal,

@@ -83,8 +83,14 @@ interface Use {
   running: number;
 }
 
-/** `now`: milliseconds since the epoch. */
-export function createAdmission(now: () => number, days: DayUse): Admission {
+/** The time of day, in milliseconds since the epoch, and a clock that never steps. */
+export interface Clocks {
+  now(): number;
+  monotonic(): number;
+}
+
+/** Days end by the time of day. Buckets fill by the other clock, or a step back would refuse everybody until it is caught up. */
+export function createAdmission({ now, monotonic }: Clocks, days: DayUse): Admission {
   const today = () => Math.floor(now() / DAY_MS);
   const uses = new Map<string, Use>();
 
@@ -94,7 +100,7 @@ export function createAdmission(now: () => number, days: DayUse): Admission {
     if (known?.quota === quota) return known;
     // A key that is read from the store again brings the same limits as another object.
     if (known && JSON.stringify(known.quota) === JSON.stringify(quota)) return Object.assign(known, { quota });
-    const bucket = (limit: number | undefined) => limit === undefined ? undefined : new Bucket(limit, now());
+    const bucket = (limit: number | undefined) => limit === undefined ? undefined : new Bucket(limit, monotonic());
     const { requestsPerMinute, tokensPerMinute } = quota;
     const limits = { quota, requests: bucket(requestsPerMinute), tokens: bucket(tokensPerMinute) };
     // One object for good: the requests that run count themselves out of it.
@@ -113,7 +119,7 @@ export function createAdmission(now: () => number, days: DayUse): Admission {
     function findReached(tokens: number, at: number): [what: string, waitMs: number] | undefined {
       if (use.running >= concurrentRequests) return [`${concurrentRequests} requests at once`, 1_000];
       if (tokensPerDay !== undefined && days.spent(name, today()) >= tokensPerDay) {
-        return [`${tokensPerDay} tokens a day`, (today() + 1) * DAY_MS - at];
+        return [`${tokensPerDay} tokens a day`, (today() + 1) * DAY_MS - now()];
       }
       const requestWaitMs = requests?.waitMs(1, at) ?? 0;
       if (requestWaitMs > 0) return [`${requests!.limit} requests a minute`, requestWaitMs];
@@ -123,18 +129,18 @@ export function createAdmission(now: () => number, days: DayUse): Admission {
     }
 
     function charge(tokens: number): void {
-      minute?.take(tokens, now());
+      minute?.take(tokens, monotonic());
       if (tokensPerDay !== undefined) days.add(name, today(), tokens);
     }
 
     return {
       ...(tokensPerDay !== undefined && { ready: () => days.open(name, today()) }),
       allowance: () => ({
-        ...(requests && { requests: requests.gauge(now()) }),
-        ...(minute && { tokens: minute.gauge(now()) }),
+        ...(requests && { requests: requests.gauge(monotonic()) }),
+        ...(minute && { tokens: minute.gauge(monotonic()) }),
       }),
       admit(tokens) {
-        const at = now();
+        const at = monotonic();
         const reached = findReached(tokens, at);
         if (reached) {
           const [what, waitMs] = reached;

@@ -23,7 +23,7 @@ const RETRY_AFTER = "1";
 export interface LoadOptions {
   /** The bytes of memory that the process takes. */
   memory(): number;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds by a clock that never steps. */
   now(): number;
 }
 

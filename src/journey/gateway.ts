@@ -57,6 +57,8 @@ export interface Gateway {
   fetch: Fetch;
   /** Milliseconds since the epoch. */
   now(): number;
+  /** Milliseconds by a clock that never steps: how long things take. */
+  monotonic(): number;
   /** A new random id, without a prefix. */
   newId(): string;
   log(entry: LogEntry): void;

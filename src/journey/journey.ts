@@ -18,6 +18,8 @@ export interface Journey extends Context {
   id: string;
   /** Milliseconds since the epoch. */
   started: number;
+  /** Milliseconds since the request came. */
+  elapsed(): number;
   /** Whose errors and headers the client reads. */
   protocol: AnyProtocol;
   clientWire: string;
@@ -62,6 +64,7 @@ const NOBODY: Caller = { name: "", owner: "" };
 
 export function begin(request: Request, gateway: Gateway): Journey {
   const started = gateway.now();
+  const since = gateway.monotonic();
   const left = new AbortController();
   const notes = new Set<string>();
   const id = `req_${gateway.newId()}`;
@@ -70,6 +73,7 @@ export function begin(request: Request, gateway: Gateway): Journey {
     request,
     id,
     started,
+    elapsed: () => Math.round(gateway.monotonic() - since),
     protocol: gateway.registry.fallback(request.headers),
     clientWire: "",
     caller: NOBODY,
@@ -183,7 +187,7 @@ function whoFailed({ asked }: Journey): string | undefined {
 }
 
 export function closeLog(journey: Journey, status: number): void {
-  const { gateway, started, entry, attempt, asked, atEnd } = journey;
+  const { gateway, entry, attempt, asked, atEnd } = journey;
   if (entry.status !== undefined) return;
   entry.status = status;
   for (const end of atEnd.splice(0)) end();
@@ -193,7 +197,7 @@ export function closeLog(journey: Journey, status: number): void {
     ...(attempt && { target: attempt.target }),
     ...(attempt?.provider !== undefined && { provider: attempt.provider }),
     ...(asked > 1 && { attempts: asked }),
-    durationMs: gateway.now() - started,
+    durationMs: journey.elapsed(),
     ...(notes.length > 0 && { notes }),
   });
 }

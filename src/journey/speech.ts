@@ -19,7 +19,7 @@ export function acceptSpeech(speech: Speech, journey: Journey): Speech {
 export function deliverSpeech(speech: Speech, journey: Journey): Speech {
   const { audio } = speech;
   if (!(audio instanceof ReadableStream)) return speech;
-  journey.entry.firstEventMs = journey.gateway.now() - journey.started;
+  journey.entry.firstEventMs = journey.elapsed();
   journey.entry.stream = true;
   return {
     ...speech,

@@ -32,7 +32,7 @@ export async function respondWithStream<K extends Streamed>(
   let finished = false;
   const guarded = guard(told, (event) => {
     if (event.type !== "error") {
-      entry.firstEventMs ??= gateway.now() - journey.started;
+      entry.firstEventMs ??= journey.elapsed();
       journey.begun = true;
     }
     journey.said += tokensOf(event);

@@ -13,7 +13,7 @@ export interface CatalogOptions {
   load(signal: AbortSignal): Promise<readonly ModelInfo[]>;
   /** Aborted when the gateway stops. No request's own: what one client asks for serves all. */
   signal: AbortSignal;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds by a clock that never steps. */
   now(): number;
   pace?: CatalogPace;
 }

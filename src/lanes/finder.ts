@@ -16,7 +16,7 @@ export interface ModelFinderOptions {
   ask(call: Call, signal: AbortSignal): Promise<Reply>;
   /** Aborted when the gateway stops. No request's own: what one client asks for serves all. */
   signal: AbortSignal;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds by a clock that never steps. */
   now(): number;
   pace?: FinderPace;
 }

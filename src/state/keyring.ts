@@ -74,7 +74,7 @@ const FRESH_MS = 500;
 const RENEWAL_MS = 1_000;
 
 export interface KeyReaderOptions {
-  /** Milliseconds since the epoch. */
+  /** Milliseconds by a clock that never steps. */
   now(): number;
   /** How long the first list may take, in milliseconds: a client waits for it. */
   patienceMs: number;

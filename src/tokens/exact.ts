@@ -4,7 +4,7 @@ import { type ErrorCode, toGatewayError } from "../errors.ts";
 import { inTime } from "./in_time.ts";
 
 export interface ExactOptions {
-  /** Milliseconds since the epoch. */
+  /** Milliseconds by a clock that never steps. */
   now(): number;
   pace?: Partial<ExactPace>;
 }

@@ -9,7 +9,7 @@ export interface TokenizersOptions {
   download(service: string, model: string): Promise<TokenizerFiles>;
   /** Where they are kept; without one they are asked for after every start. */
   folder?: TokenizerFolder;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds by a clock that never steps. */
   now(): number;
   pace?: Partial<TokenizersPace>;
 }

@@ -17,7 +17,7 @@ function daysInMemory(): DayUse {
 
 function account(quota: Quota, start = MIDNIGHT) {
   const clock = { ms: start };
-  const admission = createAdmission(() => clock.ms, daysInMemory());
+  const admission = createAdmission({ now: () => clock.ms, monotonic: () => clock.ms }, daysInMemory());
   const key = { name: "team", quota };
   const admit = (tokens = 0) => admission(key)!.admit(tokens);
   const refusal = (tokens = 0) => {
@@ -29,7 +29,7 @@ function account(quota: Quota, start = MIDNIGHT) {
 }
 
 Deno.test("admission: a key without limits has no account", () => {
-  assertEquals(createAdmission(Date.now, daysInMemory())({ name: "free" }), undefined);
+  assertEquals(createAdmission({ now: Date.now, monotonic: Date.now }, daysInMemory())({ name: "free" }), undefined);
 });
 
 Deno.test("admission: so many requests a minute, at once or as they come", () => {

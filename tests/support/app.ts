@@ -75,6 +75,8 @@ export function newApp({ config = CONFIG, env = ENV, ...options }: TestAppOption
     env: (name) => env[name],
     fetch: () => Promise.reject(new TypeError("This test has no upstream")),
     now: () => NOW,
+    // One clock moves both, unless a test tells them apart.
+    monotonic: options.now ?? (() => NOW),
     newId: () => String(++ids),
     store: createMemoryStore({ now: options.now ?? (() => NOW), limitBytes: 64 * 1024 * 1024 }),
     log: (entry) => void logs.push(entry),
