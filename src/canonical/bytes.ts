@@ -33,3 +33,47 @@ function openReader(body: ReadableStream<Uint8Array>) {
     throw error;
   }
 }
+
+/** A block above 32 MiB goes back to the system as soon as it is free; smaller ones stay with the allocator. */
+const LARGE_BYTES = 8 * 2 ** 20;
+const RETURNED_BYTES = 2 ** 25 + 1;
+
+/**
+ * Collects bytes that come in pieces. Each piece is copied at once, because one that is kept keeps alive the whole buffer
+ * that it was read into, which is thousands of times its size where pieces are small.
+ */
+export class ByteBuffer {
+  #bytes: Uint8Array<ArrayBuffer>;
+  #length = 0;
+  readonly #mostBytes: number;
+
+  /** Sets `expectedBytes` aside at once and grows as it needs to; no more than `mostBytes` will ever be in it. */
+  constructor(expectedBytes = 0, mostBytes = Infinity) {
+    this.#mostBytes = mostBytes;
+    const capacity = expectedBytes < LARGE_BYTES ? expectedBytes : Math.max(expectedBytes, RETURNED_BYTES);
+    this.#bytes = new Uint8Array(capacity);
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  append(piece: Uint8Array): void {
+    const end = this.#length + piece.length;
+    if (end > this.#bytes.length) {
+      this.#bytes = new Uint8Array(
+        this.#bytes.buffer.transfer(Math.max(end, Math.min(2 * this.#bytes.length, this.#mostBytes))),
+      );
+    }
+    this.#bytes.set(piece, this.#length);
+    this.#length = end;
+  }
+
+  /** All that was appended. The buffer is empty afterwards. */
+  take(): Uint8Array<ArrayBuffer> {
+    const bytes = this.#bytes.subarray(0, this.#length);
+    this.#bytes = new Uint8Array();
+    this.#length = 0;
+    return bytes;
+  }
+}

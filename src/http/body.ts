@@ -1,6 +1,6 @@
 import { promisify } from "node:util";
 import { brotliDecompress, constants, gunzip, inflate, inflateRaw, zstdDecompress } from "node:zlib";
-import { ByteReader } from "../canonical/bytes.ts";
+import { ByteBuffer, ByteReader } from "../canonical/bytes.ts";
 import { DEEPEST_JSON } from "../canonical/json.ts";
 import { GatewayError } from "../errors.ts";
 
@@ -50,14 +50,10 @@ export async function readBody(
 }
 
 const TRUSTED_BYTES = 2 ** 20;
-/** A block above 32 MiB goes back to the system as soon as it is free; smaller ones stay with the allocator. */
-const LARGE_BYTES = 8 * 2 ** 20;
-const RETURNED_BYTES = 2 ** 25 + 1;
 const LARGEST_READ = 2 ** 16;
 
 const STALL_MS = 30_000;
 
-/** Copies each chunk as it comes into one buffer, because a list of tiny chunks would take far more than the limit. */
 async function readBytes(
   body: ReadableStream<Uint8Array>,
   declared: number,
@@ -80,26 +76,19 @@ async function readBytes(
     }, Math.min(stallMs, leftMs));
   };
   try {
-    const expected = Math.min(Math.max(declared, 0), trustedBytes);
-    let buffer = new Uint8Array(expected < LARGE_BYTES ? expected : Math.max(expected, RETURNED_BYTES));
-    let length = 0;
+    const buffer = new ByteBuffer(Math.min(Math.max(declared, 0), trustedBytes), limitBytes);
     while (true) {
       wait();
       const value = await reader.read().catch((cause) => {
         throw new GatewayError("client_closed", "The client went away while it sent the body", { cause });
       });
       if (late) throw new GatewayError("request_timeout", `Cannot read the body: ${late}`);
-      if (!value) return buffer.subarray(0, length);
-      const end = length + value.length;
-      if (end > limitBytes) {
+      if (!value) return buffer.take();
+      if (buffer.length + value.length > limitBytes) {
         stop();
         throw tooLarge("body", limitBytes);
       }
-      if (end > buffer.length) {
-        buffer = new Uint8Array(buffer.buffer.transfer(Math.max(end, Math.min(2 * buffer.length, limitBytes))));
-      }
-      buffer.set(value, length);
-      length = end;
+      buffer.append(value);
     }
   } finally {
     clearTimeout(timer);

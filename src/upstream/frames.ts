@@ -1,5 +1,5 @@
 import { createParser } from "eventsource-parser";
-import { ByteReader } from "../canonical/bytes.ts";
+import { ByteBuffer, ByteReader } from "../canonical/bytes.ts";
 import type { ServerSentEvent } from "../contract/frame.ts";
 import { GatewayError } from "../errors.ts";
 import { brokenOff, tooLong, type Upstream } from "./send.ts";
@@ -38,13 +38,11 @@ export async function* readFrames(
     onEvent: ({ event, data, id }) => frames.push({ event, data, id }),
     onComment: (comment) => frames.push({ comment }),
     onError: (error) => {
-      if (error.type === "max-buffer-size-exceeded") {
-        throw new GatewayError("upstream_error", "The upstream's stream holds a frame that is too long");
-      }
+      if (error.type === "max-buffer-size-exceeded") throw frameTooLong();
     },
     maxBufferSize: frameBytes,
   });
-  const decoder = new TextDecoder();
+  const lines = new Lines(frameBytes);
   const reader = new ByteReader(body, BUFFER_BYTES);
   let length = 0;
   let ended = false;
@@ -58,12 +56,45 @@ export async function* readFrames(
       ended = bytes === undefined;
       length += bytes?.length ?? 0;
       if (length > streamBytes) throw tooLong("stream", streamBytes);
-      parser.feed(bytes ? decoder.decode(bytes, { stream: true }) : `${decoder.decode()}\n\n`);
+      parser.feed(bytes ? lines.read(bytes) : `${lines.end()}\n\n`);
       pulse?.beat(frames.some(({ data }) => data !== undefined));
       for (const frame of frames.splice(0)) yield frame;
     }
   } finally {
     if (!ended) await leave(reader);
+  }
+}
+
+function frameTooLong(): GatewayError {
+  return new GatewayError("upstream_error", "The upstream's stream holds a frame that is too long");
+}
+
+const [CR, LF] = [13, 10];
+
+/** Whole lines of what comes in pieces. The parser would keep each piece of a line as a text of its own, at many times its size. */
+class Lines {
+  readonly #decoder = new TextDecoder();
+  /** The beginning of a line whose end has not come. */
+  readonly #rest = new ByteBuffer();
+
+  constructor(readonly mostBytes: number) {}
+
+  /** The lines that are whole by now, as text; none where no line has ended. */
+  read(bytes: Uint8Array): string {
+    const end = Math.max(bytes.lastIndexOf(LF), bytes.lastIndexOf(CR)) + 1;
+    let whole = bytes.subarray(0, end);
+    if (end > 0 && this.#rest.length > 0) {
+      this.#rest.append(whole);
+      whole = this.#rest.take();
+    }
+    if (end < bytes.length) this.#rest.append(bytes.subarray(end));
+    if (this.#rest.length > this.mostBytes) throw frameTooLong();
+    return this.#decoder.decode(whole, { stream: true });
+  }
+
+  /** What is left. */
+  end(): string {
+    return this.#decoder.decode(this.#rest.take());
   }
 }
 

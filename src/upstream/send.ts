@@ -1,3 +1,4 @@
+import { ByteBuffer, ByteReader } from "../canonical/bytes.ts";
 import { type JsonValue, parseJson } from "../canonical/json.ts";
 import type { FormField } from "../contract/context.ts";
 import type { Call, Driver, Quirks, Reply, Target } from "../contract/driver.ts";
@@ -177,30 +178,24 @@ export function tooLong(what: "answer" | "stream", limitBytes: number): GatewayE
   return new GatewayError("upstream_error", message, { retryable: false, cause: new RangeError(message) });
 }
 
+const READ_BYTES = 64 * 1024;
+
 /** All bytes of a response. Throws where there are more than `limitBytes`. */
 export async function readBytes({ body }: Response, limitBytes: number): Promise<Uint8Array<ArrayBuffer>> {
-  const pieces: Uint8Array[] = [];
-  let length = 0;
-  const reader = body?.getReader();
+  const buffer = new ByteBuffer(0, limitBytes);
+  if (!body) return buffer.take();
+  const reader = new ByteReader(body, READ_BYTES);
   for (;;) {
-    const piece = await reader?.read().catch((cause) => {
+    const piece = await reader.read().catch((cause) => {
       throw brokenOff(cause);
     });
-    if (!piece || piece.done) break;
-    length += piece.value.length;
-    if (length > limitBytes) {
-      await reader?.cancel();
+    if (!piece) return buffer.take();
+    if (buffer.length + piece.length > limitBytes) {
+      await reader.cancel();
       throw tooLong("answer", limitBytes);
     }
-    pieces.push(piece.value);
+    buffer.append(piece);
   }
-  const bytes = new Uint8Array(length);
-  let offset = 0;
-  for (const piece of pieces) {
-    bytes.set(piece, offset);
-    offset += piece.length;
-  }
-  return bytes;
 }
 
 function parseBody(bytes: Uint8Array<ArrayBuffer>, contentType: string): JsonValue | Uint8Array<ArrayBuffer> {
