@@ -60,6 +60,8 @@ export class AnswerReader {
   /** By their place in the latest increment that told of several. */
   readonly #placed: OpenCall[] = [];
   #callCount = 0;
+  /** In `tool_calls`, beside which `function_call` counts for nothing. */
+  #calledInFull = false;
   #textCalls = 0;
   #started = false;
   #empty = true;
@@ -147,7 +149,11 @@ export class AnswerReader {
     for (const [place, fragment] of delta.tool_calls?.entries() ?? []) {
       events.push(...this.#readCall(fragment, isOne ? undefined : place));
     }
-    if (delta.function_call) events.push(...this.#readCall({ index: 0, function: delta.function_call }));
+    if (delta.tool_calls?.length) this.#calledInFull = true;
+    // Some servers tell a call in its legacy form too (llama-cpp-python, where the tool was named).
+    else if (delta.function_call && !this.#calledInFull) {
+      events.push(...this.#readCall({ index: 0, function: delta.function_call }));
+    }
     if (events.length > 0) this.#empty = false;
     return events;
   }
