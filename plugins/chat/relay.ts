@@ -1,7 +1,7 @@
 /** What passes by the canonical form: requests for several choices, log probabilities or sound, which shape the whole answer. */
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { RelayEvent, RelayRequest, RelayResponse } from "../../src/canonical/relay.ts";
-import type { Exchange } from "../../src/contract/context.ts";
+import type { Context, Exchange } from "../../src/contract/context.ts";
 import type { Target, UpstreamOperation } from "../../src/contract/driver.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -31,8 +31,8 @@ function relayedField({ n, logprobs, top_logprobs, modalities, audio }: ChatRequ
 /** The same at an upstream of this wire: only the model has another name there, and a stream is asked for its usage. */
 export const relayOperation: UpstreamOperation<"relay"> = {
   request: (input, target) => ({ path: "chat/completions", body: serializeBody(input, target) }),
-  response: ([reply]) => parseWhole(reply?.body),
-  events: parseFrames,
+  response: ([reply], input, _, context) => parseWhole(reply?.body, input, context),
+  events: (frames, input, _, context) => parseFrames(frames, input, context),
 };
 
 function serializeBody({ body, stream }: RelayRequest, { model }: Target): JsonObject {
@@ -40,23 +40,32 @@ function serializeBody({ body, stream }: RelayRequest, { model }: Target): JsonO
   return { ...body, model, ...(stream && { stream_options: { ...options, include_usage: true } }) };
 }
 
-function parseWhole(body: unknown): RelayResponse {
+function parseWhole(body: unknown, input: RelayRequest, context: Context): RelayResponse {
   const { choices, usage } = parseAnswer(body);
   if (!choices || choices.length === 0 || !isJsonObject(body)) throw notAnAnswer();
+  noteMissing(choices.length, input, context);
   return { body, ...told(usage) };
 }
 
-/** Over with `[DONE]`, or where the connection ends after every choice that was asked for had its finish reason. */
+/** Some servers ignore `n` (llama-cpp-python). */
+function noteMissing(count: number, { body: { n } }: RelayRequest, context: Context): void {
+  if (typeof n === "number" && count < n) context.note(`answered ${count} of ${n} choices`);
+}
+
+/** Over with `[DONE]`, or where the connection ends after every choice that began had its finish reason. */
 async function* parseFrames(
   frames: AsyncIterable<ServerSentEvent>,
-  { body: { n } }: RelayRequest,
+  input: RelayRequest,
+  context: Context,
 ): AsyncGenerator<RelayEvent> {
+  const begun = new Set<number>();
   const ended = new Set<number>();
   let usage: ChatAnswer["usage"];
   for await (const { data } of frames) {
     const text = data?.trim();
     if (!text) continue;
     if (text === "[DONE]") {
+      noteMissing(begun.size, input, context);
       yield { type: "finish", ...told(usage) };
       return;
     }
@@ -64,12 +73,16 @@ async function* parseFrames(
     const answer = parseAnswer(body);
     if (!isJsonObject(body) || (!answer.choices && !answer.usage)) continue;
     usage = answer.usage ?? usage;
-    for (const { index, finish_reason } of answer.choices ?? []) if (finish_reason) ended.add(index ?? 0);
+    for (const { index, finish_reason } of answer.choices ?? []) {
+      begun.add(index ?? 0);
+      if (finish_reason) ended.add(index ?? 0);
+    }
     yield { type: "frame", body };
   }
-  if (ended.size < (typeof n === "number" ? n : 1)) {
+  if (ended.size === 0 || ended.size < begun.size) {
     throw new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
   }
+  noteMissing(begun.size, input, context);
   yield { type: "finish", ...told(usage) };
 }
 

@@ -96,10 +96,7 @@ for (
       "ends before its last choice does",
       () => 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"},{"index":1,"delta":{"content":"a"}}]}\n\n',
     ],
-    [
-      "ends before its last choice begins",
-      () => 'data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}\n\n',
-    ],
+    ["ends before a choice does", () => 'data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\n'],
     [
       "holds an error",
       () => 'data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\ndata: {"error":{"message":"no"}}\n\n',
@@ -119,6 +116,25 @@ Deno.test("relay: a stream without [DONE] is whole where every choice has ended"
   const { app } = newRelay(() => sse(text.replace("data: [DONE]\n\n", "")));
   const told = await (await app.post(CHAT, chatBody({ n: 2, stream: true }))).text();
   assert(told.trimEnd().endsWith("data: [DONE]"));
+});
+
+for (const done of ["", "data: [DONE]\n\n"]) {
+  const title = `relay: a server that ignores "n" gives one choice ${done ? "and" : "without"} [DONE], which is noted`;
+  Deno.test(title, async () => {
+    const frame = 'data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}\n\n';
+    const { app } = newRelay(() => sse(frame + done));
+    const told = await (await app.post(CHAT, chatBody({ n: 2, stream: true }))).text();
+    assertEquals(told.trimEnd().split("\n\n").slice(-2), [": notes: answered 1 of 2 choices", "data: [DONE]"]);
+    assertEquals(framesOf(told.replace(/^:.*$/gm, "")).flatMap(({ choices }) => choices).length, 1);
+  });
+}
+
+Deno.test('relay: a whole answer of a server that ignores "n" is noted', async () => {
+  const choice = { index: 0, message: { role: "assistant", content: "a" }, finish_reason: "stop" };
+  const { app } = newRelay(() => Response.json({ choices: [choice] }));
+  const response = await app.post(CHAT, chatBody({ n: 2 }));
+  assertEquals((await response.json()).choices, [choice]);
+  assertEquals(response.headers.get("x-laneway-notes"), "answered 1 of 2 choices");
 });
 
 for (
