@@ -25,6 +25,8 @@ interface OpenItem {
   /** Another text of it was announced. */
   moved: boolean;
   over: boolean;
+  /** The item of the same id that is done already, and how this one began: only what follows tells whether it is another. */
+  reopens?: { done: OutputItem; start: OutputItem };
 }
 
 /** One answer as it comes in. */
@@ -35,6 +37,8 @@ export class AnswerReader {
   readonly #items = new Map<string, OpenItem>();
   /** Their keys, in their order. */
   readonly #keys: string[] = [];
+  /** By their ids, the items that are done. */
+  readonly #done = new Map<string, OutputItem>();
   /** The ids of the items that go out as they came. */
   readonly #otherIds = new Set<string>();
   /** The item that began last, for servers that do not say which one they go on with. */
@@ -135,10 +139,16 @@ export class AnswerReader {
   }
 
   #beginItem(key: string, item: OutputItem): GenerateEvent[] {
-    const known = this.#items.get(key);
-    if (known) return [];
-    this.#add(key, item.type);
+    if (this.#items.has(key)) return [];
+    const open = this.#add(key, item.type);
     this.#latest = key;
+    const done = typeof item.id === "string" ? this.#done.get(item.id) : undefined;
+    if (done?.type !== item.type) return this.#beginCall(key, item);
+    open.reopens = { done, start: item };
+    return [];
+  }
+
+  #beginCall(key: string, item: OutputItem): GenerateEvent[] {
     const kind = kindOf(item.type);
     if (!kind) return [];
     const extra = itemExtra(item as JsonObject, CALL_KEYS).extra;
@@ -166,7 +176,23 @@ export class AnswerReader {
     const open = this.#items.get(key)!;
     if (open.over) return begun;
     open.over = true;
-    return [...begun, ...this.#finishItem(key, item as JsonObject & OutputItem)];
+    const again = open.reopens && isSame(open.reopens.done, item);
+    if (typeof item.id === "string") this.#done.set(item.id, item);
+    if (again) {
+      // The list of them all has it once.
+      this.#keys.splice(this.#keys.indexOf(key), 1);
+      return begun;
+    }
+    return [...begun, ...this.#proveAnother(key), ...this.#finishItem(key, item as JsonObject & OutputItem)];
+  }
+
+  /** What was taken for an item that is done already says something of its own. */
+  #proveAnother(key: string): GenerateEvent[] {
+    const item = this.#items.get(key);
+    const start = item?.reopens?.start;
+    if (!item || !start) return [];
+    item.reopens = undefined;
+    return this.#beginCall(key, start);
   }
 
   #finishItem(key: string, item: JsonObject & OutputItem): GenerateEvent[] {
@@ -262,6 +288,7 @@ export class AnswerReader {
   #say(key: string, kind: "text" | "reasoning" | "refusal", text: string, paragraph?: number): GenerateEvent[] {
     if (text === "") return [];
     const item = this.#items.get(key) ?? this.#add(key, "");
+    item.reopens = undefined;
     const moved = item.moved || item.sent !== "" && item.paragraph !== paragraph;
     const another = this.#speaking !== undefined && this.#speaking !== key;
     const events = another || moved && kind !== "reasoning" ? this.#writer.endPart() : [];
@@ -275,10 +302,11 @@ export class AnswerReader {
   #addInput(key: string, input: string): GenerateEvent[] {
     const item = this.#items.get(key);
     if (!item || input === "") return [];
+    const begun = this.#proveAnother(key);
     item.sent += input;
     this.#outputWeight += weighText(input);
     this.#speaking = undefined;
-    return this.#writer.toolCall(key, { input });
+    return [...begun, ...this.#writer.toolCall(key, { input })];
   }
 
   /** Servers that send no increments tell the input in one piece. */
@@ -300,6 +328,13 @@ const CALL_KEYS = ["call_id", "name", "namespace", "arguments", "input", "status
 
 function kindOf(type: string): "function" | "custom" | undefined {
   return type === "function_call" ? "function" : type === "custom_tool_call" ? "custom" : undefined;
+}
+
+/** Some servers open a finished item once more (transformers, the message before a call). A status may have changed. */
+function isSame(item: OutputItem, other: OutputItem): boolean {
+  const { status: _, ...one } = item;
+  const { status: __, ...two } = other;
+  return JSON.stringify(one) === JSON.stringify(two);
 }
 
 /** How a stream names an item: by its id, or by its place. Servers keep to one of them. */

@@ -1,0 +1,78 @@
+/** An item that is done is not told again, whatever its server does with it: transformers reopens a message after a call. */
+import { assert, assertEquals } from "@std/assert";
+import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { bodyOf } from "../support/chunks.ts";
+import { answerBytes, type Fixture, isStream, loadFixtures } from "../support/fixtures.ts";
+import { comparable } from "../support/well_formed.ts";
+import { RESPONSES } from "../support/wires.ts";
+
+interface Told {
+  frame: string;
+  event: JsonObject;
+}
+
+/** The frames of a stream and their events; none where a frame is none. */
+function framesOf({ response }: Fixture): Told[] {
+  const frames = (response.text ?? "").split(/\r?\n\r?\n/).filter((frame) => frame.trim() !== "");
+  try {
+    return frames.map((frame) => {
+      const data = frame.split(/\r?\n/).filter((line) => line.startsWith("data:")).map((line) => line.slice(5)).join(
+        "",
+      );
+      const event = data.trim() === "" || data.trim() === "[DONE]" ? {} : JSON.parse(data);
+      return { frame, event: isJsonObject(event) ? event : {} };
+    });
+  } catch {
+    return [];
+  }
+}
+
+/** The item again, at another place: as it begins, its texts, and as it ends. */
+function again(item: JsonObject, place: number): string {
+  const began = { ...item, status: "in_progress", ...(item.type === "message" && { content: [] }) };
+  const texts = (Array.isArray(item.content) ? item.content : []).filter(isJsonObject).map((
+    { text },
+    content_index,
+  ) => ({
+    type: "response.output_text.done",
+    item_id: item.id!,
+    output_index: place,
+    content_index,
+    text: text ?? null,
+  }));
+  const events = [
+    { type: "response.output_item.added", output_index: place, item: began },
+    ...texts,
+    { type: "response.output_item.done", output_index: place, item },
+  ];
+  return events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
+}
+
+const ENDED = /^response\.(completed|incomplete|failed|cancelled)$/;
+let tried = 0;
+
+for (const fixture of loadFixtures(RESPONSES.name).filter(isStream)) {
+  const frames = framesOf(fixture);
+  const end = frames.findIndex(({ event }) => ENDED.test(String(event.type)));
+  const items = frames.slice(0, Math.max(0, end)).map(({ event: { type, item } }) =>
+    type === "response.output_item.done" ? item : undefined
+  ).filter(isJsonObject).filter(({ id }) => typeof id === "string" && id !== "");
+  if (items.length === 0) continue;
+  tried++;
+
+  Deno.test(`responses: ${fixture.name}: an item that is reopened after it was done is not told again`, async () => {
+    const read = async (bytes: Uint8Array<ArrayBuffer>) =>
+      comparable(await RESPONSES.readStream(fixture, bodyOf([bytes])));
+    const whole = await read(answerBytes(fixture));
+    for (const item of items) {
+      const text = [
+        ...frames.slice(0, end).map(({ frame }) => `${frame}\n\n`),
+        again(item, 50),
+        ...frames.slice(end).map(({ frame }) => `${frame}\n\n`),
+      ].join("");
+      assertEquals(await read(new TextEncoder().encode(text)), whole, `${item.type} ${item.id}`);
+    }
+  });
+}
+
+Deno.test("responses: there are streams whose items can be reopened", () => assert(tried > 20, String(tried)));
