@@ -79,6 +79,13 @@ export const ANSWER: Record<Wire, JsonObject> = {
   },
 };
 
+/** With as many choices as were asked for. */
+function answerTo(wire: Wire, { n }: JsonObject): JsonObject {
+  if (wire !== "chat" || typeof n !== "number") return ANSWER[wire];
+  const [choice] = ANSWER.chat.choices as JsonObject[];
+  return { ...ANSWER.chat, choices: Array.from({ length: n }, (_, index) => ({ ...choice, index })) };
+}
+
 /** What became of a request. */
 export interface Outcome {
   status: number;
@@ -103,7 +110,7 @@ export async function exchange(
   body: JsonObject,
   { headers = {}, before, answer }: Told = {},
 ): Promise<Outcome> {
-  const fake = fakeUpstream(() => Response.json(answer ?? ANSWER[WIRE_OF[to]]));
+  const fake = fakeUpstream(({ body }) => Response.json(answer ?? answerTo(WIRE_OF[to], JSON.parse(body))));
   const store = createMemoryStore({ now: () => NOW, limitBytes: 1_000_000 });
   const app = newApp({ config: CONFIG, fetch: fake.fetch, store });
   // What is sealed differs from one time to the next, and what is in it does not.
