@@ -97,6 +97,10 @@ function failureOf(status: number | undefined, headers: Headers, body: unknown):
       return fail("upstream_timeout", message === "" ? "The upstream ran out of time" : message);
     case 413:
       return fail("request_too_large", says);
+    // Somebody else is at the same thing, or the server wants no early data: it did not begin, and the same may go well soon.
+    case 409:
+    case 425:
+      return fail("unavailable", message === "" ? "The upstream is not ready for the request" : message);
     // How TEI says that the engine inside it failed.
     case 424:
       return fail("upstream_error", message === "" ? says : `The upstream failed (${status}): ${message}`);

@@ -277,7 +277,7 @@ for (const stream of [false, true]) {
   });
 
   Deno.test(`a retried request is charged once: ${mode}`, async () => {
-    const failing = () => new Response("no", { status: 500 });
+    const failing = () => new Response("no", { status: 503 });
     const answer = () => stream ? answerStream([word("one"), ENDING]) : answerWhole();
     const run = async (answers: (() => Response)[]) => {
       const { app } = timed({ ...METERED, retry: { budgetMs: 5_000 } }, { fetch: fakeUpstream(...answers).fetch });

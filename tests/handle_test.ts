@@ -495,7 +495,10 @@ const FALLBACKS: Record<string, Fallback> = {
   "a 503": { first: () => new Response("", { status: 503 }) },
   "a time-out in between": { first: () => new Response("", { status: 504 }) },
   "a refused credential": { first: () => new Response("", { status: 401 }) },
-  "a redirect": { first: () => new Response(null, { status: 302, headers: { location: "http://elsewhere.test/" } }) },
+  "a redirect": {
+    first: () => new Response(null, { status: 302, headers: { location: "http://elsewhere.test/" } }),
+    told: "upstream_error",
+  },
   "a page with status 200": {
     first: () => new Response("<html>Sign in</html>", { headers: { "content-type": "text/html" } }),
   },

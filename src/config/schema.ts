@@ -348,8 +348,17 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
     description:
       "Whether keys are admitted, too, that were made with the command keys, which can be revoked at any time.",
   }),
-  retry: object("How often a request is tried that all its targets fail.", {
-    rounds: z.int().min(1).max(10).default(3).meta({ description: "How often each target may be asked." }),
+  retry: object("How often a request is tried that its targets fail.", {
+    rounds: z.int().min(1).max(10).default(3).meta({
+      description:
+        "How often each target may be asked that certainly did not begin the work: it was not reached, or answered 429, 503 " +
+        "or 529.",
+    }),
+    failovers: z.int().min(0).max(10).default(1).meta({
+      description:
+        "How many failures that may have cost something, such as 500, 502, 504, a time-out or a broken connection, are " +
+        "followed by a request to another target. The same target never gets it again.",
+    }),
     budgetMs: z.int().min(0).default(5_000).meta({
       description:
         "How long a request may wait for further rounds, in milliseconds. A target that asks for a longer wait is not " +

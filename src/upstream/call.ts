@@ -37,7 +37,7 @@ export function wayOf<K extends ModelOperation>(
 ): UpstreamOperation<K> | LocalOperation<K> {
   if (upstream.missingSecret !== undefined) {
     const message = `Upstream "${upstream.name}" has no secret: set the environment variable ${upstream.missingSecret}`;
-    throw new GatewayError("unavailable", message, { retryable: false });
+    throw new GatewayError("unavailable", message, { retryable: false, untaken: true });
   }
   const way = upstream.driver.operations[operation];
   if (!way) throw new GatewayError("unsupported", `Upstream "${upstream.name}" does not serve "${operation}"`);
@@ -209,10 +209,27 @@ function isLearnt(named: string, before: Call, after: Call, { details }: Gateway
   return Object.hasOwn(fieldsOf(before), named) && !Object.hasOwn(fieldsOf(after), named);
 }
 
-/** A status that says that it failed says that it does not go on; but for those that say that it took too long. */
+/**
+ * An answer outside 2xx. A redirect, or a status that is none of HTTP's failures, comes from something that is no model's
+ * server, or is set up wrongly: nobody is asked again.
+ */
 function refusalOf({ driver }: Upstream, reply: Reply): GatewayError {
   const { code, message, details } = driver.parseError(reply);
-  return new GatewayError(code, message, { ...details, untaken: code !== "upstream_timeout" });
+  const { status } = reply;
+  if (status < 400 || status > 599) {
+    return new GatewayError("upstream_error", message, { ...details, retryable: false, elsewhere: false });
+  }
+  return new GatewayError(code, message, { ...details, untaken: isUntaken(status) });
+}
+
+/** Of a client's mistakes (RFC 9110) those that a server finds while it works, or waits: 408 and 424, and 499 of proxies. */
+const LATE_REFUSALS: ReadonlySet<number> = new Set([408, 424, 499]);
+/** Of a server's failures those that say that it is too busy to begin: 529 is how the vendor of the messages wire says it. */
+const BUSY: ReadonlySet<number> = new Set([503, 529]);
+
+/** Whether a status says that the work was not begun. A server may be at work still, and charge for it, after any other one. */
+function isUntaken(status: number): boolean {
+  return status < 500 ? !LATE_REFUSALS.has(status) : BUSY.has(status);
 }
 
 /** What a call sends by name: nothing where it sends bytes. */

@@ -3,8 +3,10 @@ import { type ErrorCode, GatewayError, toGatewayError } from "../errors.ts";
 import type { Breaker } from "./breaker.ts";
 
 export interface RetryPolicy {
-  /** How often a target may be asked for one request, all failing. */
+  /** How often a target may be asked for one request, where it certainly did not begin the work. */
   rounds: number;
+  /** How many failures that may have cost something are followed by a further attempt, at another target. */
+  failovers: number;
   /** How long a request may wait between rounds, all together, in milliseconds. */
   budgetMs: number;
   /** The wait before the second round, in milliseconds; each further one is twice as long. */
@@ -199,6 +201,8 @@ class Course<T> {
   readonly #refusals: unknown[] = [];
   #round = 0;
   #waitedMs = 0;
+  /** How many targets failed that may have worked on the request, or still do. */
+  #begun = 0;
   #left: T[];
   /** Those that may be asked again, with the wait that they ask for. */
   #again: { target: T; waitMs: number }[] = [];
@@ -222,10 +226,12 @@ class Course<T> {
     this.#road.breaker.succeeded(this.#road.idOf(target));
   }
 
-  /** Throws what no other target can mend, unless one is being asked already. */
+  /** Throws what no other target can mend, or may not try to, unless one is being asked already. */
   failed(target: T, thrown: unknown, othersRun = false): void {
     this.broke(target, thrown);
-    if (!isWorthAnother(thrown) && !othersRun) throw thrown;
+    if (mayHaveBegun(thrown)) this.#begun++;
+    const mayGoOn = isWorthAnother(thrown) && this.#begun <= this.#road.policy.failovers;
+    if (!mayGoOn && !othersRun) throw thrown;
     this.#refusals.push(thrown);
     if (isRepeatable(thrown)) this.#again.push({ target, waitMs: waitOf(thrown, this.#road.now()) });
   }
@@ -284,8 +290,13 @@ function worstOf(refusals: readonly unknown[]): unknown {
 }
 
 function isWorthAnother(thrown: unknown): boolean {
-  const { details } = toGatewayError(thrown);
-  return !details.workBegun && (details.elsewhere === true || isTargets(thrown));
+  const { details: { workBegun, elsewhere = isTargets(thrown) } } = toGatewayError(thrown);
+  return !workBegun && elsewhere;
+}
+
+/** Whether the target may have worked on the request, and charge for it. */
+function mayHaveBegun(thrown: unknown): boolean {
+  return isFailure(thrown) && toGatewayError(thrown).details.untaken !== true;
 }
 
 /** Whether it is for the target to mend, and not for the caller. */

@@ -27,7 +27,7 @@ Deno.test("schema: what is left out gets its default", () => {
     catalogs: {},
     lanes: { oss: { models: {}, upstreams: {} } },
     storedKeys: false,
-    retry: { rounds: 3, budgetMs: 5_000 },
+    retry: { rounds: 3, failovers: 1, budgetMs: 5_000 },
     limits: {
       headerBytes: 32 * 1024,
       bodyBytes: 30 * 1024 * 1024,

@@ -147,7 +147,7 @@ Deno.test("attempt: a retry-after beyond the budget is the client's to wait for"
 Deno.test("attempt: each target is asked as often as there are rounds", async () => {
   for (const rounds of [1, 2]) {
     const { app, names } = newSetting({
-      answers: { first: failing(500), second: failing(503) },
+      answers: { first: failing(429), second: failing(503) },
       retry: { rounds, budgetMs: 3_000 },
     });
     assertEquals((await say(app)).status, 503);

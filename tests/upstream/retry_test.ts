@@ -17,7 +17,7 @@ function road<T extends string>(targets: readonly T[], changes: Partial<Road<T>>
     idOf: (target) => target,
     enter: () => Promise.resolve(() => {}),
     breaker: new Breaker(Date.now),
-    policy: { rounds: 3, budgetMs: 1_000, baseMs: 1 },
+    policy: { rounds: 3, failovers: 1, budgetMs: 1_000, baseMs: 1 },
     now: Date.now,
     signal: new AbortController().signal,
     onAsk: () => {},
@@ -210,7 +210,7 @@ Deno.test("retry: a target that says when to come back is asked then; one that w
 
 Deno.test("retry: there is no pause that the budget has no time for", async () => {
   const { asked, attempt } = scripted({ a: [OVERLOADED] });
-  const policy = { rounds: 3, budgetMs: 10, baseMs: 100 };
+  const policy = { rounds: 3, failovers: 1, budgetMs: 10, baseMs: 100 };
   assertEquals(await assertRejects(() => askAll(road(["a"], { policy }), attempt)), OVERLOADED);
   assertEquals(asked, ["a"]);
 });
@@ -218,7 +218,7 @@ Deno.test("retry: there is no pause that the budget has no time for", async () =
 Deno.test("retry: all pauses together fit into the budget", async () => {
   const soon = new GatewayError("rate_limit", "Slow down", { untaken: true, retryAfter: "0.04" });
   const { asked, attempt } = scripted({ a: Array(10).fill(soon) });
-  const policy = { rounds: 10, budgetMs: 100, baseMs: 1 };
+  const policy = { rounds: 10, failovers: 1, budgetMs: 100, baseMs: 1 };
   assertEquals(await assertRejects(() => askAll(road(["a"], { policy }), attempt)), soon);
   assertEquals(asked, ["a", "a", "a"]);
 });
@@ -236,7 +236,7 @@ Deno.test("retry: each pause is longer than the one before", async () => {
     times.push(performance.now());
     return Promise.reject(OVERLOADED);
   };
-  const policy = { rounds: 5, budgetMs: 60_000, baseMs: 20 };
+  const policy = { rounds: 5, failovers: 1, budgetMs: 60_000, baseMs: 20 };
   await assertRejects(() => askAll(road(["a"], { policy }), attempt));
   // Halved at most: see the next test.
   assertGreater(times[4]! - times[3]!, 20 * 2 ** 3 / 2 - 1);
@@ -244,7 +244,7 @@ Deno.test("retry: each pause is longer than the one before", async () => {
 
 Deno.test("retry: what failed together does not come back together", async () => {
   const times: number[] = [];
-  const policy = { rounds: 2, budgetMs: 60_000, baseMs: 100 };
+  const policy = { rounds: 2, failovers: 1, budgetMs: 60_000, baseMs: 100 };
   const ask = async () => {
     let time = 0;
     await askAll(road(["a"], { policy }), () => {
@@ -270,7 +270,7 @@ Deno.test("retry: a date in retry-after is a time to come back, too", async () =
 
 Deno.test("retry: a client that leaves ends the wait", async () => {
   const gone = new AbortController();
-  const policy = { rounds: 3, budgetMs: 60_000, baseMs: 30_000 };
+  const policy = { rounds: 3, failovers: 1, budgetMs: 60_000, baseMs: 30_000 };
   const { asked, attempt } = scripted({ a: [OVERLOADED] });
   const answer = askAll(road(["a"], { policy, signal: gone.signal }), attempt);
   setTimeout(() => gone.abort(new Error("left")), 5);
