@@ -37,6 +37,10 @@ function messageIn(body: unknown, depth = 0): string | undefined {
   return [detail, message, msg].find((value) => typeof value === "string") as string | undefined;
 }
 
+/** How servers say that the model is for something else: the hub's router and its engine, Ollama, vLLM. */
+const OTHER_TASK =
+  /\bnot a chat model\b|^"[^"]{1,200}" does not support (chat|embed(ding)?s?)\b|\bmodel\b.{0,200} does not support (the )?(task|chat completions?|embeddings?|scor(e|ing)|re-?rank(ing)?|transcriptions?|translations?)\b/i;
+
 /** An upstream's answer outside 2xx, as what the client is told: upstreams' own credentials and pages stay inside. */
 export function upstreamError({ status, headers, body }: Omit<Reply, "body"> & { body: unknown }): GatewayError {
   const { code, message, details } = failureOf(status, headers, body);
@@ -74,6 +78,11 @@ function failureOf(status: number | undefined, headers: Headers, body: unknown):
   // llama.cpp says with 500 what no repetition mends.
   if (/\b(image|audio|video|vision) (input|inputs) (is|are) not supported\b/i.test(message)) {
     return fail("invalid_request", message);
+  }
+  if (isRefusal && OTHER_TASK.test(message)) {
+    details.param ??= "model";
+    details.elsewhere = true;
+    return fail("model_task_mismatch", says);
   }
   // The second is how the hub's per-provider routes say it, with status 400.
   if (/\bmodel_not_(supported|found)\b/.test(words) || /^model not supported by provider/i.test(message)) {

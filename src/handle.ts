@@ -69,12 +69,19 @@ export async function handle(request: Request, peer: Deno.Addr | undefined, gate
     const response = await perform(protocol, wire, lane, journey);
     return finish(response, journey);
   } catch (thrown) {
-    const error = journey.hasLeft() ? clientClosed() : withoutSecrets(toGatewayError(thrown), journey);
+    const error = journey.hasLeft() ? clientClosed() : withoutSecrets(await explained(thrown, journey), journey);
     record(error, journey);
     const response = journey.protocol.serializeError(error, { requestId: journey.id });
     closeLog(journey, response.status);
     return finish(response, journey);
   }
+}
+
+/** A model that its upstream does not know may be known for another task, by now: catalogs are not waited for beforehand. */
+async function explained(thrown: unknown, { explainRefusal }: Journey): Promise<GatewayError> {
+  const error = toGatewayError(thrown);
+  const isRefused = error.code === "model_not_found" && error.details.upstreamStatus !== undefined;
+  return isRefused ? await explainRefusal?.() ?? error : error;
 }
 
 function runsModel({ operation }: AnyProtocol): boolean {
@@ -245,6 +252,7 @@ async function resolve<K extends OperationName>(
 ): Promise<Resolution> {
   journey.entry.model = model;
   await checkModel(model, lane, journey.caller);
+  journey.explainRefusal = () => lane.explainRefusal(model, protocol.operation);
   return await lane.resolve(model, protocol.operation);
 }
 

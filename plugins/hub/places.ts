@@ -1,5 +1,5 @@
 /** What the hub says of one model: what it is for, and which providers run it. */
-import { isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
+import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Task } from "../../src/canonical/models.ts";
 import type { Found, Place } from "../../src/contract/catalog.ts";
 import type { Quirks } from "../../src/contract/driver.ts";
@@ -93,7 +93,7 @@ export function readFound(id: string, model: JsonObject): Found {
   });
   return {
     tasks: tasks.length > 0 || tagged === undefined ? tasks : [tagged],
-    ...(tasks.length === 0 && tagged === undefined && present("otherTask", otherTaskOf(entries, model))),
+    ...(tasks.length === 0 && tagged === undefined && readOther(entries, model)),
     places: places.filter(({ provider, task }, index) =>
       index === places.findIndex((other) => other.provider === provider && other.task === task)
     ),
@@ -101,12 +101,17 @@ export function readFound(id: string, model: JsonObject): Found {
 }
 
 /**
- * What a model is for that is for nothing of ours. Kinds of which some are ours are no proof: an untagged language model may
- * chat all the same.
+ * What a model is for that is for nothing of ours. A kind of which some are ours is no proof: an untagged language model may
+ * chat all the same, and a classifier may rank, but do nothing else.
  */
-function otherTaskOf(entries: readonly JsonObject[], { pipeline_tag }: JsonObject): string | undefined {
+function readOther(
+  entries: readonly JsonObject[],
+  { pipeline_tag }: JsonObject,
+): Pick<Found, "otherTask" | "possibleTasks"> {
   const tags = [...entries.map(({ task }) => task), pipeline_tag].filter((tag) => typeof tag === "string");
-  return tags.some((tag) => MAY_CHAT.includes(tag) || tag === "text-classification") ? undefined : tags[0];
+  const [otherTask] = tags;
+  if (otherTask === undefined || tags.some((tag) => MAY_CHAT.includes(tag))) return {};
+  return { otherTask, ...(tags.includes("text-classification") && { possibleTasks: ["rerank"] }) };
 }
 
 /** A provider's entry, in either form that the hub has for a mapping: an object by provider, or a list. */

@@ -43,6 +43,8 @@ export interface Found {
   tasks: readonly Task[];
   /** What the service says that it is for, where that is none of our tasks: `text-to-image`. */
   otherTask?: string;
+  /** The tasks of ours that it may have all the same. */
+  possibleTasks?: readonly Task[];
   places: readonly Place[];
 }
 

@@ -41,6 +41,8 @@ export interface Journey extends Context {
   said: number;
   /** Who counted the tokens that the answer's beginning tells. */
   countedBy?: CountedBy;
+  /** Why an upstream refused the model, where the lane knows better than the upstream says. */
+  explainRefusal?(): Promise<GatewayError | undefined>;
   /** What the caller may still do. */
   allowance?(): Allowance;
   /** Aborted when the client is gone or the gateway stops: nobody waits for the answer any more. */

@@ -2,7 +2,7 @@ import type { Effort } from "../canonical/generate.ts";
 import { withoutNulls } from "../canonical/json.ts";
 import { INPUT_OF, isPattern, type Modality, type ModelInfo, type Task } from "../canonical/models.ts";
 import { type OperationName, TASK_OF } from "../canonical/operations.ts";
-import type { Place } from "../contract/catalog.ts";
+import type { Found, Place } from "../contract/catalog.ts";
 import type { Quirks } from "../contract/driver.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { createFinder } from "./aliases.ts";
@@ -83,6 +83,11 @@ export interface Lane {
   get(model: string): Promise<ModelInfo>;
   /** Throws `model_not_found`, or `model_task_mismatch` for a model that does not do what is asked. */
   resolve(model: string, operation: OperationName): Promise<Resolution>;
+  /**
+   * Why an upstream that was asked for a model refused it, where the catalogs know by now that it is for another task:
+   * `model_task_mismatch`.
+   */
+  explainRefusal(model: string, operation: OperationName): Promise<GatewayError | undefined>;
   /** The name without an agent's wish for a long window, unless a model is called so. */
   meant(model: string): Promise<string>;
   /** Whether a request that names no lane belongs here: because the model is the lane's own, or may be any for the task. */
@@ -155,7 +160,7 @@ export function createLane(name: string, options: LaneOptions): Lane {
     }
     const found = await finder.find(target.model);
     if (found === "unknown") throw unknown(model);
-    const told = found === "unreachable" || (found.tasks.length === 0 && !found.otherTask) ? undefined : found;
+    const told = found === "unreachable" || isUntold(found, task) ? undefined : found;
     checkTask(model, told?.tasks ?? await configured(), task, told?.otherTask);
     const places = told ? finder.choose(told, target.model, task) : finder.guess(target.model, task);
     const isGuessed = found === "unreachable";
@@ -207,7 +212,7 @@ export function createLane(name: string, options: LaneOptions): Lane {
   async function explainUnlisted(model: string, task: Task): Promise<void> {
     const found = await finder?.find(model) ?? "unknown";
     if (found === "unknown") throw unknown(model);
-    if (found !== "unreachable") checkTask(model, found.tasks, task, found.otherTask);
+    if (found !== "unreachable" && !isUntold(found, task)) checkTask(model, found.tasks, task, found.otherTask);
   }
 
   return {
@@ -232,7 +237,8 @@ export function createLane(name: string, options: LaneOptions): Lane {
       if (typeof listed === "object") return { ...listed, id };
       const found = await finder?.find(model) ?? listed;
       const isKnown = typeof found === "object";
-      const isOfOtherTask = isKnown && found.tasks.length === 0 && found.otherTask !== undefined;
+      const isOfOtherTask = isKnown && found.tasks.length === 0 && found.otherTask !== undefined &&
+        !found.possibleTasks;
       // The upstream knows what it serves; the lane can only say that it would ask.
       if (found === "unknown" || isOfOtherTask || (!isKnown && !upstreams.chat)) throw unknown(model);
       const task = isKnown ? found.tasks[0] ?? "chat" : "chat";
@@ -245,11 +251,30 @@ export function createLane(name: string, options: LaneOptions): Lane {
       const alias = findAlias(model);
       return alias ? { ...alias, targets: await locateAll(model, task, alias) } : await resolveOpen(model, task);
     },
+    async explainRefusal(id, operation) {
+      const task = TASK_OF[operation];
+      const model = await meant(id);
+      if (!task || findAlias(model)) return undefined;
+      try {
+        const listed = await look(model);
+        if (typeof listed === "object") checkTask(model, [listed.task], task);
+        else await explainUnlisted(model, task);
+      } catch (thrown) {
+        const error = toGatewayError(thrown);
+        if (error.code === "model_task_mismatch") return error;
+      }
+      return undefined;
+    },
     takes(model, task) {
       if (findAlias(model) ?? findAlias(withoutWindow(model))) return "own";
       return upstreams[task] === undefined ? undefined : "any";
     },
   };
+}
+
+/** Whether nobody says what the model is for, as far as the task is concerned. */
+function isUntold({ tasks, otherTask, possibleTasks }: Found, task: Task): boolean {
+  return tasks.length === 0 && (!otherTask || possibleTasks?.includes(task) === true);
 }
 
 /** What the alias says of its model goes before what its upstream says. */

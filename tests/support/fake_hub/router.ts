@@ -56,6 +56,16 @@ export const REFUSALS = {
         code: "model_not_supported",
       },
     }, { status: 400 }),
+  /** A model of the hub that no provider serves as one that chats. */
+  notChat: (model: string) =>
+    Response.json({
+      error: {
+        message: `The requested model '${model}' is not a chat model.`,
+        type: "invalid_request_error",
+        param: "model",
+        code: "model_not_supported",
+      },
+    }, { status: 400 }),
   unknownField: (field: string) =>
     Response.json({
       message: `property '${field}' is unsupported`,
