@@ -375,6 +375,11 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
     bodyMs: milliseconds(60_000, "How long a client may take to send a body, in milliseconds. After it, 408."),
     uploadMs: milliseconds(300_000, "The same for a form with a file: 25 MB take minutes over a slow line."),
     stallMs: milliseconds(30_000, "How long a client may send nothing meanwhile, in milliseconds."),
+    sendStallMs: milliseconds(
+      60_000,
+      "How long a client may take nothing of a streamed answer, in milliseconds. After it the answer ends, and its place is " +
+        "free for others. What the system's buffers hold (some MB) counts as taken.",
+    ),
     jsonDepth: z.int().min(10).max(DEEPEST_JSON).default(DEEPEST_JSON).meta({
       description: "How deep arrays and objects may be nested.",
     }),

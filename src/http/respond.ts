@@ -1,7 +1,15 @@
 import type { ServerSentEvent } from "../contract/frame.ts";
 import { formatFrame } from "./sse.ts";
 
-export interface StreamOptions {
+/** A client that takes nothing of its answer. */
+export interface Unread {
+  /** How long it may take nothing, in milliseconds; at most a quarter of it more. What the system buffers counts as taken. */
+  sendStallMs: number;
+  /** It did: the answer ends here, and the client's connection breaks off. */
+  onStall(): void;
+}
+
+export interface StreamOptions extends Unread {
   /** What goes out in silence; a comment where there is nothing. */
   keepAlive(): ServerSentEvent | undefined;
   /** Silence after which it goes out, in milliseconds; at most half of it more. */
@@ -21,7 +29,7 @@ export interface StreamOptions {
  * the upstream down.
  */
 export function streamResponse(frames: AsyncIterable<ServerSentEvent>, options: StreamOptions): Response {
-  const { keepAlive, keepAliveMs } = options;
+  const { keepAlive, keepAliveMs, sendStallMs } = options;
   const iterator = frames[Symbol.asyncIterator]();
   const encoder = new TextEncoder();
   let timer: ReturnType<typeof setInterval> | undefined;
@@ -29,10 +37,19 @@ export function streamResponse(frames: AsyncIterable<ServerSentEvent>, options: 
 
   const end = () => {
     clearInterval(timer);
+    taking.end();
     options.onEnd();
   };
+  let stalled = () => {};
+  const taking = watchTaking(sendStallMs, () => stalled());
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
+      stalled = () => {
+        options.onStall();
+        end();
+        controller.error(brief());
+        iterator.return?.().catch(() => {}); // nobody hears of it any more
+      };
       timer = setInterval(() => {
         // A reader that takes nothing needs no sign of life, and must not pile them up.
         if (controller.desiredSize !== 0 || performance.now() - lastWrite < keepAliveMs) return;
@@ -41,8 +58,10 @@ export function streamResponse(frames: AsyncIterable<ServerSentEvent>, options: 
       }, keepAliveMs / 2);
     },
     async pull(controller) {
+      taking.asked();
       try {
         const { done, value } = await iterator.next();
+        taking.handed();
         lastWrite = performance.now();
         if (done) {
           end();
@@ -75,7 +94,7 @@ export function streamResponse(frames: AsyncIterable<ServerSentEvent>, options: 
   });
 }
 
-export interface PassOnOptions {
+export interface PassOnOptions extends Unread {
   /** The client left before the end. */
   onLeave(): void;
   /** The bytes ended before they were all there; the client's connection breaks off, so that nobody takes them for whole. */
@@ -87,28 +106,67 @@ export interface PassOnOptions {
 /** The same bytes, each as soon as the client takes it and none before. */
 export function passOn(
   bytes: ReadableStream<Uint8Array<ArrayBuffer>>,
-  { onLeave, onFailure, onEnd }: PassOnOptions,
+  { sendStallMs, onStall, onLeave, onFailure, onEnd }: PassOnOptions,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   const reader = bytes.getReader();
+  const end = () => {
+    taking.end();
+    onEnd();
+  };
+  let stalled = () => {};
+  const taking = watchTaking(sendStallMs, () => stalled());
   return new ReadableStream({
+    start(controller) {
+      stalled = () => {
+        onStall();
+        end();
+        controller.error(brief());
+        reader.cancel().catch(() => {}); // nobody hears of it any more
+      };
+    },
     async pull(controller) {
+      taking.asked();
       try {
         const { done, value } = await reader.read();
+        taking.handed();
         if (!done) return controller.enqueue(value);
-        onEnd();
+        end();
         controller.close();
       } catch (thrown) {
         onFailure(thrown);
-        onEnd();
+        end();
         controller.error(brief());
       }
     },
     async cancel() {
       onLeave();
-      onEnd();
+      end();
       await reader.cancel();
     },
   }, { highWaterMark: 0 });
+}
+
+/**
+ * Calls `onStall` where a client asks for nothing for `limitMs`. Counted in quarters that pass while it might have asked, so that
+ * a gateway that was held up itself blames nobody; while it waits for an upstream, the client has asked.
+ */
+function watchTaking(limitMs: number, onStall: () => void): { asked(): void; handed(): void; end(): void } {
+  let waits = false;
+  let quarters = 0;
+  const timer = setInterval(() => {
+    // The first of them may have begun before.
+    if (waits || ++quarters <= 4) return;
+    clearInterval(timer);
+    onStall();
+  }, limitMs / 4);
+  return {
+    asked: () => void (waits = true),
+    handed() {
+      waits = false;
+      quarters = 0;
+    },
+    end: () => clearInterval(timer),
+  };
 }
 
 /** What the server prints of an answer that breaks off, in a line; the log has the rest. */

@@ -42,7 +42,7 @@ export interface Gateway {
   authenticate: Authenticate;
   admission: Admission;
   load: Load;
-  limits: LoadLimits & SizeLimits & { headerBytes: number };
+  limits: LoadLimits & SizeLimits & { headerBytes: number; sendStallMs: number };
   continuity: Continuity;
   sealer(): Promise<LoadedSealer>;
   calibration: Calibration;

@@ -130,6 +130,12 @@ export function clientClosed(): GatewayError {
   return new GatewayError("client_closed", "The client closed the connection");
 }
 
+/** Of a client that takes nothing of its answer: the log tells it from one that left. */
+export function clientStalled(limitMs: number): GatewayError {
+  const cause = new Error(`The client took nothing of its answer for ${limitMs / 1000} s`);
+  return new GatewayError("client_closed", "The client did not read its answer", { cause });
+}
+
 /** Whoever comes again finds another gateway, or this one restarted. */
 export function shuttingDown(): GatewayError {
   return new GatewayError("unavailable", "The gateway is shutting down", { retryAfter: "1" });

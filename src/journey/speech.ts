@@ -2,7 +2,7 @@
 import type { Speech, SpeechEvent } from "../canonical/audio.ts";
 import { toGatewayError } from "../errors.ts";
 import { passOn } from "../http/respond.ts";
-import { clientClosed, closeLog, type Journey, record, refuseIfStrict } from "./journey.ts";
+import { clientClosed, clientStalled, closeLog, type Journey, record, refuseIfStrict } from "./journey.ts";
 
 /** Speech that is not what was wanted is refused where the client is strict. */
 export function acceptSpeech(speech: Speech, journey: Journey): Speech {
@@ -24,6 +24,11 @@ export function deliverSpeech(speech: Speech, journey: Journey): Speech {
   return {
     ...speech,
     audio: passOn(audio, {
+      sendStallMs: journey.gateway.limits.sendStallMs,
+      onStall() {
+        record(clientStalled(journey.gateway.limits.sendStallMs), journey);
+        journey.leave();
+      },
       onLeave: journey.leave,
       onFailure: (thrown) => record(toGatewayError(thrown), journey),
       onEnd: () => closeLog(journey, journey.hasLeft() ? clientClosed().status : 200),

@@ -10,7 +10,7 @@ import { streamResponse } from "../http/respond.ts";
 import { guard } from "../upstream/guard.ts";
 import { learn } from "./count.ts";
 import { withoutSecrets } from "./secrets.ts";
-import { clientClosed, closeLog, type Journey, notesOf, record } from "./journey.ts";
+import { clientClosed, clientStalled, closeLog, type Journey, notesOf, record } from "./journey.ts";
 
 /** The operations whose answers can be told step by step. */
 export type Streamed = "generate" | "relay" | "speak" | "transcribe";
@@ -64,6 +64,13 @@ export async function respondWithStream<K extends Streamed>(
       if (late.length === 0) return undefined;
       for (const note of late) said.add(note);
       return { comment: `notes: ${formatNotes(late)}` };
+    },
+    sendStallMs: gateway.limits.sendStallMs,
+    onStall() {
+      // All was said, only the last of it was not taken.
+      if (finished) return;
+      record(clientStalled(gateway.limits.sendStallMs), journey);
+      journey.leave();
     },
     onLeave: journey.leave,
     onFailure: (thrown) => record(toGatewayError(thrown), journey),

@@ -34,6 +34,7 @@ Deno.test("schema: what is left out gets its default", () => {
       bodyMs: 60_000,
       uploadMs: 300_000,
       stallMs: 30_000,
+      sendStallMs: 60_000,
       jsonDepth: 512,
       messages: 100_000,
       parts: 200_000,

@@ -12,6 +12,8 @@ function respond(frames: AsyncIterable<ServerSentEvent>, more: Partial<StreamOpt
     keepAlive: () => undefined,
     keepAliveMs: NEVER,
     interject: () => undefined,
+    sendStallMs: NEVER,
+    onStall: () => void happened.push("stalled"),
     onLeave: () => void happened.push("left"),
     onFailure: () => void happened.push("failed"),
     onEnd: () => void happened.push("ended"),

@@ -20,12 +20,13 @@ export interface SettingOptions {
   upstream?: Partial<NonNullable<ConfigInput["upstreams"]>[string]>;
   model?: { targets?: { upstream: string; model: string }[]; hedgeAfterMs?: number };
   retry?: ConfigInput["retry"];
+  limits?: ConfigInput["limits"];
 }
 
 /** Calls `use` with a gateway that listens on a port of its own before an upstream that does, and ends both. */
 export async function withGateway(
   use: (setting: Setting) => Promise<void>,
-  { timeouts = {}, pace, upstream: more, model, retry }: SettingOptions = {},
+  { timeouts = {}, pace, upstream: more, model, retry, limits }: SettingOptions = {},
 ): Promise<void> {
   const upstream = new TcpUpstream();
   const config: ConfigInput = {
@@ -42,6 +43,7 @@ export async function withGateway(
       },
     },
     ...(retry && { retry }),
+    ...(limits && { limits }),
   };
   const app = newApp({ config, fetch, pace });
   const server = Deno.serve(

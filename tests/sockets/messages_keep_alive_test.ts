@@ -35,8 +35,9 @@ Deno.test("messages: the SDK reads on through pings", async () => {
     const client = new Anthropic({ baseURL: `${url}/oss`, apiKey: "none", maxRetries: 0 });
     const stream = client.messages.stream(ASK);
     const answered = stream.finalText();
+    const connected = stream.emitted("connect");
     const asked = await upstream.next();
-    await stream.emitted("connect");
+    await connected;
     await delay(100);
     await asked.write(STREAM_HEAD + chunk(word("one ")));
     await delay(100);

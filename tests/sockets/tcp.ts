@@ -128,6 +128,16 @@ export class TcpClient {
     return count;
   }
 
+  /** The last of what comes until the connection ends, however it ends. */
+  async readToEnd(): Promise<string> {
+    let tail = "";
+    for (;;) {
+      const text = await this.#read().catch(() => undefined);
+      if (text === undefined) return tail;
+      tail = (tail + text).slice(-1_000);
+    }
+  }
+
   close(): void {
     close(this.#connection);
   }
