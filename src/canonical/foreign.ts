@@ -23,9 +23,16 @@ export function noteForeign(
   // Of a part that is foreign as a whole, the serializer says what became of it.
   if (!extra || extra.wire === clientWire || type === "opaque") return;
   for (const [field, value] of Object.entries(extra.fields)) {
-    const inner = isJsonObject(value) ? Object.keys(value).map((key) => `${field}.${key}`) : [field];
-    for (const name of inner) note(`dropped ${name}`);
+    const inner: [name: string, value: unknown][] = isJsonObject(value)
+      ? Object.entries(value).map(([key, one]) => [`${field}.${key}`, one])
+      : [[field, value]];
+    for (const [name, one] of inner) if (!isBlank(one)) note(`dropped ${name}`);
   }
+}
+
+/** An answer loses nothing with it. */
+function isBlank(value: unknown): boolean {
+  return value === null || value === "" || Array.isArray(value) && value.length === 0;
 }
 
 /** The same of a stream, step by step. */

@@ -1,5 +1,22 @@
 /** What real engines answer that a client must not notice: each quirk for each client, whole and streamed. */
-import { call, chatStream, chatWhole, testAnswers, TOOLS } from "./support.ts";
+import { assertEquals } from "@std/assert";
+import type { JsonObject } from "../../src/canonical/json.ts";
+import { loadFixtures } from "../support/fixtures.ts";
+import { type Answer, call, chatStream, chatWhole, testAnswers, TOOLS, type View, type Wire } from "./support.ts";
+
+/** What a real engine answered in both modes, as far as it was recorded. */
+function recorded(wire: Wire, name: string): Answer {
+  const fixtures = loadFixtures(wire);
+  const find = (wanted: string) => fixtures.find((fixture) => fixture.name === wanted)?.response;
+  return { frames: find(`${name}-stream`)?.text, whole: find(name)?.json as JsonObject | undefined };
+}
+
+function assertNoNotes({ headers, frames }: View): void {
+  assertEquals(headers.get("x-laneway-notes"), null);
+  assertEquals(frames.filter(({ comment }) => comment?.startsWith("notes:")), []);
+}
+
+const WEATHER = [{ name: "get_weather", description: "Get the weather", schema: { type: "object", properties: {} } }];
 
 const named = (args: string) => ({ name: "look", arguments: args });
 
@@ -48,5 +65,31 @@ testAnswers([
     },
     ask: { tools: TOOLS },
     want: { said: [{ call: "look", input: { a: 1 } }], end: "tool-calls" },
+  },
+  {
+    id: "E33 E37",
+    title: "transformers: the message that it reopens after a call is told once, and empty annotations are no loss",
+    upstream: "responses",
+    answer: recorded("responses", "transformers-texttool"),
+    ask: { tools: WEATHER },
+    want: {
+      said: [{ text: "I will check that for you." }, { call: "get_weather", input: { location: "Oslo" } }],
+      end: "tool-calls",
+    },
+    check: assertNoNotes,
+  },
+  {
+    id: "E33",
+    title: "transformers: parallel calls, then a message without a text",
+    upstream: "responses",
+    answer: recorded("responses", "transformers-twotools"),
+    ask: { tools: WEATHER },
+    want: {
+      said: [
+        { call: "get_weather", input: { location: "Paris" } },
+        { call: "get_weather", input: { location: "Tokyo" } },
+      ],
+      end: "tool-calls",
+    },
   },
 ]);
