@@ -16,6 +16,7 @@ import { checkHeaders } from "./http/headers.ts";
 import { methodNotAllowed } from "./http/service.ts";
 import { checkSize } from "./http/size.ts";
 import { ask, driverOf, roadAlong } from "./journey/attempt.ts";
+import { settle } from "./journey/charge.ts";
 import { countExactly, learn } from "./journey/count.ts";
 import { explainAll, wantsExplanation } from "./journey/explain.ts";
 import type { Gateway } from "./journey/gateway.ts";
@@ -204,7 +205,7 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       const usage: SpeechUsage = { inputTokens: estimateTextTokens(input.text), outputTokens: 0, estimated: true };
       if (input.stream) return respondWithStream(protocol, exchange, speechEvents(start, usage), journey);
       const speech = await start();
-      journey.entry.usage = usage;
+      settle(usage, () => 0, journey);
       return protocol.serialize(deliverSpeech(speech, journey), exchange);
     }
     case "transcribe": {
@@ -215,8 +216,9 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       await admit(journey, 0);
       if (!input.stream) {
         const output = await runWhole(protocol, exchange, targets, journey);
-        if (output.usage && "inputTokens" in output.usage) journey.entry.usage = output.usage;
-        else journey.said = estimateTextTokens(output.text);
+        const said = estimateTextTokens(output.text);
+        if (output.usage && "inputTokens" in output.usage) settle(output.usage, () => said, journey);
+        else journey.said = said;
         return protocol.serialize(output, exchange);
       }
       const attempt = (target: Destination, signal: AbortSignal) =>
@@ -290,7 +292,7 @@ async function serveWhole<K extends "embed" | "rerank">(
   const { input } = exchange;
   await admit(journey, estimateInputsTokens("documents" in input ? pairsOf(input) : input.input));
   const output = await runWhole(protocol, exchange, targets, journey);
-  journey.entry.usage = { ...output.usage, outputTokens: 0 };
+  settle({ ...output.usage, outputTokens: 0 }, () => 0, journey);
   return protocol.serialize(output, exchange);
 }
 
@@ -350,7 +352,8 @@ async function generateWhole(
 ): Promise<Response> {
   const attempt = (target: Destination) => generateAnswer(ask("generate", exchange.input, target, journey));
   const output = await firstAnswer(roadAlong(targets, journey), attempt);
-  journey.entry.usage = output.usage;
+  const said = () => estimateInputTokens({ messages: [{ role: "assistant", content: output.content }] });
+  settle(output.usage, said, journey);
   learn(output.usage, journey);
   await remember(output, exchange, messages, journey);
   const sealing = sealingFor(protocol, exchange, journey);
@@ -385,6 +388,6 @@ async function relay(
     return respondWithStream(relayed, exchange, firstStream(roadAlong(speaking, journey), attempt), journey);
   }
   const output = await runWhole(relayed, exchange, speaking, journey);
-  journey.entry.usage = output.usage;
+  if (output.usage) settle(output.usage, () => estimateTextTokens(JSON.stringify(output.body)), journey);
   return relayed.serialize(output, exchange);
 }

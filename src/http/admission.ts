@@ -65,6 +65,15 @@ class Bucket {
     this.#level = this.level(now) - amount;
   }
 
+  /**
+   * Takes what an answer turned out to have used beyond what was known before. That puts it in debt by a minute's worth at most,
+   * so that no answer locks a key for longer than it takes to fill up.
+   */
+  owe(amount: number, now: number): void {
+    const level = this.level(now);
+    this.#level = Math.max(level - amount, Math.min(level, -this.limit));
+  }
+
   /** How long until there is `amount` in it. */
   waitMs(amount: number, now: number): number {
     return Math.max(0, (Math.min(amount, this.limit) - this.level(now)) * MINUTE_MS / this.limit);
@@ -128,8 +137,7 @@ export function createAdmission({ now, monotonic }: Clocks, days: DayUse): Admis
       return tokenWaitMs > 0 ? [`${minute!.limit} tokens a minute`, tokenWaitMs] : undefined;
     }
 
-    function charge(tokens: number): void {
-      minute?.take(tokens, monotonic());
+    function addToDay(tokens: number): void {
       if (tokensPerDay !== undefined) days.add(name, today(), tokens);
     }
 
@@ -148,11 +156,15 @@ export function createAdmission({ now, monotonic }: Clocks, days: DayUse): Admis
           throw new GatewayError("rate_limit", `Key "${name}" may use no more than ${what}`, { retryAfter });
         }
         requests?.take(1, at);
-        charge(tokens);
+        minute?.take(tokens, at);
+        addToDay(tokens);
         use.running++;
         let over = false;
         return {
-          charge,
+          charge(more) {
+            minute?.owe(more, monotonic());
+            addToDay(more);
+          },
           release() {
             if (!over) use.running--;
             over = true;

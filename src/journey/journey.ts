@@ -10,6 +10,7 @@ import { withoutBody } from "../http/respond.ts";
 import type { Destination } from "../lanes/lane.ts";
 import type { LogEntry } from "../observe/log.ts";
 import type { Attempt } from "./attempt.ts";
+import { chargeOf } from "./charge.ts";
 import type { Gateway } from "./gateway.ts";
 
 export interface Journey extends Context {
@@ -37,8 +38,14 @@ export interface Journey extends Context {
   begun?: true;
   /** How often a target was asked. */
   asked: number;
+  /** Tokens of what was asked, as they were estimated when the request was let in. */
+  estimate: number;
+  /** Whether tokens are charged to a key. */
+  isMetered: boolean;
   /** Tokens of a streamed answer so far, estimated: for one that never tells its usage. */
   said: number;
+  /** Tokens that are charged, once the answer's usage is known. */
+  charge?: number;
   /** Who counted the tokens that the answer's beginning tells. */
   countedBy?: CountedBy;
   /** Why an upstream refused the model, where the lane knows better than the upstream says. */
@@ -89,6 +96,8 @@ export function begin(request: Request, gateway: Gateway): Journey {
     note: (text) => addNote(notes, text),
     attempts: new Map(),
     asked: 0,
+    estimate: 0,
+    isMetered: false,
     said: 0,
     signal: AbortSignal.any([request.signal, left.signal, gateway.signal]),
     leave: () => left.abort(clientClosed()),
@@ -109,21 +118,13 @@ export async function admit(journey: Journey, tokens: number): Promise<void> {
   const failure = await account?.ready?.();
   if (failure !== undefined) entry.cause ??= failure;
   const permit = account?.admit(tokens);
+  journey.estimate = tokens;
+  journey.isMetered = permit !== undefined;
   if (!permit) return;
   atEnd.push(() => {
-    permit.charge(usedBy(journey, tokens) - tokens);
+    permit.charge(chargeOf(journey) - tokens);
     permit.release();
   });
-}
-
-/**
- * What a request used. One that failed before anything was said used nothing: that was not the caller's doing. Whoever leaves
- * pays for what was asked and said until then, or leaving would be a way to pay nothing.
- */
-function usedBy({ entry, said, hasLeft }: Journey, asked: number): number {
-  if (entry.usage) return entry.usage.inputTokens + entry.usage.outputTokens;
-  const hasFailed = entry.error !== undefined && said === 0 && !hasLeft();
-  return hasFailed ? 0 : asked + Math.ceil(said);
 }
 
 export function clientClosed(): GatewayError {

@@ -8,6 +8,7 @@ import { GatewayError, toGatewayError } from "../errors.ts";
 import { formatNotes } from "../http/notes.ts";
 import { streamResponse } from "../http/respond.ts";
 import { guard } from "../upstream/guard.ts";
+import { settle } from "./charge.ts";
 import { learn } from "./count.ts";
 import { withoutSecrets } from "./secrets.ts";
 import { clientClosed, clientStalled, closeLog, type Journey, notesOf, record } from "./journey.ts";
@@ -38,7 +39,7 @@ export async function respondWithStream<K extends Streamed>(
     journey.said += tokensOf(event);
     if (event.type === "finish") {
       const usage = usageOf(event);
-      if (usage) entry.usage = usage;
+      if (usage) settle(usage, () => journey.said, journey);
       learn(usage, journey);
       finished = true;
     } else if (event.type === "start") {

@@ -1,8 +1,13 @@
 import type { Count } from "../canonical/usage.ts";
 
-/** How far what upstreams tell may move an estimate: what is told beyond that is no count of the same text. */
+/** How far what upstreams tell may move an estimate. */
 const LEAST_RATIO = 0.5;
 const MOST_RATIO = 3;
+/**
+ * What is told beyond so many times an estimate, or is less than such a part of it, is no count of the same text, and moves
+ * nothing. Of a short one it may be: most of it is the chat template's.
+ */
+const ABSURD_RATIO = 10;
 /** Tokens of trust in the plain estimate: a short first answer, most of which is the chat template's, says little. */
 const TRUST = 500;
 /** How many tokens are kept in mind; then old answers begin to count for less, because conversations change. */
@@ -30,6 +35,7 @@ export class Calibration {
   /** An upstream told how many tokens it was that had been estimated so. Long requests say more than short ones. */
   learn(model: string, estimate: number, told: number): void {
     if (!(told > 0 && estimate > 0)) return;
+    if (told > ABSURD_RATIO * Math.max(estimate, TRUST) || told < estimate / ABSURD_RATIO) return;
     const { estimated, told: before } = this.#models.get(model) ?? { estimated: TRUST, told: TRUST };
     const fade = Math.min(1, MEMORY / (estimated + estimate));
     const believed = Math.min(Math.max(told, estimate * LEAST_RATIO), estimate * MOST_RATIO);

@@ -118,3 +118,21 @@ Deno.test("admission: what is owed is told as nothing left, and lets nobody in",
   assertEquals(admission(key)!.allowance().tokens, { limit: 600, remaining: 0, resetMs: 66_000 });
   assertEquals(refusal(0), 'Key "team" may use no more than 600 tokens a minute · 7');
 });
+
+Deno.test("admission: an answer puts a key into debt by a minute's worth at most, and what was known before in full", () => {
+  const { clock, admit, refusal } = account({ tokensPerMinute: 600 });
+  const permit = admit(100);
+  permit.charge(1e9);
+  permit.release();
+  assertEquals(refusal(1), 'Key "team" may use no more than 600 tokens a minute · 61');
+  clock.ms += 120_000;
+  admit(100).charge(-1e9);
+  admit(600).release();
+  refusal(100);
+  clock.ms += 60_000;
+  // A request that is larger than a minute's worth, by the gateway's own count, is waited for in full; its answer adds nothing.
+  const large = admit(6_000);
+  assertEquals(refusal(1), 'Key "team" may use no more than 600 tokens a minute · 541');
+  large.charge(1e9);
+  assertEquals(refusal(1), 'Key "team" may use no more than 600 tokens a minute · 541');
+});

@@ -63,3 +63,12 @@ Deno.test("some thousand models are kept in mind, and the latest are among them"
   assertEquals(calibration.count("0", 100).by, "estimated");
   assertEquals(calibration.count("5999", 100).by, "calibrated");
 });
+
+Deno.test("a count that cannot be one of the text teaches nothing, whatever was learnt before", () => {
+  for (const told of [1e9, 200_001, 1_999, 1, 0, -5, NaN, Infinity]) {
+    const [honest, lied] = [new Calibration(), new Calibration()];
+    for (const calibration of [honest, lied]) calibration.learn("m", 20_000, 24_000);
+    for (let turn = 0; turn < 10; turn++) lied.learn("m", 20_000, told);
+    assertEquals(lied.count("m", 20_000), honest.count("m", 20_000), String(told));
+  }
+});
