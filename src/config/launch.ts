@@ -1,7 +1,8 @@
 /**
- * Starts the gateway with exactly the permissions that its configuration needs. It imports nothing, so that no dependency
- * runs with more.
+ * Starts the gateway with exactly the permissions that its configuration needs. It imports nothing but what imports nothing, so
+ * that no dependency runs with more.
  */
+import { npmEnded } from "./npm_ancestor.ts";
 
 /** What the gateway may do: hosts with their ports, names of variables, paths. */
 export interface Permissions {
@@ -183,6 +184,7 @@ function readJson(path: string | URL): unknown {
 const WATCH = "--watch";
 
 async function launch(): Promise<number> {
+  const orphaned = npmEnded();
   const preset = readJson(new URL("../../gateway.json", import.meta.url));
   const named = option("config") ?? Deno.env.get("LANEWAY_CONFIG");
   const file = named || "gateway.json";
@@ -212,6 +214,7 @@ async function launch(): Promise<number> {
     ? ["SIGINT", "SIGBREAK"]
     : ["SIGINT", "SIGTERM", "SIGHUP"];
   for (const signal of forwarded) Deno.addSignalListener(signal, () => forward(child, signal));
+  orphaned.then((isOrphan) => isOrphan && forward(child, "SIGTERM"));
   return (await child.status).code;
 }
 
