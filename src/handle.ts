@@ -7,6 +7,7 @@ import { repairCalls, repairResponse } from "./canonical/repair_calls.ts";
 import { pairsOf } from "./canonical/rerank.ts";
 import { sealReasoning, sealStream } from "./canonical/sealing.ts";
 import { estimateInputTokens, estimateTextTokens } from "./canonical/usage.ts";
+import { step } from "./canonical/work.ts";
 import type { Exchange, WireRequest } from "./contract/context.ts";
 import type { AnyProtocol, Protocol } from "./contract/protocol.ts";
 import { GatewayError, toGatewayError } from "./errors.ts";
@@ -17,7 +18,7 @@ import { methodNotAllowed } from "./http/service.ts";
 import { checkSize } from "./http/size.ts";
 import { ask, driverOf, roadAlong } from "./journey/attempt.ts";
 import { settle } from "./journey/charge.ts";
-import { countExactly, learn } from "./journey/count.ts";
+import { countExactly, estimateOf, learn } from "./journey/count.ts";
 import { explainAll, wantsExplanation } from "./journey/explain.ts";
 import type { Gateway } from "./journey/gateway.ts";
 import { admit, begin, clientClosed, closeLog, finish, type Journey, record, shuttingDown } from "./journey/journey.ts";
@@ -158,16 +159,17 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       return protocol.serialize(await lane.get(input.model), openExchange(protocol, input, wire, journey));
     }
     case "generate": {
-      const asked = protocol.parse(wire, journey);
+      const asked = await step(() => protocol.parse(wire, journey));
       journey.entry.stream = asked.stream;
       checkSize(asked, gateway.limits);
       const { input, messages } = await recall(asked, journey);
-      const resolution = atHome(await resolve(protocol, input.model, lane, journey), input, lane, journey);
+      const resolved = await resolve(protocol, input.model, lane, journey);
+      const resolution = await step(() => atHome(resolved, input, lane, journey));
       if (input.relay) return relay(protocol, input.relay, input, wire, resolution, journey);
-      const fitted = fit(input, resolution, journey.note);
+      const fitted = await step(() => fit(input, resolution, journey.note));
       const exchange = openExchange(protocol, fitted, wire, journey);
       if (wantsExplanation(wire)) return explainAll("generate", fitted, resolution.targets, journey);
-      await admit(journey, estimateInputTokens(fitted));
+      await admit(journey, await step(() => estimateOf(fitted)));
       if (!fitted.stream) return generateWhole(protocol, exchange, messages, resolution, journey);
       const attempt = (target: Destination, signal: AbortSignal) =>
         generateStream(ask("generate", fitted, target, journey, signal));
@@ -182,7 +184,7 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       return respondWithStream(protocol, exchange, events, journey, through);
     }
     case "countTokens": {
-      const { input } = await recall(protocol.parse(wire, journey), journey);
+      const { input } = await recall(await step(() => protocol.parse(wire, journey)), journey);
       const { targets: [target] } = atHome(await resolve(protocol, input.model, lane, journey), input, lane, journey);
       if (!target) throw new Error(`Model "${input.model}" has no target`);
       const { inputTokens, by } = await countExactly(input, target, journey);
@@ -286,11 +288,12 @@ async function serveWhole<K extends "embed" | "rerank">(
   lane: Lane,
   journey: Journey,
 ): Promise<Response> {
-  const exchange = openExchange(protocol, protocol.parse(wire, journey), wire, journey);
+  const exchange = openExchange(protocol, await step(() => protocol.parse(wire, journey)), wire, journey);
   const { targets } = await resolve(protocol, exchange.input.model, lane, journey);
   if (wantsExplanation(wire)) return explainAll(protocol.operation, exchange.input, targets, journey);
   const { input } = exchange;
-  await admit(journey, estimateInputsTokens("documents" in input ? pairsOf(input) : input.input));
+  const tokens = await step(() => estimateInputsTokens("documents" in input ? pairsOf(input) : input.input));
+  await admit(journey, tokens);
   const output = await runWhole(protocol, exchange, targets, journey);
   settle({ ...output.usage, outputTokens: 0 }, () => 0, journey);
   return protocol.serialize(output, exchange);
@@ -350,16 +353,18 @@ async function generateWhole(
   { targets }: Resolution,
   journey: Journey,
 ): Promise<Response> {
-  const attempt = (target: Destination) => generateAnswer(ask("generate", exchange.input, target, journey));
+  const attempt = async (target: Destination) =>
+    generateAnswer(await step(() => ask("generate", exchange.input, target, journey)));
   const output = await firstAnswer(roadAlong(targets, journey), attempt);
   const said = () => estimateInputTokens({ messages: [{ role: "assistant", content: output.content }] });
   settle(output.usage, said, journey);
   learn(output.usage, journey);
   await remember(output, exchange, messages, journey);
   const sealing = sealingFor(protocol, exchange, journey);
-  for (const told of [output, ...output.content]) {
-    noteForeign(told, protocol.name, sealing !== undefined || exchange.stored, journey.note);
-  }
+  const isKept = sealing !== undefined || exchange.stored;
+  const note = () =>
+    [output, ...output.content].forEach((one) => noteForeign(one, protocol.name, isKept, journey.note));
+  await step(note);
   const content = sealing ? await sealReasoning(output.content, sealing) : output.content;
   return protocol.serialize({ ...output, content }, exchange);
 }
@@ -382,7 +387,7 @@ async function relay(
   const relayed: Protocol<"relay"> = { ...protocol, ...protocol.relay, operation: "relay", parse: () => input };
   const exchange = openExchange(relayed, input, wire, journey);
   if (wantsExplanation(wire)) return explainAll("relay", input, speaking, journey);
-  await admit(journey, estimateInputTokens(conversation));
+  await admit(journey, await step(() => estimateOf(conversation)));
   if (input.stream) {
     const attempt = (target: Destination, signal: AbortSignal) => stream(ask("relay", input, target, journey, signal));
     return respondWithStream(relayed, exchange, firstStream(roadAlong(speaking, journey), attempt), journey);

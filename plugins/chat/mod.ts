@@ -7,7 +7,7 @@ import { counters, countOperation } from "./count_tokens.ts";
 import { refusedThinkingFields, refusesReasoning } from "./families.ts";
 import { serializeModel, serializeModelList } from "./models.ts";
 import { parseRequest } from "./parse_request.ts";
-import { parseResponse } from "./parse_response.ts";
+import { parseLongResponse, parseResponse } from "./parse_response.ts";
 import { parseStream } from "./parse_stream.ts";
 import { promptOf } from "./prompt.ts";
 import { relayOperation, serializeRelayed, serializeRelayedStream } from "./relay.ts";
@@ -70,6 +70,7 @@ export const chatDriver: Driver = {
         body: serializeRequest(input, target, context),
       }),
       response: ([reply], input, target, context) => parseResponse(reply!.body, input, target, context),
+      longResponse: ([reply], input, target, context) => parseLongResponse(reply!.body, input, target, context),
       events: (frames, input, target, context) => parseStream(frames, input, target, context),
     },
   },

@@ -1,5 +1,6 @@
 import { collectSync } from "../../src/canonical/collect.ts";
 import type { GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
+import { finishSync, type Work } from "../../src/canonical/work.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { AnswerReader, notAnAnswer, parseAnswer } from "./reader.ts";
@@ -11,8 +12,19 @@ export function parseResponse(
   target: Target,
   context: AnswerContext,
 ): GenerateResponse {
+  return finishSync(parseLongResponse(body, input, target, context));
+}
+
+/** The same in slices. */
+export function* parseLongResponse(
+  body: unknown,
+  input: GenerateRequest,
+  target: Target,
+  context: AnswerContext,
+): Work<GenerateResponse> {
   const answer = parseAnswer(body);
   if (!answer.choices) throw notAnAnswer();
   const reader = new AnswerReader(input, target, context);
-  return collectSync([...reader.read(answer), ...reader.end(true)]);
+  const events = yield* reader.readLong(answer);
+  return collectSync([...events, ...reader.end(true)]);
 }

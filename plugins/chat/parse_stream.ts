@@ -1,11 +1,15 @@
 import type { GenerateEvent, GenerateRequest } from "../../src/canonical/generate.ts";
 import { type JsonValue, parseJson } from "../../src/canonical/json.ts";
+import { finish } from "../../src/canonical/work.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../errors.ts";
 import { AnswerReader, parseAnswer } from "./reader.ts";
+
+/** What is shorter takes no time that anybody notes, in characters. */
+const LONG = 4_096;
 
 /** An upstream's stream of chunks. It is over with `[DONE]`, or where the connection ends after a finish reason. */
 export async function* parseStream(
@@ -26,7 +30,8 @@ export async function* parseStream(
     if (event === "error") throw upstreamStreamError(body);
     const answer = parseAnswer(body);
     // Some servers send signs of life as data.
-    if (answer.choices || answer.usage) yield* reader.read(answer);
+    if (!answer.choices && !answer.usage) continue;
+    yield* text.length > LONG ? await finish(reader.readLong(answer)) : reader.read(answer);
   }
   yield* reader.end(false);
 }

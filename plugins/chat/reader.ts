@@ -4,6 +4,7 @@ import type { Annotation, Finish, GenerateEvent, GenerateRequest, Usage } from "
 import { isJsonObject, isJsonText, type JsonObject, toJsonText, withoutNulls } from "../../src/canonical/json.ts";
 import { PartWriter } from "../../src/canonical/part_writer.ts";
 import { estimateUsage, weighText } from "../../src/canonical/usage.ts";
+import type { Work } from "../../src/canonical/work.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { accept } from "../../src/contract/validate.ts";
@@ -51,6 +52,8 @@ export class AnswerReader {
   readonly #writer: PartWriter;
   /** Only where the target has its texts read. */
   readonly #forms: TextForms | undefined;
+  /** What the text of the next increment holds, where that was read ahead. */
+  #ahead: readonly TextEvent[] | undefined;
   /** Only for clients of other wires: those of this one get it as it is. */
   readonly #own: OwnReasoning | undefined;
   /** By the number and by the id that the upstream gives them, the latest of each. */
@@ -101,6 +104,14 @@ export class AnswerReader {
     return this.#own ? this.#own.carry(events) : events;
   }
 
+  /** The same of an answer whose text may be long, which is looked into in slices. */
+  *readLong(answer: ChatAnswer): Work<GenerateEvent[]> {
+    const [choice] = answer.choices ?? [];
+    const delta = choice?.delta ?? choice?.message;
+    if (this.#forms && delta) this.#ahead = yield* this.#readAhead(this.#forms, delta);
+    return this.read(answer);
+  }
+
   /**
    * `complete`: the upstream said that it was done. Without that and without a finish reason the connection was cut, which
    * is a failure, never an ending.
@@ -134,10 +145,7 @@ export class AnswerReader {
     const unknown = extraOf(WIRE, delta, DELTA_KEYS)?.fields;
     if (unknown) mergeIncrement(this.#messageFields, unknown);
     if (Array.isArray(delta.reasoning_details)) this.#own?.add(delta.reasoning_details);
-    const { thinking, text } = splitContent(delta.content);
-    const named = delta.reasoning_content || delta.reasoning || delta.reasoning_text || "";
-    if (named) this.#namedReasoning = true;
-    const reasoning = thinking + (this.#namedReasoning ? named : detailsText(delta));
+    const { text, reasoning } = this.#textsIn(delta);
     if (text || reasoning || delta.refusal) this.#outputWeight += weighText(reasoning + text + (delta.refusal ?? ""));
     const events = this.#writer.reasoning(reasoning);
     events.push(
@@ -158,11 +166,31 @@ export class AnswerReader {
     return events;
   }
 
+  #textsIn(delta: ChatDelta): { text: string; reasoning: string } {
+    const { thinking, text } = splitContent(delta.content);
+    const named = delta.reasoning_content || delta.reasoning || delta.reasoning_text || "";
+    if (named) this.#namedReasoning = true;
+    return { text, reasoning: thinking + (this.#namedReasoning ? named : detailsText(delta)) };
+  }
+
   /** What the upstream tells itself goes before what its text may hold. */
   #readForms(forms: TextForms, text: string, delta: ChatDelta, hasReasoning: boolean): GenerateEvent[] {
+    const ahead = this.#ahead;
+    this.#ahead = undefined;
+    return this.#write(ahead ?? [...this.#leaveForms(forms, delta, hasReasoning), ...forms.read(text)]);
+  }
+
+  *#readAhead(forms: TextForms, delta: ChatDelta): Work<TextEvent[]> {
+    const { text, reasoning } = this.#textsIn(delta);
+    const left = this.#leaveForms(forms, delta, reasoning !== "");
+    const read = yield* forms.readLong(text);
+    return [...left, ...read];
+  }
+
+  #leaveForms(forms: TextForms, delta: ChatDelta, hasReasoning: boolean): TextEvent[] {
     if (hasReasoning) forms.leaveReasoning();
     const isCalled = delta.tool_calls?.length || delta.function_call;
-    return this.#write([...(isCalled ? forms.leaveCalls() : []), ...forms.read(text)]);
+    return isCalled ? forms.leaveCalls() : [];
   }
 
   #write(read: readonly TextEvent[]): GenerateEvent[] {

@@ -7,9 +7,10 @@ import { asFunctionTool } from "../../src/canonical/custom_tool.ts";
 import { allowedTools } from "../../src/canonical/offered_tools.ts";
 import type { GenerateRequest } from "../../src/canonical/generate.ts";
 import { upstreamName } from "../../src/canonical/tool_names.ts";
+import type { Work } from "../../src/canonical/work.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { CALL_FORMS, type CallableTools, readAddressed, readBareObject, type TextCall } from "./text_forms_calls.ts";
-import { oneOf, peek, type Reading, skipSpace, Source, until } from "./text_forms_source.ts";
+import { Marks, oneOf, peek, type Reading, skipSpace, Source, until } from "./text_forms_source.ts";
 
 /** What a text turns out to be, in its order. */
 export type TextEvent = { type: "text" | "reasoning"; text: string } | ({ type: "call" } & TextCall);
@@ -34,7 +35,22 @@ const LONGEST_HEADER = 256;
 /** What engines leave behind a call: the ends of turns, and of tags that were not opened. */
 const LEFTOVERS = ["</tool_call>", "<|eom_id|>", "<|eot_id|>", "<|im_end|>", "<｜end▁of▁sentence｜>"];
 
+/** All that means something anywhere. */
+const MARKS = new Marks([
+  ...REASONING_OPENS,
+  ...CHANNELS,
+  ...CHANNEL_ENDS,
+  ...LEFTOVERS,
+  ...CALL_FORMS.map(({ open }) => open),
+]);
+
 const NO_TOOLS: CallableTools = new Map();
+
+/** An answer of more calls, with what stands between them, is a text that repeats itself: nobody is to run all of them. */
+const MOST_EVENTS = 2_000;
+
+/** How much of a text is read before others may have a turn, in characters. */
+const SLICE = 2_048;
 
 /** The reader of an answer's text; nothing where the target leaves texts as they are. */
 export function textFormsFor(input: GenerateRequest, target: Target): TextForms | undefined {
@@ -72,10 +88,23 @@ export class TextForms {
 
   read(text: string): TextEvent[] {
     if (text === "") return [];
+    this.#readOn(text);
+    return this.#told();
+  }
+
+  /** The same of a text that may be long, in slices. */
+  *readLong(text: string): Work<TextEvent[]> {
+    for (let at = 0; at < text.length; at += SLICE) {
+      this.#readOn(text.slice(at, at + SLICE));
+      yield;
+    }
+    return this.#told();
+  }
+
+  #readOn(text: string): void {
     if (this.#called) this.#called.text += text;
     this.#source.append(text);
     this.#reading.next();
-    return this.#told();
   }
 
   /** The upstream tells its calls itself: what looks like one in the text is none. */
@@ -101,8 +130,13 @@ export class TextForms {
   end(): TextEvent[] {
     this.#source.over = true;
     this.#reading.next();
-    if (this.#called) this.#events.push(...this.#called.events);
+    const { text, events } = this.#called ?? { text: "", events: [] };
     this.#called = undefined;
+    if (events.length <= MOST_EVENTS) this.#events.push(...events);
+    else {
+      this.#kind = "text";
+      this.#pass(text);
+    }
     return this.#told();
   }
 
@@ -144,13 +178,12 @@ export class TextForms {
         source.release();
         return;
       }
-      if (MARK_STARTS.includes(next)) {
+      if (MARKS.mayBegin(source) || (next === "{" && isFresh)) {
         source.hold();
         yield* this.#readMark(next);
       } else {
         if (isFresh) this.#leaveAsText();
-        MARK_START.lastIndex = source.at;
-        source.at = MARK_START.exec(source.piece)?.index ?? source.piece.length;
+        MARKS.skipTo(source);
       }
     }
   }
@@ -172,10 +205,12 @@ export class TextForms {
     source.hold();
     yield* skipSpace(source);
     source.take();
+    const marks = new Marks(ends);
     while ((yield* peek(source)) !== "") {
-      const found = source.piece.indexOf(ends[0]![0]!, source.at);
-      source.at = found < 0 ? source.piece.length : found;
-      if (found < 0) continue;
+      if (!marks.mayBegin(source)) {
+        marks.skipTo(source);
+        continue;
+      }
       source.hold();
       if (yield* oneOf(source, ends)) {
         source.take();
@@ -260,9 +295,6 @@ export class TextForms {
     this.#place.reset();
   }
 }
-
-const MARK_STARTS = "<[{";
-const MARK_START = /[<[{]/g;
 
 /** What a mark is not preceded by on its line where it is one: as a tag, and as a token, which may follow a text at once. */
 const AMID = /[\p{L}\p{N}\p{Ps}\p{Pi}\p{Pf}"'`,=\-]/u;

@@ -77,6 +77,38 @@ export class Source {
   }
 }
 
+/** Marks that are looked for in a text: nearly all of it is none, which is found out without a reader. */
+export class Marks {
+  readonly #byStart = new Map<number, readonly string[]>();
+
+  constructor(marks: readonly string[]) {
+    for (const mark of marks) {
+      const start = mark.charCodeAt(0);
+      this.#byStart.set(start, [...this.#byStart.get(start) ?? [], mark]);
+    }
+  }
+
+  /** Whether one may begin at the next character, as far as the piece tells. */
+  mayBegin({ piece, at }: Source): boolean {
+    const marks = this.#byStart.get(piece.charCodeAt(at));
+    return marks !== undefined && marks.some((mark) => isBegun(mark, piece, at));
+  }
+
+  /** Passes over the next character and all that follows up to where one may begin. */
+  skipTo(source: Source): void {
+    do source.at++; while (source.at < source.piece.length && !this.mayBegin(source));
+  }
+}
+
+/** Whether the piece has the mark there, or ends amid it. */
+function isBegun(mark: string, piece: string, at: number): boolean {
+  const end = Math.min(mark.length, piece.length - at);
+  for (let index = 1; index < end; index++) {
+    if (piece.charCodeAt(at + index) !== mark.charCodeAt(index)) return false;
+  }
+  return true;
+}
+
 /** The next character; none at the end of the text. */
 export function* peek(source: Source): Reading<string> {
   while (source.at === source.piece.length) {
@@ -149,20 +181,28 @@ export function* jsonText(source: Source, depth = 0): Reading<string | undefined
   for (;;) {
     const next = yield* peek(source);
     if (next === "" || (depth === 0 && next !== "{" && next !== "[")) return undefined;
-    const pattern = inString ? IN_STRING : IN_JSON;
-    pattern.lastIndex = source.at;
-    const found = pattern.exec(source.piece)?.index ?? source.piece.length;
-    const mark = source.piece[found] ?? "";
-    const end = found + mark.length;
-    text += source.piece.slice(source.at, end);
+    const { piece, at } = source;
+    let end = at;
+    // To the end of the piece, or to the character behind a backslash, which may be in the next one.
+    let isEscape = false;
+    while (end < piece.length && !isEscape) {
+      const pattern = inString ? IN_STRING : IN_JSON;
+      pattern.lastIndex = end;
+      const found = pattern.exec(piece)?.index ?? piece.length;
+      const mark = piece[found];
+      end = Math.min(found + 1, piece.length);
+      if (mark === "\\") isEscape = true;
+      else if (mark === '"') inString = !inString;
+      else if (mark === "{" || mark === "[") depth++;
+      else if (mark !== undefined && --depth === 0) break;
+    }
+    text += piece.slice(at, end);
     source.at = end;
-    if (mark === "\\") {
-      const escaped = yield* peek(source);
-      if (escaped === "") return undefined;
-      text += escaped;
-      source.at++;
-    } else if (mark === '"') inString = !inString;
-    else if (mark === "{" || mark === "[") depth++;
-    else if (mark !== "" && --depth === 0) return text;
+    if (depth === 0) return text;
+    if (!isEscape) continue;
+    const escaped = yield* peek(source);
+    if (escaped === "") return undefined;
+    text += escaped;
+    source.at++;
   }
 }

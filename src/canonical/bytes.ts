@@ -1,10 +1,14 @@
+import { othersTurn, Slice } from "./work.ts";
+
 /**
  * Reads a stream of bytes through one buffer of our own: Deno sets 64 kB aside for every read without one, a token of a
  * stream as much as an upload. What a read gives is good until the next one. Streams that are not of bytes are read as usual.
+ * What comes as fast as it is read, such as a gigabyte of nothing that was compressed, leaves others their turn.
  */
 export class ByteReader {
   readonly #reader: ReadableStreamBYOBReader | ReadableStreamDefaultReader<Uint8Array>;
   #buffer: ArrayBuffer;
+  readonly #slice = new Slice();
 
   constructor(body: ReadableStream<Uint8Array>, bufferBytes: number) {
     this.#reader = openReader(body);
@@ -13,6 +17,12 @@ export class ByteReader {
 
   /** The next bytes; `undefined` at the end. */
   async read(): Promise<Uint8Array | undefined> {
+    const bytes = await this.#slice.waitFor(this.#next());
+    if (bytes && this.#slice.isOver()) await othersTurn();
+    return bytes;
+  }
+
+  async #next(): Promise<Uint8Array | undefined> {
     if (this.#reader instanceof ReadableStreamDefaultReader) return (await this.#reader.read()).value;
     const { done, value } = await this.#reader.read(new Uint8Array(this.#buffer));
     if (done || !value) return undefined;

@@ -20,9 +20,23 @@ export function* replayPart(part: OutputPart, index: number): Generator<Generate
   yield { type: "part-end", index, ...(annotations && { annotations }), ...(opaque && { opaque }) };
 }
 
+/** A text is told word by word up to this length, in characters; in pieces of `PIECE` beyond it. */
+const LONG = 100_000;
+const PIECE = 4_096;
+const WORD_END = /\S\s/g;
+
 /** Each with the space before it, the last also with the space after it. */
-function words(text: string): readonly string[] {
-  return text.match(/\s*\S+\s*$|\s*\S+|\s+/g) ?? [];
+function* words(text: string): Generator<string> {
+  const least = text.length > LONG ? PIECE : 1;
+  const last = text.trimEnd().length;
+  let start = 0;
+  while (start < text.length) {
+    WORD_END.lastIndex = start + least - 1;
+    const found = WORD_END.exec(text);
+    const end = found && found.index + 1 < last ? found.index + 1 : text.length;
+    yield text.slice(start, end);
+    start = end;
+  }
 }
 
 function* replayTranscript(transcript: Transcript): Generator<TranscriptEvent> {

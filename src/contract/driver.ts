@@ -2,6 +2,7 @@ import type { SpeechFormat } from "../canonical/audio.ts";
 import type { Effort, OutputSchema } from "../canonical/generate.ts";
 import type { JsonObject, JsonValue } from "../canonical/json.ts";
 import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
+import type { Work } from "../canonical/work.ts";
 import type { GatewayError } from "../errors.ts";
 import type { AnswerContext, Context, FormField } from "./context.ts";
 import type { ServerSentEvent } from "./frame.ts";
@@ -104,6 +105,8 @@ export interface UpstreamOperation<K extends ModelOperation> {
   /** The call that ends the job which a reply tells of, for when nobody wants its result any more. */
   cancel?(reply: Reply): Call | undefined;
   response(replies: Reply[], input: Input<K>, target: Target, context: AnswerContext): Output<K>;
+  /** The same in slices, where there may be long texts to look into. */
+  longResponse?(replies: Reply[], input: Input<K>, target: Target, context: AnswerContext): Work<Output<K>>;
   /** Throws where the upstream fails; the core turns that into the one final `error`. */
   events?(
     frames: AsyncIterable<ServerSentEvent>,

@@ -26,9 +26,18 @@ export interface Counted extends Count {
 /** How long an upstream may count, in milliseconds. */
 const COUNT_MS = 2_000;
 
+const estimates = new WeakMap<Input<"countTokens">, number>();
+
+/** The tokens of a request by the length of its texts alone, counted once. */
+export function estimateOf(input: Input<"countTokens">): number {
+  const known = estimates.get(input) ?? estimateInputTokens(input);
+  estimates.set(input, known);
+  return known;
+}
+
 /** At once. A client that had the same conversation counted a moment ago is told the same. */
 export function count(input: Input<"countTokens">, target: string, gateway: Gateway): Counted {
-  const estimate = estimateInputTokens(input);
+  const estimate = estimateOf(input);
   return { ...countKnown(input, target, estimate, gateway), estimate, isText: countFiles(input) === 0, used: false };
 }
 

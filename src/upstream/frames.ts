@@ -1,5 +1,6 @@
 import { createParser } from "eventsource-parser";
 import { ByteBuffer, ByteReader } from "../canonical/bytes.ts";
+import { paced } from "../canonical/work.ts";
 import type { ServerSentEvent } from "../contract/frame.ts";
 import { GatewayError } from "../errors.ts";
 import { brokenOff, tooLong, type Upstream } from "./send.ts";
@@ -58,7 +59,7 @@ export async function* readFrames(
       if (length > streamBytes) throw tooLong("stream", streamBytes);
       parser.feed(bytes ? lines.read(bytes) : `${lines.end()}\n\n`);
       pulse?.beat(frames.some(({ data }) => data !== undefined));
-      for (const frame of frames.splice(0)) yield frame;
+      yield* paced(frames.splice(0));
     }
   } finally {
     if (!ended) await leave(reader);

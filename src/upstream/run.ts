@@ -2,6 +2,7 @@
 import { COLLECT } from "../canonical/collect.ts";
 import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import { REPLAY } from "../canonical/replay.ts";
+import { finish, paced, step } from "../canonical/work.ts";
 import type { Reply, UpstreamOperation } from "../contract/driver.ts";
 import type { GatewayError } from "../errors.ts";
 import { type Ask, cannotStream, describe, local, open, wayOf } from "./call.ts";
@@ -12,16 +13,16 @@ import { Watch } from "./watch.ts";
 
 /** The whole answer. */
 export async function answer<K extends ModelOperation>(ask: Ask<K>): Promise<Output<K>> {
-  const { input, target, upstream, context } = ask;
+  const { upstream } = ask;
   const way = wayOf(ask);
   if ("local" in way) return local(way, ask);
-  const calls = describe(ask, way);
+  const calls = await step(() => describe(ask, way));
   const { timeouts } = upstream;
   const watch = new Watch(ask.signal, timeouts.wholeMs);
   try {
     const replies = await sideBySide(calls, (call) => follow(call, ask, way, watch));
     const collected = collectReply(replies, ask, way);
-    return collected ? await collected : way.response(replies, input, target, context);
+    return collected ? await collected : await respond(replies, ask, way);
   } catch (thrown) {
     const reason = reasonOf(thrown, watch);
     // Of a batch the other calls are of no use any more.
@@ -30,6 +31,16 @@ export async function answer<K extends ModelOperation>(ask: Ask<K>): Promise<Out
   } finally {
     watch.stop();
   }
+}
+
+/** The answer that the replies tell. */
+async function respond<K extends ModelOperation>(
+  replies: Reply[],
+  { input, target, context }: Ask<K>,
+  way: UpstreamOperation<K>,
+): Promise<Output<K>> {
+  if (way.longResponse) return await finish(way.longResponse(replies, input, target, context));
+  return await step(() => way.response(replies, input, target, context));
 }
 
 /** How many calls of one batch run at once: enough to hide their waiting, few enough for servers that queue. */
@@ -65,15 +76,15 @@ export async function* stream<K extends ModelOperation>(ask: Ask<K>): AsyncGener
   const replay = REPLAY[operation];
   if ("local" in way) {
     if (!replay) throw cannotStream(ask);
-    yield* replay(local(way, ask));
+    yield* paced(replay(local(way, ask)));
     return;
   }
   if (!way.events) {
     if (!replay) throw cannotStream(ask);
-    yield* replay(await answer(ask));
+    yield* paced(replay(await answer(ask)));
     return;
   }
-  const [call] = describe(ask, way);
+  const [call] = await step(() => describe(ask, way));
   if (!call) throw cannotStream(ask);
   const { timeouts } = upstream;
   const watch = new Watch(ask.signal, timeouts.totalMs);
@@ -92,7 +103,7 @@ export async function* stream<K extends ModelOperation>(ask: Ask<K>): AsyncGener
     } else {
       // Some servers answer whole although a stream was asked for.
       if (!replay) throw cannotStream(ask);
-      yield* replay(way.response([await readReply(response, upstream.answerBytes)], input, target, context));
+      yield* paced(replay(await respond([await readReply(response, upstream.answerBytes)], ask, way)));
     }
   } catch (thrown) {
     watch.signal.throwIfAborted();

@@ -1,5 +1,6 @@
 import { ByteBuffer, ByteReader } from "../canonical/bytes.ts";
 import { type JsonValue, parseJson } from "../canonical/json.ts";
+import { step } from "../canonical/work.ts";
 import type { FormField } from "../contract/context.ts";
 import type { Call, Driver, Quirks, Reply, Target } from "../contract/driver.ts";
 import { GatewayError } from "../errors.ts";
@@ -164,7 +165,7 @@ function isAmong({ protocol, host }: URL, allowed: readonly string[]): boolean {
 export async function readReply(response: Response, limitBytes: number): Promise<Reply> {
   const { status, headers } = response;
   const bytes = await readBytes(response, limitBytes);
-  return { status, headers, body: parseBody(bytes, headers.get("content-type") ?? "") };
+  return { status, headers, body: await step(() => parseBody(bytes, headers.get("content-type") ?? "")) };
 }
 
 /** The connection ended before the answer did. */

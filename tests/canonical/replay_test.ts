@@ -52,3 +52,16 @@ Deno.test("an answer whose usage is not known starts with a token nevertheless",
   const [start] = replay({ ...response, usage: { inputTokens: 0, outputTokens: 0 } });
   assert(start?.type === "start" && start.inputTokens === 1);
 });
+
+for (const unit of ["word ", "a ", " ", "a", "\n\n", "word  \n"]) {
+  for (const length of [1, 10, 50_000, 1_000_000]) {
+    Deno.test(`a text of ${length} times ${JSON.stringify(unit)} is told in pieces, of which none is empty and few are many`, () => {
+      const text = unit.repeat(length / unit.length + 1);
+      const events = [...replay({ ...response, content: [{ type: "text", text }] })];
+      const pieces = events.flatMap((event) => event.type === "part-delta" ? [event.delta.text] : []);
+      assertEquals(pieces.join("") === text, true);
+      assert(pieces.every((piece) => piece !== ""));
+      assert(pieces.length <= 100_000 / 2, `${pieces.length} pieces`);
+    });
+  }
+}

@@ -14,6 +14,7 @@ import { assertWellFormed } from "../../support/well_formed.ts";
 import { CHAT, chatBody, CONFIG, newApp, type TestApp } from "../../support/app.ts";
 import { ANSWER, answerStream, answerWhole, ENDING, frame, word } from "../../support/chat.ts";
 import { fakeUpstream } from "../../support/fake_upstream.ts";
+import { turnsDuring } from "../../support/turns.ts";
 import { law } from "../../support/law.ts";
 import { TARGET } from "../../support/wires.ts";
 
@@ -571,4 +572,55 @@ Deno.test("text forms: a target that leaves texts has no reader of them", async 
   } finally {
     read.mock.restore();
   }
+});
+
+const HEAVY = [
+  "<",
+  "{",
+  "[",
+  "<[{",
+  "`",
+  " ",
+  "<think>a<",
+  '<tool_call>{"name": "get_weather", "arguments": {"a": "',
+  "a",
+];
+
+for (const unit of HEAVY) {
+  const text = unit.repeat(100_000 / unit.length);
+  Deno.test(`text forms: a text of ${JSON.stringify(unit)} is read in slices of 2,048 characters, and means the same`, () => {
+    const forms = newForms();
+    const reading = forms.readLong(text);
+    let slices = 0;
+    let next = reading.next();
+    for (; !next.done; next = reading.next()) slices++;
+    assert(slices >= text.length / 2_048, `${slices} slices`);
+    assertEquals(joined([...next.value!, ...forms.end()]), readPieces([text]));
+  });
+
+  for (const stream of [false, true]) {
+    const how = stream ? "streamed in one frame" : "whole";
+    Deno.test(`text forms: others have their turns beside an answer of ${JSON.stringify(unit)}, ${how}`, async () => {
+      const answer = () => stream ? answerStream([word(text), ENDING]) : answerWhole(text);
+      const fake = { ...CONFIG.upstreams.fake, textForms: "parse" as const };
+      const app = newApp({
+        config: { ...CONFIG, upstreams: { ...CONFIG.upstreams, fake } },
+        fetch: fakeUpstream(answer).fetch,
+      });
+      const tools = [{ type: "function", function: { name: "get_weather", parameters: WEATHER } }];
+      const turns = await turnsDuring(async () => {
+        const response = await app.post(CHAT, chatBody({ stream, tools }));
+        assertEquals(response.status, 200);
+        await response.text();
+      });
+      assert(turns >= text.length / 2_048, `${turns} turns`);
+    });
+  }
+}
+
+Deno.test("text forms: an answer of thousands of calls is a text", () => {
+  const call = '<tool_call>{"name": "get_weather", "arguments": {}}</tool_call>\n';
+  const few = readPieces([call.repeat(100)]);
+  assertEquals(few.length, 100);
+  assertEquals(readPieces([call.repeat(5_000)]), [{ type: "text", text: call.repeat(5_000) }]);
 });

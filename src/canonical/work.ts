@@ -1,0 +1,88 @@
+/**
+ * Long work beside others: one thread serves all clients, so nobody may hold it for long. Work is done in slices, and between
+ * two slices everybody else has a turn.
+ */
+
+/** Long work that can be done in slices: each `yield` is a place to stop for a while. It returns the result. */
+export type Work<T> = Generator<void, T, void>;
+
+/** How long one slice takes, in milliseconds, before others have a turn. */
+const SLICE_MS = 10;
+
+/** Does the work, slice by slice. */
+export async function finish<T>(work: Work<T>): Promise<T> {
+  const slice = new Slice();
+  for (;;) {
+    const { done, value } = work.next();
+    if (done) return value;
+    if (slice.isOver()) await othersTurn();
+  }
+}
+
+/** All of the work at once: for what is known to be short. */
+export function finishSync<T>(work: Work<T>): T {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done) return value;
+  }
+}
+
+/** One step that cannot be sliced. Others have a turn after it, where it took long. */
+export async function step<T>(run: () => T): Promise<T> {
+  const slice = new Slice();
+  const result = run();
+  if (slice.isOver()) await othersTurn();
+  return result;
+}
+
+/** The same items; others have a turn between them. */
+export async function* paced<T>(items: Iterable<T>): AsyncGenerator<T> {
+  const slice = new Slice();
+  for (const item of items) {
+    if (slice.isOver()) await othersTurn();
+    yield item;
+  }
+}
+
+/** A wait that is longer than this, in milliseconds, gave others a turn. */
+const WAIT_MS = 1;
+
+/** The time that work has taken since others had a turn. */
+export class Slice {
+  #began = performance.now();
+
+  /** Whether it is time for others to have a turn. A new slice begins then. */
+  isOver(): boolean {
+    const now = performance.now();
+    if (now - this.#began < SLICE_MS) return false;
+    this.#began = now;
+    return true;
+  }
+
+  /** What is promised. To wait for it is no work, where there was anything to wait for. */
+  async waitFor<T>(promised: Promise<T>): Promise<T> {
+    const asked = performance.now();
+    const result = await promised;
+    const now = performance.now();
+    if (now - asked > WAIT_MS) this.#began = now;
+    return result;
+  }
+}
+
+/** Who waits to go on. */
+const waiting: (() => void)[] = [];
+
+/**
+ * Lets everybody else have a turn, timers and connections among them. Of several works that wait here one goes on at a time, so
+ * that together they hold the thread no longer than one of them.
+ */
+export function othersTurn(): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  if (waiting.push(resolve) === 1) setTimeout(next);
+  return promise;
+}
+
+function next(): void {
+  waiting.shift()!();
+  if (waiting.length > 0) setTimeout(next);
+}
