@@ -5,7 +5,7 @@ const LONG_MS = 10;
 
 /**
  * How many turns others had while `run` was at work, on a machine so slow that whoever looks at the clock has worked for long
- * enough. It is counted in turns of the event loop, so that no clock judges.
+ * enough. It is counted in turns of the event loop, so that no clock judges; two slices may share one where timers meet.
  */
 export async function turnsDuring(run: () => Promise<unknown>): Promise<number> {
   let clock = performance.now();

@@ -613,7 +613,7 @@ for (const unit of HEAVY) {
         assertEquals(response.status, 200);
         await response.text();
       });
-      assert(turns >= text.length / 2_048, `${turns} turns`);
+      assert(turns >= text.length / 2_048 / 2, `${turns} turns`);
     });
   }
 }
