@@ -7,7 +7,7 @@ import { repairCalls, repairResponse } from "./canonical/repair_calls.ts";
 import { pairsOf } from "./canonical/rerank.ts";
 import { sealReasoning, sealStream } from "./canonical/sealing.ts";
 import { estimateInputTokens, estimateTextTokens } from "./canonical/usage.ts";
-import { step } from "./canonical/work.ts";
+import { finish as finishWork, step } from "./canonical/work.ts";
 import type { Exchange, WireRequest } from "./contract/context.ts";
 import type { AnyProtocol, Protocol } from "./contract/protocol.ts";
 import { GatewayError, toGatewayError } from "./errors.ts";
@@ -343,7 +343,8 @@ function generateStream(asked: Ask<"generate">): AsyncIterable<GenerateEvent> {
 
 async function generateAnswer(asked: Ask<"generate">): Promise<GenerateResponse> {
   const response = await answerInForm(asked);
-  return asked.target.repairArguments ? repairResponse(response, asked.input, asked.context.note) : response;
+  if (!asked.target.repairArguments) return response;
+  return await finishWork(repairResponse(response, asked.input, asked.context.note));
 }
 
 async function generateWhole(

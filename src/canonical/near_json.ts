@@ -6,6 +6,7 @@
  * Libraries for this exist, and guess: they end a command where it was cut, and lose the backslash of `\d`.
  */
 import { isJsonObject, type JsonObject, parseJson } from "./json.ts";
+import { finishSync, type Work } from "./work.ts";
 
 export interface NearJson {
   /** The same as JSON has it. */
@@ -20,15 +21,34 @@ const TOKEN = /\s+|"[^"\\]*(?:\\[^][^"\\]*)*"|'[^'\\]*(?:\\[^][^'\\]*)*'|[{}[\]:
 const NAME = /^[A-Za-z_$][\w$-]*$/;
 const WORDS: ReadonlyMap<string, string> = new Map([["True", "true"], ["False", "false"], ["None", "null"]]);
 
+/** No model writes more arguments for one call, in characters. What is longer is not looked into. */
+const LONGEST = 1_000_000;
+/** How many tokens are read before others may have a turn. */
+const SLICE = 1_000;
+
 /** The object that the text tells; nothing where that is not certain. */
 export function readNearJson(told: string): NearJson | undefined {
-  const tokens = tokensOf(unfenced(told));
+  return finishSync(readLongNearJson(told));
+}
+
+/** The same in slices. */
+export function* readLongNearJson(told: string): Work<NearJson | undefined> {
+  if (told.length > LONGEST) return undefined;
+  const tokens = yield* tokensOf(unfenced(told));
   const last = tokens?.at(-1);
   if (!tokens || last === undefined) return undefined;
-  const count = (mark: string) => tokens.filter((token) => token === mark).length;
+  let [objects, lists] = [0, 0];
+  let text = "";
+  for (let at = 0; at < tokens.length; at++) {
+    const token = tokens[at]!;
+    objects += token === "{" ? 1 : token === "}" ? -1 : 0;
+    lists += token === "[" ? 1 : token === "]" ? -1 : 0;
+    text += spell(token, tokens[at - 1], tokens[at + 1]);
+    if (at % SLICE === 0) yield;
+  }
   // A number or a word may have gone on.
-  const isOpen = count("{") === count("}") + 1 && count("[") === count("]") && /["'\]}]$/.test(last);
-  const text = tokens.map((token, at) => spell(token, tokens[at - 1], tokens[at + 1])).join("") + (isOpen ? "}" : "");
+  const isOpen = objects === 1 && lists === 0 && /["'\]}]$/.test(last);
+  if (isOpen) text += "}";
   const value = parseJson(text);
   return isJsonObject(value) ? { text, value, isOpen } : undefined;
 }
@@ -43,13 +63,15 @@ function unfenced(told: string): string {
 }
 
 /** The parts of the text, without the space between them; nothing where a character has no place. */
-function tokensOf(text: string): string[] | undefined {
+function* tokensOf(text: string): Work<string[] | undefined> {
   const tokens: string[] = [];
-  TOKEN.lastIndex = 0;
-  while (TOKEN.lastIndex < text.length) {
+  for (let at = 0; at < text.length;) {
+    TOKEN.lastIndex = at;
     const token = TOKEN.exec(text)?.[0];
     if (token === undefined) return undefined;
     if (token.trim() !== "") tokens.push(token);
+    at += token.length;
+    if (tokens.length % SLICE === 0) yield;
   }
   return tokens;
 }

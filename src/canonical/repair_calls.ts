@@ -2,10 +2,11 @@
  * Calls whose arguments are not JSON, repaired where that is certain. Whether they are is known once they are whole, so a stream
  * tells each call's arguments in one piece.
  */
-import type { FunctionTool, GenerateEvent, GenerateRequest, GenerateResponse } from "./generate.ts";
+import type { FunctionTool, GenerateEvent, GenerateRequest, GenerateResponse, OutputPart } from "./generate.ts";
 import { isJsonObject, isJsonText, type JsonObject } from "./json.ts";
 import { type Budget, fits, newBudget } from "./json_schema.ts";
-import { readNearJson } from "./near_json.ts";
+import { readLongNearJson } from "./near_json.ts";
+import { finish, type Work } from "./work.ts";
 
 type Note = (text: string) => void;
 type Tools = Pick<GenerateRequest, "tools">;
@@ -27,7 +28,7 @@ export async function* repairCalls(
   for await (const event of events) {
     if (held?.end) {
       const isCut = event.type === "finish" && event.finish.reason === "length";
-      yield inputOf(held.end.index, isCut ? kept(held, note) : repaired(held, request, note, budget));
+      yield inputOf(held.end.index, isCut ? kept(held, note) : await finish(repaired(held, request, note, budget)));
       yield held.end;
       held = undefined;
     }
@@ -45,15 +46,20 @@ export async function* repairCalls(
   }
 }
 
-/** The same of a whole answer. */
-export function repairResponse(response: GenerateResponse, request: Tools, note: Note): GenerateResponse {
+/** The same of a whole answer, in slices. */
+export function* repairResponse(response: GenerateResponse, request: Tools, note: Note): Work<GenerateResponse> {
   const { content, finish } = response;
   const budget = newBudget();
-  const repairedContent = content.map((part, at) => {
-    if (part.type !== "tool-call" || part.kind !== "function" || isJsonText(part.input)) return part;
-    const isCut = finish.reason === "length" && at === content.length - 1;
-    return { ...part, input: isCut ? kept(part, note) : repaired(part, request, note, budget) };
-  });
+  const repairedContent: OutputPart[] = [];
+  for (const [at, part] of content.entries()) {
+    if (part.type !== "tool-call" || part.kind !== "function" || isJsonText(part.input)) repairedContent.push(part);
+    else {
+      const isCut = finish.reason === "length" && at === content.length - 1;
+      const input = isCut ? kept(part, note) : yield* repaired(part, request, note, budget);
+      repairedContent.push({ ...part, input });
+    }
+    yield;
+  }
   return { ...response, content: repairedContent };
 }
 
@@ -67,8 +73,8 @@ function kept({ name, input }: HeldCall, note: Note): string {
   return input;
 }
 
-function repaired(call: HeldCall, { tools }: Tools, note: Note, budget: Budget): string {
-  const near = readNearJson(call.input);
+function* repaired(call: HeldCall, { tools }: Tools, note: Note, budget: Budget): Work<string> {
+  const near = yield* readLongNearJson(call.input);
   const tool = tools?.find((one): one is FunctionTool => one.type === "function" && one.name === call.name);
   if (!near || !tool || !fits(tool.parameters, near.value, budget) || (near.isOpen && !isFull(tool, near.value))) {
     return kept(call, note);

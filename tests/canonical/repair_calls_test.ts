@@ -2,6 +2,7 @@ import { assertEquals } from "@std/assert";
 import { collect } from "../../src/canonical/collect.ts";
 import type { FinishReason, GenerateEvent, GenerateResponse, ToolCallPart } from "../../src/canonical/generate.ts";
 import { repairCalls, repairResponse } from "../../src/canonical/repair_calls.ts";
+import { finishSync } from "../../src/canonical/work.ts";
 import { replay } from "../../src/canonical/replay.ts";
 import { toArray } from "../support/chunks.ts";
 import { assertWellFormed } from "../support/well_formed.ts";
@@ -37,7 +38,7 @@ async function* inPieces(response: GenerateResponse): AsyncGenerator<GenerateEve
 /** Both modes, which agree. */
 async function repair(response: GenerateResponse): Promise<{ inputs: string[]; notes: string[] }> {
   const notes: string[] = [];
-  const whole = repairResponse(response, { tools }, (note) => void notes.push(note));
+  const whole = finishSync(repairResponse(response, { tools }, (note) => void notes.push(note)));
   const streamNotes: string[] = [];
   const events = await toArray(repairCalls(inPieces(response), { tools }, (note) => void streamNotes.push(note)));
   assertWellFormed(events);
