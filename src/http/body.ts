@@ -2,6 +2,7 @@ import { promisify } from "node:util";
 import { brotliDecompress, constants, gunzip, inflate, inflateRaw, zstdDecompress } from "node:zlib";
 import { ByteBuffer, ByteReader } from "../canonical/bytes.ts";
 import { DEEPEST_JSON } from "../canonical/json.ts";
+import { step } from "../canonical/work.ts";
 import { GatewayError } from "../errors.ts";
 
 export interface BodyLimits {
@@ -25,9 +26,10 @@ type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number }) => P
  * holds nothing of the body.
  */
 export async function readJsonBody(request: Request, limits: BodyLimits): Promise<unknown> {
-  const text = decodeText(await readBody(request, "a JSON object", limits));
-  checkDepth(text, limits.jsonDepth ?? DEEPEST_JSON);
-  return parseJson(text);
+  const bytes = await readBody(request, "a JSON object", limits);
+  const text = await step(() => decodeText(bytes));
+  await step(() => checkDepth(text, limits.jsonDepth ?? DEEPEST_JSON));
+  return await step(() => parseJson(text));
 }
 
 /** All bytes of the body, decompressed. `expected` says what it should have been, where it is empty. */

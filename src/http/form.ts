@@ -1,4 +1,5 @@
 import { sniffMedia } from "../canonical/audio.ts";
+import { finish, type Work } from "../canonical/work.ts";
 import type { FormField } from "../contract/context.ts";
 import { GatewayError } from "../errors.ts";
 import { type BodyLimits, decodeText, readBody } from "./body.ts";
@@ -20,7 +21,8 @@ export async function readFormBody(request: Request, limits: BodyLimits): Promis
     throw new GatewayError("unsupported_media_type", `Cannot read a form of ${told}: ${wanted}`);
   }
   const bytes = await readBody(request, "a multipart form", limits);
-  return Array.from(partsOf(bytes, boundary), toField);
+  const parts = await finish(partsOf(bytes, boundary));
+  return parts.map(toField);
 }
 
 const MOST_FIELDS = 1_000;
@@ -40,35 +42,35 @@ interface Part {
  * What is between the lines that begin with the boundary. Only line breaks are searched for, and a boundary is looked for
  * there: a search for all of it takes half a minute for some boundaries and files that a client can choose.
  */
-function* partsOf(bytes: Uint8Array, boundary: string): Generator<Part> {
-  const line = new TextEncoder().encode(`--${boundary}`);
+function* partsOf(bytes: Uint8Array, boundary: string): Work<Part[]> {
+  const mark = new TextEncoder().encode(`\r\n--${boundary}`);
+  // The first one may stand at the very beginning, without its line break.
+  let at = isAt(bytes, 0, mark.subarray(LINE_BREAK.length)) ? -LINE_BREAK.length : bytes.indexOf(CR);
+  const parts: Part[] = [];
   let start: number | undefined;
   let count = 0;
-  for (let at = isAt(bytes, 0, line) ? 0 : nextLine(bytes, 0); at >= 0; at = nextLine(bytes, at)) {
-    if (!isAt(bytes, at, line)) continue;
-    let end = at + line.length;
+  for (let breaks = 0, next = 0; at !== -1; at = bytes.indexOf(CR, next)) {
+    if (++breaks % SLICE === 0) yield;
+    next = Math.max(0, at + 1);
+    if (at >= 0 && !isAt(bytes, at, mark)) continue;
+    let end = at + mark.length;
     const isLast = bytes[end] === DASH && bytes[end + 1] === DASH;
     while (bytes[end] === SPACE || bytes[end] === TAB) end++;
     if (!isLast && !isAt(bytes, end, LINE_BREAK)) continue;
-    if (start !== undefined) yield toPart(bytes.subarray(start, at - LINE_BREAK.length));
-    if (isLast) return;
+    if (start !== undefined) parts.push(toPart(bytes.subarray(start, at)));
+    if (isLast) return parts;
     if (++count > MOST_FIELDS) throw unreadable(`it has more than ${MOST_FIELDS} fields`);
-    start = end;
-    at = end;
+    start = next = end;
   }
   throw unreadable("it is cut off or breaks the format");
 }
 
-const [CR, LF, SPACE, TAB, DASH] = [13, 10, 32, 9, 45];
-const LINE_BREAK = Uint8Array.of(CR, LF);
-const HEADER_END = Uint8Array.of(CR, LF, CR, LF);
+/** How many line breaks are looked at before others may have a turn. */
+const SLICE = 10_000;
 
-/** Where the first line after `at` begins; -1 where none does. */
-function nextLine(bytes: Uint8Array, at: number): number {
-  let found = bytes.indexOf(CR, at);
-  while (found >= 0 && bytes[found + 1] !== LF) found = bytes.indexOf(CR, found + 1);
-  return found < 0 ? -1 : found + LINE_BREAK.length;
-}
+const [CR, SPACE, TAB, DASH] = [13, 32, 9, 45];
+const LINE_BREAK = Uint8Array.of(CR, 10);
+const HEADER_END = Uint8Array.of(...LINE_BREAK, ...LINE_BREAK);
 
 function isAt(bytes: Uint8Array, at: number, wanted: Uint8Array): boolean {
   for (let index = 0; index < wanted.length; index++) if (bytes[at + index] !== wanted[index]) return false;

@@ -5,6 +5,7 @@ import type { FormField } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { readFormBody } from "../../src/http/form.ts";
 import { bodyOf, piecesOf } from "../support/chunks.ts";
+import { turnsDuring } from "../support/turns.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 const LIMITS = { limitBytes: 64 * 1024, timeoutMs: 10_000 };
@@ -279,4 +280,15 @@ Deno.test("form: any bytes of a file survive, and so do those that look like the
     const fields = await read(body, boundary);
     assertEquals(fields.map(({ name, file }) => [name, file?.bytes]), [["a", first], ["b", second]]);
   }));
+});
+
+Deno.test("form: others have their turns beside a file of line breaks", async () => {
+  const lines = "\r\n".repeat(500_000);
+  const disposition = 'content-disposition: form-data; name="file"; filename="a.txt"';
+  const body = new TextEncoder().encode(`--b\r\n${disposition}\r\n\r\n${lines}\r\n--b--\r\n`);
+  const turns = await turnsDuring(async () => {
+    const [field] = await read(body, "b", {}, { ...LIMITS, limitBytes: 2_000_000 });
+    assertEquals(field?.file?.bytes.length, lines.length);
+  });
+  assert(turns >= 500_000 / 10_000 / 2, `${turns} turns`);
 });
