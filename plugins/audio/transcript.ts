@@ -87,7 +87,8 @@ export function parseUsage(usage: WireUsage): Transcript["usage"] {
 }
 
 /** Throws `invalid_request` where the format needs to know what the upstream did not tell. */
-export function serializeTranscript(output: Transcript, input: TranscriptionRequest, context: Context): Response {
+export function serializeTranscript(told: Transcript, input: TranscriptionRequest, context: Context): Response {
+  const output = asOneSegment(told, input, context);
   checkTold(output, input, context);
   const { text, segments = [] } = output;
   switch (input.format) {
@@ -112,6 +113,16 @@ function plain(text: string, mediaType: string): Response {
   return new Response(text, { headers: { "content-type": `${mediaType}; charset=utf-8` } });
 }
 
+/** Subtitles of a server that tells no segments are one, as long as the recording, where that is known. */
+function asOneSegment(output: Transcript, { format }: TranscriptionRequest, context: Context): Transcript {
+  const { text, segments = [], duration, usage } = output;
+  const end = duration ?? (usage && "seconds" in usage ? usage.seconds : undefined);
+  const isSubtitle = format === "srt" || format === "vtt";
+  if (!isSubtitle || segments.length > 0 || text.trim() === "" || !end) return output;
+  context.note("made one segment of the whole recording");
+  return { ...output, segments: [{ start: 0, end, text }] };
+}
+
 const TIMED: ReadonlySet<TranscriptFormat> = new Set(["srt", "vtt", "verbose_json", "diarized_json"]);
 
 /** Silence needs no times. */
@@ -128,6 +139,7 @@ function checkTold(
       { param: "response_format" },
     );
   if (timestamps && !timestamps.includes("segment") && words.length > 0) return;
+  if (segments.length === 0 && format === "verbose_json" && !timestamps) return context.note("dropped segments");
   if (segments.length === 0) throw cannot("when each piece was said", '"json" or "text"');
   if (format === "diarized_json" && !segments.some(({ speaker }) => speaker !== undefined)) {
     throw cannot("who speaks", '"verbose_json"');

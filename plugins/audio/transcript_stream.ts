@@ -11,8 +11,8 @@ import { eventSchema, segmentSchema } from "./wire.ts";
 
 /**
  * An upstream's stream: the wire's own events, or vLLM's chunks, whose finish reasons end a piece of the file only. It is
- * over with `transcript.text.done` or `[DONE]`; the pieces that some releases of Speaches send as bare `{text}` have no end of
- * their own, so for them it is that of the body.
+ * over with `transcript.text.done` or `[DONE]`; the pieces that some releases of Speaches send as bare `{text}`, and those
+ * that transformers sends as plain text, have no end of their own, so for them it is that of the body.
  */
 export async function* parseTranscriptStream(
   frames: AsyncIterable<ServerSentEvent>,
@@ -21,6 +21,7 @@ export async function* parseTranscriptStream(
   let text = "";
   let usage: Transcript["usage"];
   let isBare = false;
+  let isPlain: boolean | undefined;
   const segments: TranscriptSegment[] = [];
   const said = (): Transcript => ({
     text: text.trim(),
@@ -30,12 +31,19 @@ export async function* parseTranscriptStream(
 
   for await (const { event, data } of frames) {
     const frame = data?.trim();
-    if (!frame) continue;
+    if (!data || !(frame || isPlain)) continue;
     if (frame === "[DONE]") {
       yield { type: "finish", transcript: said() };
       return;
     }
-    const body = parseFrame(frame);
+    // A stream is all of one kind.
+    isPlain ??= event === undefined && !/^[<{[]/.test(frame!);
+    if (isPlain && !/^\{\s*"error"/.test(data)) {
+      text += data;
+      yield { type: "delta", text: data };
+      continue;
+    }
+    const body = parseFrame(frame!);
     if (event === "error" || body.error || body.type === "error") throw upstreamStreamError(body);
     const read = accept(eventSchema, body);
     if (!read) throw notAnEvent();
@@ -62,7 +70,9 @@ export async function* parseTranscriptStream(
       if (added !== "") yield { type: "delta", text: added };
     }
   }
-  if (!isBare) throw new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
+  if (!isBare && !isPlain) {
+    throw new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
+  }
   yield { type: "finish", transcript: said() };
 }
 

@@ -414,13 +414,12 @@ for (const major of MAJORS) {
 
   test("times that the upstream does not tell are not made up", async () => {
     const { app } = newListener(() => Response.json({ text: SAID }));
-    for (const response_format of ["srt", "vtt", "verbose_json", "diarized_json"] as const) {
+    const transcriptions = newClient(major, app).audio.transcriptions;
+    const verbose = await transcriptions.create({ ...TRANSCRIBE, response_format: "verbose_json" });
+    assertEquals([verbose.text, verbose.segments], [SAID, undefined]);
+    for (const response_format of ["srt", "vtt", "diarized_json"] as const) {
       const error = await assertRejects(
-        () =>
-          newClient(major, app).audio.transcriptions.create({
-            ...TRANSCRIBE,
-            response_format,
-          }),
+        () => transcriptions.create({ ...TRANSCRIBE, response_format }),
         Sdk.BadRequestError,
         '"json"',
       );

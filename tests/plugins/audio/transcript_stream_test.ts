@@ -149,8 +149,12 @@ const BROKEN: [what: string, text: string, message: string][] = [
   ],
   ["an event named error", 'event: error\ndata: {"message":"Out of memory"}\n\n', "Out of memory"],
   ["an event of the type error", sse({ type: "error", message: "Out of memory" }), "Out of memory"],
-  ["what is no JSON", sse("Hello"), "not an event"],
-  ["a number", sse("7"), "not an event"],
+  ["what is cut JSON", sse('{"type":'), "not an event"],
+  ["a list", sse("[7]"), "not an event"],
+  ["a page", sse("<html>Hello</html>"), "not an event"],
+  ["what is no JSON after an event", sse(chunk("Hello"), "Hello"), "not an event"],
+  ["an error after plain texts", sse("Hello", '{"error": "CUDA out of memory"}'), "CUDA out of memory"],
+  ["an error after plain texts that is no JSON", sse("Hello", '{"error": "No "x""}'), "not an event"],
   ["a segment without times", sse({ ...SEGMENT, start: undefined }), "not an event"],
 ];
 for (const [what, text, message] of BROKEN) {
@@ -216,6 +220,28 @@ Deno.test("audio: transcript stream for a client: a failure", async () => {
       error: { message: "The upstream ran out of time", type: "server_error", param: null, code: "upstream_timeout" },
     }],
   ]);
+});
+
+/** What transformers serve 5.19 answered, its model being random. */
+const PLAIN = `${"data: is\n\n".repeat(7)}${"data: E\n\n".repeat(5)}`;
+
+Deno.test("audio: plain texts, as transformers sends them, end with the body", async () => {
+  const events = await read([encode(PLAIN)]);
+  assertEquals(
+    events.slice(0, -1).map((event) => event.type === "delta" && event.text).join(""),
+    "isisisisisisisEEEEE",
+  );
+  assertEquals(events.at(-1), { type: "finish", transcript: { text: "isisisisisisisEEEEE" } });
+});
+
+Deno.test("audio: plain texts keep their spaces, whatever else they look like", async () => {
+  const pieces = [" 7", " is", "  ", "{", " more", "\ttab"];
+  const bytes = encode(pieces.map((piece) => `data: ${piece}\n\n`).join(""));
+  for (let cut = 1; cut < bytes.length; cut++) {
+    const events = await read([bytes.slice(0, cut), bytes.slice(cut)]);
+    const finish = { type: "finish" as const, transcript: { text: pieces.join("").trim() } };
+    assertEquals(events, [...pieces.map((text) => ({ type: "delta" as const, text })), finish]);
+  }
 });
 
 Deno.test("audio: bare texts, as releases of Speaches send them, end with the body", async () => {

@@ -244,6 +244,30 @@ const WRITTEN: [
   ["text", WHOLE, { format: "text" }, "text/plain; charset=utf-8", "Hello."],
   ["srt", WHOLE, { format: "srt" }, "text/plain; charset=utf-8", "1\n00:00:00,000 --> 00:00:01,500\nHello.\n"],
   ["vtt", WHOLE, { format: "vtt" }, "text/vtt; charset=utf-8", "WEBVTT\n\n00:00:00.000 --> 00:00:01.500\nHello.\n"],
+  [
+    "srt of a server without segments, by how long it says that the recording is",
+    { text: "Hello.", duration: 1.5 },
+    { format: "srt" },
+    "text/plain; charset=utf-8",
+    "1\n00:00:00,000 --> 00:00:01,500\nHello.\n",
+    ["made one segment of the whole recording"],
+  ],
+  [
+    "vtt of a server without segments, by the seconds that it counts",
+    { text: "Hello.", segments: [], usage: { seconds: 2 } },
+    { format: "vtt" },
+    "text/vtt; charset=utf-8",
+    "WEBVTT\n\n00:00:00.000 --> 00:00:02.000\nHello.\n",
+    ["made one segment of the whole recording"],
+  ],
+  [
+    "verbose: a server without segments",
+    { text: "Hello.", duration: 1.5 },
+    { format: "verbose_json" },
+    JSON_TYPE,
+    { task: "transcribe", duration: 1.5, text: "Hello." },
+    ["dropped segments"],
+  ],
   ["srt of silence", { text: "" }, { format: "srt" }, "text/plain; charset=utf-8", ""],
   ["vtt of silence", { text: " ", segments: [] }, { format: "vtt" }, "text/vtt; charset=utf-8", "WEBVTT\n"],
   [
@@ -317,10 +341,17 @@ for (const [what, transcript, input, type, body, notes = []] of WRITTEN) {
   });
 }
 
-const UNTOLD: [what: string, transcript: Transcript, input: { format: TranscriptFormat; timestamps?: "word"[] }][] = [
+const UNTOLD: [
+  what: string,
+  transcript: Transcript,
+  input: { format: TranscriptFormat; timestamps?: ("word" | "segment")[] },
+][] = [
   ["srt without times", { text: "Hello." }, { format: "srt" }],
   ["vtt without segments", { text: "Hello.", segments: [] }, { format: "vtt" }],
-  ["verbose without times", { text: "Hello.", words: [WORD] }, { format: "verbose_json" }],
+  ["verbose with segments that the model does not tell", { text: "Hello.", words: [WORD] }, {
+    format: "verbose_json",
+    timestamps: ["segment"],
+  }],
   ["verbose without any words", { text: "Hello." }, { format: "verbose_json", timestamps: ["word"] }],
   ["who speaks without speakers", { text: "Hello.", segments: [{ start, end, text }] }, { format: "diarized_json" }],
 ];
