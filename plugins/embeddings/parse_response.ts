@@ -1,7 +1,9 @@
 import {
   checkVectors,
+  depthOf,
   type EmbedRequest,
   type EmbedResponse,
+  poolTokens,
   usageOfInputs,
   type Vector,
 } from "../../src/canonical/embed.ts";
@@ -54,7 +56,8 @@ function inOrder(data: readonly Entry[], count: number): Vector[] {
 
 /** `checkVectors` looks at the numbers. */
 function parseVector(embedding: unknown, place: number): Vector {
-  if (Array.isArray(embedding)) return embedding;
+  // llama-cpp-python gives the vectors of the tokens where its model has no pooling.
+  if (Array.isArray(embedding)) return depthOf(embedding) === 1 ? embedding : poolTokens(embedding, true);
   const floats = typeof embedding === "string" ? decode(embedding) : undefined;
   if (!floats) {
     throw new GatewayError("upstream_error", `The upstream's vector ${place} is neither a list of numbers nor base64`);

@@ -91,3 +91,33 @@ export function batchesOf<T>(items: readonly T[], size = items.length): T[][] {
     (_, batch) => items.slice(batch * size, (batch + 1) * size),
   );
 }
+
+/**
+ * The vector of one input, of length 1 where it is to be normalised: models without a pooling head give one for each token,
+ * `[tokens][d]` or `[1][tokens][d]`, and what is meant is their mean. Whether the numbers are numbers, `checkVectors` finds out.
+ * Throws `upstream_error` where the tokens' vectors differ in shape.
+ */
+export function poolTokens(matrix: unknown, normalize: boolean): Vector {
+  const isWrapped = depthOf(matrix) === 3 && Array.isArray(matrix) && matrix.length === 1;
+  const tokens = isWrapped ? matrix[0] : matrix;
+  if (!Array.isArray(tokens) || depthOf(tokens) !== 2) throw differing();
+  const mean = new Array<number>(tokens[0].length).fill(0);
+  for (const token of tokens) {
+    if (token?.length !== mean.length) throw differing();
+    // What is no number must not count as 0.
+    for (let at = 0; at < mean.length; at++) mean[at]! += Number.isFinite(token[at]) ? token[at] / tokens.length : NaN;
+  }
+  const length = Math.sqrt(mean.reduce((sum, number) => sum + number * number, 0));
+  return normalize && length > 0 ? mean.map((number) => number / length) : mean;
+}
+
+/** By the first item of each list. None that makes sense has more than four dimensions. */
+export function depthOf(value: unknown): number {
+  let depth = 0;
+  for (; depth < 5 && Array.isArray(value); depth++) value = value[0];
+  return depth;
+}
+
+function differing(): GatewayError {
+  return new GatewayError("upstream_error", "The upstream's vectors of one input's tokens differ in shape");
+}

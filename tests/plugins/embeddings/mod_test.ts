@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertAlmostEquals, assertEquals, assertRejects } from "@std/assert";
 import fc from "fast-check";
 import { embeddingsDriver, embeddingsProtocols } from "../../../plugins/embeddings/mod.ts";
 import type { JsonObject, JsonValue } from "../../../src/canonical/json.ts";
@@ -211,7 +211,9 @@ const broken: Record<string, [answer: JsonValue, says: string, code?: ErrorCode]
     list(entry(0, toBase64([1, 2])), entry(1, toBase64(NAN))),
     "vector 1 holds what is no finite number",
   ],
-  "a vector for each token": [list(entry(0, [[1, 2]]), entry(1, [[1, 2]])), "vector 0 holds what is no finite number"],
+  "tokens of different widths": [list(entry(0, [[1, 2], [1]]), entry(1, [[1, 2]])), "differ in shape"],
+  "two matrices of tokens for an input": [list(entry(0, [[[1]], [[2]]]), entry(1, [[1]])), "differ in shape"],
+  "tokens that are no numbers": [list(entry(0, [["a"]]), entry(1, [[1]])), "vector 0 holds what is no finite number"],
   "vectors of different widths": [list(entry(0, [1, 2]), entry(1, [1])), "differ in width: 2 and 1"],
   "empty vectors": [list(entry(0, []), entry(1, [])), "vector 0 is empty"],
   "empty bytes": [list(entry(0, ""), entry(1, "")), "vector 0 is empty"],
@@ -269,6 +271,40 @@ law("numbers of base64 are the very floats", matrix, async (vectors) => {
   // JSON knows no -0.
   assertEquals(vectorsOf(answer), vectors.map((vector) => vector.map((number) => number + 0)));
 });
+
+const tokens = fc.integer({ min: 1, max: 8 }).chain((width) => {
+  const token = fc.array(fc.integer({ min: -64, max: 64 }).map((value) => value / 64), {
+    minLength: width,
+    maxLength: width,
+  });
+  return fc.array(fc.array(token, { minLength: 1, maxLength: 6 }), { minLength: 1, maxLength: 8 });
+});
+
+law(
+  "the vectors of an input's tokens are one vector of length 1, in the encoding that was asked for",
+  tokens,
+  async (inputs) => {
+    const means = inputs.map((rows) =>
+      rows[0]!.map((_, at) => rows.reduce((sum, row) => sum + row[at]! / rows.length, 0))
+    );
+    for (const wrapped of [false, true]) {
+      const body = list(...inputs.map((rows, index) => entry(index, wrapped ? [rows] : rows)));
+      for (const encoding_format of ["float", "base64"]) {
+        const { answer } = await ask({ input: inputsFor(inputs), encoding_format }, body);
+        assertEquals(
+          (answer.data as JsonObject[]).every(({ embedding }) => typeof embedding === "string"),
+          encoding_format === "base64",
+        );
+        for (const [index, vector] of vectorsOf(answer).entries()) {
+          const length = Math.hypot(...means[index]!);
+          for (const [at, value] of vector.entries()) {
+            assertAlmostEquals(value, length > 0 ? means[index]![at]! / length : 0, 1e-6);
+          }
+        }
+      }
+    }
+  },
+);
 
 const shuffled = fc.integer({ min: 1, max: 30 }).chain((count) => {
   const data = Array.from({ length: count }, (_, index) => entry(index, [index]));
