@@ -133,7 +133,8 @@ export class AnswerReader {
     if (choice.finish_reason) {
       if (FAILED.has(choice.finish_reason)) throw upstreamStreamError({ error: choice.error });
       // vLLM also names the model's own end marks there, which no client asked for.
-      const asked = this.#input.stopSequences?.find((sequence) => sequence === choice.stop_reason);
+      const matched = choice.stop_reason ?? choice.provider_specific_fields?.stop_reason;
+      const asked = this.#input.stopSequences?.find((sequence) => sequence === matched);
       this.#finish = parseFinish(choice.finish_reason, asked);
       const isForeign = this.#context.clientWire !== WIRE && this.#finish.reason === "other";
       if (isForeign) this.#context.note(`replaced the ending ${choice.finish_reason}`);
@@ -278,11 +279,14 @@ const ABOUT_SERVER: ReadonlySet<string> = new Set([
   "usage",
 ]);
 
+/** What holds more of an answer; in the last of them litellm keeps what its own schema does not have. */
+const HOLDERS: ReadonlySet<string> = new Set(["choice", "message", "provider_specific_fields"]);
+
 /** What no other wire has of an answer, apart from what none of them needs. */
 function extraFrom(told: JsonObject): Extra | undefined {
-  const isHint = ([key, value]: [string, unknown]) =>
-    ABOUT_SERVER.has(key) ||
-    (key === "choice" || key === "message") && Object.keys(value as JsonObject).every((one) => ABOUT_SERVER.has(one));
+  const isHint = ([key, value]: [string, unknown]): boolean =>
+    ABOUT_SERVER.has(key) || value === null ||
+    HOLDERS.has(key) && isJsonObject(value) && Object.entries(value).every(isHint);
   const all = Object.entries(told);
   const hints = all.filter(isHint);
   if (all.length === 0) return undefined;

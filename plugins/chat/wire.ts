@@ -248,6 +248,8 @@ const choiceFields = {
   stop_reason: z.union([z.string(), z.number()]).nullish(),
   /** Where Moonshot counts a stream. */
   usage: usage.nullish().catch(undefined),
+  /** Where litellm keeps what its own schema does not have. */
+  provider_specific_fields: z.looseObject({ stop_reason: z.unknown() }).nullish().catch(undefined),
 };
 const choice = z.looseObject(choiceFields);
 export type ChatChoice = z.output<typeof choice>;

@@ -92,4 +92,15 @@ testAnswers([
       end: "tool-calls",
     },
   },
+  {
+    id: "E37",
+    title: "litellm: the stop that matched is named, and what the proxy says of it is no loss",
+    answer: recorded("chat", "litellm-names-the-stop"),
+    ask: { stop: ["4"] },
+    want: { said: [{ text: "1, 2, 3, " }], end: "stop" },
+    check(view, client) {
+      assertNoNotes(view);
+      if (client === "messages") assertEquals([view.body.stop_reason, view.body.stop_sequence], ["stop_sequence", "4"]);
+    },
+  },
 ]);
