@@ -25,6 +25,7 @@ import { SHORTEST_MASKED } from "./journey/secrets.ts";
 import { Homes } from "./lanes/affinity.ts";
 import { createLane } from "./lanes/lane.ts";
 import { createLog, type LogEntry } from "./observe/log.ts";
+import { createOutput } from "./observe/output.ts";
 import { createContinuity } from "./state/continuity.ts";
 import { defaultStorePath, isOnDeploy, openKvFile } from "./state/kv_file.ts";
 import { createKvStore } from "./state/kv_store.ts";
@@ -332,16 +333,32 @@ export function pluginFacts(): Pick<Surroundings, "drivers" | "catalogs"> {
   return { drivers: Object.fromEntries(facts), catalogs: Object.fromEntries(finding) };
 }
 
-// deno-lint-ignore no-console -- the log of requests
-const printEntry = createLog((line) => console.log(line), say);
-globalThis.addEventListener("unload", printEntry.flush);
+/** The log of requests, a line of JSON each. */
+const stdout = createOutput({
+  write: (bytes) => Deno.stdout.write(bytes),
+  dropped: (count) => JSON.stringify({ time: new Date().toISOString(), dropped: count, cause: "Nobody read the log" }),
+  failed: (thrown) => say(`Cannot write the log, and serves on without: ${(thrown as Error).message}`),
+});
+const printEntry = createLog(stdout.print);
 
-/** To the person who runs it. Where nobody can be told, as in a terminal that was closed, it goes on all the same. */
+/** For people. Where nobody can be told, as in a terminal that was closed, the gateway goes on all the same. */
+const stderr = createOutput({
+  write: (bytes) => Deno.stderr.write(bytes),
+  dropped: (count) => `${count} lines were dropped here, because nobody read them`,
+});
+
+/** To the person who runs it. */
 export function say(text: string): void {
-  try {
-    // deno-lint-ignore no-console -- for people; the log of requests goes to stdout
-    console.error(text);
-  } catch { /* there is nowhere else to say it */ }
+  stderr.print(text);
+}
+
+/** How long what is said last may take to be read before the process ends. */
+export const FLUSH_MS = 1_000;
+
+/** Writes what is still due, of the log and of what was said; for `ms` at most, because nobody may read it. */
+export async function flushOutput(ms: number): Promise<void> {
+  printEntry.flush();
+  await Promise.all([stdout.flush(ms), stderr.flush(ms)]);
 }
 
 let started: App | undefined;
@@ -361,6 +378,7 @@ if (import.meta.main) {
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     say(error.message);
+    await flushOutput(FLUSH_MS);
     Deno.exit(1);
   }
 }

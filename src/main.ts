@@ -1,7 +1,17 @@
 /** The command line: reads the configuration, builds the app and serves it until it is told to stop. */
 import { parseArgs } from "node:util";
 import manifest from "../deno.json" with { type: "json" };
-import { type App, createApp, createStore, placeOfStore, pluginFacts, say, unmaskedSecrets } from "./app.ts";
+import {
+  type App,
+  createApp,
+  createStore,
+  FLUSH_MS,
+  flushOutput,
+  placeOfStore,
+  pluginFacts,
+  say,
+  unmaskedSecrets,
+} from "./app.ts";
 import { ConfigError, loadConfig } from "./config/load.ts";
 import { catalogCommand, CatalogError } from "./catalog_file.ts";
 import { KEYS_HELP, keysCommand, KeysError } from "./keys.ts";
@@ -62,7 +72,11 @@ interface Flags {
   commands: string[];
 }
 
-if (import.meta.main) Deno.exit(await main(Deno.args));
+if (import.meta.main) {
+  const code = await main(Deno.args);
+  await flushOutput(FLUSH_MS);
+  Deno.exit(code);
+}
 
 /** Runs until the gateway has stopped. Returns the exit code. */
 async function main(args: string[]): Promise<number> {
@@ -208,7 +222,7 @@ async function serve(path: string | undefined, listen: Pick<Flags, "hostname" | 
   try {
     const onListen = (address: Deno.NetAddr) =>
       say(startupMessage({ version: manifest.version, config, source, address, env, unmasked, store }).trimEnd());
-    server = Deno.serve({ hostname, port, onListen }, (request, info) => app.fetch(request, info));
+    server = Deno.serve({ hostname, port, onListen, onError }, (request, info) => app.fetch(request, info));
   } catch (error) {
     const inUse = error instanceof Deno.errors.AddrInUse;
     const reason = inUse ? "something else does already; choose another with --port" : (error as Error).message;
@@ -219,6 +233,15 @@ async function serve(path: string | undefined, listen: Pick<Flags, "hostname" | 
   const drained = await stopAtSignal(server, () => app, terminal, stopReloading);
   await app.close();
   return drained ? 0 : 1;
+}
+
+/** The server's own way would wait for whoever reads stderr. A client whose answer breaks off has its line in the log. */
+function onError(thrown: unknown): Response {
+  const [, place] = thrown instanceof Error ? thrown.stack?.split("\n") ?? [] : [];
+  if (place !== undefined) {
+    say(`A request failed, and has no line in the log: ${(thrown as Error).name} ${place.trim()}`);
+  }
+  return new Response(null, { status: 500 });
 }
 
 /** Calls `again` at SIGHUP, unless that tells of a closed terminal, and when the file has changed. Returns what ends that. */

@@ -51,26 +51,13 @@ export interface Log {
 /** How long lines are collected, in milliseconds: to print several at once takes less than to print each by itself. */
 const COLLECT_MS = 20;
 
-/**
- * Prints each entry's line a moment later, in their order: no client waits for a line before it gets its answer. One that cannot
- * be written, on a full disk say, is lost; `complain` is told of the first of them.
- */
-export function createLog(print: (line: string) => void, complain: (text: string) => void): Log {
+/** Prints each entry's line a moment later, in their order: no client waits for a line before it gets its answer. */
+export function createLog(print: (line: string) => void): Log {
   const due: LogEntry[] = [];
   let timer: ReturnType<typeof setTimeout> | undefined;
-  let isLost = false;
-  const write = (entry: LogEntry) => {
-    try {
-      print(formatLogLine(entry));
-      isLost = false;
-    } catch (thrown) {
-      if (!isLost) complain(`Cannot write the log, and serves on without: ${(thrown as Error).message}`);
-      isLost = true;
-    }
-  };
   const flush = () => {
     clearTimeout(timer);
-    due.splice(0).forEach(write);
+    for (const entry of due.splice(0)) print(formatLogLine(entry));
   };
   const log = (entry: LogEntry) => {
     if (due.push(entry) === 1) timer = setTimeout(flush, COLLECT_MS);

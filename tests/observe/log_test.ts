@@ -56,7 +56,7 @@ Deno.test("log: what is thrown and is no error is told by its type alone", () =>
 
 Deno.test("log: lines are printed in their order, after whoever is answered now, and those that are due at the end", async () => {
   const lines: string[] = [];
-  const log = createLog((line) => lines.push(line), () => {});
+  const log = createLog((line) => lines.push(line));
   const idsOf = () => lines.map((line) => JSON.parse(line).id);
   log({ ...ENTRY, id: "a" });
   log({ ...ENTRY, id: "b" });
@@ -69,25 +69,4 @@ Deno.test("log: lines are printed in their order, after whoever is answered now,
   assertEquals(idsOf(), ["a", "b", "c"]);
   log.flush();
   assertEquals(idsOf(), ["a", "b", "c"]);
-});
-
-Deno.test("log: where lines cannot be written requests are served on, and that is said once", () => {
-  let isFull = true;
-  const lines: string[] = [];
-  const complaints: string[] = [];
-  const log = createLog((line) => {
-    if (isFull) throw new Error("No space left on device (os error 28)");
-    lines.push(line);
-  }, (text) => complaints.push(text));
-  log(ENTRY);
-  log(ENTRY);
-  log.flush();
-  assertEquals(complaints, ["Cannot write the log, and serves on without: No space left on device (os error 28)"]);
-  isFull = false;
-  log(ENTRY);
-  log.flush();
-  isFull = true;
-  log(ENTRY);
-  log.flush();
-  assertEquals([lines.length, complaints.length], [1, 2]);
 });
