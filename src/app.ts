@@ -115,8 +115,9 @@ export function createApp(options: AppOptions): App {
     }),
   );
   const endpoints = endpointsByTask(plugins.protocols);
-  const { answerBytes, streamBytes, frameBytes } = config.limits;
-  const read = { answerBytes, streamBytes, frameBytes };
+  const { answerBytes, streamBytes, frameBytes, jsonDepth, jsonValues, jsonNames } = config.limits;
+  const json = { depth: jsonDepth, values: jsonValues, names: jsonNames };
+  const read = { answerBytes, streamBytes, frameBytes, json };
   const store = keep("store", null, () => given ?? createStore(config, env, now));
   const pace = { ...PACE, ...options.pace };
   const ledger = keep("ledger", null, () => createLedger({ store, patienceMs: pace.storeMs }));
@@ -200,7 +201,7 @@ export function createApp(options: AppOptions): App {
       limitBytes: config.limits.bodyBytes,
       timeoutMs: config.limits.bodyMs,
       stallMs: config.limits.stallMs,
-      jsonDepth: config.limits.jsonDepth,
+      json,
     },
     uploads: createUploads(
       {
@@ -261,7 +262,7 @@ export type StorePlace = "memory" | "hosted" | { path: string };
 function createUpstream(
   name: string,
   upstream: Config["upstreams"][string],
-  limits: Pick<Upstream, "answerBytes" | "streamBytes" | "frameBytes" | "slots">,
+  limits: Pick<Upstream, "answerBytes" | "streamBytes" | "frameBytes" | "json" | "slots">,
   drivers: readonly Driver[],
   env: AppOptions["env"],
   now: () => number,

@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { formatLogLine } from "../src/observe/log.ts";
 import { CHAT, chatBody, CONFIG, type ConfigInput, newApp } from "./support/app.ts";
-import { answerStream, answerWhole, ENDING, word } from "./support/chat.ts";
+import { ANSWER, answerStream, answerWhole, ENDING, word } from "./support/chat.ts";
 import { fakeUpstream } from "./support/fake_upstream.ts";
 import { within } from "./support/wait.ts";
 
@@ -34,6 +34,20 @@ const CASES: { limits: Limits; status: number; code: string; message: string; bo
     status: 400,
     code: "invalid_request_error",
     message: "nested deeper than 10 levels",
+  },
+  {
+    limits: { jsonValues: 100 },
+    body: { metadata: { a: new Array(100).fill(null) } },
+    status: 400,
+    code: "invalid_request_error",
+    message: "The body holds more than 100 JSON values",
+  },
+  {
+    limits: { jsonNames: 100 },
+    body: { metadata: Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`k${at}`, 1])) },
+    status: 400,
+    code: "invalid_request_error",
+    message: "The body holds more than 100 different names of fields",
   },
 ];
 
@@ -137,6 +151,50 @@ Deno.test("limits.answerBytes: an upstream's answer that has no end is its failu
   assertEquals((await (await short.post(CHAT, chatBody())).json()).choices[0].message.content, "whole");
 });
 
+Deno.test("limits.jsonValues, limits.jsonNames: an answer of more is the upstream's failure, and is not parsed", async () => {
+  const names = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`k${at}`, 1]));
+  const cases = [
+    [{ jsonValues: 100 }, { more: new Array(100).fill({}) }, "holds more than 100 JSON values"],
+    [{ jsonNames: 100 }, { more: names }, "holds more than 100 different names of fields"],
+  ] as const;
+  for (const [limits, more, told] of cases) {
+    const ask = async (answer: () => Response, stream: boolean) => {
+      const upstream = fakeUpstream(answer);
+      const app = newApp({ config: { ...CONFIG, limits }, fetch: upstream.fetch });
+      const response = await app.post(CHAT, chatBody({ stream }));
+      return { status: response.status, text: await response.text(), asked: upstream.asked.length };
+    };
+    for (const stream of [false, true]) {
+      const whole = await ask(() => Response.json({ ...ANSWER, ...more }), stream);
+      assertStringIncludes(whole.text, `The upstream's answer ${told}`);
+      assertEquals([whole.status, whole.asked], [502, 1]);
+      // The status of an error says enough.
+      const refused = await ask(() => Response.json({ error: { message: "no", ...more } }, { status: 400 }), stream);
+      assertEquals([refused.status, refused.asked], [400, 1]);
+    }
+    const event = `data: ${JSON.stringify({ choices: [], ...more })}\n\n`;
+    const first = await ask(() => answerStream([event, word("one"), ENDING]), true);
+    assertEquals(first.status, 502);
+    const later = await ask(() => answerStream([word("one"), event, ENDING]), true);
+    for (const { text } of [first, later]) {
+      assertStringIncludes(text, `The upstream's stream holds an event that ${told}`);
+      assertEquals(text.includes("[DONE]"), false);
+    }
+    const collected = await ask(() => answerStream([word("one"), event, ENDING]), false);
+    assertStringIncludes(collected.text, `The upstream's stream holds an event that ${told}`);
+    // Each event is counted for itself.
+    const many = await ask(() => answerStream([...Array(50).fill(word("one")), ENDING]), true);
+    assertStringIncludes(many.text, "[DONE]");
+  }
+});
+
+Deno.test("limits.jsonValues: so is an event of more lines, which has no end", async () => {
+  const config = { ...CONFIG, limits: { jsonValues: 1_000 } };
+  const upstream = fakeUpstream(() => answerStream([word("one"), "data:\n".repeat(200_000), ENDING]));
+  const text = await (await newApp({ config, fetch: upstream.fetch }).post(CHAT, chatBody({ stream: true }))).text();
+  assertStringIncludes(text, "a frame that is too long");
+});
+
 Deno.test("limits.frameBytes: an event or a line that has no end is the upstream's failure", async () => {
   const config = { ...CONFIG, limits: { frameBytes: 1_000 } };
   const ask = async (frames: string[]) => {
@@ -204,7 +262,7 @@ Deno.test("limits.streamBytes: so is speech, whose bytes fail and whose events e
 });
 
 Deno.test("limits.tools: beyond it many times over, too, wherever the tools come up in the conversation", async () => {
-  const tools = Array.from({ length: 200_000 }, (_, at) => ({ type: "function", name: `tool_${at}` }));
+  const tools = Array.from({ length: 20_000 }, (_, at) => ({ type: "function", name: `tool_${at}` }));
   const app = newApp();
   const response = await app.post(RESPONSES, { model: "model", input: [{ type: "additional_tools", tools }, TURN] });
   const { error } = await response.json();

@@ -1,5 +1,5 @@
 import type { Transcript, TranscriptEvent, TranscriptSegment } from "../../src/canonical/audio.ts";
-import { isJsonObject, type JsonObject, parseJson, present } from "../../src/canonical/json.ts";
+import { isJsonObject, type JsonObject, present, readJson } from "../../src/canonical/json.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
 import { accept } from "../../src/contract/validate.ts";
@@ -77,7 +77,7 @@ export async function* parseTranscriptStream(
 }
 
 function parseFrame(text: string): JsonObject {
-  const body = parseJson(text);
+  const body = readJson(text);
   if (!isJsonObject(body)) throw notAnEvent();
   return body;
 }

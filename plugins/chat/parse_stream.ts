@@ -1,5 +1,5 @@
 import type { GenerateEvent, GenerateRequest } from "../../src/canonical/generate.ts";
-import { type JsonValue, parseJson } from "../../src/canonical/json.ts";
+import { type JsonValue, readJson } from "../../src/canonical/json.ts";
 import { finish } from "../../src/canonical/work.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
@@ -37,7 +37,7 @@ export async function* parseStream(
 }
 
 export function parseFrame(text: string): JsonValue {
-  const body = parseJson(text);
+  const body = readJson(text);
   if (body !== undefined) return body;
   throw new GatewayError("upstream_error", "The upstream's stream holds a frame that is not JSON");
 }

@@ -1,5 +1,5 @@
 import type { GenerateEvent, GenerateRequest } from "../../src/canonical/generate.ts";
-import { parseJson } from "../../src/canonical/json.ts";
+import { readJson } from "../../src/canonical/json.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -35,7 +35,7 @@ export async function* parseStream(
 
 function parseEvent(text: string): WireEvent {
   try {
-    return eventSchema.parse(parseJson(text));
+    return eventSchema.parse(readJson(text));
   } catch (cause) {
     throw new GatewayError("upstream_error", "The upstream's stream holds a frame that is not an event", { cause });
   }

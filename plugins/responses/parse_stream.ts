@@ -1,5 +1,5 @@
 import type { GenerateEvent, GenerateRequest } from "../../src/canonical/generate.ts";
-import { parseJson } from "../../src/canonical/json.ts";
+import { readJson } from "../../src/canonical/json.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -44,7 +44,7 @@ export async function* parseStream(
 /** The type is in the data; some servers say it in the event's name only. */
 function parseEvent(text: string, name: string | undefined): WireEvent {
   try {
-    const event = eventSchema.parse(parseJson(text));
+    const event = eventSchema.parse(readJson(text));
     return event.type === undefined && "error" in event ? { ...event, type: "error" } : { type: name, ...event };
   } catch (cause) {
     throw new GatewayError("upstream_error", "The upstream's stream holds a frame that is not an event", { cause });

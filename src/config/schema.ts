@@ -1,7 +1,7 @@
 /** The configuration, said once: its types, its checks and its JSON schema all come from here. */
 import { z } from "zod";
 import { EFFORTS } from "../canonical/generate.ts";
-import { DEEPEST_JSON } from "../canonical/json.ts";
+import { DEEPEST_JSON, JSON_LIMITS } from "../canonical/json.ts";
 import { MODALITIES, TASKS } from "../canonical/models.ts";
 import { COUNTERS, DIALECTS } from "../contract/driver.ts";
 import { hint } from "./hint.ts";
@@ -381,10 +381,18 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
         "free for others. What the system's buffers hold (some MB) counts as taken.",
     ),
     jsonDepth: z.int().min(10).max(DEEPEST_JSON).default(DEEPEST_JSON).meta({
-      description: "How deep arrays and objects may be nested.",
+      description: "How deep arrays and objects may be nested, in a request, an answer and an event of a stream.",
     }),
-    messages: z.int().min(1).default(100_000).meta({ description: "Turns of one conversation." }),
-    parts: z.int().min(1).default(200_000).meta({ description: "Pieces of content of one conversation." }),
+    jsonValues: z.int().min(1).default(JSON_LIMITS.values).meta({
+      description:
+        "Objects, arrays, strings, names of fields, booleans and nulls of one request, answer or event of a stream. Numbers " +
+        "are not counted.",
+    }),
+    jsonNames: z.int().min(1).default(JSON_LIMITS.names).meta({
+      description: "Names of fields in it that differ from each other.",
+    }),
+    messages: z.int().min(1).default(40_000).meta({ description: "Turns of one conversation." }),
+    parts: z.int().min(1).default(40_000).meta({ description: "Pieces of content of one conversation." }),
     tools: z.int().min(1).default(4_096).meta({ description: "Tools of one request." }),
     concurrentRequests: z.int().min(1).default(2_000).meta({
       description: "Requests that run a model at once, of all callers. Further ones get 503.",
@@ -403,7 +411,8 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
     }),
     frameBytes: z.int().min(1).default(33_554_432).meta({
       description:
-        "Length of one line or event of an upstream's stream, in characters. A longer one is an error of the upstream's.",
+        "Length of one line of an upstream's stream in bytes, and of one event in characters. A longer one is an error of " +
+        "the upstream's.",
     }),
     uploadBytes: z.int().min(1).default(268_435_456).meta({
       description: "Bytes of all files that clients are sending or that are being worked on. Above it, more get 503.",

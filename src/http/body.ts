@@ -1,7 +1,7 @@
 import { promisify } from "node:util";
 import { brotliDecompress, constants, gunzip, inflate, inflateRaw, zstdDecompress } from "node:zlib";
 import { ByteBuffer, ByteReader } from "../canonical/bytes.ts";
-import { DEEPEST_JSON } from "../canonical/json.ts";
+import { describeExcess, excessOf, findStringEnd, JSON_LIMITS, type JsonLimits } from "../canonical/json.ts";
 import { step } from "../canonical/work.ts";
 import { GatewayError } from "../errors.ts";
 
@@ -14,8 +14,8 @@ export interface BodyLimits {
   stallMs?: number;
   /** How much is set aside on the client's word alone, in bytes. */
   trustedBytes?: number;
-  /** How deep arrays and objects may be nested. */
-  jsonDepth?: number;
+  /** How much JSON is made of it. */
+  json?: JsonLimits;
 }
 
 type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>;
@@ -28,7 +28,10 @@ type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number }) => P
 export async function readJsonBody(request: Request, limits: BodyLimits): Promise<unknown> {
   const bytes = await readBody(request, "a JSON object", limits);
   const text = await step(() => decodeText(bytes));
-  await step(() => checkDepth(text, limits.jsonDepth ?? DEEPEST_JSON));
+  const { json = JSON_LIMITS } = limits;
+  // Before anything is made of it: 89 compressed bytes can tell of ten million objects.
+  const excess = await step(() => excessOf(text, json));
+  if (excess) throw new GatewayError("invalid_request", `The body ${describeExcess(excess, json)}`);
   return await step(() => parseJson(text));
 }
 
@@ -177,21 +180,6 @@ export function decodeText(bytes: Uint8Array): string {
   }
 }
 
-/** Before anything is made of it: a few MB of brackets would become as many objects. */
-function checkDepth(text: string, most: number): void {
-  let depth = 0;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) at = findStringEnd(text, at);
-    else if (code === OPEN_LIST || code === OPEN_OBJECT) {
-      if (++depth > most) throw new GatewayError("invalid_request", `The body is nested deeper than ${most} levels`);
-    } else if (code === CLOSE_LIST || code === CLOSE_OBJECT) depth--;
-  }
-}
-
-const QUOTE = 0x22;
-const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
-
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -238,15 +226,3 @@ function findNoValue(text: string): number {
   }
   return text.length;
 }
-
-/** Where the string that begins at `start` ends: a quote before which there is an even number of backslashes. */
-function findStringEnd(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
-    let before = end;
-    while (text.charCodeAt(before - 1) === BACKSLASH) before--;
-    if ((end - before) % 2 === 0) return end;
-  }
-  return text.length;
-}
-
-const BACKSLASH = 0x5c;

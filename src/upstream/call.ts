@@ -162,7 +162,9 @@ async function accepted<K extends ModelOperation>(first: Call, ask: Ask<K>, sign
   let call = first;
   for (let tries = 1;; tries++) {
     const response = await send(call, upstream, fetch, signal);
-    const error = response.ok ? undefined : refusalOf(upstream, await readReply(response, upstream.answerBytes));
+    const error = response.ok
+      ? undefined
+      : refusalOf(upstream, await readReply(response, upstream.answerBytes, upstream.json));
     // Who finds fault with something else has got past what was left out.
     const isPast = !error || error.details.unsupported?.some((one) => !refused.includes(one));
     if (isPast && learnt.length > 0) upstream.refusals.add(placeOf(ask), learnt);

@@ -19,7 +19,7 @@ export async function follow<K extends ModelOperation>(
   ask: Ask<K>,
   way: UpstreamOperation<K>,
   watch: Watch,
-  read: Read = (response) => readReply(response, ask.upstream.answerBytes),
+  read: Read = (response) => readReply(response, ask.upstream.answerBytes, ask.upstream.json),
 ): Promise<Reply> {
   let reply = await exchange(first, ask, watch.signal, read);
   let results = 0;

@@ -1,14 +1,15 @@
 import { createParser } from "eventsource-parser";
 import { ByteBuffer, ByteReader } from "../canonical/bytes.ts";
+import { excessOf, JSON_LIMITS } from "../canonical/json.ts";
 import { paced } from "../canonical/work.ts";
 import type { ServerSentEvent } from "../contract/frame.ts";
 import { GatewayError } from "../errors.ts";
-import { brokenOff, tooLong, type Upstream } from "./send.ts";
+import { brokenOff, tooLong, tooMuchJson, type Upstream } from "./send.ts";
 
-type Limits = Pick<Upstream, "frameBytes" | "streamBytes">;
+type Limits = Pick<Upstream, "frameBytes" | "streamBytes" | "json">;
 
 /** A whole answer with pictures fits into a frame. */
-const LIMITS: Limits = { frameBytes: 32 * 1024 * 1024, streamBytes: Infinity };
+const LIMITS: Limits = { frameBytes: 32 * 1024 * 1024, streamBytes: Infinity, json: JSON_LIMITS };
 const BUFFER_BYTES = 8 * 1024;
 /** A server that sends the end of its body apart from the rest does so after some 40 ms (delayed acknowledgements). */
 const PATIENCE_MS = 80;
@@ -32,11 +33,15 @@ export interface Pulse {
 export async function* readFrames(
   body: ReadableStream<Uint8Array>,
   pulse?: Pulse,
-  { frameBytes, streamBytes } = LIMITS,
+  { frameBytes, streamBytes, json } = LIMITS,
 ): AsyncGenerator<ServerSentEvent> {
   const frames: ServerSentEvent[] = [];
   const parser = createParser({
-    onEvent: ({ event, data, id }) => frames.push({ event, data, id }),
+    onEvent({ event, data, id }) {
+      const excess = excessOf(data, json);
+      if (excess) throw tooMuchJson("stream holds an event that", excess, json);
+      frames.push({ event, data, id });
+    },
     onComment: (comment) => frames.push({ comment }),
     onError: (error) => {
       if (error.type === "max-buffer-size-exceeded") throw frameTooLong();
@@ -46,6 +51,8 @@ export async function* readFrames(
   const lines = new Lines(frameBytes);
   const reader = new ByteReader(body, BUFFER_BYTES);
   let length = 0;
+  /** Those since the last event: each takes far more memory than it has bytes, until its event ends. */
+  let openLines = 0;
   let ended = false;
   try {
     while (!ended) {
@@ -57,8 +64,12 @@ export async function* readFrames(
       ended = bytes === undefined;
       length += bytes?.length ?? 0;
       if (length > streamBytes) throw tooLong("stream", streamBytes);
-      parser.feed(bytes ? lines.read(bytes) : `${lines.end()}\n\n`);
-      pulse?.beat(frames.some(({ data }) => data !== undefined));
+      const text = bytes ? lines.read(bytes) : `${lines.end()}\n\n`;
+      parser.feed(text);
+      const hasEvent = frames.some(({ data }) => data !== undefined);
+      openLines = hasEvent ? 0 : openLines + (text.match(/[\r\n]/g)?.length ?? 0);
+      if (openLines > json.values) throw frameTooLong();
+      pulse?.beat(hasEvent);
       yield* paced(frames.splice(0));
     }
   } finally {

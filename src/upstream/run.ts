@@ -60,13 +60,13 @@ async function sideBySide<T, R>(items: readonly T[], work: (item: T) => Promise<
 /** Some servers stream although a whole answer was asked for: the answer that the stream tells. */
 function collectReply<K extends ModelOperation>(
   [reply]: readonly Reply[],
-  { operation, input, target, context }: Ask<K>,
+  { operation, input, target, upstream, context }: Ask<K>,
   { events }: UpstreamOperation<K>,
 ): Promise<Output<K>> | undefined {
   const collect = COLLECT[operation];
   const isStream = /event-stream/.test(reply?.headers.get("content-type") ?? "");
   if (!collect || !events || !isStream || typeof reply?.body !== "string") return undefined;
-  return collect(events(readFrames(new Blob([reply.body]).stream()), input, target, context));
+  return collect(events(readFrames(new Blob([reply.body]).stream(), undefined, upstream), input, target, context));
 }
 
 /** The answer step by step. Throws where the upstream fails; leaving it early ends the call. */
@@ -103,7 +103,7 @@ export async function* stream<K extends ModelOperation>(ask: Ask<K>): AsyncGener
     } else {
       // Some servers answer whole although a stream was asked for.
       if (!replay) throw cannotStream(ask);
-      yield* paced(replay(await respond([await readReply(response, upstream.answerBytes)], ask, way)));
+      yield* paced(replay(await respond([await readReply(response, upstream.answerBytes, upstream.json)], ask, way)));
     }
   } catch (thrown) {
     watch.signal.throwIfAborted();

@@ -1,5 +1,13 @@
 import { ByteBuffer, ByteReader } from "../canonical/bytes.ts";
-import { type JsonValue, parseJson } from "../canonical/json.ts";
+import {
+  describeExcess,
+  excessOf,
+  JSON_LIMITS,
+  type JsonLimits,
+  type JsonValue,
+  parseJson,
+  readJson,
+} from "../canonical/json.ts";
 import { step } from "../canonical/work.ts";
 import type { FormField } from "../contract/context.ts";
 import type { Call, Driver, Quirks, Reply, Target } from "../contract/driver.ts";
@@ -42,6 +50,8 @@ export interface Upstream {
   streamBytes: number;
   /** The longest line or event that is taken from its streams, in characters. */
   frameBytes: number;
+  /** How much JSON is made of an answer, or of an event of a stream. */
+  json: JsonLimits;
 }
 
 /** Where a call goes, and what goes with it. */
@@ -161,11 +171,14 @@ function isAmong({ protocol, host }: URL, allowed: readonly string[]): boolean {
   });
 }
 
-/** The whole response: JSON parsed, other text as a string, all else as bytes. Throws where it is longer than `limitBytes`. */
-export async function readReply(response: Response, limitBytes: number): Promise<Reply> {
-  const { status, headers } = response;
+/**
+ * The whole response: JSON parsed, other text as a string, all else as bytes. Throws where it is longer than `limitBytes`, or
+ * more JSON than it may be; an error of so much JSON stays text, because its status tells enough.
+ */
+export async function readReply(response: Response, limitBytes: number, limits = JSON_LIMITS): Promise<Reply> {
+  const { status, headers, ok } = response;
   const bytes = await readBytes(response, limitBytes);
-  return { status, headers, body: await step(() => parseBody(bytes, headers.get("content-type") ?? "")) };
+  return { status, headers, body: await step(() => parseBody(bytes, headers.get("content-type") ?? "", ok, limits)) };
 }
 
 /** The connection ended before the answer did. */
@@ -176,6 +189,12 @@ export function brokenOff(cause: unknown): GatewayError {
 /** The upstream says more than is read of it. Sound that breaks off for it tells nobody why: the log does, by the cause. */
 export function tooLong(what: "answer" | "stream", limitBytes: number): GatewayError {
   const message = `The upstream's ${what} is longer than ${limitBytes} bytes`;
+  return new GatewayError("upstream_error", message, { retryable: false, cause: new RangeError(message) });
+}
+
+/** The same of more JSON than is made of it. */
+export function tooMuchJson(what: string, excess: keyof JsonLimits, limits: JsonLimits): GatewayError {
+  const message = `The upstream's ${what} ${describeExcess(excess, limits)}`;
   return new GatewayError("upstream_error", message, { retryable: false, cause: new RangeError(message) });
 }
 
@@ -199,12 +218,23 @@ export async function readBytes({ body }: Response, limitBytes: number): Promise
   }
 }
 
-function parseBody(bytes: Uint8Array<ArrayBuffer>, contentType: string): JsonValue | Uint8Array<ArrayBuffer> {
+function parseBody(
+  bytes: Uint8Array<ArrayBuffer>,
+  contentType: string,
+  ok: boolean,
+  limits: JsonLimits,
+): JsonValue | Uint8Array<ArrayBuffer> {
   if (/^(audio|image|video)\/|octet-stream/.test(contentType)) return bytes;
   const text = new TextDecoder().decode(bytes);
+  const holdsJson = /^\s*[[{]/.test(text);
+  const excess = holdsJson && excessOf(text, limits);
+  if (excess && ok) throw tooMuchJson("answer", excess, limits);
   // What a model wrote down as "1.50" is a text.
-  if (/^text\/plain/.test(contentType) && !/^\s*[[{]/.test(text)) return text;
-  return parseJson(text) ?? (NO_NUMBER.test(text) ? parseJson(withNulls(text)) : undefined) ?? text;
+  return excess || (!holdsJson && /^text\/plain/.test(contentType)) ? text : parseText(text, limits);
+}
+
+function parseText(text: string, limits: JsonLimits): JsonValue {
+  return readJson(text) ?? (NO_NUMBER.test(text) ? parseJson(withNulls(text), limits) : undefined) ?? text;
 }
 
 // Servers in Python write numbers that JSON has not. As null they are found where they stand.

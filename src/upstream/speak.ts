@@ -35,10 +35,12 @@ export async function speak(ask: Ask<"speak">): Promise<Speech> {
 async function openReply(
   response: Response,
   watch: Watch,
-  { timeouts, answerBytes, streamBytes }: Upstream,
+  { timeouts, answerBytes, streamBytes, json }: Upstream,
 ): Promise<Reply> {
   const { status, headers, body } = response;
-  if (!body || /json|^text\//.test(headers.get("content-type") ?? "")) return await readReply(response, answerBytes);
+  if (!body || /json|^text\//.test(headers.get("content-type") ?? "")) {
+    return await readReply(response, answerBytes, json);
+  }
   const reader = new ByteReader(body, AUDIO_BUFFER_BYTES);
   let isOver = false;
   let length = 0;

@@ -128,7 +128,8 @@ const WAYS = DRIVERS.flatMap((driver) =>
 for (const driver of DRIVERS) {
   const ways = fc.constantFrom(...WAYS.filter((way) => way.driver === driver));
   fuzz(`${driver.name}: answers`, 60, fc.tuple(ways, replies), async ([{ tried }, { status, headers, body }]) => {
-    const reply: Reply = await readReply(new Response(body, { status, headers }), 1_000_000);
+    const reply = await orFailure((): Promise<Reply> => readReply(new Response(body, { status, headers }), 1_000_000));
+    if (!reply) return;
     const error = await orFailure(() => driver.parseError(reply));
     if (!(error instanceof GatewayError)) throw new AssertionError("An error is read as one");
     const context = newContext(tried.protocol.name);
@@ -216,7 +217,8 @@ fuzz(
   fc.tuple(hostileJson(fc.constantFrom(...PAGES)), fc.constantFrom(200, 401, 404, 500), oddValue),
   async ([body, status, name]) => {
     const link = { "content-type": "application/json", link: '<https://hub/api/models?cursor=a>; rel="next"' };
-    const reply = await readReply(new Response(body, { status, headers: link }), 1_000_000);
+    const reply = await orFailure(() => readReply(new Response(body, { status, headers: link }), 1_000_000));
+    if (!reply) return;
     const finder = hubCatalog.finder!;
     await orFailure(() => hubCatalog.next!(reply));
     await orFailure(() => hubCatalog.parseListing([reply]));

@@ -8,6 +8,7 @@ import {
 } from "@std/assert";
 import fc from "fast-check";
 import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
+import { JSON_LIMITS } from "../../src/canonical/json.ts";
 import { type ErrorCode, GatewayError, toGatewayError } from "../../src/errors.ts";
 import { type BodyLimits, readJsonBody } from "../../src/http/body.ts";
 
@@ -461,7 +462,7 @@ for (const framing of ["content-length: 100\r\n\r\n{", "transfer-encoding: chunk
 
 // Depth
 
-const DEEP = { ...LIMITS, jsonDepth: 5 };
+const DEEP = { ...LIMITS, json: { ...JSON_LIMITS, depth: 5 } };
 
 Deno.test("a body that is nested too deep is refused before it is parsed, and one that only looks so is not", async () => {
   const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
@@ -480,4 +481,37 @@ Deno.test("a body that is nested too deep is refused before it is parsed, and on
   }
   const siblings = Array.from({ length: 100 }, () => [[]]);
   assertEquals(await readJsonBody(post(JSON.stringify(siblings)), DEEP), siblings);
+});
+
+// Values
+
+Deno.test("a body of more JSON than is made of one is refused before any of it is made", async () => {
+  const bomb = (unit: string) => `{"model":"m","messages":[${unit.repeat(10_000_000)}1]}`;
+  const names = Array.from({ length: JSON_LIMITS.names + 1 }, (_, at) => `"k${at}":1`).join(",");
+  const bodies = [
+    ...["{},", "[],", '"",', "null,", "true,", '{"a":1},'].map((unit) => [bomb(unit), "more than 200000 JSON values"]),
+    [`{"model":"m",${names}}`, "more than 20000 different names of fields"],
+  ] as const;
+  const parse = JSON.parse;
+  let parsed = 0;
+  JSON.parse = (...given) => {
+    parsed++;
+    return parse(...given);
+  };
+  try {
+    for (const [text, told] of bodies) {
+      const small = new Uint8Array(brotliCompressSync(text!, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } }));
+      const request = new Request("http://gateway", {
+        method: "POST",
+        body: small,
+        headers: { "content-encoding": "br" },
+      });
+      const reading = readJsonBody(request, { limitBytes: 2 ** 27, timeoutMs: 60_000 });
+      const { code } = await assertRejects(() => reading, GatewayError, `The body holds ${told}`);
+      assertEquals(code, "invalid_request");
+    }
+  } finally {
+    JSON.parse = parse;
+  }
+  assertEquals(parsed, 0);
 });

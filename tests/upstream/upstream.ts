@@ -1,3 +1,4 @@
+import { JSON_LIMITS } from "../../src/canonical/json.ts";
 import type { Driver } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { Refusals } from "../../src/upstream/refusals.ts";
@@ -26,6 +27,7 @@ export function newUpstream(more: Partial<Upstream> = {}): Upstream {
     answerBytes: 64 * 1024 * 1024,
     streamBytes: 256 * 1024 * 1024,
     frameBytes: 32 * 1024 * 1024,
+    json: JSON_LIMITS,
     ...more,
   };
 }
