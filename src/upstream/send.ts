@@ -11,7 +11,8 @@ import {
 import { step } from "../canonical/work.ts";
 import type { FormField } from "../contract/context.ts";
 import type { Call, Driver, Quirks, Reply, Target } from "../contract/driver.ts";
-import { GatewayError } from "../errors.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
+import { isDoubtful, LateBody, noteAnswer } from "./late_body.ts";
 import type { Refusals } from "./refusals.ts";
 import type { Slots } from "./slots.ts";
 import type { Timeouts } from "./watch.ts";
@@ -61,14 +62,33 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /**
  * Makes one call and gives the response as it comes, whatever its status. Nothing of the client's request is in it but what
- * the driver put there: no header, no credential.
+ * the driver put there: no header, no credential. Where the connection was a kept one and had died, it is made once more, on
+ * another one.
  */
 export async function send(call: Call, upstream: Service, fetch: Fetch, signal: AbortSignal): Promise<Response> {
   if (call.url !== undefined) return await fetchResult(call.url, upstream, fetch, signal);
   const { body, form } = call;
   const { url, method, headers } = headOf(call, upstream);
-  const payload = form ? toFormData(form) : body === undefined ? undefined : toBlob(body);
-  return await reach(url, upstream, fetch, { method, headers, body: payload, redirect: "manual", signal });
+  const init = { method, headers, redirect: "manual", signal } as const;
+  if (form || body === undefined) return await reach(url, upstream, fetch, { ...init, body: form && toFormData(form) });
+  return await post(url, toBlob(body), upstream, fetch, init);
+}
+
+/** Once more where nothing of the body was read; whom no connection could be made to is not tried again here. */
+async function post(url: string, payload: Blob, service: Service, fetch: Fetch, init: RequestInit): Promise<Response> {
+  const { origin } = new URL(url);
+  for (let isAgain = false;; isAgain = true) {
+    const body = isAgain || isDoubtful(origin) ? new LateBody([payload], { type: payload.type }) : payload;
+    try {
+      const response = await reach(url, service, fetch, { ...init, body });
+      noteAnswer(origin, response);
+      return response;
+    } catch (thrown) {
+      noteAnswer(origin);
+      const { untaken, cause } = toGatewayError(thrown).details;
+      if (isAgain || !untaken || wasNotMade(cause)) throw thrown;
+    }
+  }
 }
 
 /** Where a call below the base URL goes, and its headers, the secret among them. */
@@ -86,7 +106,7 @@ async function reach(url: string, { name }: Service, fetch: Fetch, init: Request
     init.signal?.throwIfAborted();
     throw new GatewayError("upstream_error", `Cannot reach upstream "${name}"`, {
       cause: thrown,
-      untaken: wasNotMade(thrown),
+      untaken: wasNotMade(thrown) || (init.body instanceof LateBody && init.body.isUnread),
     });
   }
 }

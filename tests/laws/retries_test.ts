@@ -58,9 +58,10 @@ interface Asking {
 async function ask({ wire, stream, retry = RETRY, answer }: Asking): Promise<{ posts: number[]; status: number }> {
   const asked: string[] = [];
   const fetch = async (input: RequestInfo | URL, init?: RequestInit) => {
-    const { hostname } = new URL(new Request(input, init).url);
-    const name = hostname.replace(".test", "");
+    const request = new Request(input, init);
+    const name = new URL(request.url).hostname.replace(".test", "");
     asked.push(name);
+    await request.text();
     return await answer(name);
   };
   const app = newApp({ config: configFor(wire, BASE_URLS, retry), fetch });
