@@ -17,6 +17,7 @@ import { checkHeaders } from "./http/headers.ts";
 import { methodNotAllowed } from "./http/service.ts";
 import { checkSize } from "./http/size.ts";
 import { ask, driverOf, roadAlong } from "./journey/attempt.ts";
+import { withoutCarriedSecrets } from "./journey/carried.ts";
 import { settle } from "./journey/charge.ts";
 import { countExactly, estimateOf, learn } from "./journey/count.ts";
 import { explainAll, wantsExplanation } from "./journey/explain.ts";
@@ -333,7 +334,7 @@ async function runWhole<K extends ModelOperation>(
   journey: Journey,
 ): Promise<Output<K>> {
   const attempt = (target: Destination) => answer(ask(operation, input, target, journey));
-  return await firstAnswer(roadAlong(targets, journey), attempt);
+  return withoutCarriedSecrets<K>(await firstAnswer(roadAlong(targets, journey), attempt), journey.hide);
 }
 
 function generateStream(asked: Ask<"generate">): AsyncIterable<GenerateEvent> {
@@ -356,7 +357,8 @@ async function generateWhole(
 ): Promise<Response> {
   const attempt = async (target: Destination) =>
     generateAnswer(await step(() => ask("generate", exchange.input, target, journey)));
-  const output = await firstAnswer(roadAlong(targets, journey), attempt);
+  const answered = await firstAnswer(roadAlong(targets, journey), attempt);
+  const output = await step(() => withoutCarriedSecrets<"generate">(answered, journey.hide));
   const said = () => estimateInputTokens({ messages: [{ role: "assistant", content: output.content }] });
   settle(output.usage, said, journey);
   learn(output.usage, journey);

@@ -37,7 +37,7 @@ export function ask<K extends ModelOperation>(
   const attempt: Attempt = { target: targetName(where), notes: new Set() };
   journey.attempt = attempt;
   journey.attempts.set(where, attempt);
-  const note = (text: string) => addNote(attempt.notes, text);
+  const note = (text: string) => addNote(attempt.notes, journey.hide(text));
   const target: Target = { ...upstream.quirks, ...where, model: where.pinned ?? where.model };
   const readable = "messages" in input ? withoutForeignReasoning(input, attempt.target, note) : input;
   const counted = "messages" in readable ? count(readable, attempt.target, gateway) : undefined;
@@ -53,7 +53,8 @@ export function ask<K extends ModelOperation>(
   };
   const onDescribed = () => refuseIfStrict(journey, notesOf({ ...journey, attempt }));
   const onHead = (headers: Headers) => {
-    attempt.provider = providerIn(headers, upstream) ?? attempt.provider;
+    const provider = providerIn(headers, upstream);
+    if (provider !== undefined && journey.hide(provider) === provider) attempt.provider = provider;
   };
   const { fetch } = gateway;
   const asked = upstream.takesTokens ? { ...upstream, secret: caller.token } : upstream;

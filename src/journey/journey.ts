@@ -11,6 +11,7 @@ import type { Destination } from "../lanes/lane.ts";
 import type { LogEntry } from "../observe/log.ts";
 import type { Attempt } from "./attempt.ts";
 import { chargeOf } from "./charge.ts";
+import { type Hide, hiderFor } from "./secrets.ts";
 import type { Gateway } from "./gateway.ts";
 
 export interface Journey extends Context {
@@ -58,6 +59,8 @@ export interface Journey extends Context {
   hasLeft(): boolean;
   /** What is to be done when the request is over, however it ends. */
   atEnd: (() => void)[];
+  /** The same text without the gateway's secrets and the caller's token. */
+  hide: Hide;
 }
 
 /** A request full of things to leave out must not fill the log with them. */
@@ -76,8 +79,14 @@ export function begin(request: Request, gateway: Gateway): Journey {
   const since = gateway.monotonic();
   const left = new AbortController();
   const notes = new Set<string>();
+  let hider: { caller: Caller; hide: Hide } | undefined;
+  const hide: Hide = (text) => {
+    const { caller } = journey;
+    if (hider?.caller !== caller) hider = { caller, hide: hiderFor(journey) };
+    return hider.hide(text);
+  };
   const id = `req_${gateway.newId()}`;
-  return {
+  const journey: Journey = {
     gateway,
     request,
     id,
@@ -93,7 +102,7 @@ export function begin(request: Request, gateway: Gateway): Journey {
       path: new URL(request.url).pathname,
     },
     notes,
-    note: (text) => addNote(notes, text),
+    note: (text) => addNote(notes, hide(text)),
     attempts: new Map(),
     asked: 0,
     estimate: 0,
@@ -103,7 +112,9 @@ export function begin(request: Request, gateway: Gateway): Journey {
     leave: () => left.abort(clientClosed()),
     hasLeft: () => request.signal.aborted || left.signal.aborted,
     atEnd: [],
+    hide,
   };
+  return journey;
 }
 
 /**

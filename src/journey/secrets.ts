@@ -1,4 +1,4 @@
-/** What an upstream says of its failure may quote the credential that it was sent: nobody is told that. */
+/** What an upstream says may quote the credential that it was sent: nobody is told that. */
 import { GatewayError } from "../errors.ts";
 import type { Journey } from "./journey.ts";
 
@@ -8,13 +8,35 @@ export const SHORTEST_MASKED = 8;
 /** A message that is too long is cut, perhaps within a secret: so much of one at the end is taken for it. */
 const SHORTEST_BEGINNING = 4;
 
-/** The same error without the gateway's secrets, and without the caller's token. */
-export function withoutSecrets(error: GatewayError, { gateway, caller }: Journey): GatewayError {
+/** The same text without secrets. */
+export type Hide = (text: string) => string;
+
+/**
+ * A bearer token, whoever's it is: after the word comes no other word, but a text with a digit in it, or a long one. Proxies
+ * that debug repeat what they were sent.
+ */
+const BEARER = /\b(Bearer)\s+(?:(?=[\w.~+/=-]*\d)[\w.~+/=-]{8,}|[\w.~+/=-]{20,})/gi;
+
+/** What hides the gateway's secrets from the caller, the caller's token, and bearer tokens of anybody. */
+export function hiderFor({ gateway, caller }: Pick<Journey, "gateway" | "caller">): Hide {
   // Longer ones first: one may hold another.
-  const secrets = [...gateway.secrets, caller.token ?? ""]
+  const secrets = [...new Set([...gateway.secrets, caller.token ?? ""].flatMap(spellingsOf))]
     .filter(({ length }) => length >= SHORTEST_MASKED)
     .sort((a, b) => b.length - a.length);
-  const hide = (text: string) => secrets.reduce(mask, text);
+  return (text) => {
+    const masked = secrets.reduce(mask, text);
+    return /earer\s/i.test(masked) ? masked.replace(BEARER, "$1 ***") : masked;
+  };
+}
+
+/** How a secret stands in JSON that is a text inside other JSON, and in a URL. */
+function spellingsOf(secret: string): string[] {
+  const inJson = JSON.stringify(secret).slice(1, -1);
+  return [secret, inJson, inJson.replaceAll("/", "\\/"), encodeURIComponent(secret)];
+}
+
+/** The same error without secrets. */
+export function withoutSecrets(error: GatewayError, { hide }: Pick<Journey, "hide">): GatewayError {
   const { code, message, details } = error;
   const param = details.param && hide(details.param);
   if (hide(message) === message && param === details.param) return error;
@@ -22,7 +44,8 @@ export function withoutSecrets(error: GatewayError, { gateway, caller }: Journey
 }
 
 function mask(text: string, secret: string): string {
-  const whole = text.replaceAll(secret, "***");
+  const whole = text.includes(secret) ? text.replaceAll(secret, "***") : text;
+  if (!whole.endsWith("…")) return whole;
   for (let length = secret.length - 1; length >= SHORTEST_BEGINNING; length--) {
     const cut = `${secret.slice(0, length)}…`;
     if (whole.endsWith(cut)) return `${whole.slice(0, -cut.length)}***`;

@@ -8,7 +8,7 @@ import { clientClosed, clientStalled, closeLog, type Journey, record, refuseIfSt
 export function acceptSpeech(speech: Speech, journey: Journey): Speech {
   try {
     refuseIfStrict(journey);
-    return speech;
+    return { ...speech, mediaType: journey.hide(speech.mediaType) };
   } catch (refusal) {
     if (speech.audio instanceof ReadableStream) speech.audio.cancel().catch(() => {}); // nobody hears it any more
     throw refusal;

@@ -8,6 +8,7 @@ import { GatewayError, toGatewayError } from "../errors.ts";
 import { formatNotes } from "../http/notes.ts";
 import { streamResponse } from "../http/respond.ts";
 import { guard } from "../upstream/guard.ts";
+import { withoutEventSecrets } from "./carried.ts";
 import { settle } from "./charge.ts";
 import { learn } from "./count.ts";
 import { withoutSecrets } from "./secrets.ts";
@@ -31,24 +32,29 @@ export async function respondWithStream<K extends Streamed>(
   entry.stream = true;
   let ending = false;
   let finished = false;
-  const guarded = guard(told, (event) => {
-    if (event.type !== "error") {
-      entry.firstEventMs ??= journey.elapsed();
-      journey.begun = true;
-    }
-    journey.said += tokensOf(event);
-    if (event.type === "finish") {
-      const usage = usageOf(event);
-      if (usage) settle(usage, () => journey.said, journey);
-      learn(usage, journey);
-      finished = true;
-    } else if (event.type === "start") {
-      const { counted } = journey.attempt ?? {};
-      journey.countedBy = counted?.used ? counted.by : "upstream";
-    }
-    if (event.type === "error") record(event.error, journey);
-    ending ||= event.type === "finish" || event.type === "error";
-  }, (error) => withoutSecrets(error, journey));
+  const guarded = guard(
+    told,
+    (event) => {
+      if (event.type !== "error") {
+        entry.firstEventMs ??= journey.elapsed();
+        journey.begun = true;
+      }
+      journey.said += tokensOf(event);
+      if (event.type === "finish") {
+        const usage = usageOf(event);
+        if (usage) settle(usage, () => journey.said, journey);
+        learn(usage, journey);
+        finished = true;
+      } else if (event.type === "start") {
+        const { counted } = journey.attempt ?? {};
+        journey.countedBy = counted?.used ? counted.by : "upstream";
+      }
+      if (event.type === "error") record(event.error, journey);
+      ending ||= event.type === "finish" || event.type === "error";
+    },
+    (error) => withoutSecrets(error, journey),
+    (event) => withoutEventSecrets<K>(event, journey.hide),
+  );
   const events = through(guarded);
   const first = events.next();
   const early = await Promise.race([first, silence(first, gateway.pace.headAfterMs)]);

@@ -7,17 +7,18 @@ interface ErrorEvent {
 
 /**
  * Makes every stream end as it must: what is thrown becomes the one final `error`, and a stream that just stops is an error
- * too. `onEvent` sees each event first; `tell` says how an error is told.
+ * too. `tell` and `change` say how an error, and any other event, is told; `onEvent` sees each as it is told, first.
  */
 export async function* guard<E extends { type: string }>(
   events: AsyncIterable<E>,
   onEvent: (event: E | ErrorEvent) => void,
   tell: (error: GatewayError) => GatewayError = (error) => error,
+  change: (event: E) => E = (event) => event,
 ): AsyncGenerator<E | ErrorEvent> {
   let failure: GatewayError | undefined;
   try {
     for await (const heard of events) {
-      const event = isError(heard) ? { ...heard, error: tell(heard.error) } : heard;
+      const event = isError(heard) ? { ...heard, error: tell(heard.error) } : change(heard);
       onEvent(event);
       yield event;
       if (event.type === "finish" || event.type === "error") return;

@@ -1,0 +1,86 @@
+/** What an answer carries beside what the model said: whoever stands between may have put a secret into it. */
+import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
+import type { Hide } from "./secrets.ts";
+
+/** The places of the model's own words, by their keys; lists take no key. */
+interface Said {
+  readonly [key: string]: Said;
+}
+
+/** A text stays here, and what is no text is gone into. */
+const WORDS: Said = {};
+const PART: Said = { text: WORDS, input: WORDS };
+const SEGMENT: Said = { text: WORDS };
+const TRANSCRIPT: Said = { text: WORDS, segments: SEGMENT, words: { word: WORDS } };
+/** Of the chat wire, whose answers are relayed as they are. A content is a text, or a list of parts. */
+const CONTENT: Said = { text: WORDS, refusal: WORDS };
+const CALL: Said = { function: { arguments: WORDS }, custom: { input: WORDS } };
+const MESSAGE: Said = {
+  content: CONTENT,
+  refusal: WORDS,
+  reasoning: WORDS,
+  reasoning_content: WORDS,
+  tool_calls: CALL,
+  function_call: { arguments: WORDS },
+  audio: { data: WORDS, transcript: WORDS },
+};
+const RELAYED: Said = { choices: { message: MESSAGE, delta: MESSAGE, text: WORDS } };
+
+/** All answers and events have their own places of words, which have no place of the same name in another. */
+const ANSWER: Said = { ...TRANSCRIPT, content: PART, body: RELAYED };
+const EVENT: Said = {
+  text: WORDS,
+  part: PART,
+  delta: { text: WORDS },
+  segment: SEGMENT,
+  transcript: TRANSCRIPT,
+  body: RELAYED,
+};
+
+/** The whole answer, with secrets hidden in all but the model's words; the same one where there are none. */
+export function withoutCarriedSecrets<K extends ModelOperation>(answer: Output<K>, hide: Hide): Output<K> {
+  return hideIn(answer, ANSWER, hide) as Output<K>;
+}
+
+/** The same of one event of a stream. */
+export function withoutEventSecrets<K extends ModelOperation>(event: StreamEvent<K>, hide: Hide): StreamEvent<K> {
+  // Of most events there is nothing but the model's words.
+  return event.type === "part-delta" ? event : hideIn(event, EVENT, hide) as StreamEvent<K>;
+}
+
+function hideIn(value: unknown, said: Said | undefined, hide: Hide): unknown {
+  if (typeof value === "string") return said === WORDS || said === CONTENT ? value : hide(value);
+  if (Array.isArray(value)) return hideInList(value, said, hide);
+  return isPlain(value) ? hideInObject(value, said, hide) : value;
+}
+
+function hideInList(list: readonly unknown[], said: Said | undefined, hide: Hide): readonly unknown[] {
+  // Vectors have millions of them.
+  if (typeof list[0] === "number") return list;
+  let changed: unknown[] | undefined;
+  for (const [index, value] of list.entries()) {
+    const masked = hideIn(value, said, hide);
+    if (masked !== value) (changed ??= [...list])[index] = masked;
+  }
+  return changed ?? list;
+}
+
+function hideInObject(object: Record<string, unknown>, said: Said | undefined, hide: Hide): Record<string, unknown> {
+  const entries = Object.entries(object);
+  let isChanged = false;
+  const masked = entries.map(([key, value]): [string, unknown] => {
+    const one: [string, unknown] = [hide(key), hideIn(value, placeIn(said, key), hide)];
+    isChanged ||= one[0] !== key || one[1] !== value;
+    return one;
+  });
+  return isChanged ? Object.fromEntries(masked) : object;
+}
+
+function placeIn(said: Said | undefined, key: string): Said | undefined {
+  return said && Object.hasOwn(said, key) ? said[key] : undefined;
+}
+
+/** Neither bytes, streams and errors nor numbers that are kept as they were written. */
+function isPlain(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+}
