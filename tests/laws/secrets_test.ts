@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertGreater, assertStringIncludes } from "@std/assert";
 import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
 import { formatLogLine } from "../../src/observe/log.ts";
-import { bodyFor, PATH, type Wire, WIRES } from "../regressions/support.ts";
+import { bodyFor, PATH, WIRES } from "../regressions/support.ts";
 import { ANSWER, answerStream, ENDING, frame, word } from "../support/chat.ts";
 import { CHAT, chatBody, type ConfigInput, ENV, newApp, type TestApp } from "../support/app.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
