@@ -15,7 +15,7 @@ const embeddings: Protocol<"embed"> = {
   pattern: new URLPattern({ pathname: "/:lane/v1/embeddings" }),
   body: "json",
   parse: parseRequest,
-  serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),
+  serialize: serializeResponse,
   serializeAllowance,
   serializeError,
 };

@@ -1,15 +1,32 @@
 import type { EmbedResponse, Vector } from "../../src/canonical/embed.ts";
+import { paced } from "../../src/canonical/work.ts";
 import type { Exchange } from "../../src/contract/context.ts";
 
 /** The list of vectors, spelt as the client wants them, under the model name that it knows. */
-export function serializeResponse({ vectors, usage }: EmbedResponse, { input }: Exchange<"embed">) {
+export function serializeResponse(output: EmbedResponse, exchange: Exchange<"embed">): Response {
+  const { length: count, 0: first = [] } = output.vectors;
+  const pieces = piecesOf(output, exchange);
+  if (count * first.length < LONG) return asJson([...pieces].join(""));
+  return asJson(ReadableStream.from(paced(pieces)).pipeThrough(new TextEncoderStream()));
+}
+
+/** As many numbers take no time that anybody notes; of more, each vector is written when the client takes it. */
+const LONG = 50_000;
+
+function asJson(body: BodyInit): Response {
+  return new Response(body, { headers: { "content-type": "application/json" } });
+}
+
+/** The text of the answer, a vector at a time. */
+function* piecesOf({ vectors, usage }: EmbedResponse, { input }: Exchange<"embed">): Generator<string> {
   const spell = input.encoding === "base64" ? toBase64 : toNumbers;
-  return {
-    object: "list",
-    data: vectors.map((vector, index) => ({ object: "embedding", index, embedding: spell(vector) })),
-    model: input.model,
-    usage: { prompt_tokens: usage.inputTokens, total_tokens: usage.inputTokens },
-  };
+  yield '{"object":"list","data":[';
+  for (const [index, vector] of vectors.entries()) {
+    yield (index > 0 ? "," : "") + JSON.stringify({ object: "embedding", index, embedding: spell(vector) });
+  }
+  const { inputTokens } = usage;
+  const told = { prompt_tokens: inputTokens, total_tokens: inputTokens };
+  yield `],"model":${JSON.stringify(input.model)},"usage":${JSON.stringify(told)}}`;
 }
 
 /** 32-bit floats, little-endian, as every machine that Deno runs on has them in memory. */

@@ -1,0 +1,64 @@
+/**
+ * JSON that is mostly long lists of numbers, as vectors are: tens of megabytes, which take the platform's parser half a second.
+ * Each list is parsed by itself, so that others have their turns between them.
+ */
+import { isJsonObject, type JsonValue } from "./json.ts";
+import type { Work } from "./work.ts";
+
+/** What is shorter takes no time that anybody notes, in characters. */
+const LONG = 500_000;
+/** A list of numbers that is worth it, or a text, in which a list is none. */
+const LIST_OR_TEXT = /"|\[[\d\s.,eE+-]{200,}\]/g;
+/** Stands for a list, with its number behind it. It is in no text of JSON that is looked into. */
+const MARK = "\ue000";
+
+/** What `parse` makes of the text. */
+export function* parseLists(
+  text: string,
+  parse: (text: string) => JsonValue | undefined,
+): Work<JsonValue | undefined> {
+  if (text.length < LONG || text.includes(MARK) || /\\ue000/i.test(text)) return parse(text);
+  const lists: JsonValue[] = [];
+  const rest: string[] = [];
+  let start = 0;
+  LIST_OR_TEXT.lastIndex = 0;
+  for (let at = 0; at < text.length;) {
+    LIST_OR_TEXT.lastIndex = at;
+    const found = LIST_OR_TEXT.exec(text);
+    if (!found) break;
+    const { index, 0: { length } } = found;
+    if (length === 1) {
+      at = endOfText(text, index);
+      continue;
+    }
+    const list = parse(text.slice(index, index + length));
+    // What is no JSON is for the parser to say.
+    if (list === undefined) return parse(text);
+    rest.push(text.slice(start, index), `"${MARK}${lists.length}"`);
+    lists.push(list);
+    at = start = index + length;
+    yield;
+  }
+  if (lists.length === 0) return parse(text);
+  const value = parse(rest.join("") + text.slice(start));
+  return value === undefined ? undefined : withLists(value, lists);
+}
+
+/** Behind the quote that ends the text which begins at `start`: one before which there is an even number of backslashes. */
+function endOfText(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
+    let before = end;
+    while (text[before - 1] === "\\") before--;
+    if ((end - before) % 2 === 0) return end + 1;
+  }
+  return text.length;
+}
+
+/** The value, with each list in its place. */
+function withLists(value: JsonValue, lists: readonly JsonValue[]): JsonValue {
+  if (typeof value === "string") return value.startsWith(MARK) ? lists[Number(value.slice(1))]! : value;
+  if (Array.isArray(value)) return value.map((item) => withLists(item, lists));
+  if (!isJsonObject(value)) return value;
+  for (const [key, item] of Object.entries(value)) value[key] = withLists(item!, lists);
+  return value;
+}
