@@ -42,7 +42,9 @@ Deno.test("beside the plugins' folders there are only the lists and what several
   const shared = files.filter((path) => path.split("/").length === 2 && path.startsWith("plugins/"));
   assertEquals(
     shared.sort(),
-    ["errors", "families", "mod", "overflow", "refusals", "shapes", "voices"].map((name) => `plugins/${name}.ts`),
+    ["endings", "errors", "families", "mod", "overflow", "refusals", "shapes", "voices"].map((name) =>
+      `plugins/${name}.ts`
+    ),
   );
 });
 

@@ -6,6 +6,7 @@ import type { Target } from "../../src/contract/driver.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../errors.ts";
+import { OneAnswer } from "./one_answer.ts";
 import { AnswerReader, parseAnswer } from "./reader.ts";
 
 /** What is shorter takes no time that anybody notes, in characters. */
@@ -19,11 +20,14 @@ export async function* parseStream(
   context: AnswerContext,
 ): AsyncGenerator<GenerateEvent> {
   const reader = new AnswerReader(input, target, context);
+  const one = new OneAnswer();
   for await (const { event, data } of frames) {
     const text = data?.trim();
     if (!text) continue;
     if (text === "[DONE]") {
-      yield* reader.end(true);
+      for (const answer of one.end()) yield* reader.read(answer);
+      // Where another answer took over, this one was cut.
+      yield* reader.end(!one.hasOthers);
       return;
     }
     const body = parseFrame(text);
@@ -31,8 +35,11 @@ export async function* parseStream(
     const answer = parseAnswer(body);
     // Some servers send signs of life as data.
     if (!answer.choices && !answer.usage) continue;
-    yield* text.length > LONG ? await finish(reader.readLong(answer)) : reader.read(answer);
+    for (const ours of one.take(answer)) {
+      yield* text.length > LONG ? await finish(reader.readLong(ours)) : reader.read(ours);
+    }
   }
+  for (const answer of one.end()) yield* reader.read(answer);
   yield* reader.end(false);
 }
 

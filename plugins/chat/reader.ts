@@ -9,8 +9,9 @@ import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
+import { saysFailure } from "../endings.ts";
 import { upstreamStreamError } from "../errors.ts";
-import { FAILED, parseFinish } from "./finish.ts";
+import { parseFinish } from "./finish.ts";
 import { OwnReasoning } from "./own_reasoning.ts";
 import { type TextEvent, type TextForms, textFormsFor } from "./text_forms.ts";
 import { parseUsage, unknownUsage } from "./usage.ts";
@@ -98,9 +99,9 @@ export class AnswerReader {
     // Counts come with the last content, after it, or both; the later ones know more (cached tokens).
     const usage = answer.usage ?? answer.choices?.[0]?.usage;
     if (usage) this.#usage = { ...this.#usage, ...withoutNulls(usage) };
-    // One choice was asked for, and some hosts number it oddly; a second one would be another answer.
-    const [choice] = answer.choices ?? [];
-    for (const event of choice ? this.#readChoice(choice) : []) events.push(event);
+    for (const choice of answer.choices ?? []) {
+      for (const event of this.#readChoice(choice)) events.push(event);
+    }
     return this.#own ? this.#own.carry(events) : events;
   }
 
@@ -131,13 +132,12 @@ export class AnswerReader {
     const delta = choice.delta ?? choice.message;
     const events = delta ? this.#readDelta(delta) : [];
     if (choice.finish_reason) {
-      if (FAILED.has(choice.finish_reason)) throw upstreamStreamError({ error: choice.error });
+      if (saysFailure(choice.finish_reason)) throw upstreamStreamError({ error: choice.error });
       // vLLM also names the model's own end marks there, which no client asked for.
       const matched = choice.stop_reason ?? choice.provider_specific_fields?.stop_reason;
       const asked = this.#input.stopSequences?.find((sequence) => sequence === matched);
       this.#finish = parseFinish(choice.finish_reason, asked);
-      const isForeign = this.#context.clientWire !== WIRE && this.#finish.reason === "other";
-      if (isForeign) this.#context.note(`replaced the ending ${choice.finish_reason}`);
+      if (this.#finish.reason === "other") this.#context.note(`replaced the ending ${choice.finish_reason}`);
     }
     return events;
   }
@@ -203,6 +203,7 @@ export class AnswerReader {
   }
 
   #readCall(fragment: ToolCallFragment, place?: number): GenerateEvent[] {
+    if (saysNothing(fragment)) return [];
     this.#empty = false;
     const { name, arguments: args } = fragment.function ?? {};
     const added = fragment.custom?.input ?? (args ? toJsonText(args) : "");
@@ -297,6 +298,15 @@ function extraFrom(told: JsonObject): Extra | undefined {
   };
 }
 
+/** Some hosts have an empty call where there is none (Snowflake), or in the last chunk of every stream. */
+function saysNothing(fragment: ToolCallFragment): boolean {
+  const { id, function: called, custom } = fragment;
+  if (id || called?.name || called?.arguments || custom?.name || custom?.input) return false;
+  return extraOf(WIRE, fragment, FRAGMENT_KEYS) === undefined;
+}
+
+const FRAGMENT_KEYS: ReadonlySet<string> = new Set(["index", "id", "type", "function", "custom"]);
+
 function beginsAnother(call: OpenCall, id: string | undefined, name: string | undefined, added: string): boolean {
   if (!name) return false;
   if (id && call.id && id !== call.id) return true;
@@ -329,9 +339,12 @@ function parseAnnotation(annotation: object): Annotation {
   return {
     type: "url-citation",
     url: typeof url === "string" ? url : "",
-    ...(typeof title === "string" && { title }),
-    ...(typeof start_index === "number" && { start: start_index }),
-    ...(typeof end_index === "number" && { end: end_index }),
+    ...(typeof title === "string" && title !== "" && { title }),
+    // An empty place is none.
+    ...(typeof end_index === "number" && end_index > 0 && {
+      ...(typeof start_index === "number" && { start: start_index }),
+      end: end_index,
+    }),
   };
 }
 

@@ -1,6 +1,7 @@
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { Annotation, GenerateResponse, OutputPart } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { noteDropped } from "../../src/canonical/stand_in.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
 import { serializeFinish } from "./finish.ts";
 import { asksForFunctions } from "./legacy.ts";
@@ -55,7 +56,8 @@ function serializeMessage(content: readonly OutputPart[], legacy: boolean, excha
   };
 }
 
-export function serializeAnnotation({ url, title, start, end }: Annotation): JsonObject {
+/** SDKs insist on all four fields. A place that nobody told is the empty one at the beginning. */
+export function serializeAnnotation({ url, title = "", start = 0, end = 0 }: Annotation): JsonObject {
   return { type: "url_citation", url_citation: { url, title, start_index: start, end_index: end } };
 }
 
@@ -65,6 +67,6 @@ export function noteUnspeakable(content: readonly OutputPart[], context: Context
     if (part.type === "file") context.note(`dropped a file of type ${part.mediaType}`);
     else if (part.type === "reasoning" && part.text === "" && part.opaque) {
       context.note("dropped reasoning that only its vendor can read");
-    } else if (part.type === "opaque") context.note(`dropped a part of type ${String(part.extra.fields.type)}`);
+    } else if (part.type === "opaque") noteDropped(part, context.note);
   }
 }

@@ -1,4 +1,5 @@
 import type { Finish, FinishReason } from "../../src/canonical/generate.ts";
+import { reasonOf } from "../endings.ts";
 
 const WORD_OF: Record<FinishReason, string> = {
   "stop": "end_turn",
@@ -17,9 +18,9 @@ const REASON_OF: Readonly<Record<string, FinishReason>> = {
   refusal: "content-filter",
 };
 
-/** The upstream's word is kept where ours does not say it all. */
+/** The upstream's word is kept where ours does not say it all. One of another wire's means what it means there. */
 export function parseFinish(word: string, stopSequence?: string | null): Finish {
-  const reason = Object.hasOwn(REASON_OF, word) ? REASON_OF[word]! : "other";
+  const reason = ownReason(word) ?? (OTHERS.has(word) ? "other" : reasonOf(word) ?? "other");
   return {
     reason,
     ...(WORD_OF[reason] !== word && word !== "stop_sequence" && { raw: word }),
@@ -34,8 +35,16 @@ export function serializeFinish(
   if (reason === "stop" && stopSequence !== undefined) {
     return { stop_reason: "stop_sequence", stop_sequence: stopSequence };
   }
-  const own = raw !== undefined && (Object.hasOwn(REASON_OF, raw) || OTHERS.has(raw));
-  return { stop_reason: own ? raw : WORD_OF[reason], stop_sequence: null };
+  return { stop_reason: raw !== undefined && isOwnWord(raw) ? raw : WORD_OF[reason], stop_sequence: null };
+}
+
+function ownReason(word: string): FinishReason | undefined {
+  return Object.hasOwn(REASON_OF, word) ? REASON_OF[word] : undefined;
+}
+
+/** Whether the wire has the word, so that its clients know it. */
+export function isOwnWord(word: string): boolean {
+  return ownReason(word) !== undefined || OTHERS.has(word);
 }
 
 /** Endings that have no like on other wires. */

@@ -13,8 +13,9 @@ export async function* parseStream(
   input: GenerateRequest,
   context: AnswerContext,
 ): AsyncGenerator<GenerateEvent> {
-  const reader = new AnswerReader(input, context);
+  let reader = new AnswerReader(input, context);
   let started = false;
+  let spoke = false;
   for await (const { data } of frames) {
     const text = data?.trim();
     if (!text || text === "[DONE]") continue;
@@ -27,8 +28,16 @@ export async function* parseStream(
     if (!started && event.type !== "ping") {
       started = true;
       yield reader.start(event.message ?? {});
+    } else if (event.type === "message_start") {
+      // Another attempt of something in between: its answer is another one.
+      if (spoke) throw new GatewayError("upstream_error", "The upstream began its answer again in the middle of it");
+      reader = new AnswerReader(input, context);
+      reader.start(event.message ?? {});
     }
-    yield* reader.read(event);
+    for (const told of reader.read(event)) {
+      spoke = true;
+      yield told;
+    }
   }
   yield* reader.end(false);
 }

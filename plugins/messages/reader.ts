@@ -6,8 +6,10 @@ import { type PartEnd, PartWriter } from "../../src/canonical/part_writer.ts";
 import { estimateUsage, weighText } from "../../src/canonical/usage.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
+import { saysFailure } from "../endings.ts";
+import { upstreamStreamError } from "../errors.ts";
 import { parseCitations, parseContent, parseInput } from "./content.ts";
-import { parseFinish } from "./finish.ts";
+import { isOwnWord, parseFinish } from "./finish.ts";
 import { parseUsage, unknownUsage } from "./usage.ts";
 import { type MessagesResponse, RESPONSE_KEYS, WIRE, type WireEvent, type WireUsage } from "./wire.ts";
 
@@ -97,9 +99,12 @@ export class AnswerReader {
 
   #note(message: MessagesResponse): void {
     const { stop_reason, stop_sequence, usage } = message;
-    if (stop_reason) this.#finish = parseFinish(stop_reason, stop_sequence);
-    const isForeign = this.#context.clientWire !== WIRE && this.#finish?.reason === "other";
-    if (isForeign) this.#context.note(`replaced the ending ${stop_reason}`);
+    if (stop_reason) {
+      if (saysFailure(stop_reason)) throw upstreamStreamError({});
+      this.#finish = parseFinish(stop_reason, stop_sequence);
+      const isKept = this.#context.clientWire === WIRE && isOwnWord(stop_reason);
+      if (this.#finish.reason === "other" && !isKept) this.#context.note(`replaced the ending ${stop_reason}`);
+    }
     // Counts are cumulative: the later ones replace the earlier, field by field.
     if (usage) this.#usage = { ...this.#usage, ...withoutNulls(usage) };
     Object.assign(this.#extra, extraOf(WIRE, message, RESPONSE_KEYS)?.fields);

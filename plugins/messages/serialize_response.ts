@@ -1,7 +1,7 @@
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { GenerateResponse, OutputPart } from "../../src/canonical/generate.ts";
 import { isJsonObject, isJsonText, type JsonObject } from "../../src/canonical/json.ts";
-import { standInFor } from "../../src/canonical/stand_in.ts";
+import { noteDropped } from "../../src/canonical/stand_in.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
 import { serializeBlock } from "./content.ts";
 import { serializeFinish } from "./finish.ts";
@@ -51,5 +51,7 @@ export function isSpeakable(part: OutputPart, context: Context): boolean {
   }
   // What carries another wire's reasoning is told sealed, where it is told.
   if (part.type === "reasoning") return part.text !== "" || !part.opaque || part.opaque.origin === WIRE;
-  return part.type !== "opaque" || part.extra.wire === WIRE || standInFor(part, context.note) !== undefined;
+  if (part.type !== "opaque" || part.extra.wire === WIRE) return true;
+  noteDropped(part, context.note);
+  return false;
 }

@@ -1,5 +1,5 @@
 import { fieldsFor } from "../../src/canonical/extra.ts";
-import type { GenerateEvent, OpaquePart, OutputPart, PartDelta } from "../../src/canonical/generate.ts";
+import type { GenerateEvent, OutputPart, PartDelta } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Exchange } from "../../src/contract/context.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
@@ -34,9 +34,6 @@ export async function* serializeStream(
         open = isSpeakable(event.part, exchange) ? blockOf(event.part) : undefined;
         if (open) yield frame("content_block_start", { index: ++index, content_block: emptyBlock(event.part) });
         part = event.part;
-        if (open && isForeign(part)) {
-          yield frame("content_block_delta", { index, delta: { type: "text_delta", text: part.standIn ?? "" } });
-        }
         if (isCustom(part)) yield frame("content_block_delta", { index, delta: inputDelta('{"input":"') });
         break;
       case "part-delta":
@@ -114,14 +111,8 @@ function blockOf(part: OutputPart): Block {
 function emptyBlock(part: OutputPart): JsonObject {
   const block = serializeBlock(part);
   delete block.citations;
-  if (isForeign(part)) return { type: "text", text: "" };
   if (part.type === "tool-call") return { ...block, input: {} };
   return blockOf(part) === "thinking" ? { ...block, signature: "" } : block;
-}
-
-/** What only another wire has is told in words. */
-function isForeign(part: OutputPart): part is OpaquePart {
-  return part.type === "opaque" && part.extra.wire !== WIRE;
 }
 
 /** The free text of a custom tool is the one property of an object here, written as it comes. */

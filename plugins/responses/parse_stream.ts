@@ -4,6 +4,7 @@ import type { AnswerContext } from "../../src/contract/context.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../errors.ts";
+import { statusAtEnd } from "./finish.ts";
 import { AnswerReader } from "./reader.ts";
 import { eventSchema, type WireEvent } from "./wire.ts";
 
@@ -25,18 +26,13 @@ export async function* parseStream(
       started = true;
       yield reader.start(event.response ?? {});
     }
-    switch (event.type) {
-      case "response.completed":
-      case "response.incomplete":
-        // The event says that the answer is over, whatever is said inside.
-        yield* reader.end({ ...event.response, status: event.type.slice("response.".length) });
-        return;
-      case "response.failed":
-      case "response.cancelled":
-        throw upstreamStreamError(event.response ?? event);
-      default:
-        yield* reader.read(event);
+    const status = statusAtEnd(event);
+    if (status !== undefined) {
+      if (!event.response && status !== "completed" && status !== "incomplete") throw upstreamStreamError(event);
+      yield* reader.end({ ...event.response, status });
+      return;
     }
+    yield* reader.read(event);
   }
   throw new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
 }

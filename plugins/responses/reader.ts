@@ -8,7 +8,7 @@ import type { AnswerContext } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../errors.ts";
 import { itemExtra, textEnd } from "./content.ts";
-import { parseFinish } from "./finish.ts";
+import { isOwnReason, isRunning, parseFinish } from "./finish.ts";
 import { joinEncrypted, parseOther, parseReasoning } from "./items.ts";
 import { flatName } from "./namespaces.ts";
 import { RESPONSE_KEYS } from "./serialize_response.ts";
@@ -92,8 +92,8 @@ export class AnswerReader {
   /** The whole answer, at its end: what a stream told already is not told again. */
   end(response: WireResponse): GenerateEvent[] {
     const { status } = response;
-    if (status === "failed" || status === "cancelled") throw upstreamStreamError(response);
-    if (status === "queued" || status === "in_progress") throw notAnAnswer();
+    if (response.error || status === "failed" || status === "cancelled") throw upstreamStreamError(response);
+    if (status && isRunning(status)) throw notAnAnswer();
     const finish = parseFinish(response);
     const events = (response.output ?? []).flatMap((item, index) => this.#endItem(this.#find(item, index), item));
     const usage = response.usage ?? undefined;
@@ -102,10 +102,10 @@ export class AnswerReader {
     delete fields.service_tier;
     const counts = usage ? unknownUsage(usage) : {};
     // Reasons that no other wire has come back as they are.
-    if (finish.reason === "other") {
-      Object.assign(fields, { status, incomplete_details: response.incomplete_details ?? null });
-    }
+    const isKept = finish.raw !== undefined && this.#context.clientWire === WIRE && isOwnReason(finish.raw);
+    if (finish.raw !== undefined && !isKept) this.#context.note(`replaced the ending ${finish.raw}`);
     const hints: JsonObject = {
+      ...(isKept && { status, incomplete_details: { reason: finish.raw } }),
       ...(Object.keys(counts).length > 0 && { usage: counts }),
       ...(tier !== undefined && tier !== "default" && { service_tier: tier }),
     };

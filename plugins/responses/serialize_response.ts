@@ -1,7 +1,7 @@
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { FilePart, GenerateResponse, OutputPart, ReasoningPart } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
-import { standInFor } from "../../src/canonical/stand_in.ts";
+import { noteDropped } from "../../src/canonical/stand_in.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
 import { serializeAnnotation } from "./content.ts";
 import { serializeFinish } from "./finish.ts";
@@ -154,7 +154,7 @@ export function speechFor({ body, stored }: Facts, context: Context): Speech {
   };
 }
 
-/** A part of an answer as this wire can say it: in words what only another wire has. Nothing, and a note, for the rest. */
+/** A part of an answer as this wire can say it. Nothing, and a note, for what only another wire has. */
 export function spoken(part: OutputPart, { note, stored }: Speech): SpokenPart | undefined {
   if (part.type === "file") {
     note(`dropped a file of type ${part.mediaType}`);
@@ -162,7 +162,8 @@ export function spoken(part: OutputPart, { note, stored }: Speech): SpokenPart |
   }
   if (part.type === "reasoning" && !stored && isUnspeakable(part)) return undefined;
   if (part.type !== "opaque" || part.extra.wire === WIRE) return part;
-  return standInFor(part, note);
+  noteDropped(part, note);
+  return undefined;
 }
 
 /** Whether nothing of it is in words, and what it holds is not sealed for the client: it can be referred to, if it is stored. */

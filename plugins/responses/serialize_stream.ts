@@ -51,12 +51,8 @@ export async function* serializeStream(
         const id = partId(exchange.id, event.part, event.index);
         const part = spoken(event.part, speech);
         if (!part) break;
-        const { text } = part.type === "text" ? part : { text: "" };
-        const empty = part.type === "text" ? { ...part, text: "" } : { ...part };
-        open = { id, output_index: output.length, part: empty, telling: tellingOf(part, speech), speech };
+        open = { id, output_index: output.length, part: { ...part }, telling: tellingOf(part, speech), speech };
         for (const [type, fields] of beginItem(open)) yield frame(type, fields);
-        // What stands in for a part of another wire has its words from the start.
-        if (text !== "") { for (const [type, fields] of addText(open, text)) yield frame(type, fields); }
         break;
       }
       case "part-delta":

@@ -210,13 +210,10 @@ for (const { from, to, request, response } of pairs) {
   );
 }
 
-/** The parts of an answer as another wire tells them: in words what it does not have, where an answer may hold several texts. */
+/** The parts of an answer as another wire tells them: nothing of what it does not have, and no words for it either. */
 function toldIn(to: Wire, content: OutputPart[]): OutputPart[] {
-  return content.map((part) => {
-    if (part.type === "refusal" && to === MESSAGES) return { type: "text", text: part.text };
-    const isForeign = part.type === "opaque" && part.extra.wire !== to.name && to !== CHAT;
-    return isForeign && part.standIn !== undefined ? { type: "text", text: part.standIn } : part;
-  });
+  return content.filter((part) => part.type !== "opaque" || part.extra.wire === to.name)
+    .map((part) => part.type === "refusal" && to === MESSAGES ? { type: "text", text: part.text } : part);
 }
 
 /** What an answer says, as every wire can tell it: the input of a call where `meant` has one that all of them carry. */

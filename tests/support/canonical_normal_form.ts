@@ -134,7 +134,7 @@ export function requestFacts(request: GenerateRequest, rules: Rules): { facts: u
   };
 }
 
-/** The same of an answer, in which no wire has files. */
+/** The same of an answer, in which no wire has files, and no words stand for what only another wire knows. */
 export function answerFacts(
   { content, finish, usage }: GenerateResponse,
   rules: Rules,
@@ -142,19 +142,19 @@ export function answerFacts(
   const losses: RegExp[] = [];
   const lost = (note: RegExp) => void losses.push(note);
   const file = ({ mediaType }: FilePart) => void lost(new RegExp(`dropped a file of type ${mediaType}`));
-  const told = rules.ordered ? content : inOneText(content);
+  const spoken = content.map((part): OutputPart =>
+    part.type === "opaque" ? { type: "opaque", extra: part.extra } : part
+  );
+  const told = rules.ordered ? spoken : inOneText(spoken);
   const facts = tellings([{ role: "assistant", content: told }], { ...rules, file }, lost);
   const { inputTokens, outputTokens } = usage;
   return { facts: { told: facts, reason: finish.reason, inputTokens, outputTokens }, losses };
 }
 
-/** An answer that is one text: nothing that another wire knows is told among it. */
+/** An answer that is one text. */
 function inOneText(content: readonly OutputPart[]): OutputPart[] {
   const text = content.map((part) => part.type === "text" ? part.text : "").join("");
-  const rest = content.filter(({ type }) => type !== "text").map((part): OutputPart =>
-    part.type === "opaque" ? { type: "opaque", extra: part.extra } : part
-  );
-  return [{ type: "text", text }, ...rest];
+  return [{ type: "text", text }, ...content.filter(({ type }) => type !== "text")];
 }
 
 function toolFact(tool: Tool): unknown {

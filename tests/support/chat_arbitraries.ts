@@ -237,7 +237,7 @@ export const chatAnswer: fc.Arbitrary<JsonObject> = object({
       tool_calls: fc.oneof(calls, fc.constant([])),
       annotations: fc.array(citation, { maxLength: 2 }),
     }),
-    finish_reason: fc.constantFrom("stop", "length", "tool_calls", "content_filter", "preempted"),
+    finish_reason: fc.constantFrom("stop", "length", "tool_calls", "content_filter"),
   }, { index: fc.nat({ max: 2 }), logprobs: fc.constant(null) })),
 });
 
@@ -251,13 +251,10 @@ const usage: fc.Arbitrary<Usage> = fc.record({
   reasoningTokens: tokens,
 }, { requiredKeys: ["inputTokens", "outputTokens"] });
 
-const annotation = fc.record({
-  type: fc.constant("url-citation" as const),
-  url,
-  title: text,
-  start: tokens,
-  end: tokens,
-}, { requiredKeys: ["type", "url"] });
+const annotation = fc.tuple(
+  fc.record({ type: fc.constant("url-citation" as const), url, title: someText }, { requiredKeys: ["type", "url"] }),
+  fc.option(fc.record({ start: tokens, end: limit })),
+).map(([cited, place]) => ({ ...cited, ...place }));
 
 const extra = fc.tuple(unknownFields, unknownFields, unknownFields).map(([fields, choice, message]): JsonObject => ({
   ...fields,
@@ -277,10 +274,9 @@ export const chatResponse = (model: string): fc.Arbitrary<GenerateResponse> =>
       selector: ({ id }) => id,
     }),
     finish: fc.constantFrom("length" as const, "content-filter" as const, undefined),
-    raw: fc.option(fc.constantFrom("preempted", "Ünbekannt"), { nil: undefined, freq: 4 }),
     usage,
     extra,
-  }).map(({ reasoning, text, annotations, refusal, calls, finish, raw, usage, extra }): GenerateResponse => {
+  }).map(({ reasoning, text, annotations, refusal, calls, finish, usage, extra }): GenerateResponse => {
     const content: OutputPart[] = [];
     if (reasoning !== undefined) content.push({ type: "reasoning", text: reasoning });
     if (text !== undefined) content.push({ type: "text", text, ...(annotations && { annotations }) });
@@ -289,13 +285,7 @@ export const chatResponse = (model: string): fc.Arbitrary<GenerateResponse> =>
     return {
       model,
       content,
-      finish: finish
-        ? { reason: finish }
-        : calls.length > 0
-        ? { reason: "tool-calls" }
-        : raw !== undefined
-        ? { reason: "other", raw }
-        : { reason: "stop" },
+      finish: finish ? { reason: finish } : calls.length > 0 ? { reason: "tool-calls" } : { reason: "stop" },
       usage,
       ...(Object.keys(extra).length > 0 && { extra: { wire: "chat", fields: extra } }),
     };

@@ -165,7 +165,7 @@ export function normalAnswer(body: JsonObject): JsonObject {
       ...withoutNulls(choice),
       message: normal,
       // A `stop` after calls means that the agent goes on, and calls as the reason without a call mean a stop.
-      finish_reason: called && (finish_reason === "stop" || finish_reason === "preempted")
+      finish_reason: called && finish_reason === "stop"
         ? "tool_calls"
         : !called && finish_reason === "tool_calls"
         ? "stop"
@@ -187,8 +187,15 @@ function answerMessage(message: JsonObject): JsonObject {
     reasoning: thought || undefined,
     tool_calls: objects(tool_calls).length > 0 ? objects(tool_calls).map(toolCall) : undefined,
     // They cite a range of the text.
-    annotations: text && objects(annotations).length > 0 ? annotations : undefined,
+    annotations: text && objects(annotations).length > 0 ? objects(annotations).map(citation) : undefined,
   };
+}
+
+/** All four fields are there; a place that is empty is none. */
+function citation({ url_citation, ...rest }: JsonObject): JsonObject {
+  const { start_index, end_index, title = "", ...cited } = object(url_citation);
+  const place = end_index ? { start_index: start_index ?? 0, end_index } : { start_index: 0, end_index: 0 };
+  return { ...rest, url_citation: { ...cited, title, ...place } };
 }
 
 /** Details that count nothing are absent. */

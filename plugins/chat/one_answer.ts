@@ -1,0 +1,103 @@
+/** Which chunks of a stream tell the answer that was asked for, where a server sends more than one. */
+import type { ChatAnswer, ChatChoice } from "./wire.ts";
+
+/**
+ * Another id or another index is another answer: a second attempt behind a proxy, a second choice of a server that was asked
+ * for one. Two habits are none: ids that are new with every chunk (older llama.cpp, LMDeploy, Foundry Local, whose indexes
+ * count up as well), and indexes that number the kinds of content (LiteLLM: thoughts are 0, the text is 1).
+ */
+export class OneAnswer {
+  #id: string | undefined;
+  /** Whether the id came twice, so that it names an answer. */
+  #isNamed = false;
+  /** Whether ids are new with every chunk. */
+  #isFresh = false;
+  /** A chunk of another id, while it is not known what ids mean here. */
+  #held: ChatAnswer | undefined;
+  readonly #indexes = new Set<number>();
+  /** The indexes that a role began. */
+  readonly #begun = new Set<number>();
+  readonly #told = new Set<string>();
+  #isOver = false;
+  /** Whether anything of another answer was left out. */
+  hasOthers = false;
+
+  /** What of the chunk, and of what was held back before it, is to be read. */
+  take(chunk: ChatAnswer): ChatAnswer[] {
+    if (this.#isFresh || !tellsAnything(chunk)) return this.#pass(chunk);
+    const id = typeof chunk.id === "string" && chunk.id !== "" ? chunk.id : this.#id;
+    this.#id ??= id;
+    const held = this.#held;
+    if (id === this.#id) {
+      if (this.#told.size > 0) this.#isNamed = true;
+      if (held) this.#drop();
+      return this.#pass(chunk);
+    }
+    if (this.#isNamed || held?.id === id) {
+      this.#drop();
+      this.#isNamed = true;
+      return [];
+    }
+    if (!held) {
+      this.#held = chunk;
+      return [];
+    }
+    this.#isFresh = true;
+    this.#held = undefined;
+    return [held, chunk];
+  }
+
+  /** What is still held back: a chunk that only ends the answer is its end, under whichever id. */
+  end(): ChatAnswer[] {
+    const held = this.#held;
+    if (!held) return [];
+    if ((held.choices ?? []).every((choice) => kindsOf(choice).length === 0)) return [held];
+    this.#drop();
+    return [];
+  }
+
+  #drop(): void {
+    this.#held = undefined;
+    this.hasOthers = true;
+  }
+
+  #pass(chunk: ChatAnswer): ChatAnswer[] {
+    if (this.#isFresh || !chunk.choices) return [chunk];
+    const inOrder = chunk.choices.toSorted((one, other) => (one.index ?? 0) - (other.index ?? 0));
+    const choices = inOrder.filter((choice) => this.#isOurs(choice));
+    if (choices.length === chunk.choices.length) return [chunk];
+    this.hasOthers = true;
+    return choices.length > 0 || chunk.usage ? [{ ...chunk, choices }] : [];
+  }
+
+  #isOurs(choice: ChatChoice): boolean {
+    const index = choice.index ?? 0;
+    const kinds = kindsOf(choice);
+    if ((choice.delta ?? choice.message)?.role) this.#begun.add(index);
+    const isSilent = kinds.length === 0 && !choice.finish_reason;
+    const isNext = !this.#isOver && !this.#begun.has(index) && kinds.every((kind) => !this.#told.has(kind));
+    const isOurs = this.#indexes.has(index) || this.#indexes.size === 0 || isNext;
+    // What says nothing decides nothing.
+    if (isSilent || !isOurs) return isOurs;
+    this.#indexes.add(index);
+    for (const kind of kinds) this.#told.add(kind);
+    if (choice.finish_reason) this.#isOver = true;
+    return true;
+  }
+}
+
+function tellsAnything({ choices }: ChatAnswer): boolean {
+  return (choices ?? []).some((choice) => choice.finish_reason || kindsOf(choice).length > 0);
+}
+
+/** What a choice brings of each kind of content. */
+function kindsOf({ delta, message }: ChatChoice): string[] {
+  const told = delta ?? message;
+  if (!told) return [];
+  const { content, reasoning_content, reasoning, reasoning_text, refusal, tool_calls, function_call } = told;
+  return [
+    ...(reasoning_content || reasoning || reasoning_text ? ["reasoning"] : []),
+    ...(content?.length || refusal ? ["text"] : []),
+    ...(tool_calls?.length || function_call ? ["calls"] : []),
+  ];
+}
