@@ -83,7 +83,11 @@ function parseItem(item: ContentItem, namespaces: Namespaces): Message {
         role: "assistant",
         ...id,
         content: [{ type: "tool-call", kind, id: item.call_id, name: namespaces.flatten(item), input }],
-        ...itemExtra(item as JsonObject, ["call_id", "name", "namespace", "arguments", "input"]),
+        ...itemExtra(
+          item as JsonObject,
+          ["call_id", "name", "namespace", "arguments", "input"],
+          foreignName(item, namespaces),
+        ),
       };
     }
     case "function_call_output":
@@ -106,6 +110,16 @@ function parseItem(item: ContentItem, namespaces: Namespaces): Message {
     default:
       return item satisfies never;
   }
+}
+
+/** The key of the hint under which a call keeps the name and the namespace that are not the gateway's to change. */
+const CALLED = "called";
+
+function foreignName(
+  { name, namespace }: { name: string; namespace?: string | null },
+  namespaces: Namespaces,
+): JsonObject | undefined {
+  return namespace && !namespaces.isFlattened({ name, namespace }) ? { [CALLED]: { name, namespace } } : undefined;
 }
 
 /** What a reasoning item says: its summary, its content; and what only the vendor can read. */
@@ -253,7 +267,8 @@ export function serializeItems(messages: readonly Message[], speech: Speech): Js
   return messages.flatMap((message): JsonObject[] => {
     const { role, id } = message;
     const { context } = speech;
-    const { [AS_IT_WAS]: search, ...extra } = fieldsFor(WIRE, message.extra, context.note);
+    const { [AS_IT_WAS]: search, [CALLED]: called, ...fields } = fieldsFor(WIRE, message.extra, context.note);
+    const extra = isJsonObject(called) && speech.reader !== "open" ? { ...fields, ...called } : fields;
     if (isJsonObject(search) && speech.reader !== "open") return [search];
     const name = present("id", id);
     switch (role) {
@@ -359,19 +374,27 @@ function serializeOther(
     case "reasoning":
       return serializeReasoning(part, speech, nextThought);
     case "tool-call":
-      return { ...serializeCall(part, speech), ...fieldsFor(WIRE, part.extra, speech.context.note) };
+      return serializeCall(part, speech, speech.context.note);
     default:
       return part satisfies never;
   }
 }
 
-export function serializeCall(part: ToolCallPart, { name, reader }: Pick<Speech, "name" | "reader">): JsonObject {
+/** A namespace that the upstream told comes back to it and to the client, unless the name is one that was flattened here. */
+export function serializeCall(
+  part: ToolCallPart,
+  { name, reader }: Pick<Speech, "name" | "reader">,
+  note?: (text: string) => void,
+): JsonObject {
   const { id, kind, input } = part;
+  const { namespace, ...fields } = fieldsFor(WIRE, part.extra, note);
+  const own = name(part.name);
+  const called = { ...(reader !== "open" && present("namespace", namespace)), ...own };
   if (kind === "custom" && reader !== "open") {
-    return { type: "custom_tool_call", call_id: id, ...name(part.name), input };
+    return { type: "custom_tool_call", call_id: id, ...called, input, ...fields };
   }
   const args = kind === "custom" ? wrapCustomInput(input) : reader === "open" ? toJsonArguments(input) : input;
-  return { type: "function_call", call_id: id, ...name(part.name), arguments: args };
+  return { type: "function_call", call_id: id, ...called, arguments: args, ...fields };
 }
 
 /**

@@ -12,6 +12,8 @@ export interface ToolName {
 export interface Namespaces {
   /** The name under which an upstream knows the tool. */
   flatten(tool: ToolName): string;
+  /** Whether the request offers the tool in a namespace, so that its flat name is the gateway's doing. */
+  isFlattened(tool: ToolName): boolean;
   /** The tool that an upstream knows under the name. */
   split(name: string): ToolName;
 }
@@ -39,8 +41,10 @@ export function namespacesOf(body: unknown): Namespaces {
     }
   }
   return {
-    // A call of a tool that is not offered any more has a name all the same.
-    flatten: (tool) => flat.get(keyOf(tool)) ?? flatName(tool),
+    // A call of a tool that is not offered any more has a name all the same. A function that the vendor's own search found
+    // is called in a namespace of its own name.
+    flatten: (tool) => flat.get(keyOf(tool)) ?? (tool.name === tool.namespace ? tool.name : flatName(tool)),
+    isFlattened: (tool) => flat.has(keyOf(tool)),
     split: (name) => tools.get(name) ?? { name },
   };
 }

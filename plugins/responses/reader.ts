@@ -151,16 +151,17 @@ export class AnswerReader {
   #beginCall(key: string, item: OutputItem): GenerateEvent[] {
     const kind = kindOf(item.type);
     if (!kind) return [];
-    const extra = itemExtra(item as JsonObject, CALL_KEYS).extra;
     const { call_id, name, namespace } = item;
+    // Tools are offered under flat names; some servers split them again. Any other namespace is the server's own.
+    const flat = typeof name === "string" && typeof namespace === "string" ? flatName({ name, namespace }) : undefined;
+    const isSplit = flat !== undefined && this.#input.tools?.some((tool) => tool.name === flat);
+    const told = flat !== undefined && !isSplit ? { namespace: namespace as string } : undefined;
+    const { extra } = itemExtra(item as JsonObject, CALL_KEYS, told);
     return this.#writer.toolCall(key, {
       kind,
       id: typeof call_id === "string" ? call_id : undefined,
-      // Tools are offered under flat names; some servers split them again.
-      name: typeof name === "string"
-        ? flatName({ name, namespace: typeof namespace === "string" ? namespace : undefined })
-        : undefined,
-      ...(extra && Object.keys(extra.fields).length > 0 && { extra }),
+      name: isSplit ? flat : typeof name === "string" ? name : undefined,
+      ...(extra && { extra }),
     });
   }
 

@@ -189,7 +189,6 @@ export function serializeItem(part: SpokenPart, id: string, speech: Speech): Jso
         id,
         ...serializeCall(part, { name: speech.namespaces.split, reader: "client" }),
         status: "completed",
-        ...fieldsFor(WIRE, part.extra),
       };
     case "opaque": {
       const { fields } = part.extra;
