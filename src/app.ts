@@ -56,6 +56,8 @@ export interface AppOptions {
   newId?(): string;
   log?(entry: LogEntry): void;
   pace?: Partial<Pace>;
+  /** Whether few files and connections can be opened yet: then nothing more is let in. */
+  areDescriptorsScarce?(): boolean;
   /** In place of the configured one. */
   store?: Store;
   /** The app that this one takes the place of: it goes on with what that one has counted and holds. */
@@ -172,7 +174,12 @@ export function createApp(options: AppOptions): App {
       now,
     }),
     admission: keep("admission", null, () => createAdmission({ now, monotonic }, ledger)),
-    load: keep("load", null, () => createLoad({ memory: () => Deno.memoryUsage().rss, now: monotonic })),
+    load: keep("load", null, () =>
+      createLoad({
+        memory: () => Deno.memoryUsage().rss,
+        areDescriptorsScarce: options.areDescriptorsScarce ?? (() => false),
+        now: monotonic,
+      })),
     breaker: keep("breaker", null, () => new Breaker(monotonic)),
     limits: config.limits,
     retry: { ...config.retry, baseMs: RETRY_BASE_MS },

@@ -16,6 +16,8 @@ import { ConfigError, loadConfig } from "./config/load.ts";
 import { catalogCommand, CatalogError } from "./catalog_file.ts";
 import { KEYS_HELP, keysCommand, KeysError } from "./keys.ts";
 import { codeFolder, flagsOf, isThere, permissionsOf } from "./config/launch.ts";
+import { createDescriptors, scarcityLine } from "./http/descriptors.ts";
+import { serve as listenOn, type Serving } from "./http/serve.ts";
 import { reload } from "./reload.ts";
 import { startupMessage, unmaskedLines } from "./startup.ts";
 import { createKeyring } from "./state/keyring.ts";
@@ -199,7 +201,9 @@ function env(name: string): string | undefined {
 async function serve(path: string | undefined, listen: Pick<Flags, "hostname" | "port">): Promise<number> {
   const { config, source, file } = loadConfig({ path, listen, ...pluginFacts(), env });
   const terminal = watchTerminal();
-  let app = createApp({ config, env });
+  const descriptors = createDescriptors(readableFile());
+  const { areScarce, areWasted } = descriptors;
+  let app = createApp({ config, env, areDescriptorsScarce: areScarce });
   // Before anybody is told that it serves: whoever then changes the file is heard.
   let running = config;
   const stopReloading = onReload(file, terminal, () => {
@@ -210,7 +214,7 @@ async function serve(path: string | undefined, listen: Pick<Flags, "hostname" | 
       loadConfig({ path: file ?? path, listen, ...pluginFacts(), env });
     const next = reload(running, { load, env, isGranted });
     if ("kept" in next) return say(`Kept the running configuration. ${next.kept}`);
-    app = createApp({ config: next.config, env, after: app });
+    app = createApp({ config: next.config, env, areDescriptorsScarce: areScarce, after: app });
     running = next.config;
     const unmasked = unmaskedLines(unmaskedSecrets(next.config, env));
     say(["Serves by the new configuration", ...unmasked].join("\n").trimEnd());
@@ -220,9 +224,13 @@ async function serve(path: string | undefined, listen: Pick<Flags, "hostname" | 
   const { hostname, port } = config.listen;
   let server;
   try {
-    const onListen = (address: Deno.NetAddr) =>
+    const scarcity = scarcityLine(descriptors, config.limits.concurrentRequests);
+    const onListen = (address: Deno.NetAddr) => {
+      if (scarcity !== undefined) say(`${scarcity}\n`);
       say(startupMessage({ version: manifest.version, config, source, address, env, unmasked, store }).trimEnd());
-    server = Deno.serve({ hostname, port, onListen, onError }, (request, info) => app.fetch(request, info));
+    };
+    const handler: Deno.ServeHandler<Deno.NetAddr> = (request, info) => app.fetch(request, info);
+    server = listenOn({ hostname, port, handler, onListen, onError, areWasted, say });
   } catch (error) {
     const inUse = error instanceof Deno.errors.AddrInUse;
     const reason = inUse ? "something else does already; choose another with --port" : (error as Error).message;
@@ -242,6 +250,15 @@ function onError(thrown: unknown): Response {
     say(`A request failed, and has no line in the log: ${(thrown as Error).name} ${place.trim()}`);
   }
   return new Response(null, { status: 500 });
+}
+
+/** A file that this process may read, wherever it runs: its own code, or the program where that is one file. */
+function readableFile(): string | undefined {
+  if (Deno.build.os === "windows") return undefined;
+  const path = Deno.build.standalone ? Deno.execPath() : import.meta.filename;
+  return path !== undefined && Deno.permissions.querySync({ name: "read", path }).state === "granted"
+    ? path
+    : undefined;
 }
 
 /** Calls `again` at SIGHUP, unless that tells of a closed terminal, and when the file has changed. Returns what ends that. */
@@ -279,7 +296,7 @@ function onReload(file: string | undefined, terminal: Terminal, again: () => voi
 
 /** Waits for a signal, then ends the server. Returns whether every request came to its own end. */
 async function stopAtSignal(
-  server: Deno.HttpServer,
+  server: Serving,
   app: () => App,
   terminal: Terminal,
   onStop: () => void,

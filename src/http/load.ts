@@ -15,30 +15,37 @@ export interface Load {
   enter(limits: LoadLimits): () => void;
 }
 
-/** How long a reading of the memory holds, in milliseconds. */
+/** How long a reading of the memory and of the descriptors holds, in milliseconds. */
 const FRESH_MS = 250;
+/** How many requests it holds for: each opens a connection to its upstream. */
+const FRESH_REQUESTS = 16;
 /** When to come back, in seconds. */
 const RETRY_AFTER = "1";
 
 export interface LoadOptions {
   /** The bytes of memory that the process takes. */
   memory(): number;
+  /** Whether few files and connections can be opened yet. */
+  areDescriptorsScarce(): boolean;
   /** Milliseconds by a clock that never steps. */
   now(): number;
 }
 
-export function createLoad({ memory, now }: LoadOptions): Load {
+export function createLoad({ memory, areDescriptorsScarce, now }: LoadOptions): Load {
   let running = 0;
   let readAt = -Infinity;
   let bytes = 0;
+  let isScarce = false;
+  let entered = 0;
 
-  function isFull(memoryBytes: number | undefined): boolean {
-    if (memoryBytes === undefined) return false;
-    if (now() - readAt >= FRESH_MS) {
+  function isFull(memoryBytes = Infinity): boolean {
+    if (now() - readAt >= FRESH_MS || entered >= FRESH_REQUESTS) {
+      entered = 0;
       bytes = memory();
+      isScarce = areDescriptorsScarce();
       readAt = now();
     }
-    return bytes > memoryBytes;
+    return isScarce || bytes > memoryBytes;
   }
 
   function check({ concurrentRequests, memoryBytes }: LoadLimits): void {
@@ -53,6 +60,7 @@ export function createLoad({ memory, now }: LoadOptions): Load {
     enter(limits) {
       check(limits);
       running++;
+      entered++;
       let inside = true;
       return () => {
         if (inside) running--;

@@ -86,7 +86,7 @@ async function post(url: string, payload: Blob, service: Service, fetch: Fetch, 
     } catch (thrown) {
       noteAnswer(origin);
       const { untaken, cause } = toGatewayError(thrown).details;
-      if (isAgain || !untaken || wasNotMade(cause)) throw thrown;
+      if (isAgain || !untaken || says(NOT_MADE, cause) || says(EXHAUSTED, cause)) throw thrown;
     }
   }
 }
@@ -104,9 +104,13 @@ async function reach(url: string, { name }: Service, fetch: Fetch, init: Request
     return hold(await fetch(url, init));
   } catch (thrown) {
     init.signal?.throwIfAborted();
+    if (says(EXHAUSTED, thrown)) {
+      const message = "The gateway has as many connections as it can take: try again";
+      throw new GatewayError("unavailable", message, { cause: thrown, untaken: true, retryAfter: "1" });
+    }
     throw new GatewayError("upstream_error", `Cannot reach upstream "${name}"`, {
       cause: thrown,
-      untaken: wasNotMade(thrown) || (init.body instanceof LateBody && init.body.isUnread),
+      untaken: says(NOT_MADE, thrown) || (init.body instanceof LateBody && init.body.isUnread),
     });
   }
 }
@@ -125,8 +129,11 @@ function hold(response: Response): Response {
 /** The platform's words for a connection that was never made; one that broke may have brought the request. */
 const NOT_MADE = /client error \(Connect\)|dns error|tcp connect error|connection refused/i;
 
-function wasNotMade(thrown: unknown): boolean {
-  for (let error = thrown; error instanceof Error; error = error.cause) if (NOT_MADE.test(error.message)) return true;
+/** The system's words where the process or the machine may open no further connection. */
+const EXHAUSTED = /too many open files/i;
+
+function says(words: RegExp, thrown: unknown): boolean {
+  for (let error = thrown; error instanceof Error; error = error.cause) if (words.test(error.message)) return true;
   return false;
 }
 

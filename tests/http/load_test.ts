@@ -3,9 +3,10 @@ import { GatewayError } from "../../src/errors.ts";
 import { createLoad, type LoadLimits } from "../../src/http/load.ts";
 
 function newLoad(limits: LoadLimits) {
-  const state = { ms: 0, bytes: 0, reads: 0 };
+  const state = { ms: 0, bytes: 0, reads: 0, scarce: false };
   const load = createLoad({
     now: () => state.ms,
+    areDescriptorsScarce: () => state.scarce,
     memory: () => {
       state.reads++;
       return state.bytes;
@@ -42,4 +43,15 @@ Deno.test("load: above the limit of memory nobody is let in, until there is less
   state.ms += 250;
   own.enter();
   assertEquals(state.reads, 3);
+});
+
+Deno.test("load: where few descriptors are left nobody is let in, until there are more", () => {
+  const { state, own, refused } = newLoad({ concurrentRequests: 9 });
+  own.enter();
+  state.scarce = true;
+  state.ms += 250;
+  refused();
+  state.scarce = false;
+  state.ms += 250;
+  own.enter();
 });

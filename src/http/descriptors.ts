@@ -1,0 +1,67 @@
+/** How many more files and connections the process may open: the system counts both, and ends neither by itself. */
+import { closeSync, openSync } from "node:fs";
+
+/** How many are to be left for what runs already: connections to upstreams, the store. */
+export const RESERVE = 64;
+/** What a request takes that runs a model: its client's connection and one to an upstream. */
+export const PER_REQUEST = 2;
+
+/** So many are opened to see how high their numbers are; the system gives the lowest that are free. */
+const SAMPLE = 8;
+
+export interface Descriptors {
+  /** How many may be opened now, as far as `wanted`; nothing where the process may not find out. */
+  free(wanted: number): number | undefined;
+  /** Whether fewer are left than are to be. Takes little time where many are. */
+  areScarce(): boolean;
+  /** Whether fewer are left, and so many running requests do not explain it. */
+  areWasted(running: number): boolean;
+}
+
+/** `path`: a file that the process may read. The limit itself cannot be asked for: it stands in `/proc`, which Deno opens to nobody. */
+export function createDescriptors(path: string | undefined): Descriptors {
+  /** The highest number that there ever was: the process may have so many. */
+  let highest = 0;
+  const areScarce = () => {
+    const sample = open(SAMPLE);
+    if (!sample) return false;
+    if (sample.count === SAMPLE && sample.last + 2 * RESERVE < highest) return false;
+    return (open(RESERVE)?.count ?? RESERVE) < RESERVE;
+  };
+
+  function open(wanted: number): { count: number; last: number } | undefined {
+    if (path === undefined) return undefined;
+    const opened: number[] = [];
+    try {
+      while (opened.length < wanted) opened.push(openSync(path, "r"));
+    } catch (error) {
+      if (!isExhausted(error)) return undefined;
+    } finally {
+      for (const descriptor of opened) closeSync(descriptor);
+    }
+    const last = Math.max(0, ...opened.slice(-SAMPLE));
+    highest = Math.max(highest, last);
+    return { count: opened.length, last };
+  }
+
+  return {
+    free: (wanted) => open(wanted)?.count,
+    areScarce,
+    areWasted: (running) => PER_REQUEST * running < highest / 2 && areScarce(),
+  };
+}
+
+/** The process may open no more, or the machine. */
+function isExhausted(thrown: unknown): boolean {
+  return ["EMFILE", "ENFILE"].includes((thrown as { code?: string }).code ?? "");
+}
+
+/** What a person is to know at the start: that more requests are let in than the process has descriptors for. */
+export function scarcityLine({ free }: Descriptors, concurrentRequests: number): string | undefined {
+  const needed = PER_REQUEST * concurrentRequests + RESERVE;
+  const found = free(needed);
+  if (found === undefined || found >= needed) return undefined;
+  const served = Math.max(0, Math.floor((found - RESERVE) / PER_REQUEST));
+  return `Open files: this process may have ${found} more, and limits.concurrentRequests (${concurrentRequests}) needs ` +
+    `${needed}. Beyond some ${served} requests at once, further ones get 503. Raise the limit (ulimit -n), or lower that one`;
+}

@@ -1,0 +1,93 @@
+/** A server that outlives what ends the platform's own: a process that has no descriptor left for the next connection. */
+
+export interface ServeOptions {
+  hostname: string;
+  port: number;
+  handler: Deno.ServeHandler<Deno.NetAddr>;
+  onListen(address: Deno.NetAddr): void;
+  onError(thrown: unknown): Response;
+  /** Whether few descriptors are left, though no more than so many requests run: connections that are idle have them. */
+  areWasted(running: number): boolean;
+  say(text: string): void;
+}
+
+export interface Serving {
+  /** Takes no more connections; resolves once all requests have ended. */
+  shutdown(): Promise<void>;
+}
+
+/** How often the descriptors are counted, in milliseconds. */
+const LOOK_MS = 250;
+/** How long to wait before the port is taken again, in milliseconds. */
+const PAUSE_MS = 100;
+/** How often idle connections are closed at most, in milliseconds: a body on its way is broken off, too. */
+const RENEW_MS = 5_000;
+/** How often that is said at most, in milliseconds. */
+const SAY_MS = 60_000;
+
+/**
+ * Serves until it is shut down. Where descriptors run short, whether the server has failed for it or not, its place is taken by a
+ * new one on the same port. The old one closes connections that are idle, which is what frees descriptors, and what runs on it
+ * goes on to its end. Throws where the port cannot be taken at first.
+ */
+export function serve({ hostname, port, handler, onListen, onError, areWasted, say }: ServeOptions): Serving {
+  const ended: Promise<void>[] = [];
+  let isStopped = false;
+  let renewedAt = -Infinity;
+  let saidAt = -Infinity;
+  let running = 0;
+  let current: Deno.HttpServer<Deno.NetAddr> | undefined;
+
+  const over = () => void running--;
+  const counted: typeof handler = (request, info) => {
+    running++;
+    info.completed.then(over, over);
+    return handler(request, info);
+  };
+
+  function listen(port: number, onListen: (address: Deno.NetAddr) => void): void {
+    const server = Deno.serve({ hostname, port, onListen, onError }, counted);
+    current = server;
+    server.finished.catch((thrown) => {
+      if (current === server) renew(server, `Cannot take connections: ${(thrown as Error).message}`, PAUSE_MS);
+    });
+  }
+
+  function renew(server: Deno.HttpServer<Deno.NetAddr>, reason: string, pauseMs: number): void {
+    renewedAt = performance.now();
+    if (renewedAt - saidAt >= SAY_MS) {
+      saidAt = renewedAt;
+      say(`${reason}. Connections that are idle are closed, and all else goes on`);
+    }
+    current = undefined;
+    const over = server.shutdown().catch(() => {}); // how it failed has been told
+    ended.push(over);
+    over.then(() => ended.splice(ended.indexOf(over), 1));
+    again(server.addr.port, pauseMs);
+  }
+
+  function again(port: number, pauseMs: number): void {
+    setTimeout(() => {
+      if (isStopped) return;
+      try {
+        listen(port, () => {});
+      } catch {
+        again(port, PAUSE_MS); // the old one still holds the port, or nothing is free yet
+      }
+    }, pauseMs);
+  }
+
+  listen(port, onListen);
+  const timer = setInterval(() => {
+    if (!current || performance.now() - renewedAt < RENEW_MS || !areWasted(running)) return;
+    renew(current, "Few open files are left", 0);
+  }, LOOK_MS);
+
+  return {
+    async shutdown() {
+      isStopped = true;
+      clearInterval(timer);
+      await Promise.all([...ended, current?.shutdown().catch(() => {})]);
+    },
+  };
+}
