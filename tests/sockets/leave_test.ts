@@ -94,6 +94,7 @@ for (const stream of [false, true]) {
       assertEquals(JSON.parse(served.body).user, "next");
       await served.write(jsonAnswer(ANSWER));
       await next.readUntil("whole");
+      await until(() => app.logs.length === 3);
     }, { upstream: { concurrency: { running: 1, waiting: 5 } } });
   });
 
