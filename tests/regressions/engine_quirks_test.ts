@@ -103,4 +103,11 @@ testAnswers([
       if (client === "messages") assertEquals([view.body.stop_reason, view.body.stop_sequence], ["stop_sequence", "4"]);
     },
   },
+  {
+    id: "E29",
+    title: "llama-cpp-python: a tool that was named is called once",
+    answer: recorded("chat", "llama-cpp-python-named-tool"),
+    ask: { tools: [{ name: "save_person", description: "Save a person", schema: { type: "object", properties: {} } }] },
+    want: { said: [{ call: "save_person", input: { name: "Ada", age: 36 } }], end: "tool-calls" },
+  },
 ]);

@@ -130,10 +130,10 @@ for (const done of ["", "data: [DONE]\n\n"]) {
 }
 
 Deno.test('relay: a whole answer of a server that ignores "n" is noted', async () => {
-  const choice = { index: 0, message: { role: "assistant", content: "a" }, finish_reason: "stop" };
-  const { app } = newRelay(() => Response.json({ choices: [choice] }));
-  const response = await app.post(CHAT, chatBody({ n: 2 }));
-  assertEquals((await response.json()).choices, [choice]);
+  const { json, request } = recorded("llama-cpp-python-ignores-n");
+  const { app } = newRelay(() => Response.json(json));
+  const response = await app.post(CHAT, { ...request, model: "model" });
+  assertEquals((await response.json()).choices, json.choices);
   assertEquals(response.headers.get("x-laneway-notes"), "answered 1 of 2 choices");
 });
 
