@@ -21,7 +21,7 @@ const DEEPEST_READ = 8;
 export function upstreamMessage(body: unknown): string {
   const text = (messageIn(body) ?? (typeof body === "string" ? body : "")).slice(0, LONGEST_READ);
   if (/<\s*(!doctype|html|head|body|title|pre|h1)\b/i.test(text)) return "";
-  const cut = text.split(/\n[ \t]*at\s|\bTraceback \(most recent call last\)/)[0]!.trim();
+  const cut = text.split(/\n[ \t]*(?:at\s|File ")|\bTraceback \(most recent call last\)/)[0]!.trim();
   return cut.length > LONGEST_MESSAGE ? `${cut.slice(0, LONGEST_MESSAGE)}…` : cut;
 }
 

@@ -6,10 +6,11 @@ import { assert, assertEquals } from "@std/assert";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { nextTurn } from "../regressions/next_turn.ts";
 import { bodyFor, type Mode, MODES, post, type Said, type View, type Wire, WIRES } from "../regressions/support.ts";
+import type { Script } from "../support/script.ts";
 import { type ConfigInput, newApp, type TestApp } from "../support/app.ts";
 import { type Engine, ENGINES, MODELS, withEngine } from "./engines.ts";
 
-const TOOLS = [{
+const TOOLS: Script["tools"] = [{
   name: "get_weather",
   description: "Get the weather",
   schema: { type: "object", properties: { location: { type: "string" } }, required: ["location"] },
@@ -59,9 +60,9 @@ function assertOk({ status, error, body }: View): void {
 /** Asked for at most this many tokens: enough for each script, and within a small window. */
 const ROOM = 300;
 
-function asked(client: Wire, upstream: Wire, prompt: string, mode: Mode): JsonObject {
+function asked(client: Wire, upstream: Wire, prompt: string, mode: Mode, tools = TOOLS): JsonObject {
   const turns = [{ asked: prompt, pictures: [], thought: undefined, answered: undefined, calls: [] }];
-  return bodyFor(client, { turns, tools: TOOLS, maxTokens: ROOM, stream: mode === "streamed" }, upstream);
+  return bodyFor(client, { turns, tools, maxTokens: ROOM, stream: mode === "streamed" }, upstream);
 }
 
 async function loop(app: TestApp, client: Wire, upstream: Wire, mode: Mode, prompt: string): Promise<void> {
@@ -78,11 +79,20 @@ async function loop(app: TestApp, client: Wire, upstream: Wire, mode: Mode, prom
   assertEquals([bare(second), second.end], [ANSWER, "stop"]);
 }
 
-/** How each protocol names the tool that is to be called. */
+/** How each protocol names the tool that is to be called: one whose arguments the model's script `#json` writes. */
 const FORCED: Record<Wire, JsonObject> = {
-  chat: { tool_choice: { type: "function", function: { name: "get_weather" } } },
-  messages: { tool_choice: { type: "tool", name: "get_weather" } },
-  responses: { tool_choice: { type: "function", name: "get_weather" } },
+  chat: { tool_choice: { type: "function", function: { name: "save_person" } } },
+  messages: { tool_choice: { type: "tool", name: "save_person" } },
+  responses: { tool_choice: { type: "function", name: "save_person" } },
+};
+const PERSON = {
+  name: "save_person",
+  description: "Save a person",
+  schema: {
+    type: "object",
+    properties: { name: { type: "string" }, age: { type: "integer" } },
+    required: ["name", "age"],
+  },
 };
 
 for (const engine of ENGINES) {
@@ -97,12 +107,13 @@ for (const engine of ENGINES) {
           }
           if (!engine.forces) continue;
           Deno.test(`${way}: a tool that is named is called once`, async () => {
-            const view = await post(newGateway(), client, {
-              ...asked(client, upstream, "#tool", mode),
-              ...FORCED[client],
-            });
+            const body = { ...asked(client, upstream, "#json", mode, [PERSON]), ...FORCED[client] };
+            const view = await post(newGateway(), client, body);
             assertOk(view);
-            assertEquals(view.said.map((one) => "call" in one && one.call), ["get_weather"]);
+            assertEquals([bare(view), view.end], [
+              [{ call: "save_person", input: { name: "Ada", age: 36 } }],
+              "tool-calls",
+            ]);
           });
         }
       }

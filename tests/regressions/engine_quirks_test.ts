@@ -1,8 +1,20 @@
 /** What real engines answer that a client must not notice: each quirk for each client, whole and streamed. */
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { loadFixtures } from "../support/fixtures.ts";
-import { type Answer, call, chatStream, chatWhole, testAnswers, TOOLS, type View, type Wire } from "./support.ts";
+import {
+  type Answer,
+  ask,
+  bodyFor,
+  call,
+  chatStream,
+  chatWhole,
+  testAnswers,
+  testEach,
+  TOOLS,
+  type View,
+  type Wire,
+} from "./support.ts";
 
 /** What a real engine answered in both modes, as far as it was recorded. */
 function recorded(wire: Wire, name: string): Answer {
@@ -111,3 +123,13 @@ testAnswers([
     want: { said: [{ call: "save_person", input: { name: "Ada", age: 36 } }], end: "tool-calls" },
   },
 ]);
+
+testEach("E37", "llama-cpp-python: where its own files are stays inside", {}, async (client, mode) => {
+  for (const name of ["llama-cpp-python-refuses-json-schema", "llama-cpp-python-refuses-null-content"]) {
+    const { response } = loadFixtures("chat").find((fixture) => fixture.name === name)!;
+    const answer = () => Response.json(response.json, { status: response.status });
+    const { error, body } = await ask(client, bodyFor(client, { stream: mode === "streamed" }), [answer, answer]);
+    assertMatch(String(error?.message), /validation error/);
+    assert(!/site-packages|\.py/.test(JSON.stringify(body)), JSON.stringify(body));
+  }
+});
