@@ -8,7 +8,8 @@ import {
   parseJson,
   readJson,
 } from "../canonical/json.ts";
-import { step } from "../canonical/work.ts";
+import { parseLists } from "../canonical/number_lists.ts";
+import { finish, type Work } from "../canonical/work.ts";
 import type { FormField } from "../contract/context.ts";
 import type { Call, Driver, Quirks, Reply, Target } from "../contract/driver.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
@@ -205,7 +206,7 @@ function isAmong({ protocol, host }: URL, allowed: readonly string[]): boolean {
 export async function readReply(response: Response, limitBytes: number, limits = JSON_LIMITS): Promise<Reply> {
   const { status, headers, ok } = response;
   const bytes = await readBytes(response, limitBytes);
-  return { status, headers, body: await step(() => parseBody(bytes, headers.get("content-type") ?? "", ok, limits)) };
+  return { status, headers, body: await finish(parseBody(bytes, headers.get("content-type") ?? "", ok, limits)) };
 }
 
 /** The connection ended before the answer did. */
@@ -245,23 +246,27 @@ export async function readBytes({ body }: Response, limitBytes: number): Promise
   }
 }
 
-function parseBody(
+function* parseBody(
   bytes: Uint8Array<ArrayBuffer>,
   contentType: string,
   ok: boolean,
   limits: JsonLimits,
-): JsonValue | Uint8Array<ArrayBuffer> {
+): Work<JsonValue | Uint8Array<ArrayBuffer>> {
   if (/^(audio|image|video)\/|octet-stream/.test(contentType)) return bytes;
   const text = new TextDecoder().decode(bytes);
+  yield;
   const holdsJson = /^\s*[[{]/.test(text);
   const excess = holdsJson && excessOf(text, limits);
   if (excess && ok) throw tooMuchJson("answer", excess, limits);
+  yield;
   // What a model wrote down as "1.50" is a text.
-  return excess || (!holdsJson && /^text\/plain/.test(contentType)) ? text : parseText(text, limits);
+  if (excess || (!holdsJson && /^text\/plain/.test(contentType))) return text;
+  return (yield* parseLists(text, readJson)) ?? parseOdd(text, limits) ?? text;
 }
 
-function parseText(text: string, limits: JsonLimits): JsonValue {
-  return readJson(text) ?? (NO_NUMBER.test(text) ? parseJson(withNulls(text), limits) : undefined) ?? text;
+/** JSON with numbers that it has not. */
+function parseOdd(text: string, limits: JsonLimits): JsonValue | undefined {
+  return NO_NUMBER.test(text) ? parseJson(withNulls(text), limits) : undefined;
 }
 
 // Servers in Python write numbers that JSON has not. As null they are found where they stand.
