@@ -1,4 +1,5 @@
 /** What the upstream of the bench of stalls answers, by the name of the case. */
+import { JSON_LIMITS } from "../../src/canonical/json.ts";
 import { createGzip } from "node:zlib";
 
 export interface HeavyAnswer {
@@ -20,6 +21,15 @@ const sse = (frames: string): HeavyAnswer => ({
 });
 const frame = (data: unknown, event?: string) => `${event ? `event: ${event}\n` : ""}data: ${JSON.stringify(data)}\n\n`;
 const typed = (data: { type: string }) => frame(data, data.type);
+/** As many of them as one answer or one event may hold. */
+export const upTo = <T>(make: (at: number) => T): T[] => many(countUpTo(make(0)), make);
+
+/** How many of such a value may be in one request, answer or event: some room is left for what is around them. */
+export function countUpTo(value: unknown): number {
+  const values = JSON.stringify(value).match(/"(?:[^"\\]|\\.)*"|[{[]|true|false|null/g)?.length ?? 1;
+  return Math.floor((JSON_LIMITS.values - 1_000) / values);
+}
+
 const many = <T>(count: number, make: (at: number) => T): T[] => Array.from({ length: count }, (_, at) => make(at));
 
 // Chat
@@ -136,28 +146,29 @@ const bombOf =
 
 const vector = (width: number, at: number) => many(width, (index) => Math.sin(at * 12.9898 + index * 78.233) / 16);
 const FLOATS = many(64, (at) => vector(4_096, at));
-const embeddings = (spell: (vector: number[]) => unknown) =>
+const embeddings = (count: number, spell: (vector: number[]) => unknown) =>
   json({
     object: "list",
-    data: many(2_048, (index) => ({ object: "embedding", index, embedding: spell(FLOATS[index % 64]!) })),
+    data: many(count, (index) => ({ object: "embedding", index, embedding: spell(FLOATS[index % 64]!) })),
     usage: { prompt_tokens: 10, total_tokens: 10 },
   });
 const base64 = (vector: number[]) => new Uint8Array(new Float32Array(vector).buffer).toBase64();
 
+const SEGMENT = { id: 1, start: 1, end: 1, text: "a", avg_logprob: 1 };
 const NEAR = "{'a': 'b', ";
-const OBJECTS = `[${many(200_000, (at) => `{"id": ${at}, "name": "n"}`).join(",")}]`;
+const OBJECTS = `[${many(countUpTo({ id: 1, name: "n" }), (at) => `{"id": ${at}, "name": "n"}`).join(",")}]`;
 
 export const ANSWERS: Record<string, Make | undefined> = {
-  "chat-calls": () => json(chat({ content: null, tool_calls: many(CALLS, (at) => call(at)) }, "tool_calls")),
+  "chat-calls": () => json(chat({ content: null, tool_calls: upTo((at) => call(at)) }, "tool_calls")),
   "chat-calls-stream": () => chatStream(many(CALLS, (at) => chunk({ tool_calls: [call(at)] })).join(""), "tool_calls"),
-  "chat-calls-one-frame": () => chatStream(chunk({ tool_calls: many(CALLS, (at) => call(at)) }), "tool_calls"),
+  "chat-calls-one-frame": () => chatStream(chunk({ tool_calls: upTo((at) => call(at)) }), "tool_calls"),
   "messages-calls": () =>
-    json(message(many(CALLS, (at) => ({ type: "tool_use", id: `call_${at}`, name: "f", input: {} })), "tool_use")),
+    json(message(upTo((at) => ({ type: "tool_use", id: `call_${at}`, name: "f", input: {} })), "tool_use")),
   "messages-blocks-stream": () =>
     messageStream(many(CALLS, () => ({ type: "text", text: "" })), () => [{ type: "text_delta", text: "a" }]),
-  "responses-calls": () => json(response(many(CALLS, functionCall))),
-  "responses-items": () => json(response(many(CALLS, (at) => outputText("a", `item_${at}`)))),
-  "responses-calls-stream": () => responseStream(many(30_000, functionCall)),
+  "responses-calls": () => json(response(upTo(functionCall))),
+  "responses-items": () => json(response(upTo((at) => outputText("a", `item_${at}`)))),
+  "responses-calls-stream": () => responseStream(upTo(functionCall)),
   "text": () => chatText(words(60 * MB)),
   "text-messages": () => json(message([{ type: "text", text: words(60 * MB) }])),
   "text-responses": () => json(response([outputText(words(60 * MB))])),
@@ -170,7 +181,7 @@ export const ANSWERS: Record<string, Make | undefined> = {
       content: [{
         type: "output_text",
         text: words(MB),
-        annotations: many(50_000, (at) => ({ type: "url_citation", url: `https://a.test/${at}`, title: "t" })),
+        annotations: upTo((at) => ({ type: "url_citation", url: `https://a.test/${at}`, title: "t" })),
       }],
     }])),
   "frames-small": () => chatStream(many(CALLS, () => chunk({ content: "a " })).join("")),
@@ -218,14 +229,15 @@ export const ANSWERS: Record<string, Make | undefined> = {
   "near-json": () => json(chat({ tool_calls: [call(0, NEAR.repeat(10 * MB / NEAR.length))] }, "tool_calls")),
   "near-json-stream": () =>
     chatStream(chunk({ tool_calls: [call(0, NEAR.repeat(10 * MB / NEAR.length))] }), "tool_calls"),
-  "near-json-calls": () => json(chat({ tool_calls: many(CALLS, (at) => call(at, "{'a': 1,}")) }, "tool_calls")),
+  "near-json-calls": () => json(chat({ tool_calls: upTo((at) => call(at, "{'a': 1,}")) }, "tool_calls")),
   "near-json-fits": () =>
     json(chat({ tool_calls: [call(0, `{'a': [${"{'b': 1}, ".repeat(300_000)}]}`)] }, "tool_calls")),
   "form-objects": () => chatText(OBJECTS),
   "form-fenced": () => chatText(`Here:\n\`\`\`json\n${OBJECTS}\n\`\`\``),
   "form-braces": () => chatText("{".repeat(10 * MB)),
-  "embeddings-float": () => embeddings((vector) => vector),
-  "embeddings-base64": () => embeddings(base64),
+  /** 64 MB of text. */
+  "embeddings-float": () => embeddings(700, (vector) => vector),
+  "embeddings-base64": () => embeddings(2_048, base64),
   "pooling": () => json(many(32, () => many(64, (at) => FLOATS[at]!.slice(0, 1_024)))),
   "pooling-one": () => json([many(700, (at) => FLOATS[at % 64]!)]),
   "rerank": () => json({ results: many(10_000, (index) => ({ index, relevance_score: Math.sin(index) })) }),
@@ -234,8 +246,14 @@ export const ANSWERS: Record<string, Make | undefined> = {
       text: words(5 * MB),
       duration: 5,
       language: "en",
-      segments: many(50_000, (id) => ({ id, start: id, end: id + 1, text: " It is raining", avg_logprob: -0.1 })),
-      words: many(100_000, (at) => ({ word: "raining", start: at, end: at + 1 })),
+      segments: many(
+        countUpTo(SEGMENT) / 2,
+        (id) => ({ id, start: id, end: id + 1, text: " It is raining", avg_logprob: -0.1 }),
+      ),
+      words: many(
+        countUpTo({ word: "a", start: 1, end: 1 }) / 2,
+        (at) => ({ word: "raining", start: at, end: at + 1 }),
+      ),
     }),
 };
 

@@ -1,5 +1,8 @@
 /** The heavy requests of the bench of stalls: each just below what the limits let through. */
 
+import { configSchema } from "../../src/config/schema.ts";
+import { countUpTo } from "./stall_answers.ts";
+
 export interface StallCase {
   name: string;
   /** Below the gateway's origin. */
@@ -7,6 +10,10 @@ export interface StallCase {
   body: () => unknown | FormData;
   headers?: Record<string, string>;
 }
+
+/** Turns and pieces of content of one conversation, by default. */
+const PARTS = configSchema.parse({}).limits.parts;
+const most = (value: unknown) => Math.min(countUpTo(value), PARTS - 1);
 
 const many = <T>(count: number, make: (at: number) => T): T[] => Array.from({ length: count }, (_, at) => make(at));
 const WORDS = "It is raining in Oslo, and 17 people wait for the bus. ";
@@ -38,12 +45,16 @@ const PARAMETERS = {
   required: ["field_0"],
 };
 
+const PAIRS = { chat: 7_900, messages: 7_300, responses: 12_400 };
+const TOOLS = Math.min(4_096, countUpTo({ type: "function", function: { name: "f", parameters: PARAMETERS } }));
+const REASONINGS = 18_000;
+
 export const CONVERSATIONS: Record<string, Turns> = {
   "tool pairs": {
     chat: (model) =>
       chat(
         model,
-        many(20_000, (at) => [
+        many(PAIRS.chat, (at) => [
           {
             role: "assistant",
             content: null,
@@ -55,7 +66,7 @@ export const CONVERSATIONS: Record<string, Turns> = {
     messages: (model) =>
       messages(
         model,
-        many(20_000, (at) => [
+        many(PAIRS.messages, (at) => [
           { role: "assistant", content: [{ type: "tool_use", id: `call_${at}`, name: "f", input: { a: 1 } }] },
           { role: "user", content: [{ type: "tool_result", tool_use_id: `call_${at}`, content: "ok" }] },
         ]).flat(),
@@ -63,36 +74,46 @@ export const CONVERSATIONS: Record<string, Turns> = {
     responses: (model) =>
       responses(
         model,
-        many(20_000, (at) => [
+        many(PAIRS.responses, (at) => [
           { type: "function_call", call_id: `call_${at}`, name: "f", arguments: '{"a":1}' },
           { type: "function_call_output", call_id: `call_${at}`, output: "ok" },
         ]).flat(),
       ),
   },
   "turns": {
-    chat: (model) => chat(model, many(100_000, (at) => ({ role: at % 2 ? "assistant" : "user", content: "a" }))),
+    chat: (model) => chat(model, many(most(hi), (at) => ({ role: at % 2 ? "assistant" : "user", content: "a" }))),
     messages: (model) =>
-      messages(model, many(100_000, (at) => ({ role: at % 2 ? "assistant" : "user", content: "a" }))),
+      messages(model, many(most(hi), (at) => ({ role: at % 2 ? "assistant" : "user", content: "a" }))),
     responses: (model) =>
-      responses(model, many(100_000, (at) => ({ role: at % 2 ? "assistant" : "user", content: "a" }))),
+      responses(model, many(most(hi), (at) => ({ role: at % 2 ? "assistant" : "user", content: "a" }))),
   },
   "text blocks": {
-    chat: (model) => chat(model, [{ role: "user", content: many(100_000, () => ({ type: "text", text: "a" })) }]),
+    chat: (model) =>
+      chat(model, [{
+        role: "user",
+        content: many(most({ type: "text", text: "a" }), () => ({ type: "text", text: "a" })),
+      }]),
     messages: (model) =>
-      messages(model, [{ role: "user", content: many(100_000, () => ({ type: "text", text: "a" })) }]),
+      messages(model, [{
+        role: "user",
+        content: many(most({ type: "text", text: "a" }), () => ({ type: "text", text: "a" })),
+      }]),
     responses: (model) =>
-      responses(model, [{ role: "user", content: many(100_000, () => ({ type: "input_text", text: "a" })) }]),
+      responses(model, [{
+        role: "user",
+        content: many(most({ type: "text", text: "a" }), () => ({ type: "input_text", text: "a" })),
+      }]),
   },
   "tools": {
     chat: (model) =>
       chat(model, [hi], {
-        tools: many(4_096, (at) => ({ type: "function", function: { name: `f${at}`, parameters: PARAMETERS } })),
+        tools: many(TOOLS, (at) => ({ type: "function", function: { name: `f${at}`, parameters: PARAMETERS } })),
       }),
     messages: (model) =>
-      messages(model, [hi], { tools: many(4_096, (at) => ({ name: `f${at}`, input_schema: PARAMETERS })) }),
+      messages(model, [hi], { tools: many(TOOLS, (at) => ({ name: `f${at}`, input_schema: PARAMETERS })) }),
     responses: (model) =>
       responses(model, [hi], {
-        tools: many(4_096, (at) => ({ type: "function", name: `f${at}`, parameters: PARAMETERS, strict: false })),
+        tools: many(TOOLS, (at) => ({ type: "function", name: `f${at}`, parameters: PARAMETERS, strict: false })),
       }),
   },
   "one text": {
@@ -101,9 +122,9 @@ export const CONVERSATIONS: Record<string, Turns> = {
     responses: (model) => responses(model, words(30 * MB)),
   },
   "unknown fields": {
-    chat: (model) => chat(model, [hi], Object.fromEntries(many(20_000, (at) => [`field_${at}`, at]))),
-    messages: (model) => messages(model, [hi], Object.fromEntries(many(20_000, (at) => [`field_${at}`, at]))),
-    responses: (model) => responses(model, [hi], Object.fromEntries(many(20_000, (at) => [`field_${at}`, at]))),
+    chat: (model) => chat(model, [hi], Object.fromEntries(many(19_900, (at) => [`field_${at}`, at]))),
+    messages: (model) => messages(model, [hi], Object.fromEntries(many(19_900, (at) => [`field_${at}`, at]))),
+    responses: (model) => responses(model, [hi], Object.fromEntries(many(19_900, (at) => [`field_${at}`, at]))),
   },
   "picture": {
     chat: (model) =>
@@ -129,13 +150,13 @@ export const CONVERSATIONS: Record<string, Turns> = {
     chat: (model) =>
       chat(
         model,
-        many(30_000, (at) =>
+        many(REASONINGS, (at) =>
           at % 2 ? { role: "assistant", content: "a", reasoning_content: "b" } : { role: "user", content: "a" }),
       ),
     messages: (model) =>
       messages(
         model,
-        many(30_000, (at) => ({
+        many(REASONINGS, (at) => ({
           role: at % 2 ? "assistant" : "user",
           content: at % 2 ? [{ type: "thinking", thinking: "b", signature: "c" }, { type: "text", text: "a" }] : "a",
         })),
@@ -143,7 +164,7 @@ export const CONVERSATIONS: Record<string, Turns> = {
     responses: (model) =>
       responses(
         model,
-        many(30_000, (at) =>
+        many(REASONINGS, (at) =>
           at % 2
             ? { type: "reasoning", id: `rs_${at}`, summary: [{ type: "summary_text", text: "b" }] }
             : { role: "user", content: "a" }),
@@ -264,12 +285,15 @@ const SCHEMA = {
   },
 };
 
+const ENCODINGS = ["float", "base64"] as const;
+const COUNT_OF = { float: 700, base64: 2_048 };
+
 const tasks: StallCase[] = [
-  ...["float", "base64"].flatMap((asked) =>
-    ["float", "base64"].map((told) => ({
-      name: `embeddings: 2,048 of 4,096, ${told} as ${asked}`,
+  ...ENCODINGS.flatMap((asked) =>
+    ENCODINGS.map((told) => ({
+      name: `embeddings: ${COUNT_OF[told]} of 4,096, ${told} as ${asked}`,
       path: "/chat/v1/embeddings",
-      body: () => ({ model: `embeddings-${told}`, input: many(2_048, () => "a"), encoding_format: asked }),
+      body: () => ({ model: `embeddings-${told}`, input: many(COUNT_OF[told], () => "a"), encoding_format: asked }),
     }))
   ),
   {
