@@ -16,7 +16,7 @@ import { createRegistry } from "./contract/registry.ts";
 import { handle } from "./handle.ts";
 import { createAdmission } from "./http/admission.ts";
 import { createAuth } from "./http/auth.ts";
-import { createLoad } from "./http/load.ts";
+import { createLoad, defaultMemoryBytes } from "./http/load.ts";
 import { createService } from "./http/service.ts";
 import { createUploads } from "./http/uploads.ts";
 import type { Gateway, Pace } from "./journey/gateway.ts";
@@ -119,6 +119,7 @@ export function createApp(options: AppOptions): App {
   const endpoints = endpointsByTask(plugins.protocols);
   const { answerBytes, streamBytes, frameBytes, jsonDepth, jsonValues, jsonNames } = config.limits;
   const json = { depth: jsonDepth, values: jsonValues, names: jsonNames };
+  const bodyLimits = { limitBytes: config.limits.bodyBytes, stallMs: config.limits.stallMs };
   const read = { answerBytes, streamBytes, frameBytes, json };
   const store = keep("store", null, () => given ?? createStore(config, env, now));
   const pace = { ...PACE, ...options.pace };
@@ -181,7 +182,7 @@ export function createApp(options: AppOptions): App {
         now: monotonic,
       })),
     breaker: keep("breaker", null, () => new Breaker(monotonic)),
-    limits: config.limits,
+    limits: { ...config.limits, memoryBytes: config.limits.memoryBytes ?? defaultMemoryBytes() },
     retry: { ...config.retry, baseMs: RETRY_BASE_MS },
     hedges: keep("hedges", null, () => new HedgeBudget()),
     continuity: createContinuity({
@@ -204,21 +205,11 @@ export function createApp(options: AppOptions): App {
       () => new ExactCounts({ now: monotonic, pace: { patienceMs: 1_000, restMs: 0 } }),
     ),
     tokenizers,
-    bodyLimits: {
-      limitBytes: config.limits.bodyBytes,
-      timeoutMs: config.limits.bodyMs,
-      stallMs: config.limits.stallMs,
-      json,
-    },
-    uploads: createUploads(
-      {
-        limitBytes: config.limits.bodyBytes,
-        timeoutMs: config.limits.uploadMs,
-        stallMs: config.limits.stallMs,
-      },
-      config.limits.uploadBytes,
-      keep("room for uploads", null, () => ({ taken: 0 })),
-    ),
+    uploads: createUploads({
+      form: { ...bodyLimits, timeoutMs: config.limits.uploadMs },
+      json: { ...bodyLimits, timeoutMs: config.limits.bodyMs, json },
+      totalBytes: config.limits.uploadBytes,
+    }, keep("room for uploads", null, () => ({ taken: 0 }))),
     pace,
     fetch,
     now,

@@ -12,7 +12,6 @@ import type { Exchange, WireRequest } from "./contract/context.ts";
 import type { AnyProtocol, Protocol } from "./contract/protocol.ts";
 import { GatewayError, toGatewayError } from "./errors.ts";
 import type { Caller } from "./http/auth.ts";
-import { readJsonBody } from "./http/body.ts";
 import { checkHeaders } from "./http/headers.ts";
 import { methodNotAllowed } from "./http/service.ts";
 import { checkSize } from "./http/size.ts";
@@ -96,8 +95,11 @@ async function readBody({ body }: AnyProtocol, journey: Journey): Promise<unknow
   switch (body) {
     case "none":
       return undefined;
-    case "json":
-      return await readJsonBody(request, gateway.bodyLimits);
+    case "json": {
+      const { body: value, release } = await gateway.uploads.readJson(request);
+      journey.atEnd.push(release);
+      return value;
+    }
     case "form": {
       const { fields, release } = await gateway.uploads.read(request);
       journey.atEnd.push(release);

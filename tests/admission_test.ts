@@ -1,4 +1,5 @@
 /** What a key may use, seen from outside: in every protocol, for every kind of request, whatever becomes of it. */
+import { defaultMemoryBytes } from "../src/http/load.ts";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { formatLogLine } from "../src/observe/log.ts";
 import { createMemoryStore } from "../src/state/memory_store.ts";
@@ -188,6 +189,23 @@ Deno.test("above the limit of memory what runs a model is refused, and the rest 
   assertEquals((await send(app, "chat")).status, 503);
   assertEquals((await send(app, "messages")).status, 529);
   assertEquals((await app.get("/oss/v1/models", AUTHORIZED)).status, 200);
+});
+
+Deno.test("so it is with a share of the machine's memory where no limit is configured", async () => {
+  const { app } = timed(locked({}));
+  const { memoryUsage, systemMemoryInfo } = Deno;
+  try {
+    Deno.memoryUsage = () => ({ ...memoryUsage(), rss: systemMemoryInfo().total * 0.74 });
+    const isBelow = systemMemoryInfo().total * 0.74 <= defaultMemoryBytes();
+    assertEquals((await send(app, "chat")).status, isBelow ? 200 : 503);
+    Deno.memoryUsage = () => ({ ...memoryUsage(), rss: defaultMemoryBytes() + 1 });
+    const after = timed(locked({}));
+    assertEquals((await send(after.app, "chat")).status, 503);
+    assertEquals((await send(after.app, "messages")).status, 529);
+  } finally {
+    Deno.memoryUsage = memoryUsage;
+  }
+  assert(defaultMemoryBytes() <= systemMemoryInfo().total * 0.75);
 });
 
 Deno.test("a gateway with enough to do reads no further body", async () => {

@@ -53,7 +53,7 @@ export function flagsOf({ net, env, read, write }: Permissions): string[] {
   const flag = (name: string, values: string[]) =>
     values.length === 0 ? [] : [`--allow-${name}=${values.map((value) => value.replaceAll(",", ",,")).join(",")}`];
   // What is imported while it runs is asked of hosts that nobody allowed.
-  const closed = ["--deny-import", "--cached-only", "--no-prompt"];
+  const closed = ["--allow-sys=systemMemoryInfo", "--deny-import", "--cached-only", "--no-prompt"];
   return [...flag("net", net), ...flag("env", env), ...flag("read", read), ...flag("write", write), ...closed];
 }
 

@@ -399,7 +399,8 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
     }),
     memoryBytes: z.int().min(1).optional().meta({
       description:
-        "Memory of the gateway above which requests that run a model get 503. No limit where this is absent.",
+        "Memory of the gateway above which requests that run a model get 503. Three quarters of the machine's or the " +
+        "container's where this is absent, and no more than the engine's own limit (some 4 GB).",
     }),
     answerBytes: z.int().min(1).default(67_108_864).meta({
       description: "Bytes of an upstream's answer that is read whole. A longer one is an error of the upstream's.",
@@ -415,7 +416,9 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
         "the upstream's.",
     }),
     uploadBytes: z.int().min(1).default(268_435_456).meta({
-      description: "Bytes of all files that clients are sending or that are being worked on. Above it, more get 503.",
+      description:
+        "Bytes of all bodies, of JSON and forms, that clients are sending or that are being worked on. Above it, more get " +
+        "503. Small ones, of up to a 256th of it (1 MiB), have a quarter more to themselves.",
     }),
   }).prefault({}),
   store: storeSchema.prefault({}),

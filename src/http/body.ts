@@ -14,6 +14,8 @@ export interface BodyLimits {
   stallMs?: number;
   /** How much is set aside on the client's word alone, in bytes. */
   trustedBytes?: number;
+  /** Hears how many bytes there are by now, as sent and after each decompression; what it throws ends the reading. */
+  onLength?(bytes: number): void;
   /** How much JSON is made of it. */
   json?: JsonLimits;
 }
@@ -49,7 +51,8 @@ export async function readBody(
   let bytes = request.body ? await readBytes(request.body, declared, limits) : new Uint8Array();
   if (bytes.length === 0) throw new GatewayError("invalid_request", `The body is empty: expected ${expected}`);
   for (const coding of codings.length > 0 ? codings.toReversed() : sniffCodings(bytes)) {
-    bytes = await decompress(bytes, coding, limitBytes);
+    bytes = await inTurn(() => decompress(bytes, coding, limitBytes));
+    limits.onLength?.(bytes.length);
   }
   return bytes;
 }
@@ -62,7 +65,7 @@ const STALL_MS = 30_000;
 async function readBytes(
   body: ReadableStream<Uint8Array>,
   declared: number,
-  { limitBytes, timeoutMs, stallMs = STALL_MS, trustedBytes = TRUSTED_BYTES }: BodyLimits,
+  { limitBytes, timeoutMs, stallMs = STALL_MS, trustedBytes = TRUSTED_BYTES, onLength }: BodyLimits,
 ): Promise<Uint8Array> {
   const reader = new ByteReader(body, Math.min(Math.max(declared, 1_024), LARGEST_READ));
   const stop = () => reader.cancel().catch(() => {}); // the sender's own failure changes nothing for us
@@ -92,6 +95,12 @@ async function readBytes(
       if (buffer.length + value.length > limitBytes) {
         stop();
         throw tooLarge("body", limitBytes);
+      }
+      try {
+        onLength?.(buffer.length + value.length);
+      } catch (refusal) {
+        stop();
+        throw refusal;
       }
       buffer.append(value);
     }
@@ -146,6 +155,15 @@ function parseCodings(header: string | null): string[] {
 function sniffCodings([first, second, third, fourth]: Uint8Array): string[] {
   if (first === 0x1f && second === 0x8b) return ["gzip"];
   return first === 0x28 && second === 0xb5 && third === 0x2f && fourth === 0xfd ? ["zstd"] : [];
+}
+
+let last: Promise<unknown> = Promise.resolve();
+
+/** One after the other: nobody knows how large a body will be that is not decompressed yet. */
+function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  const turn = last.then(work);
+  last = turn.catch(() => {});
+  return turn;
 }
 
 async function decompress(bytes: Uint8Array, coding: string, limitBytes: number): Promise<Uint8Array> {

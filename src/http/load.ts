@@ -1,4 +1,6 @@
 /** What the gateway as a whole can take: beyond it, it refuses at once, so that what it has taken goes well. */
+import process from "node:process";
+import { getHeapStatistics } from "node:v8";
 import { GatewayError } from "../errors.ts";
 
 export interface LoadLimits {
@@ -68,4 +70,21 @@ export function createLoad({ memory, areDescriptorsScarce, now }: LoadOptions): 
       };
     },
   };
+}
+
+/** What of the machine's or the container's memory the gateway may take. */
+const SHARE = 3 / 4;
+
+/**
+ * The limit of memory where none is configured, in bytes: a share of what the machine has, or its container, as far as that
+ * may be asked (`--allow-sys=systemMemoryInfo`), and no more than the engine's own limit, beyond which it ends the process.
+ */
+export function defaultMemoryBytes(): number {
+  const known = [getHeapStatistics().heap_size_limit];
+  try {
+    known.push(Deno.systemMemoryInfo().total * SHARE, process.constrainedMemory() * SHARE);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotCapable)) throw error;
+  }
+  return Math.floor(Math.min(...known.filter((bytes) => bytes > 0)));
 }

@@ -2,7 +2,6 @@ import type { Driver } from "../contract/driver.ts";
 import type { Registry } from "../contract/registry.ts";
 import type { Admission } from "../http/admission.ts";
 import type { Authenticate } from "../http/auth.ts";
-import type { BodyLimits } from "../http/body.ts";
 import type { Load, LoadLimits } from "../http/load.ts";
 import type { SizeLimits } from "../http/size.ts";
 import type { Service } from "../http/service.ts";
@@ -51,7 +50,6 @@ export interface Gateway {
   /** What was counted by models' own vocabularies. */
   tokenizerCounts: ExactCounts;
   tokenizers: Tokenizers;
-  bodyLimits: BodyLimits;
   uploads: Uploads;
   pace: Pace;
   fetch: Fetch;

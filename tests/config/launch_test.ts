@@ -114,6 +114,7 @@ Deno.test("launch: the options hold what they should and no more", () => {
     "--allow-net=a:1,b:2",
     "--allow-env=A",
     "--allow-read=/with,,comma",
+    "--allow-sys=systemMemoryInfo",
     "--deny-import",
     "--cached-only",
     "--no-prompt",
