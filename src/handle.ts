@@ -19,6 +19,7 @@ import { ask, driverOf, roadAlong } from "./journey/attempt.ts";
 import { withoutCarriedSecrets } from "./journey/carried.ts";
 import { settle } from "./journey/charge.ts";
 import { countExactly, estimateOf, learn } from "./journey/count.ts";
+import { answerFailed, targetsThatRun, toolsNeeded } from "./journey/failed_tools.ts";
 import { explainAll, wantsExplanation } from "./journey/explain.ts";
 import type { Gateway } from "./journey/gateway.ts";
 import { admit, begin, clientClosed, closeLog, finish, type Journey, record, shuttingDown } from "./journey/journey.ts";
@@ -167,7 +168,16 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       checkSize(asked, gateway.limits);
       const { input, messages } = await recall(asked, journey);
       const resolved = await resolve(protocol, input.model, lane, journey);
-      const resolution = await step(() => atHome(resolved, input, lane, journey));
+      const all = await step(() => atHome(resolved, input, lane, journey));
+      const needed = toolsNeeded(protocol, input, wire);
+      const able = targetsThatRun(needed, all.targets, journey);
+      if (able.length === 0) {
+        const open = openExchange(protocol, input, wire, journey);
+        const failed = protocol.failTools?.(needed, open);
+        if (failed && wantsExplanation(wire)) return explainAll("generate", input, [], journey);
+        if (failed) return await answerFailed(failed, needed, protocol, open, messages, journey);
+      }
+      const resolution = able.length === 0 ? all : { ...all, targets: able };
       if (input.relay) return relay(protocol, input.relay, input, wire, resolution, journey);
       const fitted = await step(() => fit(input, resolution, journey.note));
       const exchange = openExchange(protocol, fitted, wire, journey);

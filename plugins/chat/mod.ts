@@ -4,6 +4,7 @@ import { type Driver, OWN_QUIRKS } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { serializeAllowance, serializeError, upstreamRefusal } from "../errors.ts";
 import { counters, countOperation } from "./count_tokens.ts";
+import { failTools, toolsBeside } from "./hosted.ts";
 import { refusedThinkingFields, refusesReasoning } from "./families.ts";
 import { serializeModel, serializeModelList } from "./models.ts";
 import { parseRequest } from "./parse_request.ts";
@@ -25,6 +26,8 @@ const completions: Protocol<"generate"> = {
   sessionHeaders: ["x-session-id", "x-session-affinity"],
   speaksFor: () => true,
   parse: parseRequest,
+  toolsBeside,
+  failTools,
   serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),
   serializeStream,
   relay: { serialize: serializeRelayed, serializeStream: serializeRelayedStream },

@@ -7,6 +7,7 @@ import { countOperation } from "./count_tokens.ts";
 import { serializeAllowance, serializeError } from "./errors.ts";
 import { refusesThinking } from "./families.ts";
 import { serializeModel, serializeModelList } from "./models.ts";
+import { failTools } from "./failed_tools.ts";
 import { hidesThinking, parseRequest } from "./parse_request.ts";
 import { parseResponse } from "./parse_response.ts";
 import { parseStream } from "./parse_stream.ts";
@@ -35,6 +36,7 @@ const messages: Protocol<"generate"> = {
   reasoning: ({ body }) => ({ hidden: hidesThinking(body), keepsOwn: true }),
   serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),
   serializeStream,
+  failTools,
   serializeAllowance,
   serializeError,
 };

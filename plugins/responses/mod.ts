@@ -1,5 +1,5 @@
 /** The responses wire: spoken to clients as protocols, and to servers that speak it as a driver. */
-import type { JsonObject } from "../../src/canonical/json.ts";
+import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { StoredAnswer } from "../../src/canonical/stored.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { parseListQuery } from "../../src/canonical/models.ts";
@@ -7,6 +7,7 @@ import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { serializeAllowance, serializeError, upstreamRefusal } from "../errors.ts";
+import { failTools, toolsBeside } from "./failed_tools.ts";
 import { countOperation } from "./count_tokens.ts";
 import { refusesReasoning } from "./families.ts";
 import { serializeInputItems } from "./input_items.ts";
@@ -29,6 +30,8 @@ const responses: Protocol<"generate"> = {
   sessionHeaders: ["session-id", "thread-id"],
   keepAlive,
   parse: parseRequest,
+  toolsBeside,
+  failTools,
   // What is encrypted here only the place can read that wrote it, so the gateway must know which one that was.
   reasoning: ({ body }) => includesEncrypted(body) ? { hidden: false, keepsOwn: false } : undefined,
   serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),
@@ -101,6 +104,24 @@ const cancelResponse: Protocol<"cancelResponse"> = {
   serializeError,
 };
 
+/** Clients that summarise a conversation themselves never ask for it. */
+const compact: Protocol<"cancelResponse"> = {
+  name: "responses-compact",
+  operation: "cancelResponse",
+  method: "POST",
+  pattern: new URLPattern({ pathname: "/:lane/v1/responses/compact" }),
+  body: "json",
+  parse({ body }) {
+    if (!isJsonObject(body) || typeof body.model !== "string") {
+      throw new GatewayError("invalid_request", 'Missing "model"', { param: "model" });
+    }
+    const message = "The gateway does not compact conversations: let the client write the summary, or send less";
+    throw new GatewayError("unsupported", message);
+  },
+  serialize: (output) => output,
+  serializeError,
+};
+
 /** The list for agents that ask with their version, and then want to know of each model how to work with it. */
 const models: Protocol<"listModels"> = {
   name: "responses-models",
@@ -121,6 +142,7 @@ export const responsesProtocols: readonly AnyProtocol[] = [
   deleteResponse,
   inputItems,
   cancelResponse,
+  compact,
   models,
 ];
 

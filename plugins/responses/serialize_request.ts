@@ -8,6 +8,7 @@ import { arrangeTurns, mendItems } from "../../src/canonical/turns.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { fitThinking, isOpenAi } from "../families.ts";
+import { refuseCompaction } from "./failed_tools.ts";
 import { idRuleOf } from "./families.ts";
 import { serializeItems } from "./items.ts";
 import { serializeTool, serializeToolChoice } from "./tools.ts";
@@ -22,6 +23,7 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
   const { inner: inReasoning, outer } = splitInside("reasoning", fieldsFor(WIRE, input.extra, context.note));
   const { inner: inText, outer: extra } = splitInside("text", outer);
   const reader = isOpenAi(target.model) ? "vendor" : "open";
+  if (reader === "open") refuseCompaction(input);
   const messages = context.clientWire === WIRE
     ? mendItems(input.messages, (message) => reader === "vendor" && isWholeSearch(message), context.note)
     : arrangeTurns(input.messages, { wire: WIRE, systemMessages: target.systemMessages }, context.note);

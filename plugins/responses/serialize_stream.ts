@@ -171,8 +171,7 @@ interface OpenItem {
 function beginItem(open: OpenItem): Told[] {
   const { part, telling, output_index } = open;
   const item = itemOf(open);
-  // What a server did itself is done when it is told.
-  if (part.type === "opaque") return [["response.output_item.added", { output_index, item }]];
+  if (part.type === "opaque") return beginWhole(open, item);
   const bare = part.type === "reasoning" ? { summary: [] } : telling?.part && { content: [] };
   const told: Told[] = [["response.output_item.added", {
     output_index,
@@ -183,6 +182,30 @@ function beginItem(open: OpenItem): Told[] {
   }
   return told;
 }
+
+/** What a server did itself is done when it is told; what it could not do has begun all the same. */
+function beginWhole(open: OpenItem, item: JsonObject): Told[] {
+  const { output_index } = open;
+  const added = (item: JsonObject): Told => ["response.output_item.added", { output_index, item }];
+  const place = { ...placeOf(open), item_id: item.id };
+  const begun = `response.${item.type}.in_progress`;
+  if (item.type === "mcp_list_tools" && typeof item.error === "string") {
+    const { error: _, ...rest } = item;
+    return [added(rest), [begun, place], ["response.mcp_list_tools.failed", place]];
+  }
+  if (item.status !== "failed") return [added(item)];
+  const { action: _, ...rest } = item;
+  const steps: Told[] = WITH_STEPS.has(item.type) ? [[begun, place]] : [];
+  return [added({ ...rest, status: "in_progress" }), ...steps];
+}
+
+/** The items of server tools that have events of their own. */
+const WITH_STEPS: ReadonlySet<unknown> = new Set([
+  "web_search_call",
+  "file_search_call",
+  "code_interpreter_call",
+  "image_generation_call",
+]);
 
 function addText(open: OpenItem, text: string): Told[] {
   const { part, telling } = open;

@@ -1,3 +1,5 @@
+import type { HostedTool } from "../canonical/generate.ts";
+import type { AskedBeside, FailedTools } from "../canonical/hosted_tools.ts";
 import type { Input, OperationName, Output, StreamEvent } from "../canonical/operations.ts";
 import type { ReasoningPlace } from "../canonical/sealing.ts";
 import type { GatewayError } from "../errors.ts";
@@ -31,6 +33,13 @@ export interface Protocol<K extends OperationName> {
   parse(wire: WireRequest, context: Context): Input<K>;
   /** Where the answer to this request has a place for sealed reasoning; nothing where it has none. */
   reasoning?(wire: WireRequest): ReasoningPlace | undefined;
+  /** What the request asks the server to run, apart from its list of tools. */
+  toolsBeside?(wire: WireRequest): AskedBeside | undefined;
+  /**
+   * What is told of hosted tools that no upstream runs, where the answer depends on them; nothing where they are the client's
+   * own to run. Throws `invalid_request` where the wire has no answer for that.
+   */
+  failTools?(tools: readonly HostedTool[], exchange: Exchange<"generate">): FailedTools | undefined;
   serialize(output: Output<K>, exchange: Exchange<K>): Response;
   /** How the answer is told of a request that is relayed. */
   relay?: Required<Pick<Protocol<"relay">, "serialize" | "serializeStream">>;

@@ -195,8 +195,8 @@ export function finish(response: Response, journey: Journey): Response {
 
 /** The target, whom it chose to serve, and how many were asked where it was not the first. */
 function whoAnswers({ begun, attempt, asked }: Journey): string | undefined {
-  if (!begun) return undefined;
-  const { target = "", provider } = attempt ?? {};
+  if (!begun || !attempt) return undefined;
+  const { target, provider } = attempt;
   const more = [provider && `provider=${provider}`, asked > 1 && `attempts=${asked}`].filter(Boolean);
   return [target, ...more].join("; ");
 }

@@ -235,6 +235,18 @@ function thinking(thought: string, commands: string[]): Response {
   ]);
 }
 
+test("a web search that nobody runs is shown as failed, and the turn goes on", async ({ sent, run }) => {
+  const options = ["--model", "scripted", "--tools", "WebSearch", "--allowedTools", "WebSearch", ...AS_EVENTS];
+  const { result, exchanges } = await run(["Hello", ...options]);
+  assertEquals([result.is_error, result.result], [false, "Found."]);
+  const side = exchanges.find(({ body }) => /web_search_\d+/.test(JSON.stringify(body.tools)));
+  assertEquals(side?.status, 200);
+  const told = JSON.stringify(sent.at(-1)!.messages);
+  assertStringIncludes(told, "Web search error: unavailable");
+  // The search itself asked no model.
+  assertEquals(sent.length, 2);
+}, { script: calling("WebSearch", { query: "weather in Oslo" }, "Found.") });
+
 test("what the model thought goes back to it byte for byte, with its marks on calls", async ({ sent, run }) => {
   const options = ["--model", "scripted", ...WITH_BASH, ...AS_EVENTS];
   const { result, exchanges } = await run(["Hello", ...options]);

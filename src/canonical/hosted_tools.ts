@@ -1,0 +1,43 @@
+/** Tools that a vendor's server would run, where an answer without them would be another answer than was asked for. */
+import type { JsonObject } from "./json.ts";
+import type { GenerateRequest, HostedTool, OpaquePart, Tool } from "./generate.ts";
+import { allowedTools } from "./offered_tools.ts";
+
+/** What a request asks of the server apart from its list of tools. */
+export interface AskedBeside {
+  tools: readonly HostedTool[];
+  /** Whether they must run, whatever other tools there are. */
+  forced?: true;
+}
+
+/** What an answer holds in place of the model's words, where the tool that it needs did not run. */
+export interface FailedTools {
+  content: OpaquePart[];
+  /** What the wire's usage says of such tools. */
+  usage?: JsonObject;
+}
+
+/**
+ * The hosted tools that the answer depends on: the forced one, or all, where the model is offered no others. What the model says
+ * without them would be taken for what they found.
+ */
+export function neededTools(
+  { tools = [], toolChoice }: Pick<GenerateRequest, "tools" | "toolChoice">,
+  beside: AskedBeside = { tools: [] },
+): readonly HostedTool[] {
+  if (beside.forced) return beside.tools;
+  switch (toolChoice?.type) {
+    case "none":
+      return [];
+    case "tool":
+      return tools.filter(({ name }) => name === toolChoice.name).filter(isHosted);
+    default: {
+      const offered: readonly Tool[] = [...allowedTools(tools, toolChoice), ...beside.tools];
+      return offered.every(isHosted) ? offered : [];
+    }
+  }
+}
+
+function isHosted(tool: Tool): tool is HostedTool {
+  return tool.type === "hosted";
+}

@@ -1,0 +1,74 @@
+/** Requests whose answer needs a tool that no upstream of the model runs: they are told so, and cost nothing. */
+import { type FailedTools, neededTools } from "../canonical/hosted_tools.ts";
+import type { GenerateResponse, HostedTool, Message } from "../canonical/generate.ts";
+import type { Input } from "../canonical/operations.ts";
+import { replay } from "../canonical/replay.ts";
+import type { Exchange, WireRequest } from "../contract/context.ts";
+import type { Protocol } from "../contract/protocol.ts";
+import type { Destination } from "../lanes/lane.ts";
+import { driverOf } from "./attempt.ts";
+import { admit, type Journey, refuseIfStrict } from "./journey.ts";
+import { remember, remembering } from "./memory.ts";
+import { respondWithStream } from "./stream.ts";
+
+/** The targets that run what the request needs; all where it needs nothing. */
+export function targetsThatRun(
+  tools: readonly HostedTool[],
+  targets: readonly Destination[],
+  journey: Journey,
+): readonly Destination[] {
+  return tools.length === 0 ? targets : targets.filter((where) => tools.some((tool) => runs(tool, where, journey)));
+}
+
+/** A server that speaks the tool's wire is given the tool, unless it is known to refuse it; what it makes of it is its affair. */
+function runs({ name, extra }: HostedTool, where: Destination, { gateway }: Journey): boolean {
+  const refused = gateway.upstreams.get(where.upstream)?.refuses.includes(name);
+  return driverOf(where, gateway) === extra.wire && !refused;
+}
+
+/** The hosted tools without which the request is not to be answered. */
+export function toolsNeeded(
+  protocol: Protocol<"generate">,
+  input: Input<"generate">,
+  wire: WireRequest,
+): readonly HostedTool[] {
+  return neededTools(input, protocol.toolsBeside?.(wire));
+}
+
+/** The answer that says that the tools failed. No upstream is asked for it. */
+export async function answerFailed(
+  { content, usage: counts }: FailedTools,
+  tools: readonly HostedTool[],
+  protocol: Protocol<"generate">,
+  exchange: Exchange<"generate">,
+  messages: Message[],
+  journey: Journey,
+): Promise<Response> {
+  for (const { name } of tools) journey.note(`dropped tool ${name}`);
+  refuseIfStrict(journey);
+  await admit(journey, 0);
+  const response: GenerateResponse = {
+    model: exchange.input.model,
+    content,
+    finish: { reason: "stop" },
+    usage: { inputTokens: 0, outputTokens: 0 },
+    ...(counts && { extra: { wire: protocol.name, fields: { usage: counts } } }),
+  };
+  if (exchange.input.stream) {
+    const store = (response: GenerateResponse) => remember(response, exchange, messages, journey);
+    return respondWithStream(
+      protocol,
+      exchange,
+      told(response),
+      journey,
+      (events) => exchange.stored ? remembering(events, store) : events,
+    );
+  }
+  journey.entry.usage = response.usage;
+  await remember(response, exchange, messages, journey);
+  return protocol.serialize(response, exchange);
+}
+
+async function* told(response: GenerateResponse) {
+  yield* replay(response);
+}
