@@ -94,6 +94,7 @@ function inWords(verdict: Verdict): string {
       return inPlaces(verdict.to) + (verdict.notes.length > 0 ? "; noted" : "");
     case "dropped":
     case "refused":
+    case "failed":
     case "answered":
       return verdict.is;
     case "idle":

@@ -14,6 +14,8 @@ export type Verdict =
   /** It is not, and the client is told. */
   | { is: "dropped"; notes: readonly string[] }
   | { is: "refused" }
+  /** The client is told that it failed, and no upstream is asked. */
+  | { is: "failed" }
   /** The gateway does itself what it asks for. */
   | { is: "answered" }
   /** Nothing is lost with it. */
@@ -34,6 +36,7 @@ export async function verdictOn(sample: Sample, client: Wire, to: UpstreamKind):
   const untold = await exchange(client, to, sample.without);
   if (untold.status !== 200) throw new TypeError(`The sample without "${field}" is answered ${untold.status}`);
   if (told.status !== 200) return refusal(told, field);
+  if (!told.asked) return { is: "failed" };
   const notes = told.notes.filter((note) => !untold.notes.includes(note));
   const asked = changesIn(untold.asked?.body ?? null, told.asked?.body ?? null)
     // A list of what the assistant said has a status, and a text has none.
