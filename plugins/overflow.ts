@@ -1,4 +1,5 @@
 /** What servers say of a conversation that does not fit: whether it is that, and the numbers in it. */
+import type { AnswerLimit } from "../src/errors.ts";
 
 /** How servers say that a conversation does not fit. */
 const OVERFLOW = new RegExp(
@@ -98,8 +99,8 @@ const WORDS: readonly RegExp[] = [
 
 /** What a server's message says of the numbers; nothing where it does not say them, or not beyond doubt. */
 export function readOverflow(message: string): Overflow | undefined {
-  const plain = message.replace(/(\d),(?=\d{3}\b)/g, "$1").replace(/\b(?:about|at least) (?=\d)/g, "");
-  const groups = WORDS.map((words) => words.exec(plain)?.groups).find(Boolean);
+  const plain = withPlainNumbers(message);
+  const groups = groupsIn(plain);
   if (!groups) return guess(plain);
   const [total, input, answer, maximum] = [groups.total, groups.input, groups.answer, groups.window].map(Number);
   const asked = groups.total === undefined ? input! + (answer || 0) : total!;
@@ -108,6 +109,42 @@ export function readOverflow(message: string): Overflow | undefined {
     asked,
     maximum: maximum!,
     ...(groups.answer !== undefined && { apart: { input: input!, answer: answer! } }),
+  };
+}
+
+function withPlainNumbers(message: string): string {
+  return message.replace(/(\d),(?=\d{3}\b)/g, "$1").replace(/\b(?:about|at least) (?=\d)/g, "");
+}
+
+function groupsIn(message: string): Record<string, string | undefined> | undefined {
+  return WORDS.map((words) => words.exec(message)?.groups).find(Boolean);
+}
+
+/** How servers say that an answer may not be as long as was asked for, whatever the input. */
+const ANSWER_LIMITS: readonly RegExp[] = [
+  // Anthropic
+  /max_tokens: \d+ > (\d+)/,
+  // OpenAI, SGLang
+  /supports at most (\d+) (?:completion|output) tokens/,
+  // DeepSeek, Alibaba
+  /(?:valid range of max_tokens is|range of max_tokens should be) \[\d+, ?(\d+)\]/i,
+  // Groq
+  /max_tokens\W+must be less than or equal to \W?(\d+)/,
+  // Amazon
+  /maximum tokens you requested exceeds the model limit of (\d+)/,
+];
+
+/** What a refusal tells of how long an answer may be: at most, or beside an input; `total` counts both. */
+export function readAnswerLimit(message: string): Omit<AnswerLimit, "field"> | undefined {
+  const plain = withPlainNumbers(message);
+  const most = ANSWER_LIMITS.map((words) => words.exec(plain)?.[1]).find(Boolean);
+  if (most !== undefined) return { most: Number(most) };
+  const { input, total, window } = groupsIn(plain) ?? {};
+  if (window === undefined) return undefined;
+  return {
+    window: Number(window),
+    ...(input !== undefined && { input: Number(input) }),
+    ...(total !== undefined && { total: Number(total) }),
   };
 }
 

@@ -26,6 +26,18 @@ export const STATUS_OF = {
 
 export type ErrorCode = keyof typeof STATUS_OF;
 
+/** What an upstream that refuses a request tells of how long an answer it can give, in tokens. */
+export interface AnswerLimit {
+  /** The field of the call's body that asked for more. */
+  field: string;
+  /** The most, whatever the input. */
+  most?: number;
+  /** The most of input and answer together; the input; and what was asked for together. */
+  window?: number;
+  input?: number;
+  total?: number;
+}
+
 export interface ErrorDetails {
   /** The field of the client's request that is at fault, as a path: `messages[0].content`. */
   param?: string;
@@ -50,6 +62,8 @@ export interface ErrorDetails {
   unsupported?: readonly string[];
   /** The upstream refuses reasoning of earlier turns, which it may answer without: any of it, or what this request brings. */
   reasoning?: "any" | "this";
+  /** What the upstream tells of its limit, where a shorter answer may do. */
+  answerLimit?: AnswerLimit;
   cause?: unknown;
 }
 

@@ -29,7 +29,7 @@ import { acceptSpeech, deliverSpeech, speechEvents, type SpeechUsage } from "./j
 import { respondWithStream } from "./journey/stream.ts";
 import { conversationKey, homeFirst } from "./lanes/affinity.ts";
 import { fits } from "./lanes/aliases.ts";
-import { fit } from "./lanes/fit.ts";
+import { answerRoom, fit } from "./lanes/fit.ts";
 import type { Destination, Lane, Resolution } from "./lanes/lane.ts";
 import { preferFormat } from "./lanes/speech.ts";
 import type { Ask } from "./upstream/call.ts";
@@ -177,9 +177,11 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
         if (failed && wantsExplanation(wire)) return explainAll("generate", input, [], journey);
         if (failed) return await answerFailed(failed, needed, protocol, open, messages, journey);
       }
-      const resolution = able.length === 0 ? all : { ...all, targets: able };
-      if (input.relay) return relay(protocol, input.relay, input, wire, resolution, journey);
-      const fitted = await step(() => fit(input, resolution, journey.note));
+      const chosen = able.length === 0 ? all : { ...all, targets: able };
+      if (input.relay) return relay(protocol, input.relay, input, wire, chosen, journey);
+      const fitted = await step(() => fit(input, chosen, journey.note));
+      const room = await step(() => answerRoom(fitted, chosen));
+      const resolution = { ...chosen, targets: chosen.targets.map((target) => ({ ...target, answerRoom: room })) };
       const exchange = openExchange(protocol, fitted, wire, journey);
       if (wantsExplanation(wire)) return explainAll("generate", fitted, resolution.targets, journey);
       await admit(journey, await step(() => estimateOf(fitted)));

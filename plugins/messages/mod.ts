@@ -2,7 +2,9 @@
 import { parseListQuery } from "../../src/canonical/models.ts";
 import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
+import { GatewayError } from "../../src/errors.ts";
 import { upstreamRefusal } from "../errors.ts";
+import { readAnswerLimit } from "../overflow.ts";
 import { countOperation } from "./count_tokens.ts";
 import { serializeAllowance, serializeError } from "./errors.ts";
 import { refusesThinking } from "./families.ts";
@@ -96,6 +98,17 @@ export const messagesDriver: Driver = {
       events: (frames, input, _target, context) => parseStream(frames, input, context),
     },
   },
-  parseError: (reply) =>
-    upstreamRefusal(reply, ({ message }) => ({ reasoning: refusesThinking(message) ? "this" : undefined })),
+  parseError(reply) {
+    const error = upstreamRefusal(
+      reply,
+      ({ message }) => ({ reasoning: refusesThinking(message) ? "this" : undefined }),
+    );
+    const { code, message, details } = error;
+    const limit = code === "invalid_request" || code === "context_length_exceeded"
+      ? readAnswerLimit(message)
+      : undefined;
+    return limit
+      ? new GatewayError(code, message, { ...details, answerLimit: { field: "max_tokens", ...limit } })
+      : error;
+  },
 };

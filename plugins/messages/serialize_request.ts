@@ -15,7 +15,7 @@ import { BETA_HEADER, BILLING_HEADER } from "./parse_request.ts";
 import { serializeTool, serializeToolChoice } from "./tools.ts";
 import { VERSION_HEADER, WIRE } from "./wire.ts";
 
-/** The wire requires a limit; this one is sent where the client set none. */
+/** The wire requires a limit; this one is sent where the client set none, and nothing is known of the model. */
 const DEFAULT_MAX_TOKENS = 32_000;
 
 /** The ids of calls that the wire has. */
@@ -38,7 +38,7 @@ export function serializeRequest(asked: GenerateRequest, target: Target, context
   const outputConfig = serializeOutputConfig(input, inConfig, context);
   return {
     model: target.model,
-    max_tokens: input.maxOutputTokens ?? DEFAULT_MAX_TOKENS,
+    max_tokens: input.maxOutputTokens ?? limitFor(target),
     ...(system.length > 0 && { system }),
     messages: joinTurns(rest, context),
     ...(tools.length > 0 && { tools }),
@@ -52,6 +52,12 @@ export function serializeRequest(asked: GenerateRequest, target: Target, context
     ...(input.stream && { stream: true }),
     ...extra,
   };
+}
+
+/** What an answer may have where the client did not say it. */
+function limitFor({ defaultMaxTokens = Infinity, answerRoom = Infinity }: Target): number {
+  const most = Math.min(defaultMaxTokens, answerRoom);
+  return most === Infinity ? DEFAULT_MAX_TOKENS : most;
 }
 
 /** The turns without thoughts that the model's vendor has not signed. */

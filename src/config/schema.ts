@@ -113,6 +113,14 @@ const repairArgumentsSchema = z.boolean().meta({
     "arguments of a call in one piece. What an alias says goes before what its upstream says.",
 });
 
+const defaultMaxTokensSchema = z.int().min(1).meta({
+  description:
+    "The limit of an answer, in tokens, that is sent where the upstream's protocol requires one and the client sets none: " +
+    "at messages upstreams. Without it, the model's maxOutputTokens and what its contextLength leaves; where neither is " +
+    "known, 32000. Where an upstream finds it too much and says what there is room for, it is asked once more. What an " +
+    "alias says goes before what its upstream says.",
+});
+
 const upstreamSchema = object("A service that runs models.", {
   driver: z.string().meta({
     description: "How to speak to it: the name of a driver, such as chat.",
@@ -151,6 +159,7 @@ const upstreamSchema = object("A service that runs models.", {
       "The field of a turn in which this upstream's chat wire reads what the model thought. Some servers read only the one " +
       "in which they tell it.",
   }),
+  defaultMaxTokens: defaultMaxTokensSchema.optional(),
   catalog: z.string().optional().meta({
     description:
       "For a service that passes requests on to others: the name of the catalog that tells where each of its models is.",
@@ -264,6 +273,7 @@ const aliasSchema = object("A model of the lane.", {
   textForms: textFormsSchema.optional(),
   structuredOutput: structuredOutputSchema.optional(),
   repairArguments: repairArgumentsSchema.optional(),
+  defaultMaxTokens: defaultMaxTokensSchema.optional(),
   hedgeAfterMs: z.int().min(1).optional().meta({
     description:
       "Where the target of a streamed answer says nothing for so many milliseconds, the next one is asked too, and the " +

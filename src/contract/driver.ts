@@ -50,6 +50,8 @@ export interface Quirks {
   counter?: Counter;
   /** Whether arguments of calls that are not JSON are repaired where that is certain; a stream then tells them in one piece. */
   repairArguments?: boolean;
+  /** The limit of an answer, in tokens, where its wire requires one, the client sets none and the model has no lower one. */
+  defaultMaxTokens?: number;
   /** Whether a ranking's scores are to be made numbers from 0 to 1, where they are not. */
   scores?: "sigmoid" | "as-they-are";
 }
@@ -66,6 +68,8 @@ export interface Target extends Quirks {
   model: string;
   /** Where it takes instructions: many chat templates refuse them anywhere but first. */
   systemMessages: "first" | "anywhere";
+  /** What an answer to this request may have by what is known of the model, in tokens; nothing where nothing is known. */
+  answerRoom?: number;
   /** It turned out to take nothing of what was thought in earlier turns, not even that it was nothing. */
   refusesReasoning?: boolean;
 }

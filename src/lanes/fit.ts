@@ -19,6 +19,18 @@ export function fit(request: GenerateRequest, limits: Limits, note: (text: strin
 /** The part of the window that must be left, by the estimate, for the estimate to be trusted: an eighth. */
 const LEAST_ROOM = 8;
 
+/**
+ * What an answer may have where the client set no limit: the model's own, and what its window leaves. The estimate counts
+ * high, so near the window's end it is not believed; an upstream that knows better refuses, and says by how much.
+ */
+export function answerRoom(request: GenerateRequest, limits: Limits): number | undefined {
+  const { maxOutputTokens = Infinity, contextLength = Infinity } = limits;
+  if (request.maxOutputTokens !== undefined || Math.min(maxOutputTokens, contextLength) === Infinity) return undefined;
+  if (contextLength === Infinity) return maxOutputTokens;
+  const room = contextLength - estimateInputTokens(request);
+  return Math.min(maxOutputTokens, Math.max(room, Math.ceil(contextLength / LEAST_ROOM)));
+}
+
 function clampOutput(
   request: GenerateRequest,
   { maxOutputTokens: most = Infinity, contextLength }: Limits,

@@ -28,6 +28,8 @@ export interface Destination extends Quirks, Partial<Pick<Place, "provider" | "d
   pinned?: string;
   /** Whether nobody could say that it is there. */
   guessed?: true;
+  /** What an answer may have there by what is known of the model, in tokens, where the client does not say it. */
+  answerRoom?: number;
 }
 
 /** What a model name means for one operation. */
@@ -57,6 +59,7 @@ export interface Alias extends Limits {
   textForms?: Quirks["textForms"];
   structuredOutput?: Quirks["structuredOutput"];
   repairArguments?: boolean;
+  defaultMaxTokens?: number;
 }
 
 export interface LaneOptions {
@@ -278,8 +281,9 @@ function isUntold({ tasks, otherTask, possibleTasks }: Found, task: Task): boole
 }
 
 /** What the alias says of its model goes before what its upstream says. */
-function quirksOf({ voices, efforts, textForms, structuredOutput, repairArguments }: Alias): Quirks {
-  return withoutNulls({ voices, efforts, textForms, structuredOutput, repairArguments });
+function quirksOf(alias: Alias): Quirks {
+  const { voices, efforts, textForms, structuredOutput, repairArguments, defaultMaxTokens } = alias;
+  return withoutNulls({ voices, efforts, textForms, structuredOutput, repairArguments, defaultMaxTokens });
 }
 
 /** `org/model:policy` as `org/model`: a policy follows the last colon after the last slash, and is the upstream's affair. */

@@ -160,6 +160,7 @@ async function accepted<K extends ModelOperation>(first: Call, ask: Ask<K>, sign
   const learnt: string[] = [];
   let refused = refusedBy(ask);
   let call = first;
+  let shortened = false;
   for (let tries = 1;; tries++) {
     const response = await send(call, upstream, fetch, signal);
     const error = response.ok
@@ -169,6 +170,12 @@ async function accepted<K extends ModelOperation>(first: Call, ask: Ask<K>, sign
     const isPast = !error || error.details.unsupported?.some((one) => !refused.includes(one));
     if (isPast && learnt.length > 0) upstream.refusals.add(placeOf(ask), learnt);
     if (!error) return response;
+    const shorter = shortened ? undefined : withShorterAnswer(call, ask, error);
+    if (shorter) {
+      shortened = true;
+      call = shorter;
+      continue;
+    }
     const named = namedIn(error);
     refused = [...refused, ...named];
     const less = tries < MOST_TRIES ? lessOf(call, ask, named, refused) : undefined;
@@ -177,6 +184,25 @@ async function accepted<K extends ModelOperation>(first: Call, ask: Ask<K>, sign
     learnt.push(...named.filter((one) => isLearnt(one, call, less, error)));
     call = less;
   }
+}
+
+/**
+ * The call with the limit for which the refusal leaves room, where the client set none: what was sent was a guess. Nothing
+ * where the input alone is too long.
+ */
+function withShorterAnswer<K extends ModelOperation>(
+  call: Call,
+  { input }: Ask<K>,
+  { details: { answerLimit } }: GatewayError,
+): Call | undefined {
+  if (!answerLimit || !("messages" in input) || input.maxOutputTokens !== undefined) return undefined;
+  const { field, most, window = 0, input: told, total } = answerLimit;
+  const fields = fieldsOf(call);
+  const sent = fields[field];
+  if (typeof sent !== "number") return undefined;
+  const taken = told ?? (total === undefined || total < sent ? total ?? window : total - sent);
+  const room = most ?? window - taken;
+  return room > 0 && room < sent ? { ...call, body: { ...fields, [field]: room } } : undefined;
 }
 
 /** What an upstream's refusal is about, where the same can be asked without it. Without the form of its answer it could not. */
