@@ -4,6 +4,7 @@ import { estimateInputsTokens } from "./canonical/embed.ts";
 import type { GenerateEvent, GenerateResponse, Message } from "./canonical/generate.ts";
 import { type Input, type ModelOperation, type OperationName, type Output, TASK_OF } from "./canonical/operations.ts";
 import { repairCalls, repairResponse } from "./canonical/repair_calls.ts";
+import type { Task } from "./canonical/models.ts";
 import { pairsOf } from "./canonical/rerank.ts";
 import { sealReasoning, sealStream } from "./canonical/sealing.ts";
 import { estimateInputTokens, estimateTextTokens } from "./canonical/usage.ts";
@@ -13,6 +14,7 @@ import type { AnyProtocol, Protocol } from "./contract/protocol.ts";
 import { GatewayError, toGatewayError } from "./errors.ts";
 import type { Caller } from "./http/auth.ts";
 import { checkHeaders } from "./http/headers.ts";
+import { findLostPath, type LostPath } from "./http/lost_path.ts";
 import { methodNotAllowed } from "./http/service.ts";
 import { checkSize } from "./http/size.ts";
 import { ask, driverOf, roadAlong } from "./journey/attempt.ts";
@@ -31,6 +33,7 @@ import { conversationKey, homeFirst } from "./lanes/affinity.ts";
 import { fits } from "./lanes/aliases.ts";
 import { answerRoom, fit } from "./lanes/fit.ts";
 import type { Destination, Lane, Resolution } from "./lanes/lane.ts";
+import { similarNames } from "./lanes/similar.ts";
 import { preferFormat } from "./lanes/speech.ts";
 import type { Ask } from "./upstream/call.ts";
 import { answerInForm, streamInForm } from "./upstream/form.ts";
@@ -44,7 +47,8 @@ export async function handle(request: Request, peer: Deno.Addr | undefined, gate
     const service = gateway.service(request);
     if (service) return service;
     const match = gateway.registry.match(request);
-    if (match) journey.protocol = match.protocol;
+    const lost = match ? undefined : findLostPath(request, gateway.registry, gateway.lanes.keys());
+    if (match ?? lost) journey.protocol = (match ?? lost)!.protocol;
     journey.entry.protocol = match?.protocol.name;
     checkHeaders(request.headers, gateway.limits.headerBytes);
     const caller = await gateway.authenticate(request, peer);
@@ -54,7 +58,7 @@ export async function handle(request: Request, peer: Deno.Addr | undefined, gate
     if (request.headers.get("upgrade")?.toLowerCase() === "websocket") {
       throw new GatewayError("upgrade_required", "The gateway does not serve WebSockets: use HTTP");
     }
-    if (!match) throw new GatewayError("not_found", `Cannot find the path "${new URL(request.url).pathname}"`);
+    if (!match) throw notServed(request, lost, caller, gateway);
     if ("allow" in match) throw methodNotAllowed(request.method, match.allow);
     const { protocol } = match;
     journey.clientWire = protocol.name;
@@ -80,11 +84,38 @@ export async function handle(request: Request, peer: Deno.Addr | undefined, gate
   }
 }
 
+/** What to ask instead, by the lanes that the caller may use. */
+function notServed(request: Request, lost: LostPath | undefined, { lanes }: Caller, gateway: Gateway): GatewayError {
+  const { pathname } = new URL(request.url);
+  const known = [...gateway.lanes.keys()].filter((lane) => !lanes || lanes.includes(lane));
+  const [first] = known;
+  const hint = lost && first !== undefined
+    ? `: use "${lost.meant(first)}". The lanes are ${known.map((lane) => `"${lane}"`).join(", ")}`
+    : "";
+  return new GatewayError("not_found", `Cannot find the path "${pathname}"${hint}`);
+}
+
 /** A model that its upstream does not know may be known for another task, by now: catalogs are not waited for beforehand. */
-async function explained(thrown: unknown, { explainRefusal }: Journey): Promise<GatewayError> {
+async function explained(thrown: unknown, { explainRefusal, similarModels }: Journey): Promise<GatewayError> {
   const error = toGatewayError(thrown);
-  const isRefused = error.code === "model_not_found" && error.details.upstreamStatus !== undefined;
-  return isRefused ? await explainRefusal?.() ?? error : error;
+  const { code, message, details } = error;
+  const isRefused = code === "model_not_found" && details.upstreamStatus !== undefined;
+  const reason = isRefused ? await explainRefusal?.() : undefined;
+  if (reason) return reason;
+  if (code !== "model_not_found" && !(code === "permission" && details.param === "model")) return error;
+  const names = await similarModels?.() ?? [];
+  if (names.length === 0) return error;
+  const meant = names.map((name) => `"${name}"`).join(" or ");
+  return new GatewayError(code, `${message.replace(/\.$/, "")}. Did you mean ${meant}?`, details);
+}
+
+/** The models that may have been meant: of the lane's, those that the caller may ask for. */
+async function similarIn(lane: Lane, model: string, task: Task | undefined, { caller }: Journey): Promise<string[]> {
+  const models = await lane.list(() => {});
+  return similarNames(
+    model,
+    models.filter((one) => (!task || one.task === task) && mayAsk(one.id, caller)).map(({ id }) => id),
+  );
 }
 
 function runsModel({ operation }: AnyProtocol): boolean {
@@ -159,6 +190,7 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
     case "getModel": {
       const input = protocol.parse(wire, journey);
       journey.entry.model = input.model;
+      journey.similarModels = () => similarIn(lane, input.model, undefined, journey);
       await checkModel(input.model, lane, journey.caller);
       return protocol.serialize(await lane.get(input.model), openExchange(protocol, input, wire, journey));
     }
@@ -270,6 +302,7 @@ async function resolve<K extends OperationName>(
   journey: Journey,
 ): Promise<Resolution> {
   journey.entry.model = model;
+  journey.similarModels = () => similarIn(lane, model, TASK_OF[protocol.operation], journey);
   await checkModel(model, lane, journey.caller);
   journey.explainRefusal = () => lane.explainRefusal(model, protocol.operation);
   return await lane.resolve(model, protocol.operation);

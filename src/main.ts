@@ -18,7 +18,7 @@ import { KEYS_HELP, keysCommand, KeysError } from "./keys.ts";
 import { codeFolder, flagsOf, isThere, permissionsOf } from "./config/launch.ts";
 import { createDescriptors, scarcityLine } from "./http/descriptors.ts";
 import { serve as listenOn, type Serving } from "./http/serve.ts";
-import { reload } from "./reload.ts";
+import { NOT_TOLD, reload } from "./reload.ts";
 import { startupMessage, unmaskedLines } from "./startup.ts";
 import { createKeyring } from "./state/keyring.ts";
 import { watchTerminal } from "./terminal.ts";
@@ -152,7 +152,9 @@ async function manageKeys(args: string[], path: string | undefined): Promise<num
     print(KEYS_HELP.trimEnd());
     return 0;
   }
-  const { config } = loadConfig({ path, ...pluginFacts(), env });
+  // No secret is needed for it, and whoever manages keys may have none.
+  const told = (name: string) => name === "LANEWAY_CONFIG" ? env(name) : env(name) || NOT_TOLD;
+  const { config } = loadConfig({ path, ...pluginFacts(), env: told });
   const place = placeOfStore(config.store, env);
   if (place === "memory") {
     throw new KeysError('Keys are kept in a store of kind "kv", and this configuration has none');

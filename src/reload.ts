@@ -13,8 +13,8 @@ export interface Reloading {
 /** The new configuration, or why the gateway goes on with what it has. */
 export type Reloaded = { config: Config } | { kept: string };
 
-/** In place of a variable that this process may not read: as long as any secret has to be. */
-const NOT_TOLD = "x".repeat(64);
+/** In place of a variable whose value is not needed: as long as any secret has to be. */
+export const NOT_TOLD = "x".repeat(64);
 
 /** `running`: the configuration that the gateway serves with. */
 export function reload(running: Config, { load, env, isGranted }: Reloading): Reloaded {

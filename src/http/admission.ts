@@ -141,12 +141,27 @@ export function createAdmission({ now, monotonic }: Clocks, days: DayUse): Admis
       if (tokensPerDay !== undefined) days.add(name, today(), tokens);
     }
 
+    /** What is left of the day's tokens. */
+    function dayGauge(limit: number): Gauge {
+      const remaining = Math.max(0, limit - days.spent(name, today()));
+      return { limit, remaining, resetMs: (today() + 1) * DAY_MS - now() };
+    }
+
+    /** Of the limits on tokens, the one that leaves the least: it is the one to go by. */
+    function tightest(): Gauge | undefined {
+      const gauges = [
+        ...(minute ? [minute.gauge(monotonic())] : []),
+        ...(tokensPerDay === undefined ? [] : [dayGauge(tokensPerDay)]),
+      ];
+      return gauges.toSorted((a, b) => a.remaining - b.remaining)[0];
+    }
+
     return {
       ...(tokensPerDay !== undefined && { ready: () => days.open(name, today()) }),
-      allowance: () => ({
-        ...(requests && { requests: requests.gauge(monotonic()) }),
-        ...(minute && { tokens: minute.gauge(monotonic()) }),
-      }),
+      allowance() {
+        const tokens = tightest();
+        return { ...(requests && { requests: requests.gauge(monotonic()) }), ...(tokens && { tokens }) };
+      },
       admit(tokens) {
         const at = monotonic();
         const reached = findReached(tokens, at);

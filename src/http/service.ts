@@ -1,4 +1,5 @@
 import { GatewayError } from "../errors.ts";
+import { indexPage } from "./index_page.ts";
 import { withoutBody } from "./respond.ts";
 
 export interface ServiceFacts {
@@ -14,20 +15,29 @@ export type Service = (request: Request) => Response | undefined;
 
 /** Open to all, and it tells nothing else. */
 export function createService({ name, version, lanes, isReady }: ServiceFacts): Service {
-  const answers: Record<string, () => Response> = {
-    "/": () => Response.json({ name, version, lanes }),
+  const answers: Record<string, (request: Request) => Response> = {
+    "/": ({ headers, url }) =>
+      wantsPage(headers)
+        ? indexPage({ name, version, lanes, origin: new URL(url).origin })
+        : Response.json({ name, version, lanes }, { headers: { vary: "accept" } }),
     "/healthz": () => Response.json({ status: "ok" }),
     "/readyz": () =>
       isReady() ? Response.json({ status: "ready" }) : Response.json({ status: "draining" }, { status: 503 }),
   };
-  return ({ method, url }) => {
-    const { pathname } = new URL(url);
+  return (request) => {
+    const { method } = request;
+    const { pathname } = new URL(request.url);
     const answer = Object.hasOwn(answers, pathname) ? answers[pathname] : undefined;
     if (!answer) return undefined;
-    if (method === "HEAD") return withoutBody(answer());
+    if (method === "HEAD") return withoutBody(answer(request));
     if (method !== "GET") throw methodNotAllowed(method, ["GET", "HEAD"]);
-    return answer();
+    return answer(request);
   };
+}
+
+/** Browsers name the type; programs take any, or name another. */
+function wantsPage(headers: Headers): boolean {
+  return /\btext\/html\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(headers.get("accept") ?? "");
 }
 
 export function methodNotAllowed(method: string, allow: readonly string[]): GatewayError {

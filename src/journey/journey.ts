@@ -51,6 +51,8 @@ export interface Journey extends Context {
   countedBy?: CountedBy;
   /** Why an upstream refused the model, where the lane knows better than the upstream says. */
   explainRefusal?(): Promise<GatewayError | undefined>;
+  /** The models that a name which nobody knows may have been meant for. */
+  similarModels?(): Promise<string[]>;
   /** What the caller may still do. */
   allowance?(): Allowance;
   /** Aborted when the client is gone or the gateway stops: nobody waits for the answer any more. */

@@ -1,0 +1,27 @@
+/** Requests whose path nothing serves, because its lane or its version is missing: what they were meant for. */
+import type { AnyProtocol } from "../contract/protocol.ts";
+import type { Registry } from "../contract/registry.ts";
+
+export interface LostPath {
+  /** The one whose clients ask so. */
+  protocol: AnyProtocol;
+  /** The paths that would be served, one for each lane. */
+  meant(lane: string): string;
+}
+
+/** Clients are given the gateway's address alone, or a lane's without `/v1`, where one of theirs has it. */
+export function findLostPath(request: Request, registry: Registry, lanes: Iterable<string>): LostPath | undefined {
+  const { method, headers } = request;
+  const { pathname } = new URL(request.url);
+  const [, first = ""] = pathname.split("/");
+  const isLane = new Set(lanes).has(first);
+  const rest = pathname.slice(first.length + 1);
+  const forms = isLane ? [`/v1${rest}`] : [pathname, `/v1${pathname}`];
+  for (const form of forms) {
+    const match = registry.match(new Request(new URL(`/lane${form}`, request.url), { method, headers }));
+    if (match && pathname !== "/") {
+      return { protocol: match.protocol, meant: (lane) => `/${encodeURIComponent(isLane ? first : lane)}${form}` };
+    }
+  }
+  return undefined;
+}
