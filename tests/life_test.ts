@@ -164,6 +164,20 @@ Deno.test("reload: a changed file serves within 2 s, and what cannot be used is 
   });
 });
 
+Deno.test("reload: that a new upstream's host needs a restart is said once, and all else goes on", async () => {
+  await withGateway(async ({ url, said, heard }, folder) => {
+    const good = configOf(folder);
+    const from = heard();
+    const far = { driver: "chat", baseUrl: "http://10.0.0.5:8000/v1" };
+    await write(folder, { ...good, upstreams: { ...good.upstreams, far } });
+    await said("host 10.0.0.5:8000. Restart the gateway for that", from);
+    assertEquals(await chat(url), 200);
+    // Longer than the gateway takes to look at the file twice.
+    await delay(1_200);
+    assertEquals((await said("Restart", from)).split("Restart the gateway").length - 1, 1);
+  });
+});
+
 Deno.test({
   name: "reload: SIGHUP reads an unchanged file again; one that has gone is no wish for the default",
   ignore: Deno.build.os === "windows",
@@ -230,6 +244,30 @@ Deno.test("keys: made and revoked while two gateways run, within a second, and o
       assertEquals((await runLaunched(["keys", ...args], options)).code, 2, args.join(" "));
     }
   }, { changes: { storedKeys: true } });
+});
+
+Deno.test("keys: whoever manages them needs no other key's variable, nor that of an upstream", async () => {
+  await withFolder(async (folder) => {
+    const secret = (env: string) => ({ secret: { env } });
+    const changes = {
+      storedKeys: true,
+      keys: [{ name: "team", ...secret("NOT_SET_HERE") }],
+      sealing: { key: { env: "NOT_SET_EITHER" } },
+      upstreams: {
+        sandbox: { driver: "sandbox" },
+        far: { driver: "chat", baseUrl: "https://far.test", ...secret("NOR_THIS") },
+      },
+    };
+    await write(folder, configOf(folder, changes));
+    const run = (...args: string[]) => runLaunched(["keys", ...args], { cwd: folder });
+    const made = await run("create", "new");
+    assertEquals([made.code, made.stderr], [0, ""]);
+    assertMatch(made.stdout, /^laneway_/);
+    assertMatch((await run("list")).stdout, /^new /);
+    assertEquals((await run("revoke", "new")).code, 0);
+    const served = await runLaunched([], { cwd: folder });
+    assertStringIncludes(served.stderr, '"NOT_SET_HERE" is not set');
+  });
 });
 
 Deno.test("keys: a store that cannot be used is told in a line, and asks callers to come again", async () => {
