@@ -1,5 +1,4 @@
 /** What servers say of a conversation that does not fit: whether it is that, and the numbers in it. */
-import type { AnswerLimit } from "../src/errors.ts";
 
 /** How servers say that a conversation does not fit. */
 const OVERFLOW = new RegExp(
@@ -134,8 +133,16 @@ const ANSWER_LIMITS: readonly RegExp[] = [
   /maximum tokens you requested exceeds the model limit of (\d+)/,
 ];
 
-/** What a refusal tells of how long an answer may be: at most, or beside an input; `total` counts both. */
-export function readAnswerLimit(message: string): Omit<AnswerLimit, "field"> | undefined {
+/** How long an answer may be, in tokens: at most, or within a window beside an input; `total` counts both. */
+interface AnswerLimit {
+  most?: number;
+  window?: number;
+  input?: number;
+  total?: number;
+}
+
+/** What a refusal tells of it; nothing where it tells no numbers. */
+export function readAnswerLimit(message: string): AnswerLimit | undefined {
   const plain = withPlainNumbers(message);
   const most = ANSWER_LIMITS.map((words) => words.exec(plain)?.[1]).find(Boolean);
   if (most !== undefined) return { most: Number(most) };

@@ -37,7 +37,7 @@ export function indexPage({ name, version, lanes, origin }: IndexFacts): Respons
 <h1>${escape(name)} ${escape(version)}</h1>
 <p>This is a gateway to open models. Programs use it; give them one of these base addresses.</p>
 <table>
-<tr><th>Lane</th><th>OpenAI clients</th><th>Anthropic clients</th></tr>
+<tr><th>Lane</th><th>Base address</th><th>For clients that add /v1 themselves</th></tr>
 ${rows.join("\n")}
 </table>
 <p>The models of a lane are listed at <code>/&lt;lane&gt;/v1/models</code>. <code>/healthz</code> and <code>/readyz</code>
