@@ -69,6 +69,8 @@ export interface AppOptions {
 export interface App {
   /** `info` tells who calls; without it the call comes from this process and is trusted. */
   fetch(request: Request, info?: { remoteAddr: Deno.Addr }): Promise<Response>;
+  /** A new server has taken the place of the one that brought the requests that run. */
+  renewed(): void;
   /** From now on `/readyz` says 503; everything is still served. */
   drain(): void;
   /** Ends what still runs. */
@@ -104,6 +106,7 @@ export function createApp(options: AppOptions): App {
   };
   // What still runs by an earlier configuration ends with this one.
   const stop = keep("stop", null, () => new AbortController());
+  const renewals = keep("renewals", null, () => ({ count: 0 }));
   const draining = keep("draining", null, () => new AbortController());
   const sources = keep(
     "catalogs",
@@ -216,12 +219,14 @@ export function createApp(options: AppOptions): App {
     monotonic,
     newId: options.newId ?? (() => crypto.randomUUID().replaceAll("-", "")),
     log: options.log ?? printEntry,
+    renewals: () => renewals.count,
     draining: draining.signal,
     signal: stop.signal,
   };
   earlier = undefined; // Else every app would hold all those before it.
   return {
     fetch: (request, info) => handle(request, info?.remoteAddr, gateway),
+    renewed: () => void renewals.count++,
     drain: () => draining.abort(),
     abort: () => stop.abort(shuttingDown()),
     async close() {

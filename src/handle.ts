@@ -66,8 +66,9 @@ export async function handle(request: Request, peer: Deno.Addr | undefined, gate
     journey.entry.lane = named?.name;
     if (runsModel(protocol) && !wantsExplanation(request)) gateway.load.check(gateway.limits);
     const body = await readBody(protocol, journey).catch((thrown) => {
-      // Deno (2.9.6) breaks off every body that is still on its way when its server is to shut down.
-      throw gateway.draining.aborted && toGatewayError(thrown).code === "client_closed" ? shuttingDown() : thrown;
+      // Deno (2.9.6) breaks off every body that is still on its way when its server is to shut down, or gives way to another.
+      const isBrokenOff = gateway.draining.aborted || gateway.renewals() > journey.renewals;
+      throw isBrokenOff && toGatewayError(thrown).code === "client_closed" ? shuttingDown() : thrown;
     });
     const query = new URL(request.url).searchParams;
     const wire = { body, headers: request.headers, params: match.params, query };

@@ -232,7 +232,7 @@ async function serve(path: string | undefined, listen: Pick<Flags, "hostname" | 
       say(startupMessage({ version: manifest.version, config, source, address, env, unmasked, store }).trimEnd());
     };
     const handler: Deno.ServeHandler<Deno.NetAddr> = (request, info) => app.fetch(request, info);
-    server = listenOn({ hostname, port, handler, onListen, onError, areWasted, say });
+    server = listenOn({ hostname, port, handler, onListen, onError, areWasted, onRenew: () => app.renewed(), say });
   } catch (error) {
     const inUse = error instanceof Deno.errors.AddrInUse;
     const reason = inUse ? "something else does already; choose another with --port" : (error as Error).message;

@@ -1,6 +1,6 @@
 /** A process that may open few files, and clients that open many connections and send nothing. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { chunk, jsonAnswer, LAST_CHUNK, STREAM_HEAD, TcpUpstream } from "./sockets/tcp.ts";
+import { chunk, jsonAnswer, LAST_CHUNK, postHead, STREAM_HEAD, TcpClient, TcpUpstream } from "./sockets/tcp.ts";
 import { ENDING, word } from "./support/chat.ts";
 import { withFolder } from "./support/process.ts";
 import { delay, until, within } from "./support/wait.ts";
@@ -122,6 +122,9 @@ for (const [limit, idle] of [[256, 300], [1_024, 1_100]] as const) {
             }
           };
           await readUntil("before");
+          const sending = await TcpClient.connect(port);
+          await sending.send(`${postHead("/oss/v1/chat/completions", 1_000)}{"model":`);
+          assertEquals(await status(`${url}/healthz`), 200); // by now it has the head, too
           const open = await occupy(port, idle);
           try {
             for (let round = 0; round < 3; round++) {
@@ -133,6 +136,8 @@ for (const [limit, idle] of [[256, 300], [1_024, 1_100]] as const) {
               await readUntil(`round ${round}`);
               open.push(...await occupy(port, idle));
             }
+            // What was still on its way when the server gave way is to be sent again.
+            assertStringIncludes(await within(20_000, sending.readUntil("}}")), "503 Service Unavailable");
             await asked.write(chunk(ENDING) + LAST_CHUNK);
             await readUntil("[DONE]");
             assertMatch(
@@ -140,6 +145,7 @@ for (const [limit, idle] of [[256, 300], [1_024, 1_100]] as const) {
               /(Cannot take connections: .*|Few open files are left)\. Connections that are idle are closed/,
             );
           } finally {
+            sending.close();
             for (const connection of open) connection.close();
             await reader.cancel();
           }

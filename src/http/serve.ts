@@ -8,6 +8,8 @@ export interface ServeOptions {
   onError(thrown: unknown): Response;
   /** Whether few descriptors are left, though no more than so many requests run: connections that are idle have them. */
   areWasted(running: number): boolean;
+  /** Called before a new server takes the place of the last one. */
+  onRenew(): void;
   say(text: string): void;
 }
 
@@ -30,7 +32,7 @@ const SAY_MS = 60_000;
  * new one on the same port. The old one closes connections that are idle, which is what frees descriptors, and what runs on it
  * goes on to its end. Throws where the port cannot be taken at first.
  */
-export function serve({ hostname, port, handler, onListen, onError, areWasted, say }: ServeOptions): Serving {
+export function serve({ hostname, port, handler, onListen, onError, areWasted, onRenew, say }: ServeOptions): Serving {
   const ended: Promise<void>[] = [];
   let isStopped = false;
   let renewedAt = -Infinity;
@@ -60,6 +62,7 @@ export function serve({ hostname, port, handler, onListen, onError, areWasted, s
       say(`${reason}. Connections that are idle are closed, and all else goes on`);
     }
     current = undefined;
+    onRenew();
     const over = server.shutdown().catch(() => {}); // how it failed has been told
     ended.push(over);
     over.then(() => ended.splice(ended.indexOf(over), 1));

@@ -60,6 +60,8 @@ export interface Gateway {
   /** A new random id, without a prefix. */
   newId(): string;
   log(entry: LogEntry): void;
+  /** How often a new server has taken the place of the last one. */
+  renewals(): number;
   /** Aborted when the gateway is to stop, once what runs has ended. */
   draining: AbortSignal;
   /** Aborted when the gateway stops without waiting. */

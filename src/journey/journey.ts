@@ -20,6 +20,8 @@ export interface Journey extends Context {
   id: string;
   /** Milliseconds since the epoch. */
   started: number;
+  /** How often there had been a new server when the request came. */
+  renewals: number;
   /** Milliseconds since the request came. */
   elapsed(): number;
   /** Whose errors and headers the client reads. */
@@ -93,6 +95,7 @@ export function begin(request: Request, gateway: Gateway): Journey {
     request,
     id,
     started,
+    renewals: gateway.renewals(),
     elapsed: () => Math.round(gateway.monotonic() - since),
     protocol: gateway.registry.fallback(request.headers),
     clientWire: "",
