@@ -6,10 +6,49 @@ import { isJsonObject } from "../src/canonical/json.ts";
 const LONGEST = 4_096;
 
 /** All that a refusal says. A message that quotes is as it was before it stood in JSON. */
-export function refusalText(body: unknown): string {
+export function refusalText(body: unknown, longest = LONGEST): string {
   if (body instanceof Uint8Array) return "";
   const text = typeof body === "string" ? body : (JSON.stringify(body) ?? "").replaceAll('\\"', '"');
-  return text.slice(0, LONGEST);
+  return text.slice(0, longest);
+}
+
+/**
+ * Whether a server failed because it does not know a part of the request: llama-cpp-python answers 500 with pydantic's list
+ * of what is wrong and where, as Python prints it, before it asks its model anything.
+ */
+export function isValidation({ status, body }: { status: number; body: unknown }): boolean {
+  return status === 500 && PLACED.test(refusalText(body));
+}
+
+const PLACED = /["']loc["']: ?[[(]["']body["']/;
+
+/** A union of turns is told once for each kind of turn. */
+const LONGEST_LIST = 32_768;
+const AT_CONTENT = String.raw`["']content["'](?:, ?["'][^"',]{1,80}["']){0,3}[\])], ?["']msg["']: ?["']`;
+const SAYS = String.raw`\bcontent\b[^{}\n]{0,60}`;
+const NULL_CONTENT = [
+  new RegExp(
+    String.raw`${AT_CONTENT}Input should be a valid (?:string|list)["'], ?["']input["']: ?(?:None|null)\b`,
+    "i",
+  ),
+  new RegExp(String.raw`${AT_CONTENT}none is not an allowed value`, "i"),
+  new RegExp(
+    String.raw`${SAYS}(?:(?:not|n't|never) be|expected|must be|should be)[^{}\n]{0,40}\b(?:null|none|nil)\b`,
+    "i",
+  ),
+  new RegExp(String.raw`${SAYS}must be a string`, "i"),
+  /\b(?:null|None) is not of type ['"]string['"][^{}\n]{0,60}\bcontent\b/i,
+];
+const EMPTY_CONTENT = [
+  new RegExp(String.raw`${AT_CONTENT}String should have at least 1 character`, "i"),
+  new RegExp(String.raw`${SAYS}(?:(?:not|n't|never) be (?:an )?empty|non-?empty|at least (?:1|one) character)`, "i"),
+];
+
+/** What a refusal says that the turns of a conversation may not have for their content, where a turn only calls. */
+export function refusedContents(body: unknown): string[] {
+  const text = refusalText(body, LONGEST_LIST);
+  const says = (patterns: readonly RegExp[]) => patterns.some((pattern) => pattern.test(text));
+  return [...(says(NULL_CONTENT) ? ["null content"] : []), ...(says(EMPTY_CONTENT) ? ["empty content"] : [])];
 }
 
 /** The fields in which hosts are told whether and how much to think. */
@@ -104,11 +143,13 @@ const NAMES_SCHEMA = /invalid[^"]{0,20}schema|schema[^"]{0,40}\binvalid\b/i;
 const NOT_TAKEN =
   /(\b|can)not (currently |yet )?(be )?(support|availab|allow|permit|implement|accept|enabl|combin)|n't (support|accept|allow)|(\b|_)unsupport|\bunavailable/i;
 const NOT_KNOWN = /\b(unknown|unrecognized|unexpected|extra) (field|parameter|argument|key|input|name|property)/i;
+/** The server knows other forms than this one. */
+const NOT_AMONG = /response_format["'][^{}]{0,80}input should be ["']\w+["'](?:,? or |, )/i;
 const NOT_BOTH = /\bincompatible|can ?not .{0,60}(\btogether|at the same time)/i;
 
 /** Whether an upstream's refusal is about the form of the answer that it was asked for, which it does not know. */
 export function refusesForm(body: unknown): boolean {
   const text = refusalText(body);
-  const isRefused = [NOT_TAKEN, NOT_KNOWN, NOT_BOTH].some((words) => words.test(text));
+  const isRefused = [NOT_TAKEN, NOT_KNOWN, NOT_BOTH, NOT_AMONG].some((words) => words.test(text));
   return isRefused && NAMES_FORM.test(text) && !NAMES_SCHEMA.test(text);
 }

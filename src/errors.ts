@@ -58,6 +58,7 @@ export interface ErrorDetails {
   /**
    * The fields of the call's body that the upstream does not take, cache hints wherever they stand: it may answer without
    * them. `response_format` among them is the form of the answer, in whichever field it stands: it can be asked for in words.
+   * `null content` and `empty content` are what a turn with calls and no text has for its content.
    */
   unsupported?: readonly string[];
   /** The upstream refuses reasoning of earlier turns, which it may answer without: any of it, or what this request brings. */

@@ -2,6 +2,7 @@
 import { parseListQuery } from "../../src/canonical/models.ts";
 import { type Driver, OWN_QUIRKS } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
+import { refusedContents } from "../refusals.ts";
 import { serializeAllowance, serializeError, upstreamRefusal } from "../errors.ts";
 import { counters, countOperation } from "./count_tokens.ts";
 import { failTools, toolsBeside } from "./hosted.ts";
@@ -81,7 +82,7 @@ export const chatDriver: Driver = {
   synonyms: { max_tokens: "max_completion_tokens" },
   parseError: (reply) =>
     upstreamRefusal(reply, ({ body }) => ({
-      unsupported: refusedThinkingFields(body),
+      unsupported: [...refusedThinkingFields(body), ...refusedContents(body)],
       reasoning: refusesReasoning(body) ? "any" : undefined,
     })),
 };

@@ -202,7 +202,7 @@ function passesHints({ cacheControl }: Target, { clientWire }: Context): boolean
   return cacheControl === "pass" && clientWire !== WIRE;
 }
 
-/** With calls or a refusal and no text, `content` is null: some hosts refuse an empty text there. */
+/** With calls or a refusal and no text, `content` is null where that is not known to be refused: some hosts refuse an empty text. */
 function serializeAssistant(
   { content }: AssistantMessage,
   target: Target,
@@ -217,11 +217,11 @@ function serializeAssistant(
   const said = serializeContent(shown, context, passesHints(target, context));
   const silent = said === "" && calls.length + refusals.length > 0;
   const { details, calls: fieldsOf } = carriedIn(reasoning);
-  const { model, reasoningField = "reasoning_content", refusesReasoning } = target;
+  const { model, reasoningField = "reasoning_content", refusesReasoning, silentContent } = target;
   const saysNothing = calls.length > 0 && wantsReasoning(model) && !refusesReasoning;
   return {
     role: "assistant",
-    content: silent ? null : said,
+    ...(!(silent && silentContent === "absent") && { content: silent && silentContent === undefined ? null : said }),
     ...(refusals.length > 0 && { refusal: refusals.map((part) => part.text).join("") }),
     ...(saysNothing && { [reasoningField]: "" }),
     ...serializeReasoning(reasoning, details, target, context),

@@ -72,6 +72,8 @@ export interface Target extends Quirks {
   answerRoom?: number;
   /** It turned out to take nothing of what was thought in earlier turns, not even that it was nothing. */
   refusesReasoning?: boolean;
+  /** What a turn with calls and no text has for its content, where null is refused: an empty text, or nothing at all. */
+  silentContent?: "empty" | "absent";
 }
 
 /**

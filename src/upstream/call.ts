@@ -47,6 +47,13 @@ export function wayOf<K extends ModelOperation>(
 /** Among what an upstream refuses, the reasoning of earlier turns: no field of the body, and neither are cache hints. */
 const REASONING = "reasoning of earlier turns";
 
+/** What turns with calls and no text have for their content: each is refused by some servers. */
+const NULL_CONTENT = "null content";
+const EMPTY_CONTENT = "empty content";
+
+/** What stands in many places of the input, so that a call without it is described anew. */
+const IN_INPUT: readonly string[] = [CACHE_HINT, REASONING, NULL_CONTENT, EMPTY_CONTENT];
+
 /** The calls, as they would be made. */
 export function describe<K extends ModelOperation>(ask: Ask<K>, way: UpstreamOperation<K>): Call[] {
   const calls = callsFor(ask, way, refusedBy(ask));
@@ -65,7 +72,13 @@ function callsFor<K extends ModelOperation>(
   const bare = "messages" in input && refused.includes(CACHE_HINT) ? withoutCacheHints(input, context.note) : input;
   const told = "messages" in bare && !takesReasoning ? withoutReasoning(bare, context.note) : bare;
   const heard = "messages" in told ? inWords(withUpstreamNames(told), ask) : told;
-  const target = takesReasoning ? ask.target : { ...ask.target, refusesReasoning: true };
+  const target = {
+    ...ask.target,
+    ...(!takesReasoning && { refusesReasoning: true }),
+    ...(refused.includes(NULL_CONTENT) && {
+      silentContent: refused.includes(EMPTY_CONTENT) ? "absent" as const : "empty" as const,
+    }),
+  };
   return [way.request(heard, target, context)].flat().map((call) => without(call, refused, ask));
 }
 
@@ -218,7 +231,7 @@ function lessOf<K extends ModelOperation>(
   refused: readonly string[],
 ): Call | undefined {
   const way = wayOf(ask);
-  const standsInInput = named.includes(CACHE_HINT) || named.includes(REASONING);
+  const standsInInput = named.some((one) => IN_INPUT.includes(one));
   if (!standsInInput || !("messages" in ask.input) || "local" in way) {
     const less = without(call, named, ask);
     return less === call ? undefined : less;
@@ -232,7 +245,7 @@ function lessOf<K extends ModelOperation>(
  * reasoning, such as another vendor's signature, says nothing of the next one.
  */
 function isLearnt(named: string, before: Call, after: Call, { details }: GatewayError): boolean {
-  if (named === CACHE_HINT) return true;
+  if ([CACHE_HINT, NULL_CONTENT, EMPTY_CONTENT].includes(named)) return true;
   if (named === REASONING) return details.reasoning === "any";
   return Object.hasOwn(fieldsOf(before), named) && !Object.hasOwn(fieldsOf(after), named);
 }
