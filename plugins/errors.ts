@@ -5,7 +5,7 @@ import type { Allowance } from "../src/contract/allowance.ts";
 import type { Reply } from "../src/contract/driver.ts";
 import { type ErrorCode, type ErrorDetails, GatewayError } from "../src/errors.ts";
 import { saysOverflow } from "./overflow.ts";
-import { isValidation, refusedKnobs, refusesCacheHints, refusesForm } from "./refusals.ts";
+import { isValidation, refusedContents, refusedKnobs, refusesCacheHints, refusesForm } from "./refusals.ts";
 
 const LONGEST_MESSAGE = 500;
 /** What is looked at for it. */
@@ -141,8 +141,11 @@ export function upstreamRefusal(
   more: (refusal: { body: Reply["body"]; message: string }) => Refused,
 ): GatewayError {
   const { code, message, details } = upstreamError(reply);
-  const isRefusal = code === "invalid_request" || isValidation(reply);
-  if (!isRefusal) return new GatewayError(code, message, details);
+  if (isValidation(reply)) {
+    const unsupported = [...refusedContents(reply.body), ...(refusesForm(reply.body) ? ["response_format"] : [])];
+    return new GatewayError(code, message, unsupported.length > 0 ? { ...details, unsupported } : details);
+  }
+  if (code !== "invalid_request") return new GatewayError(code, message, details);
   const { unsupported = [], reasoning } = more({ body: reply.body, message });
   const form = refusesForm(reply.body) ? ["response_format"] : [];
   const all = new Set([...unsupported, ...details.unsupported ?? [], ...form]);
