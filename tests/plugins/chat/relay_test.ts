@@ -121,11 +121,13 @@ Deno.test("relay: a stream without [DONE] is whole where every choice has ended"
 for (const done of ["", "data: [DONE]\n\n"]) {
   const title = `relay: a server that ignores "n" gives one choice ${done ? "and" : "without"} [DONE], which is noted`;
   Deno.test(title, async () => {
-    const frame = 'data: {"choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}\n\n';
-    const { app } = newRelay(() => sse(frame + done));
-    const told = await (await app.post(CHAT, chatBody({ n: 2, stream: true }))).text();
+    const { request, text } = recorded("transformers-ignores-n-stream");
+    const { app } = newRelay(() => sse(text + done));
+    const told = await (await app.post(CHAT, { ...request, model: "model" })).text();
     assertEquals(told.trimEnd().split("\n\n").slice(-2), [": notes: answered 1 of 2 choices", "data: [DONE]"]);
-    assertEquals(framesOf(told.replace(/^:.*$/gm, "")).flatMap(({ choices }) => choices).length, 1);
+    const choices = framesOf(told.replace(/^:.*$/gm, "")).flatMap(({ choices }) => choices as JsonObject[]);
+    const said = choices.map(({ delta }) => (delta as JsonObject).content ?? "").join("");
+    assertEquals([said, choices.at(-1)!.finish_reason], ["1, 2, 3, 4, 5. Done counting!", "stop"]);
   });
 }
 
