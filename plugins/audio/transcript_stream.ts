@@ -77,7 +77,7 @@ export async function* parseTranscriptStream(
 }
 
 function parseFrame(text: string): JsonObject {
-  const body = readJson(text);
+  const body = readJson(text, JSON.parse);
   if (!isJsonObject(body)) throw notAnEvent();
   return body;
 }

@@ -5,6 +5,7 @@
  */
 import type { GenerateEvent, OpaqueReasoning, ReasoningPart } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import { parseExactly } from "../../src/canonical/raw_number.ts";
 import { WIRE } from "./wire.ts";
 
 /** What one reasoning part carries. */
@@ -109,7 +110,7 @@ function mergeDetail(last: JsonObject, next: JsonObject): void {
 
 /** What the reasoning of a turn carries for the server that wrote it. */
 export function carriedIn(parts: readonly ReasoningPart[]): Required<Carried> {
-  const carried = parts.filter(isOwn).map(({ opaque }) => JSON.parse(opaque!.data) as Carried);
+  const carried = parts.filter(isOwn).map(({ opaque }) => parseExactly(opaque!.data) as Carried);
   return {
     details: carried.flatMap(({ details = [] }) => details),
     calls: Object.assign({}, ...carried.map(({ calls }) => calls)),

@@ -9,6 +9,7 @@ import type {
   ToolChoice,
 } from "../../src/canonical/generate.ts";
 import { type JsonObject, present, toJsonText } from "../../src/canonical/json.ts";
+import { isRawNumber } from "../../src/canonical/raw_number.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { parseContent } from "./content.ts";
@@ -50,7 +51,7 @@ export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequ
     ...present("frequencyPenalty", body.frequency_penalty),
     ...present("topK", body.top_k),
     ...(stop !== null && stop !== undefined && { stopSequences: typeof stop === "string" ? [stop] : stop }),
-    ...present("seed", body.seed),
+    ...(typeof body.seed === "number" && { seed: body.seed }),
     ...(outputSchema && { outputSchema }),
     ...present("verbosity", body.verbosity),
     ...present("cacheKey", body.prompt_cache_key),
@@ -121,6 +122,8 @@ function parseExtra(body: ChatRequest, format: ResponseFormat | null | undefined
   }
   const options = body.stream_options && extraOf(WIRE, body.stream_options, new Set(["include_usage"]));
   Object.assign(fields, inside("stream_options", options ?? undefined));
+  // Seeds have 64 bits. No other wire has one.
+  if (isRawNumber(body.seed)) fields.seed = body.seed as unknown as JsonObject;
   return Object.keys(fields).length > 0 ? { wire: WIRE, fields } : undefined;
 }
 

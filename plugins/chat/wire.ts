@@ -5,6 +5,7 @@
 import { z } from "zod";
 import { EFFORTS } from "../../src/canonical/generate.ts";
 import { isJsonObject } from "../../src/canonical/json.ts";
+import { isInteger, isNumber, type RawNumber } from "../../src/canonical/raw_number.ts";
 import { json, otherThan } from "../shapes.ts";
 
 export const WIRE = "chat";
@@ -176,7 +177,9 @@ const requestFields = {
   frequency_penalty: z.number().nullish(),
   top_k: z.number().nullish(),
   stop: z.union([z.string(), z.array(z.string())]).nullish(),
-  seed: z.int().nullish(),
+  seed: z.custom<number | RawNumber>((value) => isNumber(value) && isInteger(value), {
+    params: { expected: "whole number" },
+  }).nullish(),
   response_format: responseFormat.nullish(),
   verbosity: z.enum(["low", "medium", "high"]).nullish(),
   prompt_cache_key: z.string().nullish(),

@@ -1,4 +1,5 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import { compareNumbers, isInteger, isNumber, toDouble } from "../../src/canonical/raw_number.ts";
 import { textMatching } from "./pattern.ts";
 import { prefix } from "./words.ts";
 
@@ -243,11 +244,11 @@ function merge(first: JsonObject, second: JsonObject): JsonObject {
   }
   for (const key of ["minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"]) {
     const [a, b] = [first[key], second[key]];
-    if (typeof a === "number" && typeof b === "number") merged[key] = Math.max(a, b);
+    if (isNumber(a) && isNumber(b)) merged[key] = compareNumbers(a, b) < 0 ? second[key] : first[key];
   }
   for (const key of ["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"]) {
     const [a, b] = [first[key], second[key]];
-    if (typeof a === "number" && typeof b === "number") merged[key] = Math.min(a, b);
+    if (isNumber(a) && isNumber(b)) merged[key] = compareNumbers(a, b) > 0 ? second[key] : first[key];
   }
   return merged;
 }
@@ -301,8 +302,9 @@ function typesOf(schema: JsonObject): string[] {
 }
 
 function hasType(value: JsonValue, types: readonly string[]): boolean {
+  if (isNumber(value)) return types.includes("number") || (types.includes("integer") && isInteger(value));
   const type = value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
-  return types.includes(type) || (types.includes("integer") && Number.isInteger(value));
+  return types.includes(type);
 }
 
 /** A number within the bounds, near 1 where they allow it. */
@@ -328,8 +330,9 @@ function number(schema: JsonObject, whole: boolean, position: number): number {
 
 /** The limit, and whether it is outside itself; `side` is -1 for the lower, 1 for the upper. */
 function bound(limit: JsonValue | undefined, open: JsonValue | undefined, side: -1 | 1): [number, boolean] {
-  const closed = typeof limit === "number" ? limit : side * Infinity;
+  const closed = limit !== undefined && isNumber(limit) ? toDouble(limit) : side * Infinity;
   // In the fourth draft `exclusiveMinimum` was a flag beside `minimum`.
-  if (typeof open !== "number") return [closed, open === true];
-  return side * open <= side * closed ? [open, true] : [closed, false];
+  if (open === undefined || !isNumber(open)) return [closed, open === true];
+  const edge = toDouble(open);
+  return side * edge <= side * closed ? [edge, true] : [closed, false];
 }

@@ -1,3 +1,6 @@
+import { isRawNumber, parseExactly } from "./raw_number.ts";
+
+/** Among the objects may be numbers that a double would change (`raw_number.ts`): `isJsonObject` tells them apart. */
 export type JsonValue = string | number | boolean | null | JsonValue[] | JsonObject;
 /** An object of a wire. A field that is `undefined` does not exist, as in `JSON.stringify`. */
 export interface JsonObject {
@@ -5,7 +8,7 @@ export interface JsonObject {
 }
 
 export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !isRawNumber(value);
 }
 
 /** The value as text, as a wire that carries JSON in a string wants it: text stays as it is. */
@@ -123,15 +126,15 @@ export function describeExcess(excess: keyof JsonLimits, limits: JsonLimits): st
   }
 }
 
-/** The value that the text is; nothing where it is none, or goes beyond the limits. */
-export function parseJson(text: string, limits: JsonLimits = JSON_LIMITS): JsonValue | undefined {
-  return excessOf(text, limits) ? undefined : readJson(text);
+/** The value that the text is, its numbers with all their digits; nothing where it is none, or goes beyond the limits. */
+export function parseJson(text: string, limits: JsonLimits = JSON_LIMITS, parse = parseExactly): JsonValue | undefined {
+  return excessOf(text, limits) ? undefined : readJson(text, parse);
 }
 
-/** The same for a text that is known to be within the limits. */
-export function readJson(text: string): JsonValue | undefined {
+/** The same for a text that is known to be within the limits. `parse`: `JSON.parse` where only doubles are wanted. */
+export function readJson(text: string, parse = parseExactly): JsonValue | undefined {
   try {
-    return JSON.parse(text);
+    return parse(text) as JsonValue;
   } catch {
     return undefined;
   }

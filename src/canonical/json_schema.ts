@@ -1,5 +1,15 @@
 /** Whether a value fits a JSON schema: asked of what a model wrote, by a schema that a stranger wrote. */
 import { isJsonObject, type JsonObject, type JsonValue, toJsonText } from "./json.ts";
+import {
+  canonicalText,
+  compareNumbers,
+  isInteger,
+  isMultiple,
+  isNumber,
+  isRawNumber,
+  type RawNumber,
+  toDouble,
+} from "./raw_number.ts";
 
 export interface SchemaCheck {
   /** The first things that are wrong, each with its place; none where the value fits. */
@@ -206,36 +216,53 @@ const RULES: Readonly<Record<string, Rule>> = {
   maxItems: ({ value, argument, at }) => atMost(Array.isArray(value) && value.length, argument, at, "items"),
   uniqueItems({ value, argument, at, run }) {
     if (argument !== true || !Array.isArray(value)) return [];
-    const different = new Set(value.map((one) => textOf(one, run)));
+    const different = new Set(value.map((one) => spell(one, run)));
     return different.size < value.length ? [`${at} must not hold an item twice`] : [];
   },
 
   minLength: ({ value, argument, at }) => atLeast(lengthOf(value), argument, at, "characters"),
   maxLength: ({ value, argument, at }) => atMost(lengthOf(value), argument, at, "characters"),
 
-  minimum: ({ value, argument, at, schema }) =>
-    isNumber(value) && isNumber(argument) &&
-      (value < argument || (schema.exclusiveMinimum === true && value === argument))
-      ? [`${at} is too small: the least is ${argument}`]
+  minimum: ({ value, argument, at, schema, run }) =>
+    isPast(value, argument, -1, schema.exclusiveMinimum === true, run)
+      ? [`${at} is too small: the least is ${shorten(argument, run)}`]
       : [],
-  maximum: ({ value, argument, at, schema }) =>
-    isNumber(value) && isNumber(argument) &&
-      (value > argument || (schema.exclusiveMaximum === true && value === argument))
-      ? [`${at} is too large: the most is ${argument}`]
+  maximum: ({ value, argument, at, schema, run }) =>
+    isPast(value, argument, 1, schema.exclusiveMaximum === true, run)
+      ? [`${at} is too large: the most is ${shorten(argument, run)}`]
       : [],
-  exclusiveMinimum: ({ value, argument, at }) =>
-    isNumber(value) && isNumber(argument) && value <= argument ? [`${at} must be more than ${argument}`] : [],
-  exclusiveMaximum: ({ value, argument, at }) =>
-    isNumber(value) && isNumber(argument) && value >= argument ? [`${at} must be less than ${argument}`] : [],
-  multipleOf({ value, argument, at }) {
-    if (!isNumber(value) || !isNumber(argument) || argument <= 0) return [];
-    const times = value / argument;
-    // 0.3 is three times 0.1, whatever binary fractions say.
-    return Math.abs(times - Math.round(times)) < 1e-9 * Math.max(1, Math.abs(times))
+  exclusiveMinimum: ({ value, argument, at, run }) =>
+    isPast(value, argument, -1, true, run) ? [`${at} must be more than ${shorten(argument, run)}`] : [],
+  exclusiveMaximum: ({ value, argument, at, run }) =>
+    isPast(value, argument, 1, true, run) ? [`${at} must be less than ${shorten(argument, run)}`] : [],
+  multipleOf({ value, argument, at, run }) {
+    if (!isNumber(value) || !isNumber(argument) || toDouble(argument) <= 0) return [];
+    look(digitsOf(value) + digitsOf(argument), run);
+    const isRaw = isRawNumber(value) || isRawNumber(argument);
+    return (isRaw ? isMultiple(value, argument) : isNearMultiple(value, argument))
       ? []
-      : [`${at} must be a multiple of ${argument}`];
+      : [`${at} must be a multiple of ${shorten(argument, run)}`];
   },
 };
+
+/** Whether a number is past a limit: below it where `side` is -1, above it where it is 1. */
+function isPast(value: JsonValue, limit: JsonValue, side: -1 | 1, isOpen: boolean, run: Run): boolean {
+  if (!isNumber(value) || !isNumber(limit)) return false;
+  look(digitsOf(value) + digitsOf(limit), run);
+  const order = side * compareNumbers(value, limit);
+  return order > 0 || (isOpen && order === 0);
+}
+
+/** 0.3 is three times 0.1, whatever binary fractions say. */
+function isNearMultiple(value: number, of: number): boolean {
+  const times = value / of;
+  return Math.abs(times - Math.round(times)) < 1e-9 * Math.max(1, Math.abs(times));
+}
+
+/** How much there is to look at in a number. */
+function digitsOf(value: number | RawNumber): number {
+  return typeof value === "number" ? 0 : lookAt(value.rawJSON);
+}
 
 /** What is wrong with the alternative that fits best, which is the one that was meant. */
 function anyOf(alternatives: readonly JsonValue[], value: JsonValue, at: string, run: Run): string[] {
@@ -286,9 +313,9 @@ function isOfType(value: JsonValue, type: string): boolean {
     case "string":
       return typeof value === "string";
     case "number":
-      return typeof value === "number";
+      return isNumber(value);
     case "integer":
-      return Number.isInteger(value);
+      return isNumber(value) && isInteger(value);
     case "boolean":
       return typeof value === "boolean";
     case "null":
@@ -304,6 +331,7 @@ function isOfType(value: JsonValue, type: string): boolean {
 
 function isSame(one: JsonValue | undefined, other: JsonValue | undefined, run: Run): boolean {
   look(typeof one === "string" ? lookAt(one) : 1, run);
+  if (one === other) return true;
   if (Array.isArray(one) && Array.isArray(other)) {
     return one.length === other.length && one.every((item, index) => isSame(item, other[index], run));
   }
@@ -312,24 +340,28 @@ function isSame(one: JsonValue | undefined, other: JsonValue | undefined, run: R
     return keys.length === Object.keys(other).length &&
       keys.every((key) => Object.hasOwn(other, key) && isSame(one[key], other[key], run));
   }
-  return one === other;
+  if (isNumber(one) && isNumber(other)) {
+    look(digitsOf(one) + digitsOf(other), run);
+    return compareNumbers(one, other) === 0;
+  }
+  return false;
 }
 
 function atLeast(size: number | false, least: JsonValue, at: string, what: string): string[] {
-  return size !== false && isNumber(least) && size < least ? [`${at} must have ${least} ${what} or more`] : [];
+  if (size === false || !isNumber(least)) return [];
+  const wanted = toDouble(least);
+  return size < wanted ? [`${at} must have ${wanted} ${what} or more`] : [];
 }
 
 function atMost(size: number | false, most: JsonValue, at: string, what: string): string[] {
-  return size !== false && isNumber(most) && size > most ? [`${at} must have ${most} ${what} or fewer`] : [];
+  if (size === false || !isNumber(most)) return [];
+  const wanted = toDouble(most);
+  return size > wanted ? [`${at} must have ${wanted} ${what} or fewer`] : [];
 }
 
 /** In characters, not in UTF-16 units. */
 function lengthOf(value: JsonValue): number | false {
   return typeof value === "string" && [...value].length;
-}
-
-function isNumber(value: JsonValue): value is number {
-  return typeof value === "number";
 }
 
 function listOf(value: JsonValue | undefined): JsonValue[] {
@@ -340,6 +372,13 @@ const LONGEST_VALUE = 200;
 
 function shorten(value: JsonValue, run: Run): string {
   return shortenText(textOf(value, run));
+}
+
+/** Of two equal numbers the same text; a raw number never has the value of a plain one. */
+function spell(value: JsonValue, run: Run): string {
+  if (!isRawNumber(value)) return textOf(value, run);
+  look(digitsOf(value), run);
+  return canonicalText(value);
 }
 
 function textOf(value: JsonValue, run: Run): string {

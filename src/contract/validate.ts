@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { isRawNumber, toDouble } from "../canonical/raw_number.ts";
 import { GatewayError } from "../errors.ts";
 
 /** What a client sent, as `schema` has it; else `invalid_request` that names the field's path: `messages[0].content`. */
@@ -48,8 +49,11 @@ function tryParse<T>(schema: z.ZodType<T>, value: unknown): z.ZodSafeParseResult
   };
   try {
     const result = schema.safeParse(value, { error });
+    if (result.success) return result;
     // The library words the mistakes when it is first asked for them.
-    return result.success ? result : { success: false, error: result.error };
+    const rounded = roundAt(value, result.error.issues);
+    mistakes = 0;
+    return rounded === value ? { success: false, error: result.error } : schema.safeParse(rounded, { error });
   } catch (thrown) {
     if (thrown instanceof RangeError || thrown instanceof TooManyMistakes) return undefined;
     throw thrown;
@@ -60,9 +64,35 @@ const FIRST_ITEMS = 10;
 
 /** The value with no more than the first items of each of its lists. */
 function beginningOf(value: unknown): unknown {
-  if (typeof value !== "object" || value === null) return value;
+  if (typeof value !== "object" || value === null || isRawNumber(value)) return value;
   if (Array.isArray(value)) return value.slice(0, FIRST_ITEMS).map(beginningOf);
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, beginningOf(inner)]));
+}
+
+/** More than a request has fields that are numbers. */
+const MOST_ROUNDED = 100;
+
+/** The value with doubles in place of the raw numbers that `issues` are about: a field that the schema knows holds a double. */
+function roundAt(value: unknown, issues: readonly z.core.$ZodIssue[]): unknown {
+  return pathsOf(issues).take(MOST_ROUNDED).reduce(replaceRaw, value);
+}
+
+function* pathsOf(issues: readonly z.core.$ZodIssue[], prefix: readonly PropertyKey[] = []): Generator<PropertyKey[]> {
+  for (const issue of issues) {
+    const path = [...prefix, ...issue.path];
+    if (issue.code !== "invalid_union") yield path;
+    else for (const branch of issue.errors) yield* pathsOf(branch, path);
+  }
+}
+
+function replaceRaw(value: unknown, path: readonly PropertyKey[]): unknown {
+  const [step, ...rest] = path;
+  if (isRawNumber(value)) return step === undefined ? toDouble(value) : value;
+  if (step === undefined || typeof value !== "object" || value === null) return value;
+  const inner = (value as Record<PropertyKey, unknown>)[step];
+  const replaced = replaceRaw(inner, rest);
+  if (replaced === inner) return value;
+  return Array.isArray(value) ? value.with(Number(step), replaced) : { ...value, [step]: replaced };
 }
 
 /** `["messages", 0, "content"]` as `messages[0].content`. */
@@ -148,9 +178,10 @@ const LONGEST_VALUE = 40;
 function inWords(value: unknown): string {
   if (value === undefined) return "nothing";
   if (Array.isArray(value)) return "list";
-  if (typeof value === "object" && value !== null) return "object";
+  const isRaw = isRawNumber(value);
+  if (typeof value === "object" && value !== null && !isRaw) return "object";
   const json = JSON.stringify(value);
-  return json.length > LONGEST_VALUE ? typeof value : json;
+  return json.length <= LONGEST_VALUE ? json : isRaw ? "number" : typeof value;
 }
 
 function valueAt(path: readonly PropertyKey[], value: unknown): unknown {

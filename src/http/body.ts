@@ -2,6 +2,7 @@ import { promisify } from "node:util";
 import { brotliDecompress, constants, gunzip, inflate, inflateRaw, zstdDecompress } from "node:zlib";
 import { ByteBuffer, ByteReader } from "../canonical/bytes.ts";
 import { describeExcess, excessOf, findStringEnd, JSON_LIMITS, type JsonLimits } from "../canonical/json.ts";
+import { parseExactly } from "../canonical/raw_number.ts";
 import { step } from "../canonical/work.ts";
 import { GatewayError } from "../errors.ts";
 
@@ -200,7 +201,7 @@ export function decodeText(bytes: Uint8Array): string {
 
 function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseExactly(text);
   } catch (error) {
     // The engine's message quotes the body, so neither it nor the error goes on from here.
     const told = / at position (\d+) \(line \d+ column \d+\)$/.exec(String(error))?.[1];

@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { parseExactly } from "../canonical/raw_number.ts";
 import type { Store, StoreKey } from "./store.ts";
 
 /** The most that the database takes as one value. */
@@ -48,7 +49,7 @@ export function createKvStore({ open, now }: KvStoreOptions): Store {
       // The database removes late what has expired. A head that is still the same lacks its chunks for good.
       if (!head || head.expiresAt <= now() || versionstamp === seen) return undefined;
       const parts = head.text ? [head.text] : await readChunks(kv, head.id);
-      if (head.text || parts.length === head.chunks) return JSON.parse(await new Blob(parts).text());
+      if (head.text || parts.length === head.chunks) return parseExactly(await new Blob(parts).text());
       // The value was replaced or removed between the two reads.
       seen = versionstamp;
     }

@@ -1,3 +1,4 @@
+import { parseExactly } from "../canonical/raw_number.ts";
 import type { Store, StoreKey } from "./store.ts";
 
 interface Entry {
@@ -23,7 +24,7 @@ export function createMemoryStore({ now, limitBytes }: { now: () => number; limi
     const name = JSON.stringify(key);
     const entry = entries.get(name);
     if (!entry) return undefined;
-    if (entry.expiresAt > now()) return JSON.parse(entry.text);
+    if (entry.expiresAt > now()) return parseExactly(entry.text);
     remove(name);
   }
 

@@ -1,6 +1,7 @@
 /** Seals what a client keeps for the gateway: nobody else can read it, change it, or bring it in another's name. */
 import { Buffer } from "node:buffer";
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
+import { parseExactly } from "../canonical/raw_number.ts";
 import { SEALED_PREFIX, type Thought } from "../canonical/sealing.ts";
 import type { Store } from "./store.ts";
 import { within } from "./within.ts";
@@ -75,7 +76,7 @@ export function createSealer(key: Uint8Array): Sealer {
           .setAAD(bound(wire, owner))
           .setAuthTag(bytes.subarray(-TAG_BYTES));
         const said = Buffer.concat([decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES)), decipher.final()]);
-        return JSON.parse(said.toString());
+        return parseExactly(said.toString()) as Thought;
       } catch {
         return undefined;
       }

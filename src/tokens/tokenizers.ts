@@ -100,7 +100,7 @@ export class Tokenizers {
     if (known.state !== "loaded") throw unavailable(`The tokenizer of "${model}" is not loaded`);
     this.#held.delete(name);
     this.#held.add(name);
-    const { tokens } = await this.#post({ type: "count", model: name, prompt });
+    const { tokens } = await this.#post({ type: "count", model: name, prompt: JSON.stringify(prompt) });
     if (tokens === undefined) throw unavailable(`The tokenizer of "${model}" cannot count this`);
     return tokens;
   }

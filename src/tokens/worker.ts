@@ -8,9 +8,10 @@ import { isJsonObject, type JsonObject } from "../canonical/json.ts";
 import type { Prompt } from "../contract/driver.ts";
 import type { TokenizerFiles } from "./tokenizer_files.ts";
 
+/** What it is told to do. A prompt is told as JSON, because not every number can be cloned (`raw_number.ts`). */
 export type Job =
   | { type: "load"; id: number; model: string; files: TokenizerFiles }
-  | { type: "count"; id: number; model: string; prompt: Prompt }
+  | { type: "count"; id: number; model: string; prompt: string }
   | { type: "drop"; model: string };
 
 /** What a job came to; jobs are done in their order. */
@@ -38,7 +39,7 @@ port.onmessage = ({ data: job }) => {
     } else {
       const model = models.get(job.model);
       if (!model) throw new Error(`Model "${job.model}" is not loaded`);
-      port.postMessage({ id: job.id, tokens: count(model, job.prompt) });
+      port.postMessage({ id: job.id, tokens: count(model, JSON.parse(job.prompt)) });
     }
   } catch (thrown) {
     port.postMessage({ id: job.id, error: String(thrown) });

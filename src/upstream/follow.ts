@@ -5,7 +5,7 @@ import type { Call, Reply, UpstreamOperation } from "../contract/driver.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { type Ask, open } from "./call.ts";
 import { isFailure } from "./retry.ts";
-import { readReply, send } from "./send.ts";
+import { parserFor, readReply, send } from "./send.ts";
 import type { Watch } from "./watch.ts";
 
 /** A result is behind one URL, perhaps two. */
@@ -19,7 +19,10 @@ export async function follow<K extends ModelOperation>(
   ask: Ask<K>,
   way: UpstreamOperation<K>,
   watch: Watch,
-  read: Read = (response) => readReply(response, ask.upstream.answerBytes, ask.upstream.json),
+  read: Read = (response) => {
+    const { answerBytes, json } = ask.upstream;
+    return readReply(response, answerBytes, json, parserFor(ask.operation));
+  },
 ): Promise<Reply> {
   let reply = await exchange(first, ask, watch.signal, read);
   let results = 0;

@@ -8,7 +8,7 @@ import type { GatewayError } from "../errors.ts";
 import { type Ask, cannotStream, describe, local, open, wayOf } from "./call.ts";
 import { follow, reasonOf } from "./follow.ts";
 import { type Pulse, readFrames } from "./frames.ts";
-import { brokenOff, readReply } from "./send.ts";
+import { brokenOff, parserFor, readReply } from "./send.ts";
 import { Watch } from "./watch.ts";
 
 /** The whole answer. */
@@ -103,7 +103,8 @@ export async function* stream<K extends ModelOperation>(ask: Ask<K>): AsyncGener
     } else {
       // Some servers answer whole although a stream was asked for.
       if (!replay) throw cannotStream(ask);
-      yield* paced(replay(await respond([await readReply(response, upstream.answerBytes, upstream.json)], ask, way)));
+      const reply = await readReply(response, upstream.answerBytes, upstream.json, parserFor(operation));
+      yield* paced(replay(await respond([reply], ask, way)));
     }
   } catch (thrown) {
     watch.signal.throwIfAborted();

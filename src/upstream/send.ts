@@ -9,6 +9,8 @@ import {
   readJson,
 } from "../canonical/json.ts";
 import { parseLists } from "../canonical/number_lists.ts";
+import type { ModelOperation } from "../canonical/operations.ts";
+import { parseExactly } from "../canonical/raw_number.ts";
 import { finish, type Work } from "../canonical/work.ts";
 import type { FormField } from "../contract/context.ts";
 import type { Call, Driver, Quirks, Reply, Target } from "../contract/driver.ts";
@@ -199,14 +201,25 @@ function isAmong({ protocol, host }: URL, allowed: readonly string[]): boolean {
   });
 }
 
+/** How the JSON of an answer is read: its numbers exactly, where what is not known of it goes on to the client. */
+export function parserFor(operation: ModelOperation): typeof parseExactly {
+  return operation === "generate" || operation === "relay" ? parseExactly : JSON.parse;
+}
+
 /**
  * The whole response: JSON parsed, other text as a string, all else as bytes. Throws where it is longer than `limitBytes`, or
  * more JSON than it may be; an error of so much JSON stays text, because its status tells enough.
  */
-export async function readReply(response: Response, limitBytes: number, limits = JSON_LIMITS): Promise<Reply> {
+export async function readReply(
+  response: Response,
+  limitBytes: number,
+  limits = JSON_LIMITS,
+  parse = parserFor("embed"),
+): Promise<Reply> {
   const { status, headers, ok } = response;
   const bytes = await readBytes(response, limitBytes);
-  return { status, headers, body: await finish(parseBody(bytes, headers.get("content-type") ?? "", ok, limits)) };
+  const body = await finish(parseBody(bytes, headers.get("content-type") ?? "", ok, limits, parse));
+  return { status, headers, body };
 }
 
 /** The connection ended before the answer did. */
@@ -251,6 +264,7 @@ function* parseBody(
   contentType: string,
   ok: boolean,
   limits: JsonLimits,
+  parse: typeof parseExactly,
 ): Work<JsonValue | Uint8Array<ArrayBuffer>> {
   if (/^(audio|image|video)\/|octet-stream/.test(contentType)) return bytes;
   const text = new TextDecoder().decode(bytes);
@@ -261,12 +275,12 @@ function* parseBody(
   yield;
   // What a model wrote down as "1.50" is a text.
   if (excess || (!holdsJson && /^text\/plain/.test(contentType))) return text;
-  return (yield* parseLists(text, readJson)) ?? parseOdd(text, limits) ?? text;
+  return (yield* parseLists(text, (part) => readJson(part, parse))) ?? parseOdd(text, limits, parse) ?? text;
 }
 
 /** JSON with numbers that it has not. */
-function parseOdd(text: string, limits: JsonLimits): JsonValue | undefined {
-  return NO_NUMBER.test(text) ? parseJson(withNulls(text), limits) : undefined;
+function parseOdd(text: string, limits: JsonLimits, parse: typeof parseExactly): JsonValue | undefined {
+  return NO_NUMBER.test(text) ? parseJson(withNulls(text), limits, parse) : undefined;
 }
 
 // Servers in Python write numbers that JSON has not. As null they are found where they stand.

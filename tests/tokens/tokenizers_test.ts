@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
+import { type JsonObject, parseJson } from "../../src/canonical/json.ts";
 import type { Prompt } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import type { TokenizerFiles } from "../../src/tokens/tokenizer_files.ts";
@@ -51,6 +52,17 @@ Deno.test("a conversation is counted as the model's template writes it and its v
     });
     assertEquals(withCall - HELLO_TOKENS, 2 + "assistant\n".length + "f:city=Oslo".length + 1);
     assertEquals(await count(undefined, { ...HELLO, variables: { enable_thinking: false } }), HELLO_TOKENS + 1);
+  });
+});
+
+Deno.test("numbers that a double would change reach the tokenizer", async () => {
+  await withTokenizers(() => filesOf(), async (count) => {
+    const countWith = (id: string) =>
+      count(undefined, {
+        ...HELLO,
+        tools: [parseJson(`{"function":{"name":"f","parameters":{"const":${id}}}}`) as JsonObject],
+      });
+    assertEquals(await countWith("9007199254740993"), await countWith("9007199254740992"));
   });
 });
 

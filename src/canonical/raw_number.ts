@@ -1,0 +1,136 @@
+/**
+ * Numbers that a double would change, kept as the text that they came in: `9007199254740993`, `0.12345678901234567890`,
+ * `1e400`. Every other number is a plain one, and so may change its spelling but not its value: `1.0` becomes `1`, and `-0`
+ * becomes `0`.
+ *
+ * The platform keeps such a text as an object that `JSON.stringify` writes out as it is, and that nothing else knows:
+ * `structuredClone` throws on it, and whoever walks through data takes it for an object. So it stands only where data is
+ * carried (`extra`, the input of a tool, a schema); fields that have a type of their own hold plain numbers, and what leaves
+ * the process leaves it as JSON text.
+ */
+
+/** A number as its JSON text. */
+export interface RawNumber {
+  readonly rawJSON: string;
+}
+
+type Revive = (key: string, value: unknown, context: { source?: string }) => unknown;
+
+// TypeScript does not know these yet.
+const { parse, rawJSON, isRawJSON } = JSON as unknown as {
+  parse(text: string, revive?: Revive): unknown;
+  rawJSON(text: string): RawNumber;
+  isRawJSON(value: unknown): boolean;
+};
+
+/** More than fifteen digits, or an exponent of three: most texts hold no such number, and this tells so in little time. */
+const CANDIDATE = /[:,[]\s*-?\d(?:[\d.]{15}|[\d.]*[eE][-+]?\d{3})/;
+const ALONE = /^\s*-?\d/;
+
+/** To look at each number takes some times as long as to parse it. No conversation has so many; what has is a list of vectors. */
+const MOST_VALUES = 500_000;
+
+class TooManyValues extends Error {}
+
+/** `JSON.parse`, for a text whose numbers keep their values; of more than half a million values, the nearest doubles. */
+export function parseExactly(text: string): unknown {
+  if (!CANDIDATE.test(text) && !ALONE.test(text)) return parse(text);
+  let values = 0;
+  try {
+    return parse(text, (_key, value, { source }) => {
+      if (++values > MOST_VALUES) throw new TooManyValues();
+      return typeof value !== "number" || source === undefined || isExact(source, value) ? value : rawJSON(source);
+    });
+  } catch (thrown) {
+    if (thrown instanceof TooManyValues) return parse(text);
+    throw thrown;
+  }
+}
+
+export function isRawNumber(value: unknown): value is RawNumber {
+  return isRawJSON(value);
+}
+
+export function isNumber(value: unknown): value is number | RawNumber {
+  return typeof value === "number" || isRawJSON(value);
+}
+
+/** The double that is nearest to it. */
+export function toDouble(value: number | RawNumber): number {
+  return typeof value === "number" ? value : Number(value.rawJSON);
+}
+
+/** The text in which both of two equal numbers are written. */
+export function canonicalText(value: number | RawNumber): string {
+  const { negative, digits, exponent } = decimalOf(value);
+  return `${negative ? "-" : ""}${digits}e${exponent}`;
+}
+
+/** Below 0 where the first is less, above 0 where it is more, else 0. */
+export function compareNumbers(one: number | RawNumber, other: number | RawNumber): number {
+  if (typeof one === "number" && typeof other === "number") return one - other;
+  const [a, b] = [decimalOf(one), decimalOf(other)];
+  if (signOf(a) !== signOf(b)) return signOf(a) - signOf(b);
+  return signOf(a) * compareMagnitudes(a, b);
+}
+
+export function isInteger(value: number | RawNumber): boolean {
+  return typeof value === "number" ? Number.isInteger(value) : decimalOf(value).exponent >= 0;
+}
+
+/** Beyond that, nobody asks for it, and the integers that it would take are too long. */
+const LONGEST_INTEGER = 1_000;
+
+/** Whether the first is a multiple of the second, which is above 0. */
+export function isMultiple(value: number | RawNumber, of: number | RawNumber): boolean {
+  const [a, b] = [decimalOf(value), decimalOf(of)];
+  const least = Math.min(a.exponent, b.exponent);
+  const longest = Math.max(...[a, b].map(({ digits, exponent }) => digits.length + exponent - least));
+  if (!(longest <= LONGEST_INTEGER)) return true;
+  const scaled = ({ digits, exponent }: Decimal) => BigInt(digits + "0".repeat(exponent - least));
+  return scaled(a) % scaled(b) === 0n;
+}
+
+/** `digits` × 10 ^ `exponent`. The digits neither begin nor end with a zero, but for that of zero itself. */
+interface Decimal {
+  negative: boolean;
+  digits: string;
+  exponent: number;
+}
+
+const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([-+]?\d+))?$/;
+
+function decimalOf(value: number | RawNumber): Decimal {
+  return readDecimal(typeof value === "number" ? String(value) : value.rawJSON);
+}
+
+function readDecimal(text: string): Decimal {
+  const [, sign, whole = "0", fraction = "", exponent = "0"] = NUMBER.exec(text) ?? [];
+  const all = (whole + fraction).replace(/^0+/, "");
+  // By a loop: a pattern for the end of a text takes the square of its length.
+  let end = all.length;
+  while (all[end - 1] === "0") end--;
+  if (end === 0) return { negative: false, digits: "0", exponent: 0 };
+  const scale = Number(exponent) - fraction.length + all.length - end;
+  return { negative: sign === "-", digits: all.slice(0, end), exponent: scale };
+}
+
+function signOf({ negative, digits }: Decimal): number {
+  return negative ? -1 : digits === "0" ? 0 : 1;
+}
+
+function compareMagnitudes(a: Decimal, b: Decimal): number {
+  const places = a.digits.length + a.exponent - b.digits.length - b.exponent;
+  if (places !== 0) return places;
+  return a.digits < b.digits ? -1 : a.digits > b.digits ? 1 : 0;
+}
+
+/** Whether the number's own text has the value that `source` has. */
+function isExact(source: string, value: number): boolean {
+  if (source.length <= 15 && !/e/i.test(source)) return true;
+  const text = String(value);
+  if (text === source) return true;
+  if (!Number.isFinite(value)) return false;
+  const [told, kept] = [readDecimal(source), readDecimal(text)];
+  return told.negative === kept.negative && told.digits === kept.digits && told.exponent === kept.exponent;
+}

@@ -1,0 +1,127 @@
+import { assert, assertEquals } from "@std/assert";
+import fc from "fast-check";
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../src/canonical/json.ts";
+import { checkSchema, newBudget } from "../../src/canonical/json_schema.ts";
+import {
+  canonicalText,
+  compareNumbers,
+  isMultiple,
+  isNumber,
+  isRawNumber,
+  parseExactly,
+  type RawNumber,
+} from "../../src/canonical/raw_number.ts";
+import { law } from "../support/law.ts";
+
+const read = (text: string) => parseExactly(`[${text}]`) as unknown[];
+const numberIn = (text: string) => read(text)[0] as number | RawNumber;
+
+for (
+  const text of ["9007199254740993", "-18446744073709551616", "1e400", "-1e-400", "4.9e-324", "0.10000000000000001"]
+) {
+  Deno.test(`${text} keeps its text, wherever it stands`, () => {
+    assert(isRawNumber(numberIn(text)));
+    for (const json of [text, ` ${text}`, `[${text}]`, `{"a":${text}}`, `[1,\n ${text}]`, `{"a":[{"b": ${text} }]}`]) {
+      assertEquals(JSON.stringify(parseExactly(json)), json.replaceAll(/\s/g, ""));
+    }
+  });
+}
+
+for (
+  const [text, number] of [
+    ["1.0", 1],
+    ["-0", -0],
+    ["1E5", 100_000],
+    ["9007199254740992", 2 ** 53],
+    ["0.30000000000000004", 0.1 + 0.2],
+    ["100000000000000000000", 1e20],
+    ["1.7976931348623157e308", Number.MAX_VALUE],
+    ["0.000000000000000000000", 0],
+  ] as const
+) {
+  Deno.test(`${text}, which a double tells, is a plain number`, () => assertEquals(read(text), [number]));
+}
+
+Deno.test("numbers inside texts are texts", () => {
+  const text = '{"a":"[9007199254740993, 1e400]","b":": 12345678901234567890"}';
+  assertEquals(parseExactly(text), JSON.parse(text));
+});
+
+Deno.test("a raw number is no object", () => {
+  const [raw] = read("9007199254740993");
+  assertEquals([isJsonObject(raw), isNumber(raw)], [false, true]);
+});
+
+Deno.test("names that objects inherit, and nesting, are read as ever", () => {
+  const text = '{"__proto__":{"constructor":9007199254740993},"toString":1}';
+  assertEquals(JSON.stringify(parseJson(text)), text);
+  assertEquals(parseJson("[".repeat(5_000) + "9007199254740993" + "]".repeat(5_000)), undefined);
+});
+
+const integer = fc.bigInt({ min: -(10n ** 30n), max: 10n ** 30n });
+law("whole numbers are ordered by their values", fc.tuple(integer, integer), ([one, other]) => {
+  const [a, b] = [numberIn(String(one)), numberIn(String(other))];
+  assertEquals(Math.sign(compareNumbers(a, b)), one < other ? -1 : one > other ? 1 : 0);
+  assertEquals(canonicalText(a) === canonicalText(b), one === other);
+});
+
+law("multiples of whole numbers are told", fc.tuple(integer, fc.bigInt({ min: 1n, max: 10n ** 20n })), ([one, of]) => {
+  assertEquals(isMultiple(numberIn(String(one)), numberIn(String(of))), one % of === 0n);
+});
+
+law(
+  "fractions are ordered by their values",
+  fc.tuple(integer, integer, fc.nat({ max: 40 })),
+  ([one, other, places]) => {
+    const scale = (number: bigint) => numberIn(`${number}e-${places}`);
+    assertEquals(Math.sign(compareNumbers(scale(one), scale(other))), one < other ? -1 : one > other ? 1 : 0);
+  },
+);
+
+/** What a schema says of a value, both as JSON texts. */
+function fits(schema: string, value: string): boolean {
+  const read = parseJson(schema);
+  assert(isJsonObject(read));
+  return checkSchema(parseJson(value) as JsonValue, read as JsonObject, newBudget()).problems.length === 0;
+}
+
+for (
+  const [schema, value, isFitting] of [
+    ['{"type":"integer"}', "9007199254740993", true],
+    ['{"type":"number"}', "0.12345678901234567890123", true],
+    ['{"type":"integer"}', "0.12345678901234567890123", false],
+    ['{"type":"string"}', "9007199254740993", false],
+    ['{"type":"object"}', "9007199254740993", false],
+    ['{"const":9007199254740993}', "9007199254740993", true],
+    ['{"const":9007199254740993}', "9007199254740993.0", true],
+    ['{"const":9007199254740992}', "9007199254740993", false],
+    ['{"enum":[9007199254740992,9007199254740994]}', "9007199254740993", false],
+    ['{"minimum":9007199254740993}', "9007199254740992", false],
+    ['{"minimum":9007199254740993}', "9007199254740993", true],
+    ['{"maximum":9007199254740992}', "9007199254740993", false],
+    ['{"exclusiveMaximum":9007199254740993}', "9007199254740993", false],
+    ['{"exclusiveMinimum":9007199254740992}', "9007199254740993", true],
+    ['{"maximum":1e400}', "1e401", false],
+    ['{"multipleOf":2}', "9007199254740993", false],
+    ['{"multipleOf":3}', "9007199254740993", true],
+    ['{"uniqueItems":true}', "[9007199254740993,9007199254740992]", true],
+    ['{"uniqueItems":true}', "[9007199254740993,9007199254740993.00]", false],
+    ['{"properties":{"a":{"type":"integer"}}}', '{"a":9007199254740993}', true],
+  ] as const
+) {
+  Deno.test(`${value} ${isFitting ? "fits" : "does not fit"} ${schema}`, () =>
+    assertEquals(fits(schema, value), isFitting));
+}
+
+Deno.test("a check of numbers that are long, or huge, ends", () => {
+  const long = "1".repeat(200_000);
+  const many = `[${Array(200).fill(long).join()}]`;
+  const { unread } = checkSchema(parseJson(many) as JsonValue, { items: { minimum: 1, multipleOf: 7 } }, newBudget());
+  assertEquals(unread, ["all"]);
+  assertEquals(fits('{"multipleOf":1e-999999999}', "1e999999999"), true);
+});
+
+Deno.test("of more values than a conversation has, numbers are the nearest doubles", () => {
+  const many = `[${"1,".repeat(500_000)}9007199254740993]`;
+  assertEquals((parseExactly(many) as number[]).at(-1), 2 ** 53);
+});
