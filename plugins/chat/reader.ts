@@ -3,7 +3,7 @@ import { type Extra, extraOf, inside } from "../../src/canonical/extra.ts";
 import type { Annotation, Finish, GenerateEvent, GenerateRequest, Usage } from "../../src/canonical/generate.ts";
 import { isJsonObject, isJsonText, type JsonObject, toJsonText, withoutNulls } from "../../src/canonical/json.ts";
 import { PartWriter } from "../../src/canonical/part_writer.ts";
-import { estimateUsage, weighText } from "../../src/canonical/usage.ts";
+import { completeUsage, weighText } from "../../src/canonical/usage.ts";
 import type { Work } from "../../src/canonical/work.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
@@ -249,10 +249,7 @@ export class AnswerReader {
   }
 
   #countUsage(): Usage {
-    const usage = this.#usage && parseUsage(this.#usage);
-    if (usage) return usage;
-    this.#context.note("estimated usage");
-    return estimateUsage(this.#context.inputTokens, this.#outputWeight);
+    return completeUsage(this.#usage ? parseUsage(this.#usage) : {}, this.#context, this.#outputWeight);
   }
 
   #finishExtra(): Extra | undefined {

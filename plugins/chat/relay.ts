@@ -87,8 +87,8 @@ async function* parseFrames(
 }
 
 function told(usage: ChatAnswer["usage"]): Pick<RelayResponse, "usage"> {
-  const counts = usage ? parseUsage(usage) : undefined;
-  return counts ? { usage: counts } : {};
+  const counts = usage ? parseUsage(usage) : {};
+  return Object.keys(counts).length > 0 ? { usage: counts } : {};
 }
 
 /** The upstream's answer, under the id and the model name that are the gateway's. */

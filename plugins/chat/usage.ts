@@ -1,18 +1,17 @@
 import type { Usage } from "../../src/canonical/generate.ts";
 import { extraOf } from "../../src/canonical/extra.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import { toldTotals, type ToldUsage } from "../../src/canonical/usage.ts";
 import { type ChatUsage, WIRE } from "./wire.ts";
 
-/** What the upstream counted; nothing where it counted nothing, which some say with zeros. */
-export function parseUsage(usage: ChatUsage): Usage | undefined {
+/** What the upstream counted. */
+export function parseUsage(usage: ChatUsage): ToldUsage {
   const { prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details, completion_tokens_details } = usage;
-  if (!prompt_tokens) return undefined;
   const cached = prompt_tokens_details?.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens;
   const written = prompt_tokens_details?.cache_write_tokens ?? prompt_tokens_details?.cache_creation_input_tokens;
   const reasoning = completion_tokens_details?.reasoning_tokens;
   return {
-    inputTokens: prompt_tokens,
-    outputTokens: completion_tokens ?? Math.max(0, (total_tokens ?? prompt_tokens) - prompt_tokens),
+    ...toldTotals(prompt_tokens, completion_tokens, total_tokens),
     ...(cached !== undefined && cached !== null && { cachedInputTokens: cached }),
     ...(written !== undefined && written !== null && { cacheWriteTokens: written }),
     ...(reasoning !== undefined && reasoning !== null && { reasoningTokens: reasoning }),

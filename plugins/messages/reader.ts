@@ -3,7 +3,7 @@ import { extraOf } from "../../src/canonical/extra.ts";
 import type { Finish, GenerateEvent, GenerateRequest, OpaquePart, Usage } from "../../src/canonical/generate.ts";
 import { type JsonObject, toJsonText, withoutNulls } from "../../src/canonical/json.ts";
 import { type PartEnd, PartWriter } from "../../src/canonical/part_writer.ts";
-import { estimateUsage, weighText } from "../../src/canonical/usage.ts";
+import { completeUsage, weighText } from "../../src/canonical/usage.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { saysFailure } from "../endings.ts";
@@ -243,10 +243,7 @@ export class AnswerReader {
   }
 
   #countUsage(): Usage {
-    const usage = this.#usage && parseUsage(this.#usage);
-    if (usage) return usage;
-    this.#context.note("estimated usage");
-    return estimateUsage(this.#context.inputTokens, this.#outputWeight);
+    return completeUsage(this.#usage ? parseUsage(this.#usage) : {}, this.#context, this.#outputWeight);
   }
 }
 

@@ -1,17 +1,17 @@
 import { extraOf, inside, splitInside } from "../../src/canonical/extra.ts";
 import type { Usage } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
+import { toldTotals, type ToldUsage } from "../../src/canonical/usage.ts";
 import { USAGE_KEYS, WIRE, type WireUsage } from "./wire.ts";
 
-/** This wire counts cached input apart; the canonical total includes it. Nothing where the upstream counted nothing. */
-export function parseUsage(usage: WireUsage): Usage | undefined {
+/** This wire counts cached input apart; the canonical total includes it, and is known only where the rest is. */
+export function parseUsage(usage: WireUsage): ToldUsage {
   const { input_tokens, output_tokens, cache_creation_input_tokens: written, cache_read_input_tokens: read } = usage;
-  const input = (input_tokens ?? 0) + (written ?? 0) + (read ?? 0);
-  if (input === 0) return undefined;
+  const isCounted = input_tokens !== null && input_tokens !== undefined;
+  const input = isCounted ? input_tokens + (written ?? 0) + (read ?? 0) : undefined;
   const thinking = usage.output_tokens_details?.thinking_tokens;
   return {
-    inputTokens: input,
-    outputTokens: output_tokens ?? 0,
+    ...toldTotals(input, output_tokens, undefined),
     ...(read !== null && read !== undefined && { cachedInputTokens: read }),
     ...(written !== null && written !== undefined && { cacheWriteTokens: written }),
     ...(thinking !== null && thinking !== undefined && { reasoningTokens: thinking }),

@@ -3,7 +3,7 @@ import { extraOf } from "../../src/canonical/extra.ts";
 import type { GenerateEvent, GenerateRequest, Usage } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue, toJsonText } from "../../src/canonical/json.ts";
 import { type PartEnd, PartWriter } from "../../src/canonical/part_writer.ts";
-import { estimateUsage, weighText } from "../../src/canonical/usage.ts";
+import { completeUsage, weighText } from "../../src/canonical/usage.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../errors.ts";
@@ -317,10 +317,7 @@ export class AnswerReader {
   }
 
   #countUsage(usage: WireUsage | undefined): Usage {
-    const told = usage && parseUsage(usage);
-    if (told) return told;
-    this.#context.note("estimated usage");
-    return estimateUsage(this.#context.inputTokens, this.#outputWeight);
+    return completeUsage(usage ? parseUsage(usage) : {}, this.#context, this.#outputWeight);
   }
 }
 

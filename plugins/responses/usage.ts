@@ -1,6 +1,7 @@
 import { extraOf, inside, splitInside } from "../../src/canonical/extra.ts";
 import type { Usage } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
+import { toldTotals, type ToldUsage } from "../../src/canonical/usage.ts";
 import { WIRE, type WireUsage } from "./wire.ts";
 
 const IN = "input_tokens_details";
@@ -9,15 +10,13 @@ const KNOWN = new Set(["input_tokens", "output_tokens", "total_tokens", IN, OUT]
 const KNOWN_IN = new Set(["cached_tokens", "cache_write_tokens"]);
 const KNOWN_OUT = new Set(["reasoning_tokens"]);
 
-/** What the upstream counted; nothing where it counted nothing, which some say with zeros. */
-export function parseUsage(usage: WireUsage): Usage | undefined {
+/** What the upstream counted. */
+export function parseUsage(usage: WireUsage): ToldUsage {
   const { input_tokens, output_tokens, total_tokens } = usage;
-  if (!input_tokens) return undefined;
   const { cached_tokens: cached, cache_write_tokens: written } = usage[IN] ?? {};
   const reasoning = usage[OUT]?.reasoning_tokens;
   return {
-    inputTokens: input_tokens,
-    outputTokens: output_tokens ?? Math.max(0, (total_tokens ?? input_tokens) - input_tokens),
+    ...toldTotals(input_tokens, output_tokens, total_tokens),
     ...(cached !== undefined && cached !== null && { cachedInputTokens: cached }),
     ...(written !== undefined && written !== null && { cacheWriteTokens: written }),
     ...(reasoning !== undefined && reasoning !== null && { reasoningTokens: reasoning }),

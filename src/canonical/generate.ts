@@ -241,7 +241,7 @@ export interface Usage {
   cachedInputTokens?: number;
   cacheWriteTokens?: number;
   reasoningTokens?: number;
-  /** The upstream told nothing; these are the gateway's estimate. */
+  /** A total that the upstream did not tell is the gateway's estimate. */
   estimated?: true;
 }
 

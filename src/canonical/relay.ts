@@ -1,6 +1,6 @@
 import type { GatewayError } from "../errors.ts";
-import type { Usage } from "./generate.ts";
 import type { JsonObject } from "./json.ts";
+import type { ToldUsage } from "./usage.ts";
 
 /**
  * A request that shapes its whole answer in a way that one wire alone knows. It goes to upstreams of that wire as the client
@@ -17,10 +17,10 @@ export interface RelayRequest {
 
 export interface RelayResponse {
   body: JsonObject;
-  usage?: Usage;
+  usage?: ToldUsage;
 }
 
 export type RelayEvent =
   | { type: "frame"; body: JsonObject }
-  | { type: "finish"; usage?: Usage }
+  | { type: "finish"; usage?: ToldUsage }
   | { type: "error"; error: GatewayError };

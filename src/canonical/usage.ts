@@ -85,9 +85,46 @@ export function countFiles({ messages }: Pick<GenerateRequest, "messages">): num
   return messages.reduce((sum, { content }) => sum + filesIn(content), 0);
 }
 
-/** The usage of an answer whose upstream told none. */
-export function estimateUsage(inputTokens: number, outputWeight: number): Usage {
-  return { inputTokens, outputTokens: Math.max(1, Math.ceil(outputWeight)), estimated: true };
+/** What an upstream told of an answer's tokens: all of the counts, some, or none. */
+export type ToldUsage = Partial<Usage>;
+
+/**
+ * The totals of an answer, as far as they are told. Servers that count nothing leave them out or say 0; no conversation has
+ * 0 tokens, but an answer may.
+ */
+export function toldTotals(
+  input: number | null | undefined,
+  output: number | null | undefined,
+  total: number | null | undefined,
+): ToldUsage {
+  const inputTokens = input || Math.max(0, (total ?? 0) - (output ?? 0));
+  const outputTokens = output ?? (input && total ? Math.max(0, total - input) : undefined);
+  return {
+    ...(inputTokens > 0 && { inputTokens }),
+    // 0 beside no input is how servers say that they did not count.
+    ...(outputTokens !== undefined && (inputTokens > 0 || outputTokens > 0) && { outputTokens }),
+  };
+}
+
+/** What the gateway knows itself: how many tokens it counts in the conversation. `note` hears what had to be estimated. */
+interface Estimate {
+  readonly inputTokens: number;
+  note?(text: string): void;
+}
+
+/** Every count that was told, and estimates of the totals that were not. `outputWeight`: of the whole answer. */
+export function completeUsage(told: ToldUsage, estimate: Estimate, outputWeight: number): Usage {
+  const missing = [told.inputTokens === undefined && "input", told.outputTokens === undefined && "output"];
+  const [first, second] = missing.filter(Boolean);
+  if (first) estimate.note?.(second ? "estimated usage" : `estimated ${first} tokens`);
+  // The totals hold their parts.
+  const parts = (told.cachedInputTokens ?? 0) + (told.cacheWriteTokens ?? 0);
+  return {
+    ...told,
+    inputTokens: told.inputTokens ?? Math.max(estimate.inputTokens, parts),
+    outputTokens: told.outputTokens ?? Math.max(1, Math.ceil(outputWeight), told.reasoningTokens ?? 0),
+    ...(first && { estimated: true as const }),
+  };
 }
 
 /** What several tries cost together. */

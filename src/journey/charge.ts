@@ -1,5 +1,5 @@
 /** What an answer is charged: what its upstream tells, as far as that can be. */
-import type { Usage } from "../canonical/generate.ts";
+import { completeUsage, type ToldUsage } from "../canonical/usage.ts";
 import type { Journey } from "./journey.ts";
 
 /**
@@ -14,7 +14,8 @@ const MOST_TIMES = 10;
 const ALWAYS_BELIEVED = 200_000;
 
 /** The upstream's counts are the answer's, for the log; what is charged is bounded. `said`: the answer's tokens, estimated. */
-export function settle(usage: Usage, said: () => number, journey: Journey): void {
+export function settle(told: ToldUsage, said: () => number, journey: Journey): void {
+  const usage = completeUsage(told, { inputTokens: journey.estimate }, told.outputTokens === undefined ? said() : 0);
   journey.entry.usage = usage;
   const { inputTokens, outputTokens } = usage;
   const estimate = () => Math.ceil(journey.estimate + said());
@@ -22,10 +23,10 @@ export function settle(usage: Usage, said: () => number, journey: Journey): void
     journey.charge = estimate();
     return;
   }
-  const told = Math.ceil(inputTokens + outputTokens);
-  journey.charge = told <= ALWAYS_BELIEVED ? told : Math.min(told, Math.max(ALWAYS_BELIEVED, MOST_TIMES * estimate()));
-  if (journey.charge < told && journey.isMetered) {
-    journey.note(`charged ${journey.charge} tokens of the ${told} that the upstream told`);
+  const sum = Math.ceil(inputTokens + outputTokens);
+  journey.charge = sum <= ALWAYS_BELIEVED ? sum : Math.min(sum, Math.max(ALWAYS_BELIEVED, MOST_TIMES * estimate()));
+  if (journey.charge < sum && journey.isMetered) {
+    journey.note(`charged ${journey.charge} tokens of the ${sum} that the upstream told`);
   }
 }
 

@@ -1,9 +1,15 @@
 /** How many tokens a conversation has for a target: at once for its answer, as exactly as can be for a client that counts. */
-import type { Usage } from "../canonical/generate.ts";
 import type { JsonValue } from "../canonical/json.ts";
 import type { Input } from "../canonical/operations.ts";
 import { withUpstreamNames } from "../canonical/tool_names.ts";
-import { type Count, type CountedBy, countFiles, estimateInputTokens, TOKENS_PER_FILE } from "../canonical/usage.ts";
+import {
+  type Count,
+  type CountedBy,
+  countFiles,
+  estimateInputTokens,
+  TOKENS_PER_FILE,
+  type ToldUsage,
+} from "../canonical/usage.ts";
 import { targetName } from "../lanes/affinity.ts";
 import type { Destination } from "../lanes/lane.ts";
 import type { Tokenizers } from "../tokens/tokenizers.ts";
@@ -102,7 +108,7 @@ function countByTokenizer(
 }
 
 /** What an upstream counted makes the next counts of the same model better. */
-export function learn(usage: Usage | undefined, { gateway, attempt }: Journey): void {
-  if (!usage || usage.estimated || !attempt?.counted?.isText) return;
+export function learn(usage: ToldUsage | undefined, { gateway, attempt }: Journey): void {
+  if (!usage?.inputTokens || usage.estimated || !attempt?.counted?.isText) return;
   gateway.calibration.learn(attempt.target, attempt.counted.estimate, usage.inputTokens);
 }

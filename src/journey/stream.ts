@@ -1,6 +1,6 @@
 /** An answer that is told step by step, as its client reads it. */
-import type { Usage } from "../canonical/generate.ts";
 import type { StreamEvent } from "../canonical/operations.ts";
+import type { ToldUsage } from "../canonical/usage.ts";
 import type { Exchange } from "../contract/context.ts";
 import type { ServerSentEvent } from "../contract/frame.ts";
 import type { Protocol } from "../contract/protocol.ts";
@@ -106,7 +106,7 @@ function tokensOf(event: StreamEvent<Streamed>): number {
 
 const CHARACTERS_PER_TOKEN = 4;
 
-function usageOf(event: StreamEvent<Streamed> & { type: "finish" }): Usage | undefined {
+function usageOf(event: StreamEvent<Streamed> & { type: "finish" }): ToldUsage | undefined {
   if ("usage" in event) return event.usage;
   const usage = "transcript" in event ? event.transcript.usage : undefined;
   return usage && "inputTokens" in usage ? usage : undefined;

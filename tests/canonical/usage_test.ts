@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import type { GenerateRequest } from "../../src/canonical/generate.ts";
-import { addUsage, estimateInputTokens, estimateTextTokens, estimateUsage } from "../../src/canonical/usage.ts";
+import { addUsage, completeUsage, estimateInputTokens, estimateTextTokens } from "../../src/canonical/usage.ts";
 
 const request: GenerateRequest = {
   model: "m",
@@ -65,7 +65,7 @@ Deno.test("no request is free", () => {
 });
 
 Deno.test("an estimated usage says that it is one, and never 0", () => {
-  assertEquals(estimateUsage(7, 0), { inputTokens: 7, outputTokens: 1, estimated: true });
+  assertEquals(completeUsage({}, { inputTokens: 7 }, 0), { inputTokens: 7, outputTokens: 1, estimated: true });
 });
 
 Deno.test("usage: several tries cost what each of them cost", () => {
