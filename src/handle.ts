@@ -61,7 +61,7 @@ export async function handle(request: Request, peer: Deno.Addr | undefined, gate
     if (!match) throw notServed(request, lost, caller, gateway);
     if ("allow" in match) throw methodNotAllowed(request.method, match.allow);
     const { protocol } = match;
-    journey.clientWire = protocol.name;
+    journey.clientWire = protocol.wire;
     const named = "lane" in match.params ? findLane(match.params.lane, caller.lanes, gateway) : undefined;
     journey.entry.lane = named?.name;
     if (runsModel(protocol) && !wantsExplanation(request)) gateway.load.check(gateway.limits);
@@ -224,7 +224,7 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       const store = (response: GenerateResponse) => remember(response, exchange, messages, journey);
       const sealing = sealingFor(protocol, exchange, journey);
       const through = (events: AsyncGenerator<GenerateEvent>) => {
-        const heard = hearForeign(events, protocol.name, sealing !== undefined || exchange.stored, journey.note);
+        const heard = hearForeign(events, protocol.wire, sealing !== undefined || exchange.stored, journey.note);
         const kept = exchange.stored ? remembering(heard, store) : heard;
         return sealing ? sealStream(kept, sealing) : kept;
       };
@@ -233,9 +233,11 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
     }
     case "countTokens": {
       const { input } = await recall(await step(() => protocol.parse(wire, journey)), journey);
-      const { targets: [target] } = atHome(await resolve(protocol, input.model, lane, journey), input, lane, journey);
+      const resolution = atHome(await resolve(protocol, input.model, lane, journey), input, lane, journey);
+      const [target] = resolution.targets;
       if (!target) throw new Error(`Model "${input.model}" has no target`);
-      const { inputTokens, by } = await countExactly(input, target, journey);
+      const fitted = await step(() => fitQuietly(input, resolution));
+      const { inputTokens, by } = await countExactly(fitted, target, journey);
       journey.countedBy = by;
       return protocol.serialize({ inputTokens }, openExchange(protocol, input, wire, journey));
     }
@@ -293,6 +295,15 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
     }
     default:
       return protocol satisfies never;
+  }
+}
+
+/** As it would be asked for an answer. What would be refused then is counted as it is. */
+function fitQuietly(input: Input<"countTokens">, resolution: Resolution): Input<"countTokens"> {
+  try {
+    return fit(input, resolution, () => {});
+  } catch {
+    return input;
   }
 }
 
@@ -414,7 +425,7 @@ async function generateWhole(
   const sealing = sealingFor(protocol, exchange, journey);
   const isKept = sealing !== undefined || exchange.stored;
   const note = () =>
-    [output, ...output.content].forEach((one) => noteForeign(one, protocol.name, isKept, journey.note));
+    [output, ...output.content].forEach((one) => noteForeign(one, protocol.wire, isKept, journey.note));
   await step(note);
   const content = sealing ? await sealReasoning(output.content, sealing) : output.content;
   return protocol.serialize({ ...output, content }, exchange);

@@ -11,9 +11,11 @@ import { parseSpeechRequest, serializeSpeechRequest } from "./speech_request.ts"
 import { parseTranscript, serializeTranscript } from "./transcript.ts";
 import { parseTranscriptStream, serializeTranscriptStream } from "./transcript_stream.ts";
 import { parseTranscriptionRequest, serializeTranscriptionRequest } from "./transcription_request.ts";
+import { SPEECH, TRANSCRIPTIONS } from "./wire.ts";
 
 const speech: Protocol<"speak"> = {
   name: "speech",
+  wire: SPEECH,
   operation: "speak",
   method: "POST",
   pattern: new URLPattern({ pathname: "/:lane/v1/audio/speech" }),
@@ -27,6 +29,7 @@ const speech: Protocol<"speak"> = {
 
 const transcriptions: Protocol<"transcribe"> = {
   name: "transcriptions",
+  wire: TRANSCRIPTIONS,
   operation: "transcribe",
   method: "POST",
   pattern: new URLPattern({ pathname: "/:lane/v1/audio/transcriptions" }),

@@ -16,9 +16,11 @@ import { relayOperation, serializeRelayed, serializeRelayedStream } from "./rela
 import { serializeRequest } from "./serialize_request.ts";
 import { serializeResponse } from "./serialize_response.ts";
 import { serializeStream } from "./serialize_stream.ts";
+import { WIRE } from "./wire.ts";
 
 const completions: Protocol<"generate"> = {
   name: "chat",
+  wire: WIRE,
   operation: "generate",
   method: "POST",
   pattern: new URLPattern({ pathname: "/:lane/v1/chat/completions" }),
@@ -38,6 +40,7 @@ const completions: Protocol<"generate"> = {
 
 const models: Protocol<"listModels"> = {
   name: "chat-models",
+  wire: WIRE,
   operation: "listModels",
   method: "GET",
   pattern: new URLPattern({ pathname: "/:lane/v1/models" }),
@@ -49,6 +52,7 @@ const models: Protocol<"listModels"> = {
 
 const model: Protocol<"getModel"> = {
   name: "chat-model",
+  wire: WIRE,
   operation: "getModel",
   method: "GET",
   pattern: new URLPattern({ pathname: "/:lane/v1/models/:id(.+)" }),

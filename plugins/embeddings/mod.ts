@@ -10,6 +10,7 @@ import { WIRE } from "./wire.ts";
 
 const embeddings: Protocol<"embed"> = {
   name: WIRE,
+  wire: WIRE,
   operation: "embed",
   method: "POST",
   pattern: new URLPattern({ pathname: "/:lane/v1/embeddings" }),

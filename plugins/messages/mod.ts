@@ -16,7 +16,7 @@ import { parseStream } from "./parse_stream.ts";
 import { serializeHeaders, serializeRequest } from "./serialize_request.ts";
 import { serializeResponse } from "./serialize_response.ts";
 import { serializeStream } from "./serialize_stream.ts";
-import { VERSION_HEADER } from "./wire.ts";
+import { VERSION_HEADER, WIRE } from "./wire.ts";
 
 /** Older clients of this wire also send their key in a header of its own. */
 function speaksThisWire({ headers }: { headers: Headers }): boolean {
@@ -25,6 +25,7 @@ function speaksThisWire({ headers }: { headers: Headers }): boolean {
 
 const messages: Protocol<"generate"> = {
   name: "messages",
+  wire: WIRE,
   operation: "generate",
   method: "POST",
   pattern: new URLPattern({ pathname: "/:lane/v1/messages" }),
@@ -45,6 +46,7 @@ const messages: Protocol<"generate"> = {
 
 const countTokens: Protocol<"countTokens"> = {
   name: "messages-count-tokens",
+  wire: WIRE,
   operation: "countTokens",
   method: "POST",
   pattern: new URLPattern({ pathname: "/:lane/v1/messages/count_tokens" }),
@@ -56,6 +58,7 @@ const countTokens: Protocol<"countTokens"> = {
 
 const models: Protocol<"listModels"> = {
   name: "messages-models",
+  wire: WIRE,
   operation: "listModels",
   method: "GET",
   pattern: new URLPattern({ pathname: "/:lane/v1/models" }),
@@ -68,6 +71,7 @@ const models: Protocol<"listModels"> = {
 
 const model: Protocol<"getModel"> = {
   name: "messages-model",
+  wire: WIRE,
   operation: "getModel",
   method: "GET",
   pattern: new URLPattern({ pathname: "/:lane/v1/models/:id(.+)" }),

@@ -12,6 +12,7 @@ import { WIRE } from "./wire.ts";
 function protocol(name: string, version: "1" | "2"): Protocol<"rerank"> {
   return {
     name,
+    wire: WIRE,
     operation: "rerank",
     method: "POST",
     pattern: new URLPattern({ pathname: `/:lane/v${version}/rerank` }),

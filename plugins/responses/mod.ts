@@ -22,6 +22,7 @@ import { WIRE } from "./wire.ts";
 
 const responses: Protocol<"generate"> = {
   name: "responses",
+  wire: WIRE,
   operation: "generate",
   method: "POST",
   pattern: new URLPattern({ pathname: "/:lane/v1/responses" }),
@@ -42,6 +43,7 @@ const responses: Protocol<"generate"> = {
 
 const inputTokens: Protocol<"countTokens"> = {
   name: "responses-input-tokens",
+  wire: WIRE,
   operation: "countTokens",
   method: "POST",
   pattern: new URLPattern({ pathname: "/:lane/v1/responses/input_tokens" }),
@@ -55,6 +57,7 @@ const parseId = ({ params }: WireRequest) => ({ id: params.id ?? "" });
 
 const getResponse: Protocol<"getResponse"> = {
   name: "responses-get",
+  wire: WIRE,
   operation: "getResponse",
   method: "GET",
   pattern: new URLPattern({ pathname: "/:lane/v1/responses/:id" }),
@@ -72,6 +75,7 @@ const getResponse: Protocol<"getResponse"> = {
 
 const deleteResponse: Protocol<"deleteResponse"> = {
   name: "responses-delete",
+  wire: WIRE,
   operation: "deleteResponse",
   method: "DELETE",
   pattern: new URLPattern({ pathname: "/:lane/v1/responses/:id" }),
@@ -83,6 +87,7 @@ const deleteResponse: Protocol<"deleteResponse"> = {
 
 const inputItems: Protocol<"getResponse"> = {
   name: "responses-input-items",
+  wire: WIRE,
   operation: "getResponse",
   method: "GET",
   pattern: new URLPattern({ pathname: "/:lane/v1/responses/:id/input_items" }),
@@ -95,6 +100,7 @@ const inputItems: Protocol<"getResponse"> = {
 
 const cancelResponse: Protocol<"cancelResponse"> = {
   name: "responses-cancel",
+  wire: WIRE,
   operation: "cancelResponse",
   method: "POST",
   pattern: new URLPattern({ pathname: "/:lane/v1/responses/:id/cancel" }),
@@ -125,6 +131,7 @@ const compact: Protocol<"cancelResponse"> = {
 /** The list for agents that ask with their version, and then want to know of each model how to work with it. */
 const models: Protocol<"listModels"> = {
   name: "responses-models",
+  wire: WIRE,
   operation: "listModels",
   method: "GET",
   pattern: new URLPattern({ pathname: "/:lane/v1/models" }),

@@ -18,7 +18,7 @@ export interface WireRequest {
 
 /** What every verb may use: one context, so that any of them can say what it changed. */
 export interface Context {
-  /** The name of the protocol that the client speaks: a driver of the same wire can leave more as it is. */
+  /** The wire that the client speaks: a driver of the same wire can leave more as it is. */
   readonly clientWire: string;
   /** Says what was dropped, clamped or changed: `dropped top_k`, `clamped max_tokens 128000>32768`. */
   note(text: string): void;

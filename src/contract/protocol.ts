@@ -9,7 +9,10 @@ import type { ServerSentEvent } from "./frame.ts";
 
 /** One client-facing endpoint: where it listens and how it speaks. Pure functions on data. */
 export interface Protocol<K extends OperationName> {
+  /** No other protocol has it: `messages-count-tokens`. */
   name: string;
+  /** The format of its bytes, which several protocols share: whoever speaks it to an upstream speaks the client's own. */
+  wire: string;
   operation: K;
   /** HEAD is answered as GET, without the body. */
   method: "GET" | "POST" | "DELETE";

@@ -96,9 +96,10 @@ const FORM = "response_format";
 
 /** Whether this upstream can only be told in words what form the answer is to have. */
 export function needsWords<K extends ModelOperation>(ask: Ask<K>): boolean {
-  const { operation, input, target, upstream } = ask;
+  const { input, target, upstream } = ask;
   if (!("messages" in input) || !input.outputSchema) return false;
-  const way = upstream.driver.operations[operation];
+  // Whoever only counts is to be told the same.
+  const way = upstream.driver.operations.generate;
   const hasForm = !way || "local" in way || way.hasForm?.(input.outputSchema) !== false;
   return !hasForm || target.structuredOutput === "instruct" ||
     upstream.refuses.includes(FORM) || upstream.refusals.of(placeOf(ask)).includes(nameOfForm(input));

@@ -6,6 +6,7 @@ import { GatewayError } from "../../src/errors.ts";
 function protocol(name: string, pathname: string, more: Partial<Protocol<"getModel">> = {}): AnyProtocol {
   return {
     name,
+    wire: "chat",
     operation: "getModel",
     method: "GET",
     pattern: new URLPattern({ pathname }),

@@ -1,0 +1,133 @@
+/** What an upstream is asked to count is what it would be asked to answer, in every field that costs tokens. */
+import { assert, assertEquals } from "@std/assert";
+import fc from "fast-check";
+import { protocols } from "../../plugins/mod.ts";
+import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { type ConfigInput, newApp } from "../support/app.ts";
+import { fakeUpstream } from "../support/fake_upstream.ts";
+import { loadFixtures } from "../support/fixtures.ts";
+import { law } from "../support/law.ts";
+import { messagesRequest } from "../support/messages_arbitraries.ts";
+import { responsesRequest } from "../support/responses_arbitraries.ts";
+
+/** The wires whose clients count, where, and what they ask. */
+const CLIENTS = {
+  messages: {
+    generate: "/oss/v1/messages",
+    count: "/oss/v1/messages/count_tokens",
+    headers: { "anthropic-version": "2023-06-01" },
+    request: messagesRequest,
+  },
+  responses: {
+    generate: "/oss/v1/responses",
+    count: "/oss/v1/responses/input_tokens",
+    headers: {},
+    request: responsesRequest,
+  },
+} as const;
+type Client = keyof typeof CLIENTS;
+
+/** The upstreams that count, and of the fields of their wires those that are tokens to the model. */
+const COUNTERS = {
+  "chat, input_tokens": {
+    upstream: { driver: "chat", counter: "input_tokens" },
+    fields: ["messages", "tools", "tool_choice", "response_format", "chat_template_kwargs", "reasoning_effort"],
+  },
+  "chat, tokenize": {
+    upstream: { driver: "chat", counter: "tokenize" },
+    fields: ["messages", "tools", "chat_template_kwargs"],
+  },
+  "chat, chat_tokenize": {
+    upstream: { driver: "chat", counter: "chat_tokenize" },
+    fields: ["messages", "tools", "tool_choice", "response_format", "chat_template_kwargs", "reasoning_effort"],
+  },
+  messages: {
+    upstream: { driver: "messages", counter: "count_tokens" },
+    fields: ["system", "messages", "tools", "tool_choice", "thinking", "output_config"],
+  },
+  responses: {
+    upstream: { driver: "responses", counter: "input_tokens" },
+    fields: ["instructions", "input", "tools", "tool_choice", "reasoning", "text"],
+  },
+} as const;
+type Counter = keyof typeof COUNTERS;
+
+/** What models take besides: one whose effort, files and form of answer are limited is told less, and so counts less. */
+const MODELS: Record<string, { model: string; limits?: object; upstream?: object }> = {
+  open: { model: "org/model" },
+  vendors: { model: "claude-opus-5-5" },
+  limited: { model: "org/model", limits: { efforts: ["low", "high"], inputModalities: ["text"] } },
+  instructed: { model: "org/model", upstream: { structuredOutput: "instruct" } },
+};
+
+function configFor(counter: Counter, { model, limits, upstream }: typeof MODELS[string]): ConfigInput {
+  const server = { baseUrl: "http://server.test/v1", ...COUNTERS[counter].upstream, ...upstream };
+  return {
+    upstreams: { server },
+    lanes: { oss: { models: { model: { task: "chat", targets: [{ upstream: "server", model }], ...limits } } } },
+  } as ConfigInput;
+}
+
+/** The body with which the upstream is asked first; nothing where the gateway refuses the request. */
+async function asked(
+  path: string,
+  client: Client,
+  body: JsonObject,
+  config: ConfigInput,
+): Promise<JsonObject | undefined> {
+  const upstream = fakeUpstream(() => Response.json({ error: { message: "Not now" } }, { status: 400 }));
+  const app = newApp({ config, fetch: upstream.fetch });
+  await (await app.post(path, body, CLIENTS[client].headers)).body?.cancel();
+  const [call] = upstream.asked;
+  return call && JSON.parse(call.body);
+}
+
+async function assertCountsTheSame(client: Client, body: JsonObject, counter: Counter, model: string): Promise<void> {
+  const config = configFor(counter, MODELS[model]!);
+  const plain = { ...body, model: "model", stream: false };
+  const generated = await asked(CLIENTS[client].generate, client, plain, config);
+  if (!generated) return;
+  const counted = await asked(CLIENTS[client].count, client, plain, config);
+  if (!counted) throw new Error("The upstream was not asked to count");
+  const { fields } = COUNTERS[counter];
+  const costly = (sent: JsonObject) => Object.fromEntries(fields.map((field) => [field, sent[field]]));
+  assertEquals(costly(counted), costly(generated));
+}
+
+for (const client of Object.keys(CLIENTS) as Client[]) {
+  for (const counter of Object.keys(COUNTERS) as Counter[]) {
+    for (const model of Object.keys(MODELS)) {
+      Deno.test(`counting: ${client} to ${counter}, ${model}: all fixtures`, async () => {
+        for (const { request: { body } } of loadFixtures(client)) {
+          if (isJsonObject(body)) await assertCountsTheSame(client, body, counter, model);
+        }
+      });
+    }
+  }
+  const upstream = fc.tuple(
+    fc.constantFrom(...Object.keys(COUNTERS) as Counter[]),
+    fc.constantFrom(...Object.keys(MODELS)),
+  );
+  law(`counting: ${client} to any counter`, fc.tuple(CLIENTS[client].request, upstream), async ([body, at]) => {
+    await assertCountsTheSame(client, body, ...at);
+  });
+}
+
+Deno.test("every protocol has a wire, and those that share one share it with what generates", () => {
+  const wires = new Set(protocols.map(({ wire }) => wire));
+  for (const { name, wire, operation } of protocols) {
+    if (operation === "countTokens") {
+      const speaks = protocols.some((one) => one.operation === "generate" && one.wire === wire);
+      assert(speaks, `${name} speaks ${wire}`);
+    }
+  }
+  assertEquals([...wires].toSorted(), [
+    "chat",
+    "embeddings",
+    "messages",
+    "rerank",
+    "responses",
+    "speech",
+    "transcriptions",
+  ]);
+});
