@@ -113,6 +113,7 @@ const cancelResponse: Protocol<"cancelResponse"> = {
 /** Clients that summarise a conversation themselves never ask for it. */
 const compact: Protocol<"cancelResponse"> = {
   name: "responses-compact",
+  wire: WIRE,
   operation: "cancelResponse",
   method: "POST",
   pattern: new URLPattern({ pathname: "/:lane/v1/responses/compact" }),
