@@ -1,10 +1,14 @@
-/** An item that is done is not told again, whatever its server does with it: transformers reopens a message after a call. */
+/**
+ * What servers say twice is told once: an item that is done and opened again, as transformers does with a message after a
+ * call, and a call in its legacy form beside the other, as llama-cpp-python has it.
+ */
 import { assert, assertEquals } from "@std/assert";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import { bodyOf } from "../support/chunks.ts";
-import { answerBytes, type Fixture, isStream, loadFixtures } from "../support/fixtures.ts";
+import { newContext } from "../support/context.ts";
+import { answerBytes, type Fixture, isOk, isStream, loadFixtures } from "../support/fixtures.ts";
 import { comparable } from "../support/well_formed.ts";
-import { RESPONSES } from "../support/wires.ts";
+import { CHAT, RESPONSES } from "../support/wires.ts";
 
 interface Told {
   frame: string;
@@ -76,3 +80,49 @@ for (const fixture of loadFixtures(RESPONSES.name).filter(isStream)) {
 }
 
 Deno.test("responses: there are streams whose items can be reopened", () => assert(tried > 20, String(tried)));
+
+/** The answer or chunk with the legacy form beside each call; nothing where it has no call of a function. */
+function withLegacy(body: JsonObject): JsonObject | undefined {
+  let added = false;
+  const choices = (Array.isArray(body.choices) ? body.choices : []).filter(isJsonObject).map((choice) => {
+    const key = choice.message ? "message" : "delta";
+    const said = choice[key];
+    const [call] = isJsonObject(said) && Array.isArray(said.tool_calls) ? said.tool_calls : [];
+    if (!isJsonObject(said) || !isJsonObject(call) || !isJsonObject(call.function)) return choice;
+    added = true;
+    return { ...choice, [key]: { ...said, function_call: call.function } };
+  });
+  return added ? { ...body, choices } : undefined;
+}
+
+let doubled = 0;
+
+for (const fixture of loadFixtures(CHAT.name).filter(isOk)) {
+  const { json, text } = fixture.response;
+  const title = `chat: ${fixture.name}: a call in its legacy form beside the other is told once`;
+  if (isStream(fixture)) {
+    const frames = framesOf(fixture).map(({ frame, event }) => {
+      const legacy = withLegacy(event);
+      return legacy ? `data: ${JSON.stringify(legacy)}` : frame;
+    });
+    const both = frames.map((frame) => `${frame}\n\n`).join("");
+    if (!both.includes('"function_call":{') || text?.includes('"function_call":{')) continue;
+    doubled++;
+    Deno.test(title, async () => {
+      const read = async (bytes: Uint8Array<ArrayBuffer>) =>
+        comparable(await CHAT.readStream(fixture, bodyOf([bytes])));
+      assertEquals(await read(new TextEncoder().encode(both)), await read(answerBytes(fixture)));
+    });
+  } else {
+    const both = isJsonObject(json) ? withLegacy(json) : undefined;
+    if (!both) continue;
+    doubled++;
+    Deno.test(title, () => {
+      const input = CHAT.inputOf(fixture);
+      const read = (body: JsonObject) => CHAT.parseResponse(body, input, newContext(CHAT.name));
+      assertEquals(read(both), read(json as JsonObject));
+    });
+  }
+}
+
+Deno.test("chat: there are answers whose calls can be doubled", () => assert(doubled > 20, String(doubled)));
