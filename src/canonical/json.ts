@@ -25,11 +25,11 @@ export interface JsonLimits {
   depth: number;
   /** Objects, lists, texts, names of fields, `true`, `false` and `null`. Not numbers, of which vectors have millions. */
   values: number;
-  /** Names of fields that differ from each other: each costs as much as ten other values. */
+  /** Names of fields that differ from each other, which cost several times as much as other values. */
   names: number;
 }
 
-/** What is parsed within 100 ms on a small machine; `deno task bench:json` measures it. */
+/** What a real session stays within, as long as it is; `deno task bench:json` measures what it costs. */
 export const JSON_LIMITS: JsonLimits = { depth: DEEPEST_JSON, values: 200_000, names: 20_000 };
 
 /**
