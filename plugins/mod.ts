@@ -9,6 +9,7 @@ import { hubCatalog, hubDrivers, routerCatalog } from "./hub/mod.ts";
 import { messagesDriver, messagesProtocols } from "./messages/mod.ts";
 import { rerankDriver, rerankProtocols } from "./rerank/mod.ts";
 import { responsesDriver, responsesProtocols } from "./responses/mod.ts";
+import { serverModels } from "./server/mod.ts";
 import { sandbox } from "./sandbox/mod.ts";
 
 /** Of protocols that share a pattern, those that look at the headers come first. */
@@ -24,6 +25,7 @@ export const protocols: readonly AnyProtocol[] = [
 /** Servers that speak the chat wire have the endpoints of its family beside it, below the same base URL. */
 const chatFamily: Driver = {
   ...chatDriver,
+  models: serverModels,
   operations: {
     ...chatDriver.operations,
     ...embeddingsDriver.operations,
@@ -34,12 +36,12 @@ const chatFamily: Driver = {
 
 export const drivers: readonly Driver[] = [
   chatFamily,
-  messagesDriver,
-  responsesDriver,
+  { ...messagesDriver, models: serverModels },
+  { ...responsesDriver, models: serverModels },
   embeddingsDriver,
   rerankDriver,
   audioDriver,
   ...hubDrivers,
   sandbox,
 ];
-export const catalogs: readonly Catalog[] = [routerCatalog, hubCatalog];
+export const catalogs: readonly Catalog[] = [routerCatalog, hubCatalog, serverModels];

@@ -2,8 +2,8 @@
 import { dirname, join } from "node:path";
 import manifest from "../deno.json" with { type: "json" };
 import { catalogs, drivers, protocols } from "../plugins/mod.ts";
-import { createCatalogs } from "./catalogs.ts";
-import { type Task, TASKS } from "./canonical/models.ts";
+import { createCatalogs, createServerList } from "./catalogs.ts";
+import { type ModelInfo, type Task, TASKS } from "./canonical/models.ts";
 import { type ModelOperation, TASK_OF } from "./canonical/operations.ts";
 import { digestOf } from "./canonical/digest.ts";
 import { type Surroundings, takesTokens } from "./config/check.ts";
@@ -23,6 +23,7 @@ import type { Gateway, Pace } from "./journey/gateway.ts";
 import { shuttingDown } from "./journey/journey.ts";
 import { SHORTEST_MASKED } from "./journey/secrets.ts";
 import { Homes } from "./lanes/affinity.ts";
+import type { CatalogCache } from "./lanes/catalog.ts";
 import { createLane } from "./lanes/lane.ts";
 import { createLog, type LogEntry } from "./observe/log.ts";
 import { createOutput } from "./observe/output.ts";
@@ -138,6 +139,23 @@ export function createApp(options: AppOptions): App {
     }));
   const before = earlier?.get("tokenizers")?.part as Tokenizers | undefined;
   if (before !== tokenizers) before?.close();
+  const upstreams = new Map(
+    Object.entries(config.upstreams).map(([name, upstream]) => {
+      const { concurrency } = upstream;
+      // What runs there goes on, whatever else of the upstream has changed.
+      const slots = concurrency && keep(`slots ${name}`, concurrency, () => new Slots(name, concurrency));
+      const make = () => createUpstream(name, upstream, { ...read, slots }, plugins.drivers, env, monotonic);
+      return [name, keep(`upstream ${name}`, [upstream, read], make)];
+    }),
+  );
+  /** What the upstreams of a lane list themselves, where the lane has no catalog: each under a task that it has there. */
+  const offersOf = (lane: Partial<Record<Task, string>>): CatalogCache[] =>
+    [...new Set(Object.values(lane))].flatMap((name) => {
+      const upstream = upstreams.get(name);
+      const make = () => upstream && createServerList(upstream, { fetch, now: monotonic, signal: stop.signal });
+      const list = keep(`models of ${name}`, config.upstreams[name], make);
+      return list ? [withTasks(list, TASKS.filter((task) => lane[task] === name))] : [];
+    });
   const gateway: Gateway = {
     service: createService({
       name: "laneway",
@@ -149,20 +167,13 @@ export function createApp(options: AppOptions): App {
     lanes: new Map(
       Object.entries(config.lanes).map(([name, { catalog = [], ...lane }]) => {
         const catalogs = [catalog].flat().flatMap((one) => sources.get(one)?.list ?? []);
-        return [name, createLane(name, { ...lane, catalogs, finders, endpoints, created })];
+        const offers = catalogs.length > 0 ? [] : offersOf(lane.upstreams);
+        return [name, createLane(name, { ...lane, catalogs, offers, finders, endpoints, created })];
       }),
     ),
     homes: keep("homes", null, () => new Homes(monotonic)),
     sessionHeaders: [...new Set(plugins.protocols.flatMap(({ sessionHeaders = [] }) => sessionHeaders))],
-    upstreams: new Map(
-      Object.entries(config.upstreams).map(([name, upstream]) => {
-        const { concurrency } = upstream;
-        // What runs there goes on, whatever else of the upstream has changed.
-        const slots = concurrency && keep(`slots ${name}`, concurrency, () => new Slots(name, concurrency));
-        const make = () => createUpstream(name, upstream, { ...read, slots }, plugins.drivers, env, monotonic);
-        return [name, keep(`upstream ${name}`, [upstream, read], make)];
-      }),
-    ),
+    upstreams,
     secrets: [...new Set(secretsOf(config, env).map(({ value }) => value))],
     drivers: new Map(plugins.drivers.map((driver) => [driver.name, driver])),
     authenticate: createAuth({
@@ -236,6 +247,13 @@ export function createApp(options: AppOptions): App {
     },
     parts,
   };
+}
+
+/** Servers do not say what a model is for; the lane says what it asks them for. */
+function withTasks(list: CatalogCache, tasks: readonly Task[]): CatalogCache {
+  const [first = "chat"] = tasks;
+  const tell = (model: ModelInfo) => tasks.includes(model.task) ? model : { ...model, task: first };
+  return { models: async () => new Map([...await list.models()].map(([id, model]) => [id, tell(model)])) };
 }
 
 const DAY_MS = 86_400_000;

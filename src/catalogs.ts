@@ -8,7 +8,7 @@ import { createModelFinder, type ModelFinder } from "./lanes/finder.ts";
 import { within } from "./lanes/within.ts";
 import type { TokenizerFiles } from "./tokens/tokenizer_files.ts";
 import { fetchFile } from "./upstream/file.ts";
-import { type Fetch, readReply, send } from "./upstream/send.ts";
+import { type Fetch, readReply, send, type Service, type Upstream } from "./upstream/send.ts";
 
 /** The longest list of models that is read, in bytes. Lists of hundreds of models are a twentieth of it. */
 const LONGEST_LIST = 8 * 1024 * 1024;
@@ -47,31 +47,7 @@ export function createCatalogs(config: Config, catalogs: readonly Catalog[], wor
         headers: {},
         resultsFrom: filesFrom,
       };
-      const ask = async (call: Call, signal: AbortSignal): Promise<Reply> => {
-        const reply = await readReply(await send(call, service, fetch, signal), LONGEST_LIST);
-        // A renamed model is told by a redirect, which is followed on the same service only.
-        const moved = reply.status >= 300 && reply.status < 400 && pathBelow(baseUrl, reply.headers.get("location"));
-        if (!moved) return reply;
-        return await readReply(
-          await send({ ...call, path: moved, url: undefined }, service, fetch, signal),
-          LONGEST_LIST,
-        );
-      };
-      const follow = async (first: Call, signal: AbortSignal) => {
-        const replies: Reply[] = [];
-        for (let call: Call | undefined = first; call && replies.length < MOST_PAGES;) {
-          const reply = await ask(call, signal);
-          if (reply.status >= 300) throw new GatewayError("unavailable", `Catalog "${name}" answered ${reply.status}`);
-          replies.push(reply);
-          call = catalog.next?.(reply);
-        }
-        return replies;
-      };
-      const load = async (signal: AbortSignal) => {
-        const replies = await Promise.all(catalog.listing().map((call) => follow(call, signal)));
-        return catalog.parseListing(replies.flat());
-      };
-      const list = createCatalogCache({ load, ...world });
+      const ask = createAsk(service, world);
       const tokenizerFiles = async (model: string): Promise<TokenizerFiles> => {
         const calls = catalog.tokenizerFiles?.(model);
         if (!calls) throw new GatewayError("model_not_found", `Catalog "${name}" has no tokenizer of "${model}"`);
@@ -84,9 +60,48 @@ export function createCatalogs(config: Config, catalogs: readonly Catalog[], wor
         throw new GatewayError("model_not_found", message, { upstreamStatus: 404 });
       };
       const finder = catalog.finder && createModelFinder({ finder: catalog.finder, ask, ...world });
-      return [name, { list, finder, tokenizerFiles }];
+      return [name, { list: createList(`Catalog "${name}"`, catalog, ask, world), finder, tokenizerFiles }];
     }),
   );
+}
+
+/** What an upstream lists itself; nothing where it lists nothing. It is asked with the gateway's secret, never with a caller's. */
+export function createServerList(upstream: Upstream, world: Omit<World, "env">): CatalogCache | undefined {
+  const { name, driver, secret, takesTokens, baseUrl } = upstream;
+  if (!driver.models || baseUrl === undefined) return undefined;
+  const service = { ...upstream, secret: takesTokens ? undefined : secret };
+  return createList(`Upstream "${name}"`, driver.models, createAsk({ ...service, baseUrl }, world), world);
+}
+
+type Ask = (call: Call, signal: AbortSignal) => Promise<Reply>;
+
+function createAsk(service: Service & { baseUrl: string }, { fetch }: Pick<World, "fetch">): Ask {
+  return async (call, signal) => {
+    const reply = await readReply(await send(call, service, fetch, signal), LONGEST_LIST);
+    // A renamed model is told by a redirect, which is followed on the same service only.
+    const moved = reply.status >= 300 && reply.status < 400 &&
+      pathBelow(service.baseUrl, reply.headers.get("location"));
+    if (!moved) return reply;
+    return await readReply(await send({ ...call, path: moved, url: undefined }, service, fetch, signal), LONGEST_LIST);
+  };
+}
+
+function createList(who: string, catalog: Catalog, ask: Ask, world: Pick<World, "now" | "signal">): CatalogCache {
+  const follow = async (first: Call, signal: AbortSignal) => {
+    const replies: Reply[] = [];
+    for (let call: Call | undefined = first; call && replies.length < MOST_PAGES;) {
+      const reply = await ask(call, signal);
+      if (reply.status >= 300) throw new GatewayError("unavailable", `${who} answered ${reply.status}`);
+      replies.push(reply);
+      call = catalog.next?.(reply);
+    }
+    return replies;
+  };
+  const load = async (signal: AbortSignal) => {
+    const replies = await Promise.all(catalog.listing().map((call) => follow(call, signal)));
+    return catalog.parseListing(replies.flat());
+  };
+  return createCatalogCache({ load, ...world });
 }
 
 /** What of a location is below a base URL; nothing where it is elsewhere. */

@@ -4,6 +4,7 @@ import type { JsonObject, JsonValue } from "../canonical/json.ts";
 import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import type { Work } from "../canonical/work.ts";
 import type { GatewayError } from "../errors.ts";
+import type { Catalog } from "./catalog.ts";
 import type { AnswerContext, Context, FormField } from "./context.ts";
 import type { ServerSentEvent } from "./frame.ts";
 
@@ -147,6 +148,8 @@ export interface Driver {
   operations: { [K in ModelOperation]?: UpstreamOperation<K> | LocalOperation<K> };
   /** What servers of this kind give a model's chat template. Pictures are left out. */
   prompt?(input: Input<"generate">, target: Target, context: Context): Prompt;
+  /** How its servers list their models. */
+  models?: Catalog;
   /** Of fields of a body, the name under which a server that refuses one takes the same. */
   synonyms?: Readonly<Record<string, string>>;
   /** An answer outside 2xx, as what the client is told. */

@@ -69,6 +69,11 @@ export interface LaneOptions {
   upstreams: Readonly<Partial<Record<Task, string>>>;
   /** What those upstreams offer. Without any they are asked for any name. */
   catalogs?: readonly CatalogCache[];
+  /**
+   * What those upstreams list themselves: for clients that want to see what there is. What is not there may be served all the
+   * same, because many servers take more names than they list.
+   */
+  offers?: readonly CatalogCache[];
   /** By upstream: who knows where its models are. */
   finders?: ReadonlyMap<string, ModelFinder>;
   /** By task: the paths below the lane that take a model of it. */
@@ -101,8 +106,15 @@ export interface Lane {
 type Listed = ModelInfo | "unknown" | "unreachable";
 
 export function createLane(name: string, options: LaneOptions): Lane {
-  const { models, upstreams, catalogs = [], finders = new Map<string, ModelFinder>(), endpoints = {}, created } =
-    options;
+  const {
+    models,
+    upstreams,
+    catalogs = [],
+    offers = [],
+    finders = new Map<string, ModelFinder>(),
+    endpoints = {},
+    created,
+  } = options;
   const findAlias = createFinder(models);
   const findLong = createFinder(Object.fromEntries(Object.entries(models).filter(([id]) => withoutWindow(id) !== id)));
   const own = Object.entries(models)
@@ -144,6 +156,14 @@ export function createLane(name: string, options: LaneOptions): Lane {
       all &&= listed !== undefined;
     }
     return all ? "unknown" : "unreachable";
+  }
+
+  async function offeredAs(model: string): Promise<ModelInfo | undefined> {
+    for (const loading of offers.map((offer) => offer.models().catch(() => undefined))) {
+      const known = (await loading)?.get(model);
+      if (known) return known;
+    }
+    return undefined;
   }
 
   /**
@@ -222,7 +242,7 @@ export function createLane(name: string, options: LaneOptions): Lane {
     name,
     meant,
     async list(note) {
-      const listed = await Promise.all(catalogs.map((catalog) =>
+      const listed = await Promise.all([...catalogs, ...offers].map((catalog) =>
         catalog.models().catch((thrown) => {
           note(`left out the catalog: ${toGatewayError(thrown).message}`);
           return new Map<string, ModelInfo>();
@@ -238,6 +258,8 @@ export function createLane(name: string, options: LaneOptions): Lane {
       if (alias) return describe(id, alias, created);
       const listed = await look(model);
       if (typeof listed === "object") return { ...listed, id };
+      const offered = await offeredAs(model);
+      if (offered) return { ...offered, id };
       const found = await finder?.find(model) ?? listed;
       const isKnown = typeof found === "object";
       const isOfOtherTask = isKnown && found.tasks.length === 0 && found.otherTask !== undefined &&
