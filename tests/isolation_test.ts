@@ -196,7 +196,8 @@ Deno.test("URLs in a request are the upstream's to fetch, never the gateway's", 
         role: "user",
         content: [{ type: "input_image", image_url: PRIVATE }, { type: "input_file", file_url: PRIVATE }],
       }],
-      tools: [{ type: "mcp", server_label: "a", server_url: PRIVATE }],
+      // Alone, it would be told as failed, and no upstream asked.
+      tools: [{ type: "function", name: "f" }, { type: "mcp", server_label: "a", server_url: PRIVATE }],
     }],
   ];
   for (const [path, body] of requests) {
