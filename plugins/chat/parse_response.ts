@@ -24,9 +24,11 @@ export function* parseLongResponse(
 ): Work<GenerateResponse> {
   const answer = parseAnswer(body);
   if (!answer.choices) throw notAnAnswer();
+  yield;
   // One was asked for, and some hosts number it oddly.
   const first = answer.choices.find(({ index }) => index === 0) ?? answer.choices[0];
   const reader = new AnswerReader(input, target, context);
   const events = yield* reader.readLong({ ...answer, choices: first && [first] });
+  yield;
   return collectSync([...events, ...reader.end(true)]);
 }

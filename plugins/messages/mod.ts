@@ -11,7 +11,7 @@ import { refusesThinking } from "./families.ts";
 import { serializeModel, serializeModelList } from "./models.ts";
 import { failTools } from "./failed_tools.ts";
 import { hidesThinking, parseRequest } from "./parse_request.ts";
-import { parseResponse } from "./parse_response.ts";
+import { parseLongResponse, parseResponse } from "./parse_response.ts";
 import { parseStream } from "./parse_stream.ts";
 import { serializeHeaders, serializeRequest } from "./serialize_request.ts";
 import { serializeResponse } from "./serialize_response.ts";
@@ -99,6 +99,7 @@ export const messagesDriver: Driver = {
       // Any JSON object is nothing that this wire can ask for.
       hasForm: ({ schema }) => schema !== undefined,
       response: ([reply], input, _target, context) => parseResponse(reply!.body, input, context),
+      longResponse: ([reply], input, _target, context) => parseLongResponse(reply!.body, input, context),
       events: (frames, input, _target, context) => parseStream(frames, input, context),
     },
   },

@@ -1,6 +1,7 @@
 import { collectSync } from "../../src/canonical/collect.ts";
 import type { GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
 import { isJsonObject } from "../../src/canonical/json.ts";
+import { finishSync, type Work } from "../../src/canonical/work.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -10,10 +11,22 @@ import { responseSchema } from "./wire.ts";
 
 /** An upstream's whole answer. */
 export function parseResponse(body: unknown, input: GenerateRequest, context: AnswerContext): GenerateResponse {
+  return finishSync(parseLongResponse(body, input, context));
+}
+
+/** The same in slices. */
+export function* parseLongResponse(
+  body: unknown,
+  input: GenerateRequest,
+  context: AnswerContext,
+): Work<GenerateResponse> {
   if (isJsonObject(body) && body.type === "error") throw parseError(body);
   const message = accept(responseSchema, body);
   if (message?.content === undefined) {
     throw new GatewayError("upstream_error", "The upstream's answer is not a message");
   }
-  return collectSync(new AnswerReader(input, context).whole(message));
+  yield;
+  const events = new AnswerReader(input, context).whole(message);
+  yield;
+  return collectSync(events);
 }

@@ -13,7 +13,7 @@ import { refusesReasoning } from "./families.ts";
 import { serializeInputItems } from "./input_items.ts";
 import { serializeModels } from "./models.ts";
 import { includesEncrypted, parseRequest } from "./parse_request.ts";
-import { parseResponse } from "./parse_response.ts";
+import { parseLongResponse, parseResponse } from "./parse_response.ts";
 import { parseStream } from "./parse_stream.ts";
 import { serializeRequest } from "./serialize_request.ts";
 import { serializeAnswer, serializeResponse } from "./serialize_response.ts";
@@ -168,6 +168,7 @@ export const responsesDriver: Driver = {
     generate: {
       request: (input, target, context) => ({ path: "responses", body: serializeRequest(input, target, context) }),
       response: ([reply], input, _target, context) => parseResponse(reply!.body, input, context),
+      longResponse: ([reply], input, _target, context) => parseLongResponse(reply!.body, input, context),
       events: (frames, input, _target, context) => parseStream(frames, input, context),
     },
   },

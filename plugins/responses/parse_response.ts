@@ -1,6 +1,7 @@
 import { collectSync } from "../../src/canonical/collect.ts";
 import type { GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
 import { isJsonObject } from "../../src/canonical/json.ts";
+import { finishSync, type Work } from "../../src/canonical/work.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import { accept } from "../../src/contract/validate.ts";
 import { upstreamStreamError } from "../errors.ts";
@@ -9,9 +10,21 @@ import { responseSchema } from "./wire.ts";
 
 /** An upstream's whole answer. */
 export function parseResponse(body: unknown, input: GenerateRequest, context: AnswerContext): GenerateResponse {
+  return finishSync(parseLongResponse(body, input, context));
+}
+
+/** The same in slices. */
+export function* parseLongResponse(
+  body: unknown,
+  input: GenerateRequest,
+  context: AnswerContext,
+): Work<GenerateResponse> {
   if (isJsonObject(body) && body.error) throw upstreamStreamError(body);
   const response = accept(responseSchema, body);
   if (!response?.output) throw notAnAnswer();
+  yield;
   const reader = new AnswerReader(input, context);
-  return collectSync([reader.start(response), ...reader.end(response)]);
+  const events = [reader.start(response), ...reader.end(response)];
+  yield;
+  return collectSync(events);
 }

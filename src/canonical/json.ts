@@ -1,4 +1,5 @@
 import { isRawNumber, parseExactly } from "./raw_number.ts";
+import { finishSync, type Work } from "./work.ts";
 
 /** Among the objects may be numbers that a double would change (`raw_number.ts`): `isJsonObject` tells them apart. */
 export type JsonValue = string | number | boolean | null | JsonValue[] | JsonObject;
@@ -39,10 +40,23 @@ export const JSON_LIMITS: JsonLimits = { depth: DEEPEST_JSON, values: 200_000, n
 export function excessOf(text: string, limits: JsonLimits): keyof JsonLimits | undefined {
   // Every level takes two characters, and every value at least one.
   if (text.length <= Math.min(2 * limits.depth, limits.values, limits.names)) return undefined;
+  return finishSync(excessIn(text, limits));
+}
+
+/** How much of a text is read before others may have a turn, in characters. */
+const SLICE = 1_000_000;
+
+/** The same in slices. */
+export function* excessIn(text: string, limits: JsonLimits): Work<keyof JsonLimits | undefined> {
   let depth = 0;
   let values = 0;
   let names = 0;
+  let stop = SLICE;
   for (let at = 0; at < text.length; at++) {
+    if (at >= stop) {
+      yield;
+      stop = at + SLICE;
+    }
     switch (KIND[text.charCodeAt(at)]) {
       case OPENING:
         if (++depth > limits.depth) return "depth";

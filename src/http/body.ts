@@ -1,9 +1,9 @@
 import { promisify } from "node:util";
 import { brotliDecompress, constants, gunzip, inflate, inflateRaw, zstdDecompress } from "node:zlib";
 import { ByteBuffer, ByteReader } from "../canonical/bytes.ts";
-import { describeExcess, excessOf, findStringEnd, JSON_LIMITS, type JsonLimits } from "../canonical/json.ts";
+import { describeExcess, excessIn, findStringEnd, JSON_LIMITS, type JsonLimits } from "../canonical/json.ts";
 import { parseExactly } from "../canonical/raw_number.ts";
-import { step } from "../canonical/work.ts";
+import { finish, step } from "../canonical/work.ts";
 import { GatewayError } from "../errors.ts";
 
 export interface BodyLimits {
@@ -33,7 +33,7 @@ export async function readJsonBody(request: Request, limits: BodyLimits): Promis
   const text = await step(() => decodeText(bytes));
   const { json = JSON_LIMITS } = limits;
   // Before anything is made of it: 89 compressed bytes can tell of ten million objects.
-  const excess = await step(() => excessOf(text, json));
+  const excess = await finish(excessIn(text, json));
   if (excess) throw new GatewayError("invalid_request", `The body ${describeExcess(excess, json)}`);
   return await step(() => parseJson(text));
 }

@@ -1,7 +1,7 @@
 import { ByteBuffer, ByteReader } from "../canonical/bytes.ts";
 import {
   describeExcess,
-  excessOf,
+  excessIn,
   JSON_LIMITS,
   type JsonLimits,
   type JsonValue,
@@ -270,7 +270,7 @@ function* parseBody(
   const text = new TextDecoder().decode(bytes);
   yield;
   const holdsJson = /^\s*[[{]/.test(text);
-  const excess = holdsJson && excessOf(text, limits);
+  const excess = holdsJson && (yield* excessIn(text, limits));
   if (excess && ok) throw tooMuchJson("answer", excess, limits);
   yield;
   // What a model wrote down as "1.50" is a text.
