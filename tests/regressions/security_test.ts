@@ -170,11 +170,31 @@ testEach("R82", "without keys only this machine is served", { modes: ["whole"] }
 
 Deno.test("R83 what runs is pinned, and needs few packages", async () => {
   const folder = new URL("../../", import.meta.url);
-  const lock = await Deno.readTextFile(new URL("deno.lock", folder));
-  const { imports } = JSON.parse(await Deno.readTextFile(new URL("deno.json", folder)));
-  for (const [name, from] of Object.entries<string>(imports)) {
-    const pinned = /^npm:((?:@[\w.-]+\/)?[\w.-]+@\d+\.\d+\.\d+)(\/|$)/.exec(from)?.[1];
-    assert(pinned !== undefined, `${name} is pinned: ${from}`);
-    assert(lock.includes(`"npm:${pinned}"`), `${pinned} is in the lock file`);
+  const program = await readManifest(folder);
+  const tests = await readManifest(new URL("tests/", folder));
+  for (const { imports, lock } of [program, tests]) {
+    for (const [name, from] of Object.entries<string>(imports)) {
+      const pinned = /^npm:((?:@[\w.-]+\/)?[\w.-]+@\d+\.\d+\.\d+)(\/|$)/.exec(from)?.[1];
+      assert(pinned !== undefined, `${name} is pinned: ${from}`);
+      assert(lock.includes(`"npm:${pinned}"`), `${pinned} is in the lock file`);
+    }
   }
+  assertEquals(Object.keys(program.imports), ["eventsource-parser", "jinja", "tokenizers", "zod"]);
 });
+
+Deno.test("the tests run the program as it is configured", async () => {
+  const folder = new URL("../../", import.meta.url);
+  const { imports, unstable, compilerOptions, nodeModulesDir } = await readManifest(folder);
+  const tests = await readManifest(new URL("tests/", folder));
+  assertEquals({ ...tests.imports, ...imports }, tests.imports);
+  assertEquals([tests.unstable, tests.compilerOptions, tests.nodeModulesDir], [
+    unstable,
+    compilerOptions,
+    nodeModulesDir,
+  ]);
+});
+
+async function readManifest(folder: URL) {
+  const lock = await Deno.readTextFile(new URL("deno.lock", folder));
+  return { ...JSON.parse(await Deno.readTextFile(new URL("deno.json", folder))), lock };
+}

@@ -1,0 +1,58 @@
+/**
+ * Runs `deno test` with the arguments that it gets, and prints one line a test file instead of one a test. Failures, skipped tests
+ * and whatever else Deno prints stay as they are. Exits as Deno does.
+ */
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
+
+interface Tally {
+  passed: number;
+  failed: number;
+  ignored: number;
+}
+
+/** `./tests/a_test.ts => name of the test ... ok (3ms)`, as Deno prints it with `--parallel`. */
+const RESULT = /^(\S+_test\.ts) => (.*) \.\.\. (ok|ignored|FAILED)(?: \(.*\))?$/;
+
+const files = new Map<string, Tally>();
+
+const child = new Deno.Command(Deno.execPath(), {
+  args: ["test", ...Deno.args],
+  env: { NO_COLOR: "1" },
+  stdin: "null",
+  stdout: "piped",
+}).spawn();
+
+for await (const line of createInterface({ input: Readable.fromWeb(child.stdout) })) {
+  const [, file, name, result] = RESULT.exec(line) ?? [];
+  if (file === undefined) {
+    // Deno sums up at the end, after a blank line and the failures.
+    if (/^(ok|FAILED) \| /.test(line)) printFiles();
+    print(line);
+    continue;
+  }
+  const isStep = name!.includes(" ... ");
+  if (!isStep) count(file, result!);
+  if (result !== "ok") print(line);
+}
+
+Deno.exit((await child.status).code);
+
+function count(file: string, result: string): void {
+  const tally = files.get(file) ?? { passed: 0, failed: 0, ignored: 0 };
+  files.set(file, tally);
+  tally[result === "ok" ? "passed" : result === "FAILED" ? "failed" : "ignored"]++;
+}
+
+function printFiles(): void {
+  for (const [file, tally] of [...files].sort()) {
+    const counts = Object.entries(tally).filter(([, count]) => count > 0).map(([word, count]) => `${count} ${word}`);
+    print(`${file}: ${counts.join(", ")}`);
+  }
+  print("");
+}
+
+function print(line: string): void {
+  // deno-lint-ignore no-console -- this is a command line
+  console.log(line);
+}
