@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import manifest from "../deno.json" with { type: "json" };
 import { type Launched, runLaunched, withFolder, withLaunched } from "./support/process.ts";
-import { delay, within } from "./support/wait.ts";
+import { delay, until, within } from "./support/wait.ts";
 
 const SMALL = { task: "chat", targets: [{ upstream: "sandbox", model: "sandbox" }] };
 const CHAT = "/oss/v1/chat/completions";
@@ -54,14 +54,6 @@ async function respond(url: string, body: object): Promise<{ status: number; id:
 
 async function lanesOf(url: string): Promise<string> {
   return await (await fetch(url)).text();
-}
-
-async function within2s(condition: () => Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 2_000;
-  while (!await condition()) {
-    if (performance.now() > deadline) throw new Error("It did not come to pass in 2 s");
-    await delay(20);
-  }
 }
 
 Deno.test("launcher: a first start makes the folder of the store; SIGTERM passes on, and so does the exit code", async () => {
@@ -153,7 +145,7 @@ Deno.test("reload: a changed file serves within 2 s, and what cannot be used is 
     );
     await Deno.remove(`${folder}/gateway.json`);
     await Deno.rename(`${folder}/new.json`, `${folder}/gateway.json`);
-    await within2s(async () => (await lanesOf(url)).includes("second"));
+    await until(async () => (await lanesOf(url)).includes("second"));
     // It was read once, and is not read again while it rests: longer than the gateway takes to look twice.
     await delay(1_200);
     assertEquals((await said("Serves by")).split("Serves by").length - 1, 1);
@@ -224,16 +216,13 @@ Deno.test("keys: made and revoked while two gateways run, within a second, and o
     );
     const [a, b] = made.map(({ stdout }) => stdout.trim());
     assertMatch(a!, /^laneway_/);
-    await within2s(async () => await chat(url, a) === 200 && await chat(url, b) === 200);
+    await until(async () => await chat(url, a) === 200 && await chat(url, b) === 200);
     await withLaunched([], options, async (second) => {
       assertEquals([await chat(second.url, a), await chat(second.url, b)], [200, 200]);
       const { stdout } = await runLaunched(["keys", "list"], options);
       assert(/^a /m.test(stdout) && /^b /m.test(stdout) && !stdout.includes(a!));
       assertEquals((await runLaunched(["keys", "revoke", "a"], options)).code, 0);
-      const start = performance.now();
-      while (await chat(url, a) !== 401 || await chat(second.url, a) !== 401) {
-        assert(performance.now() - start < 1_000, "A revoked key was admitted for longer than a second");
-      }
+      await until(async () => await chat(url, a) === 401 && await chat(second.url, a) === 401);
       assertEquals(await chat(url, b), 200);
     });
     for (const name of ["store.sqlite3", "store.sqlite3-wal"]) {

@@ -1,7 +1,8 @@
-import { assert, assertEquals, assertGreater, assertRejects, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { digestOf } from "../../src/canonical/digest.ts";
 import { GatewayError, toGatewayError } from "../../src/errors.ts";
 import { type Authenticate, type AuthOptions, createAuth } from "../../src/http/auth.ts";
+import { assertCheap } from "../support/cost.ts";
 
 const PEER: Deno.NetAddr = { transport: "tcp", hostname: "203.0.113.7", port: 50_000 };
 const LOOPBACK: Deno.NetAddr = { transport: "tcp", hostname: "127.0.0.1", port: 50_000 };
@@ -78,12 +79,10 @@ Deno.test("a wrong key is refused and not repeated", async () => {
   }
 });
 
-Deno.test("a huge header is refused at once", async () => {
-  const start = performance.now();
+Deno.test("a huge header is cheap to refuse", async () => {
   for (const blank of [" ", "\t", "Bearer "]) {
-    await refusal(authenticate, { authorization: `Bearer ${blank.repeat(60_000)}x` });
+    await assertCheap(30, () => refusal(authenticate, { authorization: `Bearer ${blank.repeat(60_000)}x` }));
   }
-  assertGreater(1000, performance.now() - start);
 });
 
 Deno.test("of two keys with one secret the first counts", async () => {
@@ -92,16 +91,16 @@ Deno.test("of two keys with one secret the first counts", async () => {
   assertEquals((await auth(request({ "x-api-key": "sk-team-1" }), PEER)).name, "team");
 });
 
-Deno.test("among ten thousand keys each is found at once, configured or stored", async () => {
+Deno.test("among ten thousand keys each is cheap to find, configured or stored", async () => {
   const many = Array.from({ length: 10_000 }, (_, at) => ({ name: `key ${at}`, digest: digestOf(`sk-many-${at}`) }));
-  const start = performance.now();
   for (const auth of [newAuth({ keys: many }), newAuth({ storedKeys: () => Promise.resolve(many) })]) {
-    for (const at of Array(200).keys()) {
-      assertEquals((await auth(request({ "x-api-key": `sk-many-${at}` }), PEER)).name, `key ${at}`);
-      await refusal(auth, { "x-api-key": "sk-many-" });
-    }
+    await assertCheap(50, async () => {
+      for (const at of Array(200).keys()) {
+        assertEquals((await auth(request({ "x-api-key": `sk-many-${at}` }), PEER)).name, `key ${at}`);
+        await refusal(auth, { "x-api-key": "sk-many-" });
+      }
+    });
   }
-  assertGreater(1000, performance.now() - start);
 });
 
 Deno.test("where keys are configured, host and origin do not matter, nor does a local peer help", async () => {

@@ -1,5 +1,6 @@
-import { assert, assertEquals } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import { createFinder, fits } from "../../src/lanes/aliases.ts";
+import { assertCheap } from "../support/cost.ts";
 
 const find = createFinder({
   "big-*": "pattern",
@@ -51,8 +52,6 @@ Deno.test("aliases: what is before and after a star is not the same text twice",
   assertEquals(["", "a", "a*"].map((name) => fits(name, ["**"])), [true, true, true]);
 });
 
-Deno.test("aliases: a name that comes close to a pattern in many places is judged at once", () => {
-  const start = performance.now();
-  assertEquals(fits("a-".repeat(1_000), ["*a*a*a*a*b*c"]), false);
-  assert(performance.now() - start < 1_000);
+Deno.test("aliases: a name that comes close to a pattern in many places is cheap to judge", async () => {
+  await assertCheap(100, () => assertEquals(fits("a-".repeat(1_000), ["*a*a*a*a*b*c"]), false));
 });

@@ -62,10 +62,8 @@ Deno.test("a client that pauses for longer than an upstream may is not told that
 Deno.test("a client that leaves with much unread stops the upstream", async () => {
   await withGateway(async (setting) => {
     const { client, asked, all } = await stall(setting);
-    const start = performance.now();
     client.close();
-    const took = await asked.left - start;
-    assert(took < 500, `It took ${took} ms`);
+    await asked.left;
     await all.catch(() => {}); // what it still wanted to send
     await until(() => setting.app.logs.length === 1);
     assertEquals(setting.app.logs[0]!.status, 499);

@@ -70,7 +70,7 @@ export async function withLaunched(
     heardMore.resolve();
   })();
   const said = async (wanted: string, from = 0) => {
-    const deadline = performance.now() + 20_000;
+    const deadline = performance.now() + 60_000;
     while (!text.slice(from).includes(wanted)) {
       const left = deadline - performance.now();
       if (isOver || left <= 0) throw new Error(`It never said "${wanted}": ${text}`);

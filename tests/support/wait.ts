@@ -9,11 +9,11 @@ export async function within<T>(ms: number, promise: Promise<T>): Promise<T> {
   }
 }
 
-/** Waits until `condition` holds; fails after 10 s. */
-export async function until(condition: () => boolean): Promise<void> {
-  const deadline = performance.now() + 10_000;
-  while (!condition()) {
-    if (performance.now() > deadline) throw new Error("It did not come to pass in 10 s");
+/** Waits until `condition` holds. Fails after a minute, which only what never comes takes, on a busy machine too. */
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + 60_000;
+  while (!await condition()) {
+    if (performance.now() > deadline) throw new Error("It did not come to pass in a minute");
     await delay(5);
   }
 }

@@ -17,6 +17,7 @@ import { fakeUpstream } from "../../support/fake_upstream.ts";
 import { turnsDuring } from "../../support/turns.ts";
 import { law } from "../../support/law.ts";
 import { TARGET } from "../../support/wires.ts";
+import { assertCheap } from "../../support/cost.ts";
 
 const WEATHER: JsonObject = {
   type: "object",
@@ -418,17 +419,15 @@ Deno.test("text forms: no more is held back than what may begin a mark", () => {
   assertEquals(parsed(forms.end()), [{ text: "<|pyth" }]);
 });
 
-Deno.test("text forms: a hundred thousand marks take no longer than their length", () => {
-  const start = performance.now();
+Deno.test("text forms: a hundred thousand marks cost no more than their length", async () => {
   for (
     const scrap of ["<tool_call>", '<tool_call>{"a', "[TOOL_CALLS][", "<｜tool▁calls▁begin｜>", '{"name":"get'].flat()
   ) {
     const text = scrap.repeat(20_000);
-    assertEquals(readPieces(cut(text, [4])), [{ type: "text", text }]);
+    await assertCheap(200, () => assertEquals(readPieces(cut(text, [4])), [{ type: "text", text }]));
   }
   const long = `<tool_call>{"name":"get","arguments":{"a":"${"x\\n".repeat(200_000)}"}}</tool_call>`;
-  assertEquals(readPieces(cut(long, [4])).length, 1);
-  assert(performance.now() - start < 10_000);
+  await assertCheap(200, () => assertEquals(readPieces(cut(long, [4])).length, 1));
 });
 
 const DRIVER = chatDriver.operations.generate as UpstreamOperation<"generate">;

@@ -2,6 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import type { JsonObject, JsonValue } from "../../../src/canonical/json.ts";
 import { exampleOf } from "../../../plugins/sandbox/example.ts";
+import { assertCheap } from "../../support/cost.ts";
 
 const example = (schema: JsonValue | undefined) => exampleOf(schema, { text: (property) => property });
 
@@ -175,7 +176,7 @@ Deno.test("a property named like a part of JavaScript's own objects is a propert
   assertEquals(JSON.stringify(example(schema)), '{"__proto__":1,"constructor":1,"toString":"toString"}');
 });
 
-Deno.test("a schema without bounds of its own ends soon", () => {
+Deno.test("a schema without bounds of its own ends soon", async () => {
   let deep: JsonObject = { type: "integer" };
   for (let depth = 0; depth < 10_000; depth++) deep = { allOf: [{ properties: { a: deep }, required: ["a"] }] };
   const branches = Array.from({ length: 9 }, (_, index) => ({ $ref: `#/$defs/d${index}` }));
@@ -195,10 +196,8 @@ Deno.test("a schema without bounds of its own ends soon", () => {
     { type: Array(100_000).fill("string"), enum: Array(100_000).fill(1) },
     { allOf: Array(5_000).fill({ required: ["a"], properties: { a: true } }) },
   ];
-  const start = performance.now();
-  for (const schema of hostile) assertEquals(example(schema), undefined);
+  for (const schema of hostile) await assertCheap(300, () => assertEquals(example(schema), undefined));
   assertEquals(String(example({ type: "string", minLength: 1e308 })).length, 10_000);
-  assert(performance.now() - start < 5_000, "Took too long");
 });
 
 const keyword = fc.constantFrom(
