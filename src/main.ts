@@ -216,6 +216,7 @@ async function serve(path: string | undefined, listen: Pick<Flags, "hostname" | 
       loadConfig({ path: file ?? path, listen, ...pluginFacts(), env });
     const next = reload(running, { load, env, isGranted });
     if ("kept" in next) return say(`Kept the running configuration. ${next.kept}`);
+    if (JSON.stringify(next.config) === JSON.stringify(running)) return say("The configuration has not changed");
     app = createApp({ config: next.config, env, areDescriptorsScarce: areScarce, after: app });
     running = next.config;
     const unmasked = unmaskedLines(unmaskedSecrets(next.config, env));

@@ -171,11 +171,15 @@ Deno.test("reload: that a new upstream's host needs a restart is said once, and 
 });
 
 Deno.test({
-  name: "reload: SIGHUP reads an unchanged file again; one that has gone is no wish for the default",
+  name:
+    "reload: SIGHUP reads the file again; an unchanged one changes nothing, one that has gone is no wish for the default",
   ignore: Deno.build.os === "windows",
   async fn() {
     await withGateway(async ({ url, kill, said, heard }, folder) => {
       const { id } = await respond(url, {});
+      kill("SIGHUP");
+      await said("The configuration has not changed");
+      await write(folder, { ...configOf(folder), store: { kind: "memory" }, retry: { rounds: 2 } });
       kill("SIGHUP");
       await said("Serves by the new configuration");
       // What the gateway holds in memory is still there.
