@@ -103,7 +103,8 @@ Deno.test("tasks: what people run goes by the launcher, and what is compiled may
   assertEquals([start, dev, catalog], [launched, `${launched} --watch`, `${launched} catalog`]);
   const options = compile.split(" ").filter((word) => /^-/.test(word) && !/^--(include|output)$/.test(word));
   const open = ["net", "env", "read", "write"].map((name) => `--allow-${name}`);
-  assertEquals(options, [...open, "--deny-import", "--no-prompt"]);
+  // How much memory there is decides above what the gateway sheds.
+  assertEquals(options, [...open, "--allow-sys=systemMemoryInfo", "--deny-import", "--no-prompt"]);
 });
 
 Deno.test({
