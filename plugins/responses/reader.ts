@@ -70,7 +70,7 @@ export class AnswerReader {
       case "response.reasoning_summary_part.added":
         return this.#move(this.#keyFor(event));
       case "response.output_item.done":
-        return item ? this.#endItem(this.#keyFor(event, item), item) : [];
+        return item ? this.#endToldItem(this.#keyFor(event, item), item) : [];
       case "response.output_text.delta":
         return this.#say(this.#keyFor(event), "text", delta);
       case "response.refusal.delta":
@@ -172,13 +172,19 @@ export class AnswerReader {
     return item;
   }
 
+  /** Only a stream tells an item again that is done. In a list, items that share an id are several. */
+  #endToldItem(key: string, item: OutputItem): GenerateEvent[] {
+    const events = this.#endItem(key, item);
+    if (typeof item.id === "string") this.#done.set(item.id, item);
+    return events;
+  }
+
   #endItem(key: string, item: OutputItem): GenerateEvent[] {
     const begun = this.#beginItem(key, item);
     const open = this.#items.get(key)!;
     if (open.over) return begun;
     open.over = true;
     const again = open.reopens && isSame(open.reopens.done, item);
-    if (typeof item.id === "string") this.#done.set(item.id, item);
     if (again) {
       // The list of them all has it once.
       this.#keys.splice(this.#keys.indexOf(key), 1);
