@@ -21,7 +21,7 @@ import { ask, driverOf, roadAlong } from "./journey/attempt.ts";
 import { withoutCarriedSecrets } from "./journey/carried.ts";
 import { settle } from "./journey/charge.ts";
 import { countExactly, estimateOf, learn } from "./journey/count.ts";
-import { answerFailed, targetsThatRun, toolsNeeded } from "./journey/failed_tools.ts";
+import { answerFailed, targetsThatRun, tellFailed, toolsNeeded } from "./journey/failed_tools.ts";
 import { explainAll, wantsExplanation } from "./journey/explain.ts";
 import type { Gateway } from "./journey/gateway.ts";
 import { admit, begin, clientClosed, closeLog, finish, type Journey, record, shuttingDown } from "./journey/journey.ts";
@@ -207,8 +207,11 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       if (able.length === 0) {
         const open = openExchange(protocol, input, wire, journey);
         const failed = protocol.failTools?.(needed, open);
-        if (failed && wantsExplanation(wire)) return explainAll("generate", input, [], journey);
-        if (failed) return await answerFailed(failed, needed, protocol, open, messages, journey);
+        if (failed) {
+          tellFailed(needed, journey);
+          if (wantsExplanation(wire)) return explainAll("generate", input, [], journey);
+          return await answerFailed(failed, protocol, open, messages, journey);
+        }
       }
       const chosen = able.length === 0 ? all : { ...all, targets: able };
       if (input.relay) return relay(protocol, input.relay, input, wire, chosen, journey);

@@ -9,6 +9,7 @@ const config: ConfigInput = {
   upstreams: {
     ...CONFIG.upstreams,
     fake: { ...CONFIG.upstreams.fake, refuses: ["user"], headers: { "x-team": "blue", "x-api-key": "k-4f5e6d" } },
+    plain: { driver: "chat", baseUrl: "http://plain.test/v1" },
     bare: { driver: "messages", baseUrl: "http://bare.test/v1", secret: { env: "UNSET" } },
     ears: { driver: "audio", baseUrl: "http://ears.test/v1" },
   },
@@ -19,6 +20,10 @@ const config: ConfigInput = {
         both: {
           task: "chat",
           targets: [{ upstream: "fake", model: "org/model" }, { upstream: "bare", model: "bare" }],
+        },
+        either: {
+          task: "chat",
+          targets: [{ upstream: "fake", model: "org/model" }, { upstream: "plain", model: "org/model" }],
         },
         ears: { task: "transcription", targets: [{ upstream: "ears", model: "whisper" }] },
       },
@@ -68,11 +73,64 @@ for (
   }
 }
 
-Deno.test("explain: a strict request is explained and not refused, the embedded upstream makes no call", async () => {
+Deno.test("explain: the embedded upstream makes no call, and what it leaves out is told", async () => {
   const { app } = newExplained();
   const body = { model: "sandbox", messages: [{ role: "user", content: "Hi" }], user: "u" };
-  const response = await app.post("/oss/v1/chat/completions", body, { ...EXPLAIN, "x-laneway-strict": "true" });
-  assertEquals((await response.json()).targets.map(({ requests }: { requests: unknown }) => requests), [[]]);
+  const [{ requests, notes }] = (await (await app.post("/oss/v1/chat/completions", body, EXPLAIN)).json()).targets;
+  const answered = await app.post("/oss/v1/chat/completions", body);
+  assertEquals([requests, notes.join(", ")], [[], answered.headers.get("x-laneway-notes") ?? ""]);
+});
+
+const STRICT = { "x-laneway-strict": "true" };
+const CHAT_PATH = "/oss/v1/chat/completions";
+const HI = { messages: [{ role: "user", content: "Hi" }] };
+
+for (
+  const [name, path, body] of [
+    ["a field that the only target refuses", CHAT_PATH, { ...HI, model: "model", user: "u" }],
+    ["a field that the first of two refuses, and the second cannot be asked", CHAT_PATH, {
+      ...HI,
+      model: "both",
+      user: "u",
+    }],
+    ["a field that the embedded upstream leaves out", "/oss/v1/messages", {
+      ...HI,
+      model: "sandbox",
+      max_tokens: 5,
+      top_k: 4,
+      mcp_servers: [{ type: "url" }],
+    }],
+    ["a hosted tool alone that nobody runs", "/oss/v1/messages", {
+      ...HI,
+      model: "model",
+      max_tokens: 5,
+      tools: [{ type: "web_search_20250305", name: "web_search" }],
+    }],
+    ["nothing to leave out", CHAT_PATH, { ...HI, model: "sandbox" }],
+  ] as const
+) {
+  for (const stream of [false, true]) {
+    Deno.test(`explain: a strict request is refused as it would be without, ${stream ? "streamed" : "whole"}: ${name}`, async () => {
+      const { app } = newExplained();
+      const whole = await app.post(path, { ...body, stream }, STRICT);
+      const told = await app.post(path, { ...body, stream }, { ...STRICT, ...EXPLAIN });
+      assertEquals(told.status, whole.status);
+      if (whole.ok) {
+        assertEquals((await told.json()).object, "explanation");
+        await whole.body?.cancel();
+      } else {
+        assertEquals((await told.json()).error, (await whole.json()).error);
+      }
+    });
+  }
+}
+
+Deno.test("explain: a strict request that one of two targets takes as it is is explained, with the other's refusal", async () => {
+  const { app } = newExplained();
+  const response = await app.post(CHAT_PATH, { ...HI, model: "either", user: "u" }, { ...STRICT, ...EXPLAIN });
+  const [first, second] = (await response.json()).targets;
+  assertEquals([response.status, first.error.code, second.requests.length], [200, "invalid_request", 1]);
+  assertEquals([first.notes, second.notes], [["dropped user"], []]);
 });
 
 Deno.test("explain: of a file is told what it is, and nothing of what is in it", async () => {

@@ -3,14 +3,18 @@ import type { Input, ModelOperation } from "../canonical/operations.ts";
 import type { WireRequest } from "../contract/context.ts";
 import type { Destination } from "../lanes/lane.ts";
 import { explain } from "../upstream/explain.ts";
+import { refusalOf } from "../upstream/retry.ts";
 import { ask } from "./attempt.ts";
-import { type Journey, notesOf } from "./journey.ts";
+import { isStrict, type Journey, notesOf } from "./journey.ts";
 
 export function wantsExplanation({ headers }: Pick<WireRequest, "headers">): boolean {
   return headers.get("x-laneway-explain")?.toLowerCase() === "true";
 }
 
-/** What a request would become: its targets in their order, each with the calls that it would get and what they leave out. */
+/**
+ * What a request would become: its targets in their order, each with the calls that it would get and what they leave out.
+ * Throws what a strict request would be told, where no target would serve it.
+ */
 export function explainAll<K extends ModelOperation>(
   operation: K,
   input: Input<K>,
@@ -19,10 +23,14 @@ export function explainAll<K extends ModelOperation>(
 ): Response {
   const { entry } = journey;
   entry.stream = false;
+  const ends: unknown[] = [];
   const told = targets.map((where) => {
-    const asked = { ...ask(operation, input, where, journey), onDescribed: () => {} };
-    return { ...explain(asked), target: journey.attempt?.target, notes: notesOf(journey) };
+    const { thrown, ...told } = explain(ask(operation, input, where, journey));
+    ends.push(thrown);
+    return { ...told, target: journey.attempt?.target, notes: notesOf(journey) };
   });
+  const refusal = isStrict(journey) ? refusalOf(ends) : undefined;
+  if (refusal !== undefined) throw refusal;
   // What is said of a target stands beside it.
   journey.attempt = undefined;
   return Response.json({ object: "explanation", operation, lane: entry.lane, model: input.model, targets: told });

@@ -35,17 +35,20 @@ export function toolsNeeded(
   return neededTools(input, protocol.toolsBeside?.(wire));
 }
 
+/** Notes the tools that fail. Throws where the request is to be served as it is or not at all. */
+export function tellFailed(tools: readonly HostedTool[], journey: Journey): void {
+  for (const { name } of tools) journey.note(`dropped tool ${name}`);
+  refuseIfStrict(journey);
+}
+
 /** The answer that says that the tools failed. No upstream is asked for it. */
 export async function answerFailed(
   { content, usage: counts }: FailedTools,
-  tools: readonly HostedTool[],
   protocol: Protocol<"generate">,
   exchange: Exchange<"generate">,
   messages: Message[],
   journey: Journey,
 ): Promise<Response> {
-  for (const { name } of tools) journey.note(`dropped tool ${name}`);
-  refuseIfStrict(journey);
   await admit(journey, 0);
   const response: GenerateResponse = {
     model: exchange.input.model,

@@ -2,22 +2,38 @@ import type { JsonObject, JsonValue } from "../canonical/json.ts";
 import type { ModelOperation } from "../canonical/operations.ts";
 import type { Call } from "../contract/driver.ts";
 import { toGatewayError } from "../errors.ts";
-import { type Ask, describe, wayOf } from "./call.ts";
+import { type Ask, describe, local, wayOf } from "./call.ts";
 import { headOf, type Upstream } from "./send.ts";
 
+export interface Explanation {
+  upstream: string;
+  driver: string;
+  model: string;
+  /** None where the embedded upstream answers. */
+  requests?: JsonObject[];
+  error?: { code: string; message: string };
+  /** What asking it would throw. */
+  thrown?: unknown;
+}
+
 /** What would be asked of a target, for a person to read: nothing is sent, and no secret is told. */
-export function explain<K extends ModelOperation>(ask: Ask<K>): JsonObject {
+export function explain<K extends ModelOperation>(ask: Ask<K>): Explanation {
   const { upstream, target } = ask;
   const told = { upstream: upstream.name, driver: upstream.driver.name, model: target.model };
   try {
-    const way = wayOf(ask);
-    // The embedded upstream answers without a call.
-    const calls = "local" in way ? [] : describe(ask, way);
-    return { ...told, requests: calls.map((call) => explainCall(call, upstream)) };
+    return { ...told, requests: callsOf(ask).map((call) => explainCall(call, upstream)) };
   } catch (thrown) {
     const { code, message } = toGatewayError(thrown);
-    return { ...told, error: { code, message } };
+    return { ...told, error: { code, message }, thrown };
   }
+}
+
+function callsOf<K extends ModelOperation>(ask: Ask<K>): Call[] {
+  const way = wayOf(ask);
+  if (!("local" in way)) return describe(ask, way);
+  // The embedded upstream knows what it leaves out only once it has answered.
+  local(way, ask);
+  return [];
 }
 
 function explainCall(call: Call, upstream: Upstream): JsonObject {

@@ -289,6 +289,13 @@ function worstOf(refusals: readonly unknown[]): unknown {
   return refusals.findLast(isFailure) ?? refusals.at(-1) ?? new Error("No target to ask");
 }
 
+/** What would be told of targets that end so, each asked once and in this order; nothing where one of them serves. */
+export function refusalOf(ends: readonly unknown[]): unknown {
+  const end = ends.findIndex((thrown) => thrown === undefined || !isWorthAnother(thrown));
+  if (end >= 0) return ends[end];
+  return ends.length > 0 ? worstOf(ends) : undefined;
+}
+
 function isWorthAnother(thrown: unknown): boolean {
   const { details: { workBegun, elsewhere = isTargets(thrown) } } = toGatewayError(thrown);
   return !workBegun && elsewhere;
