@@ -14,6 +14,7 @@ import type { AnyProtocol, Protocol } from "./contract/protocol.ts";
 import { GatewayError, toGatewayError } from "./errors.ts";
 import type { Caller } from "./http/auth.ts";
 import { checkHeaders } from "./http/headers.ts";
+import { checkHost } from "./http/host.ts";
 import { findLostPath, type LostPath } from "./http/lost_path.ts";
 import { methodNotAllowed } from "./http/service.ts";
 import { checkSize } from "./http/size.ts";
@@ -44,6 +45,7 @@ import { speak } from "./upstream/speak.ts";
 export async function handle(request: Request, peer: Deno.Addr | undefined, gateway: Gateway): Promise<Response> {
   const journey = begin(request, gateway);
   try {
+    checkHost(request);
     const service = gateway.service(request);
     if (service) return service;
     const match = gateway.registry.match(request);

@@ -104,7 +104,8 @@ export function begin(request: Request, gateway: Gateway): Journey {
       time: new Date(started).toISOString(),
       id,
       method: request.method,
-      path: new URL(request.url).pathname,
+      // Of a request whose host is none there is perhaps no path.
+      path: URL.parse(request.url)?.pathname ?? "",
     },
     notes,
     note: (text) => addNote(notes, hide(text)),
