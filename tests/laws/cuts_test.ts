@@ -12,6 +12,14 @@ type Bytes = Uint8Array<ArrayBuffer>;
 
 const framesOf = (chunks: Iterable<Bytes>): Promise<ServerSentEvent[]> => toArray(readFrames(bodyOf(chunks)));
 
+/**
+ * The text with one letter in place of each word of a line's value: to the reader of lines all words are alike. Of texts of
+ * one shape the first is cut everywhere, the others at three places.
+ */
+function shapeOf(text: string): string {
+  return text.replace(/(?<=:.*)[a-z\d_-]+/gi, "w");
+}
+
 for (const wire of WIRES) {
   const streams = loadFixtures(wire.name).filter(isStream);
   assert(streams.length > 0);
@@ -20,6 +28,7 @@ for (const wire of WIRES) {
   // no further than in the frames around it. The next test, which cuts everywhere at once, goes all the way.
   Deno.test(`${wire.name}: no single cut of the bytes of a stream changes its frames`, async () => {
     const tried = new Set<string>();
+    const shapes = new Set<string>();
     for (const fixture of streams) {
       const bytes = answerBytes(fixture);
       const boundaries = boundariesOf(bytes);
@@ -30,7 +39,11 @@ for (const wire of WIRES) {
         if (tried.has(text)) continue;
         tried.add(text);
         const whole = JSON.stringify(await framesOf([around]));
-        for (let cut = boundaries[frame - 1]! - from; cut < boundaries[frame]! - from; cut++) {
+        const shape = shapeOf(text);
+        const [first, end] = [boundaries[frame - 1]! - from, boundaries[frame]! - from];
+        const step = shapes.has(shape) ? Math.ceil((end - first) / 3) : 1;
+        shapes.add(shape);
+        for (let cut = first; cut < end; cut += step) {
           const frames = JSON.stringify(await framesOf([around.subarray(0, cut), around.subarray(cut)]));
           if (frames !== whole) assertEquals(frames, whole, `${fixture.name} cut at ${from + cut}`);
         }
@@ -49,7 +62,8 @@ for (const wire of WIRES) {
 
   const samples = streams.filter(({ response }) => !response.text!.includes("\r")).map((fixture) => ({
     fixture,
-    whole: wire.readStream(fixture, bodyOf([answerBytes(fixture)])).then(comparable),
+    // Made in the test that asks for it first: a test may leave nothing to another one.
+    whole: once(() => wire.readStream(fixture, bodyOf([answerBytes(fixture)])).then(comparable)),
   }));
   const spelt = fc.record({
     sample: fc.constantFrom(...samples),
@@ -70,10 +84,15 @@ for (const wire of WIRES) {
       const pieces = [...places, bytes.length].map((to, index) => bytes.subarray(places[index - 1] ?? 0, to));
       assertEquals(
         comparable(await wire.readStream(fixture, bodyOf(pieces.filter(({ length }) => length > 0)))),
-        await whole,
+        await whole(),
       );
     },
   );
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { value: T } | undefined;
+  return () => (made ??= { value: make() }).value;
 }
 
 /** JSON may be broken between its members, and its lines then are lines of data. */

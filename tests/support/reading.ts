@@ -181,7 +181,9 @@ function inPieces(body: Bytes, pieceBytes: number, onRead: (bytes: number) => vo
 
 declare function gc(): void;
 
+/** What is held. Buffers that nobody holds are given back beside the engine's work, and certainly before it collects again. */
 function used(): number {
+  gc();
   gc();
   const { heapUsed, external } = Deno.memoryUsage();
   return heapUsed + external;
@@ -211,29 +213,39 @@ async function heldBy(
   return { bytes: made.length, held: most };
 }
 
-const ROUNDS = 2;
-
-/** The best of some rounds: another process can only make it longer. */
+/** How much processor time one reading takes, in microseconds. */
 async function timeOf({ body, read }: Way, bytes: number): Promise<number> {
   const made = body(bytes);
-  let best = Infinity;
-  for (let round = 0; round < ROUNDS; round++) {
-    const start = process.cpuUsage();
-    await read(inPieces(made, 1, () => {}));
-    const { user, system } = process.cpuUsage(start);
-    best = Math.min(best, user + system);
+  const start = process.cpuUsage();
+  await read(inPieces(made, 1, () => {}));
+  const { user, system } = process.cpuUsage(start);
+  return user + system;
+}
+
+const WARM_BYTES = 4_000;
+
+/** What is clearly no growth with the square. */
+const FINE = 8;
+const ROUNDS = 4;
+
+/** The best of some rounds: what else the machine does can only make both of them longer. One is enough where it is fine. */
+async function growthOf(way: Way, bytes: number): Promise<number> {
+  let [few, many] = [Infinity, Infinity];
+  for (let round = 0; round < ROUNDS && !(many / few <= FINE); round++) {
+    few = Math.min(few, await timeOf(way, bytes));
+    many = Math.min(many, await timeOf(way, 4 * bytes));
   }
-  return best;
+  return many / few;
 }
 
 if (import.meta.main) {
   const [bytes, timed, pieces] = Deno.args.map((argument) => JSON.parse(argument)) as [number, number, number[]];
   for (const [name, way] of Object.entries(WAYS)) {
     // What is made once for all, such as compiled code, is no part of it.
-    await heldBy(way, 1_000, 100);
+    await heldBy(way, WARM_BYTES, Math.min(...pieces));
     for (const pieceBytes of pieces) {
       const reading: Reading = { way: name, pieceBytes, ...await heldBy(way, bytes, pieceBytes) };
-      if (pieceBytes === 1 && timed > 0) reading.growth = await timeOf(way, 4 * timed) / await timeOf(way, timed);
+      if (pieceBytes === 1 && timed > 0) reading.growth = await growthOf(way, timed);
       // deno-lint-ignore no-console -- what the program is for
       console.log(JSON.stringify(reading));
     }
