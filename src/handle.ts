@@ -19,7 +19,7 @@ import { findLostPath, type LostPath } from "./http/lost_path.ts";
 import { methodNotAllowed } from "./http/service.ts";
 import { checkSize } from "./http/size.ts";
 import { ask, driverOf, roadAlong } from "./journey/attempt.ts";
-import { withoutCarriedSecrets } from "./journey/carried.ts";
+import { withoutCarriedSecrets, withoutSecretsIn } from "./journey/carried.ts";
 import { settle } from "./journey/charge.ts";
 import { countExactly, estimateOf, learn } from "./journey/count.ts";
 import { answerFailed, targetsThatRun, tellFailed, toolsNeeded } from "./journey/failed_tools.ts";
@@ -99,8 +99,10 @@ function notServed(request: Request, lost: LostPath | undefined, { lanes }: Call
 }
 
 /** A model that its upstream does not know may be known for another task, by now: catalogs are not waited for beforehand. */
-async function explained(thrown: unknown, { explainRefusal, similarModels }: Journey): Promise<GatewayError> {
-  const error = toGatewayError(thrown);
+async function explained(thrown: unknown, journey: Journey): Promise<GatewayError> {
+  const { explainRefusal, similarModels } = journey;
+  // A secret that was cut at a message's end is known by standing there.
+  const error = withoutSecrets(toGatewayError(thrown), journey);
   const { code, message, details } = error;
   const isRefused = code === "model_not_found" && details.upstreamStatus !== undefined;
   const reason = isRefused ? await explainRefusal?.() : undefined;
@@ -188,14 +190,15 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
       const models = (await lane.list(journey.note)).filter((model) =>
         (!task || model.task === task) && mayAsk(model.id, journey.caller)
       );
-      return protocol.serialize(models, exchange);
+      return protocol.serialize(withoutSecretsIn(models, journey.hide), exchange);
     }
     case "getModel": {
       const input = protocol.parse(wire, journey);
       journey.entry.model = input.model;
       journey.similarModels = () => similarIn(lane, input.model, undefined, journey);
       await checkModel(input.model, lane, journey.caller);
-      return protocol.serialize(await lane.get(input.model), openExchange(protocol, input, wire, journey));
+      const model = withoutSecretsIn(await lane.get(input.model), journey.hide);
+      return protocol.serialize(model, openExchange(protocol, input, wire, journey));
     }
     case "generate": {
       const asked = await step(() => protocol.parse(wire, journey));

@@ -42,6 +42,11 @@ export function withoutCarriedSecrets<K extends ModelOperation>(answer: Output<K
   return hideIn(answer, ANSWER, hide) as Output<K>;
 }
 
+/** The same of what holds none of the model's words, as lists of models do not. */
+export function withoutSecretsIn<T>(value: T, hide: Hide): T {
+  return hideIn(value, undefined, hide) as T;
+}
+
 /** The same of one event of a stream. */
 export function withoutEventSecrets<K extends ModelOperation>(event: StreamEvent<K>, hide: Hide): StreamEvent<K> {
   // Of most events there is nothing but the model's words.

@@ -280,3 +280,41 @@ Deno.test("secrets: after the word bearer a word is a word", async () => {
   assertEquals((await response.json()).error.message, message);
   await app.close();
 });
+
+Deno.test("law · secrets: a list of models tells none", async () => {
+  const model = { id: `one-${SECRET}`, object: "model", owned_by: HOUSE, display_name: `Bearer ${BEARERS[0]}` };
+  const upstream = fakeUpstream(() => Response.json({ object: "list", data: [model] }));
+  const config = { ...CONFIG, lanes: { ...CONFIG.lanes, local: { upstreams: { chat: "chat" } } } };
+  const app = newApp({ config, env: ENV, fetch: upstream.fetch });
+  const list = await app.get("/local/v1/models", OWN);
+  const text = await list.text();
+  assertStringIncludes(text, "one-***");
+  assertHidden(app, text, list.headers, "the list");
+  // Whoever knows the name has told it; the log has that of the request.
+  const one = await app.get(`/local/v1/models/${model.id}`, OWN);
+  const told = await one.text();
+  assertStringIncludes(told, '"owned_by":"***"');
+  app.logs.length = 0;
+  assertHidden(app, told, one.headers, "one of them");
+});
+
+for (const wire of WIRES) {
+  Deno.test(`law · secrets: what is cut at the end of an error is hidden, also where more is said behind it · ${wire}`, async () => {
+    for (let length = 470; length < 500; length++) {
+      const message = `${"No such model. ".repeat(40).slice(0, length)}${SECRET}${" and more".repeat(9)}`;
+      const error = { type: "not_found_error", code: "model_not_found", message };
+      const upstream = fakeUpstream(() => Response.json({ type: "error", error }, { status: 404 }));
+      const models = Object.fromEntries(
+        ["model-a", "model-b"].map((name) => [name, {
+          task: "chat" as const,
+          targets: [{ upstream: wire, model: "org/model" }],
+        }]),
+      );
+      const app = newApp({ config: { ...CONFIG, lanes: { oss: { models } } }, env: ENV, fetch: upstream.fetch });
+      const response = await app.post(PATH[wire], bodyFor(wire, {}, "model-a"));
+      const text = await response.text();
+      assertStringIncludes(text, "model-b");
+      assert(!text.includes(SECRET.slice(0, 4)), `${length}: ${text.slice(-120)}`);
+    }
+  });
+}
