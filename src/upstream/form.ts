@@ -13,7 +13,7 @@ import { isJsonText } from "../canonical/json.ts";
 import { correction, readForm } from "../canonical/output_form.ts";
 import { replay, replayPart } from "../canonical/replay.ts";
 import { addUsage } from "../canonical/usage.ts";
-import { GatewayError } from "../errors.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
 import { type Ask, needsWords, refusesForm, rememberWords, wayOf } from "./call.ts";
 import { answer, stream } from "./run.ts";
 
@@ -103,7 +103,8 @@ async function* checked(ask: Ask<"generate">, attempt: Attempt): AsyncGenerator<
   for (let tries = 1;; tries++) {
     const held = new HeldTexts();
     let ending: Extract<GenerateEvent, { type: "finish" }> | undefined;
-    for await (const event of attempt({ ...ask, corrections })) {
+    const told = attempt({ ...ask, corrections });
+    for await (const event of tries === 1 ? told : afterAnswer(told)) {
       if (event.type === "finish") {
         ending = event;
         break;
@@ -130,6 +131,16 @@ async function* checked(ask: Ask<"generate">, attempt: Attempt): AsyncGenerator<
     }
     ask.context.note("asked again for an answer in the form asked for");
     corrections = correction(held.text, read.problem);
+  }
+}
+
+/** The target has answered once, which it charges for: no refusal of the second try says that nothing was begun. */
+async function* afterAnswer(told: ReturnType<Attempt>): AsyncGenerator<GenerateEvent> {
+  try {
+    yield* told;
+  } catch (thrown) {
+    const { code, message, details } = toGatewayError(thrown);
+    throw new GatewayError(code, message, { ...details, untaken: false });
   }
 }
 

@@ -3,7 +3,7 @@ import { assertEquals } from "@std/assert";
 import { configSchema } from "../../src/config/schema.ts";
 import { type ConfigInput, newApp } from "../support/app.ts";
 import { TcpUpstream } from "../sockets/tcp.ts";
-import { bodyFor, MODES, PATH, shortAnswer, type Wire, WIRES } from "../regressions/support.ts";
+import { bodyFor, chatWhole, MODES, PATH, shortAnswer, type Wire, WIRES } from "../regressions/support.ts";
 
 const NAMES = ["first", "second", "third"];
 /** A failure is repeated so often where it may be, and followed by so many others. */
@@ -158,6 +158,30 @@ for (const wire of WIRES) {
       } finally {
         await Promise.all(upstreams.map((upstream) => upstream.stop()));
       }
+    }
+  });
+}
+
+for (const stream of [false, true]) {
+  Deno.test(`law · retries: who has answered in another form than was asked for has begun · ${stream ? "streamed" : "whole"}`, async () => {
+    const schema = { type: "object", properties: { a: { type: "number" } }, required: ["a"] };
+    for (const [failovers, expected] of [[0, [2, 0, 0]], [1, [2, 2, 0]]] as const) {
+      const asked: string[] = [];
+      const fetch = async (input: RequestInfo | URL, init?: RequestInit) => {
+        const request = new Request(input, init);
+        asked.push(new URL(request.url).hostname.replace(".test", ""));
+        const isCorrection = (await request.json()).messages.length > 2;
+        return isCorrection ? failed(503) : Response.json(chatWhole({ content: "No JSON" }));
+      };
+      const config = configFor("chat", BASE_URLS, { ...RETRY, failovers });
+      for (const upstream of Object.values(config.upstreams!)) {
+        Object.assign(upstream, { structuredOutput: "instruct" });
+      }
+      const app = newApp({ config, fetch });
+      const form = { response_format: { type: "json_schema", json_schema: { name: "a", schema } } };
+      const response = await app.post(PATH.chat, { ...bodyFor("chat", { stream }, "model"), ...form });
+      assertEquals(response.status, 503, await response.text());
+      assertEquals(NAMES.map((name) => asked.filter((one) => one === name).length), [...expected]);
     }
   });
 }
