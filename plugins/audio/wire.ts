@@ -68,14 +68,16 @@ export const segmentSchema = z.looseObject({
 export type WireSegment = z.output<typeof segmentSchema>;
 export const SEGMENT_KEYS: ReadonlySet<string> = new Set([...Object.keys(segmentFields), "type"]);
 
+/** What is no count says nothing of the others. */
+const tokens = z.int().min(0).nullish().catch(undefined);
 const usageFields = {
   type: z.string().nullish(),
-  input_tokens: z.number().nullish(),
-  output_tokens: z.number().nullish(),
-  total_tokens: z.number().nullish(),
+  input_tokens: tokens,
+  output_tokens: tokens,
+  total_tokens: tokens,
   /** As vLLM counts in a stream. */
-  prompt_tokens: z.number().nullish(),
-  completion_tokens: z.number().nullish(),
+  prompt_tokens: tokens,
+  completion_tokens: tokens,
   seconds: z.number().nullish(),
 };
 const usage = z.looseObject(usageFields);

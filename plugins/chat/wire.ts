@@ -196,7 +196,8 @@ export const REQUEST_KEYS: ReadonlySet<string> = new Set(Object.keys(requestFiel
 
 // What upstreams answer
 
-const tokens = z.int().min(0).nullish();
+/** What is no count says nothing of the others. */
+const tokens = z.int().min(0).nullish().catch(undefined);
 const usage = z.looseObject({
   prompt_tokens: tokens,
   completion_tokens: tokens,
@@ -206,8 +207,8 @@ const usage = z.looseObject({
     cache_write_tokens: tokens,
     /** Alibaba's name for tokens written to the cache. */
     cache_creation_input_tokens: tokens,
-  }).nullish(),
-  completion_tokens_details: z.looseObject({ reasoning_tokens: tokens }).nullish(),
+  }).nullish().catch(undefined),
+  completion_tokens_details: z.looseObject({ reasoning_tokens: tokens }).nullish().catch(undefined),
   /** DeepSeek's name for cached tokens. */
   prompt_cache_hit_tokens: tokens,
   /** And Moonshot's place for them. */

@@ -18,7 +18,7 @@ export const REQUEST_KEYS: ReadonlySet<string> = new Set(Object.keys(requestFiel
 const entry = z.looseObject({ index: z.int().nullish(), embedding: z.unknown() });
 export type Entry = z.output<typeof entry>;
 
-const tokens = z.number().nullish();
+const tokens = z.int().min(0).nullish().catch(undefined);
 /** What an upstream answers. Counts that make no sense are not worth the answer. */
 export const answerSchema = z.looseObject({
   data: z.array(entry),

@@ -119,13 +119,14 @@ export const REQUEST_KEYS: ReadonlySet<string> = new Set(Object.keys(requestFiel
 
 // What upstreams answer
 
-const tokens = z.int().min(0).nullish();
+/** What is no count says nothing of the others. */
+const tokens = z.int().min(0).nullish().catch(undefined);
 const usageFields = {
   input_tokens: tokens,
   output_tokens: tokens,
   cache_creation_input_tokens: tokens,
   cache_read_input_tokens: tokens,
-  output_tokens_details: z.looseObject({ thinking_tokens: tokens }).nullish(),
+  output_tokens_details: z.looseObject({ thinking_tokens: tokens }).nullish().catch(undefined),
 };
 const usage = z.looseObject(usageFields);
 export type WireUsage = z.output<typeof usage>;

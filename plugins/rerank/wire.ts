@@ -30,7 +30,7 @@ const number = z.number().nullish();
 /** What an upstream says of one document. */
 export const scoresSchema = z.array(z.looseObject({ index: z.int(), relevance_score: number, score: number }));
 
-const tokens = z.number().nullish().catch(undefined);
+const tokens = z.int().min(0).nullish().catch(undefined);
 /** What an upstream counted: Cohere under `meta`, the others under `usage`. */
 export const countsSchema = z.looseObject({
   usage: z.looseObject({ prompt_tokens: tokens, total_tokens: tokens }).nullish().catch(undefined),

@@ -192,13 +192,14 @@ export const REQUEST_KEYS: ReadonlySet<string> = new Set(Object.keys(requestFiel
 
 // What upstreams answer
 
-const tokens = z.int().min(0).nullish();
+/** What is no count says nothing of the others. */
+const tokens = z.int().min(0).nullish().catch(undefined);
 const usage = z.looseObject({
   input_tokens: tokens,
   output_tokens: tokens,
   total_tokens: tokens,
-  input_tokens_details: z.looseObject({ cached_tokens: tokens, cache_write_tokens: tokens }).nullish(),
-  output_tokens_details: z.looseObject({ reasoning_tokens: tokens }).nullish(),
+  input_tokens_details: z.looseObject({ cached_tokens: tokens, cache_write_tokens: tokens }).nullish().catch(undefined),
+  output_tokens_details: z.looseObject({ reasoning_tokens: tokens }).nullish().catch(undefined),
 });
 export type WireUsage = z.output<typeof usage>;
 

@@ -135,3 +135,30 @@ for (const mode of MODES) {
     assertEquals([logged.outputTokens, logged.estimated, logged.inputTokens > 0], [180, true, true]);
   });
 }
+
+/** What some servers write where a count should be; a whole place of details among it. */
+const NO_COUNTS = [-1, 2.5, "7", [], {}, 1e300, true];
+
+for (const wire of WIRES) {
+  Deno.test(`usage: what is no count takes none of the others away · ${wire}`, async () => {
+    const whole = usageIn(wire, { input: 100, output: 50, cached: 10, reasoning: 5 });
+    for (const [key, value] of Object.entries(whole)) {
+      const isPlace = typeof value === "object";
+      for (const wrong of NO_COUNTS) {
+        const usages = [{ ...whole, [key]: wrong }];
+        if (isPlace) usages.push({ ...whole, [key]: { [Object.keys(value!)[0]!]: wrong } });
+        for (const usage of usages) {
+          const upstream = fakeUpstream(() => answerOf(wire, "whole", usage, true));
+          const app = newApp({ config: CONFIG, fetch: upstream.fetch });
+          const view = await post(app, "chat", bodyFor("chat", {}, wire));
+          const where = JSON.stringify(usage);
+          const isInput = /^(input|prompt)_tokens$/.test(key);
+          const isCached = key.includes("cache") || /^(input|prompt)_tokens_details$/.test(key);
+          if (!isInput && !(isCached && wire === "messages")) assertEquals(view.usage!.input, 100, where);
+          if (!/^(output|completion)_tokens$/.test(key)) assertEquals(view.usage!.output, 50, where);
+          if (!isCached) assertEquals(view.usage!.cached, 10, where);
+        }
+      }
+    }
+  });
+}
