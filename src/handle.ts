@@ -4,9 +4,10 @@ import { estimateInputsTokens } from "./canonical/embed.ts";
 import type { GenerateEvent, GenerateResponse, Message } from "./canonical/generate.ts";
 import { type Input, type ModelOperation, type OperationName, type Output, TASK_OF } from "./canonical/operations.ts";
 import { repairCalls, repairResponse } from "./canonical/repair_calls.ts";
-import type { Task } from "./canonical/models.ts";
+import type { ModelInfo, Task } from "./canonical/models.ts";
 import { pairsOf } from "./canonical/rerank.ts";
 import { sealReasoning, sealStream } from "./canonical/sealing.ts";
+import type { StoredAnswer } from "./canonical/stored.ts";
 import { estimateInputTokens, estimateTextTokens } from "./canonical/usage.ts";
 import { finish as finishWork, step } from "./canonical/work.ts";
 import type { Exchange, WireRequest } from "./contract/context.ts";
@@ -61,11 +62,14 @@ export async function handle(request: Request, peer: Deno.Addr | undefined, gate
       throw new GatewayError("upgrade_required", "The gateway does not serve WebSockets: use HTTP");
     }
     if (!match) throw notServed(request, lost, caller, gateway);
-    if ("allow" in match) throw methodNotAllowed(request.method, match.allow);
     const { protocol } = match;
     journey.clientWire = protocol.wire;
     const named = "lane" in match.params ? findLane(match.params.lane, caller.lanes, gateway) : undefined;
     journey.entry.lane = named?.name;
+    if ("allow" in match) {
+      await checkNamed(protocol, match.params, named, journey);
+      throw methodNotAllowed(request.method, match.allow);
+    }
     if (runsModel(protocol) && !wantsExplanation(request)) gateway.load.check(gateway.limits);
     const body = await readBody(protocol, journey).catch((thrown) => {
       // Deno (2.9.6) breaks off every body that is still on its way when its server is to shut down, or gives way to another.
@@ -159,6 +163,31 @@ function findLane(name: string | undefined, opened: readonly string[] | undefine
   return lane;
 }
 
+/** Throws `not_found` or `model_not_found` where there is not what the path names by its id. */
+async function checkNamed(
+  { operation }: AnyProtocol,
+  { id }: Record<string, string | undefined>,
+  lane: Lane | undefined,
+  journey: Journey,
+): Promise<void> {
+  if (id === undefined) return;
+  if (operation !== "getModel") await findResponse(id, journey);
+  else if (lane) await findModel(id, lane, journey);
+}
+
+async function findModel(id: string, lane: Lane, journey: Journey): Promise<ModelInfo> {
+  journey.entry.model = id;
+  journey.similarModels = () => similarIn(lane, id, undefined, journey);
+  await checkModel(id, lane, journey.caller);
+  return await lane.get(id);
+}
+
+async function findResponse(id: string, { gateway, caller }: Journey): Promise<StoredAnswer> {
+  const stored = await gateway.continuity.find(id, caller.owner);
+  if (!stored) throw cannotFind(id);
+  return stored;
+}
+
 /** The lane of a request whose path names none: the one whose own model it asks for, else one that takes any. */
 function laneOf(
   protocol: AnyProtocol,
@@ -194,10 +223,7 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
     }
     case "getModel": {
       const input = protocol.parse(wire, journey);
-      journey.entry.model = input.model;
-      journey.similarModels = () => similarIn(lane, input.model, undefined, journey);
-      await checkModel(input.model, lane, journey.caller);
-      const model = withoutSecretsIn(await lane.get(input.model), journey.hide);
+      const model = withoutSecretsIn(await findModel(input.model, lane, journey), journey.hide);
       return protocol.serialize(model, openExchange(protocol, input, wire, journey));
     }
     case "generate": {
@@ -288,17 +314,17 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
     }
     case "getResponse": {
       const input = protocol.parse(wire, journey);
-      const stored = await gateway.continuity.find(input.id, journey.caller.owner) ?? cannotFind(input.id);
+      const stored = await findResponse(input.id, journey);
       return protocol.serialize(stored, openExchange(protocol, input, wire, journey));
     }
     case "deleteResponse": {
       const input = protocol.parse(wire, journey);
-      if (!await gateway.continuity.forget(input.id, journey.caller.owner)) cannotFind(input.id);
+      if (!await gateway.continuity.forget(input.id, journey.caller.owner)) throw cannotFind(input.id);
       return protocol.serialize(input, openExchange(protocol, input, wire, journey));
     }
     case "cancelResponse": {
       const { id } = protocol.parse(wire, journey);
-      if (!await gateway.continuity.find(id, journey.caller.owner)) cannotFind(id);
+      await findResponse(id, journey);
       throw new GatewayError("invalid_request", "Cannot cancel a response that was not made in the background");
     }
     default:
@@ -367,8 +393,8 @@ async function serveWhole<K extends "embed" | "rerank">(
   return protocol.serialize(output, exchange);
 }
 
-function cannotFind(id: string): never {
-  throw new GatewayError("not_found", `Response with id '${id}' not found`, { param: "id" });
+function cannotFind(id: string): GatewayError {
+  return new GatewayError("not_found", `Response with id '${id}' not found`, { param: "id" });
 }
 
 function openExchange<K extends OperationName>(

@@ -95,12 +95,56 @@ Deno.test("an unknown lane is told, with those that there are", async () => {
   assertEquals(error.message, 'Cannot find lane "ssо": this gateway has "oss"');
 });
 
+/** What is answered 404 by its own method is 404 by any other. */
+const NOWHERE: [method: string, path: string][] = [
+  ["GET", "/nolane/v1/chat/completions"],
+  ["PUT", "/nolane/v1/models"],
+  ["DELETE", "/nolane/v1/messages"],
+  ["OPTIONS", "/nolane/v1/responses"],
+  ["GET", "/oss/v1/nothing"],
+  ["DELETE", "/nope"],
+  ["POST", "/oss/v1/models/x/y"],
+  ["DELETE", "/oss/v1/models/none"],
+  ["POST", "/oss/v1/models/a%20b"],
+  ["PUT", "/oss/v1/responses/resp_none"],
+  ["POST", "/oss/v1/responses/resp_none"],
+  ["GET", "/oss/v1/responses/resp_none/cancel"],
+  ["POST", "/oss/v1/responses/resp_none/input_items"],
+];
+
+for (const [method, path] of NOWHERE) {
+  Deno.test(`${method} ${path} is told that there is no such path, and no methods`, async () => {
+    const response = await newApp().fetch(new Request(`http://gateway${path}`, { method }));
+    assertEquals([response.status, response.headers.get("allow")], [404, null]);
+  });
+}
+
+Deno.test("a stored response allows its own methods, until it is deleted, and to its owner alone", async () => {
+  const keys = [{ name: "team", secret: { env: "TEAM_KEY" } }, { name: "guest", secret: { env: "GUEST_KEY" } }];
+  const app = newApp({ config: { ...CONFIG, keys } });
+  const as = (key: string) => ({ authorization: `Bearer ${ENV[key]}` });
+  const asked = await app.post("/oss/v1/responses", { model: "sandbox", input: "Hello" }, as("TEAM_KEY"));
+  const path = `/oss/v1/responses/${(await asked.json()).id}`;
+  const put = async (key: string) => {
+    const request = new Request(`http://gateway${path}`, { method: "PUT", headers: as(key) });
+    const response = await app.fetch(request);
+    return [response.status, response.headers.get("allow")];
+  };
+  assertEquals(await put("TEAM_KEY"), [405, "GET, HEAD, DELETE"]);
+  assertEquals(await put("GUEST_KEY"), [404, null]);
+  await app.fetch(new Request(`http://gateway${path}`, { method: "DELETE", headers: as("TEAM_KEY") }));
+  assertEquals(await put("TEAM_KEY"), [404, null]);
+});
+
 const OTHER_METHODS: [method: string, path: string, allow: string][] = [
   ["GET", CHAT, "POST"],
   ["HEAD", CHAT, "POST"],
   ["PUT", CHAT, "POST"],
   ["POST", "/oss/v1/models", "GET, HEAD"],
   ["DELETE", "/oss/v1/models/model", "GET, HEAD"],
+  ["GET", "/oss/v1/responses/compact", "POST"],
+  ["PUT", "/oss/v1/responses/compact", "POST"],
+  ["GET", "/oss/v1/responses/input_tokens", "POST"],
 ];
 
 for (const [method, path, allow] of OTHER_METHODS) {

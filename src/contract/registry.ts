@@ -1,10 +1,12 @@
 import { GatewayError } from "../errors.ts";
 import type { AnyProtocol } from "./protocol.ts";
 
+type Params = Record<string, string | undefined>;
+
 export type Match =
-  | { protocol: AnyProtocol; params: Record<string, string | undefined> }
-  /** The path is served, by other methods. */
-  | { allow: readonly string[]; protocol: AnyProtocol }
+  | { protocol: AnyProtocol; params: Params }
+  /** Such a path is served, by other methods: if there is what `params` names. */
+  | { allow: readonly string[]; protocol: AnyProtocol; params: Params }
   | undefined;
 
 export interface Registry {
@@ -37,17 +39,21 @@ export function createRegistry(protocols: readonly AnyProtocol[]): Registry {
       const pathname = normalize(url.pathname);
       const facts = { headers: request.headers, query: url.searchParams };
       const method = request.method === "HEAD" ? "GET" : request.method;
-      const others = new Set<string>();
-      let nearest: AnyProtocol | undefined;
-      for (const protocol of protocols) {
+      const all = protocols.flatMap((protocol) => {
         const groups = protocol.pattern.exec({ pathname })?.pathname.groups;
-        if (!groups || protocol.accepts?.(facts) === false) continue;
-        if (protocol.method === method) return { protocol, params: decode(groups) };
-        nearest ??= protocol;
-        others.add(protocol.method);
-        if (protocol.method === "GET") others.add("HEAD");
-      }
-      return nearest && { allow: [...others], protocol: nearest };
+        return groups && protocol.accepts?.(facts) !== false ? [{ protocol, groups }] : [];
+      });
+      // A path that is an endpoint's own names no id.
+      const own = all.filter(({ groups }) => groups.id === undefined);
+      const found = own.length > 0 ? own : all;
+      const [nearest] = found;
+      if (!nearest) return undefined;
+      const fitting = found.find(({ protocol }) => protocol.method === method);
+      const { protocol, groups } = fitting ?? nearest;
+      const params = decode(groups);
+      if (fitting) return { protocol, params };
+      const methods = found.flatMap(({ protocol: { method } }) => method === "GET" ? ["GET", "HEAD"] : [method]);
+      return { allow: [...new Set(methods)], protocol, params };
     },
   };
 }
@@ -58,7 +64,7 @@ function normalize(pathname: string): string {
 }
 
 /** Clients send an id with slashes as it is or encoded (`org%2Fname`). */
-function decode(groups: Record<string, string | undefined>): Record<string, string | undefined> {
+function decode(groups: Params): Params {
   return Object.fromEntries(
     Object.entries(groups).map(([name, value]) => {
       try {
