@@ -1,4 +1,12 @@
-import { type ClosedPlaces, type Extra, extraField, extraOf, inside, noteUnknown } from "../../src/canonical/extra.ts";
+import {
+  type ClosedPlaces,
+  type Extra,
+  extraField,
+  extraOf,
+  inside,
+  noteOutweighed,
+  noteUnknown,
+} from "../../src/canonical/extra.ts";
 import type {
   AssistantMessage,
   GenerateRequest,
@@ -15,7 +23,7 @@ import { validate } from "../../src/contract/validate.ts";
 import { parseContent } from "./content.ts";
 import { parseRelay } from "./relay.ts";
 import { flatCustomTools, toChatShape } from "./responses_shaped.ts";
-import { parseFunction, parseTool, parseToolCall, parseToolChoice } from "./tools.ts";
+import { noteSynonymsInChoice, parseFunction, parseTool, parseToolCall, parseToolChoice } from "./tools.ts";
 import {
   type ChatMessage,
   type ChatRequest,
@@ -35,7 +43,10 @@ export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequ
   const outputSchema = parseResponseFormat(response_format);
   const extra = parseExtra(body, response_format);
   const relay = parseRelay(body);
-  if (!relay) noteUnknown(body, CLOSED, note);
+  if (!relay) {
+    noteUnknown(body, CLOSED, note);
+    noteSynonyms(body, note);
+  }
   return {
     model: body.model,
     messages: parseMessages(body.messages, flatCustomTools(body)),
@@ -84,7 +95,22 @@ const CLOSED: ClosedPlaces = {
   "messages[function]": ["role", "name", "content"],
 };
 
-function parseChoice({ tool_choice, function_call }: ChatRequest): ToolChoice | undefined {
+/** What is said twice counts once, by the newer name. */
+function noteSynonyms(body: ChatRequest, note: (text: string) => void): void {
+  const { max_tokens, max_completion_tokens, function_call, tool_choice, messages } = body;
+  noteOutweighed("max_tokens", max_tokens, max_completion_tokens, note);
+  const called = function_call && parseChoice({ function_call });
+  noteOutweighed("function_call", called, tool_choice && parseToolChoice(tool_choice), note);
+  noteSynonymsInChoice(tool_choice, note);
+  for (const message of messages) {
+    if (message.role !== "assistant") continue;
+    noteOutweighed("messages.reasoning", message.reasoning, message.reasoning_content, note);
+  }
+}
+
+function parseChoice(
+  { tool_choice, function_call }: Pick<ChatRequest, "tool_choice" | "function_call">,
+): ToolChoice | undefined {
   if (tool_choice) return parseToolChoice(tool_choice);
   if (!function_call) return undefined;
   return typeof function_call === "string"

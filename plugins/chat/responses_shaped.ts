@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import { EFFORTS } from "../../src/canonical/generate.ts";
+import { noteOutweighed } from "../../src/canonical/extra.ts";
 import { isJsonObject, type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -90,6 +91,11 @@ export function toChatShape(body: unknown, note: Note): unknown {
       throw new GatewayError("invalid_request", message, { param: field });
     }
   }
+  noteOutweighed("max_completion_tokens", rest.max_completion_tokens, max_output_tokens, note);
+  noteOutweighed("reasoning_effort", rest.reasoning_effort, reasoning?.effort, note);
+  noteOutweighed("verbosity", rest.verbosity, text?.verbosity, note);
+  const format = text?.format && toResponseFormat(text.format);
+  noteOutweighed("response_format", rest.response_format, format, note);
   for (const field of DROPPED) if (rest[field]) note(`dropped ${field}`);
   for (const field of [...WITHOUT_LOSS, ...DROPPED, ...STORED]) delete rest[field];
   return {
@@ -103,7 +109,7 @@ export function toChatShape(body: unknown, note: Note): unknown {
     ...present("max_completion_tokens", max_output_tokens),
     ...present("reasoning_effort", reasoning?.effort),
     ...present("verbosity", text?.verbosity),
-    ...(text?.format && { response_format: toResponseFormat(text.format) }),
+    ...(format && { response_format: format }),
   };
 }
 

@@ -1,6 +1,6 @@
 /** Tools, the choice among them, and the calls of an assistant's turn, both ways. */
 import { asFunctionTool, wrapCustomInput } from "../../src/canonical/custom_tool.ts";
-import { type Extra, extraOf, fieldsFor, inside, splitInside } from "../../src/canonical/extra.ts";
+import { type Extra, extraOf, fieldsFor, inside, noteOutweighed, splitInside } from "../../src/canonical/extra.ts";
 import type { FunctionTool, Tool, ToolCallPart, ToolChoice } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, toJsonArguments, toJsonText } from "../../src/canonical/json.ts";
 import { objectSchema } from "../../src/canonical/tool_schema.ts";
@@ -94,6 +94,18 @@ export function parseToolChoice(choice: ChatToolChoice): ToolChoice {
   }
   const reference = choice as ToolReference;
   return { type: "tool", kind: reference.type === "custom" ? "custom" : "function", name: nameOf(reference) };
+}
+
+/** What is said both nested and flat counts as it is nested. */
+export function noteSynonymsInChoice(choice: ChatToolChoice | null | undefined, note: (text: string) => void): void {
+  if (!choice || typeof choice === "string") return;
+  const { allowed_tools, mode, tools, name } = choice as JsonObject;
+  if (isAllowedTools(allowed_tools)) {
+    noteOutweighed("tool_choice.mode", mode, allowed_tools.mode, note);
+    noteOutweighed("tool_choice.tools", tools, allowed_tools.tools, note);
+  } else if (choice.type !== "allowed_tools") {
+    noteOutweighed("tool_choice.name", name, nameOf(choice as ToolReference), note);
+  }
 }
 
 type AllowedTools = { mode: "auto" | "required"; tools: ToolReference[] };

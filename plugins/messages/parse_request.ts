@@ -1,4 +1,12 @@
-import { type ClosedPlaces, type Extra, extraField, extraOf, inside, noteUnknown } from "../../src/canonical/extra.ts";
+import {
+  type ClosedPlaces,
+  type Extra,
+  extraField,
+  extraOf,
+  inside,
+  noteOutweighed,
+  noteUnknown,
+} from "../../src/canonical/extra.ts";
 import type {
   GenerateRequest,
   InputPart,
@@ -29,6 +37,10 @@ export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequ
   const body = validate(requestSchema, wire.body);
   for (const name of ACCOUNT_HEADERS) if (wire.headers.has(name)) note(`dropped ${name}`);
   noteUnknown(body, CLOSED, note);
+  noteOutweighed("output_format", body.output_format, body.output_config?.format, note);
+  for (const { input_schema, inputSchema } of body.tools ?? []) {
+    noteOutweighed("tools.inputSchema", inputSchema, input_schema, note);
+  }
   const thinking = parseThinking(body);
   const outputSchema = parseFormat(body);
   const extra = parseExtra(body, wire.headers.get(BETA_HEADER));

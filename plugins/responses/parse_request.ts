@@ -1,4 +1,11 @@
-import { type ClosedPlaces, type Extra, extraOf, inside, noteUnknown } from "../../src/canonical/extra.ts";
+import {
+  type ClosedPlaces,
+  type Extra,
+  extraOf,
+  inside,
+  noteOutweighed,
+  noteUnknown,
+} from "../../src/canonical/extra.ts";
 import type { GenerateRequest, MemoryRequest, Message, OutputSchema, Tool } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
@@ -15,6 +22,8 @@ export function parseRequest(wire: WireRequest, context: Context): GenerateReque
   const body = validate(requestSchema, wire.body);
   refuseUnserved(body, context);
   noteUnknown(body, CLOSED, context.note);
+  const { summary, generate_summary } = body.reasoning ?? {};
+  noteOutweighed("reasoning.generate_summary", generate_summary, summary, context.note);
   const namespaces = namespacesOf(wire.body);
   const instructions = parseInstructions(body);
   const input = typeof body.input === "string" ? [] : body.input ?? [];

@@ -60,6 +60,13 @@ export function mergeExtras(first: Extra | undefined, second: Extra | undefined)
   };
 }
 
+/** Notes a field that another name of it outweighs, where both are there and say different things. */
+export function noteOutweighed(field: string, value: unknown, weightier: unknown, note: (text: string) => void): void {
+  const isThere = (one: unknown) => one !== undefined && one !== null;
+  if (!isThere(value) || !isThere(weightier)) return;
+  if (JSON.stringify(value) !== JSON.stringify(weightier)) note(`dropped ${field}`);
+}
+
 /**
  * The fields that each place of a request may have, where what it says is read field by field and nothing else of it goes on.
  * A place is a path; `tools[]` is every element of a list, and `[custom]` picks what is of this type or role.
