@@ -361,8 +361,8 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
   retry: object("How often a request is tried that its targets fail.", {
     rounds: z.int().min(1).max(10).default(3).meta({
       description:
-        "How often each target may be asked that certainly did not begin the work: it was not reached, or answered 429, 503 " +
-        "or 529.",
+        "How often each target may be asked that certainly did not begin the work: it was not reached, or answered 409, 425, " +
+        "429, 503 or 529.",
     }),
     failovers: z.int().min(0).max(10).default(1).meta({
       description:

@@ -32,7 +32,9 @@ export function hiderFor({ gateway, caller }: Pick<Journey, "gateway" | "caller"
 /** How a secret stands in JSON that is a text inside other JSON, and in a URL. */
 function spellingsOf(secret: string): string[] {
   const inJson = JSON.stringify(secret).slice(1, -1);
-  return [secret, inJson, inJson.replaceAll("/", "\\/"), encodeURIComponent(secret)];
+  const inUrl = encodeURIComponent(secret);
+  const inLowerCase = inUrl.replaceAll(/%../g, (escape) => escape.toLowerCase());
+  return [secret, inJson, inJson.replaceAll("/", "\\/"), inUrl, inLowerCase];
 }
 
 /** The same error without secrets. */

@@ -46,6 +46,7 @@ const DEBUG: JsonObject = {
   [`seen ${SECRET}`]: true,
   json: JSON.stringify({ headers: { authorization: `bearer ${BEARERS[0]}`, "x-house-key": HOUSE } }),
   url: `https://proxy.test/?key=${encodeURIComponent(HOUSE)}`,
+  lower: `/?key=${encodeURIComponent(HOUSE).replaceAll(/%../g, (escape) => escape.toLowerCase())}`,
   text: SECRET,
   content: [{ type: "text", text: `Authorization: Bearer ${BEARERS[1]}` }],
 };
@@ -111,7 +112,9 @@ function answerWith(fixture: Fixture, { behind, write }: Planting): Response {
 function assertHidden(app: TestApp, text: string, headers: Headers, where: string): void {
   const told = [text, decoded(text), JSON.stringify([...headers]), ...app.logs.splice(0).map(formatLogLine)].join("\n");
   for (const secret of SECRETS) {
-    for (const spelling of [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)]) {
+    for (
+      const spelling of [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret), "house%2fheader"]
+    ) {
       const at = told.indexOf(spelling);
       assert(at < 0, `${where}: ${told.slice(Math.max(0, at - 300), at + 60)}`);
     }
