@@ -4,9 +4,9 @@ import { assertEquals, assertMatch } from "@std/assert";
 const ROOT = new URL("../../", import.meta.url);
 const { imports } = JSON.parse(Deno.readTextFileSync(new URL("deno.json", ROOT)));
 
-async function start(cache: string, env: Record<string, string> = {}) {
+async function run(task: string[], cache: string, env: Record<string, string> = {}) {
   const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["task", "start", "--version"],
+    args: ["task", ...task],
     cwd: ROOT,
     env: { ...env, DENO_DIR: cache, NO_COLOR: "1" },
     stdin: "null",
@@ -35,21 +35,35 @@ async function collect(folder: string, scope: string, found: string[]): Promise<
   }
 }
 
+const START = ["start", "--version"];
+const OWN = Object.values<string>(imports).map((from) => from.replace(/^npm:/, "")).sort();
+
 Deno.test("the first start downloads the packages of the program alone, and a later one needs no network", async () => {
   const cache = await Deno.makeTempDir({ prefix: "laneway-first-" });
   try {
-    const first = await start(cache);
+    const first = await run(START, cache);
     assertEquals([first.success, first.stdout.trim()], [true, "0.1.0"], first.stderr);
     assertMatch(first.stderr, /Download /);
-    const own = Object.values<string>(imports).map((from) => from.replace(/^npm:/, ""));
-    assertEquals(await packagesIn(cache), own.sort());
+    assertEquals(await packagesIn(cache), OWN);
 
     // Nothing listens there: whatever asks the network fails.
     const nowhere = "http://127.0.0.1:9";
     const offline = { HTTP_PROXY: nowhere, HTTPS_PROXY: nowhere, ALL_PROXY: nowhere, NO_PROXY: "" };
-    const second = await start(cache, offline);
+    const second = await run(START, cache, offline);
     assertEquals([second.success, second.stdout.trim()], [true, "0.1.0"], second.stderr);
     assertEquals(second.stderr.includes("Download "), false, second.stderr);
+  } finally {
+    await Deno.remove(cache, { recursive: true });
+  }
+});
+
+Deno.test("the fake hub needs no other packages", async () => {
+  const cache = await Deno.makeTempDir({ prefix: "laneway-first-" });
+  try {
+    // It is loaded before it reads its options.
+    const { stderr } = await run(["dev:hub", "--port"], cache);
+    assertMatch(stderr, /--port/);
+    assertEquals(await packagesIn(cache), OWN);
   } finally {
     await Deno.remove(cache, { recursive: true });
   }
