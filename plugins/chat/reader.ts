@@ -64,8 +64,8 @@ export class AnswerReader {
   /** By their place in the latest increment that told of several. */
   readonly #placed: OpenCall[] = [];
   #callCount = 0;
-  /** In `tool_calls`, beside which `function_call` counts for nothing. */
-  #calledInFull = false;
+  /** What came as `function_call`, which counts for nothing once there are `tool_calls`: only the end tells. */
+  #legacy: ToolCallFragment[] | undefined = [];
   #textCalls = 0;
   #started = false;
   #empty = true;
@@ -119,6 +119,7 @@ export class AnswerReader {
    */
   end(complete: boolean): GenerateEvent[] {
     const last = this.#forms ? this.#write(this.#forms.end()) : [];
+    for (const fragment of this.#legacy ?? []) last.push(...this.#readCall(fragment));
     if (last.length > 0) this.#empty = false;
     const finish = this.#finish ?? (complete && !this.#empty ? { reason: "stop" as const } : undefined);
     if (!finish) throw new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
@@ -158,11 +159,9 @@ export class AnswerReader {
     for (const [place, fragment] of delta.tool_calls?.entries() ?? []) {
       events.push(...this.#readCall(fragment, isOne ? undefined : place));
     }
-    if (delta.tool_calls?.length) this.#calledInFull = true;
     // Some servers tell a call in its legacy form too (llama-cpp-python, where the tool was named).
-    else if (delta.function_call && !this.#calledInFull) {
-      events.push(...this.#readCall({ index: 0, function: delta.function_call }));
-    }
+    if (delta.tool_calls?.some((fragment) => !saysNothing(fragment))) this.#legacy = undefined;
+    else if (delta.function_call) this.#legacy?.push({ index: 0, function: delta.function_call });
     if (events.length > 0) this.#empty = false;
     return events;
   }

@@ -67,6 +67,39 @@ testAnswers([
   },
   {
     id: "E29",
+    title: "the legacy form that comes before the call in chunks of its own is no other call",
+    answer: {
+      frames: chatStream([
+        { function_call: named('{"a":') },
+        { tool_calls: [{ index: 0, ...call("look", '{"a":') }] },
+        { function_call: { arguments: "1}" } },
+        { tool_calls: [{ index: 0, function: { arguments: "1}" } }] },
+      ], "tool_calls"),
+    },
+    ask: { tools: TOOLS },
+    want: { said: [{ call: "look", input: { a: 1 } }], end: "tool-calls" },
+  },
+  {
+    id: "E29",
+    title: "the legacy form counts beside a call that says nothing",
+    answer: {
+      frames: chatStream([
+        {
+          function_call: named('{"a": 1}'),
+          tool_calls: [{ index: 0, type: "function", function: { name: "", arguments: "" } }],
+        },
+      ], "function_call"),
+      whole: chatWhole({
+        content: null,
+        function_call: named('{"a": 1}'),
+        tool_calls: [{ type: "function", function: { name: "", arguments: "" } }],
+      }, "function_call"),
+    },
+    ask: { tools: TOOLS },
+    want: { said: [{ call: "look", input: { a: 1 } }], end: "tool-calls" },
+  },
+  {
+    id: "E29",
     title: "the legacy form counts where there is no other, beside an empty list too",
     answer: {
       frames: chatStream([
