@@ -135,8 +135,12 @@ Deno.test("messages: a failed tool is told in the notes, refused where nothing m
   assertEquals(app.logs[0]?.usage, { inputTokens: 0, outputTokens: 0 });
   const strict = await app.post(MESSAGES, message({ tools: [SEARCH] }), { "x-laneway-strict": "true" });
   assertEquals(strict.status, 400);
-  const explained = await app.post(MESSAGES, message({ tools: [SEARCH] }), { "x-laneway-explain": "true" });
+  const explain = { "x-laneway-explain": "true" };
+  const explained = await app.post(MESSAGES, message({ tools: [SEARCH] }), explain);
   assertEquals((await explained.json()).targets, []);
+  assertEquals(explained.headers.get("x-laneway-notes"), "dropped tool web_search");
+  const both = await app.post(MESSAGES, message({ tools: [SEARCH] }), { ...explain, "x-laneway-strict": "true" });
+  assertEquals(both.status, 400);
 });
 
 Deno.test("messages: a server tool among others is noted, as one that the model is not to call", async () => {
@@ -173,6 +177,18 @@ Deno.test("messages: a tool of which nobody knows how it fails is refused by its
     (await response.json()).error.message,
     /^Cannot run tool "oracle": no upstream of model "model" runs it$/,
   );
+});
+
+Deno.test("messages: a server that takes a tool of its wire and does not run it is never asked with it", async () => {
+  const own = { name: "mine", input_schema: { type: "object" } };
+  const { app, sent } = newRig(["messages"], { refuses: ["web_search"] });
+  const failed = await app.post(MESSAGES, message({ tools: [SEARCH] }));
+  assertEquals([(await failed.json()).content[1].content.error_code, sent.length], ["unavailable", 0]);
+  const noted = await app.post(MESSAGES, message({ tools: [own, SEARCH] }));
+  assertEquals(noted.headers.get("x-laneway-notes"), "dropped tool web_search");
+  assertEquals((sent[0]!.tools as JsonObject[]).map(({ name }) => name as string), ["mine"]);
+  const none = await app.post(MESSAGES, message({ tools: [SEARCH], tool_choice: { type: "none" } }));
+  assertEquals([none.status, sent[1]!.tools as undefined], [200, undefined]);
 });
 
 // Responses
@@ -254,6 +270,15 @@ Deno.test("responses: a hosted tool among others is noted, and one that the clie
     assertEquals(response.headers.get("x-laneway-notes"), note);
     assertStringIncludes(JSON.stringify(await response.json()), WORDS);
   }
+});
+
+Deno.test("responses: a function of the client's that has a hosted tool's name can be forced", async () => {
+  const { app, sent } = newRig(["chat"]);
+  const tools = [{ type: "web_search" }, { ...FUNCTION, name: "web_search" }];
+  const tool_choice = { type: "function", name: "web_search" };
+  const response = await app.post(RESPONSES, { model: "model", input: "Hello", tools, tool_choice });
+  assertEquals([response.status, sent.length], [200, 1]);
+  assertEquals(sent[0]!.tool_choice, { type: "function", function: { name: "web_search" } });
 });
 
 Deno.test("responses: a conversation that is to be compacted is refused, unless its vendor's own model may do it", async () => {

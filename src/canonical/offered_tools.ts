@@ -35,8 +35,8 @@ export function refuseForced(
   if (isRequired && spoken.length === 0 && tools.length > 0) {
     refuse("Cannot require a tool: the upstream runs none of them");
   }
-  const forced = toolChoice?.type === "tool" ? tools.find(({ name }) => name === toolChoice.name) : undefined;
-  if (forced?.type === "hosted" && forced.extra.wire !== wire) {
-    refuse(`Cannot force tool "${forced.name}": the upstream does not run it`);
+  const forced = toolChoice?.type === "tool" ? tools.filter(({ name }) => name === toolChoice.name) : [];
+  if (forced.length > 0 && forced.every((tool) => tool.type === "hosted" && tool.extra.wire !== wire)) {
+    refuse(`Cannot force tool "${forced[0]!.name}": the upstream does not run it`);
   }
 }

@@ -139,7 +139,8 @@ const upstreamSchema = object("A service that runs models.", {
   refuses: z.array(z.string().min(1)).default([]).meta({
     description:
       "Top-level fields of a request body that this upstream answers with an error. They are left out, and the client is " +
-      "told in a note; but max_tokens goes to a chat upstream as max_completion_tokens, where that is not listed too.",
+      "told in a note; but max_tokens goes to a chat upstream as max_completion_tokens, where that is not listed too. " +
+      "Also names of hosted tools that it takes and does not run, such as web_search.",
   }),
   systemMessages: z.enum(["first", "anywhere"]).default("first").meta({
     description:

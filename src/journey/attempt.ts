@@ -1,4 +1,5 @@
 /** One target that is asked, and the way from one to the next. */
+import { withoutHosted } from "../canonical/hosted_tools.ts";
 import type { Input, ModelOperation } from "../canonical/operations.ts";
 import { withoutForeignReasoning } from "../canonical/reasoning.ts";
 import type { AnswerContext } from "../contract/context.ts";
@@ -39,7 +40,8 @@ export function ask<K extends ModelOperation>(
   journey.attempts.set(where, attempt);
   const note = (text: string) => addNote(attempt.notes, journey.hide(text));
   const target: Target = { ...upstream.quirks, ...where, model: where.pinned ?? where.model };
-  const readable = "messages" in input ? withoutForeignReasoning(input, attempt.target, note) : input;
+  const offered = "messages" in input ? withoutHosted(input, upstream.refuses, note) : input;
+  const readable = "messages" in offered ? withoutForeignReasoning(offered, attempt.target, note) : offered;
   const counted = "messages" in readable ? count(readable, attempt.target, gateway) : undefined;
   attempt.counted = counted;
   const context: AnswerContext = {
