@@ -2,6 +2,7 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { newApp } from "./support/app.ts";
 import { fakeUpstream } from "./support/fake_upstream.ts";
+import { emptiedIn } from "./fidelity/empty.ts";
 import { exchange, UPSTREAMS } from "./fidelity/exchange.ts";
 import { NAMED } from "./fidelity/named.ts";
 import { WIRES } from "./fidelity/sample.ts";
@@ -48,6 +49,24 @@ for (const client of WIRES) {
         const { status, asked, notes } = await exchange(client, to, body, { headers, before });
         const isKept = JSON.stringify(asked ?? "").includes(FIELD.stranger);
         if (status === 200 && !isKept && notes.length === 0) lost.push(`${place} × ${to}`);
+      }
+    }
+    assertEquals(lost, []);
+  });
+}
+
+for (const client of WIRES) {
+  Deno.test(`fidelity: what is carried is carried with nothing in it, too, or noted, or refused · ${client}`, async () => {
+    const lost: string[] = [];
+    for (const sample of REQUESTS[client]) {
+      for (const to of UPSTREAMS) {
+        if ((await verdictOn(sample, client, to)).is !== "carried") continue;
+        for (const { place, body } of emptiedIn(sample)) {
+          const { status } = await exchange(client, to, body, sample);
+          if (status >= 400 && status < 500) continue;
+          const { is } = await verdictOn({ ...sample, with: body }, client, to);
+          if (is !== "carried" && is !== "dropped") lost.push(`${sample.field}: ${place} × ${to}: ${is}`);
+        }
       }
     }
     assertEquals(lost, []);

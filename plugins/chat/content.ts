@@ -35,6 +35,7 @@ function parsePart(part: ContentPart): ParsedPart {
     }
     case "file": {
       const { file_data, file_id, filename } = part.file;
+      if (!file_id && !file_data) return { type: "opaque", extra: { wire: WIRE, fields: part as JsonObject } };
       const source: Sourced = file_id ? { type: "id", id: file_id } : sourceOf(file_data ?? "", true);
       const file = fileOf(part, "file", ["file_data", "file_id", "filename"], "application/octet-stream", source);
       return filename ? { ...file, name: filename } : file;

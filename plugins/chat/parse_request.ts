@@ -137,13 +137,19 @@ function parseResponseFormat(format: ResponseFormat | null | undefined): OutputS
   }
 }
 
+function isEmptySchema({ name, schema }: OutputSchema = {}): boolean {
+  return name === undefined && schema === undefined;
+}
+
 const FORMAT_KEYS: ReadonlySet<string> = new Set(["type", "json_schema"]);
 const KNOWN_FORMATS = ["text", "json_object", "json_schema"];
 
 /** What rides through: unknown fields, a response format of the server's own, stream options other than ours. */
 function parseExtra(body: ChatRequest, format: ResponseFormat | null | undefined): Extra | undefined {
   const fields: JsonObject = { ...extraOf(WIRE, body, REQUEST_KEYS)?.fields };
-  if (format && (!KNOWN_FORMATS.includes(format.type) || extraOf(WIRE, format, FORMAT_KEYS))) {
+  // A schema that is not there makes it another form for all who read no more of it.
+  const isBare = format?.type === "json_schema" && isEmptySchema(parseResponseFormat(format));
+  if (format && (isBare || !KNOWN_FORMATS.includes(format.type) || extraOf(WIRE, format, FORMAT_KEYS))) {
     fields.response_format = format as JsonObject;
   }
   const options = body.stream_options && extraOf(WIRE, body.stream_options, new Set(["include_usage"]));

@@ -1,5 +1,6 @@
 import {
   type ClosedPlaces,
+  emptyField,
   type Extra,
   extraField,
   extraOf,
@@ -119,6 +120,7 @@ function parseExtra(body: MessagesRequest, beta: string | null): Extra | undefin
   const hints: JsonObject = {
     ...(display !== undefined && { "thinking.display": display }),
     ...(beta !== null && { [BETA_HEADER]: beta }),
+    ...emptyField("output_config", output_config),
   };
   if (Object.keys({ ...fields, ...hints }).length === 0) return undefined;
   return { wire: WIRE, fields, ...(Object.keys(hints).length > 0 && { hints }) };

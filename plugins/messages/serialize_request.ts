@@ -26,7 +26,10 @@ export function serializeRequest(asked: GenerateRequest, target: Target, context
   const fitted = withFittingEffort(asked, target, context);
   const input = context.clientWire === WIRE ? fitted : adoptCacheHints(fitted, WIRE, context.note);
   const { inner: inThinking, outer } = splitInside("thinking", fieldsFor(WIRE, input.extra, context.note));
-  const { inner: inConfig, outer: { [BETA_HEADER]: _, ...unknown } } = splitInside("output_config", outer);
+  const { inner: inConfig, outer: { [BETA_HEADER]: _, output_config: noConfig, ...unknown } } = splitInside(
+    "output_config",
+    outer,
+  );
   const extra = isVendors(target.model) ? unknown : withoutPrivate(unknown, context);
   const earlier = isVendors(target.model) ? withoutUnsigned(input.messages, context) : input.messages;
   const messages = context.clientWire === WIRE
@@ -44,7 +47,7 @@ export function serializeRequest(asked: GenerateRequest, target: Target, context
     ...(tools.length > 0 && { tools }),
     ...(tools.length > 0 && { tool_choice: serializeToolChoice(input.toolChoice, input.parallelToolCalls) }),
     thinking: serializeThinking(input, inThinking),
-    ...(outputConfig && { output_config: outputConfig }),
+    output_config: outputConfig ?? noConfig,
     temperature: input.temperature,
     top_p: input.topP,
     top_k: input.topK,
@@ -100,7 +103,7 @@ function noteUnspeakable(input: GenerateRequest, context: Context): void {
   if (seed !== undefined) context.note("dropped seed");
   if (verbosity !== undefined) context.note("dropped verbosity");
   if (cacheKey !== undefined) context.note("dropped prompt_cache_key");
-  if (metadata !== undefined) context.note("dropped metadata");
+  if (metadata && Object.keys(metadata).length > 0) context.note("dropped metadata");
   if (outputSchema && !outputSchema.schema) context.note("dropped response_format");
 }
 

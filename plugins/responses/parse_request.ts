@@ -1,5 +1,6 @@
 import {
   type ClosedPlaces,
+  emptyField,
   type Extra,
   extraOf,
   inside,
@@ -53,7 +54,7 @@ export function parseRequest(wire: WireRequest, context: Context): GenerateReque
     ...(outputSchema && { outputSchema }),
     ...present("verbosity", text?.verbosity),
     ...present("cacheKey", body.prompt_cache_key),
-    ...(metadata && Object.keys(metadata).length > 0 && { metadata }),
+    ...(metadata && { metadata }),
     ...(memory && { memory }),
     ...(extra && { extra }),
   };
@@ -185,6 +186,8 @@ function parseExtra(body: ResponsesRequest): Extra | undefined {
     ...(include && include.length > 0 && { include }),
     ...(typeof summary === "string" && { "reasoning.summary": summary }),
     ...(isJsonObject(stream_options) && { stream_options }),
+    ...emptyField("reasoning", reasoning),
+    ...emptyField("text", text),
   };
   if (Object.keys({ ...fields, ...hints }).length === 0) return undefined;
   return { wire: WIRE, fields, ...(Object.keys(hints).length > 0 && { hints }) };

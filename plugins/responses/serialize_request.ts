@@ -21,7 +21,8 @@ import { WIRE } from "./wire.ts";
  */
 export function serializeRequest(input: GenerateRequest, target: Target, context: Context): JsonObject {
   const { inner: inReasoning, outer } = splitInside("reasoning", fieldsFor(WIRE, input.extra, context.note));
-  const { inner: inText, outer: extra } = splitInside("text", outer);
+  const { inner: inText, outer: others } = splitInside("text", outer);
+  const { reasoning: noReasoning, text: noText, ...extra } = others;
   const reader = isOpenAi(target.model) ? "vendor" : "open";
   if (reader === "open") refuseCompaction(input);
   const messages = context.clientWire === WIRE
@@ -51,13 +52,13 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     ...(tools.length > 0 && { tools }),
     ...(tools.length > 0 && { tool_choice: serializeToolChoice(input, reader) }),
     ...(tools.length > 0 && { parallel_tool_calls: input.parallelToolCalls }),
-    ...(Object.keys(reasoning).length > 0 && { reasoning }),
+    ...((Object.keys(reasoning).length > 0 || noReasoning) && { reasoning }),
     max_output_tokens: limitOf(input, context),
     temperature: input.temperature,
     top_p: input.topP,
     presence_penalty: input.presencePenalty,
     frequency_penalty: input.frequencyPenalty,
-    ...(Object.keys(text).length > 0 && { text }),
+    ...((Object.keys(text).length > 0 || noText) && { text }),
     prompt_cache_key: input.cacheKey,
     metadata: input.metadata,
     store: false,

@@ -38,6 +38,13 @@ export function inside(key: string, extra: Extra | undefined): JsonObject {
   return Object.fromEntries(fields.map(([name, value]) => [`${key}.${name}`, value]));
 }
 
+/**
+ * A field that is known itself and has nothing in it, as a hint for the same wire. Servers take it as they take its absence.
+ */
+export function emptyField(key: string, value: unknown): JsonObject {
+  return isJsonObject(value) && Object.keys(value).length === 0 ? { [key]: {} } : {};
+}
+
 /** Undoes `inside`: the fields that belong into the field `key`, and those that belong beside it. */
 export function splitInside(key: string, fields: JsonObject): { inner: JsonObject; outer: JsonObject } {
   const inner: JsonObject = {};
