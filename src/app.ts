@@ -196,7 +196,7 @@ export function createApp(options: AppOptions): App {
         now: monotonic,
       })),
     breaker: keep("breaker", null, () => new Breaker(monotonic)),
-    limits: { ...config.limits, memoryBytes: config.limits.memoryBytes ?? defaultMemoryBytes() },
+    limits: { ...config.limits, json, memoryBytes: config.limits.memoryBytes ?? defaultMemoryBytes() },
     retry: { ...config.retry, baseMs: RETRY_BASE_MS },
     hedges: keep("hedges", null, () => new HedgeBudget()),
     continuity: createContinuity({

@@ -229,7 +229,7 @@ async function perform(protocol: AnyProtocol, wire: WireRequest, lane: Lane, jou
     case "generate": {
       const asked = await step(() => protocol.parse(wire, journey));
       journey.entry.stream = asked.stream;
-      checkSize(asked, gateway.limits);
+      await checkSize(asked, gateway.limits);
       const { input, messages } = await recall(asked, journey);
       const resolved = await resolve(protocol, input.model, lane, journey);
       const all = await step(() => atHome(resolved, input, lane, journey));

@@ -188,6 +188,50 @@ Deno.test("limits.jsonValues, limits.jsonNames: an answer of more is the upstrea
   }
 });
 
+/** Each within the limits, and all together not. */
+const MANY_CALLS = Array.from({ length: 30 }, (_, at) => ({
+  id: `call_${at}`,
+  name: "f",
+  arguments: JSON.stringify({ list: new Array(40).fill({}) }),
+}));
+const CHAT_CALLS = MANY_CALLS.map(({ id, ...call }) => ({ id, type: "function", function: call }));
+
+Deno.test("limits.jsonValues: the arguments of all calls are counted together, though each is a text", async () => {
+  const history: [path: string, body: object][] = [
+    [CHAT, { messages: [TURN, { role: "assistant", tool_calls: CHAT_CALLS }] }],
+    [RESPONSES, {
+      input: [TURN, ...MANY_CALLS.map(({ id, ...call }) => ({ type: "function_call", call_id: id, ...call }))],
+    }],
+  ];
+  for (const [path, body] of history) {
+    for (const [jsonValues, status] of [[1_000, 400], [2_000, 200]]) {
+      const upstream = fakeUpstream(() => answerWhole());
+      const app = newApp({ config: { ...CONFIG, limits: { jsonValues } }, fetch: upstream.fetch });
+      const response = await app.post(path, { model: "model", ...body });
+      const text = await response.text();
+      assertEquals([response.status, upstream.asked.length], [status, status === 200 ? 1 : 0], text);
+      if (status === 400) {
+        assertStringIncludes(text, "The JSON of all calls' arguments holds more than 1000 JSON values");
+      }
+    }
+  }
+});
+
+Deno.test("limits.jsonValues: so they are in an answer, on every wire", async () => {
+  const message = { role: "assistant", content: null, tool_calls: CHAT_CALLS };
+  const answer = { ...ANSWER, choices: [{ index: 0, finish_reason: "tool_calls", message }] };
+  for (const path of [CHAT, MESSAGES, RESPONSES]) {
+    for (const [jsonValues, status] of [[1_000, 502], [2_000, 200]]) {
+      const config = { ...CONFIG, limits: { jsonValues } };
+      const app = newApp({ config, fetch: fakeUpstream(() => Response.json(answer)).fetch });
+      const response = await app.post(path, { model: "model", max_tokens: 9, messages: [TURN], input: "Hello" });
+      const text = await response.text();
+      assertEquals(response.status, status, text);
+      if (status === 502) assertStringIncludes(text, "calls whose arguments' JSON holds more than 1000 JSON values");
+    }
+  }
+});
+
 Deno.test("limits.jsonValues: so is an event of more lines, which has no end", async () => {
   const config = { ...CONFIG, limits: { jsonValues: 1_000 } };
   const upstream = fakeUpstream(() => answerStream([word("one"), "data:\n".repeat(200_000), ENDING]));

@@ -47,10 +47,36 @@ export function excessOf(text: string, limits: JsonLimits): keyof JsonLimits | u
 const SLICE = 1_000_000;
 
 /** The same in slices. */
-export function* excessIn(text: string, limits: JsonLimits): Work<keyof JsonLimits | undefined> {
+export function excessIn(text: string, limits: JsonLimits): Work<keyof JsonLimits | undefined> {
+  return excessInAll([text], limits);
+}
+
+/** The same of all the texts together: many short ones cost as much as a long one. */
+function* excessInAll(texts: readonly string[], limits: JsonLimits): Work<keyof JsonLimits | undefined> {
+  const counts = { values: 0, names: 0 };
+  for (const text of texts) {
+    const excess = yield* countIn(text, limits, counts);
+    if (excess) return excess;
+  }
+  return counts.names > limits.names && hasMoreNames(texts, limits.names) ? "names" : undefined;
+}
+
+/**
+ * The limit that the arguments of calls go beyond together, if they do: each is JSON inside a text, so whoever counted what holds
+ * that text did not see it. One that is nested too deeply is never parsed, and stays the text that it is.
+ */
+export function excessInArguments(texts: readonly string[], limits: JsonLimits): Work<keyof JsonLimits | undefined> {
+  return excessInAll(texts, { ...limits, depth: Infinity });
+}
+
+/** Adds what is in the text to `counts`. */
+function* countIn(
+  text: string,
+  limits: JsonLimits,
+  counts: { values: number; names: number },
+): Work<"depth" | "values" | undefined> {
   let depth = 0;
-  let values = 0;
-  let names = 0;
+  let { values, names } = counts;
   let stop = SLICE;
   for (let at = 0; at < text.length; at++) {
     if (at >= stop) {
@@ -66,7 +92,15 @@ export function* excessIn(text: string, limits: JsonLimits): Work<keyof JsonLimi
         depth--;
         break;
       case TEXT:
-        at = findStringEnd(text, at);
+        at = text.indexOf('"', at + 1);
+        while (at >= 0 && isEscaped(text, at)) {
+          if (at >= stop) {
+            yield;
+            stop = at + SLICE;
+          }
+          at = text.indexOf('"', at + 1);
+        }
+        if (at < 0) at = text.length;
         values++;
         break;
       case WORD:
@@ -81,7 +115,9 @@ export function* excessIn(text: string, limits: JsonLimits): Work<keyof JsonLimi
     }
     if (values > limits.values) return "values";
   }
-  return names > limits.names && hasMoreNames(text, limits.names) ? "names" : undefined;
+  Object.assign(counts, { values, names });
+  // One of many texts has its turn as a slice of a long one has.
+  yield;
 }
 
 /** Kinds of characters: `t`, `f` and `n` each begin one word, and stand nowhere else in it. */
@@ -102,13 +138,15 @@ for (
 
 const NAME_END = /\s*:/y;
 
-function hasMoreNames(text: string, most: number): boolean {
+function hasMoreNames(texts: readonly string[], most: number): boolean {
   const names = new Set<string>();
-  for (let at = text.indexOf('"'); at >= 0; at = text.indexOf('"', at)) {
-    const end = findStringEnd(text, at) + 1;
-    NAME_END.lastIndex = end;
-    if (NAME_END.test(text) && names.add(text.slice(at, end)).size > most) return true;
-    at = end;
+  for (const text of texts) {
+    for (let at = text.indexOf('"'); at >= 0; at = text.indexOf('"', at)) {
+      const end = findStringEnd(text, at) + 1;
+      NAME_END.lastIndex = end;
+      if (NAME_END.test(text) && names.add(text.slice(at, end)).size > most) return true;
+      at = end;
+    }
   }
   return false;
 }
@@ -116,11 +154,15 @@ function hasMoreNames(text: string, most: number): boolean {
 /** Where the string that begins at `start` ends: a quote before which there is an even number of backslashes. */
 export function findStringEnd(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
-    let before = end;
-    while (text.charCodeAt(before - 1) === BACKSLASH) before--;
-    if ((end - before) % 2 === 0) return end;
+    if (!isEscaped(text, end)) return end;
   }
   return text.length;
+}
+
+function isEscaped(text: string, quote: number): boolean {
+  let before = quote;
+  while (text.charCodeAt(before - 1) === BACKSLASH) before--;
+  return (quote - before) % 2 === 1;
 }
 
 const BACKSLASH = 0x5c;

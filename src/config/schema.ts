@@ -396,8 +396,8 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
     }),
     jsonValues: z.int().min(1).default(JSON_LIMITS.values).meta({
       description:
-        "Objects, arrays, strings, names of fields, booleans and nulls of one request, answer or event of a stream. Numbers " +
-        "are not counted.",
+        "Objects, arrays, strings, names of fields, booleans and nulls of one request, answer or event of a stream, and again of " +
+        "the arguments of all its calls together. Numbers are not counted.",
     }),
     jsonNames: z.int().min(1).default(JSON_LIMITS.names).meta({
       description: "Names of fields in it that differ from each other.",

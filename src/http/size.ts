@@ -1,4 +1,6 @@
 import type { GenerateRequest } from "../canonical/generate.ts";
+import { describeExcess, excessInArguments, type JsonLimits } from "../canonical/json.ts";
+import { finish } from "../canonical/work.ts";
 import { GatewayError } from "../errors.ts";
 
 /** How large one conversation may be. */
@@ -8,10 +10,12 @@ export interface SizeLimits {
   /** Pieces of content, those inside results among them. */
   parts: number;
   tools: number;
+  /** How much JSON there may be in the arguments of all calls together. */
+  json: JsonLimits;
 }
 
 /** Refuses a conversation that no model could be told. Throws `invalid_request`. */
-export function checkSize({ messages, tools = [] }: GenerateRequest, limits: SizeLimits): void {
+export async function checkSize({ messages, tools = [] }: GenerateRequest, limits: SizeLimits): Promise<void> {
   const refuse = (param: string, count: number, most: number) => {
     throw new GatewayError("invalid_request", `There are ${count} ${param}, and the limit is ${most}`, { param });
   };
@@ -23,4 +27,10 @@ export function checkSize({ messages, tools = [] }: GenerateRequest, limits: Siz
     for (const part of content) if (part.type === "tool-result") parts += part.content.length;
   }
   if (parts > limits.parts) refuse("parts", parts, limits.parts);
+  const calls = messages.flatMap(({ content }) =>
+    content.flatMap((part) => part.type === "tool-call" && part.kind === "function" ? [part.input] : [])
+  );
+  const excess = await finish(excessInArguments(calls, limits.json));
+  if (!excess) return;
+  throw new GatewayError("invalid_request", `The JSON of all calls' arguments ${describeExcess(excess, limits.json)}`);
 }

@@ -1,5 +1,6 @@
 /** One operation at one upstream: the whole answer, or step by step. */
 import { COLLECT } from "../canonical/collect.ts";
+import { excessInArguments, isJsonObject } from "../canonical/json.ts";
 import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import { REPLAY } from "../canonical/replay.ts";
 import { finish, paced, step } from "../canonical/work.ts";
@@ -8,7 +9,7 @@ import type { GatewayError } from "../errors.ts";
 import { type Ask, cannotStream, describe, local, open, wayOf } from "./call.ts";
 import { follow, reasonOf } from "./follow.ts";
 import { type Pulse, readFrames } from "./frames.ts";
-import { brokenOff, parserFor, readReply } from "./send.ts";
+import { brokenOff, parserFor, readReply, tooMuchJson } from "./send.ts";
 import { Watch } from "./watch.ts";
 
 /** The whole answer. */
@@ -36,11 +37,24 @@ export async function answer<K extends ModelOperation>(ask: Ask<K>): Promise<Out
 /** The answer that the replies tell. */
 async function respond<K extends ModelOperation>(
   replies: Reply[],
-  { input, target, context }: Ask<K>,
+  { operation, input, target, context, upstream: { json } }: Ask<K>,
   way: UpstreamOperation<K>,
 ): Promise<Output<K>> {
+  // Before any of them is read.
+  const calls = operation === "generate" ? replies.flatMap(({ body }) => argumentsIn(body)) : [];
+  const excess = await finish(excessInArguments(calls, json));
+  if (excess) throw tooMuchJson("answer has calls whose arguments' JSON", excess, json);
   if (way.longResponse) return await finish(way.longResponse(replies, input, target, context));
   return await step(() => way.response(replies, input, target, context));
+}
+
+/** The arguments of all calls in an answer: on every wire that has them as a text, this is the field's name. */
+function argumentsIn(value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap(argumentsIn);
+  if (!isJsonObject(value) || value instanceof Uint8Array) return [];
+  return Object.entries(value).flatMap(([name, inner]) =>
+    name === "arguments" && typeof inner === "string" ? [inner] : argumentsIn(inner)
+  );
 }
 
 /** How many calls of one batch run at once: enough to hide their waiting, few enough for servers that queue. */
