@@ -133,6 +133,9 @@ const ANSWER_LIMITS: readonly RegExp[] = [
   /maximum tokens you requested exceeds the model limit of (\d+)/,
 ];
 
+/** vLLM, where the answer alone is longer than the window: the input is not counted yet. */
+const WINDOW_ALONE = /max_(?:completion_)?tokens=\d+ ?cannot be greater than max_model_len=(?:max_total_tokens=)?(\d+)/;
+
 /** How long an answer may be, in tokens: at most, or within a window beside an input; `total` counts both. */
 interface AnswerLimit {
   most?: number;
@@ -146,6 +149,8 @@ export function readAnswerLimit(message: string): AnswerLimit | undefined {
   const plain = withPlainNumbers(message);
   const most = ANSWER_LIMITS.map((words) => words.exec(plain)?.[1]).find(Boolean);
   if (most !== undefined) return { most: Number(most) };
+  const alone = WINDOW_ALONE.exec(plain)?.[1];
+  if (alone !== undefined) return { window: Number(alone) };
   const { input, total, window } = groupsIn(plain) ?? {};
   if (window === undefined) return undefined;
   return {

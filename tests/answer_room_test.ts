@@ -141,6 +141,37 @@ for (const [server, words, room] of REFUSALS) {
   });
 }
 
+/** vLLM, which looks at the limit before it counts the input: 0.32, those before it, and one that lost a space. */
+const WINDOWS_ALONE: readonly ((limit: number) => string)[] = [
+  (limit) =>
+    `max_completion_tokens=${limit} cannot be greater than max_model_len=4096. Please request fewer output tokens. (parameter=max_completion_tokens, value=${limit})`,
+  (limit) =>
+    `max_tokens=${limit} cannot be greater than max_model_len=max_total_tokens=4096. Please request fewer output tokens.`,
+  (limit) =>
+    `max_tokens=${limit}cannot be greater than max_model_len=max_total_tokens=4096. Please request fewer output tokens.`,
+];
+
+Deno.test("a refusal that tells the window alone: what the input leaves of it is asked for, then what the server counts", async () => {
+  for (const words of WINDOWS_ALONE) {
+    for (const [input, asked] of [[5, 2], [4_000, 3]] as const) {
+      const refuse = (limit: number) => {
+        if (limit > 4_096) return words(limit);
+        return limit + input > 4_096
+          ? `This model's maximum context length is 4096 tokens. However, you requested ${limit} output tokens and your prompt contains at least ${input} input tokens, for a total of at least ${
+            limit + input
+          } tokens.`
+          : undefined;
+      };
+      const { app, limits } = newRig({ refuse });
+      const response = await app.post(CHAT, chatBody());
+      assertEquals([response.status, limits.length], [200, asked], `${limits}`);
+      assert(limits.at(-1)! > (input === 5 ? 3_500 : 90), `${limits}`);
+    }
+    const { app, limits } = newRig({ refuse: words });
+    assertEquals([(await app.post(CHAT, chatBody())).status, limits.length], [400, 2], `${limits}`);
+  }
+});
+
 Deno.test("a refusal that leaves no room, tells no numbers, or comes again is the client's to hear", async () => {
   const cases: [words: string, asked: number][] = [
     ["This model's maximum context length is 4096 tokens. However, your request has 5000 input tokens.", 1],

@@ -6,6 +6,7 @@ import type { Input, ModelOperation, Output } from "../canonical/operations.ts";
 import { withFormInWords } from "../canonical/output_form.ts";
 import { withoutReasoning } from "../canonical/reasoning.ts";
 import { withUpstreamNames } from "../canonical/tool_names.ts";
+import { estimateInputTokens } from "../canonical/usage.ts";
 import type { AnswerContext } from "../contract/context.ts";
 import type { Call, LocalOperation, Reply, Target, UpstreamOperation } from "../contract/driver.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
@@ -186,7 +187,8 @@ async function accepted<K extends ModelOperation>(first: Call, ask: Ask<K>, sign
     if (!error) return response;
     const shorter = shortened ? undefined : withShorterAnswer(call, ask, error);
     if (shorter) {
-      shortened = true;
+      // What was only reckoned may be told exactly by the next refusal.
+      shortened = tellsRoom(error);
       call = shorter;
       continue;
     }
@@ -200,6 +202,15 @@ async function accepted<K extends ModelOperation>(first: Call, ask: Ask<K>, sign
   }
 }
 
+/** Whether a refusal says how long the answer may be beside this input. */
+function tellsRoom({ details: { answerLimit } }: GatewayError): boolean {
+  const { most, input, total } = answerLimit ?? {};
+  return [most, input, total].some((one) => one !== undefined);
+}
+
+/** The part of the window that the input takes at most, by the estimate, which counts high: an upstream says by how much. */
+const MOST_TAKEN = 7 / 8;
+
 /**
  * The call with the limit for which the refusal leaves room, where the client set none: what was sent was a guess. Nothing
  * where the input alone is too long.
@@ -207,15 +218,17 @@ async function accepted<K extends ModelOperation>(first: Call, ask: Ask<K>, sign
 function withShorterAnswer<K extends ModelOperation>(
   call: Call,
   { input }: Ask<K>,
-  { details: { answerLimit } }: GatewayError,
+  error: GatewayError,
 ): Call | undefined {
+  const { answerLimit } = error.details;
   if (!answerLimit || !("messages" in input) || input.maxOutputTokens !== undefined) return undefined;
   const { field, most, window = 0, input: told, total } = answerLimit;
   const fields = fieldsOf(call);
   const sent = fields[field];
   if (typeof sent !== "number") return undefined;
-  const taken = told ?? (total === undefined || total < sent ? total ?? window : total - sent);
-  const room = most ?? window - taken;
+  const reckoned = () => Math.min(estimateInputTokens(input), Math.floor(window * MOST_TAKEN));
+  const counted = told ?? (total === undefined || total < sent ? total : total - sent);
+  const room = most ?? window - (counted ?? reckoned());
   return room > 0 && room < sent ? { ...call, body: { ...fields, [field]: room } } : undefined;
 }
 
