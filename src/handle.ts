@@ -20,7 +20,7 @@ import { findLostPath, type LostPath } from "./http/lost_path.ts";
 import { methodNotAllowed } from "./http/service.ts";
 import { checkSize } from "./http/size.ts";
 import { ask, driverOf, roadAlong } from "./journey/attempt.ts";
-import { withoutCarriedSecrets, withoutSecretsIn } from "./journey/carried.ts";
+import { weighRelayed, withoutCarriedSecrets, withoutSecretsIn } from "./journey/carried.ts";
 import { settle } from "./journey/charge.ts";
 import { countExactly, estimateOf, learn } from "./journey/count.ts";
 import { answerFailed, targetsThatRun, tellFailed, toolsNeeded } from "./journey/failed_tools.ts";
@@ -489,6 +489,6 @@ async function relay(
     return respondWithStream(relayed, exchange, firstStream(roadAlong(speaking, journey), attempt), journey);
   }
   const output = await runWhole(relayed, exchange, speaking, journey);
-  if (output.usage) settle(output.usage, () => estimateTextTokens(JSON.stringify(output.body)), journey);
+  settle(output.usage ?? {}, () => weighRelayed(output.body), journey);
   return relayed.serialize(output, exchange);
 }

@@ -1,5 +1,7 @@
 /** What an answer carries beside what the model said: whoever stands between may have put a secret into it. */
+import type { JsonObject } from "../canonical/json.ts";
 import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
+import { weighText } from "../canonical/usage.ts";
 import type { Hide } from "./secrets.ts";
 
 /** The places of the model's own words, by their keys; lists take no key. */
@@ -9,6 +11,8 @@ interface Said {
 
 /** A text stays here, and what is no text is gone into. */
 const WORDS: Said = {};
+/** Neither is sound changed, but its bytes say nothing of its tokens. */
+const SOUND: Said = {};
 const PART: Said = { text: WORDS, input: WORDS };
 const SEGMENT: Said = { text: WORDS };
 const TRANSCRIPT: Said = { text: WORDS, segments: SEGMENT, words: { word: WORDS } };
@@ -22,7 +26,7 @@ const MESSAGE: Said = {
   reasoning_content: WORDS,
   tool_calls: CALL,
   function_call: { arguments: WORDS },
-  audio: { data: WORDS, transcript: WORDS },
+  audio: { data: SOUND, transcript: WORDS },
 };
 const RELAYED: Said = { choices: { message: MESSAGE, delta: MESSAGE, text: WORDS } };
 
@@ -53,8 +57,21 @@ export function withoutEventSecrets<K extends ModelOperation>(event: StreamEvent
   return event.type === "part-delta" ? event : hideIn(event, EVENT, hide) as StreamEvent<K>;
 }
 
+/** Tokens of the model's own words in a relayed answer, or in a frame of one, estimated. */
+export function weighRelayed(body: JsonObject): number {
+  return weighIn(body, RELAYED);
+}
+
+function weighIn(value: unknown, said: Said | undefined): number {
+  if (!said) return 0;
+  if (typeof value === "string") return said === WORDS || said === CONTENT ? weighText(value) : 0;
+  if (Array.isArray(value)) return value.reduce((sum: number, one) => sum + weighIn(one, said), 0);
+  if (!isPlain(value)) return 0;
+  return Object.entries(value).reduce((sum, [key, one]) => sum + weighIn(one, placeIn(said, key)), 0);
+}
+
 function hideIn(value: unknown, said: Said | undefined, hide: Hide): unknown {
-  if (typeof value === "string") return said === WORDS || said === CONTENT ? value : hide(value);
+  if (typeof value === "string") return said === WORDS || said === CONTENT || said === SOUND ? value : hide(value);
   if (Array.isArray(value)) return hideInList(value, said, hide);
   return isPlain(value) ? hideInObject(value, said, hide) : value;
 }

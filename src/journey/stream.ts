@@ -8,7 +8,7 @@ import { GatewayError, toGatewayError } from "../errors.ts";
 import { formatNotes } from "../http/notes.ts";
 import { streamResponse } from "../http/respond.ts";
 import { guard } from "../upstream/guard.ts";
-import { withoutEventSecrets } from "./carried.ts";
+import { weighRelayed, withoutEventSecrets } from "./carried.ts";
 import { settle } from "./charge.ts";
 import { learn } from "./count.ts";
 import { withoutSecrets } from "./secrets.ts";
@@ -98,7 +98,7 @@ function tokensOf(event: StreamEvent<Streamed>): number {
     case "delta":
       return event.text.length / CHARACTERS_PER_TOKEN;
     case "frame":
-      return 1;
+      return weighRelayed(event.body);
     default:
       return 0;
   }

@@ -191,3 +191,35 @@ Deno.test("of one key that answers far beyond the truth, the next counts stay as
   assertEquals(await count(), before);
   await app.close();
 });
+
+const TEXT = "word ".repeat(8_000);
+/** Much more text than the model said. */
+const LOGPROBS = { content: TEXT.split(/(?= )/).map((token) => ({ token, logprob: -1, top_logprobs: [{ token }] })) };
+const SOUND = { id: "audio_1", data: "QUJD".repeat(100_000), expires_at: 1, transcript: "" };
+
+for (
+  const [name, request, answer] of [
+    ["whole", { logprobs: true }, () =>
+      Response.json({
+        choices: [{ index: 0, message: { role: "assistant", content: TEXT, audio: SOUND }, logprobs: LOGPROBS }],
+      })],
+    ["in one chunk", { logprobs: true, stream: true }, () =>
+      answerStream([
+        `data: ${
+          JSON.stringify({
+            choices: [{ index: 0, delta: { content: TEXT, audio: SOUND }, logprobs: LOGPROBS, finish_reason: "stop" }],
+          })
+        }\n\n`,
+        "data: [DONE]\n\n",
+      ])],
+  ] as const
+) {
+  Deno.test(`a relayed answer whose upstream tells no usage costs what was said in it · ${name}`, async () => {
+    const app = newApp({ config: configFor("chat"), fetch: fakeUpstream(answer).fetch });
+    await (await app.post(CHAT, chatBody(request), KEY)).text();
+    const after = await app.post(CHAT, chatBody(), { ...KEY, "x-laneway-explain": "true" });
+    const charged = PER_MINUTE - Number(after.headers.get("x-ratelimit-remaining-tokens"));
+    assert(charged >= TEXT.length / 4 && charged <= TEXT.length / 4 + 100, String(charged));
+    await app.close();
+  });
+}
