@@ -16,7 +16,7 @@ import { createRegistry } from "./contract/registry.ts";
 import { handle } from "./handle.ts";
 import { createAdmission } from "./http/admission.ts";
 import { createAuth } from "./http/auth.ts";
-import { createLoad, defaultMemoryBytes } from "./http/load.ts";
+import { collectGarbage, createLoad, defaultMemoryBytes } from "./http/load.ts";
 import { createService } from "./http/service.ts";
 import { createUploads } from "./http/uploads.ts";
 import type { Gateway, Pace } from "./journey/gateway.ts";
@@ -192,6 +192,7 @@ export function createApp(options: AppOptions): App {
     load: keep("load", null, () =>
       createLoad({
         memory: () => Deno.memoryUsage().rss,
+        collect: collectGarbage,
         areDescriptorsScarce: options.areDescriptorsScarce ?? (() => false),
         now: monotonic,
       })),

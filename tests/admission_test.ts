@@ -1,5 +1,5 @@
 /** What a key may use, seen from outside: in every protocol, for every kind of request, whatever becomes of it. */
-import { defaultMemoryBytes } from "../src/http/load.ts";
+import { collectGarbage, defaultMemoryBytes } from "../src/http/load.ts";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { formatLogLine } from "../src/observe/log.ts";
 import { createMemoryStore } from "../src/state/memory_store.ts";
@@ -206,6 +206,16 @@ Deno.test("so it is with a share of the machine's memory where no limit is confi
     Deno.memoryUsage = memoryUsage;
   }
   assert(defaultMemoryBytes() <= systemMemoryInfo().total * 0.75);
+});
+
+Deno.test("where memory is full what nobody holds is given back, so that a burst that is over refuses nobody", () => {
+  const held = () => Deno.memoryUsage().heapUsed + Deno.memoryUsage().external;
+  const before = held();
+  let garbage: unknown = Array.from({ length: 20 }, (_, at) => JSON.parse(`"${"a".repeat(1_000_000)}${at}"`));
+  assert(held() > before + 15_000_000);
+  garbage = undefined;
+  collectGarbage();
+  assert(held() < before + 10_000_000, `${garbage} ${held() - before} bytes are left`);
 });
 
 Deno.test("a gateway with enough to do reads no further body", async () => {

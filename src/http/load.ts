@@ -1,6 +1,7 @@
 /** What the gateway as a whole can take: beyond it, it refuses at once, so that what it has taken goes well. */
 import process from "node:process";
-import { getHeapStatistics } from "node:v8";
+import { getHeapStatistics, setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { GatewayError } from "../errors.ts";
 
 export interface LoadLimits {
@@ -24,26 +25,37 @@ const FRESH_REQUESTS = 16;
 /** When to come back, in seconds. */
 const RETRY_AFTER = "1";
 
+/** How often garbage is collected at most where memory is full, in milliseconds: it holds everybody up for a moment. */
+const COLLECT_MS = 5_000;
+
 export interface LoadOptions {
   /** The bytes of memory that the process takes. */
   memory(): number;
+  /** Gives back what nobody holds. A process that lets nobody in makes nothing, and so the engine would never do it by itself. */
+  collect(): void;
   /** Whether few files and connections can be opened yet. */
   areDescriptorsScarce(): boolean;
   /** Milliseconds by a clock that never steps. */
   now(): number;
 }
 
-export function createLoad({ memory, areDescriptorsScarce, now }: LoadOptions): Load {
+export function createLoad({ memory, collect, areDescriptorsScarce, now }: LoadOptions): Load {
   let running = 0;
   let readAt = -Infinity;
   let bytes = 0;
   let isScarce = false;
   let entered = 0;
+  let collectedAt = -Infinity;
 
   function isFull(memoryBytes = Infinity): boolean {
     if (now() - readAt >= FRESH_MS || entered >= FRESH_REQUESTS) {
       entered = 0;
       bytes = memory();
+      if (bytes > memoryBytes && now() - collectedAt >= COLLECT_MS) {
+        collectedAt = now();
+        collect();
+        bytes = memory();
+      }
       isScarce = areDescriptorsScarce();
       readAt = now();
     }
@@ -86,5 +98,18 @@ export function defaultMemoryBytes(): number {
   } catch (error) {
     if (!(error instanceof Deno.errors.NotCapable)) throw error;
   }
-  return Math.floor(Math.min(...known.filter((bytes) => bytes > 0)));
+  return Math.floor(Math.max(LEAST_BYTES, Math.min(...known.filter((bytes) => bytes > 0))));
+}
+
+/** What the gateway takes when it has nothing to do (some 90 MB), and a little: below it, a small container would serve nobody. */
+const LEAST_BYTES = 112 * 2 ** 20;
+
+/** Collects garbage, which the engine otherwise does when it is asked for memory. Does nothing on a host that does not let it. */
+export function collectGarbage(): void {
+  try {
+    setFlagsFromString("--expose-gc");
+    (runInNewContext("gc") as () => void)();
+  } catch {
+    // The engine does it in its own time.
+  }
 }

@@ -3,13 +3,17 @@ import { GatewayError } from "../../src/errors.ts";
 import { createLoad, type LoadLimits } from "../../src/http/load.ts";
 
 function newLoad(limits: LoadLimits) {
-  const state = { ms: 0, bytes: 0, reads: 0, scarce: false };
+  const state = { ms: 0, bytes: 0, garbage: 0, collections: 0, reads: 0, scarce: false };
   const load = createLoad({
     now: () => state.ms,
     areDescriptorsScarce: () => state.scarce,
     memory: () => {
       state.reads++;
-      return state.bytes;
+      return state.bytes + state.garbage;
+    },
+    collect() {
+      state.collections++;
+      state.garbage = 0;
     },
   });
   const own = { enter: () => load.enter(limits) };
@@ -42,7 +46,22 @@ Deno.test("load: above the limit of memory nobody is let in, until there is less
   state.bytes = 100;
   state.ms += 250;
   own.enter();
-  assertEquals(state.reads, 3);
+  assertEquals(state.reads, 4);
+});
+
+Deno.test("load: garbage is no load: it is collected where memory is full, and not all the time", () => {
+  const { state, own, refused } = newLoad({ concurrentRequests: 1_000, memoryBytes: 100 });
+  own.enter();
+  state.garbage = 1_000;
+  state.ms += 250;
+  own.enter();
+  assertEquals(state.collections, 1);
+  state.garbage = 1_000;
+  state.ms += 250;
+  refused();
+  state.ms += 5_000;
+  own.enter();
+  assertEquals(state.collections, 2);
 });
 
 Deno.test("load: where few descriptors are left nobody is let in, until there are more", () => {
