@@ -10,6 +10,8 @@ export class OneAnswer {
   #id: string | undefined;
   /** Whether the id came twice, so that it names an answer. */
   #isNamed = false;
+  /** The ids under which other answers were told: their ends are no end of this one. */
+  readonly #others = new Set<string | undefined>();
   /** Whether ids are new with every chunk. */
   #isFresh = false;
   /** A chunk of another id, while it is not known what ids mean here. */
@@ -34,11 +36,14 @@ export class OneAnswer {
       return this.#pass(chunk);
     }
     if (this.#isNamed || held?.id === id) {
+      if (!this.#isOver && !this.#others.has(id) && onlyEnds(chunk)) return this.#pass(chunk);
+      this.#others.add(id);
       this.#drop();
       this.#isNamed = true;
       return [];
     }
     if (!held) {
+      if (!onlyEnds(chunk)) this.#others.add(id);
       this.#held = chunk;
       return [];
     }
@@ -51,7 +56,7 @@ export class OneAnswer {
   end(): ChatAnswer[] {
     const held = this.#held;
     if (!held) return [];
-    if ((held.choices ?? []).every((choice) => kindsOf(choice).length === 0)) return [held];
+    if (onlyEnds(held)) return [held];
     this.#drop();
     return [];
   }
@@ -84,6 +89,11 @@ export class OneAnswer {
     if (choice.finish_reason) this.#isOver = true;
     return true;
   }
+}
+
+/** Whether it brings nothing: a chunk that tells something, and only that, says that the answer is over. */
+function onlyEnds({ choices }: ChatAnswer): boolean {
+  return (choices ?? []).every((choice) => kindsOf(choice).length === 0);
 }
 
 function tellsAnything({ choices }: ChatAnswer): boolean {

@@ -135,6 +135,29 @@ testAnswers([
   },
   {
     id: "C18",
+    title: "an end under another id is the answer's end, where the answer's own id came twice",
+    answer: answerOf([
+      chunk("a", 0, { content: "H" }),
+      chunk("a", 0, { content: "i" }),
+      chunk("b", 0, {}, "length"),
+    ]),
+    want: { said: [{ text: "Hi" }], end: "length" },
+  },
+  {
+    id: "C18",
+    title: "the end of another answer is not this one's, before its own or after it",
+    answer: answerOf([
+      chunk("a", 0, { content: "H" }),
+      chunk("b", 0, { content: "No" }),
+      chunk("a", 0, { content: "i" }),
+      chunk("b", 0, {}, "length"),
+      chunk("a", 0, {}, "stop"),
+      chunk("c", 0, {}, "length"),
+    ]),
+    want: { said: [{ text: "Hi" }], end: "stop" },
+  },
+  {
+    id: "C18",
     title: "an end under another id is the answer's end",
     answer: answerOf([chunk("a", 0, { role: "assistant", content: "Hello" }), chunk("b", 0, {}, "length")]),
     want: { said: [{ text: "Hello" }], end: "length" },
