@@ -95,9 +95,9 @@ export async function handle(request: Request, peer: Deno.Addr | undefined, gate
 function notServed(request: Request, lost: LostPath | undefined, { lanes }: Caller, gateway: Gateway): GatewayError {
   const { pathname } = new URL(request.url);
   const known = [...gateway.lanes.keys()].filter((lane) => !lanes || lanes.includes(lane));
-  const [first] = known;
-  const hint = lost && first !== undefined
-    ? `: use "${lost.meant(first)}". The lanes are ${known.map((lane) => `"${lane}"`).join(", ")}`
+  const lane = known.find((one) => one === lost?.lane) ?? known[0];
+  const hint = lost && lane !== undefined
+    ? `: use "${lost.meant(lane)}". The lanes are ${known.map((one) => `"${one}"`).join(", ")}`
     : "";
   return new GatewayError("not_found", `Cannot find the path "${pathname}"${hint}`);
 }

@@ -63,11 +63,10 @@ Deno.test("paths: the error has the shape of the protocol whose clients ask so, 
 
 Deno.test("paths: a key is told of the lanes that it opens", async () => {
   const app = newApp({ config: { ...CONFIG, keys: KEYS } });
-  const { message } = await ask(app, "/v1/chat/completions", "POST", GUEST);
-  assertEquals(
-    message,
-    'Cannot find the path "/v1/chat/completions": use "/small/v1/chat/completions". The lanes are "small"',
-  );
+  for (const path of ["/v1/chat/completions", "/oss/chat/completions"]) {
+    const { message } = await ask(app, path, "POST", GUEST);
+    assertEquals(message, `Cannot find the path "${path}": use "/small/v1/chat/completions". The lanes are "small"`);
+  }
 });
 
 Deno.test("paths: what is like no endpoint is not guessed at", async () => {

@@ -5,6 +5,8 @@ import type { Registry } from "../contract/registry.ts";
 export interface LostPath {
   /** The one whose clients ask so. */
   protocol: AnyProtocol;
+  /** The lane that the path names, if it does. */
+  lane?: string;
   /** The paths that would be served, one for each lane. */
   meant(lane: string): string;
 }
@@ -20,7 +22,8 @@ export function findLostPath(request: Request, registry: Registry, lanes: Iterab
   for (const form of forms) {
     const match = registry.match(new Request(new URL(`/lane${form}`, request.url), { method, headers }));
     if (match && pathname !== "/") {
-      return { protocol: match.protocol, meant: (lane) => `/${encodeURIComponent(isLane ? first : lane)}${form}` };
+      const lane = isLane ? first : undefined;
+      return { protocol: match.protocol, lane, meant: (one) => `/${encodeURIComponent(one)}${form}` };
     }
   }
   return undefined;
