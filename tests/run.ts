@@ -11,10 +11,14 @@ interface Tally {
   ignored: number;
 }
 
+const SECONDS: Record<string, number> = { s: 1, ms: 1e-3, "µs": 1e-6 };
+
 /** `./tests/a_test.ts => name of the test ... ok (3ms)`, as Deno prints it with `--parallel`. */
 const RESULT = /^(\S+_test\.ts) => (.*) \.\.\. (ok|ignored|FAILED)(?: \(.*\))?$/;
 
 const files = new Map<string, Tally>();
+/** How long the tests of a file took, all together, in seconds. */
+const times = new Map<string, number>();
 
 const child = new Deno.Command(Deno.execPath(), {
   args: ["test", ...Deno.args],
@@ -32,7 +36,10 @@ for await (const line of createInterface({ input: Readable.fromWeb(child.stdout)
     continue;
   }
   const isStep = name!.includes(" ... ");
-  if (!isStep) count(file, result!);
+  if (!isStep) {
+    count(file, result!);
+    times.set(file, (times.get(file) ?? 0) + secondsIn(line));
+  }
   if (result !== "ok") print(line);
 }
 
@@ -44,10 +51,16 @@ function count(file: string, result: string): void {
   tally[result === "ok" ? "passed" : result === "FAILED" ? "failed" : "ignored"]++;
 }
 
+/** The time at the end of a line: `(870µs)`, `(18ms)`, `(2s)` or `(1m23s)`. */
+function secondsIn(line: string): number {
+  const [, minutes = "0", count = "0", unit = "s"] = /\((?:(\d+)m)?(\d+)(s|ms|µs)\)$/.exec(line) ?? [];
+  return Number(minutes) * 60 + Number(count) * SECONDS[unit]!;
+}
+
 function printFiles(): void {
   for (const [file, tally] of [...files].sort()) {
     const counts = Object.entries(tally).filter(([, count]) => count > 0).map(([word, count]) => `${count} ${word}`);
-    print(`${file}: ${counts.join(", ")}`);
+    print(`${file}: ${counts.join(", ")} (${times.get(file)!.toFixed(1)} s)`);
   }
   print("");
 }
