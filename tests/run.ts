@@ -22,7 +22,8 @@ const times = new Map<string, number>();
 
 const child = new Deno.Command(Deno.execPath(), {
   args: ["test", ...Deno.args],
-  env: { NO_COLOR: "1" },
+  // Many tests wait, for a process or a time-out: one more file than there are cores keeps these busy.
+  env: { NO_COLOR: "1", DENO_JOBS: Deno.env.get("DENO_JOBS") ?? String(navigator.hardwareConcurrency + 1) },
   stdin: "null",
   stdout: "piped",
 }).spawn();
