@@ -78,11 +78,19 @@ const waiting: (() => void)[] = [];
  */
 export function othersTurn(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  if (waiting.push(resolve) === 1) setTimeout(next);
+  if (waiting.push(resolve) === 1) afterOthers(next);
   return promise;
 }
 
 function next(): void {
   waiting.shift()!();
-  if (waiting.length > 0) setTimeout(next);
+  if (waiting.length > 0) afterOthers(next);
+}
+
+/**
+ * Only a timer makes the event loop idle, and only an idle loop looks at the sockets each time: after `setImmediate` Deno does
+ * so every 61st time. This kind of timer has no owner who must clear it, for whoever waits may be gone.
+ */
+function afterOthers(go: () => void): void {
+  AbortSignal.timeout(0).addEventListener("abort", go, { once: true });
 }

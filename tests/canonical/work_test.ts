@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { ByteReader } from "../../src/canonical/bytes.ts";
-import { finish, finishSync, paced, step, type Work } from "../../src/canonical/work.ts";
+import { finish, finishSync, othersTurn, paced, step, type Work } from "../../src/canonical/work.ts";
 import { readFrames } from "../../src/upstream/frames.ts";
 import { readBytes } from "../../src/upstream/send.ts";
 import { bodyOf, toArray } from "../support/chunks.ts";
@@ -49,6 +49,33 @@ Deno.test("work: of several long works one goes on at a time, and none is forgot
 Deno.test("work: others have a turn between many items", async () => {
   const turns = await turnsDuring(async () => assertEquals((await toArray(paced([1, 2, 3, 4, 5]))).length, 5));
   assert(turns >= 2, `${turns} turns`);
+});
+
+Deno.test("work: sockets have a turn between slices, too", async () => {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const accepted = listener.accept();
+  using client = await Deno.connect({ hostname: "127.0.0.1", port: listener.addr.port });
+  using server = await accepted;
+  let atWork = true;
+  let bytes = 0;
+  const pings = (async () => {
+    const byte = new Uint8Array(1);
+    while (atWork) {
+      const read = server.read(byte);
+      await client.write(byte);
+      await read;
+      bytes++;
+    }
+  })();
+  await turnsDuring(() => finish(workOf(200)));
+  atWork = false;
+  await pings;
+  assert(bytes >= 50, `${bytes} bytes beside 200 slices`);
+});
+
+Deno.test("work: whoever leaves it while others have their turn leaves nothing behind", () => {
+  // Deno's leak check judges, as it does for every test. One turn alone may be over before it looks.
+  for (let i = 0; i < 20; i++) void othersTurn();
 });
 
 const PIECES = 50;
