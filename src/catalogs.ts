@@ -1,7 +1,7 @@
 /** The configured catalogs: what each one lists, where it says that a model is, and the files that count its tokens. */
 import type { Config } from "./config/schema.ts";
 import type { Catalog } from "./contract/catalog.ts";
-import type { Call, Reply } from "./contract/driver.ts";
+import type { Call, Reply } from "./contract/call.ts";
 import { GatewayError } from "./errors.ts";
 import { type CatalogCache, createCatalogCache } from "./lanes/catalog.ts";
 import { createModelFinder, type ModelFinder } from "./lanes/finder.ts";

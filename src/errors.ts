@@ -90,3 +90,11 @@ export function toGatewayError(thrown: unknown): GatewayError {
     ? thrown
     : new GatewayError("internal", "The gateway failed while it handled the request", { cause: thrown });
 }
+
+/** Failures of the upstream, which another one may not have. */
+const FAILURES: ReadonlySet<ErrorCode> = new Set(["upstream_error", "upstream_timeout", "unavailable", "rate_limit"]);
+
+/** Whether the same may go well the next time: the target failed, and may recover. */
+export function isFailure(thrown: unknown): boolean {
+  return FAILURES.has(toGatewayError(thrown).code);
+}

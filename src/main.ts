@@ -13,15 +13,15 @@ import {
   unmaskedSecrets,
 } from "./app.ts";
 import { ConfigError, loadConfig } from "./config/load.ts";
-import { catalogCommand, CatalogError } from "./catalog_file.ts";
-import { KEYS_HELP, keysCommand, KeysError } from "./keys.ts";
+import { catalogCommand, CatalogError } from "./cli/catalog.ts";
+import { KEYS_HELP, keysCommand, KeysError } from "./cli/keys.ts";
 import { codeFolder, flagsOf, isThere, permissionsOf } from "./config/launch.ts";
 import { createDescriptors, scarcityLine } from "./http/descriptors.ts";
 import { serve as listenOn, type Serving } from "./http/serve.ts";
-import { NOT_TOLD, reload } from "./reload.ts";
-import { startupMessage, unmaskedLines } from "./startup.ts";
+import { NOT_TOLD, reload } from "./cli/reload.ts";
+import { startupMessage, unmaskedLines } from "./cli/startup.ts";
 import { createKeyring } from "./state/keyring.ts";
-import { watchTerminal } from "./terminal.ts";
+import { watchTerminal } from "./cli/terminal.ts";
 
 const HELP = `Laneway ${manifest.version}: one gateway to open models
 

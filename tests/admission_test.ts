@@ -1,5 +1,5 @@
 /** What a key may use, seen from outside: in every protocol, for every kind of request, whatever becomes of it. */
-import { collectGarbage, defaultMemoryBytes } from "../src/http/load.ts";
+import { collectGarbage, defaultMemoryBytes } from "../src/http/load_shedding.ts";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { formatLogLine } from "../src/observe/log.ts";
 import { createMemoryStore } from "../src/state/memory_store.ts";

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../src/canonical/json.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
 import type { GatewayError } from "../../src/errors.ts";
-import { serializeErrorBody } from "../errors.ts";
+import { serializeErrorBody } from "../shared/errors.ts";
 
 export function frame(body: JsonObject): ServerSentEvent {
   return { data: JSON.stringify(body) };

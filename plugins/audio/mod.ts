@@ -5,7 +5,7 @@
 import type { FormField } from "../../src/contract/context.ts";
 import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
-import { serializeAllowance, serializeError, upstreamError } from "../errors.ts";
+import { serializeAllowance, serializeError, upstreamError } from "../shared/errors.ts";
 import { parseSpeech, serializeSpeech, serializeSpeechStream } from "./speech.ts";
 import { parseSpeechRequest, serializeSpeechRequest } from "./speech_request.ts";
 import { parseTranscript, serializeTranscript } from "./transcript.ts";

@@ -7,10 +7,11 @@ import {
 } from "../../src/canonical/audio.ts";
 import { isJsonObject } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
-import type { Reply, Target } from "../../src/contract/driver.ts";
+import type { Reply } from "../../src/contract/call.ts";
+import type { Target } from "../../src/contract/driver.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { upstreamStreamError } from "../errors.ts";
+import { upstreamStreamError } from "../shared/errors.ts";
 import { errorFrame, frame } from "./frames.ts";
 import { formatAt } from "./speech_request.ts";
 

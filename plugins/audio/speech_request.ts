@@ -4,7 +4,7 @@ import { type JsonObject, present } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { validate } from "../../src/contract/validate.ts";
-import { resolveVoice } from "../voices.ts";
+import { resolveVoice } from "../shared/voices.ts";
 import { SPEECH, SPEECH_KEYS, speechSchema } from "./wire.ts";
 
 /** A client's request for speech. `null` means absent, as the vendor's SDK has it. */

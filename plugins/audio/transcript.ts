@@ -8,10 +8,10 @@ import type {
 import { extraField, extraOf, fieldsFor, inside, splitInside } from "../../src/canonical/extra.ts";
 import { isJsonObject, type JsonObject, present, toJsonText } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
-import type { Reply } from "../../src/contract/driver.ts";
+import type { Reply } from "../../src/contract/call.ts";
 import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { upstreamStreamError } from "../errors.ts";
+import { upstreamStreamError } from "../shared/errors.ts";
 import { serializeSrt, serializeVtt } from "./subtitles.ts";
 import {
   SEGMENT_KEYS,

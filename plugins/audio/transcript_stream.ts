@@ -4,7 +4,7 @@ import type { Context, Exchange } from "../../src/contract/context.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
 import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { upstreamStreamError } from "../errors.ts";
+import { upstreamStreamError } from "../shared/errors.ts";
 import { errorFrame, frame } from "./frames.ts";
 import { parseSegment, parseTranscriptBody, parseUsage, serializeSegment, withExtra } from "./transcript.ts";
 import { eventSchema, segmentSchema } from "./wire.ts";

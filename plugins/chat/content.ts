@@ -2,7 +2,7 @@
 import { extraField, extraOf, fieldsFor, inside, splitInside } from "../../src/canonical/extra.ts";
 import type { FilePart, FileSource, InputPart, RefusalPart } from "../../src/canonical/generate.ts";
 import { type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
-import { standInFor } from "../../src/canonical/stand_in.ts";
+import { standInFor } from "../../src/transforms/stand_in.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { type Content, type ContentPart, isKnownPart, type KnownPart, WIRE } from "./wire.ts";
 

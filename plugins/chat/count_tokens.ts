@@ -3,7 +3,9 @@ import type { GenerateRequest } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import { toldCount } from "../../src/canonical/usage.ts";
 import type { Context } from "../../src/contract/context.ts";
-import type { Call, Counter, Target, UpstreamOperation } from "../../src/contract/driver.ts";
+import type { Counter } from "../../src/contract/quirks.ts";
+import type { Call } from "../../src/contract/call.ts";
+import type { Target, UpstreamOperation } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { serializeRequest } from "./serialize_request.ts";
 

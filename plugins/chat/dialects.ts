@@ -1,8 +1,9 @@
 /** How hosts are told whether and how much to think: each in its own way, as data. */
 import type { Effort } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
-import type { Quirks, Target } from "../../src/contract/driver.ts";
-import type { Family } from "../families.ts";
+import type { Quirks } from "../../src/contract/quirks.ts";
+import type { Target } from "../../src/contract/driver.ts";
+import type { Family } from "../shared/families.ts";
 
 export interface Dialect {
   /** Switches thinking on or off; nothing where there is no way to say that of the family. */

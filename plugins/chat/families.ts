@@ -1,11 +1,12 @@
 /** What differs by model family on this wire, as data. */
-import type { IdRule } from "../../src/canonical/call_ids.ts";
+import type { IdRule } from "../../src/transforms/call_ids.ts";
 import type { Effort, GenerateRequest } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
-import { clampThinking, effortOf } from "../../src/canonical/thinking.ts";
-import type { Reply, Target } from "../../src/contract/driver.ts";
-import { ANY_ID, type Family, familyOf, isOpenAi, levelsOf } from "../families.ts";
-import { CONTROLS, refusalText } from "../refusals.ts";
+import { clampThinking, effortOf } from "../../src/transforms/thinking.ts";
+import type { Reply } from "../../src/contract/call.ts";
+import type { Target } from "../../src/contract/driver.ts";
+import { ANY_ID, type Family, familyOf, isOpenAi, levelsOf } from "../shared/families.ts";
+import { CONTROLS, refusalText } from "../shared/refusals.ts";
 import { type Dialect, dialectOf } from "./dialects.ts";
 
 /**

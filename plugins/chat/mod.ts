@@ -1,9 +1,10 @@
 /** The chat completions wire: spoken to clients as protocols, and to OpenAI-compatible servers as a driver. */
 import { parseListQuery } from "../../src/canonical/models.ts";
-import { type Driver, OWN_QUIRKS } from "../../src/contract/driver.ts";
+import { OWN_QUIRKS } from "../../src/contract/quirks.ts";
+import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
-import { refusedContents } from "../refusals.ts";
-import { serializeAllowance, serializeError, upstreamRefusal } from "../errors.ts";
+import { refusedContents } from "../shared/refusals.ts";
+import { serializeAllowance, serializeError, upstreamRefusal } from "../shared/errors.ts";
 import { counters, countOperation } from "./count_tokens.ts";
 import { failTools, toolsBeside } from "./hosted.ts";
 import { refusedThinkingFields, refusesReasoning } from "./families.ts";

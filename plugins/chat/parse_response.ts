@@ -1,6 +1,6 @@
 import { collectSync } from "../../src/canonical/collect.ts";
 import type { GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
-import { finishSync, type Work } from "../../src/canonical/work.ts";
+import { finishSync, type Work } from "../../src/util/work.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { AnswerReader, notAnAnswer, parseAnswer } from "./reader.ts";

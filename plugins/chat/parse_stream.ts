@@ -1,11 +1,11 @@
 import type { GenerateEvent, GenerateRequest } from "../../src/canonical/generate.ts";
 import { type JsonValue, readJson } from "../../src/canonical/json.ts";
-import { finish } from "../../src/canonical/work.ts";
+import { finish } from "../../src/util/work.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { upstreamStreamError } from "../errors.ts";
+import { upstreamStreamError } from "../shared/errors.ts";
 import { OneAnswer } from "./one_answer.ts";
 import { AnswerReader, parseAnswer } from "./reader.ts";
 

@@ -1,16 +1,17 @@
 /** Reads what an upstream says of one answer, whole or in increments, and turns it into canonical events. */
 import { type Extra, extraOf, inside } from "../../src/canonical/extra.ts";
-import type { Annotation, Finish, GenerateEvent, GenerateRequest, Usage } from "../../src/canonical/generate.ts";
+import { completeUsage, type Usage } from "../../src/canonical/usage.ts";
+import type { Annotation, Finish, GenerateEvent, GenerateRequest } from "../../src/canonical/generate.ts";
 import { isJsonObject, isJsonText, type JsonObject, toJsonText, withoutNulls } from "../../src/canonical/json.ts";
-import { PartWriter } from "../../src/canonical/part_writer.ts";
-import { completeUsage, weighText } from "../../src/canonical/usage.ts";
-import type { Work } from "../../src/canonical/work.ts";
+import { PartWriter } from "../../src/transforms/part_writer.ts";
+import { weighText } from "../../src/canonical/estimate.ts";
+import type { Work } from "../../src/util/work.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { saysFailure } from "../endings.ts";
-import { upstreamStreamError } from "../errors.ts";
+import { saysFailure } from "../shared/endings.ts";
+import { upstreamStreamError } from "../shared/errors.ts";
 import { parseFinish } from "./finish.ts";
 import { OwnReasoning } from "./own_reasoning.ts";
 import { type TextEvent, type TextForms, textFormsFor } from "./text_forms.ts";

@@ -5,7 +5,7 @@ import type { Context, Exchange } from "../../src/contract/context.ts";
 import type { Target, UpstreamOperation } from "../../src/contract/driver.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { serializeErrorBody } from "../errors.ts";
+import { serializeErrorBody } from "../shared/errors.ts";
 import { parseFrame } from "./parse_stream.ts";
 import { notAnAnswer, parseAnswer } from "./reader.ts";
 import { asksForUsage } from "./serialize_stream.ts";

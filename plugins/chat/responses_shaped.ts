@@ -8,7 +8,7 @@ import { noteOutweighed } from "../../src/canonical/extra.ts";
 import { isJsonObject, type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { KNOWN_CONTENT, knownContent, otherThan, textOptions } from "../shapes.ts";
+import { KNOWN_CONTENT, knownContent, otherThan, textOptions } from "../shared/shapes.ts";
 import { toolCall } from "./wire.ts";
 
 type Note = (text: string) => void;

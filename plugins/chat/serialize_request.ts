@@ -1,5 +1,5 @@
-import { adoptCacheHints, CACHE_HINT } from "../../src/canonical/cache_hints.ts";
-import { withUpstreamIds } from "../../src/canonical/call_ids.ts";
+import { adoptCacheHints, CACHE_HINT } from "../../src/transforms/cache_hints.ts";
+import { withUpstreamIds } from "../../src/transforms/call_ids.ts";
 import { fieldsFor, mergeExtras, splitInside } from "../../src/canonical/extra.ts";
 import type {
   AssistantMessage,
@@ -15,8 +15,8 @@ import type {
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
-import { allowedTools, isHidden, refuseForced } from "../../src/canonical/offered_tools.ts";
-import { arrangeTurns, mendTurns } from "../../src/canonical/turns.ts";
+import { allowedTools, isHidden, refuseForced } from "../../src/transforms/offered_tools.ts";
+import { arrangeTurns, mendTurns } from "../../src/transforms/turns.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { serializeContent, serializePart } from "./content.ts";

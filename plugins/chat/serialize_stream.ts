@@ -3,7 +3,7 @@ import type { GenerateEvent, OutputPart, PartDelta, ToolCallPart } from "../../s
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Exchange } from "../../src/contract/context.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
-import { serializeErrorBody } from "../errors.ts";
+import { serializeErrorBody } from "../shared/errors.ts";
 import { serializeFinish } from "./finish.ts";
 import { asksForFunctions } from "./legacy.ts";
 import { flatCustomTools } from "./responses_shaped.ts";

@@ -3,11 +3,11 @@
  * to write them. Text that only looks like one stays as it is: calls of tools that were not offered, what is not JSON, what
  * stands in code or amid a sentence.
  */
-import { asFunctionTool } from "../../src/canonical/custom_tool.ts";
-import { allowedTools } from "../../src/canonical/offered_tools.ts";
+import { asFunctionTool } from "../../src/transforms/custom_tool.ts";
+import { allowedTools } from "../../src/transforms/offered_tools.ts";
 import type { GenerateRequest } from "../../src/canonical/generate.ts";
-import { upstreamName } from "../../src/canonical/tool_names.ts";
-import type { Work } from "../../src/canonical/work.ts";
+import { upstreamName } from "../../src/transforms/tool_names.ts";
+import type { Work } from "../../src/util/work.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { CALL_FORMS, type CallableTools, readAddressed, readBareObject, type TextCall } from "./text_forms_calls.ts";
 import { Marks, oneOf, peek, type Reading, skipSpace, Source, until } from "./text_forms_source.ts";

@@ -1,9 +1,9 @@
 /** Tools, the choice among them, and the calls of an assistant's turn, both ways. */
-import { asFunctionTool, wrapCustomInput } from "../../src/canonical/custom_tool.ts";
+import { asFunctionTool, wrapCustomInput } from "../../src/transforms/custom_tool.ts";
 import { type Extra, extraOf, fieldsFor, inside, noteOutweighed, splitInside } from "../../src/canonical/extra.ts";
 import type { FunctionTool, Tool, ToolCallPart, ToolChoice } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, toJsonArguments, toJsonText } from "../../src/canonical/json.ts";
-import { objectSchema } from "../../src/canonical/tool_schema.ts";
+import { objectSchema } from "../../src/transforms/tool_schema.ts";
 import type { Context } from "../../src/contract/context.ts";
 import {
   type ChatTool,

@@ -1,7 +1,6 @@
-import type { Usage } from "../../src/canonical/generate.ts";
+import { toldTotals, type ToldUsage, type Usage } from "../../src/canonical/usage.ts";
 import { extraOf } from "../../src/canonical/extra.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
-import { toldTotals, type ToldUsage } from "../../src/canonical/usage.ts";
 import { type ChatUsage, WIRE } from "./wire.ts";
 
 /** What the upstream counted. */

@@ -6,7 +6,7 @@ import { z } from "zod";
 import { EFFORTS } from "../../src/canonical/generate.ts";
 import { isJsonObject } from "../../src/canonical/json.ts";
 import { isInteger, isNumber, type RawNumber } from "../../src/canonical/raw_number.ts";
-import { json, otherThan } from "../shapes.ts";
+import { json, otherThan } from "../shared/shapes.ts";
 
 export const WIRE = "chat";
 

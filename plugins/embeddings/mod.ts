@@ -1,7 +1,7 @@
 /** The embeddings wire: spoken to clients as a protocol, and to OpenAI-compatible servers as a driver. */
 import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
-import { serializeAllowance, serializeError, upstreamError } from "../errors.ts";
+import { serializeAllowance, serializeError, upstreamError } from "../shared/errors.ts";
 import { parseRequest } from "./parse_request.ts";
 import { parseResponse } from "./parse_response.ts";
 import { serializeRequest } from "./serialize_request.ts";

@@ -9,10 +9,11 @@ import {
 } from "../../src/canonical/embed.ts";
 import { isJsonObject } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
-import type { Reply, Target } from "../../src/contract/driver.ts";
+import type { Reply } from "../../src/contract/call.ts";
+import type { Target } from "../../src/contract/driver.ts";
 import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { upstreamStreamError } from "../errors.ts";
+import { upstreamStreamError } from "../shared/errors.ts";
 import { inputsOf } from "./serialize_request.ts";
 import { answerSchema, type Entry } from "./wire.ts";
 

@@ -1,5 +1,5 @@
 import type { EmbedResponse, Vector } from "../../src/canonical/embed.ts";
-import { paced } from "../../src/canonical/work.ts";
+import { paced } from "../../src/util/work.ts";
 import type { Exchange } from "../../src/contract/context.ts";
 
 /** The list of vectors, spelt as the client wants them, under the model name that it knows. */

@@ -1,5 +1,5 @@
 import { isJsonObject } from "../../src/canonical/json.ts";
-import { upstreamStreamError } from "../errors.ts";
+import { upstreamStreamError } from "../shared/errors.ts";
 
 /** Throws where an answer whose status was 2xx tells of a failure: as `error`, or as FastAPI does, as `detail`. */
 export function refuseFailure(body: unknown): void {

@@ -1,10 +1,11 @@
 /** fal: each model is an app of its own, with fields of its own; these are those of its Whisper and of its voices. */
 import type { AudioFile } from "../../src/canonical/audio.ts";
 import { fieldsFor } from "../../src/canonical/extra.ts";
-import type { Driver, Reply, UpstreamOperation } from "../../src/contract/driver.ts";
+import type { Reply } from "../../src/contract/call.ts";
+import type { Driver, UpstreamOperation } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { upstreamError, upstreamMessage } from "../errors.ts";
-import { resolveVoice } from "../voices.ts";
+import { upstreamError, upstreamMessage } from "../shared/errors.ts";
+import { resolveVoice } from "../shared/voices.ts";
 import { FILE, jsonWithFile } from "./json_with_file.ts";
 import { pathOf } from "./paths.ts";
 import { parseTranscript, wantedTimes } from "./segments.ts";

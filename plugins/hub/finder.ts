@@ -1,7 +1,7 @@
 import { isJsonObject } from "../../src/canonical/json.ts";
 import type { Finder } from "../../src/contract/catalog.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { upstreamError, upstreamMessage } from "../errors.ts";
+import { upstreamError, upstreamMessage } from "../shared/errors.ts";
 import { isHubId, OWN_ENGINE, placeAt, preferredProviders, readFound } from "./places.ts";
 
 const FIELDS = ["inferenceProviderMapping", "pipeline_tag", "tags", "library_name"];

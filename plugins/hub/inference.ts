@@ -1,6 +1,7 @@
 /** The hub's own inference engine (hf-inference), which runs the models of the hub's libraries, each at a path of its own. */
 import { isJsonObject } from "../../src/canonical/json.ts";
-import type { Driver, Reply } from "../../src/contract/driver.ts";
+import type { Reply } from "../../src/contract/call.ts";
+import type { Driver } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { featureExtraction } from "./feature_extraction.ts";
 import { hubSpeech } from "./speech.ts";

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import { INPUT_OF, type ModelInfo } from "../../src/canonical/models.ts";
-import type { Call, Reply } from "../../src/contract/driver.ts";
+import type { Call, Reply } from "../../src/contract/call.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { isHubId, readFound } from "./places.ts";
 

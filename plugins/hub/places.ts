@@ -2,7 +2,7 @@
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Task } from "../../src/canonical/models.ts";
 import type { Found, Place } from "../../src/contract/catalog.ts";
-import type { Quirks } from "../../src/contract/driver.ts";
+import type { Quirks } from "../../src/contract/quirks.ts";
 
 /** How a provider serves a task: the driver that speaks to it, and what it does its own way. */
 type Route = { driver: string } & Quirks;

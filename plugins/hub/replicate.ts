@@ -1,10 +1,11 @@
 /** Replicate: every call is a prediction, which is waited for, then polled; what it gives is often behind a URL. */
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
-import type { Call, Driver, Reply, UpstreamOperation } from "../../src/contract/driver.ts";
+import type { Call, Reply } from "../../src/contract/call.ts";
+import type { Driver, UpstreamOperation } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { upstreamError, upstreamStreamError } from "../errors.ts";
-import { resolveVoice } from "../voices.ts";
+import { upstreamError, upstreamStreamError } from "../shared/errors.ts";
+import { resolveVoice } from "../shared/voices.ts";
 import { FILE, jsonWithFile } from "./json_with_file.ts";
 import { encodeSegment, pathOf } from "./paths.ts";
 import { parseTranscript, refuseSpeakers, wantedTimes } from "./segments.ts";

@@ -2,7 +2,7 @@
 import { mediaTypeOfSpeech, parseDataUrl, type Speech, type SpeechRequest } from "../../src/canonical/audio.ts";
 import { isJsonObject } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
-import type { Call, Reply } from "../../src/contract/driver.ts";
+import type { Call, Reply } from "../../src/contract/call.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { refuseFailure } from "./failure.ts";
 

@@ -20,10 +20,11 @@ import {
   type RerankResponse,
 } from "../../src/canonical/rerank.ts";
 import type { Context } from "../../src/contract/context.ts";
-import type { Driver, Reply, Target } from "../../src/contract/driver.ts";
+import type { Reply } from "../../src/contract/call.ts";
+import type { Driver, Target } from "../../src/contract/driver.ts";
 import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { upstreamError } from "../errors.ts";
+import { upstreamError } from "../shared/errors.ts";
 import { refuseFailure } from "./failure.ts";
 import { poolVectors } from "./pooling.ts";
 

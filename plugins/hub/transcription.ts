@@ -2,7 +2,8 @@
 import type { TranscriptionRequest } from "../../src/canonical/audio.ts";
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
-import type { Call, UpstreamOperation } from "../../src/contract/driver.ts";
+import type { Call } from "../../src/contract/call.ts";
+import type { UpstreamOperation } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { FILE, jsonWithFile } from "./json_with_file.ts";
 import { pathOf } from "./paths.ts";

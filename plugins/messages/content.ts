@@ -12,7 +12,7 @@ import type {
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson, toJsonText } from "../../src/canonical/json.ts";
-import { standInFor } from "../../src/canonical/stand_in.ts";
+import { standInFor } from "../../src/transforms/stand_in.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { type Block, type Content, isKnownBlock, type KnownBlock, type Source, WIRE } from "./wire.ts";
 

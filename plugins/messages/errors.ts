@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject, toJsonText } from "../../src/canonical/json.ts";
 import type { Allowance } from "../../src/contract/allowance.ts";
 import type { ErrorCode, GatewayError } from "../../src/errors.ts";
-import { errorHeaders, upstreamError } from "../errors.ts";
-import { readOverflow } from "../overflow.ts";
+import { errorHeaders, upstreamError } from "../shared/errors.ts";
+import { readOverflow } from "../shared/overflow.ts";
 
 /** How the wire names each error. */
 const TYPE_OF: Record<ErrorCode, string> = {

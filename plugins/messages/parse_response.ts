@@ -1,7 +1,7 @@
 import { collectSync } from "../../src/canonical/collect.ts";
 import type { GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
 import { isJsonObject } from "../../src/canonical/json.ts";
-import { finishSync, type Work } from "../../src/canonical/work.ts";
+import { finishSync, type Work } from "../../src/util/work.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";

@@ -1,13 +1,14 @@
 /** Reads what an upstream says in this wire, whole or as a stream, and turns it into canonical events. */
 import { extraOf } from "../../src/canonical/extra.ts";
-import type { Finish, GenerateEvent, GenerateRequest, OpaquePart, Usage } from "../../src/canonical/generate.ts";
+import { completeUsage, type Usage } from "../../src/canonical/usage.ts";
+import type { Finish, GenerateEvent, GenerateRequest, OpaquePart } from "../../src/canonical/generate.ts";
 import { type JsonObject, toJsonText, withoutNulls } from "../../src/canonical/json.ts";
-import { type PartEnd, PartWriter } from "../../src/canonical/part_writer.ts";
-import { completeUsage, weighText } from "../../src/canonical/usage.ts";
+import { type PartEnd, PartWriter } from "../../src/transforms/part_writer.ts";
+import { weighText } from "../../src/canonical/estimate.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { saysFailure } from "../endings.ts";
-import { upstreamStreamError } from "../errors.ts";
+import { saysFailure } from "../shared/endings.ts";
+import { upstreamStreamError } from "../shared/errors.ts";
 import { parseCitations, parseContent, parseInput } from "./content.ts";
 import { isOwnWord, parseFinish } from "./finish.ts";
 import { parseUsage, unknownUsage } from "./usage.ts";

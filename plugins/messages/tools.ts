@@ -1,9 +1,9 @@
 /** Tools and the choice among them, both ways. */
-import { asFunctionTool } from "../../src/canonical/custom_tool.ts";
+import { asFunctionTool } from "../../src/transforms/custom_tool.ts";
 import { extraField, fieldsFor } from "../../src/canonical/extra.ts";
 import type { FunctionTool, Tool, ToolChoice } from "../../src/canonical/generate.ts";
 import { type JsonObject, present } from "../../src/canonical/json.ts";
-import { objectSchema } from "../../src/canonical/tool_schema.ts";
+import { objectSchema } from "../../src/transforms/tool_schema.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { CLIENT_TOOLS, type ClientTool } from "./client_tools.ts";
 import { WIRE, type WireTool, type WireToolChoice } from "./wire.ts";

@@ -1,7 +1,6 @@
 import { extraOf, inside, splitInside } from "../../src/canonical/extra.ts";
-import type { Usage } from "../../src/canonical/generate.ts";
+import { toldTotals, type ToldUsage, type Usage } from "../../src/canonical/usage.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
-import { toldTotals, type ToldUsage } from "../../src/canonical/usage.ts";
 import { USAGE_KEYS, WIRE, type WireUsage } from "./wire.ts";
 
 /** This wire counts cached input apart; the canonical total includes it, and is known only where the rest is. */

@@ -3,7 +3,7 @@
  * never fail: what is not known rides through. Answers come from upstreams and are taken as loosely as sense allows.
  */
 import { z } from "zod";
-import { json, otherThan } from "../shapes.ts";
+import { json, otherThan } from "../shared/shapes.ts";
 
 export const WIRE = "messages";
 /** Clients of this wire always say which version they speak. */

@@ -2,7 +2,7 @@
 import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import type { GatewayError } from "../../src/errors.ts";
-import { errorHeaders, serializeAllowance, serializeErrorBody, upstreamError } from "../errors.ts";
+import { errorHeaders, serializeAllowance, serializeErrorBody, upstreamError } from "../shared/errors.ts";
 import { parseRequest } from "./parse_request.ts";
 import { parseResponse } from "./parse_response.ts";
 import { serializeRequest } from "./serialize_request.ts";

@@ -11,7 +11,7 @@ import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { upstreamStreamError } from "../errors.ts";
+import { upstreamStreamError } from "../shared/errors.ts";
 import { countsSchema, scoresSchema } from "./wire.ts";
 
 /** An upstream's ranking, in any order and shape that servers of this wire have. */

@@ -3,7 +3,7 @@
  * beside it.
  */
 import { z } from "zod";
-import { json } from "../shapes.ts";
+import { json } from "../shared/shapes.ts";
 
 export const WIRE = "rerank";
 

@@ -10,7 +10,7 @@ import type {
   TextPart,
 } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
-import { standInFor } from "../../src/canonical/stand_in.ts";
+import { standInFor } from "../../src/transforms/stand_in.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { type ContentPart, type Contents, isKnownContent, type KnownContent, WIRE } from "./wire.ts";
 

@@ -1,6 +1,6 @@
 /** What differs by model family, as data. */
-import type { IdRule } from "../../src/canonical/call_ids.ts";
-import { ANY_ID, isOpenAi } from "../families.ts";
+import type { IdRule } from "../../src/transforms/call_ids.ts";
+import { ANY_ID, isOpenAi } from "../shared/families.ts";
 
 /** How the vendor says that it cannot read what it finds encrypted, or that an item of reasoning stands alone. */
 const REFUSED = /\bencrypted_content\b|\bencrypted content\b.{0,80}\bnot be\b|\bof type 'reasoning'/i;

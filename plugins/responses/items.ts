@@ -1,5 +1,5 @@
 /** Items of a conversation as messages, and back: one item is one message, so that nothing of its place is lost. */
-import { wrapCustomInput } from "../../src/canonical/custom_tool.ts";
+import { wrapCustomInput } from "../../src/transforms/custom_tool.ts";
 import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
 import type {
   AssistantMessage,
@@ -13,7 +13,7 @@ import type {
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, present, toJsonArguments, toJsonText } from "../../src/canonical/json.ts";
-import { standInFor } from "../../src/canonical/stand_in.ts";
+import { standInFor } from "../../src/transforms/stand_in.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { isContent, itemExtra, type MessagePart, parseContent, parseInput, serializeContent } from "./content.ts";

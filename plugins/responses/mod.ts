@@ -6,7 +6,7 @@ import { parseListQuery } from "../../src/canonical/models.ts";
 import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { serializeAllowance, serializeError, upstreamRefusal } from "../errors.ts";
+import { serializeAllowance, serializeError, upstreamRefusal } from "../shared/errors.ts";
 import { failTools, toolsBeside } from "./failed_tools.ts";
 import { countOperation } from "./count_tokens.ts";
 import { refusesReasoning } from "./families.ts";

@@ -3,7 +3,7 @@ import { readJson } from "../../src/canonical/json.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { upstreamStreamError } from "../errors.ts";
+import { upstreamStreamError } from "../shared/errors.ts";
 import { statusAtEnd } from "./finish.ts";
 import { AnswerReader } from "./reader.ts";
 import { eventSchema, type WireEvent } from "./wire.ts";

@@ -1,12 +1,13 @@
 /** Reads what an upstream says in this wire, whole or as a stream, and turns it into canonical events. */
 import { extraOf } from "../../src/canonical/extra.ts";
-import type { GenerateEvent, GenerateRequest, Usage } from "../../src/canonical/generate.ts";
+import { completeUsage, type Usage } from "../../src/canonical/usage.ts";
+import type { GenerateEvent, GenerateRequest } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue, toJsonText } from "../../src/canonical/json.ts";
-import { type PartEnd, PartWriter } from "../../src/canonical/part_writer.ts";
-import { completeUsage, weighText } from "../../src/canonical/usage.ts";
+import { type PartEnd, PartWriter } from "../../src/transforms/part_writer.ts";
+import { weighText } from "../../src/canonical/estimate.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { upstreamStreamError } from "../errors.ts";
+import { upstreamStreamError } from "../shared/errors.ts";
 import { itemExtra, textEnd } from "./content.ts";
 import { isOwnReason, isRunning, parseFinish } from "./finish.ts";
 import { joinEncrypted, parseOther, parseReasoning } from "./items.ts";

@@ -1,13 +1,13 @@
-import { withUpstreamIds } from "../../src/canonical/call_ids.ts";
+import { withUpstreamIds } from "../../src/transforms/call_ids.ts";
 import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
 import type { GenerateRequest, Message, OutputSchema } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
-import { isHidden, refuseForced } from "../../src/canonical/offered_tools.ts";
-import { effortOf } from "../../src/canonical/thinking.ts";
-import { arrangeTurns, mendItems } from "../../src/canonical/turns.ts";
+import { isHidden, refuseForced } from "../../src/transforms/offered_tools.ts";
+import { effortOf } from "../../src/transforms/thinking.ts";
+import { arrangeTurns, mendItems } from "../../src/transforms/turns.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
-import { fitThinking, isOpenAi } from "../families.ts";
+import { fitThinking, isOpenAi } from "../shared/families.ts";
 import { refuseCompaction } from "./failed_tools.ts";
 import { idRuleOf } from "./families.ts";
 import { serializeItems } from "./items.ts";

@@ -1,7 +1,7 @@
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { FilePart, GenerateResponse, OutputPart, ReasoningPart } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
-import { noteDropped } from "../../src/canonical/stand_in.ts";
+import { noteDropped } from "../../src/transforms/stand_in.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
 import { serializeAnnotation } from "./content.ts";
 import { serializeFinish } from "./finish.ts";

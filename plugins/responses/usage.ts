@@ -1,7 +1,6 @@
 import { extraOf, inside, splitInside } from "../../src/canonical/extra.ts";
-import type { Usage } from "../../src/canonical/generate.ts";
+import { toldTotals, type ToldUsage, type Usage } from "../../src/canonical/usage.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
-import { toldTotals, type ToldUsage } from "../../src/canonical/usage.ts";
 import { WIRE, type WireUsage } from "./wire.ts";
 
 const IN = "input_tokens_details";

@@ -5,7 +5,7 @@
 import { z } from "zod";
 import { EFFORTS } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
-import { json, KNOWN_CONTENT, knownContent, otherThan, textOptions } from "../shapes.ts";
+import { json, KNOWN_CONTENT, knownContent, otherThan, textOptions } from "../shared/shapes.ts";
 
 export const WIRE = "responses";
 

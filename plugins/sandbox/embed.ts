@@ -1,6 +1,6 @@
 import { checkVectors, type EmbedRequest, type EmbedResponse } from "../../src/canonical/embed.ts";
 import { fieldsFor } from "../../src/canonical/extra.ts";
-import { estimateTextTokens } from "../../src/canonical/usage.ts";
+import { estimateTextTokens } from "../../src/canonical/estimate.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";

@@ -10,7 +10,7 @@ import type {
   Tool,
   ToolCallPart,
 } from "../../src/canonical/generate.ts";
-import { estimateInputTokens, estimateTextTokens } from "../../src/canonical/usage.ts";
+import { estimateInputTokens, estimateTextTokens } from "../../src/canonical/estimate.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { chooseCalls } from "./calls.ts";
 import { type Conversation, describeRequest, readConversation } from "./conversation.ts";

@@ -1,6 +1,6 @@
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import { rank, type RerankRequest, type RerankResponse } from "../../src/canonical/rerank.ts";
-import { estimateTextTokens } from "../../src/canonical/usage.ts";
+import { estimateTextTokens } from "../../src/canonical/estimate.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { runsOf } from "./terms.ts";

@@ -1,6 +1,6 @@
 import { GatewayError } from "../errors.ts";
 import type { Extra } from "./extra.ts";
-import { estimateTextTokens } from "./usage.ts";
+import { estimateTextTokens } from "./estimate.ts";
 
 /** A request for vectors. Every input is one text or one list of token ids. */
 export interface EmbedRequest {

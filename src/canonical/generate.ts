@@ -6,6 +6,7 @@ import type { GatewayError } from "../errors.ts";
 import type { Extra } from "./extra.ts";
 import type { JsonObject } from "./json.ts";
 import type { RelayRequest } from "./relay.ts";
+import type { Usage } from "./usage.ts";
 
 // Parts
 
@@ -232,17 +233,6 @@ export interface Finish {
   /** The upstream's own word where `reason` does not say it all. */
   raw?: string;
   stopSequence?: string;
-}
-
-/** Token counts. Totals include their parts: `inputTokens` the cached ones, `outputTokens` the reasoning. */
-export interface Usage {
-  inputTokens: number;
-  outputTokens: number;
-  cachedInputTokens?: number;
-  cacheWriteTokens?: number;
-  reasoningTokens?: number;
-  /** A total that the upstream did not tell is the gateway's estimate. */
-  estimated?: true;
 }
 
 export interface GenerateResponse {

@@ -1,5 +1,5 @@
 import { isRawNumber, parseExactly } from "./raw_number.ts";
-import { finishSync, type Work } from "./work.ts";
+import { finishSync, type Work } from "../util/work.ts";
 
 /** Among the objects may be numbers that a double would change (`raw_number.ts`): `isJsonObject` tells them apart. */
 export type JsonValue = string | number | boolean | null | JsonValue[] | JsonObject;

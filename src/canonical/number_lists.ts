@@ -3,7 +3,7 @@
  * Each list is parsed by itself, so that others have their turns between them.
  */
 import { isJsonObject, type JsonValue } from "./json.ts";
-import type { Work } from "./work.ts";
+import type { Work } from "../util/work.ts";
 
 /** What is shorter takes no time that anybody notes, in characters. */
 const LONG = 500_000;

@@ -1,5 +1,18 @@
 import { GatewayError } from "../errors.ts";
-import type { GenerateRequest, InputPart, OutputPart, ToolResultPart, Usage } from "./generate.ts";
+
+/** Token counts. Totals include their parts: `inputTokens` the cached ones, `outputTokens` the reasoning. */
+export interface Usage {
+  inputTokens: number;
+  outputTokens: number;
+  cachedInputTokens?: number;
+  cacheWriteTokens?: number;
+  reasoningTokens?: number;
+  /** A total that the upstream did not tell is the gateway's estimate. */
+  estimated?: true;
+}
+
+/** What an upstream told of an answer's tokens: all of the counts, some, or none. */
+export type ToldUsage = Partial<Usage>;
 
 /**
  * Who counted the tokens of a request: the upstream that is asked, the model's own chat template and vocabulary, the gateway
@@ -18,75 +31,6 @@ export function toldCount(told: unknown): { inputTokens: number } {
   if (typeof told === "number" && Number.isSafeInteger(told) && told > 0) return { inputTokens: told };
   throw new GatewayError("upstream_error", "The upstream's answer is no count of tokens", { retryable: false });
 }
-
-const NOT_ASCII = /[\u0080-\uffff]/;
-
-/**
- * Tokens of a text, estimated without a vocabulary: about four ASCII characters to a token, and a token for every other
- * character (the byte-pair vocabularies of open models spend one to two on a CJK character, one on an accented letter).
- * Over-counting is the safe side: agents compact on this number.
- */
-export function estimateTextTokens(text: string): number {
-  return Math.ceil(weighText(text));
-}
-
-/** The same before it is rounded, so that the pieces of a text weigh as much as the whole. */
-export function weighText(text: string): number {
-  // Most texts are ASCII, and are found to be so several times faster than they are counted.
-  if (!NOT_ASCII.test(text)) return text.length / 4;
-  let other = 0;
-  for (let index = 0; index < text.length; index++) if (text.charCodeAt(index) > 0x7f) other++;
-  return (text.length - other) / 4 + other * 0.75;
-}
-
-// What chat templates spend around each message, and the usual cost of a picture in open vision models.
-const TOKENS_PER_MESSAGE = 4;
-export const TOKENS_PER_FILE = 1_000;
-
-/** Tokens of a whole request, estimated: system, messages, tools and files together. Never 0. */
-export function estimateInputTokens(request: Pick<GenerateRequest, "messages" | "tools" | "outputSchema">): number {
-  let tokens = 3;
-  for (const message of request.messages) {
-    tokens += TOKENS_PER_MESSAGE;
-    for (const part of message.content) tokens += estimatePartTokens(part);
-  }
-  for (const tool of request.tools ?? []) tokens += estimateTextTokens(JSON.stringify(tool));
-  if (request.outputSchema?.schema) tokens += estimateTextTokens(JSON.stringify(request.outputSchema.schema));
-  return tokens;
-}
-
-function estimatePartTokens(part: InputPart | OutputPart | ToolResultPart): number {
-  switch (part.type) {
-    case "text":
-    case "reasoning":
-    case "refusal":
-      return estimateTextTokens(part.text);
-    case "tool-call":
-      return estimateTextTokens(part.name) + estimateTextTokens(part.input) + TOKENS_PER_MESSAGE;
-    case "tool-result":
-      return part.content.reduce((sum, inner) => sum + estimatePartTokens(inner), TOKENS_PER_MESSAGE);
-    case "file":
-      return TOKENS_PER_FILE;
-    case "opaque":
-      return estimateTextTokens(JSON.stringify(part.extra.fields));
-    default:
-      part satisfies never;
-      return 0;
-  }
-}
-
-/** How many pictures and other files a model would be shown, those in results of tools among them. */
-export function countFiles({ messages }: Pick<GenerateRequest, "messages">): number {
-  const filesIn = (parts: readonly (InputPart | OutputPart | ToolResultPart)[]): number =>
-    parts.reduce((sum, part) => {
-      if (part.type === "tool-result") return sum + filesIn(part.content);
-      return part.type === "file" ? sum + 1 : sum;
-    }, 0);
-  return messages.reduce((sum, { content }) => sum + filesIn(content), 0);
-}
-
-/** What an upstream told of an answer's tokens: all of the counts, some, or none. */
-export type ToldUsage = Partial<Usage>;
 
 /**
  * The totals of an answer, as far as they are told. Servers that count nothing leave them out or say 0; no conversation has

@@ -1,7 +1,7 @@
 /** The second pass: what the schema cannot see, such as names that refer to nothing. */
 import { isJsonObject } from "../canonical/json.ts";
 import { type Task, TASKS } from "../canonical/models.ts";
-import { OWN_QUIRKS, type OwnQuirk } from "../contract/driver.ts";
+import { OWN_QUIRKS, type OwnQuirk } from "../contract/quirks.ts";
 import { hint } from "./hint.ts";
 import { type Config, isVariableName } from "./schema.ts";
 

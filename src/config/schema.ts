@@ -3,7 +3,7 @@ import { z } from "zod";
 import { EFFORTS } from "../canonical/generate.ts";
 import { DEEPEST_JSON, JSON_LIMITS } from "../canonical/json.ts";
 import { MODALITIES, TASKS } from "../canonical/models.ts";
-import { COUNTERS, DIALECTS } from "../contract/driver.ts";
+import { COUNTERS, DIALECTS } from "../contract/quirks.ts";
 import { hint } from "./hint.ts";
 
 /** One line for each unknown key, in the order of the issue's `keys`. */

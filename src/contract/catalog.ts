@@ -1,5 +1,6 @@
 import type { ModelInfo, Task } from "../canonical/models.ts";
-import type { Call, Quirks, Reply } from "./driver.ts";
+import type { Quirks } from "./quirks.ts";
+import type { Call, Reply } from "./call.ts";
 
 /** Where a lane's models come from. Describes its calls as drivers do; the core makes them and keeps what they bring. */
 export interface Catalog {

@@ -1,11 +1,18 @@
 import type { HostedTool } from "../canonical/generate.ts";
 import type { AskedBeside, FailedTools } from "../canonical/hosted_tools.ts";
 import type { Input, OperationName, Output, StreamEvent } from "../canonical/operations.ts";
-import type { ReasoningPlace } from "../canonical/sealing.ts";
 import type { GatewayError } from "../errors.ts";
 import type { Allowance } from "./allowance.ts";
 import type { Context, Exchange, FrameCount, WireRequest } from "./context.ts";
 import type { ServerSentEvent } from "./frame.ts";
+
+/** How an answer has a place for what is sealed. */
+export interface ReasoningPlace {
+  /** The client wants no words of it: then they are in what is sealed, and nowhere else. */
+  hidden: boolean;
+  /** What the wire's own vendor wrote for itself goes out as it is: it is worth the same at every place that vendor has. */
+  keepsOwn: boolean;
+}
 
 /** One client-facing endpoint: where it listens and how it speaks. Pure functions on data. */
 export interface Protocol<K extends OperationName> {

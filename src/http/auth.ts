@@ -1,6 +1,6 @@
-import { digestOf } from "../canonical/digest.ts";
+import { digestOf } from "../util/digest.ts";
 import { GatewayError } from "../errors.ts";
-import type { Quota } from "./admission.ts";
+import type { Quota } from "./quota.ts";
 
 /** Who calls: a key, the machine itself where there are no keys, or somebody with a token of an upstream. */
 export interface Caller {

@@ -1,6 +1,6 @@
 import type { GenerateRequest } from "../canonical/generate.ts";
 import { describeExcess, excessInArguments, type JsonLimits } from "../canonical/json.ts";
-import { finish } from "../canonical/work.ts";
+import { finish } from "../util/work.ts";
 import { GatewayError } from "../errors.ts";
 
 /** How large one conversation may be. */

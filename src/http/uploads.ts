@@ -2,7 +2,7 @@
 import type { FormField } from "../contract/context.ts";
 import { GatewayError } from "../errors.ts";
 import { type BodyLimits, readJsonBody } from "./body.ts";
-import { readFormBody } from "./form.ts";
+import { readFormBody } from "./multipart.ts";
 
 /** A form that a client sent, and the memory that is set aside for it. */
 export interface Upload {

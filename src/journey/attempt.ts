@@ -1,14 +1,13 @@
 /** One target that is asked, and the way from one to the next. */
-import { withoutHosted } from "../canonical/hosted_tools.ts";
+import { withoutHosted } from "../transforms/hosted_tools.ts";
 import type { Input, ModelOperation } from "../canonical/operations.ts";
-import { withoutForeignReasoning } from "../canonical/reasoning.ts";
+import { withoutForeignReasoning } from "../transforms/reasoning.ts";
 import type { AnswerContext } from "../contract/context.ts";
 import type { Driver, Target } from "../contract/driver.ts";
 import { GatewayError } from "../errors.ts";
-import { targetName } from "../lanes/affinity.ts";
-import type { Destination } from "../lanes/lane.ts";
+import { type Destination, targetName } from "../contract/destination.ts";
 import type { Ask } from "../upstream/call.ts";
-import type { Road } from "../upstream/retry.ts";
+import type { Road } from "../routing/failover.ts";
 import type { Upstream } from "../upstream/send.ts";
 import { count, type Counted } from "./count.ts";
 import type { Gateway } from "./gateway.ts";

@@ -1,7 +1,7 @@
 /** What an answer carries beside what the model said: whoever stands between may have put a secret into it. */
 import type { JsonObject } from "../canonical/json.ts";
 import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
-import { weighText } from "../canonical/usage.ts";
+import { weighText } from "../canonical/estimate.ts";
 import type { Hide } from "./secrets.ts";
 
 /** The places of the model's own words, by their keys; lists take no key. */

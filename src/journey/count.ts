@@ -1,17 +1,10 @@
 /** How many tokens a conversation has for a target: at once for its answer, as exactly as can be for a client that counts. */
 import type { JsonValue } from "../canonical/json.ts";
 import type { Input } from "../canonical/operations.ts";
-import { withUpstreamNames } from "../canonical/tool_names.ts";
-import {
-  type Count,
-  type CountedBy,
-  countFiles,
-  estimateInputTokens,
-  TOKENS_PER_FILE,
-  type ToldUsage,
-} from "../canonical/usage.ts";
-import { targetName } from "../lanes/affinity.ts";
-import type { Destination } from "../lanes/lane.ts";
+import { withUpstreamNames } from "../transforms/tool_names.ts";
+import { countFiles, estimateInputTokens, TOKENS_PER_FILE } from "../canonical/estimate.ts";
+import type { Count, CountedBy, ToldUsage } from "../canonical/usage.ts";
+import { type Destination, targetName } from "../contract/destination.ts";
 import type { Tokenizers } from "../tokens/tokenizers.ts";
 import type { Ask } from "../upstream/call.ts";
 import { answer } from "../upstream/run.ts";

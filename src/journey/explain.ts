@@ -1,9 +1,9 @@
 /** Requests whose client wants to know what would become of them. */
 import type { Input, ModelOperation } from "../canonical/operations.ts";
 import type { WireRequest } from "../contract/context.ts";
-import type { Destination } from "../lanes/lane.ts";
+import type { Destination } from "../contract/destination.ts";
 import { explain } from "../upstream/explain.ts";
-import { refusalOf } from "../upstream/retry.ts";
+import { refusalOf } from "../routing/failover.ts";
 import { ask } from "./attempt.ts";
 import { isStrict, type Journey, notesOf } from "./journey.ts";
 

@@ -1,11 +1,12 @@
 /** Requests whose answer needs a tool that no upstream of the model runs: they are told so, and cost nothing. */
-import { type FailedTools, neededTools } from "../canonical/hosted_tools.ts";
+import type { FailedTools } from "../canonical/hosted_tools.ts";
+import { neededTools } from "../transforms/hosted_tools.ts";
 import type { GenerateResponse, HostedTool, Message } from "../canonical/generate.ts";
 import type { Input } from "../canonical/operations.ts";
 import { replay } from "../canonical/replay.ts";
 import type { Exchange, WireRequest } from "../contract/context.ts";
 import type { Protocol } from "../contract/protocol.ts";
-import type { Destination } from "../lanes/lane.ts";
+import type { Destination } from "../contract/destination.ts";
 import { driverOf } from "./attempt.ts";
 import { admit, type Journey, refuseIfStrict } from "./journey.ts";
 import { remember, remembering } from "./memory.ts";

@@ -1,12 +1,12 @@
 import type { Driver } from "../contract/driver.ts";
 import type { Registry } from "../contract/registry.ts";
-import type { Admission } from "../http/admission.ts";
+import type { Admission } from "../http/quota.ts";
 import type { Authenticate } from "../http/auth.ts";
-import type { Load, LoadLimits } from "../http/load.ts";
+import type { Load, LoadLimits } from "../http/load_shedding.ts";
 import type { SizeLimits } from "../http/size.ts";
 import type { Service } from "../http/service.ts";
 import type { Uploads } from "../http/uploads.ts";
-import type { Homes } from "../lanes/affinity.ts";
+import type { Homes } from "../routing/session_affinity.ts";
 import type { Lane } from "../lanes/lane.ts";
 import type { LogEntry } from "../observe/log.ts";
 import type { Continuity } from "../state/continuity.ts";
@@ -14,9 +14,9 @@ import type { LoadedSealer } from "../state/seal.ts";
 import type { Calibration } from "../tokens/calibration.ts";
 import type { ExactCounts } from "../tokens/exact.ts";
 import type { Tokenizers } from "../tokens/tokenizers.ts";
-import type { Breaker } from "../upstream/breaker.ts";
-import type { HedgeBudget } from "../upstream/hedge.ts";
-import type { RetryPolicy } from "../upstream/retry.ts";
+import type { Breaker } from "../routing/circuit_breaker.ts";
+import type { HedgeBudget } from "../routing/hedging.ts";
+import type { RetryPolicy } from "../routing/failover.ts";
 import type { Fetch, Upstream } from "../upstream/send.ts";
 
 /** All that a request's journey needs; made once, by `app.ts`. */

@@ -7,7 +7,7 @@ import { GatewayError } from "../errors.ts";
 import type { Caller } from "../http/auth.ts";
 import { formatNotes } from "../http/notes.ts";
 import { withoutBody } from "../http/respond.ts";
-import type { Destination } from "../lanes/lane.ts";
+import type { Destination } from "../contract/destination.ts";
 import type { LogEntry } from "../observe/log.ts";
 import type { Attempt } from "./attempt.ts";
 import { chargeOf } from "./charge.ts";

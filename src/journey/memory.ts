@@ -2,7 +2,7 @@
 import { Collector } from "../canonical/collect.ts";
 import type { GenerateEvent, GenerateResponse, Message } from "../canonical/generate.ts";
 import type { Input } from "../canonical/operations.ts";
-import { holdsSealed, openReasoning, type Sealing } from "../canonical/sealing.ts";
+import { holdsSealed, openReasoning, type Sealing } from "../transforms/sealing.ts";
 import type { Exchange } from "../contract/context.ts";
 import type { Protocol } from "../contract/protocol.ts";
 import type { Recalled } from "../state/continuity.ts";

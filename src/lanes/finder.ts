@@ -1,5 +1,5 @@
 import type { Finder, Found } from "../contract/catalog.ts";
-import type { Call, Reply } from "../contract/driver.ts";
+import type { Call, Reply } from "../contract/call.ts";
 import { within } from "./within.ts";
 
 /** Tells where a single model is; what it was told it keeps for a while. */

@@ -1,11 +1,12 @@
+import { type Destination, withoutPolicy } from "../contract/destination.ts";
 import type { Effort } from "../canonical/generate.ts";
 import { withoutNulls } from "../canonical/json.ts";
 import { INPUT_OF, isPattern, type Modality, type ModelInfo, type Task } from "../canonical/models.ts";
 import { type OperationName, TASK_OF } from "../canonical/operations.ts";
-import type { Found, Place } from "../contract/catalog.ts";
-import type { Quirks } from "../contract/driver.ts";
+import type { Found } from "../contract/catalog.ts";
+import type { Quirks } from "../contract/quirks.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
-import { createFinder } from "./aliases.ts";
+import { createFinder } from "./patterns.ts";
 import type { CatalogCache } from "./catalog.ts";
 import type { ModelFinder } from "./finder.ts";
 import { drawFirst } from "./weights.ts";
@@ -18,18 +19,6 @@ export interface Limits {
   contextLength?: number;
   maxOutputTokens?: number;
   inputModalities?: readonly Modality[];
-}
-
-/** Where a request goes: a model at an upstream, or at one of the places behind it. */
-export interface Destination extends Quirks, Partial<Pick<Place, "provider" | "driver" | "path">> {
-  upstream: string;
-  model: string;
-  /** The model's name with the provider that is to serve it, where the upstream would choose one. */
-  pinned?: string;
-  /** Whether nobody could say that it is there. */
-  guessed?: true;
-  /** What an answer may have there by what is known of the model, in tokens, where the client does not say it. */
-  answerRoom?: number;
 }
 
 /** What a model name means for one operation. */
@@ -306,12 +295,6 @@ function isUntold({ tasks, otherTask, possibleTasks }: Found, task: Task): boole
 function quirksOf(alias: Alias): Quirks {
   const { voices, efforts, textForms, structuredOutput, repairArguments, defaultMaxTokens } = alias;
   return withoutNulls({ voices, efforts, textForms, structuredOutput, repairArguments, defaultMaxTokens });
-}
-
-/** `org/model:policy` as `org/model`: a policy follows the last colon after the last slash, and is the upstream's affair. */
-export function withoutPolicy(model: string): string {
-  const colon = model.lastIndexOf(":");
-  return colon > model.lastIndexOf("/") && colon < model.length - 1 ? model.slice(0, colon) : model;
 }
 
 /** Agents write `[1m]` after a model's name to ask for a window of a million tokens, and some leave it there. */

@@ -1,5 +1,5 @@
 import type { SpeechFormat } from "../canonical/audio.ts";
-import type { Quirks } from "../contract/driver.ts";
+import type { Quirks } from "../contract/quirks.ts";
 
 /** The same targets, but those that are known not to make the wanted format of speech come last. */
 export function preferFormat<T extends Quirks>(targets: readonly T[], format: SpeechFormat): T[] {

@@ -1,4 +1,4 @@
-import type { Usage } from "../canonical/generate.ts";
+import type { Usage } from "../canonical/usage.ts";
 import type { ErrorCode } from "../errors.ts";
 
 /** What is known of one request when it is over. No content and no secret is in it. */

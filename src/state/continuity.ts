@@ -1,6 +1,6 @@
 /** What earlier answers were, for requests that build on them. */
 import type { AssistantMessage, GenerateRequest, ItemReference, Message } from "../canonical/generate.ts";
-import { markReasoning } from "../canonical/reasoning.ts";
+import { markReasoning } from "../transforms/reasoning.ts";
 import type { StoredAnswer } from "../canonical/stored.ts";
 import { GatewayError } from "../errors.ts";
 import type { Store } from "./store.ts";

@@ -1,6 +1,6 @@
 /** Keys that are made, listed and revoked while gateways run. Only a hash of each is kept. */
 import { randomBytes } from "node:crypto";
-import { digestOf } from "../canonical/digest.ts";
+import { digestOf } from "../util/digest.ts";
 import { GatewayError } from "../errors.ts";
 import type { Store } from "./store.ts";
 import { within } from "./within.ts";

@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
 import { parseExactly } from "../canonical/raw_number.ts";
-import { SEALED_PREFIX, type Thought } from "../canonical/sealing.ts";
+import { SEALED_PREFIX, type Thought } from "../transforms/sealing.ts";
 import type { Store } from "./store.ts";
 import { within } from "./within.ts";
 

@@ -1,14 +1,15 @@
 /** The calls that ask for an operation, and one of them made: without what the upstream refuses. */
-import { CACHE_HINT, withoutCacheHints } from "../canonical/cache_hints.ts";
+import { CACHE_HINT, withoutCacheHints } from "../transforms/cache_hints.ts";
 import type { GenerateRequest, Message } from "../canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../canonical/json.ts";
 import type { Input, ModelOperation, Output } from "../canonical/operations.ts";
-import { withFormInWords } from "../canonical/output_form.ts";
-import { withoutReasoning } from "../canonical/reasoning.ts";
-import { withUpstreamNames } from "../canonical/tool_names.ts";
-import { estimateInputTokens } from "../canonical/usage.ts";
+import { withFormInWords } from "../transforms/output_form.ts";
+import { withoutReasoning } from "../transforms/reasoning.ts";
+import { withUpstreamNames } from "../transforms/tool_names.ts";
+import { estimateInputTokens } from "../canonical/estimate.ts";
 import type { AnswerContext } from "../contract/context.ts";
-import type { Call, LocalOperation, Reply, Target, UpstreamOperation } from "../contract/driver.ts";
+import type { Call, Reply } from "../contract/call.ts";
+import type { LocalOperation, Target, UpstreamOperation } from "../contract/driver.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { type Fetch, readReply, send, type Upstream } from "./send.ts";
 

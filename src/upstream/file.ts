@@ -1,4 +1,4 @@
-import type { Call } from "../contract/driver.ts";
+import type { Call } from "../contract/call.ts";
 import { GatewayError } from "../errors.ts";
 import { type Fetch, readBytes, send, type Service } from "./send.ts";
 

@@ -1,7 +1,7 @@
 import { createParser } from "eventsource-parser";
-import { ByteBuffer, ByteReader } from "../canonical/bytes.ts";
+import { ByteBuffer, ByteReader } from "../util/byte_reader.ts";
 import { excessOf, JSON_LIMITS } from "../canonical/json.ts";
-import { paced } from "../canonical/work.ts";
+import { paced } from "../util/work.ts";
 import type { ServerSentEvent } from "../contract/frame.ts";
 import { GatewayError } from "../errors.ts";
 import { brokenOff, tooLong, tooMuchJson, type Upstream } from "./send.ts";

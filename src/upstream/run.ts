@@ -3,14 +3,15 @@ import { COLLECT } from "../canonical/collect.ts";
 import { excessInArguments, isJsonObject } from "../canonical/json.ts";
 import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import { REPLAY } from "../canonical/replay.ts";
-import { finish, paced, step } from "../canonical/work.ts";
-import type { Reply, UpstreamOperation } from "../contract/driver.ts";
+import { finish, paced, step } from "../util/work.ts";
+import type { Reply } from "../contract/call.ts";
+import type { UpstreamOperation } from "../contract/driver.ts";
 import type { GatewayError } from "../errors.ts";
 import { type Ask, cannotStream, describe, local, open, wayOf } from "./call.ts";
-import { follow, reasonOf } from "./follow.ts";
+import { follow, reasonOf } from "./poll.ts";
 import { type Pulse, readFrames } from "./frames.ts";
 import { brokenOff, parserFor, readReply, tooMuchJson } from "./send.ts";
-import { Watch } from "./watch.ts";
+import { Watch } from "./deadlines.ts";
 
 /** The whole answer. */
 export async function answer<K extends ModelOperation>(ask: Ask<K>): Promise<Output<K>> {

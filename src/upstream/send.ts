@@ -1,4 +1,4 @@
-import { ByteBuffer, ByteReader } from "../canonical/bytes.ts";
+import { ByteBuffer, ByteReader } from "../util/byte_reader.ts";
 import {
   describeExcess,
   excessIn,
@@ -11,14 +11,15 @@ import {
 import { parseLists } from "../canonical/number_lists.ts";
 import type { ModelOperation } from "../canonical/operations.ts";
 import { parseExactly } from "../canonical/raw_number.ts";
-import { finish, type Work } from "../canonical/work.ts";
+import { finish, type Work } from "../util/work.ts";
 import type { FormField } from "../contract/context.ts";
-import type { Call, Driver, Quirks, Reply, Target } from "../contract/driver.ts";
+import type { Quirks } from "../contract/quirks.ts";
+import type { Call, Reply } from "../contract/call.ts";
+import type { Driver, Target } from "../contract/driver.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { isDoubtful, LateBody, noteAnswer } from "./late_body.ts";
-import type { Refusals } from "./refusals.ts";
-import type { Slots } from "./slots.ts";
-import type { Timeouts } from "./watch.ts";
+import type { Refusals } from "./unsupported_fields.ts";
+import type { Timeouts } from "./deadlines.ts";
 
 /** One configured service, ready to be called. */
 export interface Upstream {
@@ -33,7 +34,7 @@ export interface Upstream {
   /** Whether it gets the caller's own token in place of a secret of the gateway's. */
   takesTokens: boolean;
   /** How many calls it is given at once; no limit where absent. */
-  slots?: Slots;
+  slots?: { take(caller: string, signal: AbortSignal): Promise<() => void> };
   headers: Readonly<Record<string, string>>;
   /** Top-level fields of a request body that it answers with an error: left out and noted. */
   refuses: readonly string[];

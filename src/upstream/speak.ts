@@ -1,10 +1,10 @@
 import type { Speech } from "../canonical/audio.ts";
-import { ByteReader } from "../canonical/bytes.ts";
-import type { Reply } from "../contract/driver.ts";
+import { ByteReader } from "../util/byte_reader.ts";
+import type { Reply } from "../contract/call.ts";
 import { type Ask, cannotStream, describe, local, wayOf } from "./call.ts";
-import { follow, reasonOf } from "./follow.ts";
+import { follow, reasonOf } from "./poll.ts";
 import { brokenOff, readReply, tooLong, type Upstream } from "./send.ts";
-import { Watch } from "./watch.ts";
+import { Watch } from "./deadlines.ts";
 
 /**
  * Speech: as soon as its first bytes are there, which tell what it is; the rest comes as the upstream makes it. Leaving it

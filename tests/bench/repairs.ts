@@ -1,9 +1,9 @@
 /** What the repairs of answers cost that find nothing to repair: the same stream read with them on, beside off. */
 import { chatDriver } from "../../plugins/chat/mod.ts";
 import type { GenerateEvent, GenerateRequest, Message } from "../../src/canonical/generate.ts";
-import { withUpstreamIds } from "../../src/canonical/call_ids.ts";
-import { repairCalls } from "../../src/canonical/repair_calls.ts";
-import { mendTurns } from "../../src/canonical/turns.ts";
+import { withUpstreamIds } from "../../src/transforms/call_ids.ts";
+import { repairCalls } from "../../src/transforms/repair_calls.ts";
+import { mendTurns } from "../../src/transforms/turns.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target, UpstreamOperation } from "../../src/contract/driver.ts";
 import type { ServerSentEvent } from "../../src/contract/frame.ts";

@@ -4,8 +4,8 @@
  */
 import { createApp, pluginFacts } from "../../src/app.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import type { Load } from "../../src/http/load.ts";
-import { Breaker } from "../../src/upstream/breaker.ts";
+import type { Load } from "../../src/http/load_shedding.ts";
+import { Breaker } from "../../src/routing/circuit_breaker.ts";
 
 class NoBreaker extends Breaker {
   override order<T>(targets: readonly T[]): T[] {

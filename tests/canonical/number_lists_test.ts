@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { type JsonValue, parseJson } from "../../src/canonical/json.ts";
 import { parseLists } from "../../src/canonical/number_lists.ts";
-import { finishSync } from "../../src/canonical/work.ts";
+import { finishSync } from "../../src/util/work.ts";
 
 const VECTOR = Array.from({ length: 200 }, (_, at) => Math.sin(at) / 16);
 const LONG_TEXT = "x".repeat(600_000);

@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../src/canonical/json.ts";
-import { checkSchema, newBudget } from "../../src/canonical/json_schema.ts";
+import { checkSchema, newBudget } from "../../src/transforms/json_schema.ts";
 import {
   canonicalText,
   compareNumbers,

@@ -1,6 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import type { GenerateRequest } from "../../src/canonical/generate.ts";
-import { addUsage, completeUsage, estimateInputTokens, estimateTextTokens } from "../../src/canonical/usage.ts";
+import { estimateInputTokens, estimateTextTokens } from "../../src/canonical/estimate.ts";
+import { addUsage, completeUsage } from "../../src/canonical/usage.ts";
 
 const request: GenerateRequest = {
   model: "m",

@@ -10,7 +10,8 @@ import { embeddingsDriver, embeddingsProtocols } from "../../plugins/embeddings/
 import { hubCatalog, hubDrivers, routerCatalog } from "../../plugins/hub/mod.ts";
 import { rerankDriver, rerankProtocols } from "../../plugins/rerank/mod.ts";
 import type { JsonValue } from "../../src/canonical/json.ts";
-import type { Driver, Reply, UpstreamOperation } from "../../src/contract/driver.ts";
+import type { Reply } from "../../src/contract/call.ts";
+import type { Driver, UpstreamOperation } from "../../src/contract/driver.ts";
 import type { AnyProtocol } from "../../src/contract/protocol.ts";
 import { GatewayError, toGatewayError } from "../../src/errors.ts";
 import { readFrames } from "../../src/upstream/frames.ts";

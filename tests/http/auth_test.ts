@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
-import { digestOf } from "../../src/canonical/digest.ts";
+import { digestOf } from "../../src/util/digest.ts";
 import { GatewayError, toGatewayError } from "../../src/errors.ts";
 import { type Authenticate, type AuthOptions, createAuth } from "../../src/http/auth.ts";
 import { assertCheap } from "../support/cost.ts";

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { Finder, Found } from "../../src/contract/catalog.ts";
-import type { Reply } from "../../src/contract/driver.ts";
+import type { Reply } from "../../src/contract/call.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { createModelFinder, type FinderPace } from "../../src/lanes/finder.ts";
 import { within } from "../support/wait.ts";

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import type { Quirks } from "../../src/contract/driver.ts";
+import type { Quirks } from "../../src/contract/quirks.ts";
 import { preferFormat } from "../../src/lanes/speech.ts";
 
 Deno.test("speech is asked first of a place that makes the wanted format, the order kept otherwise", () => {

@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
 import type { GenerateEvent } from "../../src/canonical/generate.ts";
-import { PartWriter } from "../../src/canonical/part_writer.ts";
+import { PartWriter } from "../../src/transforms/part_writer.ts";
 import { law } from "../support/law.ts";
 
 /** Objects that resemble themselves: few names, which look like JSON, and much nesting. */

@@ -4,7 +4,8 @@
 import { assertEquals } from "@std/assert";
 import { chatDriver } from "../../plugins/chat/mod.ts";
 import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
-import type { Call, UpstreamOperation } from "../../src/contract/driver.ts";
+import type { Call } from "../../src/contract/call.ts";
+import type { UpstreamOperation } from "../../src/contract/driver.ts";
 import { newContext, newWireRequest } from "../support/context.ts";
 import { law } from "../support/law.ts";
 import { inChat, inMessages, inResponses, type Script, script } from "../support/script.ts";

@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
-import { digestOf } from "../../src/canonical/digest.ts";
+import { digestOf } from "../../src/util/digest.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { createKeyReader, createKeyring } from "../../src/state/keyring.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";

@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
 import fc from "fast-check";
-import type { Thought } from "../../src/canonical/sealing.ts";
+import type { Thought } from "../../src/transforms/sealing.ts";
 import { openKvFile } from "../../src/state/kv_file.ts";
 import { createKvStore } from "../../src/state/kv_store.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";

@@ -1,68 +1,31 @@
 /** The rules of the house, as a function on a file's path and text, so that they can be tested themselves. */
 
-const LAYERS = ["canonical", "contract", "http", "config", "lanes", "upstream", "state", "observe", "tokens"];
-/** What each place may import, besides itself. `src/errors.ts` is below everything. */
-const MAY_IMPORT: Record<string, readonly string[]> = {
-  "src/errors.ts": [],
-  "src/canonical": ["src/errors.ts"],
-  "src/contract": ["src/errors.ts", "src/canonical"],
-  "src/http": ["src/errors.ts", "src/canonical", "src/contract"],
-  "src/config": ["src/errors.ts", "src/canonical", "src/contract"],
-  "src/lanes": ["src/errors.ts", "src/canonical", "src/contract"],
-  "src/upstream": ["src/errors.ts", "src/canonical", "src/contract"],
-  "src/state": ["src/errors.ts", "src/canonical", "src/contract"],
-  "src/observe": ["src/errors.ts", "src/canonical", "src/contract"],
-  "src/tokens": ["src/errors.ts", "src/canonical", "src/contract"],
-  "src/journey": ["src/errors.ts", ...LAYERS.map((layer) => `src/${layer}`)],
-  "src/handle.ts": ["src/errors.ts", ...LAYERS.map((layer) => `src/${layer}`), "src/journey"],
-  "src/catalogs.ts": [
-    "src/errors.ts",
-    ...["contract", "config", "lanes", "tokens", "upstream"].map((layer) => `src/${layer}`),
-  ],
-  "src/app.ts": [
-    "src/errors.ts",
-    ...LAYERS.map((layer) => `src/${layer}`),
-    "src/journey",
-    "src/catalogs.ts",
-    "src/handle.ts",
-    "plugins/mod.ts",
-  ],
-  "src/reload.ts": ["src/errors.ts", "src/canonical", "src/config"],
-  "src/keys.ts": ["src/errors.ts", "src/canonical", "src/state"],
-  "src/terminal.ts": [],
-  "src/startup.ts": ["src/errors.ts", "src/canonical", "src/config"],
-  "src/catalog_file.ts": ["src/errors.ts", "src/config", "src/state", "src/app.ts"],
-  "src/main.ts": [
-    "src/errors.ts",
-    ...LAYERS.map((layer) => `src/${layer}`),
-    "src/handle.ts",
-    "src/app.ts",
-    "src/catalog_file.ts",
-    "src/keys.ts",
-    "src/reload.ts",
-    "src/startup.ts",
-    "src/terminal.ts",
-  ],
-  "plugins/endings.ts": ["src/canonical"],
-  "plugins/errors.ts": ["src/errors.ts", "src/canonical", "src/contract", "plugins/overflow.ts", "plugins/refusals.ts"],
-  "plugins/families.ts": ["src/errors.ts", "src/canonical", "src/contract"],
-  "plugins/overflow.ts": [],
-  "plugins/refusals.ts": ["src/errors.ts", "src/canonical", "src/contract"],
-  "plugins/shapes.ts": ["src/errors.ts", "src/canonical", "src/contract"],
-  "plugins/voices.ts": ["src/errors.ts", "src/canonical", "src/contract"],
-};
-const PLUGIN_MAY_IMPORT = [
-  "src/errors.ts",
-  "src/canonical",
-  "src/contract",
-  "plugins/endings.ts",
-  "plugins/errors.ts",
-  "plugins/families.ts",
-  "plugins/overflow.ts",
-  "plugins/refusals.ts",
-  "plugins/shapes.ts",
-  "plugins/voices.ts",
+/** The layers, lowest first: a file imports from its own folder and from layers below it. */
+const LAYERS: readonly (readonly string[])[] = [
+  ["src/util"],
+  ["src/platform"],
+  ["src/errors.ts"],
+  ["src/canonical"],
+  ["src/contract"],
+  ["src/transforms"],
+  ["http", "config", "lanes", "routing", "upstream", "state", "tokens", "observe"].map((name) => `src/${name}`),
+  ["src/journey", "src/catalogs.ts"],
+  ["src/handle.ts"],
+  ["src/app.ts"],
+  ["src/cli"],
+  ["src/main.ts"],
 ];
+/** What plugins may import besides their own folder. */
+const OPEN_TO_PLUGINS = [...LAYERS.slice(0, 6).flat().filter((layer) => layer !== "src/platform"), "plugins/shared"];
+
+/** What a file at `place` may import besides what is beside it; nothing where the tree has no such place. */
+function openTo(place: string): readonly string[] | undefined {
+  if (place.startsWith("plugins/")) return place.split(".").length > 1 ? undefined : OPEN_TO_PLUGINS;
+  const layer = LAYERS.findIndex((layer) => layer.includes(place));
+  if (layer < 0) return undefined;
+  const below = LAYERS.slice(0, layer).flat();
+  return place === "src/app.ts" ? [...below, "plugins/mod.ts"] : below;
+}
 
 /** The verbs of a wire that is spoken to clients and to upstreams: one file each, in one folder. */
 export const VERBS = [
@@ -132,7 +95,7 @@ export function violations(path: string, text: string): string[] {
     return found;
   }
   const place = placeOf(path);
-  const allowed = place.startsWith("plugins/") && !(place in MAY_IMPORT) ? PLUGIN_MAY_IMPORT : MAY_IMPORT[place];
+  const allowed = openTo(place);
   if (place === "plugins/mod.ts") {
     // The lists: it names every plugin and nothing else needs it but `src/app.ts`.
   } else if (!allowed) {
@@ -164,6 +127,29 @@ export function violations(path: string, text: string): string[] {
 function placeOf(path: string): string {
   const steps = path.split("/");
   return steps.length > 2 ? steps.slice(0, 2).join("/") : path;
+}
+
+/** Files that import each other, directly or by way of others, types included: each group is one knot. */
+export function importCycles(textOf: ReadonlyMap<string, string>): string[][] {
+  const importsOf = new Map([...textOf].map(([path, text]) => [path, importedFiles(path, text)]));
+  const reachable = (start: string): Set<string> => {
+    const seen = new Set<string>();
+    const open = [...importsOf.get(start) ?? []];
+    for (let path = open.pop(); path !== undefined; path = open.pop()) {
+      if (seen.has(path)) continue;
+      seen.add(path);
+      open.push(...importsOf.get(path) ?? []);
+    }
+    return seen;
+  };
+  const reach = new Map([...textOf.keys()].map((path) => [path, reachable(path)]));
+  const knots = new Map<string, string[]>();
+  for (const [path, reached] of reach) {
+    if (!reached.has(path)) continue;
+    const knot = [...reached].filter((other) => reach.get(other)?.has(path)).sort();
+    knots.set(knot.join(), knot);
+  }
+  return [...knots.values()];
 }
 
 /** The files that a module imports or exports from, as paths below the root; packages are not files. */

@@ -2,7 +2,7 @@
  * What a wire can tell of a canonical conversation: a list of plain facts, the same for the conversation as it was and as it
  * is read back, where nothing is lost that need not be.
  */
-import { asFunctionTool } from "../../src/canonical/custom_tool.ts";
+import { asFunctionTool } from "../../src/transforms/custom_tool.ts";
 import type {
   FilePart,
   GenerateRequest,
@@ -13,7 +13,7 @@ import type {
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
 import { type JsonObject, parseJson } from "../../src/canonical/json.ts";
-import { objectSchema } from "../../src/canonical/tool_schema.ts";
+import { objectSchema } from "../../src/transforms/tool_schema.ts";
 
 type Part = Message["content"][number];
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
-import type { GenerateResponse, OutputPart, Usage } from "../../src/canonical/generate.ts";
+import type { Usage } from "../../src/canonical/usage.ts";
+import type { GenerateResponse, OutputPart } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import {
   base64,

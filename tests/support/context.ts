@@ -1,5 +1,5 @@
 import type { Input } from "../../src/canonical/operations.ts";
-import { estimateInputTokens } from "../../src/canonical/usage.ts";
+import { estimateInputTokens } from "../../src/canonical/estimate.ts";
 import type { AnswerContext, Exchange, WireRequest } from "../../src/contract/context.ts";
 
 /** A context whose notes can be read. */

@@ -1,6 +1,6 @@
 import type { JsonValue } from "../../src/canonical/json.ts";
 import type { WireRequest } from "../../src/contract/context.ts";
-import type { Reply } from "../../src/contract/driver.ts";
+import type { Reply } from "../../src/contract/call.ts";
 import { newWireRequest } from "./context.ts";
 
 /** One exchange in one wire: what a client asks, and what an upstream answers to it. */

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
-import type { Call, Driver, Reply, Target, UpstreamOperation } from "../../src/contract/driver.ts";
+import type { Call, Reply } from "../../src/contract/call.ts";
+import type { Driver, Target, UpstreamOperation } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { newContext, newWireRequest } from "./context.ts";
 

@@ -1,6 +1,6 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import type { JsonObject } from "../../src/canonical/json.ts";
-import type { Call } from "../../src/contract/driver.ts";
+import type { Call } from "../../src/contract/call.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { type Fetch, readReply, send } from "../../src/upstream/send.ts";
 import { type Asked, fakeUpstream } from "../support/fake_upstream.ts";

@@ -1,12 +1,13 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { Speech, SpeechRequest } from "../../src/canonical/audio.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
-import type { Reply, UpstreamOperation } from "../../src/contract/driver.ts";
+import type { Reply } from "../../src/contract/call.ts";
+import type { UpstreamOperation } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import type { Ask } from "../../src/upstream/call.ts";
 import { speak } from "../../src/upstream/speak.ts";
 import type { Fetch, Upstream } from "../../src/upstream/send.ts";
-import type { Timeouts } from "../../src/upstream/watch.ts";
+import type { Timeouts } from "../../src/upstream/deadlines.ts";
 import { newContext } from "../support/context.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
 import { delay, until, within } from "../support/wait.ts";

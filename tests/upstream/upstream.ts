@@ -1,7 +1,7 @@
 import { JSON_LIMITS } from "../../src/canonical/json.ts";
 import type { Driver } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { Refusals } from "../../src/upstream/refusals.ts";
+import { Refusals } from "../../src/upstream/unsupported_fields.ts";
 import type { Upstream } from "../../src/upstream/send.ts";
 
 /** Serves nothing; says the status of what went wrong. */

@@ -2,7 +2,8 @@ import type { SpeechRequest, TranscriptionRequest } from "../../../src/canonical
 import type { JsonValue } from "../../../src/canonical/json.ts";
 import type { Input, ModelOperation } from "../../../src/canonical/operations.ts";
 import type { FormField } from "../../../src/contract/context.ts";
-import type { Call, Reply, Target, UpstreamOperation } from "../../../src/contract/driver.ts";
+import type { Call, Reply } from "../../../src/contract/call.ts";
+import type { Target, UpstreamOperation } from "../../../src/contract/driver.ts";
 import { audioDriver } from "../../../plugins/audio/mod.ts";
 
 /** The beginning of a WAV file. */

@@ -1,11 +1,12 @@
 import { assert, assertEquals } from "@std/assert";
-import { CONTROLS } from "../../../plugins/refusals.ts";
+import { CONTROLS } from "../../../plugins/shared/refusals.ts";
 import { refusesReasoning, thinkingFields } from "../../../plugins/chat/families.ts";
 import { chatDriver } from "../../../plugins/chat/mod.ts";
 import { serializeRequest } from "../../../plugins/chat/serialize_request.ts";
 import type { Effort, Thinking } from "../../../src/canonical/generate.ts";
 import type { JsonObject } from "../../../src/canonical/json.ts";
-import type { Quirks, Target } from "../../../src/contract/driver.ts";
+import type { Quirks } from "../../../src/contract/quirks.ts";
+import type { Target } from "../../../src/contract/driver.ts";
 import { newContext, newWireRequest } from "../../support/context.ts";
 import { CHAT, TARGET } from "../../support/wires.ts";
 

@@ -3,7 +3,8 @@ import { assertEquals } from "@std/assert";
 import type { SpeechRequest, TranscriptionRequest } from "../../../src/canonical/audio.ts";
 import type { JsonValue } from "../../../src/canonical/json.ts";
 import type { Input } from "../../../src/canonical/operations.ts";
-import type { Call, Driver, LocalOperation, Reply, Target, UpstreamOperation } from "../../../src/contract/driver.ts";
+import type { Call, Reply } from "../../../src/contract/call.ts";
+import type { Driver, LocalOperation, Target, UpstreamOperation } from "../../../src/contract/driver.ts";
 import { GatewayError } from "../../../src/errors.ts";
 import { newContext } from "../../support/context.ts";
 

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import type { JsonObject, JsonValue } from "../../../src/canonical/json.ts";
 import type { ModelInfo } from "../../../src/canonical/models.ts";
-import type { Call, Reply } from "../../../src/contract/driver.ts";
+import type { Call, Reply } from "../../../src/contract/call.ts";
 import { GatewayError } from "../../../src/errors.ts";
 import { hubCatalog } from "../../../plugins/hub/mod.ts";
 import { fakeHub, type FakeHubOptions, HUB, mapped, mappedAsList } from "../../support/fake_hub.ts";

@@ -11,7 +11,7 @@ import {
 } from "../../../src/canonical/generate.ts";
 import type { JsonObject } from "../../../src/canonical/json.ts";
 import { replay } from "../../../src/canonical/replay.ts";
-import { estimateInputTokens, estimateTextTokens } from "../../../src/canonical/usage.ts";
+import { estimateInputTokens, estimateTextTokens } from "../../../src/canonical/estimate.ts";
 import { embed } from "../../../plugins/sandbox/embed.ts";
 import { generate } from "../../../plugins/sandbox/generate.ts";
 import { sandbox } from "../../../plugins/sandbox/mod.ts";

@@ -1,0 +1,44 @@
+/** The words in which servers say how an answer ended: each wire's own, those of engines, and those of vendors behind a host. */
+import type { FinishReason } from "../../src/canonical/generate.ts";
+
+const WORDS: Partial<Record<FinishReason, readonly string[]>> = {
+  // TGI and Together say the first two, Cohere `complete`, Google `STOP`.
+  "stop": ["eos", "eos_token", "stop", "stop_sequence", "end_turn", "complete", "completed"],
+  "length": [
+    "length",
+    "max_tokens",
+    "max_output_tokens",
+    "max_length",
+    "model_length",
+    "model_context_window_exceeded",
+  ],
+  "tool-calls": ["tool_calls", "tool_call", "tool_use", "function_call"],
+  // Google's, Bedrock's and Z.ai's words come after the wires' own.
+  "content-filter": [
+    "content_filter",
+    "content_filtered",
+    "refusal",
+    "safety",
+    "recitation",
+    "blocklist",
+    "prohibited_content",
+    "spii",
+    "guardrail_intervened",
+    "sensitive",
+  ],
+};
+const REASON_OF: ReadonlyMap<string, FinishReason> = new Map(
+  Object.entries(WORDS).flatMap(([reason, words]) => words.map((word) => [word, reason as FinishReason])),
+);
+
+/** What a server's word means, whichever wire it speaks; nothing for a word that nobody knows. */
+export function reasonOf(word: string): FinishReason | undefined {
+  return REASON_OF.get(word.toLowerCase());
+}
+
+/** Words by which OpenRouter, vLLM, DeepSeek and Z.ai say, in place of an ending, that there is none. */
+const FAILURES: ReadonlySet<string> = new Set(["error", "abort", "insufficient_system_resource", "network_error"]);
+
+export function saysFailure(word: string): boolean {
+  return FAILURES.has(word.toLowerCase());
+}

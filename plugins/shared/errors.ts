@@ -1,0 +1,255 @@
+/** What the error shapes of several wires share. */
+import { CACHE_HINT } from "../../src/transforms/cache_hints.ts";
+import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import type { Allowance } from "../../src/contract/allowance.ts";
+import type { Reply } from "../../src/contract/call.ts";
+import { type ErrorCode, type ErrorDetails, GatewayError } from "../../src/errors.ts";
+import { saysOverflow } from "./overflow.ts";
+import { isValidation, refusedContents, refusedKnobs, refusesCacheHints, refusesForm } from "./refusals.ts";
+
+const LONGEST_MESSAGE = 500;
+/** What is looked at for it. */
+const LONGEST_READ = 8_192;
+/** Seconds or a date (RFC 9110): whatever else stands there is nothing that a client could keep to. */
+const RETRY_AFTER = /^(\d+(\.\d+)?|\w{3}, \d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2} GMT)$/;
+const DEEPEST_READ = 8;
+
+/**
+ * What an upstream says of its failure, fit for a client: the first of `error.message`, `error`, `detail` (a text, or a
+ * list of `{msg}`), `message`, or the text itself. Markup and stack traces are cut off; nothing where nothing is left.
+ */
+export function upstreamMessage(body: unknown): string {
+  const text = (messageIn(body) ?? (typeof body === "string" ? body : "")).slice(0, LONGEST_READ);
+  if (/<\s*(!doctype|html|head|body|title|pre|h1)\b/i.test(text)) return "";
+  const cut = text.split(/\n[ \t]*(?:at\s|File ")|\bTraceback \(most recent call last\)/)[0]!.trim();
+  return cut.length > LONGEST_MESSAGE ? `${cut.slice(0, LONGEST_MESSAGE)}…` : cut;
+}
+
+function messageIn(body: unknown, depth = 0): string | undefined {
+  if (depth > DEEPEST_READ) return undefined;
+  if (Array.isArray(body)) return typeof body[0] === "string" ? body[0] : messageIn(body[0], depth + 1);
+  if (!isJsonObject(body)) return undefined;
+  const { error, detail, message, msg } = body;
+  // A single word is a code, and the message says it for people.
+  if (typeof error === "string" && (typeof message !== "string" || /\s/.test(error))) return error;
+  const nested = messageIn(error, depth + 1) ?? messageIn(detail, depth + 1);
+  if (nested !== undefined) return nested;
+  return [detail, message, msg].find((value) => typeof value === "string") as string | undefined;
+}
+
+/** How servers say that the model is for something else: the hub's router and its engine, Ollama, vLLM. */
+const OTHER_TASK =
+  /\bnot a chat model\b|^"[^"]{1,200}" does not support (chat|embed(ding)?s?)\b|\bmodel\b.{0,200} does not support (the )?(task|chat completions?|embeddings?|scor(e|ing)|re-?rank(ing)?|transcriptions?|translations?)\b/i;
+
+/** An upstream's answer outside 2xx, as what the client is told: upstreams' own credentials and pages stay inside. */
+export function upstreamError({ status, headers, body }: Omit<Reply, "body"> & { body: unknown }): GatewayError {
+  const { code, message, details } = failureOf(status, headers, body);
+  if (code !== "invalid_request") return new GatewayError(code, message, details);
+  const unsupported = [...refusedKnobs(body), ...(refusesCacheHints(body) ? [CACHE_HINT] : [])];
+  return new GatewayError(code, message, { ...details, unsupported });
+}
+
+/** A date becomes seconds by the upstream's own time, where that is told: the two clocks need not agree. */
+function retryAfterOf(headers: Headers): string | undefined {
+  const [told] = RETRY_AFTER.exec(headers.get("retry-after") ?? "") ?? [];
+  if (told === undefined || !told.endsWith("GMT")) return told;
+  const seconds = (Date.parse(told) - Date.parse(headers.get("date") ?? "")) / 1000;
+  return Number.isNaN(seconds) ? told : String(Math.max(0, seconds));
+}
+
+/** Without a status it is the upstream's own failure, unless its words say otherwise. */
+function failureOf(status: number | undefined, headers: Headers, body: unknown): GatewayError {
+  const message = upstreamMessage(body);
+  const inner = isJsonObject(body) && isJsonObject(body.error) ? body.error : isJsonObject(body) ? body : {};
+  const words = [inner.code, inner.type].filter((word) => typeof word === "string").join(" ");
+  const details: ErrorDetails = {
+    upstreamStatus: status,
+    retryAfter: retryAfterOf(headers) ?? /;\s*t=(\d+)/.exec(headers.get("ratelimit") ?? "")?.[1],
+    param: typeof inner.param === "string" ? inner.param : undefined,
+  };
+  const fail = (code: ErrorCode, text: string) => new GatewayError(code, text, details);
+  const says = message === "" ? `The upstream answered ${status}` : message;
+  const isRefusal = status !== undefined && status >= 400 && status < 500;
+
+  // Some say with 500, by its code, what no repetition mends.
+  if (saysOverflow(isRefusal || status === undefined ? `${words} ${message}` : words)) {
+    return fail("context_length_exceeded", overflowSays(inner, says));
+  }
+  // llama.cpp says with 500 what no repetition mends.
+  if (/\b(image|audio|video|vision) (input|inputs) (is|are) not supported\b/i.test(message)) {
+    return fail("invalid_request", message);
+  }
+  if (isRefusal && OTHER_TASK.test(message)) {
+    details.param ??= "model";
+    details.elsewhere = true;
+    return fail("model_task_mismatch", says);
+  }
+  // The second is how the hub's per-provider routes say it, with status 400.
+  if (/\bmodel_not_(supported|found)\b/.test(words) || /^model not supported by provider/i.test(message)) {
+    return fail("model_not_found", says);
+  }
+  if (/\binsufficient_quota\b/.test(words)) return fail("billing", says);
+  switch (status) {
+    case undefined:
+      return fail("upstream_error", `The upstream failed${message === "" ? " while it answered" : `: ${message}`}`);
+    case 401:
+    case 403:
+      details.retryable = false;
+      return fail("upstream_error", `The upstream refused the gateway's credentials (${status})`);
+    case 402:
+      return fail("billing", says);
+    case 404:
+      return fail("model_not_found", says);
+    case 408:
+    case 504:
+    case 524:
+      return fail("upstream_timeout", message === "" ? "The upstream ran out of time" : message);
+    case 413:
+      return fail("request_too_large", says);
+    // Somebody else is at the same thing, or the server wants no early data: it did not begin, and the same may go well soon.
+    case 409:
+    case 425:
+      return fail("unavailable", message === "" ? "The upstream is not ready for the request" : message);
+    // How TEI says that the engine inside it failed.
+    case 424:
+      return fail("upstream_error", message === "" ? says : `The upstream failed (${status}): ${message}`);
+    case 429:
+      return fail("rate_limit", message === "" ? "The upstream limits the rate of requests" : message);
+    case 503:
+    case 529:
+      return fail("unavailable", message === "" ? "The upstream is overloaded" : message);
+    default:
+      return isRefusal
+        ? fail("invalid_request", says)
+        : fail("upstream_error", message === "" ? says : `The upstream failed (${status}): ${message}`);
+  }
+}
+
+/** llama.cpp told the numbers in fields of their own, before it said them in its message. */
+function overflowSays({ n_prompt_tokens: asked, n_ctx: size }: JsonObject, says: string): string {
+  return typeof asked === "number" && typeof size === "number" && !/\d/.test(says)
+    ? `request (${asked} tokens) exceeds the available context size (${size} tokens)`
+    : says;
+}
+
+/** What an upstream says that it does not take. */
+type Refused = Pick<ErrorDetails, "unsupported" | "reasoning">;
+
+/** An upstream's refusal, with what it is about where another request would do. `more`: what servers of one wire alone refuse. */
+export function upstreamRefusal(
+  reply: Reply,
+  more: (refusal: { body: Reply["body"]; message: string }) => Refused,
+): GatewayError {
+  const { code, message, details } = upstreamError(reply);
+  if (isValidation(reply)) {
+    const unsupported = [...refusedContents(reply.body), ...(refusesForm(reply.body) ? ["response_format"] : [])];
+    return new GatewayError(code, message, unsupported.length > 0 ? { ...details, unsupported } : details);
+  }
+  if (code !== "invalid_request") return new GatewayError(code, message, details);
+  const { unsupported = [], reasoning } = more({ body: reply.body, message });
+  const form = refusesForm(reply.body) ? ["response_format"] : [];
+  const all = new Set([...unsupported, ...details.unsupported ?? [], ...form]);
+  return new GatewayError(code, message, { ...details, unsupported: [...all], reasoning });
+}
+
+/** What no repetition mends; Claude Code would repeat them. */
+const FINAL: ReadonlySet<ErrorCode> = new Set([
+  "authentication",
+  "permission",
+  "model_not_found",
+  "model_task_mismatch",
+  "unsupported",
+  "unsupported_media_type",
+]);
+
+/** What the SDKs of every wire read from an error's headers: how long to wait, and whether to try again at all. */
+export function errorHeaders({ code, details }: GatewayError): Headers {
+  const { allow, retryAfter, retryable = FINAL.has(code) ? false : undefined } = details;
+  const headers = new Headers();
+  if (allow) headers.set("allow", allow.join(", "));
+  if (retryAfter) headers.set("retry-after", retryAfter);
+  if (retryable !== undefined) headers.set("x-should-retry", String(retryable));
+  return headers;
+}
+
+/** The status that goes with an upstream's word for what went wrong, for an error that comes without one. */
+const STATUS_OF_WORD: Readonly<Record<string, number>> = {
+  context_length_exceeded: 400,
+  exceed_context_size_error: 400,
+  invalid_prompt: 400,
+  insufficient_quota: 402,
+  rate_limit_exceeded: 429,
+  rate_limit_error: 429,
+  server_is_overloaded: 503,
+  slow_down: 503,
+};
+
+/** An error that an upstream puts inside a stream, or an answer, whose status was 200. */
+export function upstreamStreamError(body: unknown): GatewayError {
+  const inner = isJsonObject(body) && isJsonObject(body.error) ? body.error : isJsonObject(body) ? body : {};
+  const told = [inner.code, inner.status, inner.status_code].filter(isScalar).map(Number)
+    .find((value) => value >= 400 && value < 600);
+  const word = [inner.code, inner.type].find((one) => typeof one === "string" && Object.hasOwn(STATUS_OF_WORD, one));
+  return failureOf(told ?? STATUS_OF_WORD[String(word)], new Headers(), body);
+}
+
+function isScalar(value: unknown): value is string | number {
+  return typeof value === "string" || typeof value === "number";
+}
+
+/** How the shape of the chat wire, which most others share, names each error: its `type`, and a `code` where clients act on one. */
+const WORDS_OF: Record<ErrorCode, { type: string; code: string | null }> = {
+  invalid_request: { type: "invalid_request_error", code: null },
+  context_length_exceeded: { type: "invalid_request_error", code: "context_length_exceeded" },
+  previous_response_not_found: { type: "invalid_request_error", code: "previous_response_not_found" },
+  authentication: { type: "authentication_error", code: "invalid_api_key" },
+  billing: { type: "insufficient_quota", code: "insufficient_quota" },
+  permission: { type: "permission_error", code: null },
+  not_found: { type: "not_found_error", code: null },
+  model_not_found: { type: "not_found_error", code: "model_not_found" },
+  method_not_allowed: { type: "invalid_request_error", code: "method_not_allowed" },
+  request_timeout: { type: "invalid_request_error", code: "request_timeout" },
+  request_too_large: { type: "invalid_request_error", code: "request_too_large" },
+  unsupported_media_type: { type: "invalid_request_error", code: "unsupported_media_type" },
+  model_task_mismatch: { type: "invalid_request_error", code: "model_task_mismatch" },
+  upgrade_required: { type: "invalid_request_error", code: "upgrade_required" },
+  rate_limit: { type: "rate_limit_error", code: "rate_limit_exceeded" },
+  headers_too_large: { type: "invalid_request_error", code: "headers_too_large" },
+  client_closed: { type: "invalid_request_error", code: "client_closed" },
+  internal: { type: "server_error", code: "internal_error" },
+  unsupported: { type: "server_error", code: "unsupported" },
+  upstream_error: { type: "server_error", code: "upstream_error" },
+  unavailable: { type: "server_error", code: "unavailable" },
+  upstream_timeout: { type: "server_error", code: "upstream_timeout" },
+};
+
+/** All four keys are there, as the published schema requires. */
+export function serializeErrorBody({ code, message, details }: GatewayError): JsonObject {
+  const words = WORDS_OF[code];
+  return { error: { message, type: words.type, param: details.param ?? null, code: words.code } };
+}
+
+/** The SDKs read the id from `x-request-id`. */
+export function serializeError(error: GatewayError, { requestId }: { requestId: string }): Response {
+  const headers = errorHeaders(error);
+  headers.set("x-request-id", requestId);
+  return Response.json(serializeErrorBody(error), { status: error.status, headers });
+}
+
+/** As the vendor of the chat wire tells it, whose clients wait by it: durations such as `1m30s`. */
+export function serializeAllowance(allowance: Allowance): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const kind of ["requests", "tokens"] as const) {
+    const gauge = allowance[kind];
+    if (!gauge) continue;
+    headers[`x-ratelimit-limit-${kind}`] = String(gauge.limit);
+    headers[`x-ratelimit-remaining-${kind}`] = String(gauge.remaining);
+    headers[`x-ratelimit-reset-${kind}`] = durationOf(gauge.resetMs);
+  }
+  return headers;
+}
+
+function durationOf(ms: number): string {
+  const seconds = Math.ceil(ms / 1000);
+  return seconds < 60 ? `${seconds}s` : `${Math.floor(seconds / 60)}m${seconds % 60}s`;
+}

@@ -1,0 +1,155 @@
+/** What of a request an upstream's refusal is about, on every wire: it may answer without. */
+import { CACHE_HINT } from "../../src/transforms/cache_hints.ts";
+import { isJsonObject } from "../../src/canonical/json.ts";
+
+/** What is read of a refusal: some servers repeat the whole request in it. */
+const LONGEST = 4_096;
+
+/** All that a refusal says. A message that quotes is as it was before it stood in JSON. */
+export function refusalText(body: unknown, longest = LONGEST): string {
+  if (body instanceof Uint8Array) return "";
+  const text = typeof body === "string" ? body : (JSON.stringify(body) ?? "").replaceAll('\\"', '"');
+  return text.slice(0, longest);
+}
+
+/**
+ * Whether a server failed because it does not know a part of the request: llama-cpp-python answers 500 with pydantic's list
+ * of what is wrong and where, as Python prints it, before it asks its model anything.
+ */
+export function isValidation({ status, body }: { status: number; body: unknown }): boolean {
+  return status === 500 && PLACED.test(refusalText(body));
+}
+
+const PLACED = /["']loc["']: ?[[(]["']body["']/;
+
+/** A union of turns is told once for each kind of turn. */
+const LONGEST_LIST = 32_768;
+const AT_CONTENT = String.raw`["']content["'](?:, ?["'][^"',]{1,80}["']){0,3}[\])], ?["']msg["']: ?["']`;
+const SAYS = String.raw`\bcontent\b[^{}\n]{0,60}`;
+const NULL_CONTENT = [
+  new RegExp(
+    String.raw`${AT_CONTENT}Input should be a valid (?:string|list)["'], ?["']input["']: ?(?:None|null)\b`,
+    "i",
+  ),
+  new RegExp(String.raw`${AT_CONTENT}none is not an allowed value`, "i"),
+  new RegExp(
+    String.raw`${SAYS}(?:(?:not|n't|never) be|expected|must be|should be)[^{}\n]{0,40}\b(?:null|none|nil)\b`,
+    "i",
+  ),
+  new RegExp(String.raw`${SAYS}must be a string`, "i"),
+  /\b(?:null|None) is not of type ['"]string['"][^{}\n]{0,60}\bcontent\b/i,
+];
+const EMPTY_CONTENT = [
+  new RegExp(String.raw`${AT_CONTENT}String should have at least 1 character`, "i"),
+  new RegExp(String.raw`${SAYS}(?:(?:not|n't|never) be (?:an )?empty|non-?empty|at least (?:1|one) character)`, "i"),
+];
+
+/** What a refusal says that the turns of a conversation may not have for their content, where a turn only calls. */
+export function refusedContents(body: unknown): string[] {
+  const text = refusalText(body, LONGEST_LIST);
+  const says = (patterns: readonly RegExp[]) => patterns.some((pattern) => pattern.test(text));
+  return [...(says(NULL_CONTENT) ? ["null content"] : []), ...(says(EMPTY_CONTENT) ? ["empty content"] : [])];
+}
+
+/** The fields in which hosts are told whether and how much to think. */
+export const CONTROLS: readonly string[] = [
+  "reasoning_effort",
+  "chat_template_kwargs",
+  "chat_template_args",
+  "reasoning",
+  "thinking",
+  "enable_thinking",
+];
+
+/**
+ * Knobs, without which the answer is the same in kind. What says what is to be answered, and in which form, is not among them:
+ * messages, tools, formats, limits.
+ */
+const KNOBS: ReadonlySet<string> = new Set([
+  "temperature",
+  "top_p",
+  "top_k",
+  "min_p",
+  "presence_penalty",
+  "frequency_penalty",
+  "repetition_penalty",
+  "seed",
+  "stop",
+  "stop_sequences",
+  "parallel_tool_calls",
+  "verbosity",
+  "stream_options",
+  "metadata",
+  "user",
+  "safety_identifier",
+  "prompt_cache_key",
+  "prompt_cache_retention",
+  "service_tier",
+  "context_management",
+  ...CONTROLS,
+]);
+
+/** A limit is no knob, but some servers take it under another name, and say so. */
+const RENAMED: Readonly<Record<string, string>> = { max_tokens: "max_completion_tokens" };
+
+const SUBJECT = "(?:parameter|argument|field|name|property|key|value|option)s?";
+const REFUSED =
+  "(?:not (?:currently |yet )?(?:support|permitted|recogni[sz]ed)|unsupported|unknown|unrecogni[sz]ed|extra inputs are not permitted)";
+/** `Unknown parameter: 'seed'`, `json: unknown field "seed"`: the field right after the words. A path is a field inside another. */
+const AFTER = new RegExp(
+  `(?:unsupported|unknown|unrecogni[sz]ed|unexpected)(?: request| keyword| input)? ${SUBJECT}(?: supplied)?:? *["'\`]?(?:body\\.)?([a-z_]+)(?![\\w.[])`,
+  "gi",
+);
+/** `seed is not supported`, `seed: Extra inputs are not permitted`, `'temperature' does not support 0.2`. */
+const BEFORE = new RegExp(
+  `(?<![\\w.\\]])(?:body\\.)?([a-z_]+)["'\`]?:? (?:${SUBJECT} )?(?:(?:is|are|was|does|do) )?(?:currently )?${REFUSED}`,
+  "gi",
+);
+/** How pydantic names a field that it does not know, in JSON or as Python prints it. */
+const FORBIDDEN = /extra_forbidden|extra inputs are not permitted/i;
+const PLACE = /["']loc["']: ?[[(](?:["']body["'], ?)?["'](\w+)["'],?[\])]/g;
+/** Fireworks says it the other way round. */
+const FIELD = /extra inputs are not permitted, field: ["']?(?:body\.)?(\w+)(?![\w.[])/gi;
+
+/** The knobs that a refusal names. */
+export function refusedKnobs(body: unknown): string[] {
+  const text = refusalText(body);
+  const named = [AFTER, BEFORE, FIELD, ...(FORBIDDEN.test(text) ? [PLACE] : [])]
+    .flatMap((pattern) => [...text.matchAll(pattern)].map(([, field]) => field!));
+  const { code, param } = isJsonObject(body) && isJsonObject(body.error) ? body.error : {};
+  if (typeof param === "string" && /^(unsupported|unknown)_(parameter|value)$/.test(String(code))) named.push(param);
+  return [...new Set(named)].filter((field) => KNOBS.has(field) || isRenamed(field, text));
+}
+
+function isRenamed(field: string, text: string): boolean {
+  return Object.hasOwn(RENAMED, field) && text.includes(RENAMED[field]!);
+}
+
+const NOT_KNOWN_HERE = String
+  .raw`(not |un)(permitted|allowed|supported|known|expected|recogni[sz]ed)|forbidden|\bextra\b`;
+/** Not the one on what was thought, where the vendor itself takes none. */
+const HINT = String.raw`(?<!thinking\.)\b${CACHE_HINT}`;
+const REFUSED_HINT = new RegExp(`${HINT}.{0,120}?(${NOT_KNOWN_HERE})|(${NOT_KNOWN_HERE}).{0,120}?${HINT}`, "i");
+
+/** Whether a refusal says that the server knows no cache hints; that there are too many of them is another thing. */
+export function refusesCacheHints(body: unknown): boolean {
+  return REFUSED_HINT.test(refusalText(body));
+}
+
+const NAMES_FORM =
+  /response[_ ]format|json[_ ](schema|object|mode)|structured[_ -]?outputs?|output_config|output_format|text\.format/i;
+/** What is wrong with the schema itself is the client's to hear. */
+const NAMES_SCHEMA = /invalid[^"]{0,20}schema|schema[^"]{0,40}\binvalid\b/i;
+const NOT_TAKEN =
+  /(\b|can)not (currently |yet )?(be )?(support|availab|allow|permit|implement|accept|enabl|combin)|n't (support|accept|allow)|(\b|_)unsupport|\bunavailable/i;
+const NOT_KNOWN = /\b(unknown|unrecognized|unexpected|extra) (field|parameter|argument|key|input|name|property)/i;
+/** The server knows other forms than this one. */
+const NOT_AMONG = /response_format["'][^{}]{0,80}input should be ["']\w+["'](?:,? or |, )/i;
+const NOT_BOTH = /\bincompatible|can ?not .{0,60}(\btogether|at the same time)/i;
+
+/** Whether an upstream's refusal is about the form of the answer that it was asked for, which it does not know. */
+export function refusesForm(body: unknown): boolean {
+  const text = refusalText(body);
+  const isRefused = [NOT_TAKEN, NOT_KNOWN, NOT_BOTH, NOT_AMONG].some((words) => words.test(text));
+  return isRefused && NAMES_FORM.test(text) && !NAMES_SCHEMA.test(text);
+}

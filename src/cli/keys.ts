@@ -1,0 +1,123 @@
+/** The command `laneway keys`: makes, lists and revokes keys in the store of a gateway, which need not stop for it. */
+import { parseArgs } from "node:util";
+import type { Keyring, StoredKey } from "../state/keyring.ts";
+
+export const KEYS_HELP = `Usage: laneway keys <command> [options]
+
+  create <name>                  make a key, and print it: it is not shown again
+    --lane <name>                  a lane that it opens; all without it. May be repeated
+    --model <pattern>              a model that it may ask for; all without it. May be repeated
+    --expires <date>               when it ends: 2027-01-31, or with a time
+    --requests-per-minute <n>  --tokens-per-minute <n>
+    --tokens-per-day <n>  --concurrent-requests <n>
+  list                           the keys, without what is secret
+  revoke <name>                  end a key, within a second
+`;
+
+/** A command line that cannot be understood, or a command that cannot be done. The message is for people. */
+export class KeysError extends Error {}
+
+const OPTIONS = {
+  lane: { type: "string", multiple: true },
+  model: { type: "string", multiple: true },
+  expires: { type: "string" },
+  "requests-per-minute": { type: "string" },
+  "tokens-per-minute": { type: "string" },
+  "tokens-per-day": { type: "string" },
+  "concurrent-requests": { type: "string" },
+} as const;
+
+const QUOTA_OF = {
+  "requests-per-minute": "requestsPerMinute",
+  "tokens-per-minute": "tokensPerMinute",
+  "tokens-per-day": "tokensPerDay",
+  "concurrent-requests": "concurrentRequests",
+} as const;
+
+/** What the command prints. Throws `KeysError`. `lanes`: those of the configuration. */
+export async function keysCommand(args: string[], keyring: Keyring, lanes: readonly string[]): Promise<string> {
+  const [command, ...rest] = args;
+  switch (command) {
+    case "create":
+      return await create(rest, keyring, lanes);
+    case "list":
+      if (rest.length > 0) throw new KeysError(`"list" takes no arguments`);
+      return format(await keyring.list());
+    case "revoke": {
+      const [name] = rest;
+      if (name === undefined || rest.length > 1) {
+        throw new KeysError("Name the one key to revoke: laneway keys revoke <name>");
+      }
+      if (!await keyring.revoke(name)) throw new KeysError(`There is no key "${name}": laneway keys list`);
+      return `Revoked key "${name}"`;
+    }
+    default:
+      throw new KeysError(`Unknown command${command === undefined ? "" : ` "${command}"`}: use create, list or revoke`);
+  }
+}
+
+async function create(args: string[], keyring: Keyring, lanes: readonly string[]): Promise<string> {
+  const { values, positionals } = parse(args);
+  const [name] = positionals;
+  if (name === undefined || positionals.length > 1 || name.trim() === "") {
+    throw new KeysError("Give the key one name: laneway keys create <name>");
+  }
+  const unknown = values.lane?.find((lane) => !lanes.includes(lane));
+  if (unknown !== undefined) {
+    throw new KeysError(`There is no lane "${unknown}": the configuration has ${lanes.join(", ")}`);
+  }
+  const expires = values.expires === undefined ? undefined : dateOf(values.expires);
+  const quota = Object.fromEntries(
+    Object.entries(QUOTA_OF).flatMap(([option, field]) => {
+      const value = values[option as keyof typeof QUOTA_OF];
+      return value === undefined ? [] : [[field, countOf(option, value)]];
+    }),
+  );
+  const facts = {
+    name,
+    ...(expires !== undefined && { expires }),
+    ...(values.lane && { lanes: values.lane }),
+    ...(values.model && { models: values.model }),
+    ...(Object.keys(quota).length > 0 && { quota }),
+  };
+  const key = await keyring.create(facts);
+  if (key === undefined) throw new KeysError(`There is a key "${name}" already`);
+  return key;
+}
+
+function parse(args: string[]) {
+  try {
+    return parseArgs({ args, options: OPTIONS, allowPositionals: true });
+  } catch (error) {
+    // The first sentence says what is wrong; the rest is advice for other commands.
+    throw new KeysError((error as Error).message.split(/\.\s/)[0]);
+  }
+}
+
+function dateOf(text: string): string {
+  const time = Date.parse(text);
+  if (Number.isNaN(time)) throw new KeysError(`Cannot read the date "${text}": write it as 2027-01-31`);
+  return new Date(time).toISOString();
+}
+
+function countOf(option: string, text: string): number {
+  if (!/^[1-9]\d{0,14}$/.test(text)) {
+    throw new KeysError(`Cannot use "${text}" for --${option}: expected a whole number above 0`);
+  }
+  return Number(text);
+}
+
+function format(keys: readonly StoredKey[]): string {
+  if (keys.length === 0) return "No keys. Make one: laneway keys create <name>";
+  const rows = keys.map(({ name, created, expires, lanes, models, quota = {} }) => [
+    name,
+    `since ${created.slice(0, 10)}`,
+    expires === undefined ? "" : `until ${expires}`,
+    lanes ? `lanes ${lanes.join(", ")}` : "",
+    models ? `models ${models.join(", ")}` : "",
+    ...Object.entries(quota).map(([limit, value]) => `${limit} ${value}`),
+  ]);
+  const width = Math.max(...keys.map(({ name }) => name.length));
+  return rows.map(([name, ...facts]) => `${name!.padEnd(width)}  ${facts.filter((fact) => fact !== "").join("; ")}`)
+    .join("\n");
+}

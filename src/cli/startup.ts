@@ -1,0 +1,136 @@
+import { isPattern } from "../canonical/models.ts";
+import { upstreamsWithoutSecret } from "../config/check.ts";
+import type { Config, LaneConfig } from "../config/schema.ts";
+
+export interface Startup {
+  version: string;
+  config: Config;
+  /** Where the configuration came from. */
+  source: string;
+  /** Where the gateway really listens, which a port of 0 does not tell. */
+  address: { hostname: string; port: number };
+  env(name: string): string | undefined;
+  /** The names of secrets that are too short to be masked. */
+  unmasked: readonly string[];
+  /** Where conversations are stored. */
+  store: "memory" | "hosted" | { path: string };
+}
+
+const WIDTH = 80;
+
+/** What a person reads who has just started the gateway. It never shows a secret. */
+export function startupMessage({ version, config, source, address, env, unmasked, store }: Startup): string {
+  const url = `http://${callable(address.hostname)}:${address.port}`;
+  const everywhere = callable(address.hostname) === address.hostname ? "" : " and this machine's other addresses";
+  return [
+    `Laneway ${version} serves ${url}${everywhere}`,
+    `Configuration: ${source}`,
+    "",
+    "Lanes",
+    ...laneLines(config, url),
+    "",
+    ...secretLines(config, env),
+    ...unmaskedLines(unmasked),
+    storeLine(config, store),
+    ...keyLines(config),
+    ...firstCallLines(config, url),
+  ].join("\n") + "\n";
+}
+
+/** The address that a client on this machine calls. */
+function callable(hostname: string): string {
+  const name = { "0.0.0.0": "127.0.0.1", "::": "::1" }[hostname] ?? hostname;
+  return name.includes(":") ? `[${name}]` : name;
+}
+
+function laneLines({ lanes }: Config, url: string): string[] {
+  const width = Math.max(0, ...Object.keys(lanes).map((name) => name.length));
+  return Object.entries(lanes).flatMap(([name, lane]) => {
+    const indent = " ".repeat(width + 4);
+    return [
+      `  ${name.padEnd(width)}  ${url}/${name}/v1`,
+      ...modelLines(lane, WIDTH - indent.length).map((line) => indent + line),
+    ];
+  });
+}
+
+function modelLines({ models, upstreams, catalog }: LaneConfig, width: number): string[] {
+  const names = Object.keys(models).filter((name) => !isPattern(name));
+  const patterns = Object.keys(models).filter(isPattern);
+  const catalogs = [catalog ?? []].flat().map((one) => `"${one}"`).join(" and ");
+  const others = catalogs === "" ? "and any other name:" : `and what ${catalogs} may list:`;
+  const tasksOf = Object.groupBy(Object.entries(upstreams), ([, upstream]) => upstream);
+  return [
+    ...(names.length > 0 ? [firstFew(names, width)] : []),
+    ...(patterns.length > 0 ? [firstFew(patterns, width)] : []),
+    ...(Object.keys(upstreams).length > 0 ? [others] : []),
+    ...Object.entries(tasksOf).map(([upstream, entries = []]) =>
+      `  ${entries.map(([task]) => task).join(", ")} from "${upstream}"`
+    ),
+  ];
+}
+
+/** As many names as one line takes, and how many there are where it does not take all. */
+function firstFew(names: string[], width: number): string {
+  const all = names.join(", ");
+  if (all.length <= width) return all;
+  const count = `${names.length} models: `;
+  const shown = names.slice(0, 1);
+  for (const name of names.slice(1)) {
+    if (`${count}${[...shown, name].join(", ")}, ...`.length > width) break;
+    shown.push(name);
+  }
+  return `${count}${shown.join(", ")}, ...`;
+}
+
+function secretLines(config: Config, env: Startup["env"]): string[] {
+  const byVariable = Object.groupBy(upstreamsWithoutSecret(config, env), ({ variable }) => variable);
+  const lines = Object.entries(byVariable).flatMap(([variable, lacking = []]) => [
+    `  ${lacking.map(({ upstream }) => upstream).join(", ")}: requests get 503. Set the secret and start again:`,
+    `    export ${variable}=...`,
+  ]);
+  return lines.length === 0 ? [] : ["Upstreams that lack a secret", ...lines, ""];
+}
+
+/** What an operator is to know of secrets that are as short as plain words. */
+export function unmaskedLines(names: readonly string[]): string[] {
+  if (names.length === 0) return [];
+  const title = "Secrets of fewer than eight characters: not masked where an upstream tells them";
+  return [title, ...names.map((name) => `  ${name}`), ""];
+}
+
+function storeLine({ store: { retentionDays } }: Config, store: Startup["store"]): string {
+  if (store === "memory") return "Stored conversations: in memory, until the gateway stops";
+  const where = store === "hosted" ? "in the host's database" : `in ${store.path}`;
+  return `Stored conversations: ${where}, for ${retentionDays} days`;
+}
+
+function keyLines({ keys, storedKeys }: Config): string[] {
+  const names = keys.map(({ name }) => name);
+  if (storedKeys) names.push("those made with the command keys");
+  return names.length === 0
+    ? ["Keys: none needed, because only this machine is served"]
+    : [`Keys: one is required (${firstFew(names, WIDTH - 25)})`];
+}
+
+/** Two calls to copy, of a model that answers with no secret and no network. */
+function firstCallLines({ lanes, upstreams, keys, storedKeys }: Config, url: string): string[] {
+  for (const [lane, { models }] of Object.entries(lanes)) {
+    for (const [model, { task, targets }] of Object.entries(models)) {
+      if (isPattern(model) || task !== "chat" || upstreams[targets[0]!.upstream]?.driver !== "sandbox") continue;
+      const key = keys.find(({ lanes }) => lanes?.includes(lane) ?? true);
+      if (!key && (keys.length > 0 || storedKeys)) continue;
+      const header = key ? ` -H "authorization: Bearer $${key.secret.env}"` : "";
+      const call = (options: string, fields: object) =>
+        `  curl ${options}${url}/${lane}/v1/chat/completions${header} -H 'content-type: application/json' ` +
+        `-d '${
+          JSON.stringify({ model, ...fields, messages: [{ role: "user", content: "Hello" }] }).replaceAll(
+            "'",
+            "\\u0027",
+          )
+        }'`;
+      return ["", "A first call, whole and streamed", call("", {}), call("-N ", { stream: true })];
+    }
+  }
+  return [];
+}

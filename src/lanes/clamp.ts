@@ -1,0 +1,118 @@
+import type { FilePart, GenerateRequest, Message, TextPart, ToolResultPart } from "../canonical/generate.ts";
+import { MODALITIES, type Modality } from "../canonical/models.ts";
+import { clampThinking } from "../transforms/thinking.ts";
+import { estimateInputTokens } from "../canonical/estimate.ts";
+import { GatewayError } from "../errors.ts";
+import type { Limits } from "./lane.ts";
+
+/**
+ * The request, held to what its model can take: its effort, its files, the length of its answer. `note` hears of every
+ * change; what nobody knows of the model is left to the upstream. Throws `invalid_request` for a file in the user's newest
+ * turn that the model cannot take, because the answer would be about it.
+ */
+export function fit(request: GenerateRequest, limits: Limits, note: (text: string) => void): GenerateRequest {
+  const thinking = clampThinking(request.thinking, limits.efforts, note);
+  const fitted = { ...request, thinking, messages: fitFiles(request, limits.inputModalities, note) };
+  return { ...fitted, maxOutputTokens: clampOutput(fitted, limits, note) };
+}
+
+/** The part of the window that must be left, by the estimate, for the estimate to be trusted: an eighth. */
+const LEAST_ROOM = 8;
+
+/**
+ * What an answer may have where the client set no limit: the model's own, and what its window leaves. The estimate counts
+ * high, so near the window's end it is not believed; an upstream that knows better refuses, and says by how much.
+ */
+export function answerRoom(request: GenerateRequest, limits: Limits): number | undefined {
+  const { maxOutputTokens = Infinity, contextLength = Infinity } = limits;
+  if (request.maxOutputTokens !== undefined || Math.min(maxOutputTokens, contextLength) === Infinity) return undefined;
+  if (contextLength === Infinity) return maxOutputTokens;
+  const room = contextLength - estimateInputTokens(request);
+  return Math.min(maxOutputTokens, Math.max(room, Math.ceil(contextLength / LEAST_ROOM)));
+}
+
+function clampOutput(
+  request: GenerateRequest,
+  { maxOutputTokens: most = Infinity, contextLength }: Limits,
+  note: (text: string) => void,
+): number | undefined {
+  const wanted = request.maxOutputTokens;
+  if (wanted === undefined) return undefined;
+  const window = contextLength ?? Infinity;
+  const room = window - estimateInputTokens(request);
+  // Near the window's end the estimate, which counts high, would leave an answer of a few words: there the upstream decides,
+  // and says what does not fit in words that agents act on.
+  const allowed = Math.min(wanted, most, room >= window / LEAST_ROOM ? room : window);
+  if (allowed < wanted) note(`clamped max_tokens ${wanted}>${allowed}`);
+  return allowed;
+}
+
+/**
+ * An agent sends all turns again with every request, so a file in an older turn, or one that a tool brought, must not fail
+ * them: a line of text stands in for it.
+ */
+function fitFiles(
+  { model, messages }: GenerateRequest,
+  taken: readonly Modality[] | undefined,
+  note: (text: string) => void,
+): Message[] {
+  if (!taken) return messages;
+  const newest = newestTurn(messages);
+
+  const fitParts = <P extends { type: string }>(parts: readonly P[], path?: string): (P | TextPart)[] =>
+    parts.map((part, index) => {
+      if (!isFile(part)) return part;
+      const kind = kindOf(part);
+      if (taken.includes(kind)) return part;
+      const refusal = `the model "${model}" takes no ${IN_WORDS[kind]}`;
+      if (path !== undefined) {
+        const param = `${path}.content[${index}]`;
+        throw new GatewayError("invalid_request", `Cannot send "${param}": ${refusal}`, { param });
+      }
+      note(`replaced ${IN_WORDS[kind]} by text`);
+      return { type: "text", text: `[${kind} omitted: ${refusal}]` };
+    });
+  const fitResult = (result: ToolResultPart) => ({ ...result, content: fitParts(result.content) });
+
+  return messages.map((message, index) => {
+    switch (message.role) {
+      case "system":
+        return { ...message, content: fitParts(message.content) };
+      case "user":
+        return { ...message, content: fitParts(message.content, index === newest ? `messages[${index}]` : undefined) };
+      case "assistant":
+        return { ...message, content: fitParts(message.content) };
+      case "tool":
+        return { ...message, content: message.content.map(fitResult) };
+      default:
+        return message satisfies never;
+    }
+  });
+}
+
+/**
+ * The position of the turn in which the user asks; -1 where an agent goes on by itself. Agents put instructions after it.
+ * A turn of the user right after results of tools belongs to them: wires whose results hold text only send files so.
+ */
+function newestTurn(messages: readonly Message[]): number {
+  const last = messages.findLastIndex(({ role }) => role !== "system");
+  return messages[last]?.role === "user" && messages[last - 1]?.role !== "tool" ? last : -1;
+}
+
+const IN_WORDS: Record<Modality, string> = {
+  text: "text",
+  image: "images",
+  audio: "audio",
+  video: "video",
+  file: "files",
+};
+
+function isFile(part: { type: string }): part is FilePart {
+  return part.type === "file";
+}
+
+/** A media type is `image/png`; what is no picture, sound or film is a document. */
+function kindOf({ mediaType }: FilePart): Modality {
+  const kind = mediaType.split("/")[0];
+  return MODALITIES.find((modality) => modality === kind && modality !== "text") ?? "file";
+}

@@ -1,0 +1,320 @@
+/** Who is asked, in which order and how often, until somebody answers. */
+import { type ErrorCode, GatewayError, isFailure, toGatewayError } from "../errors.ts";
+import type { Breaker } from "./circuit_breaker.ts";
+
+export interface RetryPolicy {
+  /** How often a target may be asked for one request, where it certainly did not begin the work. */
+  rounds: number;
+  /** How many failures that may have cost something are followed by a further attempt, at another target. */
+  failovers: number;
+  /** How long a request may wait between rounds, all together, in milliseconds. */
+  budgetMs: number;
+  /** The wait before the second round, in milliseconds; each further one is twice as long. */
+  baseMs: number;
+}
+
+/** The targets of one request, and how to go from one to the next. */
+export interface Road<T> {
+  /** In order of preference. */
+  targets: readonly T[];
+  /** What a target's failures are counted under. */
+  idOf(target: T): string;
+  /** A place at the target's upstream, until it is given back. */
+  enter(target: T, signal: AbortSignal): Promise<() => void>;
+  breaker: Breaker;
+  policy: RetryPolicy;
+  /** Asks a further target when one has been silent for this long: the first that speaks is heard. */
+  hedge?: Hedge;
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** Aborted when nobody waits for the answer any more. */
+  signal: AbortSignal;
+  onAsk(target: T): void;
+  /** The target whose answer it is; of a stream, as soon as there is content. */
+  onServed(target: T): void;
+  /** A target that cannot answer, or whose answer broke off. */
+  onFailed(target: T): void;
+}
+
+export interface Hedge {
+  afterMs: number;
+  /** Whether one more request may be asked of two targets; counts it. */
+  spend(): boolean;
+}
+
+/** The answer of the first target that gives one. */
+export async function firstAnswer<T, R>(
+  road: Road<T>,
+  attempt: (target: T, signal: AbortSignal) => Promise<R>,
+): Promise<R> {
+  const course = new Course(road);
+  for (;;) {
+    const target = await course.next();
+    let leave = () => {};
+    try {
+      leave = await road.enter(target, road.signal);
+      road.onAsk(target);
+      const result = await attempt(target, road.signal);
+      course.served(target);
+      road.onServed(target);
+      return result;
+    } catch (thrown) {
+      course.failed(target, thrown);
+    } finally {
+      leave();
+    }
+  }
+}
+
+/** One target while it has said nothing that counts. */
+interface Run<T, E> {
+  target: T;
+  /** How it starts, held back: who goes on to say nothing has not answered. */
+  start?: E;
+  events: AsyncIterator<E>;
+  step: Promise<Step<E>>;
+  /** Ends it, and gives its place back. */
+  end(): void;
+}
+
+type Step<E> = { result: IteratorResult<E>; thrown?: undefined } | { thrown: unknown; result?: undefined };
+
+/** The stream of the first target that gets as far as content. From there on a failure is the answer's own. */
+export async function* firstStream<T, E extends { type: string }>(
+  road: Road<T>,
+  attempt: (target: T, signal: AbortSignal) => AsyncIterable<E>,
+): AsyncGenerator<E> {
+  const course = new Course(road);
+  const runs = new Set<Run<T, E>>();
+  let hedge = road.hedge;
+  try {
+    for (;;) {
+      if (runs.size === 0) runs.add(begin(await course.next(), road, attempt));
+      const first = await soonest(runs, hedge);
+      if (!first) {
+        const other = hedge?.spend() ? course.nextNow() : undefined;
+        hedge = undefined;
+        if (other !== undefined) runs.add(begin(other, road, attempt));
+        continue;
+      }
+      const { run, step: { result, thrown } } = first;
+      if (!result) {
+        runs.delete(run);
+        run.end();
+        course.failed(run.target, thrown, runs.size > 0);
+      } else if (!result.done && result.value.type === "start") {
+        run.start = result.value;
+        run.step = stepOf(run.events);
+      } else {
+        runs.delete(run);
+        for (const loser of runs) loser.end();
+        runs.clear();
+        runs.add(run);
+        road.onServed(run.target);
+        if (run.start) yield run.start;
+        yield* rest(result, run.events, (thrown) => course.broke(run.target, thrown));
+        course.served(run.target);
+        runs.delete(run);
+        return;
+      }
+    }
+  } finally {
+    for (const run of runs) run.end();
+  }
+}
+
+/** The first step that any of them makes; nothing where all are silent for so long that another target is to be asked. */
+async function soonest<T, E>(
+  runs: ReadonlySet<Run<T, E>>,
+  hedge: Hedge | undefined,
+): Promise<{ run: Run<T, E>; step: Step<E> } | undefined> {
+  const steps = Array.from(runs, async (run) => ({ run, step: await run.step }));
+  if (!hedge || runs.size > 1) return await Promise.race(steps);
+  const late = Promise.withResolvers<undefined>();
+  const timer = setTimeout(late.resolve, hedge.afterMs, undefined);
+  const first = await Promise.race([...steps, late.promise]);
+  clearTimeout(timer);
+  return first;
+}
+
+function begin<T, E>(
+  target: T,
+  road: Road<T>,
+  attempt: (target: T, signal: AbortSignal) => AsyncIterable<E>,
+): Run<T, E> {
+  const stop = new AbortController();
+  const signal = AbortSignal.any([road.signal, stop.signal]);
+  const events = placed(target, road, signal, attempt);
+  const end = () => {
+    stop.abort(new GatewayError("upstream_error", "Another target answered first"));
+    void events.return(undefined).catch(() => {}); // what a loser still says is of no use
+  };
+  return { target, events, end, step: stepOf(events) };
+}
+
+/** The events of one attempt, in a place of its own at the upstream. */
+async function* placed<T, E>(
+  target: T,
+  road: Road<T>,
+  signal: AbortSignal,
+  attempt: (target: T, signal: AbortSignal) => AsyncIterable<E>,
+): AsyncGenerator<E> {
+  const leave = await road.enter(target, signal);
+  try {
+    road.onAsk(target);
+    yield* attempt(target, signal);
+  } finally {
+    leave();
+  }
+}
+
+function stepOf<E>(events: AsyncIterator<E>): Promise<Step<E>> {
+  return events.next().then((result) => ({ result }), (thrown) => ({ thrown }));
+}
+
+async function* rest<E>(
+  first: IteratorResult<E>,
+  events: AsyncIterator<E>,
+  onBroken: (thrown: unknown) => void,
+): AsyncGenerator<E> {
+  try {
+    for (let step = first; !step.done; step = await events.next()) yield step.value;
+  } catch (thrown) {
+    onBroken(thrown);
+    throw thrown;
+  }
+}
+
+/** What this upstream cannot do and another one may. What the caller did wrong is wrong everywhere. */
+const INABILITIES: ReadonlySet<ErrorCode> = new Set([
+  "model_not_found",
+  "unsupported",
+  "unsupported_media_type",
+  "billing",
+]);
+
+/** One request's way along its targets. */
+class Course<T> {
+  readonly #road: Road<T>;
+  readonly #refusals: unknown[] = [];
+  #round = 0;
+  #waitedMs = 0;
+  /** How many targets failed that may have worked on the request, or still do. */
+  #begun = 0;
+  #left: T[];
+  /** Those that may be asked again, with the wait that they ask for. */
+  #again: { target: T; waitMs: number }[] = [];
+
+  constructor(road: Road<T>) {
+    this.#road = road;
+    this.#left = road.breaker.order(road.targets, road.idOf);
+  }
+
+  /** The target to ask next, after a wait where all have been asked. Throws what is to be told where none is left. */
+  async next(): Promise<T> {
+    return this.nextNow() ?? await this.#nextRound();
+  }
+
+  /** The target to ask next in this round. */
+  nextNow(): T | undefined {
+    return this.#left.shift();
+  }
+
+  served(target: T): void {
+    this.#road.breaker.succeeded(this.#road.idOf(target));
+  }
+
+  /** Throws what no other target can mend, or may not try to, unless one is being asked already. */
+  failed(target: T, thrown: unknown, othersRun = false): void {
+    this.broke(target, thrown);
+    if (mayHaveBegun(thrown)) this.#begun++;
+    const mayGoOn = isWorthAnother(thrown) && this.#begun <= this.#road.policy.failovers;
+    if (!mayGoOn && !othersRun) throw thrown;
+    this.#refusals.push(thrown);
+    if (isRepeatable(thrown)) this.#again.push({ target, waitMs: waitOf(thrown, this.#road.now()) });
+  }
+
+  /** Counts what the target did, where it is a failure. */
+  broke(target: T, thrown: unknown): void {
+    if (this.#road.signal.aborted) return;
+    if (isTargets(thrown)) this.#road.onFailed(target);
+    if (isFailure(thrown)) this.#road.breaker.failed(this.#road.idOf(target), waitOf(thrown, this.#road.now()));
+  }
+
+  async #nextRound(): Promise<T> {
+    const { policy, signal } = this.#road;
+    this.#round++;
+    const leftMs = policy.budgetMs - this.#waitedMs;
+    // Jitter, so that requests which failed together do not come back together.
+    const pauseMs = policy.baseMs * 2 ** (this.#round - 1) * (0.5 + Math.random() / 2);
+    const again = this.#again.filter(({ waitMs }) => waitMs <= leftMs);
+    const waitMs = Math.max(pauseMs, Math.min(...again.map((one) => one.waitMs)));
+    if (this.#round >= policy.rounds || again.length === 0 || waitMs > leftMs) throw worstOf(this.#refusals);
+    this.#again = [];
+    this.#waitedMs += waitMs;
+    await pause(waitMs, signal);
+    const [first, ...others] = again.filter((one) => one.waitMs <= waitMs).map(({ target }) => target);
+    this.#left = others;
+    return first!;
+  }
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  const onAbort = () => reject(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    await promise;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+/** How long an error says to wait, in milliseconds: it names seconds or a date. */
+function waitOf(thrown: unknown, now: number): number {
+  const { retryAfter } = toGatewayError(thrown).details;
+  if (retryAfter === undefined) return 0;
+  const seconds = Number(retryAfter);
+  const ms = Number.isNaN(seconds) ? Date.parse(retryAfter) - now : seconds * 1000;
+  return ms > 0 ? ms : 0;
+}
+
+/** What to tell when nobody answered: the last failure, which may pass; that some could not do it, only where none failed. */
+function worstOf(refusals: readonly unknown[]): unknown {
+  return refusals.findLast(isFailure) ?? refusals.at(-1) ?? new Error("No target to ask");
+}
+
+/** What would be told of targets that end so, each asked once and in this order; nothing where one of them serves. */
+export function refusalOf(ends: readonly unknown[]): unknown {
+  const end = ends.findIndex((thrown) => thrown === undefined || !isWorthAnother(thrown));
+  if (end >= 0) return ends[end];
+  return ends.length > 0 ? worstOf(ends) : undefined;
+}
+
+function isWorthAnother(thrown: unknown): boolean {
+  const { details: { workBegun, elsewhere = isTargets(thrown) } } = toGatewayError(thrown);
+  return !workBegun && elsewhere;
+}
+
+/** Whether the target may have worked on the request, and charge for it. */
+function mayHaveBegun(thrown: unknown): boolean {
+  return isFailure(thrown) && toGatewayError(thrown).details.untaken !== true;
+}
+
+/** Whether it is for the target to mend, and not for the caller. */
+function isTargets(thrown: unknown): boolean {
+  const { code } = toGatewayError(thrown);
+  return isFailure(thrown) || INABILITIES.has(code);
+}
+
+/**
+ * Whether the same target may be asked again. Never one that may have taken the request: it may be at work on it, and charge
+ * for it.
+ */
+function isRepeatable(thrown: unknown): boolean {
+  const { details } = toGatewayError(thrown);
+  return isFailure(thrown) && details.untaken === true && details.retryable !== false;
+}

@@ -1,0 +1,96 @@
+/** Conversations stay with the target that answered them last: it holds what it has read of them, so they cost it less. */
+import { hash } from "node:crypto";
+import type { GenerateRequest, Message } from "../canonical/generate.ts";
+import { type Destination, targetName, withoutPolicy } from "../contract/destination.ts";
+
+/** Where a conversation was answered. */
+export interface Home {
+  /** The name of the target. */
+  target: string;
+  /** Who served there, where the upstream chooses among providers and says whom it chose. */
+  provider?: string;
+}
+
+/** As long as hosts keep the beginning of a prompt at most, in milliseconds. */
+const KEPT_MS = 3_600_000;
+/** How many conversations are remembered; the one that was answered first is forgotten for a further one. */
+const MOST_CONVERSATIONS = 10_000;
+
+/** The homes of the latest conversations. */
+export class Homes {
+  readonly #homes = new Map<string, Home & { until: number }>();
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  of(conversation: string): Home | undefined {
+    const home = this.#homes.get(conversation);
+    return home && this.#now() < home.until ? home : undefined;
+  }
+
+  keep(conversation: string, { target, provider }: Home): void {
+    this.#homes.delete(conversation);
+    this.#homes.set(conversation, { target, ...(provider && { provider }), until: this.#now() + KEPT_MS });
+    const [oldest] = this.#homes.keys();
+    if (this.#homes.size > MOST_CONVERSATIONS && oldest !== undefined) this.#homes.delete(oldest);
+  }
+
+  /** A target that failed is no home; that of another conversation, or another target by now, stays. */
+  forget(conversation: string, target: string): void {
+    if (this.#homes.get(conversation)?.target === target) this.#homes.delete(conversation);
+  }
+}
+
+/**
+ * The targets in the order in which the conversation asks them: its home first. Where the upstream chooses among providers,
+ * the one that served is asked for by name, and then the upstream may choose anew. `policiesOf` gives what may stand after
+ * the colon of a model's name at such an upstream and chooses none; any other word there is somebody's own choice.
+ */
+export function homeFirst(
+  targets: readonly Destination[],
+  home: Home | undefined,
+  policiesOf: (upstream: string) => readonly string[] | undefined,
+): readonly Destination[] {
+  const own = home && targets.find((target) => targetName(target) === home.target);
+  if (!own) return targets;
+  const { model } = own;
+  const bare = withoutPolicy(model);
+  const policies = policiesOf(own.upstream);
+  const isOpen = bare === model || policies?.includes(model.slice(bare.length + 1));
+  const pinned = home.provider !== undefined && policies && isOpen ? `${bare}:${home.provider}` : undefined;
+  return [...(pinned ? [{ ...own, pinned }] : []), own, ...targets.filter((target) => target !== own)];
+}
+
+/**
+ * What tells a conversation from others, in a few microseconds however long it is: what the client calls it (its key for the
+ * cache, else the `sessionHeaders` that it sends), else how it begins. `scope` keeps callers, lanes and models apart.
+ */
+export function conversationKey(
+  scope: readonly string[],
+  { cacheKey, messages }: Pick<GenerateRequest, "cacheKey" | "messages">,
+  headers: Headers,
+  sessionHeaders: readonly string[],
+): string {
+  const named = cacheKey ? [cacheKey] : sessionHeaders.map((name) => headers.get(name) ?? "");
+  const words = named.some((one) => one !== "") ? ["named", ...named] : ["begins", ...beginning(messages)];
+  return hash("sha256", JSON.stringify([...scope, ...words.map(ends)]), "base64url");
+}
+
+/** The instructions and what the user asked first. Later turns come and go, and files are of no use here. */
+function beginning(messages: readonly Message[]): string[] {
+  const first = (role: Message["role"]) => messages.find((message) => message.role === role)?.content ?? [];
+  return [...first("system"), ...first("user")].slice(0, MOST_TEXTS).map((part) =>
+    part.type === "text" ? part.text : ""
+  );
+}
+
+const MOST_TEXTS = 16;
+const LONGEST_TEXT = 1_024;
+
+/** Of a long text both ends: agents put what they always say first, and the user's own words last. */
+function ends(text: string): string {
+  if (text.length <= LONGEST_TEXT) return text;
+  return `${text.length} ${text.slice(0, LONGEST_TEXT / 2)} ${text.slice(-LONGEST_TEXT / 2)}`;
+}

@@ -1,0 +1,51 @@
+/** Ids of calls that servers refuse, under ids that they take. Nothing comes back: an answer names new calls only. */
+import { hash } from "node:crypto";
+import type { Message } from "../canonical/generate.ts";
+
+/** Which ids a server takes, and how long one may be. */
+export interface IdRule {
+  taken: RegExp;
+  length: number;
+}
+
+/** No server needs more to tell calls apart. */
+const ENOUGH = 24;
+
+/** The id for an upstream: the client's own, or a mark of it in letters and digits, the same in every request. */
+function upstreamId(id: string, { taken, length }: IdRule): string {
+  if (taken.test(id)) return id;
+  return BigInt(`0x${hash("sha256", id)}`).toString(36).slice(0, Math.min(length, ENOUGH));
+}
+
+/** The messages as an upstream hears them, a call and its result under one id: the same ones where all ids are taken. */
+export function withUpstreamIds(messages: readonly Message[], rule: IdRule): readonly Message[] {
+  return messages.some((message) => idsIn(message).some((id) => !rule.taken.test(id)))
+    ? messages.map((message) => renamed(message, rule))
+    : messages;
+}
+
+function idsIn(message: Message): string[] {
+  switch (message.role) {
+    case "assistant":
+      return message.content.filter((part) => part.type === "tool-call").map(({ id }) => id);
+    case "tool":
+      return message.content.map(({ id }) => id);
+    default:
+      return [];
+  }
+}
+
+function renamed(message: Message, rule: IdRule): Message {
+  switch (message.role) {
+    case "assistant": {
+      const content = message.content.map((part) =>
+        part.type === "tool-call" ? { ...part, id: upstreamId(part.id, rule) } : part
+      );
+      return { ...message, content };
+    }
+    case "tool":
+      return { ...message, content: message.content.map((part) => ({ ...part, id: upstreamId(part.id, rule) })) };
+    default:
+      return message;
+  }
+}

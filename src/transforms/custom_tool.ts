@@ -1,0 +1,37 @@
+/**
+ * Custom tools for upstreams that know functions only: the tool is spoken as a function with one text, `input`, and the
+ * model's call is turned back.
+ */
+import type { CustomTool, FunctionTool, Tool } from "../canonical/generate.ts";
+import { isJsonObject, parseJson } from "../canonical/json.ts";
+
+export function asFunctionTool({ name, description, grammar, extra }: CustomTool): FunctionTool {
+  const rule = grammar && `The input must match this ${grammar.syntax} grammar:\n${grammar.definition}`;
+  const told = [description, rule].filter((text) => text !== undefined).join("\n\n");
+  return {
+    type: "function",
+    name,
+    ...(told !== "" && { description: told }),
+    parameters: {
+      type: "object",
+      properties: { input: { type: "string", description: "The whole input of the tool, as plain text" } },
+      required: ["input"],
+      additionalProperties: false,
+    },
+    ...(extra && { extra }),
+  };
+}
+
+export function wrapCustomInput(input: string): string {
+  return JSON.stringify({ input });
+}
+
+/** The text in the arguments of the function that stood in; arguments of another form are the text. */
+export function unwrapCustomInput(args: string): string {
+  const value = parseJson(args);
+  return isJsonObject(value) && typeof value.input === "string" ? value.input : args;
+}
+
+export function customNames(tools: readonly Tool[] | undefined): ReadonlySet<string> {
+  return new Set((tools ?? []).filter(({ type }) => type === "custom").map(({ name }) => name));
+}

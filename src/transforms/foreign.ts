@@ -1,0 +1,50 @@
+import type { Extra } from "../canonical/extra.ts";
+import type { GenerateEvent, OpaqueReasoning } from "../canonical/generate.ts";
+import { isJsonObject } from "../canonical/json.ts";
+
+/** An answer, a part of one, or a step of a stream: what of it only one wire may have. */
+interface Told {
+  type?: string;
+  extra?: Extra;
+  opaque?: OpaqueReasoning;
+}
+
+/**
+ * `note` hears of what only the wire of the upstream has, where the client speaks another: its serializer leaves it behind.
+ * `isKept`: what only a vendor can read is sealed for the client, or stored.
+ */
+export function noteForeign(
+  { type, extra, opaque }: Told,
+  clientWire: string,
+  isKept: boolean,
+  note: (text: string) => void,
+): void {
+  if (opaque && opaque.origin !== clientWire && !isKept) note("dropped reasoning that only its vendor can read");
+  // Of a part that is foreign as a whole, the serializer says what became of it.
+  if (!extra || extra.wire === clientWire || type === "opaque") return;
+  for (const [field, value] of Object.entries(extra.fields)) {
+    const inner: [name: string, value: unknown][] = isJsonObject(value)
+      ? Object.entries(value).map(([key, one]) => [`${field}.${key}`, one])
+      : [[field, value]];
+    for (const [name, one] of inner) if (!isBlank(one)) note(`dropped ${name}`);
+  }
+}
+
+/** An answer loses nothing with it. */
+function isBlank(value: unknown): boolean {
+  return value === null || value === "" || Array.isArray(value) && value.length === 0;
+}
+
+/** The same of a stream, step by step. */
+export async function* hearForeign(
+  events: AsyncIterable<GenerateEvent>,
+  clientWire: string,
+  isKept: boolean,
+  note: (text: string) => void,
+): AsyncGenerator<GenerateEvent> {
+  for await (const event of events) {
+    if (event.type === "part-start") noteForeign(event.part, clientWire, isKept, note);
+    if (event.type === "part-end" || event.type === "finish") noteForeign(event, clientWire, isKept, note);
+    yield event;
+  }
+}

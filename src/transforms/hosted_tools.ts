@@ -1,0 +1,47 @@
+/** Tools that a vendor's server would run, where an answer without them would be another answer than was asked for. */
+import type { GenerateRequest, HostedTool, Tool } from "../canonical/generate.ts";
+import type { AskedBeside } from "../canonical/hosted_tools.ts";
+import { allowedTools } from "./offered_tools.ts";
+
+/**
+ * The hosted tools that the answer depends on: the forced one, or all, where the model is offered no others. What the model says
+ * without them would be taken for what they found.
+ */
+export function neededTools(
+  { tools = [], toolChoice }: Pick<GenerateRequest, "tools" | "toolChoice">,
+  beside: AskedBeside = { tools: [] },
+): readonly HostedTool[] {
+  if (beside.forced) return beside.tools;
+  switch (toolChoice?.type) {
+    case "none":
+      return [];
+    case "tool": {
+      // A tool of the client's own may have the same name: then that one can be called.
+      const named = tools.filter(({ name }) => name === toolChoice.name);
+      return named.every(isHosted) ? named : [];
+    }
+    default: {
+      const offered: readonly Tool[] = [...allowedTools(tools, toolChoice), ...beside.tools];
+      return offered.every(isHosted) ? offered : [];
+    }
+  }
+}
+
+/** The request without the hosted tools that an upstream refuses by their names. */
+export function withoutHosted<T extends GenerateRequest>(
+  input: T,
+  refused: readonly string[],
+  note: (text: string) => void,
+): T {
+  const isRefused = (tool: Tool) => isHosted(tool) && refused.includes(tool.name);
+  const dropped = input.tools?.filter(isRefused) ?? [];
+  if (dropped.length === 0) return input;
+  for (const { name } of dropped) note(`dropped tool ${name}`);
+  const { tools = [], ...rest } = input;
+  const kept = tools.filter((tool) => !isRefused(tool));
+  return { ...rest, ...(kept.length > 0 && { tools: kept }) } as T;
+}
+
+function isHosted(tool: Tool): tool is HostedTool {
+  return tool.type === "hosted";
+}

@@ -1,0 +1,392 @@
+/** Whether a value fits a JSON schema: asked of what a model wrote, by a schema that a stranger wrote. */
+import { isJsonObject, type JsonObject, type JsonValue, toJsonText } from "../canonical/json.ts";
+import {
+  canonicalText,
+  compareNumbers,
+  isInteger,
+  isMultiple,
+  isNumber,
+  isRawNumber,
+  type RawNumber,
+  toDouble,
+} from "../canonical/raw_number.ts";
+
+export interface SchemaCheck {
+  /** The first things that are wrong, each with its place; none where the value fits. */
+  problems: string[];
+  /** The keywords that were passed over: as far as they go, nobody knows whether the value fits. */
+  unread: string[];
+}
+
+const MOST_PROBLEMS = 5;
+const DEEPEST = 200;
+
+/** What checking may still take, of one answer however many values are in it: what takes longer is passed over. */
+export interface Budget {
+  /** Schemas may refer to themselves, and their alternatives multiply. */
+  steps: number;
+  /** Things looked at within a step: the names, items and characters of a list or text that each of many values is held to. */
+  looks: number;
+}
+
+/** Some tenths of a second at most. */
+export function newBudget(): Budget {
+  return { steps: 100_000, looks: 3_000_000 };
+}
+
+export function checkSchema(value: JsonValue, schema: JsonObject, budget: Budget): SchemaCheck {
+  const run: Run = { root: schema, unread: new Set(), passed: 0, budget, depth: 0 };
+  const problems = problemsOf(value, schema, "$", run).slice(0, MOST_PROBLEMS);
+  return { problems, unread: [...run.unread] };
+}
+
+/** Whether the value certainly fits, as far as anything is checked; nothing is asked of it without a schema. */
+export function fits(schema: JsonObject | undefined, value: JsonValue, budget: Budget): boolean {
+  if (!schema) return true;
+  const { problems, unread } = checkSchema(value, schema, budget);
+  return problems.length === 0 && !unread.includes("all");
+}
+
+interface Run {
+  root: JsonObject;
+  unread: Set<string>;
+  /** How often one of them was passed over: what then fits may not, and what forbids it to fit cannot be applied. */
+  passed: number;
+  budget: Budget;
+  depth: number;
+}
+
+function problemsOf(value: JsonValue, schema: JsonValue | undefined, at: string, run: Run): string[] {
+  if (schema === false) return [`${at} must not be there`];
+  // As OpenAPI has it.
+  if (!isJsonObject(schema) || (schema.nullable === true && value === null)) return [];
+  if (--run.budget.steps < 0 || run.depth >= DEEPEST) return passOver("all", run);
+  run.depth++;
+  const problems: string[] = [];
+  for (const [keyword, argument] of Object.entries(schema)) {
+    if (argument === undefined) continue;
+    if (UNREAD.has(keyword)) passOver(keyword, run);
+    else if (Object.hasOwn(RULES, keyword)) {
+      look(sizeOf(value) + sizeOf(argument), run);
+      if (run.budget.looks < 0) {
+        passOver("all", run);
+        break;
+      }
+      for (const problem of RULES[keyword]!({ value, argument, at, schema, run })) problems.push(problem);
+    }
+    if (problems.length >= MOST_PROBLEMS) break;
+  }
+  run.depth--;
+  return problems;
+}
+
+function passOver(keyword: string, run: Run): string[] {
+  run.unread.add(keyword);
+  run.passed++;
+  return [];
+}
+
+function look(times: number, { budget }: Run): void {
+  budget.looks -= times;
+}
+
+/** How much there is to look at, beside what is inside; a short text is one thing. */
+function sizeOf(value: JsonValue): number {
+  if (typeof value === "string") return lookAt(value);
+  if (typeof value !== "object" || value === null) return 1;
+  return 1 + (Array.isArray(value) ? value.length : Object.keys(value).length);
+}
+
+/** Characters are looked at faster than things. */
+function lookAt({ length }: string): number {
+  return 1 + length / 8;
+}
+
+/** Patterns are not tried: a stranger's may take for ever. */
+const UNREAD: ReadonlySet<string> = new Set([
+  "pattern",
+  "patternProperties",
+  "dependencies",
+  "dependentSchemas",
+  "unevaluatedItems",
+  "unevaluatedProperties",
+  "$dynamicRef",
+  "$recursiveRef",
+]);
+
+interface Question {
+  value: JsonValue;
+  argument: JsonValue;
+  at: string;
+  /** What the keyword stands in. */
+  schema: JsonObject;
+  run: Run;
+}
+type Rule = (question: Question) => string[];
+
+/** Every other keyword says nothing about whether a value fits; `format` does not either, unless a schema's reader agreed to it. */
+const RULES: Readonly<Record<string, Rule>> = {
+  $ref({ value, argument, at, run }) {
+    look(toJsonText(argument).length, run);
+    const target = typeof argument === "string" ? resolve(argument, run.root) : undefined;
+    if (target !== undefined) return problemsOf(value, target, at, run);
+    return passOver("$ref", run);
+  },
+  type({ value, argument, at }) {
+    const types = listOf(argument).map(String);
+    return types.some((type) => isOfType(value, type)) ? [] : [`${at} must be of type ${types.join(" or ")}`];
+  },
+  enum: ({ value, argument, at, run }) =>
+    listOf(argument).some((one) => isSame(value, one, run)) ? [] : [`${at} must be one of ${shorten(argument, run)}`],
+  const: ({ value, argument, at, run }) =>
+    isSame(value, argument, run) ? [] : [`${at} must be ${shorten(argument, run)}`],
+
+  anyOf: ({ value, argument, at, run }) => anyOf(listOf(argument), value, at, run),
+  oneOf({ value, argument, at, run }) {
+    const { passed } = run;
+    const fitting = listOf(argument).filter((one) => problemsOf(value, one, at, run).length === 0).length;
+    if (fitting === 0) return anyOf(listOf(argument), value, at, run);
+    return fitting > 1 && run.passed === passed ? [`${at} fits several alternatives, where it must fit one`] : [];
+  },
+  allOf: ({ value, argument, at, run }) => listOf(argument).flatMap((one) => problemsOf(value, one, at, run)),
+  not({ value, argument, at, run }) {
+    const { passed } = run;
+    const fits = problemsOf(value, argument, at, run).length === 0;
+    return fits && run.passed === passed ? [`${at} is what it must not be`] : [];
+  },
+  if({ value, argument, at, schema, run }) {
+    const { passed } = run;
+    const branch = problemsOf(value, argument, at, run).length === 0 ? schema.then : schema.else;
+    return run.passed === passed ? problemsOf(value, branch, at, run) : [];
+  },
+
+  properties({ value, argument, at, run }) {
+    if (!isJsonObject(value) || !isJsonObject(argument)) return [];
+    return Object.entries(argument)
+      .filter(([name]) => Object.hasOwn(value, name))
+      .flatMap(([name, schema]) => problemsOf(value[name]!, schema, `${at}.${name}`, run));
+  },
+  required({ value, argument, at }) {
+    if (!isJsonObject(value)) return [];
+    return listOf(argument).filter((name) => !Object.hasOwn(value, String(name))).map((name) =>
+      `${at}.${name} is missing`
+    );
+  },
+  additionalProperties({ value, argument, at, schema, run }) {
+    if (!isJsonObject(value) || schema.patternProperties) return [];
+    const known = isJsonObject(schema.properties) ? schema.properties : {};
+    return Object.entries(value)
+      .filter(([name]) => !Object.hasOwn(known, name))
+      .flatMap(([name, one]) => problemsOf(one!, argument, `${at}.${shortenText(name)}`, run));
+  },
+  propertyNames: ({ value, argument, at, run }) =>
+    isJsonObject(value) ? Object.keys(value).flatMap((name) => problemsOf(name, argument, at, run)) : [],
+  dependentRequired({ value, argument, at }) {
+    if (!isJsonObject(value) || !isJsonObject(argument)) return [];
+    return Object.entries(argument)
+      .filter(([name]) => Object.hasOwn(value, name))
+      .flatMap(([, names]) => listOf(names).filter((name) => !Object.hasOwn(value, String(name))))
+      .map((name) => `${at}.${name} is missing`);
+  },
+  minProperties: ({ value, argument, at }) =>
+    atLeast(isJsonObject(value) && Object.keys(value).length, argument, at, "properties"),
+  maxProperties: ({ value, argument, at }) =>
+    atMost(isJsonObject(value) && Object.keys(value).length, argument, at, "properties"),
+
+  prefixItems: ({ value, argument, at, run }) => inOrder(value, listOf(argument), at, run),
+  items({ value, argument, at, schema, run }) {
+    if (!Array.isArray(value)) return [];
+    if (Array.isArray(argument)) return inOrder(value, argument, at, run);
+    const before = listOf(schema.prefixItems).length;
+    return value.slice(before).flatMap((one, index) => problemsOf(one, argument, `${at}[${before + index}]`, run));
+  },
+  additionalItems({ value, argument, at, schema, run }) {
+    if (!Array.isArray(value) || !Array.isArray(schema.items)) return [];
+    const before = schema.items.length;
+    return value.slice(before).flatMap((one, index) => problemsOf(one, argument, `${at}[${before + index}]`, run));
+  },
+  contains({ value, argument, at, schema, run }) {
+    if (!Array.isArray(value)) return [];
+    const found = value.filter((one) => problemsOf(one, argument, at, run).length === 0).length;
+    const least = typeof schema.minContains === "number" ? schema.minContains : 1;
+    const most = typeof schema.maxContains === "number" ? schema.maxContains : Infinity;
+    return found >= least && found <= most ? [] : [`${at} does not hold as many of its items as it must`];
+  },
+  minItems: ({ value, argument, at }) => atLeast(Array.isArray(value) && value.length, argument, at, "items"),
+  maxItems: ({ value, argument, at }) => atMost(Array.isArray(value) && value.length, argument, at, "items"),
+  uniqueItems({ value, argument, at, run }) {
+    if (argument !== true || !Array.isArray(value)) return [];
+    const different = new Set(value.map((one) => spell(one, run)));
+    return different.size < value.length ? [`${at} must not hold an item twice`] : [];
+  },
+
+  minLength: ({ value, argument, at }) => atLeast(lengthOf(value), argument, at, "characters"),
+  maxLength: ({ value, argument, at }) => atMost(lengthOf(value), argument, at, "characters"),
+
+  minimum: ({ value, argument, at, schema, run }) =>
+    isPast(value, argument, -1, schema.exclusiveMinimum === true, run)
+      ? [`${at} is too small: the least is ${shorten(argument, run)}`]
+      : [],
+  maximum: ({ value, argument, at, schema, run }) =>
+    isPast(value, argument, 1, schema.exclusiveMaximum === true, run)
+      ? [`${at} is too large: the most is ${shorten(argument, run)}`]
+      : [],
+  exclusiveMinimum: ({ value, argument, at, run }) =>
+    isPast(value, argument, -1, true, run) ? [`${at} must be more than ${shorten(argument, run)}`] : [],
+  exclusiveMaximum: ({ value, argument, at, run }) =>
+    isPast(value, argument, 1, true, run) ? [`${at} must be less than ${shorten(argument, run)}`] : [],
+  multipleOf({ value, argument, at, run }) {
+    if (!isNumber(value) || !isNumber(argument) || toDouble(argument) <= 0) return [];
+    look(digitsOf(value) + digitsOf(argument), run);
+    const isRaw = isRawNumber(value) || isRawNumber(argument);
+    return (isRaw ? isMultiple(value, argument) : isNearMultiple(value, argument))
+      ? []
+      : [`${at} must be a multiple of ${shorten(argument, run)}`];
+  },
+};
+
+/** Whether a number is past a limit: below it where `side` is -1, above it where it is 1. */
+function isPast(value: JsonValue, limit: JsonValue, side: -1 | 1, isOpen: boolean, run: Run): boolean {
+  if (!isNumber(value) || !isNumber(limit)) return false;
+  look(digitsOf(value) + digitsOf(limit), run);
+  const order = side * compareNumbers(value, limit);
+  return order > 0 || (isOpen && order === 0);
+}
+
+/** 0.3 is three times 0.1, whatever binary fractions say. */
+function isNearMultiple(value: number, of: number): boolean {
+  const times = value / of;
+  return Math.abs(times - Math.round(times)) < 1e-9 * Math.max(1, Math.abs(times));
+}
+
+/** How much there is to look at in a number. */
+function digitsOf(value: number | RawNumber): number {
+  return typeof value === "number" ? 0 : lookAt(value.rawJSON);
+}
+
+/** What is wrong with the alternative that fits best, which is the one that was meant. */
+function anyOf(alternatives: readonly JsonValue[], value: JsonValue, at: string, run: Run): string[] {
+  let best: string[] | undefined;
+  for (const one of alternatives) {
+    const problems = problemsOf(value, one, at, run);
+    if (problems.length === 0) return [];
+    look(lookAt(problems[0]!), run);
+    if (!best || depthOf(problems) > depthOf(best)) best = problems;
+  }
+  return best ?? [];
+}
+
+/** How deep inside the first problem is. */
+function depthOf([first = ""]: readonly string[]): number {
+  return first.slice(0, first.indexOf(" ")).split(/[.[]/).length;
+}
+
+function inOrder(value: JsonValue, schemas: readonly JsonValue[], at: string, run: Run): string[] {
+  if (!Array.isArray(value)) return [];
+  return schemas.slice(0, value.length).flatMap((one, index) => problemsOf(value[index]!, one, `${at}[${index}]`, run));
+}
+
+/** A part of the same schema, as a JSON pointer names it. */
+function resolve(reference: string, root: JsonObject): JsonValue | undefined {
+  if (reference !== "#" && !reference.startsWith("#/")) return undefined;
+  let target: JsonValue | undefined = root;
+  for (const step of reference.split("/").slice(1)) {
+    const name = decode(step).replaceAll("~1", "/").replaceAll("~0", "~");
+    if (target === undefined) break;
+    if (Array.isArray(target)) target = target[Number(name)];
+    else target = isJsonObject(target) && Object.hasOwn(target, name) ? target[name] : undefined;
+  }
+  return target;
+}
+
+function decode(step: string): string {
+  try {
+    return decodeURIComponent(step);
+  } catch {
+    return step;
+  }
+}
+
+/** A type that no schema has is none that a value could lack. */
+function isOfType(value: JsonValue, type: string): boolean {
+  switch (type) {
+    case "string":
+      return typeof value === "string";
+    case "number":
+      return isNumber(value);
+    case "integer":
+      return isNumber(value) && isInteger(value);
+    case "boolean":
+      return typeof value === "boolean";
+    case "null":
+      return value === null;
+    case "array":
+      return Array.isArray(value);
+    case "object":
+      return isJsonObject(value);
+    default:
+      return true;
+  }
+}
+
+function isSame(one: JsonValue | undefined, other: JsonValue | undefined, run: Run): boolean {
+  look(typeof one === "string" ? lookAt(one) : 1, run);
+  if (one === other) return true;
+  if (Array.isArray(one) && Array.isArray(other)) {
+    return one.length === other.length && one.every((item, index) => isSame(item, other[index], run));
+  }
+  if (isJsonObject(one) && isJsonObject(other)) {
+    const keys = Object.keys(one);
+    return keys.length === Object.keys(other).length &&
+      keys.every((key) => Object.hasOwn(other, key) && isSame(one[key], other[key], run));
+  }
+  if (isNumber(one) && isNumber(other)) {
+    look(digitsOf(one) + digitsOf(other), run);
+    return compareNumbers(one, other) === 0;
+  }
+  return false;
+}
+
+function atLeast(size: number | false, least: JsonValue, at: string, what: string): string[] {
+  if (size === false || !isNumber(least)) return [];
+  const wanted = toDouble(least);
+  return size < wanted ? [`${at} must have ${wanted} ${what} or more`] : [];
+}
+
+function atMost(size: number | false, most: JsonValue, at: string, what: string): string[] {
+  if (size === false || !isNumber(most)) return [];
+  const wanted = toDouble(most);
+  return size > wanted ? [`${at} must have ${wanted} ${what} or fewer`] : [];
+}
+
+/** In characters, not in UTF-16 units. */
+function lengthOf(value: JsonValue): number | false {
+  return typeof value === "string" && [...value].length;
+}
+
+function listOf(value: JsonValue | undefined): JsonValue[] {
+  return Array.isArray(value) ? value : value === undefined ? [] : [value];
+}
+
+const LONGEST_VALUE = 200;
+
+function shorten(value: JsonValue, run: Run): string {
+  return shortenText(textOf(value, run));
+}
+
+/** Of two equal numbers the same text; a raw number never has the value of a plain one. */
+function spell(value: JsonValue, run: Run): string {
+  if (!isRawNumber(value)) return textOf(value, run);
+  look(digitsOf(value), run);
+  return canonicalText(value);
+}
+
+function textOf(value: JsonValue, run: Run): string {
+  const text = JSON.stringify(value);
+  look(lookAt(text), run);
+  return text;
+}
+
+function shortenText(text: string): string {
+  return text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}…` : text;
+}

@@ -1,0 +1,97 @@
+/**
+ * JSON that a model wrote with another language's habits: in single quotes, with a comma too many, Python's words, bare names,
+ * line ends inside a text, or inside a fence. There is one way to read these. What can be read in several ways is not guessed
+ * at: a text without its end, quotes inside quotes, an escape that JSON does not know.
+ *
+ * Libraries for this exist, and guess: they end a command where it was cut, and lose the backslash of `\d`.
+ */
+import { isJsonObject, type JsonObject, parseJson } from "../canonical/json.ts";
+import { finishSync, type Work } from "../util/work.ts";
+
+export interface NearJson {
+  /** The same as JSON has it. */
+  text: string;
+  value: JsonObject;
+  /** Whether its last brace was missing, and perhaps more. */
+  isOpen: boolean;
+}
+
+const FENCE = "```";
+const TOKEN = /\s+|"[^"\\]*(?:\\[^][^"\\]*)*"|'[^'\\]*(?:\\[^][^'\\]*)*'|[{}[\]:,]|[\w$.+-]+/y;
+const NAME = /^[A-Za-z_$][\w$-]*$/;
+const WORDS: ReadonlyMap<string, string> = new Map([["True", "true"], ["False", "false"], ["None", "null"]]);
+
+/** No model writes more arguments for one call, in characters. What is longer is not looked into. */
+const LONGEST = 1_000_000;
+/** How many tokens are read before others may have a turn. */
+const SLICE = 1_000;
+
+/** The object that the text tells; nothing where that is not certain. */
+export function readNearJson(told: string): NearJson | undefined {
+  return finishSync(readLongNearJson(told));
+}
+
+/** The same in slices. */
+export function* readLongNearJson(told: string): Work<NearJson | undefined> {
+  if (told.length > LONGEST) return undefined;
+  const tokens = yield* tokensOf(unfenced(told));
+  const last = tokens?.at(-1);
+  if (!tokens || last === undefined) return undefined;
+  let [objects, lists] = [0, 0];
+  let text = "";
+  for (let at = 0; at < tokens.length; at++) {
+    const token = tokens[at]!;
+    objects += token === "{" ? 1 : token === "}" ? -1 : 0;
+    lists += token === "[" ? 1 : token === "]" ? -1 : 0;
+    text += spell(token, tokens[at - 1], tokens[at + 1]);
+    if (at % SLICE === 0) yield;
+  }
+  // A number or a word may have gone on.
+  const isOpen = objects === 1 && lists === 0 && /["'\]}]$/.test(last);
+  if (isOpen) text += "}";
+  const value = parseJson(text);
+  return isJsonObject(value) ? { text, value, isOpen } : undefined;
+}
+
+/** What stands inside a fence, or the text. A pattern for all of it takes hours for some texts that a model can write. */
+function unfenced(told: string): string {
+  const text = told.trim();
+  if (!text.startsWith(FENCE) || !text.endsWith(FENCE) || text.length < 2 * FENCE.length) return told;
+  const inner = text.slice(FENCE.length, -FENCE.length);
+  const end = inner.indexOf("\n");
+  return end >= 0 && /^(json)?$/.test(inner.slice(0, end).trim()) ? inner.slice(end + 1) : told;
+}
+
+/** The parts of the text, without the space between them; nothing where a character has no place. */
+function* tokensOf(text: string): Work<string[] | undefined> {
+  const tokens: string[] = [];
+  for (let at = 0; at < text.length;) {
+    TOKEN.lastIndex = at;
+    const token = TOKEN.exec(text)?.[0];
+    if (token === undefined) return undefined;
+    if (token.trim() !== "") tokens.push(token);
+    at += token.length;
+    if (tokens.length % SLICE === 0) yield;
+  }
+  return tokens;
+}
+
+/** A token as JSON has it. */
+function spell(token: string, before: string | undefined, after: string | undefined): string {
+  if (token === ",") return after === "}" || after === "]" ? "" : token;
+  if (token[0] === '"' || token[0] === "'") return spellText(token.slice(1, -1), token[0]);
+  const isKey = after === ":" && (before === "{" || before === ",") && NAME.test(token);
+  return isKey ? `"${token}"` : WORDS.get(token) ?? token;
+}
+
+/** What is no escape of JSON stays as it is, so that it fails: nobody knows what it was to be. */
+function spellText(text: string, quote: string): string {
+  // deno-lint-ignore no-control-regex
+  const spelled = text.replace(/\\([^])|[\x00-\x1f"]/g, (found, escaped?: string) => {
+    if (escaped === undefined) return JSON.stringify(found).slice(1, -1);
+    if (quote === '"') return found;
+    // In Python the backslash before a slash stays.
+    return escaped === "'" ? "'" : escaped === "/" ? "\\?" : found;
+  });
+  return `"${spelled}"`;
+}

@@ -1,0 +1,42 @@
+/** Which of a request's tools its model is offered, and what cannot be answered without one that it is not. */
+import { GatewayError } from "../errors.ts";
+import type { GenerateRequest, Tool, ToolChoice } from "../canonical/generate.ts";
+
+/** The tools that the model may call. */
+export function allowedTools(tools: readonly Tool[], choice: ToolChoice | undefined): readonly Tool[] {
+  if (choice?.type !== "allowed") return tools;
+  const names = new Set(choice.names);
+  return tools.filter(({ name }) => names.has(name));
+}
+
+/**
+ * Whether the model is not to see the tool before the conversation brings it up: for upstreams that know no such tools. A
+ * forced one it must see.
+ */
+export function isHidden(tool: Tool, choice: ToolChoice | undefined): boolean {
+  const forced = choice?.type === "tool" && choice.name === tool.name;
+  return tool.type === "function" && tool.deferred === true && !forced;
+}
+
+/**
+ * An answer by a tool that had to be left out would not be the answer that was asked for. `spoken` are those that an upstream of
+ * `wire` hears of.
+ */
+export function refuseForced(
+  { tools = [], toolChoice }: Pick<GenerateRequest, "tools" | "toolChoice">,
+  wire: string,
+  spoken: readonly unknown[],
+): void {
+  const refuse = (message: string) => {
+    throw new GatewayError("invalid_request", message, { param: "tool_choice" });
+  };
+  const isRequired = toolChoice?.type === "required" ||
+    toolChoice?.type === "allowed" && toolChoice.mode === "required";
+  if (isRequired && spoken.length === 0 && tools.length > 0) {
+    refuse("Cannot require a tool: the upstream runs none of them");
+  }
+  const forced = toolChoice?.type === "tool" ? tools.filter(({ name }) => name === toolChoice.name) : [];
+  if (forced.length > 0 && forced.every((tool) => tool.type === "hosted" && tool.extra.wire !== wire)) {
+    refuse(`Cannot force tool "${forced[0]!.name}": the upstream does not run it`);
+  }
+}

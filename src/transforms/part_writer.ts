@@ -1,0 +1,342 @@
+import type { Usage } from "../canonical/usage.ts";
+import type {
+  Annotation,
+  Finish,
+  GenerateEvent,
+  GenerateRequest,
+  OutputPart,
+  PartDelta,
+  ReasoningPart,
+  ToolKind,
+} from "../canonical/generate.ts";
+import type { Extra } from "../canonical/extra.ts";
+import { customNames, unwrapCustomInput } from "./custom_tool.ts";
+import { clientNames } from "./tool_names.ts";
+import { isJsonText, parseJson } from "../canonical/json.ts";
+import { GatewayError } from "../errors.ts";
+
+/** What an upstream adds to one tool call; any of it may come late, or never. */
+export interface ToolCallDelta {
+  kind?: ToolKind;
+  id?: string;
+  name?: string;
+  input?: string;
+  extra?: Extra;
+}
+
+export interface PartEnd {
+  annotations?: Annotation[];
+  opaque?: ReasoningPart["opaque"];
+  extra?: Extra;
+}
+
+interface PendingCall {
+  key: string;
+  kind: ToolKind;
+  id?: string;
+  name?: string;
+  extra?: Extra;
+  /** What the model wrote so far, and the end of it that is not out yet. */
+  input: string;
+  unsent: string;
+  /** The last characters of what the model wrote. */
+  tail: string;
+  /** Whether the input is JSON, as far as it was looked at: it is read once for each length. */
+  read: { length: number; isJson: boolean };
+  /** Whether it begins as a JSON text does, once it has begun. */
+  quoted?: boolean;
+  /** The piece that came last, as long as each began with all of the one before it; and whether there are two such pieces. */
+  grown: string | undefined;
+  repeats: boolean;
+  /** The upstream says that nothing more comes. */
+  over: boolean;
+}
+
+type TextKind = "text" | "reasoning" | "refusal";
+
+/**
+ * Turns what an upstream says, in whatever order it says it, into the one order of events that every serializer relies on
+ * (`GenerateEvent`). It opens and closes parts, keeps calls that interleave apart by holding back all but the first, waits
+ * for a name that comes late, names calls that have no id, writes `{}` for a function called without arguments, tells
+ * arguments once that come as all so far with every piece, turns the function that stood in for a custom tool back, and mends
+ * a finish reason that contradicts the content.
+ */
+export class PartWriter {
+  #index = -1;
+  #open: TextKind | undefined;
+  #end: PartEnd = {};
+  /** In order of appearance. Only the first has an open part, once its name is known. */
+  #calls: PendingCall[] = [];
+  /** The same by their keys. */
+  readonly #callOf = new Map<string, PendingCall>();
+  /** Texts that came between the pieces of a call; they follow it. */
+  #held: { kind: TextKind; text: string }[] = [];
+  readonly #ended = new Set<string>();
+  #callOpen = false;
+  #callCount = 0;
+  /** Some servers give several calls one id, which no client can answer. */
+  readonly #callIds = new Set<string>();
+  readonly #newCallId: () => string;
+  readonly #customNames: ReadonlySet<string>;
+  readonly #clientNames: ReadonlyMap<string, string>;
+
+  /** The request says which names are taken and which tools are custom. */
+  constructor(request: Pick<GenerateRequest, "messages" | "tools">) {
+    this.#newCallId = callNamer(request);
+    this.#customNames = customNames(request.tools);
+    this.#clientNames = clientNames(request.tools);
+  }
+
+  text(text: string): GenerateEvent[] {
+    return this.#append("text", text);
+  }
+
+  reasoning(text: string): GenerateEvent[] {
+    return this.#append("reasoning", text);
+  }
+
+  refusal(text: string): GenerateEvent[] {
+    return this.#append("refusal", text);
+  }
+
+  /** A part that comes whole. */
+  whole(part: OutputPart, end: PartEnd = {}): GenerateEvent[] {
+    return [
+      ...this.#endAll(),
+      ...this.#release(),
+      ...this.#endAll(),
+      { type: "part-start", index: ++this.#index, part },
+      { type: "part-end", index: this.#index, ...end },
+    ];
+  }
+
+  /** What the upstream says of the call that it knows by `key`. */
+  toolCall(key: string, delta: ToolCallDelta): GenerateEvent[] {
+    // A call ends early only once its arguments are complete, so nothing that still comes for it can be part of them.
+    if (this.#ended.has(key)) return [];
+    const events = this.#open ? this.endPart() : [];
+    let call = this.#callOf.get(key);
+    if (!call) {
+      const kind = delta.kind ?? "function";
+      call = {
+        key,
+        kind,
+        input: "",
+        unsent: "",
+        tail: "",
+        read: { length: 0, isJson: false },
+        grown: "",
+        repeats: false,
+        over: false,
+      };
+      this.#calls.push(call);
+      this.#callOf.set(key, call);
+    }
+    call.id ||= delta.id;
+    call.name ||= delta.name && (this.#clientNames.get(delta.name) ?? delta.name);
+    call.extra ??= delta.extra;
+    if (delta.input && !call.over) {
+      // Joined only where all of it is asked for: to look into a text that grows takes as long as to copy it.
+      call.input += delta.input;
+      call.unsent += delta.input;
+      call.tail = (call.tail + delta.input).slice(-TAIL);
+      const first = /\S/.exec(delta.input)?.[0];
+      if (first !== undefined) call.quoted ??= first === '"';
+      if (call.grown !== undefined) compareWithLast(call, delta.input);
+    }
+    // The first call is over once its arguments are complete and another one speaks: the others then need not wait.
+    while (this.#calls.length > 1 && call !== this.#calls[0] && this.#firstIsComplete()) {
+      events.push(...this.#endCall());
+    }
+    if (call === this.#calls[0]) events.push(...this.#writeCall());
+    return events;
+  }
+
+  /** The upstream says that the call known by `key` is over. */
+  endToolCall(key: string): GenerateEvent[] {
+    const call = this.#callOf.get(key);
+    if (call) call.over = true;
+    const events: GenerateEvent[] = [];
+    while (this.#calls[0]?.over) events.push(...this.#endCall());
+    return [...events, ...this.#writeCall()];
+  }
+
+  /** What the open text or reasoning part is to be ended with: its citations, its signature. */
+  attach(end: PartEnd): void {
+    if (this.#open) this.#end = { ...this.#end, ...end };
+  }
+
+  /** Ends the open part, and every call that waits. */
+  endPart(): GenerateEvent[] {
+    return this.#isMidCall() ? [] : this.#endAll();
+  }
+
+  #endAll(): GenerateEvent[] {
+    if (this.#open) {
+      const end = this.#end;
+      this.#open = undefined;
+      this.#end = {};
+      return [{ type: "part-end", index: this.#index, ...end }];
+    }
+    const events: GenerateEvent[] = [];
+    while (this.#calls.length > 0) events.push(...this.#endCall());
+    return events;
+  }
+
+  /** Ends everything. A `stop` after tool calls means that the agent goes on; `tool-calls` without any means a stop. */
+  finish(finish: Finish, usage: Usage, extra?: Extra): GenerateEvent[] {
+    const events = [...this.#endAll(), ...this.#release(), ...this.#endAll()];
+    const { reason } = finish;
+    const mended = this.#callCount > 0
+      ? reason === "stop" || reason === "other" ? "tool-calls" : reason
+      : reason === "tool-calls"
+      ? "stop"
+      : reason;
+    events.push({ type: "finish", finish: { ...finish, reason: mended }, usage, ...(extra && { extra }) });
+    return events;
+  }
+
+  #append(kind: TextKind, text: string): GenerateEvent[] {
+    if (text === "") return [];
+    if (this.#calls.length + this.#held.length === 0) return this.#write(kind, text);
+    this.#held.push({ kind, text });
+    return this.#isMidCall() ? [] : this.#release();
+  }
+
+  /** Whether a call waits for the rest of its arguments, which a text must not cut. */
+  #isMidCall(): boolean {
+    return this.#calls.some((call) => !call.over && !isWhole(call));
+  }
+
+  #release(): GenerateEvent[] {
+    return this.#held.splice(0).flatMap(({ kind, text }) => this.#write(kind, text));
+  }
+
+  #write(kind: TextKind, text: string): GenerateEvent[] {
+    const events: GenerateEvent[] = [];
+    if (this.#open !== kind) {
+      for (const event of this.#endAll()) events.push(event);
+      this.#open = kind;
+      events.push({ type: "part-start", index: ++this.#index, part: { type: kind, text: "" } });
+    }
+    events.push(this.#delta(kind, text));
+    return events;
+  }
+
+  #firstIsComplete(): boolean {
+    const first = this.#calls[0];
+    return first?.name !== undefined && (first.over || isWhole(first));
+  }
+
+  #writeCall(): GenerateEvent[] {
+    const call = this.#calls[0];
+    if (!call?.name) return [];
+    if (call.kind === "function" && call.repeats) {
+      // Only its end tells whether the pieces are one text or each is all of it.
+      if (!call.over) return [];
+      call.repeats = false;
+      takeGrown(call);
+    }
+    if (call.kind === "function" && this.#customNames.has(call.name)) {
+      // The model's text is inside JSON, so it is known once that is whole.
+      if (!call.over && !(CLOSED_TEXT.test(call.tail) && isWhole(call))) return [];
+      call.kind = "custom";
+      call.input = call.unsent = unwrapCustomInput(call.input);
+      call.over = true;
+    }
+    if (call.kind === "function" && call.quoted) {
+      // Arguments are an object. Some servers write its JSON into a JSON text, which is known once that is whole.
+      if (!call.over) return [];
+      call.quoted = false;
+      call.input = call.unsent = unquoted(call.input);
+    }
+    const events: GenerateEvent[] = [];
+    if (!this.#callOpen) {
+      this.#callOpen = true;
+      const { kind, name, extra } = call;
+      let id = call.id || this.#newCallId();
+      while (this.#callIds.has(id)) id = this.#newCallId();
+      this.#callIds.add(id);
+      this.#callCount++;
+      const part: OutputPart = { type: "tool-call", kind, id, name, input: "", ...(extra && { extra }) };
+      events.push({ type: "part-start", index: ++this.#index, part });
+    }
+    if (call.unsent !== "") {
+      events.push(this.#delta("tool-input", call.unsent));
+      call.unsent = "";
+    }
+    return events;
+  }
+
+  #endCall(): GenerateEvent[] {
+    const call = this.#calls[0]!;
+    if (!call.name) {
+      throw new GatewayError("upstream_error", "The upstream sent a tool call without a name");
+    }
+    call.over = true;
+    const isFunction = call.kind === "function" && !this.#customNames.has(call.name);
+    if (isFunction && call.input.trim() === "") call.input = call.unsent = "{}";
+    const events = this.#writeCall();
+    this.#calls.shift();
+    this.#callOf.delete(call.key);
+    this.#ended.add(call.key);
+    this.#callOpen = false;
+    events.push({ type: "part-end", index: this.#index });
+    return events;
+  }
+
+  #delta(type: PartDelta["type"], text: string): GenerateEvent {
+    return { type: "part-delta", index: this.#index, delta: { type, text } };
+  }
+}
+
+const TAIL = 16;
+/** How an object ends whose last value is a text: a bracket alone may stand in that text, and often does where it is code. */
+const CLOSED_TEXT = /"\s*\}\s*$/;
+
+/** How a JSON value may end: to look at all of a text that grows takes as long as to copy it. */
+const ENDED_VALUE = /[}\]"\del]\s*$/;
+
+function isWhole(call: PendingCall): boolean {
+  const { read, input, tail } = call;
+  if (read.length === input.length) return read.isJson;
+  if (!ENDED_VALUE.test(tail)) return false;
+  call.read = { length: input.length, isJson: isJsonText(input) };
+  return call.read.isJson;
+}
+
+/** Some servers tell all arguments so far with every piece. Of those that do not, next to none get past their second piece. */
+function compareWithLast(call: PendingCall, piece: string): void {
+  call.repeats = call.grown !== "" && piece.startsWith(call.grown!);
+  call.grown = call.grown === "" || call.repeats ? piece : undefined;
+}
+
+/** The last piece is all of the input, where it is JSON and the pieces together are none. What is out began it already. */
+function takeGrown(call: PendingCall): void {
+  const { input, unsent, grown = "" } = call;
+  if (isJsonText(input) || !isJsonText(grown)) return;
+  call.input = grown;
+  call.unsent = grown.slice(input.length - unsent.length);
+}
+
+/** The JSON object that is written inside a JSON text; the same where there is none. */
+function unquoted(input: string): string {
+  const inner = parseJson(input);
+  return typeof inner === "string" && inner.trimStart().startsWith("{") && isJsonText(inner) ? inner : input;
+}
+
+/** Names calls that the upstream left nameless: the same in every run, and not a name that the conversation has already. */
+function callNamer({ messages }: Pick<GenerateRequest, "messages">): () => string {
+  let taken: Set<string> | undefined;
+  return () => {
+    taken ??= new Set(
+      messages.flatMap(({ role, content }) =>
+        role === "assistant" ? content.filter((part) => part.type === "tool-call").map(({ id }) => id) : []
+      ),
+    );
+    let number = taken.size;
+    while (taken.has(`call_${number}`)) number++;
+    taken.add(`call_${number}`);
+    return `call_${number}`;
+  };
+}

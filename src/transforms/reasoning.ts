@@ -1,0 +1,59 @@
+/** What becomes of the reasoning of earlier turns: some only the target can read that wrote it, and some targets take none. */
+import type { GenerateRequest, Message, OpaqueReasoning, OutputPart, ReasoningPart } from "../canonical/generate.ts";
+
+/** The part, marked as what `target` wrote. */
+export function markReasoning(part: OutputPart, target: string): OutputPart {
+  return part.type === "reasoning" && part.opaque ? { ...part, opaque: { ...part.opaque, target } } : part;
+}
+
+/** To another target it is noise, which some refuse: only the plain text of it stays. `note` hears of it. */
+export function withoutForeignReasoning<T extends GenerateRequest>(
+  input: T,
+  target: string,
+  note: (text: string) => void,
+): T {
+  const messages = changeReasoning(input.messages, ({ opaque, ...plain }) => {
+    if (!isAnothers(opaque, target)) return undefined;
+    return plain.text === "" ? [] : [plain];
+  });
+  if (messages === input.messages) return input;
+  note("dropped reasoning that only another model can read");
+  return { ...input, messages };
+}
+
+/** The request without what was thought in earlier turns; the same one where there is nothing of it. `note` hears of it. */
+export function withoutReasoning<T extends GenerateRequest>(input: T, note: (text: string) => void): T {
+  const messages = changeReasoning(input.messages, () => []);
+  if (messages === input.messages) return input;
+  note("dropped reasoning of earlier turns");
+  return { ...input, messages };
+}
+
+/**
+ * The messages with what `change` puts in place of a reasoning part, which stays where it gives nothing. They are the same
+ * messages where every one of them stays.
+ */
+export function changeReasoning(
+  messages: Message[],
+  change: (part: ReasoningPart) => OutputPart[] | undefined,
+): Message[] {
+  let changed = false;
+  const told = messages.flatMap((message): Message[] => {
+    if (message.role !== "assistant") return [message];
+    let touched = false;
+    const content = message.content.flatMap((part) => {
+      const others = part.type === "reasoning" ? change(part) : undefined;
+      if (others) touched = true;
+      return others ?? [part];
+    });
+    if (!touched) return [message];
+    changed = true;
+    // A turn in which nothing is left is none, and servers refuse it.
+    return content.length > 0 ? [{ ...message, content }] : [];
+  });
+  return changed ? told : messages;
+}
+
+function isAnothers(opaque: OpaqueReasoning | undefined, target: string): boolean {
+  return opaque?.target !== undefined && opaque.target !== target;
+}

@@ -1,0 +1,97 @@
+/**
+ * Calls whose arguments are not JSON, repaired where that is certain. Whether they are is known once they are whole, so a stream
+ * tells each call's arguments in one piece.
+ */
+import type {
+  FunctionTool,
+  GenerateEvent,
+  GenerateRequest,
+  GenerateResponse,
+  OutputPart,
+} from "../canonical/generate.ts";
+import { isJsonObject, isJsonText, type JsonObject } from "../canonical/json.ts";
+import { type Budget, fits, newBudget } from "./json_schema.ts";
+import { readLongNearJson } from "./near_json.ts";
+import { finish, type Work } from "../util/work.ts";
+
+type Note = (text: string) => void;
+type Tools = Pick<GenerateRequest, "tools">;
+
+interface HeldCall {
+  name: string;
+  input: string;
+  /** Once it is there, how the answer goes on tells whether the call was cut. */
+  end?: GenerateEvent & { type: "part-end" };
+}
+
+export async function* repairCalls(
+  events: AsyncIterable<GenerateEvent>,
+  request: Tools,
+  note: Note,
+): AsyncGenerator<GenerateEvent> {
+  const budget = newBudget();
+  let held: HeldCall | undefined;
+  for await (const event of events) {
+    if (held?.end) {
+      const isCut = event.type === "finish" && event.finish.reason === "length";
+      yield inputOf(held.end.index, isCut ? kept(held, note) : await finish(repaired(held, request, note, budget)));
+      yield held.end;
+      held = undefined;
+    }
+    if (event.type === "part-start" && event.part.type === "tool-call" && event.part.kind === "function") {
+      held = { name: event.part.name, input: "" };
+      yield event;
+    } else if (held && event.type === "part-delta") held.input += event.delta.text;
+    else if (held && event.type === "part-end") {
+      if (isJsonText(held.input)) {
+        yield inputOf(event.index, held.input);
+        yield event;
+        held = undefined;
+      } else held.end = event;
+    } else yield event;
+  }
+}
+
+/** The same of a whole answer, in slices. */
+export function* repairResponse(response: GenerateResponse, request: Tools, note: Note): Work<GenerateResponse> {
+  const { content, finish } = response;
+  const budget = newBudget();
+  const repairedContent: OutputPart[] = [];
+  for (const [at, part] of content.entries()) {
+    if (part.type !== "tool-call" || part.kind !== "function" || isJsonText(part.input)) repairedContent.push(part);
+    else {
+      const isCut = finish.reason === "length" && at === content.length - 1;
+      const input = isCut ? kept(part, note) : yield* repaired(part, request, note, budget);
+      repairedContent.push({ ...part, input });
+    }
+    yield;
+  }
+  return { ...response, content: repairedContent };
+}
+
+function inputOf(index: number, text: string): GenerateEvent {
+  return { type: "part-delta", index, delta: { type: "tool-input", text } };
+}
+
+/** What was cut is never made into another call. */
+function kept({ name, input }: HeldCall, note: Note): string {
+  note(`kept arguments of ${name} that are not JSON`);
+  return input;
+}
+
+function* repaired(call: HeldCall, { tools }: Tools, note: Note, budget: Budget): Work<string> {
+  const near = yield* readLongNearJson(call.input);
+  const tool = tools?.find((one): one is FunctionTool => one.type === "function" && one.name === call.name);
+  if (!near || !tool || !fits(tool.parameters, near.value, budget) || (near.isOpen && !isFull(tool, near.value))) {
+    return kept(call, note);
+  }
+  note(`repaired arguments of ${call.name}`);
+  return near.text;
+}
+
+/** Whether there is nothing that could have come before the brace that is missing: the schema has no further name. */
+function isFull({ parameters }: FunctionTool, value: JsonObject): boolean {
+  const { properties } = parameters ?? {};
+  return isJsonObject(properties) && Object.keys(properties).length > 0 &&
+    Object.keys(properties).every((name) => Object.hasOwn(value, name));
+}

@@ -1,0 +1,311 @@
+/** The turns of a conversation, arranged for an upstream that speaks another wire, or mended for one of the client's own. */
+import type {
+  AssistantMessage,
+  InputPart,
+  Message,
+  SystemMessage,
+  TextPart,
+  ToolMessage,
+  ToolResultPart,
+  UserMessage,
+} from "../canonical/generate.ts";
+import { type Extra, mergeExtras } from "../canonical/extra.ts";
+
+type Note = (text: string) => void;
+
+/**
+ * Results of tools stand right after the turn that called for them, one for each call, in the order of the calls. Where the
+ * upstream takes instructions first only, later ones go into the user's turn, in the form in which agents themselves put them
+ * there: hoisting them to the front would spoil the upstream's prefix cache. `note` hears of every change.
+ */
+export function arrangeTurns(
+  messages: readonly Message[],
+  { wire, systemMessages }: { wire: string; systemMessages: "first" | "anywhere" },
+  note: Note,
+): Message[] {
+  const told = messages.map((message) => withoutWordless(message, wire, note))
+    .filter((message) => message !== undefined)
+    .filter((message) => message.role !== "system" || isTold(message, note));
+  const answered = answerCalls(resultsFirst(withDistinctIds(joinAssistant(told), note)), note);
+  return systemMessages === "anywhere" ? answered : foldSystemMessages(answered, note);
+}
+
+/**
+ * The same for an upstream of the client's own wire: the turns as they are, unless results do not stand right after the calls
+ * that they answer, one for each, without which every server of the wire refuses the conversation.
+ */
+export function mendTurns(messages: readonly Message[], note: Note): readonly Message[] {
+  if (isPaired(messages)) return messages;
+  const turns = withDistinctIds(joinAssistant(messages, hasCalls), note);
+  const ordered = resultsFirst(turns);
+  const isMoved = turns.length < messages.length || ordered.some((message, at) => message !== turns[at]);
+  if (isMoved) note("moved results of tools right after their calls");
+  return answerCalls(ordered, note);
+}
+
+function isPaired(messages: readonly Message[]): boolean {
+  const open = new Set<string>();
+  for (const message of messages) {
+    if (message.role === "tool") {
+      if (!message.content.every(({ id }) => open.delete(id))) return false;
+      continue;
+    }
+    if (open.size > 0) return false;
+    if (message.role !== "assistant") continue;
+    for (const part of message.content) {
+      if (part.type !== "tool-call") continue;
+      if (open.has(part.id)) return false;
+      open.add(part.id);
+    }
+  }
+  return open.size === 0 || messages.at(-1)?.role === "assistant";
+}
+
+function hasCalls({ content }: AssistantMessage): boolean {
+  return content.some(({ type }) => type === "tool-call");
+}
+
+/** What only another wire knows, and nothing says in words. A turn of nothing else is none, and servers refuse it. */
+function withoutWordless(message: Message, wire: string, note: Note): Message | undefined {
+  const parts: readonly Message["content"][number][] = message.content;
+  const isWordless = (part: Message["content"][number]) =>
+    part.type === "opaque" && part.standIn === undefined && part.extra.wire !== wire;
+  const wordless = parts.filter(isWordless);
+  if (wordless.length === 0) return message;
+  for (const part of wordless) note(`dropped a part of type ${String(part.extra?.fields.type)}`);
+  const content = parts.filter((part) => !isWordless(part));
+  if (content.length > 0) return { ...message, content } as Message;
+  noteLost(message.extra, note);
+  return undefined;
+}
+
+/** Whether there is any content in it; where not, only another wire has something to say about it. */
+function isTold({ content, extra }: SystemMessage, note: Note): boolean {
+  if (content.length === 0) noteLost(extra, note);
+  return content.length > 0;
+}
+
+/** On some wires each thing that the assistant says is a turn; elsewhere what it thinks, says and calls is one. */
+function joinAssistant(
+  messages: readonly Message[],
+  isOpen: (turn: AssistantMessage) => boolean = () => true,
+): Message[] {
+  const joined: Message[] = [];
+  for (const message of messages) {
+    const last = joined.at(-1);
+    if (message.role !== "assistant" || last?.role !== "assistant" || !isOpen(last)) {
+      joined.push(message.role === "assistant" ? { ...message, content: [...message.content] } : message);
+      continue;
+    }
+    for (const part of message.content) last.content.push(part);
+    if (message.extra) last.extra = mergeExtras(last.extra, message.extra);
+  }
+  return joined;
+}
+
+/** Servers refuse several calls of one turn under one id: each gets its own, and so do their results, which come in their order. */
+function withDistinctIds(messages: readonly Message[], note: Note): Message[] {
+  /** By the id that the client gave, those of its calls in the latest turn, and how many of them have their results. */
+  const called = new Map<string, { ids: string[]; answered: number; number: number }>();
+  return messages.map((message) => {
+    if (message.role === "tool") {
+      const content = message.content.map((result) => {
+        const calls = called.get(result.id);
+        const id = calls?.ids[calls.answered++] ?? result.id;
+        return id === result.id ? result : { ...result, id };
+      });
+      return content.some((result, at) => result !== message.content[at]) ? { ...message, content } : message;
+    }
+    if (message.role !== "assistant") return message;
+    called.clear();
+    const taken = new Set(message.content.map((part) => part.type === "tool-call" ? part.id : undefined));
+    const content = message.content.map((part) => {
+      if (part.type !== "tool-call") return part;
+      const calls = called.get(part.id);
+      if (!calls) {
+        called.set(part.id, { ids: [part.id], answered: 0, number: 1 });
+        return part;
+      }
+      do calls.number++; while (taken.has(`${part.id}_${calls.number}`));
+      const id = `${part.id}_${calls.number}`;
+      taken.add(id);
+      calls.ids.push(id);
+      note(`renamed a call, because another one is ${part.id}`);
+      return { ...part, id };
+    });
+    return { ...message, content };
+  });
+}
+
+/** Some wires let other turns come between calls and their results. */
+function resultsFirst(messages: readonly Message[]): Message[] {
+  const ordered: Message[] = [];
+  // What came after the latest call or result, before which a further result goes.
+  let since: Message[] = [];
+  let called = false;
+  for (const message of messages) {
+    if (message.role === "tool" && called) ordered.push(message);
+    else if (message.role === "tool" || message.role === "assistant") {
+      for (const one of since) ordered.push(one);
+      ordered.push(message);
+      since = [];
+      called = true;
+    } else since.push(message);
+  }
+  return ordered.concat(since);
+}
+
+/**
+ * A call without a result, and a result without a call, would be refused with every later request of the conversation too:
+ * the first is answered as a failure, the second becomes words of the user.
+ */
+function answerCalls(messages: readonly Message[], note: Note): Message[] {
+  const answered: Message[] = [];
+  const open = new Set<string>();
+  let ids: string[] = [];
+  let results: ToolMessage[] = [];
+  let strays: InputPart[] = [];
+  const settle = () => {
+    for (const id of open) note(`answered call ${id}, which has no result`);
+    if (open.size > 0) results.push({ role: "tool", content: [...open].map(unanswered) });
+    for (const message of inOrder(results, ids)) answered.push(message);
+    if (strays.length > 0) answered.push({ role: "user", content: strays });
+    open.clear();
+    ids = [];
+    results = [];
+    strays = [];
+  };
+  for (const message of messages) {
+    if (message.role === "tool") {
+      const own: ToolResultPart[] = [];
+      const others: ToolResultPart[] = [];
+      for (const result of message.content) (open.delete(result.id) ? own : others).push(result);
+      if (own.length > 0) results.push({ ...message, content: own });
+      else noteLost(message.extra, note);
+      for (const result of others) for (const part of inWords(result, note)) strays.push(part);
+      continue;
+    }
+    settle();
+    answered.push(message);
+    if (message.role !== "assistant") continue;
+    for (const part of message.content) if (part.type === "tool-call") ids.push(part.id);
+    for (const id of ids) open.add(id);
+  }
+  // Calls at the very end wait for their results still.
+  if (messages.at(-1)?.role === "assistant") open.clear();
+  settle();
+  return answered;
+}
+
+/** A result that nothing called for, as the user would tell it. */
+function inWords({ id, content, extra }: ToolResultPart, note: Note): InputPart[] {
+  note(`moved the result of ${id}, which nothing called for, into the user turn`);
+  noteLost(extra, note);
+  return [{ type: "text", text: `Result of ${id}:` }, ...content];
+}
+
+/**
+ * The same for an upstream of the client's own wire where a result may stand anywhere after its call, each of them an item of
+ * its own: only what has no counterpart at all is mended. Items that are passed on as they came (`isWhole`) are their
+ * upstream's affair.
+ */
+export function mendItems(
+  messages: readonly Message[],
+  isWhole: (message: Message) => boolean,
+  note: Note,
+): readonly Message[] {
+  const unpaired = unpairedIn(messages.filter((message) => !isWhole(message)));
+  if (unpaired.size === 0) return messages;
+  const mended: Message[] = [];
+  let open: string[] = [];
+  for (const message of messages) {
+    const { role } = message;
+    if (role !== "assistant" && open.length > 0) {
+      for (const id of open) note(`answered call ${id}, which has no result`);
+      mended.push({ role: "tool", content: open.map(unanswered) });
+      open = [];
+    }
+    if (role === "assistant") {
+      for (const part of message.content) if (part.type === "tool-call" && unpaired.has(part)) open.push(part.id);
+    }
+    const strays = role === "tool" ? message.content.filter((result) => unpaired.has(result)) : [];
+    if (role !== "tool" || strays.length === 0) {
+      mended.push(message);
+      continue;
+    }
+    const own = message.content.filter((result) => !unpaired.has(result));
+    if (own.length > 0) mended.push({ ...message, content: own });
+    else noteLost(message.extra, note);
+    mended.push({ role: "user", content: strays.flatMap((result) => inWords(result, note)) });
+  }
+  return mended;
+}
+
+/** The calls that have no result, and the results that have no call. */
+function unpairedIn(messages: readonly Message[]): Set<unknown> {
+  const unpaired = new Set<unknown>();
+  /** By id, the calls of it in their order, and how many of them have their results. */
+  const called = new Map<string, { parts: unknown[]; answered: number }>();
+  for (const { role, content } of messages) {
+    for (const part of content) {
+      if (part.type === "tool-call" && role === "assistant") {
+        unpaired.add(part);
+        const calls = called.get(part.id) ?? { parts: [], answered: 0 };
+        calls.parts.push(part);
+        called.set(part.id, calls);
+      } else if (part.type === "tool-result") {
+        const calls = called.get(part.id);
+        if (calls && calls.answered < calls.parts.length) unpaired.delete(calls.parts[calls.answered++]);
+        else unpaired.add(part);
+      }
+    }
+  }
+  return unpaired;
+}
+
+/** Agents tell results as tools are done with them; many chat templates show no ids, so that only the order says which is whose. */
+function inOrder(results: readonly ToolMessage[], ids: readonly string[]): readonly ToolMessage[] {
+  const placeOf = new Map(ids.map((id, place) => [id, place]));
+  const places = results.flatMap(({ content }) => content.map(({ id }) => placeOf.get(id) ?? 0));
+  if (places.every((place, index) => index === 0 || places[index - 1]! <= place)) return results;
+  return results
+    .flatMap(({ content, ...message }) =>
+      content.map((result, index): ToolMessage =>
+        index === 0 ? { ...message, content: [result] } : { role: "tool", content: [result] }
+      )
+    )
+    .sort((a, b) => placeOf.get(a.content[0]!.id)! - placeOf.get(b.content[0]!.id)!);
+}
+
+function unanswered(id: string): ToolResultPart {
+  return { type: "tool-result", id, content: [{ type: "text", text: "The call was not answered" }], isError: true };
+}
+
+/** Turns of the user in a row become one, because many chat templates want the roles to alternate. */
+function foldSystemMessages(messages: readonly Message[], note: Note): Message[] {
+  const folded: Message[] = [];
+  for (const message of messages) {
+    const last = folded.at(-1);
+    const told = message.role === "system" && last && last.role !== "system" ? asReminder(message, note) : message;
+    if (last && (told.role === "system" || told.role === "user") && last.role === told.role) {
+      noteLost(told.extra, note);
+      for (const part of told.content) last.content.push(part);
+    } else folded.push({ ...told, content: [...told.content] } as Message);
+  }
+  return folded;
+}
+
+function asReminder({ content, extra }: SystemMessage, note: Note): UserMessage {
+  const texts = content.filter((part) => part.type === "text");
+  const others = content.filter((part) => part.type !== "text");
+  for (const lost of [extra, ...texts.map((part) => part.extra)]) noteLost(lost, note);
+  const text = texts.map((part) => part.text).filter((one) => one !== "").join("\n\n");
+  if (text.trim() === "") return { role: "user", content: others };
+  note("moved a system message into the user turn");
+  const reminder: TextPart = { type: "text", text: `<system-reminder>\n${text}\n</system-reminder>` };
+  return { role: "user", content: [reminder, ...others] };
+}
+
+function noteLost(extra: Extra | undefined, note: Note): void {
+  for (const field of Object.keys(extra?.fields ?? {})) note(`dropped ${field}`);
+}

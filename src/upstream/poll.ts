@@ -1,0 +1,102 @@
+/** What follows from a call's reply: a job to poll, a result to fetch. */
+import { setTimeout as delay } from "node:timers/promises";
+import type { ModelOperation } from "../canonical/operations.ts";
+import type { Call, Reply } from "../contract/call.ts";
+import type { UpstreamOperation } from "../contract/driver.ts";
+import { GatewayError, isFailure, toGatewayError } from "../errors.ts";
+import { type Ask, open } from "./call.ts";
+import { parserFor, readReply, send } from "./send.ts";
+import type { Watch } from "./deadlines.ts";
+
+/** A result is behind one URL, perhaps two. */
+const MOST_RESULTS = 3;
+
+type Read = (response: Response) => Promise<Reply>;
+
+/** One call of a batch, and those that follow from its reply: a job to poll, a result to fetch. */
+export async function follow<K extends ModelOperation>(
+  first: Call,
+  ask: Ask<K>,
+  way: UpstreamOperation<K>,
+  watch: Watch,
+  read: Read = (response) => {
+    const { answerBytes, json } = ask.upstream;
+    return readReply(response, answerBytes, json, parserFor(ask.operation));
+  },
+): Promise<Reply> {
+  let reply = await exchange(first, ask, watch.signal, read);
+  let results = 0;
+  for (let step = 0;; step++) {
+    // A job that says that it failed is a failure like any other: the next target may do it.
+    const call = reply.stream ? undefined : way.next?.(reply, ask.input, step);
+    if (!call) return reply;
+    if (call.url !== undefined && ++results > MOST_RESULTS) {
+      throw afterWork(new GatewayError("upstream_error", "One result leads to the next without an end"));
+    }
+    try {
+      reply = await exchangeAgain(call, ask, watch.signal, read);
+    } catch (thrown) {
+      const end = way.cancel?.(reply);
+      if (end) abandon(end, ask);
+      throw afterWork(thrown);
+    }
+  }
+}
+
+async function exchange<K extends ModelOperation>(
+  call: Call,
+  ask: Ask<K>,
+  signal: AbortSignal,
+  read: Read,
+): Promise<Reply> {
+  if (call.afterMs) await delay(call.afterMs, undefined, { signal });
+  return await read(await open(call, ask, signal));
+}
+
+/** Waits before each further attempt, in milliseconds. */
+const PAUSES_MS = [500, 2_000];
+
+/** To look once more at what is there costs nothing, so a failure on the way to it is not the last word. */
+async function exchangeAgain<K extends ModelOperation>(
+  call: Call,
+  ask: Ask<K>,
+  signal: AbortSignal,
+  read: Read,
+): Promise<Reply> {
+  for (const pauseMs of PAUSES_MS) {
+    try {
+      return await exchange(call, ask, signal, read);
+    } catch (thrown) {
+      signal.throwIfAborted();
+      if (!isFailure(thrown) || toGatewayError(thrown).details.retryable === false) throw thrown;
+      await delay(pauseMs, undefined, { signal });
+    }
+  }
+  return await exchange(call, ask, signal, read);
+}
+
+/** What went wrong once the upstream had begun to work, which it may charge for: that is not asked of anybody else. */
+function afterWork(thrown: unknown): GatewayError {
+  const { code, message, details } = toGatewayError(thrown);
+  return code === "upstream_timeout" || code === "client_closed"
+    ? new GatewayError(code, message, { ...details, workBegun: true })
+    : new GatewayError("upstream_error", `The upstream's result cannot be had: ${message}`, {
+      ...details,
+      workBegun: true,
+    });
+}
+
+/** Why a call failed: for what ended it, if something did. */
+export function reasonOf(thrown: unknown, { signal }: Watch): unknown {
+  if (!signal.aborted) return thrown;
+  return toGatewayError(thrown).details.workBegun ? afterWork(signal.reason) : signal.reason;
+}
+
+const FAREWELL_MS = 5_000;
+
+/** Ends a job whose result nobody will fetch any more; nobody waits for that either. */
+function abandon<K extends ModelOperation>(call: Call, { upstream, fetch }: Ask<K>): void {
+  send(call, upstream, fetch, AbortSignal.timeout(FAREWELL_MS))
+    .then((response) => response.body?.cancel())
+    .catch(() => {}); // there is nobody to tell
+}

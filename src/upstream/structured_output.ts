@@ -1,0 +1,216 @@
+/** An answer in the form that was asked for, from upstreams that do not see to that themselves. */
+import { collect, Collector } from "../canonical/collect.ts";
+import { addUsage, type Usage } from "../canonical/usage.ts";
+import type { Finish, GenerateEvent, GenerateResponse, Message, OutputPart, TextPart } from "../canonical/generate.ts";
+import { isJsonText } from "../canonical/json.ts";
+import { correction, readForm } from "../transforms/output_form.ts";
+import { replay, replayPart } from "../canonical/replay.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
+import { type Ask, needsWords, refusesForm, rememberWords, wayOf } from "./call.ts";
+import { answer, stream } from "./run.ts";
+
+/** The whole answer. */
+export async function answerInForm(ask: Ask<"generate">): Promise<GenerateResponse> {
+  if (!isChecked(ask)) return await answer(ask);
+  const native = needsWords(ask) ? undefined : await answerNatively(ask);
+  if (native && !passesOver(native, ask)) return native;
+  const isFirst = ({ corrections }: Ask<"generate">) => corrections?.length === 0;
+  return await collect(checked(ask, (again) => native && isFirst(again) ? replay(native) : replayed(again)));
+}
+
+/** Nothing where the upstream does not take the form. */
+async function answerNatively(ask: Ask<"generate">): Promise<GenerateResponse | undefined> {
+  try {
+    return await answer(ask);
+  } catch (thrown) {
+    if (refusesForm(thrown, ask)) return undefined;
+    throw thrown;
+  }
+}
+
+async function* replayed(ask: Ask<"generate">): AsyncGenerator<GenerateEvent> {
+  yield* replay(await answer(ask));
+}
+
+/** The answer step by step. Where no form was asked for, this is no step more. */
+export function streamInForm(ask: Ask<"generate">): AsyncGenerator<GenerateEvent> {
+  return isChecked(ask) ? streamForm(ask) : stream(ask);
+}
+
+async function* streamForm(ask: Ask<"generate">): AsyncGenerator<GenerateEvent> {
+  if (!needsWords(ask)) {
+    try {
+      return yield* watched(ask);
+    } catch (thrown) {
+      if (!refusesForm(thrown, ask)) throw thrown;
+    }
+  }
+  yield* checked(ask, stream);
+}
+
+/** The embedded upstream keeps to every form. */
+function isChecked(ask: Ask<"generate">): boolean {
+  return ask.input.outputSchema !== undefined && !("local" in wayOf(ask));
+}
+
+/** What is out cannot be taken back: it is said, and the next one is asked for in words. */
+async function* watched(ask: Ask<"generate">): AsyncGenerator<GenerateEvent> {
+  const collector = new Collector();
+  for await (const event of stream(ask)) {
+    const response = collector.add(event);
+    if (response && passesOver(response, ask)) {
+      ask.context.note("the answer is not the JSON that was asked for");
+      rememberWords(ask);
+    }
+    yield event;
+  }
+}
+
+/** Whether the upstream did as if no form had been asked for: some do, and do not say so. */
+function passesOver({ content, finish }: GenerateResponse, { input }: Ask<"generate">): boolean {
+  const text = content.map((part) => part.type === "text" ? part.text : "").join("");
+  const isAnswer = finish.reason === "stop" && !content.some(isNoAnswer) && text.trim() !== "";
+  // A text that the client had cut is no JSON either.
+  return isAnswer && !isJsonText(text) && (input.stopSequences ?? []).length === 0;
+}
+
+/** Whether it makes an answer another than one in a form. */
+function isNoAnswer({ type }: OutputPart): boolean {
+  return type === "tool-call" || type === "refusal";
+}
+
+/** How often a model is asked for an answer in a form before it counts as one that cannot give it. */
+const TRIES = 2;
+
+type Attempt = (ask: Ask<"generate">) => AsyncIterable<GenerateEvent> | Iterable<GenerateEvent>;
+
+/**
+ * An answer that was asked for in words. Its text is held back until it is whole and fits; what the model thinks goes out as
+ * it comes. An answer that calls tools, refuses, or was cut off is no answer in a form, and goes out as it is.
+ */
+async function* checked(ask: Ask<"generate">, attempt: Attempt): AsyncGenerator<GenerateEvent> {
+  const out = new Renumbered();
+  let corrections: Message[] = [];
+  let spent: Usage | undefined;
+  for (let tries = 1;; tries++) {
+    const held = new HeldTexts();
+    let ending: Extract<GenerateEvent, { type: "finish" }> | undefined;
+    const told = attempt({ ...ask, corrections });
+    for await (const event of tries === 1 ? told : afterAnswer(told)) {
+      if (event.type === "finish") {
+        ending = event;
+        break;
+      }
+      if (event.type === "start") {
+        rememberWords(ask);
+        out.start(event);
+      } else if (!held.take(event)) {
+        if (event.type === "part-start" && isNoAnswer(event.part)) yield* out.parts(held.release());
+        yield* out.pass(event);
+      }
+    }
+    if (!ending) return; // it just stopped, which is an error like that of any other stream
+    spent = spent ? addUsage(spent, ending.usage) : ending.usage;
+    const read = readHeld(held, ending.finish, ask);
+    if (!("problem" in read)) {
+      yield* out.parts(read.parts);
+      yield* out.pass({ ...ending, usage: spent });
+      return;
+    }
+    if (tries === TRIES) {
+      const message = `The model did not answer in the form that was asked for, in ${TRIES} tries: ${read.problem}`;
+      throw new GatewayError("upstream_error", message, { retryable: false });
+    }
+    ask.context.note("asked again for an answer in the form asked for");
+    corrections = correction(held.text, read.problem);
+  }
+}
+
+/** The target has answered once, which it charges for: no refusal of the second try says that nothing was begun. */
+async function* afterAnswer(told: ReturnType<Attempt>): AsyncGenerator<GenerateEvent> {
+  try {
+    yield* told;
+  } catch (thrown) {
+    const { code, message, details } = toGatewayError(thrown);
+    throw new GatewayError(code, message, { ...details, untaken: false });
+  }
+}
+
+/** What of the texts that were held back goes out; or why they are not the answer. */
+function readHeld(
+  held: HeldTexts,
+  { reason }: Finish,
+  { input, context }: Ask<"generate">,
+): { parts: TextPart[] } | { problem: string } {
+  if (held.isReleased || reason === "length" || reason === "content-filter") return { parts: held.release() };
+  const read = readForm(held.text, input.outputSchema ?? {});
+  if ("problem" in read) return read;
+  if (read.json !== held.text.trim()) context.note("dropped the text around the JSON");
+  if (read.unread.length > 0) context.note(`did not check ${read.unread.join(", ")} of the schema`);
+  return { parts: held.as(read.json) };
+}
+
+/** The texts of an answer, kept from its stream of events until it is known what they are. */
+class HeldTexts {
+  isReleased = false;
+  #parts: TextPart[] = [];
+  #open: TextPart | undefined;
+
+  /** Whether the event is part of a text, and kept. */
+  take(event: GenerateEvent): boolean {
+    if (this.isReleased) return false;
+    if (event.type === "part-start" && event.part.type === "text") {
+      this.#open = { ...event.part };
+      this.#parts.push(this.#open);
+      return true;
+    }
+    const open = this.#open;
+    if (!open) return false;
+    if (event.type === "part-delta") open.text += event.delta.text;
+    else if (event.type === "part-end") {
+      if (event.annotations) open.annotations = event.annotations;
+      if (event.extra) open.extra = event.extra;
+      this.#open = undefined;
+    } else return false;
+    return true;
+  }
+
+  get text(): string {
+    return this.#parts.map(({ text }) => text).join("");
+  }
+
+  /** The one text that the answer is. What was said of another text, of its places, does not hold for it. */
+  as(json: string): TextPart[] {
+    const [first] = this.#parts;
+    return first?.text === json && this.#parts.length === 1 ? [first] : [{ type: "text", text: json }];
+  }
+
+  /** All texts as they came; those that follow are not kept. */
+  release(): TextPart[] {
+    this.isReleased = true;
+    return this.#parts.splice(0);
+  }
+}
+
+/** The events of several tries, and parts that were kept back, as one stream. */
+class Renumbered {
+  #start: GenerateEvent | undefined;
+  #started = false;
+  #index = -1;
+
+  /** How it starts is told with the first thing there is to tell: before that a failure still has a status of its own. */
+  start(event: GenerateEvent): void {
+    this.#start = event;
+  }
+
+  *pass(event: GenerateEvent): Generator<GenerateEvent> {
+    if (!this.#started && this.#start) yield this.#start;
+    this.#started = true;
+    if (event.type === "part-start") this.#index++;
+    yield "index" in event ? { ...event, index: this.#index } : event;
+  }
+
+  *parts(parts: readonly TextPart[]): Generator<GenerateEvent> {
+    for (const part of parts) for (const event of replayPart(part, 0)) yield* this.pass(event);
+  }
+}

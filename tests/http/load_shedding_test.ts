@@ -1,0 +1,76 @@
+import { assertEquals, assertThrows } from "@std/assert";
+import { GatewayError } from "../../src/errors.ts";
+import { createLoad, type LoadLimits } from "../../src/http/load_shedding.ts";
+
+function newLoad(limits: LoadLimits) {
+  const state = { ms: 0, bytes: 0, garbage: 0, collections: 0, reads: 0, scarce: false };
+  const load = createLoad({
+    now: () => state.ms,
+    areDescriptorsScarce: () => state.scarce,
+    memory: () => {
+      state.reads++;
+      return state.bytes + state.garbage;
+    },
+    collect() {
+      state.collections++;
+      state.garbage = 0;
+    },
+  });
+  const own = { enter: () => load.enter(limits) };
+  const refused = () => {
+    const error = assertThrows(() => own.enter(), GatewayError);
+    assertEquals([error.code, error.details.retryAfter], ["unavailable", "1"]);
+  };
+  return { state, own, refused };
+}
+
+Deno.test("load: so many requests run at once, and one that is over makes room, once", () => {
+  const { own, refused } = newLoad({ concurrentRequests: 2 });
+  const leave = own.enter();
+  own.enter();
+  refused();
+  leave();
+  leave();
+  own.enter();
+  refused();
+});
+
+Deno.test("load: above the limit of memory nobody is let in, until there is less", () => {
+  const { state, own, refused } = newLoad({ concurrentRequests: 1_000, memoryBytes: 100 });
+  own.enter();
+  state.bytes = 101;
+  own.enter(); // The last reading holds for a moment.
+  state.ms += 250;
+  refused();
+  refused();
+  state.bytes = 100;
+  state.ms += 250;
+  own.enter();
+  assertEquals(state.reads, 4);
+});
+
+Deno.test("load: garbage is no load: it is collected where memory is full, and not all the time", () => {
+  const { state, own, refused } = newLoad({ concurrentRequests: 1_000, memoryBytes: 100 });
+  own.enter();
+  state.garbage = 1_000;
+  state.ms += 250;
+  own.enter();
+  assertEquals(state.collections, 1);
+  state.garbage = 1_000;
+  state.ms += 250;
+  refused();
+  state.ms += 5_000;
+  own.enter();
+  assertEquals(state.collections, 2);
+});
+
+Deno.test("load: where few descriptors are left nobody is let in, until there are more", () => {
+  const { state, own, refused } = newLoad({ concurrentRequests: 9 });
+  own.enter();
+  state.scarce = true;
+  state.ms += 250;
+  refused();
+  state.scarce = false;
+  state.ms += 250;
+  own.enter();
+});

@@ -1,0 +1,40 @@
+import { assert, assertEquals, assertStrictEquals } from "@std/assert";
+import fc from "fast-check";
+import { clientNames, upstreamName, withUpstreamNames } from "../../src/transforms/tool_names.ts";
+import type { GenerateRequest, Tool } from "../../src/canonical/generate.ts";
+
+const tool = (name: string): Tool => ({ type: "function", name });
+
+Deno.test("names of tools: any name is one that servers take, another for each, and found again", () => {
+  const anyName = fc.oneof(fc.string({ minLength: 1 }), fc.stringMatching(/^mcp__[a-z_.]{60,90}$/));
+  fc.assert(
+    fc.property(fc.uniqueArray(anyName, { maxLength: 20 }), (names) => {
+      const heard = names.map(upstreamName);
+      for (const name of heard) assert(/^[\w-]{1,64}$/.test(name), name);
+      assertEquals(new Set(heard).size, names.length);
+      const own = clientNames(names.map(tool));
+      assertEquals(heard.map((name) => own.get(name) ?? name), names);
+    }),
+    { seed: 20261121 },
+  );
+});
+
+Deno.test("names of tools: they are the same in tools, choice and history, and a request without such names stays itself", () => {
+  const long = `files.${"read_".repeat(20)}`;
+  const request: GenerateRequest = {
+    model: "m",
+    stream: false,
+    tools: [tool(long), tool("look"), { type: "hosted", name: "web.search", extra: { wire: "w", fields: {} } }],
+    toolChoice: { type: "tool", kind: "function", name: long },
+    messages: [
+      { role: "assistant", content: [{ type: "tool-call", kind: "function", id: "1", name: long, input: "{}" }] },
+    ],
+  };
+  const { tools, toolChoice, messages } = withUpstreamNames(request);
+  const name = upstreamName(long);
+  assertEquals(tools?.map((one) => one.name), [name, "look", "web.search"]);
+  assertEquals(toolChoice, { type: "tool", kind: "function", name });
+  assertEquals(messages[0]!.content, [{ type: "tool-call", kind: "function", id: "1", name, input: "{}" }]);
+  const plain = { ...request, tools: [tool("look")], toolChoice: undefined, messages: [] };
+  assertStrictEquals(withUpstreamNames(plain), plain);
+});

@@ -1,0 +1,155 @@
+import { assertEquals, assertStrictEquals } from "@std/assert";
+import fc from "fast-check";
+import type { AssistantMessage, Message, ToolMessage } from "../../src/canonical/generate.ts";
+import { arrangeTurns, mendItems, mendTurns } from "../../src/transforms/turns.ts";
+import { law } from "../support/law.ts";
+
+const system = (text: string): Message => ({ role: "system", content: [{ type: "text", text }] });
+const user = (...texts: string[]): Message => ({
+  role: "user",
+  content: texts.map((text) => ({ type: "text", text })),
+});
+const calls = (...ids: string[]): AssistantMessage => ({
+  role: "assistant",
+  content: ids.map((id) => ({ type: "tool-call", kind: "function", id, name: "f", input: "{}" })),
+});
+const results = (...ids: string[]): ToolMessage => ({
+  role: "tool",
+  content: ids.map((id) => ({ type: "tool-result", id, content: [{ type: "text", text: id }] })),
+});
+const reminder = (text: string) => `<system-reminder>\n${text}\n</system-reminder>`;
+
+function arrange(messages: Message[], taken: "first" | "anywhere" = "first"): { turns: Message[]; notes: string[] } {
+  const notes: string[] = [];
+  return {
+    turns: arrangeTurns(messages, { wire: "chat", systemMessages: taken }, (note) => void notes.push(note)),
+    notes,
+  };
+}
+
+Deno.test("instructions before the first turn are one message, and stay first", () => {
+  const { turns, notes } = arrange([system("a"), system("b"), user("c")]);
+  assertEquals(turns, [
+    { role: "system", content: [{ type: "text", text: "a" }, { type: "text", text: "b" }] },
+    user("c"),
+  ]);
+  assertEquals(notes, []);
+});
+
+Deno.test("later instructions are said in the user's turn, before or after the user's words", () => {
+  const { turns, notes } = arrange([user("a"), system("b"), calls(), system("c"), user("d")]);
+  assertEquals(turns, [user("a", reminder("b")), calls(), user(reminder("c"), "d")]);
+  assertEquals(notes.length, 2);
+});
+
+Deno.test("an upstream that takes instructions anywhere gets them where they were said", () => {
+  const messages = [user("a"), system("b"), calls(), system("c"), user("d")];
+  assertEquals(arrange(messages, "anywhere"), { turns: messages, notes: [] });
+});
+
+Deno.test("nothing stands between calls and their results, wherever instructions are taken", () => {
+  const messages = [user("a"), calls("1", "2"), system("b"), results("1"), user("c"), results("2")];
+  assertEquals(arrange(messages, "anywhere").turns, [
+    user("a"),
+    calls("1", "2"),
+    results("1"),
+    results("2"),
+    system("b"),
+    user("c"),
+  ]);
+  assertEquals(arrange(messages).turns.at(-1), user(reminder("b"), "c"));
+});
+
+Deno.test("a call that has no result is answered as a failure", () => {
+  const { turns, notes } = arrange([user("a"), calls("1", "2"), results("2"), user("b")]);
+  const unanswered = {
+    role: "tool",
+    content: [{
+      type: "tool-result",
+      id: "1",
+      content: [{ type: "text", text: "The call was not answered" }],
+      isError: true,
+    }],
+  };
+  assertEquals(turns, [user("a"), calls("1", "2"), unanswered, results("2"), user("b")] as Message[]);
+  assertEquals(notes, ["answered call 1, which has no result"]);
+});
+
+Deno.test("results stand in the order of the calls, whichever tool was done first", () => {
+  const told = { ...results("3", "1"), extra: { wire: "other", fields: { hint: 1 } } };
+  const messages = [user("a"), calls("1", "2", "3"), told, results("2"), user("b")];
+  assertEquals(arrange(messages), {
+    turns: [user("a"), calls("1", "2", "3"), results("1"), results("2"), { ...told, ...results("3") }, user("b")],
+    notes: [],
+  });
+});
+
+Deno.test("calls at the end wait for their results", () => {
+  assertEquals(arrange([user("a"), calls("1")]), { turns: [user("a"), calls("1")], notes: [] });
+});
+
+Deno.test("a result that nothing called for is said by the user", () => {
+  const { turns, notes } = arrange([user("a"), calls("1"), results("1", "9"), calls()]);
+  assertEquals(turns, [user("a"), calls("1"), results("1"), user("Result of 9:", "9"), calls()]);
+  assertEquals(notes, ["moved the result of 9, which nothing called for, into the user turn"]);
+});
+
+Deno.test("ids that come again in a later turn belong to the calls of that turn", () => {
+  const messages = [user("a"), calls("1"), results("1"), calls("1"), results("1")];
+  assertEquals(arrange(messages), { turns: messages, notes: [] });
+});
+
+Deno.test("calls of one turn that share an id get one each, and so do their results", () => {
+  const told = (id: string, text: string): ToolMessage => ({
+    role: "tool",
+    content: [{ type: "tool-result", id, content: [{ type: "text", text }] }],
+  });
+  const messages = [user("a"), calls("1", "1_2", "1"), told("1", "first"), told("1_2", "other"), told("1", "second")];
+  const notes: string[] = [];
+  for (const turns of [arrange(messages).turns, mendTurns(messages, (note) => void notes.push(note))]) {
+    assertEquals(turns, [
+      user("a"),
+      calls("1", "1_2", "1_3"),
+      told("1", "first"),
+      told("1_2", "other"),
+      told("1_3", "second"),
+    ]);
+  }
+  assertEquals(notes, ["renamed a call, because another one is 1"]);
+});
+
+Deno.test("what only another wire has to say about a message is noted where the message goes", () => {
+  const extra = { wire: "other", fields: { hint: 1 } };
+  const { turns, notes } = arrange([{ role: "system", content: [], extra }, user("a")]);
+  assertEquals(turns, [user("a")]);
+  assertEquals(notes, ["dropped hint"]);
+});
+
+const anyTurn = fc.oneof(
+  fc.constantFrom(system("s"), user("u"), calls()),
+  fc.array(fc.constantFrom("1", "2", "3"), { minLength: 1, maxLength: 3 }).map((ids) => calls(...ids)),
+  fc.array(fc.constantFrom("1", "2", "3"), { minLength: 1, maxLength: 3 }).map((ids) => results(...ids)),
+);
+
+law("turns of the same wire that are mended need it no more", fc.array(anyTurn, { maxLength: 8 }), (turns) => {
+  const notes: string[] = [];
+  const mended = mendTurns(turns, (note) => void notes.push(note));
+  assertEquals(mended !== turns, notes.length > 0, "What is changed is noted, and only that");
+  assertStrictEquals(mendTurns(mended, (note) => void notes.push(`again: ${note}`)), mended, notes.join("\n"));
+});
+
+Deno.test("items: a result that is one too many takes no later call of the same id its own", () => {
+  const notes: string[] = [];
+  const messages = [
+    calls("a"),
+    results("a"),
+    results("a"),
+    calls("a"),
+    results("a"),
+    calls("b", "b"),
+    results("b", "b"),
+  ];
+  const mended = mendItems(messages, () => false, (note) => void notes.push(note));
+  assertEquals(mended.map(({ role }) => role), ["assistant", "tool", "user", "assistant", "tool", "assistant", "tool"]);
+  assertEquals(notes, ["moved the result of a, which nothing called for, into the user turn"]);
+});

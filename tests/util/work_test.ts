@@ -1,0 +1,98 @@
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { ByteReader } from "../../src/util/byte_reader.ts";
+import { finish, finishSync, othersTurn, paced, step, type Work } from "../../src/util/work.ts";
+import { readFrames } from "../../src/upstream/frames.ts";
+import { readBytes } from "../../src/upstream/send.ts";
+import { bodyOf, toArray } from "../support/chunks.ts";
+import { turnsDuring } from "../support/turns.ts";
+
+function* workOf(slices: number, done: string[] = [], name = ""): Work<number> {
+  for (let slice = 0; slice < slices; slice++) {
+    done.push(name);
+    yield;
+  }
+  return slices;
+}
+
+Deno.test("work: others have a turn after each slice that took long", async () => {
+  const turns = await turnsDuring(() => finish(workOf(20)));
+  assert(turns >= 10, `${turns} turns`);
+});
+
+Deno.test("work: its result is the same at once and in slices, and so is its failure", async () => {
+  assertEquals([finishSync(workOf(3)), await finish(workOf(3))], [3, 3]);
+  // deno-lint-ignore require-yield
+  const failing = function* (): Work<void> {
+    throw new RangeError("too much");
+  };
+  await assertRejects(() => finish(failing()), RangeError, "too much");
+  await assertRejects(() => step(() => finishSync(failing())), RangeError, "too much");
+});
+
+Deno.test("work: of several long works one goes on at a time, and none is forgotten", async () => {
+  const done: string[] = [];
+  let most = 0;
+  let before = 0;
+  await turnsDuring(async () => {
+    const timer = setInterval(() => {
+      most = Math.max(most, done.length - before);
+      before = done.length;
+    }, 0);
+    await Promise.all(["a", "b", "c", "d"].map((name) => finish(workOf(10, done, name))));
+    clearInterval(timer);
+  });
+  assertEquals(done.toSorted().join(""), "a".repeat(10) + "b".repeat(10) + "c".repeat(10) + "d".repeat(10));
+  // All four begin in one turn.
+  assert(most <= 4, `${most} slices between two turns`);
+});
+
+Deno.test("work: others have a turn between many items", async () => {
+  const turns = await turnsDuring(async () => assertEquals((await toArray(paced([1, 2, 3, 4, 5]))).length, 5));
+  assert(turns >= 2, `${turns} turns`);
+});
+
+Deno.test("work: sockets have a turn between slices, too", async () => {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const accepted = listener.accept();
+  using client = await Deno.connect({ hostname: "127.0.0.1", port: listener.addr.port });
+  using server = await accepted;
+  let atWork = true;
+  let bytes = 0;
+  const pings = (async () => {
+    const byte = new Uint8Array(1);
+    while (atWork) {
+      const read = server.read(byte);
+      await client.write(byte);
+      await read;
+      bytes++;
+    }
+  })();
+  await turnsDuring(() => finish(workOf(200)));
+  atWork = false;
+  await pings;
+  assert(bytes >= 50, `${bytes} bytes beside 200 slices`);
+});
+
+Deno.test("work: whoever leaves it while others have their turn leaves nothing behind", () => {
+  // Deno's leak check judges, as it does for every test. One turn alone may be over before it looks.
+  for (let i = 0; i < 20; i++) void othersTurn();
+});
+
+const PIECES = 50;
+const pieces = () => Array.from({ length: PIECES }, () => new TextEncoder().encode(": ping\n\n"));
+
+for (
+  const [name, read] of Object.entries({
+    "bytes": async () => {
+      const reader = new ByteReader(bodyOf(pieces()), 8_192);
+      while (await reader.read());
+    },
+    "a whole answer": () => readBytes(new Response(bodyOf(pieces())), 1e6),
+    "a stream of comments": () => toArray(readFrames(bodyOf(pieces()))),
+  })
+) {
+  Deno.test(`work: whoever reads ${name} that comes as fast as it is read leaves others a turn with each piece`, async () => {
+    const turns = await turnsDuring(read);
+    assert(turns >= PIECES / 2, `${turns} turns`);
+  });
+}
