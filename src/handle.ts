@@ -481,7 +481,13 @@ async function relay(
       `Cannot serve "${input.field}": no upstream of model "${input.model}" speaks the protocol that has it`;
     throw new GatewayError("invalid_request", message, { param: input.field });
   }
-  const relayed: Protocol<"relay"> = { ...protocol, ...protocol.relay, operation: "relay", parse: () => input };
+  const relayed: Protocol<"relay"> = {
+    ...protocol,
+    stream: undefined,
+    ...protocol.relay,
+    operation: "relay",
+    parse: () => input,
+  };
   const exchange = openExchange(relayed, input, wire, journey);
   if (wantsExplanation(wire)) return explainAll("relay", input, speaking, journey);
   await admit(journey, await step(() => estimateOf(conversation)));

@@ -9,7 +9,7 @@ import { isJsonObject } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Reply } from "../../src/contract/call.ts";
 import type { Target } from "../../src/contract/driver.ts";
-import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import type { Frame } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../shared/errors.ts";
 import { errorFrame, frame } from "./frames.ts";
@@ -56,7 +56,7 @@ export function serializeSpeech({ mediaType, audio }: Speech): Response {
 }
 
 /** The bytes inside events, whose end says what was used. There is no `[DONE]`. */
-export async function* serializeSpeechStream(events: AsyncIterable<SpeechEvent>): AsyncGenerator<ServerSentEvent> {
+export async function* serializeSpeechStream(events: AsyncIterable<SpeechEvent>): AsyncGenerator<Frame> {
   for await (const event of events) {
     switch (event.type) {
       case "audio":

@@ -1,7 +1,7 @@
 import type { Transcript, TranscriptEvent, TranscriptSegment } from "../../src/canonical/audio.ts";
 import { isJsonObject, type JsonObject, present, readJson } from "../../src/canonical/json.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
-import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import type { Frame } from "../../src/contract/frame.ts";
 import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../shared/errors.ts";
@@ -15,7 +15,7 @@ import { eventSchema, segmentSchema } from "./wire.ts";
  * that transformers sends as plain text, have no end of their own, so for them it is that of the body.
  */
 export async function* parseTranscriptStream(
-  frames: AsyncIterable<ServerSentEvent>,
+  frames: AsyncIterable<Frame>,
   context: Context,
 ): AsyncGenerator<TranscriptEvent> {
   let text = "";
@@ -90,7 +90,7 @@ function notAnEvent(): GatewayError {
 export async function* serializeTranscriptStream(
   events: AsyncIterable<TranscriptEvent>,
   { input }: Pick<Exchange<"transcribe">, "input">,
-): AsyncGenerator<ServerSentEvent> {
+): AsyncGenerator<Frame> {
   let segments = 0;
   for await (const event of events) {
     switch (event.type) {

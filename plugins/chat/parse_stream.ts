@@ -3,7 +3,7 @@ import { type JsonValue, readJson } from "../../src/canonical/json.ts";
 import { finish } from "../../src/util/work.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
-import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import type { Frame } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../shared/errors.ts";
 import { OneAnswer } from "./one_answer.ts";
@@ -14,7 +14,7 @@ const LONG = 4_096;
 
 /** An upstream's stream of chunks. It is over with `[DONE]`, or where the connection ends after a finish reason. */
 export async function* parseStream(
-  frames: AsyncIterable<ServerSentEvent>,
+  frames: AsyncIterable<Frame>,
   input: GenerateRequest,
   target: Target,
   context: AnswerContext,

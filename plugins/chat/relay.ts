@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { RelayEvent, RelayRequest, RelayResponse } from "../../src/canonical/relay.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
 import type { Target, UpstreamOperation } from "../../src/contract/driver.ts";
-import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import type { Frame } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { serializeErrorBody } from "../shared/errors.ts";
 import { parseFrame } from "./parse_stream.ts";
@@ -54,7 +54,7 @@ function noteMissing(count: number, { body: { n } }: RelayRequest, context: Cont
 
 /** Over with `[DONE]`, or where the connection ends after every choice that began had its finish reason. */
 async function* parseFrames(
-  frames: AsyncIterable<ServerSentEvent>,
+  frames: AsyncIterable<Frame>,
   input: RelayRequest,
   context: Context,
 ): AsyncGenerator<RelayEvent> {
@@ -100,7 +100,7 @@ export function serializeRelayed({ body }: RelayResponse, { id, input }: Exchang
 export async function* serializeRelayedStream(
   events: AsyncIterable<RelayEvent>,
   { id, input, wire }: Exchange<"relay">,
-): AsyncGenerator<ServerSentEvent> {
+): AsyncGenerator<Frame> {
   const showsUsage = asksForUsage(wire.body);
   for await (const event of events) {
     switch (event.type) {

@@ -2,7 +2,7 @@ import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
 import type { GenerateEvent, OutputPart, PartDelta, ToolCallPart } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Exchange } from "../../src/contract/context.ts";
-import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import type { Frame } from "../../src/contract/frame.ts";
 import { serializeErrorBody } from "../shared/errors.ts";
 import { serializeFinish } from "./finish.ts";
 import { asksForFunctions } from "./legacy.ts";
@@ -18,7 +18,7 @@ import { WIRE } from "./wire.ts";
 export async function* serializeStream(
   events: AsyncIterable<GenerateEvent>,
   exchange: Exchange<"generate">,
-): AsyncGenerator<ServerSentEvent> {
+): AsyncGenerator<Frame> {
   const { id, created, input, wire } = exchange;
   const showsUsage = asksForUsage(wire.body);
   const legacy = asksForFunctions(wire);
@@ -27,7 +27,7 @@ export async function* serializeStream(
   let calls = 0;
   let custom = false;
 
-  const frame = (rest: JsonObject): ServerSentEvent => ({
+  const frame = (rest: JsonObject): Frame => ({
     data: JSON.stringify({ id, object: "chat.completion.chunk", created, model: input.model, ...rest }),
   });
   const chunk = (delta: JsonObject, finish: string | null = null, choice: JsonObject = {}) =>

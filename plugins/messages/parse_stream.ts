@@ -1,7 +1,7 @@
 import type { GenerateEvent, GenerateRequest } from "../../src/canonical/generate.ts";
 import { readJson } from "../../src/canonical/json.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
-import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import type { Frame } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { parseError } from "./errors.ts";
 import { AnswerReader } from "./reader.ts";
@@ -9,7 +9,7 @@ import { eventSchema, type WireEvent } from "./wire.ts";
 
 /** An upstream's stream of events. It is over with `message_stop`, or where the connection ends after a stop reason. */
 export async function* parseStream(
-  frames: AsyncIterable<ServerSentEvent>,
+  frames: AsyncIterable<Frame>,
   input: GenerateRequest,
   context: AnswerContext,
 ): AsyncGenerator<GenerateEvent> {

@@ -2,7 +2,7 @@ import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { GenerateEvent, OutputPart, PartDelta } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Exchange } from "../../src/contract/context.ts";
-import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import type { Frame } from "../../src/contract/frame.ts";
 import { isRedacted, serializeBlock, serializeCitation, signatureOf } from "./content.ts";
 import { serializeErrorBody } from "./errors.ts";
 import { serializeFinish } from "./finish.ts";
@@ -19,7 +19,7 @@ type Block = "text" | "thinking" | "tool_use" | "other";
 export async function* serializeStream(
   events: AsyncIterable<GenerateEvent>,
   exchange: Exchange<"generate">,
-): AsyncGenerator<ServerSentEvent> {
+): AsyncGenerator<Frame> {
   let index = -1;
   let open: Block | undefined;
   // A part that comes whole has its signature and its citations from the start.
@@ -73,7 +73,7 @@ export async function* serializeStream(
   }
 }
 
-function frame(type: string, fields: JsonObject): ServerSentEvent {
+function frame(type: string, fields: JsonObject): Frame {
   return { event: type, data: JSON.stringify({ type, ...fields }) };
 }
 

@@ -1,7 +1,7 @@
 import type { GenerateEvent, GenerateRequest } from "../../src/canonical/generate.ts";
 import { readJson } from "../../src/canonical/json.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
-import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import type { Frame } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../shared/errors.ts";
 import { statusAtEnd } from "./finish.ts";
@@ -10,7 +10,7 @@ import { eventSchema, type WireEvent } from "./wire.ts";
 
 /** An upstream's stream of events. Only an event that says how the answer ended is its end. */
 export async function* parseStream(
-  frames: AsyncIterable<ServerSentEvent>,
+  frames: AsyncIterable<Frame>,
   input: GenerateRequest,
   context: AnswerContext,
 ): AsyncGenerator<GenerateEvent> {

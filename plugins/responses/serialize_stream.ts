@@ -1,7 +1,7 @@
 import type { GenerateEvent } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Exchange, FrameCount } from "../../src/contract/context.ts";
-import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import type { Frame } from "../../src/contract/frame.ts";
 import { serializeFailure } from "./errors.ts";
 import { partId } from "./items.ts";
 import {
@@ -23,18 +23,18 @@ import {
 export async function* serializeStream(
   events: AsyncIterable<GenerateEvent>,
   exchange: Exchange<"generate">,
-): AsyncGenerator<ServerSentEvent> {
+): AsyncGenerator<Frame> {
   const { frames } = exchange;
   const speech = speechFor(factsOf(exchange), exchange);
   const output: JsonObject[] = [];
   let open: OpenItem | undefined;
   let created = false;
 
-  const frame = (type: string, fields: JsonObject): ServerSentEvent => ({
+  const frame = (type: string, fields: JsonObject): Frame => ({
     event: type,
     data: JSON.stringify({ type, sequence_number: frames.sent++, ...fields }),
   });
-  function* create(): Generator<ServerSentEvent> {
+  function* create(): Generator<Frame> {
     if (created) return;
     created = true;
     const response = serializeHead(factsOf(exchange));
@@ -90,7 +90,7 @@ export async function* serializeStream(
 }
 
 /** What goes out in silence. Nothing but a comment may come before the response is created. */
-export function keepAlive(frames: FrameCount): ServerSentEvent | undefined {
+export function keepAlive(frames: FrameCount): Frame | undefined {
   if (frames.sent === 0) return undefined;
   const type = "keepalive";
   return { event: type, data: JSON.stringify({ type, sequence_number: frames.sent++ }) };

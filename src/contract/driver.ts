@@ -6,7 +6,8 @@ import type { GatewayError } from "../errors.ts";
 import type { Call, Reply } from "./call.ts";
 import type { Catalog } from "./catalog.ts";
 import type { AnswerContext, Context } from "./context.ts";
-import type { ServerSentEvent } from "./frame.ts";
+import type { Frame } from "./frame.ts";
+import type { Framing, StreamReader } from "./stream.ts";
 import type { Counter, OwnQuirk, Quirks } from "./quirks.ts";
 
 /** A model at an upstream. */
@@ -38,9 +39,14 @@ export interface UpstreamOperation<K extends ModelOperation> {
   response(replies: Reply[], input: Input<K>, target: Target, context: AnswerContext): Output<K>;
   /** The same in slices, where there may be long texts to look into. */
   longResponse?(replies: Reply[], input: Input<K>, target: Target, context: AnswerContext): Work<Output<K>>;
-  /** Throws where the upstream fails; the core turns that into the one final `error`. */
+  /** How a streamed answer is read. */
+  stream?: {
+    framing: Framing;
+    reader(input: Input<K>, target: Target, context: AnswerContext): StreamReader<StreamEvent<K>>;
+  };
+  /** Throws where the upstream fails; the core turns that into the one final `error`. Gives way to `stream`. */
   events?(
-    frames: AsyncIterable<ServerSentEvent>,
+    frames: AsyncIterable<Frame>,
     input: Input<K>,
     target: Target,
     context: AnswerContext,

@@ -4,7 +4,8 @@ import type { Input, OperationName, Output, StreamEvent } from "../canonical/ope
 import type { GatewayError } from "../errors.ts";
 import type { Allowance } from "./allowance.ts";
 import type { Context, Exchange, FrameCount, WireRequest } from "./context.ts";
-import type { ServerSentEvent } from "./frame.ts";
+import type { Frame } from "./frame.ts";
+import type { Framing, StreamWriter } from "./stream.ts";
 
 /** How an answer has a place for what is sealed. */
 export interface ReasoningPlace {
@@ -39,7 +40,7 @@ export interface Protocol<K extends OperationName> {
   /** Headers in which its clients say which conversation a request belongs to. */
   sessionHeaders?: readonly string[];
   /** What is sent in silence; a comment where absent or where it gives nothing. */
-  keepAlive?(frames: FrameCount): ServerSentEvent | undefined;
+  keepAlive?(frames: FrameCount): Frame | undefined;
   parse(wire: WireRequest, context: Context): Input<K>;
   /** Where the answer to this request has a place for sealed reasoning; nothing where it has none. */
   reasoning?(wire: WireRequest): ReasoningPlace | undefined;
@@ -52,8 +53,11 @@ export interface Protocol<K extends OperationName> {
   failTools?(tools: readonly HostedTool[], exchange: Exchange<"generate">): FailedTools | undefined;
   serialize(output: Output<K>, exchange: Exchange<K>): Response;
   /** How the answer is told of a request that is relayed. */
-  relay?: Required<Pick<Protocol<"relay">, "serialize" | "serializeStream">>;
-  serializeStream?(events: AsyncIterable<StreamEvent<K>>, exchange: Exchange<K>): AsyncIterable<ServerSentEvent>;
+  relay?: Pick<Protocol<"relay">, "serialize" | "serializeStream" | "stream">;
+  /** How a streamed answer is written. */
+  stream?: { framing: Framing; writer(exchange: Exchange<K>): StreamWriter<StreamEvent<K>> };
+  /** Gives way to `stream`. */
+  serializeStream?(events: AsyncIterable<StreamEvent<K>>, exchange: Exchange<K>): AsyncIterable<Frame>;
   /** The headers that tell what the caller may still do. `now`: milliseconds since the epoch. */
   serializeAllowance?(allowance: Allowance, now: number): Record<string, string>;
   /** The protocol's own error shape, headers and statuses. */

@@ -1,4 +1,4 @@
-import type { ServerSentEvent } from "../contract/frame.ts";
+import type { Frame } from "../contract/frame.ts";
 import { formatFrame } from "./sse.ts";
 
 /** A client that takes nothing of its answer. */
@@ -11,11 +11,11 @@ export interface Unread {
 
 export interface StreamOptions extends Unread {
   /** What goes out in silence; a comment where there is nothing. */
-  keepAlive(): ServerSentEvent | undefined;
+  keepAlive(): Frame | undefined;
   /** Silence after which it goes out, in milliseconds; at most half of it more. */
   keepAliveMs: number;
   /** What is to be said before the next frame, such as a note that came late. */
-  interject(): ServerSentEvent | undefined;
+  interject(): Frame | undefined;
   /** The client left before the end. */
   onLeave(): void;
   /** The frames failed, which tell every failure but one of their own; the client's connection breaks off. */
@@ -28,7 +28,7 @@ export interface StreamOptions extends Unread {
  * A response that streams `frames`. It asks for a frame only when the client's connection takes one, so a slow reader slows
  * the upstream down.
  */
-export function streamResponse(frames: AsyncIterable<ServerSentEvent>, options: StreamOptions): Response {
+export function streamResponse(frames: AsyncIterable<Frame>, options: StreamOptions): Response {
   const { keepAlive, keepAliveMs, sendStallMs } = options;
   const iterator = frames[Symbol.asyncIterator]();
   const encoder = new TextEncoder();

@@ -1,7 +1,7 @@
-import type { ServerSentEvent } from "../contract/frame.ts";
+import type { Frame } from "../contract/frame.ts";
 
 /** A frame as it goes over the wire. Line breaks inside a comment or a name would end it, so they become blanks. */
-export function formatFrame({ comment, event, id, data }: ServerSentEvent): string {
+export function formatFrame({ comment, event, id, data }: Frame): string {
   let text = "";
   if (comment !== undefined) text += `: ${oneLine(comment)}\n`;
   if (event !== undefined) text += `event: ${oneLine(event)}\n`;

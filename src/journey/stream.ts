@@ -2,12 +2,13 @@
 import type { StreamEvent } from "../canonical/operations.ts";
 import type { ToldUsage } from "../canonical/usage.ts";
 import type { Exchange } from "../contract/context.ts";
-import type { ServerSentEvent } from "../contract/frame.ts";
+import type { Frame } from "../contract/frame.ts";
 import type { Protocol } from "../contract/protocol.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { formatNotes } from "../http/notes.ts";
 import { streamResponse } from "../http/respond.ts";
 import { guard } from "../upstream/guard.ts";
+import { framesOf } from "../upstream/stages.ts";
 import { weighRelayed, withoutEventSecrets } from "./carried.ts";
 import { settle } from "./charge.ts";
 import { learn } from "./count.ts";
@@ -60,13 +61,12 @@ export async function respondWithStream<K extends Streamed>(
   const early = await Promise.race([first, silence(first, gateway.pace.headAfterMs)]);
   if (early?.value?.type === "error") throw early.value.error;
 
-  if (!protocol.serializeStream) throw new GatewayError("unsupported", `"${protocol.name}" does not stream`);
-  const frames = protocol.serializeStream(resume(first, events), exchange);
+  const frames = framesFor(protocol, resume(first, events), exchange);
   const said = new Set(notesOf(journey));
   return streamResponse(frames, {
     keepAlive: () => protocol.keepAlive?.(exchange.frames),
     keepAliveMs: gateway.pace.keepAliveMs,
-    interject(): ServerSentEvent | undefined {
+    interject(): Frame | undefined {
       const late = ending ? notesOf(journey).filter((note) => !said.has(note)) : [];
       if (late.length === 0) return undefined;
       for (const note of late) said.add(note);
@@ -88,6 +88,16 @@ export async function respondWithStream<K extends Streamed>(
       void events.return(undefined);
     },
   });
+}
+
+function framesFor<K extends Streamed>(
+  protocol: Protocol<K>,
+  events: AsyncGenerator<StreamEvent<K>>,
+  exchange: Exchange<K>,
+): AsyncIterable<Frame> {
+  if (protocol.stream) return framesOf(events, protocol.stream.writer(exchange));
+  if (protocol.serializeStream) return protocol.serializeStream(events, exchange);
+  throw new GatewayError("unsupported", `"${protocol.name}" does not stream`);
 }
 
 /** Tokens that an event tells, estimated in little time: what they were is known at the end, if it comes to that. */

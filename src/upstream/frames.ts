@@ -2,7 +2,7 @@ import { createParser } from "eventsource-parser";
 import { ByteBuffer, ByteReader } from "../util/byte_reader.ts";
 import { excessOf, JSON_LIMITS } from "../canonical/json.ts";
 import { paced } from "../util/work.ts";
-import type { ServerSentEvent } from "../contract/frame.ts";
+import type { Frame } from "../contract/frame.ts";
 import { GatewayError } from "../errors.ts";
 import { brokenOff, tooLong, tooMuchJson, type Upstream } from "./send.ts";
 
@@ -34,8 +34,8 @@ export async function* readFrames(
   body: ReadableStream<Uint8Array>,
   pulse?: Pulse,
   { frameBytes, streamBytes, json } = LIMITS,
-): AsyncGenerator<ServerSentEvent> {
-  const frames: ServerSentEvent[] = [];
+): AsyncGenerator<Frame> {
+  const frames: Frame[] = [];
   const parser = createParser({
     onEvent({ event, data, id }) {
       const excess = excessOf(data, json);

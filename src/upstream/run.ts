@@ -1,16 +1,19 @@
 /** One operation at one upstream: the whole answer, or step by step. */
 import { COLLECT } from "../canonical/collect.ts";
 import { excessInArguments, isJsonObject } from "../canonical/json.ts";
-import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
+import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import { REPLAY } from "../canonical/replay.ts";
 import { finish, paced, step } from "../util/work.ts";
 import type { Reply } from "../contract/call.ts";
-import type { UpstreamOperation } from "../contract/driver.ts";
+import type { AnswerContext } from "../contract/context.ts";
+import type { Target, UpstreamOperation } from "../contract/driver.ts";
+import type { Frame } from "../contract/frame.ts";
 import type { GatewayError } from "../errors.ts";
 import { type Ask, cannotStream, describe, local, open, wayOf } from "./call.ts";
 import { follow, reasonOf } from "./poll.ts";
 import { type Pulse, readFrames } from "./frames.ts";
 import { brokenOff, parserFor, readReply, tooMuchJson } from "./send.ts";
+import { eventsOf } from "./stages.ts";
 import { Watch } from "./deadlines.ts";
 
 /** The whole answer. */
@@ -76,12 +79,25 @@ async function sideBySide<T, R>(items: readonly T[], work: (item: T) => Promise<
 function collectReply<K extends ModelOperation>(
   [reply]: readonly Reply[],
   { operation, input, target, upstream, context }: Ask<K>,
-  { events }: UpstreamOperation<K>,
+  way: UpstreamOperation<K>,
 ): Promise<Output<K>> | undefined {
   const collect = COLLECT[operation];
   const isStream = /event-stream/.test(reply?.headers.get("content-type") ?? "");
-  if (!collect || !events || !isStream || typeof reply?.body !== "string") return undefined;
-  return collect(events(readFrames(new Blob([reply.body]).stream(), undefined, upstream), input, target, context));
+  if (!collect || !streams(way) || !isStream || typeof reply?.body !== "string") return undefined;
+  const frames = readFrames(new Blob([reply.body]).stream(), undefined, upstream);
+  return collect(read(frames, way, input, target, context));
+}
+
+function streams<K extends ModelOperation>({ stream, events }: UpstreamOperation<K>): boolean {
+  return stream !== undefined || events !== undefined;
+}
+
+function read<K extends ModelOperation>(
+  frames: AsyncIterable<Frame>,
+  { stream, events }: UpstreamOperation<K>,
+  ...asked: [Input<K>, Target, AnswerContext]
+): AsyncIterable<StreamEvent<K>> {
+  return stream ? eventsOf(frames, stream.reader(...asked)) : events!(frames, ...asked);
 }
 
 /** The answer step by step. Throws where the upstream fails; leaving it early ends the call. */
@@ -94,7 +110,7 @@ export async function* stream<K extends ModelOperation>(ask: Ask<K>): AsyncGener
     yield* paced(replay(local(way, ask)));
     return;
   }
-  if (!way.events) {
+  if (!streams(way)) {
     if (!replay) throw cannotStream(ask);
     yield* paced(replay(await answer(ask)));
     return;
@@ -114,7 +130,7 @@ export async function* stream<K extends ModelOperation>(ask: Ask<K>): AsyncGener
         if (operation === "transcribe") throw thrown;
         failure = thrown;
       });
-      yield* way.events(readFrames(response.body, pulse, upstream), input, target, context);
+      yield* read(readFrames(response.body, pulse, upstream), way, input, target, context);
     } else {
       // Some servers answer whole although a stream was asked for.
       if (!replay) throw cannotStream(ask);

@@ -6,7 +6,7 @@ import { repairCalls } from "../../src/transforms/repair_calls.ts";
 import { mendTurns } from "../../src/transforms/turns.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target, UpstreamOperation } from "../../src/contract/driver.ts";
-import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import type { Frame } from "../../src/contract/frame.ts";
 import type { Figures } from "./figures.ts";
 
 export const REPAIRS = ["repairs off", "repairs on"] as const;
@@ -62,13 +62,13 @@ async function leastOf(run: () => Promise<number> | number, count: number): Prom
   return 1_000 * least / count;
 }
 
-function framesOf(deltaAt: (at: number) => object): ServerSentEvent[] {
+function framesOf(deltaAt: (at: number) => object): Frame[] {
   const frame = (choice: object) => ({ data: JSON.stringify({ model: "m", choices: [{ index: 0, ...choice }] }) });
   const frames = Array.from({ length: CHUNKS }, (_, at) => frame({ delta: deltaAt(at) }));
   return [...frames, frame({ delta: {}, finish_reason: "stop" })];
 }
 
-async function read(frames: readonly ServerSentEvent[], target: Target): Promise<number> {
+async function read(frames: readonly Frame[], target: Target): Promise<number> {
   const began = performance.now();
   let events: AsyncIterable<GenerateEvent> = operation.events!(told(frames), REQUEST, target, CONTEXT);
   if (target.repairArguments) events = repairCalls(events, REQUEST, CONTEXT.note);
@@ -78,7 +78,7 @@ async function read(frames: readonly ServerSentEvent[], target: Target): Promise
   return performance.now() - began;
 }
 
-async function* told(frames: readonly ServerSentEvent[]): AsyncGenerator<ServerSentEvent> {
+async function* told(frames: readonly Frame[]): AsyncGenerator<Frame> {
   yield* frames;
 }
 

@@ -1,12 +1,12 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import type { Frame } from "../../src/contract/frame.ts";
 import { type StreamOptions, streamResponse, withoutBody } from "../../src/http/respond.ts";
 import { delay, within } from "../support/wait.ts";
 
 const NEVER = 2 ** 30;
 
 /** A streamed response, and what happened to it. */
-function respond(frames: AsyncIterable<ServerSentEvent>, more: Partial<StreamOptions> = {}) {
+function respond(frames: AsyncIterable<Frame>, more: Partial<StreamOptions> = {}) {
   const happened: string[] = [];
   const response = streamResponse(frames, {
     keepAlive: () => undefined,
@@ -26,8 +26,8 @@ function respond(frames: AsyncIterable<ServerSentEvent>, more: Partial<StreamOpt
 function slowFrames() {
   let asked = 0;
   let isOver = false;
-  let next = Promise.withResolvers<ServerSentEvent | undefined>();
-  async function* frames(): AsyncGenerator<ServerSentEvent> {
+  let next = Promise.withResolvers<Frame | undefined>();
+  async function* frames(): AsyncGenerator<Frame> {
     try {
       for (;;) {
         asked++;
@@ -42,13 +42,13 @@ function slowFrames() {
   }
   return {
     frames: frames(),
-    give: (frame?: ServerSentEvent) => next.resolve(frame),
+    give: (frame?: Frame) => next.resolve(frame),
     asked: () => asked,
     isOver: () => isOver,
   };
 }
 
-async function* of(...data: string[]): AsyncGenerator<ServerSentEvent> {
+async function* of(...data: string[]): AsyncGenerator<Frame> {
   for (const text of data) yield await Promise.resolve({ data: text });
 }
 
@@ -114,7 +114,7 @@ Deno.test("respond: keep-alives do not pile up before a client that does not rea
 });
 
 Deno.test("respond: what is to be said goes out right before the next frame", async () => {
-  const late: (ServerSentEvent | undefined)[] = [undefined, { comment: "notes: estimated usage" }];
+  const late: (Frame | undefined)[] = [undefined, { comment: "notes: estimated usage" }];
   const { response } = respond(of("one", "two"), { interject: () => late.shift() });
   assertEquals(await response.text(), "data: one\n\n: notes: estimated usage\n\ndata: two\n\n");
 });
@@ -138,7 +138,7 @@ Deno.test("respond: HEAD gets the head alone", async () => {
 });
 
 Deno.test("respond: frames that fail break the stream off and end it: nothing of it runs on, and its log is written", async () => {
-  async function* failing(): AsyncGenerator<ServerSentEvent> {
+  async function* failing(): AsyncGenerator<Frame> {
     yield await Promise.resolve({ data: "one" });
     throw new RangeError("what stands in the text is nobody's affair");
   }

@@ -1,11 +1,11 @@
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
-import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import type { Frame } from "../../src/contract/frame.ts";
 import { formatFrame } from "../../src/http/sse.ts";
 import { readFrames } from "../../src/upstream/frames.ts";
 import { bodyOf, toArray } from "../support/chunks.ts";
 
-const TABLE: Record<string, { frame: ServerSentEvent; text: string }> = {
+const TABLE: Record<string, { frame: Frame; text: string }> = {
   "data alone": { frame: { data: "{}" }, text: "data: {}\n\n" },
   "empty data": { frame: { data: "" }, text: "data: \n\n" },
   "a name, an id and data": {

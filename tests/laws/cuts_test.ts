@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
-import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import type { Frame } from "../../src/contract/frame.ts";
 import { readFrames } from "../../src/upstream/frames.ts";
 import { bodyOf, boundariesOf, latin1, piecesOf, toArray } from "../support/chunks.ts";
 import { answerBytes, isStream, loadFixtures } from "../support/fixtures.ts";
@@ -10,7 +10,7 @@ import { WIRES } from "../support/wires.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-const framesOf = (chunks: Iterable<Bytes>): Promise<ServerSentEvent[]> => toArray(readFrames(bodyOf(chunks)));
+const framesOf = (chunks: Iterable<Bytes>): Promise<Frame[]> => toArray(readFrames(bodyOf(chunks)));
 
 /**
  * The text with one letter in place of each word of a line's value: to the reader of lines all words are alike. Of texts of

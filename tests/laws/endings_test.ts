@@ -3,7 +3,7 @@ import { assertEquals } from "@std/assert";
 import { collect } from "../../src/canonical/collect.ts";
 import type { GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
 import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
-import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import type { Frame } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { fromArray } from "../support/chunks.ts";
 import { newContext, newWireRequest } from "../support/context.ts";
@@ -111,7 +111,7 @@ function whole(wire: Wire, client: Wire, body: JsonObject): Promise<Outcome> {
 }
 
 function streamed(wire: Wire, client: Wire, values: JsonObject[]): Promise<Outcome> {
-  const frames: ServerSentEvent[] = values.map((value) => ({ data: JSON.stringify(value) }));
+  const frames: Frame[] = values.map((value) => ({ data: JSON.stringify(value) }));
   if (wire === CHAT) frames.push({ data: "[DONE]" });
   return outcomeOf(client, (context) => collect(wire.parseStream(fromArray(frames), INPUT, context)));
 }

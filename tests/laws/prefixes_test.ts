@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import type { GenerateEvent } from "../../src/canonical/generate.ts";
 import { isJsonText } from "../../src/canonical/json.ts";
-import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import type { Frame } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { formatFrame } from "../../src/http/sse.ts";
 import { readFrames } from "../../src/upstream/frames.ts";
@@ -30,12 +30,12 @@ class Stream {
     this.#ending = { from: said, to: this.boundaries.find((boundary) => boundary > said) ?? Infinity };
   }
 
-  frames(from: number, to: number, failure?: unknown): Promise<ServerSentEvent[]> {
+  frames(from: number, to: number, failure?: unknown): Promise<Frame[]> {
     return toArray(readFrames(bodyOf([this.bytes.subarray(from, to)], failure)));
   }
 
   /** Checks what comes of these frames, the first `length` bytes of the stream. */
-  async check(frames: Iterable<ServerSentEvent>, length: number, failure?: unknown): Promise<GenerateEvent[]> {
+  async check(frames: Iterable<Frame>, length: number, failure?: unknown): Promise<GenerateEvent[]> {
     const where = `${this.fixture.name} ${failure ? "broken" : "closed"} after ${length} bytes`;
     const events = await toArray(this.wire.parseStream(fromArray(frames, failure), this.#input, newContext()));
     // In the test that asks for it first: a test may leave nothing to another one.
@@ -65,7 +65,7 @@ class Stream {
 }
 
 /** Frames without their values. Of frames of one shape, the first is cut everywhere, the others at three places. */
-function shapeOf(frames: ServerSentEvent[]): string {
+function shapeOf(frames: Frame[]): string {
   const blank = (_: string, value: unknown) => typeof value === "string" || typeof value === "number" ? 0 : value;
   return JSON.stringify(frames.map(({ data = "", event }) => {
     return [event, isJsonText(data) ? JSON.stringify(JSON.parse(data), blank) : data];
@@ -79,7 +79,7 @@ for (const wire of WIRES) {
   Deno.test(`${wire.name}: a stream that closes early ends in an error, or as it was said to end`, async () => {
     const shapes = new Set<string>();
     for (const stream of streams) {
-      const frames: ServerSentEvent[] = [];
+      const frames: Frame[] = [];
       for (const [position, from] of stream.boundaries.entries()) {
         await stream.check(frames, from);
         const to = stream.boundaries[position + 1] ?? from;
@@ -98,7 +98,7 @@ for (const wire of WIRES) {
 
   Deno.test(`${wire.name}: a stream whose connection breaks ends in that error, or as it was said to end`, async () => {
     for (const stream of streams) {
-      const frames: ServerSentEvent[] = [];
+      const frames: Frame[] = [];
       for (const [position, from] of stream.boundaries.entries()) {
         await stream.check(frames, from, CUT);
         frames.push(...await stream.frames(from, stream.boundaries[position + 1] ?? from));

@@ -4,7 +4,7 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
-import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import type { Frame } from "../../src/contract/frame.ts";
 import { readFrames } from "../../src/upstream/frames.ts";
 import { type ConfigInput, newApp, type TestApp, type TestAppOptions } from "../support/app.ts";
 import { bodyOf, toArray } from "../support/chunks.ts";
@@ -68,7 +68,7 @@ export interface View {
   id?: string;
   headers: Headers;
   /** A stream's frames. */
-  frames: ServerSentEvent[];
+  frames: Frame[];
   body: JsonObject;
 }
 
@@ -341,7 +341,7 @@ async function viewOf(client: Wire, response: Response): Promise<View> {
 }
 
 /** The frame, with what it has. */
-function bare({ event, data, comment }: ServerSentEvent): ServerSentEvent {
+function bare({ event, data, comment }: Frame): Frame {
   return {
     ...(event !== undefined && { event }),
     ...(data !== undefined && { data }),
@@ -372,7 +372,7 @@ function errorIn(client: Wire, body: JsonObject): View["error"] {
   return { word: String(word), message: String(error.message) };
 }
 
-const STREAM: Record<Wire, (frames: ServerSentEvent[]) => Told> = {
+const STREAM: Record<Wire, (frames: Frame[]) => Told> = {
   chat(frames) {
     const values = frames.filter(({ data }) => data !== "[DONE]").map(({ data }) => objectOf(JSON.parse(data!)));
     const failed = values.find(({ error }) => error);

@@ -1,7 +1,7 @@
 /** What every answer of a conversational wire has, whole, streamed or failed: what SDKs of the wire read without asking. */
 import { assert, assertArrayIncludes, assertEquals, AssertionError } from "@std/assert";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
-import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import type { Frame } from "../../src/contract/frame.ts";
 import { readFrames } from "../../src/upstream/frames.ts";
 import { bodyOf, toArray } from "./chunks.ts";
 import { assertMessagesStream } from "./messages_grammar.ts";
@@ -35,7 +35,7 @@ export function assertError(wire: string, body: JsonValue): void {
 }
 
 /** Chunks of one answer, with the reason of its end once, then `[DONE]`; or an error, and nothing after it. */
-export function assertChatStream(frames: readonly ServerSentEvent[]): void {
+export function assertChatStream(frames: readonly Frame[]): void {
   const last = frames.at(-1);
   const isDone = last?.data === "[DONE]";
   const values = (isDone ? frames.slice(0, -1) : frames).map(({ event, data }) => {
@@ -72,7 +72,7 @@ export function assertChatStream(frames: readonly ServerSentEvent[]): void {
   assert(ended <= 1);
 }
 
-const STREAM: Record<Wire, (frames: readonly ServerSentEvent[]) => void> = {
+const STREAM: Record<Wire, (frames: readonly Frame[]) => void> = {
   chat: assertChatStream,
   messages: (frames) => assertMessagesStream(frames, { hostile: true }),
   responses: (frames) => assertResponsesStream(frames),

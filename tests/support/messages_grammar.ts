@@ -1,6 +1,6 @@
 import { assert, assertEquals, AssertionError, assertObjectMatch } from "@std/assert";
 import { isJsonObject, isJsonText, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
-import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import type { Frame } from "../../src/contract/frame.ts";
 
 const DELTAS: Record<string, string[]> = {
   text: ["text_delta", "citations_delta"],
@@ -20,7 +20,7 @@ const EMPTY: Record<string, JsonObject> = {
  * `error` event, and nothing after it. Where the upstream may have sent anything (`hostile`), a call's input
  * need not be JSON, because it is out before that is known, and blocks may hold fields of its own.
  */
-export function assertMessagesStream(frames: readonly ServerSentEvent[], { hostile = false } = {}): void {
+export function assertMessagesStream(frames: readonly Frame[], { hostile = false } = {}): void {
   const events = frames.map(({ event, data, ...rest }) => {
     assertEquals(rest, {});
     const value = object(JSON.parse(data ?? ""));

@@ -1,6 +1,6 @@
 import { assert, assertEquals, AssertionError } from "@std/assert";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
-import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import type { Frame } from "../../src/contract/frame.ts";
 
 /** What the published schema has in every response, whatever has become of it. */
 const RESPONSE_KEYS = [
@@ -87,7 +87,7 @@ const KEEP_ALIVE = "keepalive";
  * to its text, and told whole; the response as it has become, with those very items; `[DONE]`. A failure may come wherever an
  * event may, and is a response that failed.
  */
-export function assertResponsesStream(frames: readonly ServerSentEvent[]): void {
+export function assertResponsesStream(frames: readonly Frame[]): void {
   assertEquals(frames.at(-1), { data: "[DONE]" });
   const events = frames.slice(0, -1).map(({ event, data, ...rest }, number) => {
     assertEquals(rest, {});

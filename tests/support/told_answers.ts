@@ -2,7 +2,7 @@ import { collect } from "../../src/canonical/collect.ts";
 import type { GenerateEvent, GenerateResponse } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { replay } from "../../src/canonical/replay.ts";
-import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import type { Frame } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { bodyOf, fromArray, toArray } from "./chunks.ts";
 import { newContext, newWireRequest } from "./context.ts";
@@ -15,7 +15,7 @@ export interface ToldAnswer {
   from: string;
   to: string;
   whole?: JsonObject;
-  frames: ServerSentEvent[];
+  frames: Frame[];
 }
 
 /** A client that wants to know the usage of its streams. */

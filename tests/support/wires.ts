@@ -5,7 +5,7 @@ import type { GenerateEvent, GenerateRequest, GenerateResponse } from "../../src
 import type { JsonValue } from "../../src/canonical/json.ts";
 import type { AnswerContext, Context, WireRequest } from "../../src/contract/context.ts";
 import type { Driver, Target, UpstreamOperation } from "../../src/contract/driver.ts";
-import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import type { Frame } from "../../src/contract/frame.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import type { GatewayError } from "../../src/errors.ts";
 import { readFrames } from "../../src/upstream/frames.ts";
@@ -55,7 +55,7 @@ export class Wire {
 
   /** The events as the core passes them on: a failure is the last one. */
   parseStream(
-    frames: AsyncIterable<ServerSentEvent>,
+    frames: AsyncIterable<Frame>,
     input: GenerateRequest,
     context: AnswerContext,
   ): AsyncIterable<GenerateEvent> {
@@ -87,7 +87,7 @@ export class Wire {
   serializeStream(
     events: AsyncIterable<GenerateEvent>,
     exchange: TestExchange,
-  ): AsyncIterable<ServerSentEvent> {
+  ): AsyncIterable<Frame> {
     return this.#protocol.serializeStream!(events, exchange);
   }
 

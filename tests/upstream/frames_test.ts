@@ -1,5 +1,5 @@
 import { assertEquals, assertRejects } from "@std/assert";
-import type { ServerSentEvent } from "../../src/contract/frame.ts";
+import type { Frame } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { readFrames } from "../../src/upstream/frames.ts";
 import { bodyOf, piecesOf, toArray } from "../support/chunks.ts";
@@ -9,13 +9,13 @@ function bytesOf(text: string): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(text);
 }
 
-async function frames(...pieces: Uint8Array<ArrayBuffer>[]): Promise<ServerSentEvent[]> {
+async function frames(...pieces: Uint8Array<ArrayBuffer>[]): Promise<Frame[]> {
   const all = await toArray(readFrames(bodyOf(pieces)));
   // What a frame does not have is absent or undefined, which is the same.
   return all.map((frame) => JSON.parse(JSON.stringify(frame)));
 }
 
-const STREAMS: Record<string, { text: string; expected: ServerSentEvent[] }> = {
+const STREAMS: Record<string, { text: string; expected: Frame[] }> = {
   "plain data": { text: "data: one\n\ndata: two\n\n", expected: [{ data: "one" }, { data: "two" }] },
   "CRLF": { text: "data: one\r\n\r\ndata: two\r\n\r\n", expected: [{ data: "one" }, { data: "two" }] },
   "bare CR": { text: "data: one\r\rdata: two\r\r", expected: [{ data: "one" }, { data: "two" }] },
@@ -60,7 +60,7 @@ Deno.test("frames: a frame that is too long is an error, and the body is left", 
 
 Deno.test("frames: a body that breaks is the upstream's failure", async () => {
   const cause = new TypeError("error reading a body from connection");
-  const read: ServerSentEvent[] = [];
+  const read: Frame[] = [];
   const error = await assertRejects(async () => {
     for await (const frame of readFrames(bodyOf([bytesOf("data: one\n\ndata: tw")], cause))) read.push(frame);
   }, GatewayError);
