@@ -14,7 +14,8 @@ import {
 } from "./app.ts";
 import { ConfigError, loadConfig } from "./config/load.ts";
 import { catalogCommand, CatalogError } from "./cli/catalog.ts";
-import { KEYS_HELP, keysCommand, KeysError } from "./cli/keys.ts";
+import { invocation } from "./cli/invocation.ts";
+import { keysCommand, KeysError, keysHelp } from "./cli/keys.ts";
 import { codeFolder, flagsOf, isThere, permissionsOf } from "./config/launch.ts";
 import { createDescriptors, scarcityLine } from "./http/descriptors.ts";
 import { serve as listenOn, type Serving } from "./http/serve.ts";
@@ -23,12 +24,13 @@ import { startupMessage, unmaskedLines } from "./cli/startup.ts";
 import { createKeyring } from "./state/keyring.ts";
 import { watchTerminal } from "./cli/terminal.ts";
 
-const HELP = `Laneway ${manifest.version}: one gateway to open models
+const help = (program: string) =>
+  `Laneway ${manifest.version}: one gateway to open models
 
-Usage: deno task start [options]
-       deno task start keys create|list|revoke ...
-       deno task start catalog <lane> [file]
-       deno task start permissions
+Usage: ${program} [options]
+       ${program} keys create|list|revoke ...
+       ${program} catalog <lane> [file]
+       ${program} permissions
 
   keys                 makes, lists and revokes keys; keys --help says how
   catalog              writes the models of a lane to a file, for agents that read
@@ -83,9 +85,9 @@ if (import.meta.main) {
 /** Runs until the gateway has stopped. Returns the exit code. */
 async function main(args: string[]): Promise<number> {
   try {
-    const { commands: [command, ...rest], help, version, config, ...listen } = parseFlags(args);
-    if (help || version) {
-      print(help ? HELP.trimEnd() : manifest.version);
+    const { commands: [command, ...rest], help: wantsHelp, version, config, ...listen } = parseFlags(args);
+    if (wantsHelp || version) {
+      print(wantsHelp ? help(invocation(env)).trimEnd() : manifest.version);
       return 0;
     }
     switch (command) {
@@ -102,7 +104,7 @@ async function main(args: string[]): Promise<number> {
     }
   } catch (error) {
     if (error instanceof KeysError) {
-      say(`${error.message}\n\n${KEYS_HELP.trimEnd()}`);
+      say(`${error.message}\n\n${keysHelp(invocation(env)).trimEnd()}`);
       return 2;
     }
     if (error instanceof UsageError) {
@@ -149,7 +151,7 @@ function parseFlags(args: string[]): Flags {
 /** The command `keys`, on the store of the configuration. */
 async function manageKeys(args: string[], path: string | undefined): Promise<number> {
   if (args.includes("--help")) {
-    print(KEYS_HELP.trimEnd());
+    print(keysHelp(invocation(env)).trimEnd());
     return 0;
   }
   // No secret is needed for it, and whoever manages keys may have none.
@@ -161,7 +163,7 @@ async function manageKeys(args: string[], path: string | undefined): Promise<num
   }
   const store = createStore(config, env, Date.now);
   try {
-    print(await keysCommand(args, createKeyring(store, Date.now), Object.keys(config.lanes)));
+    print(await keysCommand(args, createKeyring(store, Date.now), Object.keys(config.lanes), invocation(env)));
     if (!config.storedKeys) say('They are admitted where the configuration says "storedKeys": true');
     return 0;
   } catch (error) {
@@ -176,7 +178,7 @@ async function manageKeys(args: string[], path: string | undefined): Promise<num
 /** The command `catalog`. */
 async function writeCatalog([lane, file, ...more]: string[], path: string | undefined): Promise<number> {
   if (lane === undefined || more.length > 0) {
-    throw new UsageError("Name the lane, and the file if you like: laneway catalog <lane> [file]");
+    throw new UsageError(`Name the lane, and the file if you like: ${invocation(env)} catalog <lane> [file]`);
   }
   const { config } = loadConfig({ path, ...pluginFacts(), env });
   say(await catalogCommand(lane, file, config, env));

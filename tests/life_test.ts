@@ -71,11 +71,24 @@ Deno.test("launcher: what is wrong with the command line or the configuration is
     const options = { cwd: folder };
     assertEquals((await runLaunched(["--port", "http"], options)).code, 2);
     assertStringIncludes((await runLaunched(["--hostname", "*"], options)).stderr, "Cannot listen on");
-    assertStringIncludes((await runLaunched(["--help"], options)).stdout, "--config");
     await write(folder, "{");
     const { code, stderr } = await runLaunched([], options);
     assertEquals(code, 1);
     assertStringIncludes(stderr, "line 1, column 2");
+  });
+});
+
+Deno.test("launcher: messages name the command that the user typed", async () => {
+  await withFolder(async (cwd) => {
+    const typed = { "": "deno task start", exec: `npx -y deno@${Deno.version.deno} task start` };
+    await Promise.all(
+      Object.entries(typed).map(async ([npm_command, program]) => {
+        const { stdout } = await runLaunched(["--help"], { cwd, env: { npm_command } });
+        assertStringIncludes(stdout, `Usage: ${program} [options]\n       ${program} keys create`);
+        const { stderr } = await runLaunched(["catalog"], { cwd, env: { npm_command } });
+        assertStringIncludes(stderr, `: ${program} catalog <lane> [file]`);
+      }),
+    );
   });
 });
 

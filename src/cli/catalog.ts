@@ -1,4 +1,4 @@
-/** The command `laneway catalog`: writes the model catalog of a lane for agents that read theirs from a file. */
+/** The command `catalog`: writes the model catalog of a lane for agents that read theirs from a file. */
 import { type AppOptions, createApp } from "../app.ts";
 import type { Config } from "../config/schema.ts";
 import { createMemoryStore } from "../state/memory_store.ts";

@@ -1,8 +1,10 @@
-/** The command `laneway keys`: makes, lists and revokes keys in the store of a gateway, which need not stop for it. */
+/** The command `keys`: makes, lists and revokes keys in the store of a gateway, which need not stop for it. */
 import { parseArgs } from "node:util";
 import type { Keyring, StoredKey } from "../state/keyring.ts";
 
-export const KEYS_HELP = `Usage: laneway keys <command> [options]
+/** The text of `keys --help`. `program`: how the user starts this program. */
+export const keysHelp = (program: string) =>
+  `Usage: ${program} keys <command> [options]
 
   create <name>                  make a key, and print it: it is not shown again
     --lane <name>                  a lane that it opens; all without it. May be repeated
@@ -34,21 +36,28 @@ const QUOTA_OF = {
   "concurrent-requests": "concurrentRequests",
 } as const;
 
-/** What the command prints. Throws `KeysError`. `lanes`: those of the configuration. */
-export async function keysCommand(args: string[], keyring: Keyring, lanes: readonly string[]): Promise<string> {
+/** What the command prints. Throws `KeysError`. `lanes`: those of the configuration. `program`: how the user starts this one. */
+export async function keysCommand(
+  args: string[],
+  keyring: Keyring,
+  lanes: readonly string[],
+  program: string,
+): Promise<string> {
   const [command, ...rest] = args;
   switch (command) {
     case "create":
-      return await create(rest, keyring, lanes);
+      return await create(rest, keyring, lanes, program);
     case "list":
       if (rest.length > 0) throw new KeysError(`"list" takes no arguments`);
-      return format(await keyring.list());
+      return format(await keyring.list(), program);
     case "revoke": {
       const [name] = rest;
       if (name === undefined || rest.length > 1) {
-        throw new KeysError("Name the one key to revoke: laneway keys revoke <name>");
+        throw new KeysError(`Name the one key to revoke: ${program} keys revoke <name>`);
       }
-      if (!await keyring.revoke(name)) throw new KeysError(`There is no key "${name}": laneway keys list`);
+      if (!await keyring.revoke(name)) {
+        throw new KeysError(`There is no key "${name}": ${program} keys list shows them`);
+      }
       return `Revoked key "${name}"`;
     }
     default:
@@ -56,11 +65,11 @@ export async function keysCommand(args: string[], keyring: Keyring, lanes: reado
   }
 }
 
-async function create(args: string[], keyring: Keyring, lanes: readonly string[]): Promise<string> {
+async function create(args: string[], keyring: Keyring, lanes: readonly string[], program: string): Promise<string> {
   const { values, positionals } = parse(args);
   const [name] = positionals;
   if (name === undefined || positionals.length > 1 || name.trim() === "") {
-    throw new KeysError("Give the key one name: laneway keys create <name>");
+    throw new KeysError(`Give the key one name: ${program} keys create <name>`);
   }
   const unknown = values.lane?.find((lane) => !lanes.includes(lane));
   if (unknown !== undefined) {
@@ -107,8 +116,8 @@ function countOf(option: string, text: string): number {
   return Number(text);
 }
 
-function format(keys: readonly StoredKey[]): string {
-  if (keys.length === 0) return "No keys. Make one: laneway keys create <name>";
+function format(keys: readonly StoredKey[], program: string): string {
+  if (keys.length === 0) return `No keys. Make one: ${program} keys create <name>`;
   const rows = keys.map(({ name, created, expires, lanes, models, quota = {} }) => [
     name,
     `since ${created.slice(0, 10)}`,

@@ -28,7 +28,15 @@ export interface Place {
 }
 
 /** Variables that the gateway looks at by itself. */
-const OWN_VARIABLES = ["LANEWAY_CONFIG", "DENO_DEPLOY", "HOME", "XDG_DATA_HOME", "LOCALAPPDATA", "LANEWAY_LAUNCHER"];
+const OWN_VARIABLES = [
+  "LANEWAY_CONFIG",
+  "DENO_DEPLOY",
+  "HOME",
+  "XDG_DATA_HOME",
+  "LOCALAPPDATA",
+  "LANEWAY_LAUNCHER",
+  "LANEWAY_COMMAND",
+];
 
 export function permissionsOf({ config, file, listen, env, os, code, isThere }: Place): Permissions {
   const { listen: written, upstreams, catalogs, keys, store, ...rest } = fields(config);
@@ -208,7 +216,7 @@ async function launch(): Promise<number> {
   }
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", ...flags, ...(isWatched ? ["--watch"] : []), main, ...Deno.args.filter((arg) => arg !== WATCH)],
-    env: { LANEWAY_LAUNCHER: String(Deno.pid) },
+    env: { LANEWAY_LAUNCHER: String(Deno.pid), LANEWAY_COMMAND: typedCommand() },
   }).spawn();
   // A terminal tells both of them, which the gateway takes as one; what another process sends reaches only this one.
   const forwarded: Deno.Signal[] = Deno.build.os === "windows"
@@ -217,6 +225,11 @@ async function launch(): Promise<number> {
   for (const signal of forwarded) Deno.addSignalListener(signal, () => forward(child, signal));
   orphaned.then((isOrphan) => isOrphan && forward(child, "SIGTERM"));
   return (await child.status).code;
+}
+
+/** What the user typed to get here. Whoever has Deno from npm may have no `deno` of their own. */
+function typedCommand(): string {
+  return Deno.env.get("npm_command") === "exec" ? `npx -y deno@${Deno.version.deno} task start` : "deno task start";
 }
 
 /**

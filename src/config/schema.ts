@@ -411,7 +411,7 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
     memoryBytes: z.int().min(1).optional().meta({
       description:
         "Memory of the gateway above which requests that run a model get 503. Three quarters of the machine's or the " +
-        "container's where this is absent, and no more than the engine's own limit (some 4 GB).",
+        "container's where this is absent, but no more than the engine's own limit (some 4 GB) and no less than 112 MiB.",
     }),
     answerBytes: z.int().min(1).default(67_108_864).meta({
       description: "Bytes of an upstream's answer that is read whole. A longer one is an error of the upstream's.",

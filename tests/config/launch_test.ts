@@ -15,7 +15,15 @@ function permissions(config: unknown, changes: Partial<Omit<Place, "env">> & { e
   });
 }
 
-const OWN = ["LANEWAY_CONFIG", "DENO_DEPLOY", "HOME", "XDG_DATA_HOME", "LOCALAPPDATA", "LANEWAY_LAUNCHER"];
+const OWN = [
+  "LANEWAY_CONFIG",
+  "DENO_DEPLOY",
+  "HOME",
+  "XDG_DATA_HOME",
+  "LOCALAPPDATA",
+  "LANEWAY_LAUNCHER",
+  "LANEWAY_COMMAND",
+];
 
 Deno.test("launch: the hosts are those of the configuration, with their ports, and where the gateway listens", () => {
   const config = {
