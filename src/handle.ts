@@ -484,6 +484,7 @@ async function relay(
   const relayed: Protocol<"relay"> = {
     ...protocol,
     stream: undefined,
+    serializeStream: undefined,
     ...protocol.relay,
     operation: "relay",
     parse: () => input,
