@@ -1,5 +1,6 @@
 import type { ModelInfo } from "../canonical/models.ts";
 import { GatewayError } from "../errors.ts";
+import { settleWithin } from "../util/timeout.ts";
 import { within } from "./within.ts";
 
 /** The models that a catalog knows, by name; loaded when they are asked for, and kept. */
@@ -63,7 +64,7 @@ export function createCatalogCache({ load, signal, now, pace = PACE }: CatalogOp
         running = { waitUntil: performance.now() + pace.patienceMs, done: Promise.resolve() };
         running.done = refresh();
       }
-      if (!models && running) await settled(running.done, Math.max(0, running.waitUntil - performance.now()));
+      if (!models && running) await settleWithin(running.done, Math.max(0, running.waitUntil - performance.now()));
       if (models) return models;
       throw failure ?? new GatewayError("unavailable", "The catalog has not answered yet");
     },
@@ -81,11 +82,4 @@ function unavailable(thrown: unknown): GatewayError {
   return thrown instanceof GatewayError
     ? thrown
     : new GatewayError("unavailable", "The catalog cannot be read", { cause: thrown });
-}
-
-/** Waits for the end of `done`, or for `ms`. */
-async function settled(done: Promise<void>, ms: number): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  await Promise.race([done, new Promise((resolve) => timer = setTimeout(resolve, ms))]);
-  clearTimeout(timer);
 }

@@ -1,5 +1,7 @@
 /** What the process says, to readers that may take it slowly or not at all: a pager, a log driver that is stuck, a full disk. */
 
+import { settleWithin } from "../util/timeout.ts";
+
 export interface Output {
   /** Takes one or more whole lines, without the last line's end. Never waits: lines that find no room are dropped and counted. */
   print(lines: string): void;
@@ -88,9 +90,7 @@ export function createOutput({ write, dropped, failed, limitBytes = LIMIT_BYTES 
       writing ??= writeWaiting();
     },
     async flush(ms) {
-      let timer: ReturnType<typeof setTimeout> | undefined;
-      await Promise.race([writing, new Promise((resolve) => timer = setTimeout(resolve, ms))]);
-      clearTimeout(timer);
+      await settleWithin(writing, ms);
     },
   };
 }

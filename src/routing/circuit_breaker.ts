@@ -1,3 +1,5 @@
+import { BoundedMap } from "../util/bounded_map.ts";
+
 /** How long a target rests that fails, in milliseconds. */
 export interface BreakerPace {
   /** After this many failures in a row it rests. */
@@ -27,7 +29,7 @@ const MOST_TARGETS = 10_000;
  * against another.
  */
 export class Breaker {
-  readonly #states = new Map<string, State>();
+  readonly #states = new BoundedMap<string, State>(MOST_TARGETS);
   readonly #now: () => number;
   readonly #pace: BreakerPace;
 
@@ -61,10 +63,7 @@ export class Breaker {
     if (restMs > 0) {
       state.restsUntil = Math.max(state.restsUntil, this.#now() + Math.min(restMs, this.#pace.longestRestMs));
     }
-    this.#states.delete(id);
     this.#states.set(id, state);
-    const [oldest] = this.#states.keys();
-    if (this.#states.size > MOST_TARGETS && oldest !== undefined) this.#states.delete(oldest);
   }
 
   #rests(id: string): boolean {

@@ -1,4 +1,5 @@
 /** Conversations stay with the target that answered them last: it holds what it has read of them, so they cost it less. */
+import { BoundedMap } from "../util/bounded_map.ts";
 import { hash } from "node:crypto";
 import type { GenerateRequest, Message } from "../canonical/generate.ts";
 import { type Destination, targetName, withoutPolicy } from "../contract/destination.ts";
@@ -18,7 +19,7 @@ const MOST_CONVERSATIONS = 10_000;
 
 /** The homes of the latest conversations. */
 export class Homes {
-  readonly #homes = new Map<string, Home & { until: number }>();
+  readonly #homes = new BoundedMap<string, Home & { until: number }>(MOST_CONVERSATIONS);
   readonly #now: () => number;
 
   constructor(now: () => number) {
@@ -31,10 +32,7 @@ export class Homes {
   }
 
   keep(conversation: string, { target, provider }: Home): void {
-    this.#homes.delete(conversation);
     this.#homes.set(conversation, { target, ...(provider && { provider }), until: this.#now() + KEPT_MS });
-    const [oldest] = this.#homes.keys();
-    if (this.#homes.size > MOST_CONVERSATIONS && oldest !== undefined) this.#homes.delete(oldest);
   }
 
   /** A target that failed is no home; that of another conversation, or another target by now, stays. */

@@ -1,3 +1,4 @@
+import { BoundedMap } from "../util/bounded_map.ts";
 import type { Count } from "../canonical/usage.ts";
 
 /** How far what upstreams tell may move an estimate. */
@@ -23,7 +24,7 @@ interface Learnt {
 
 /** How many tokens models really make of what is estimated, by what upstreams told in their answers. */
 export class Calibration {
-  readonly #models = new Map<string, Learnt>();
+  readonly #models = new BoundedMap<string, Learnt>(MOST_MODELS);
 
   /** `model` tells apart what may count differently: a model at one of the places that run it. */
   count(model: string, estimate: number): Count {
@@ -39,9 +40,6 @@ export class Calibration {
     const { estimated, told: before } = this.#models.get(model) ?? { estimated: TRUST, told: TRUST };
     const fade = Math.min(1, MEMORY / (estimated + estimate));
     const believed = Math.min(Math.max(told, estimate * LEAST_RATIO), estimate * MOST_RATIO);
-    this.#models.delete(model);
     this.#models.set(model, { estimated: (estimated + estimate) * fade, told: (before + believed) * fade });
-    const [oldest] = this.#models.keys();
-    if (this.#models.size > MOST_MODELS && oldest !== undefined) this.#models.delete(oldest);
   }
 }

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import type { JsonValue } from "../canonical/json.ts";
 import { type ErrorCode, toGatewayError } from "../errors.ts";
-import { inTime } from "./in_time.ts";
+import { BoundedMap } from "../util/bounded_map.ts";
+import { settleWithin } from "../util/timeout.ts";
 
 export interface ExactOptions {
   /** Milliseconds by a clock that never steps. */
@@ -61,11 +62,12 @@ export class ExactCounts {
   readonly #now: () => number;
   readonly #pace: ExactPace;
   readonly #places = new Map<string, Place>();
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept: BoundedMap<string, Kept>;
 
   constructor({ now, pace }: ExactOptions) {
     this.#now = now;
     this.#pace = { ...PACE, ...pace };
+    this.#kept = new BoundedMap(this.#pace.mostKept);
   }
 
   /** The tokens of `text` as `ask` counts them at `place`; nothing where that fails or takes too long. */
@@ -76,11 +78,8 @@ export class ExactCounts {
       count: this.#begin(known, ask),
       until: this.#now() + this.#pace.freshMs,
     };
-    this.#kept.delete(key);
     this.#kept.set(key, kept);
-    const [oldest] = this.#kept.keys();
-    if (this.#kept.size > this.#pace.mostKept && oldest !== undefined) this.#kept.delete(oldest);
-    kept.tokens ??= await inTime(kept.count, this.#pace.patienceMs);
+    kept.tokens ??= await settleWithin(kept.count, this.#pace.patienceMs);
     if (kept.tokens === undefined && this.#kept.get(key) === kept) this.#kept.delete(key);
     return kept.tokens;
   }

@@ -1,6 +1,6 @@
 import type { Prompt } from "../contract/driver.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
-import { inTime } from "./in_time.ts";
+import { settleWithin } from "../util/timeout.ts";
 import type { TokenizerFiles, TokenizerFolder } from "./tokenizer_files.ts";
 import type { Done, Job } from "./worker.ts";
 
@@ -95,7 +95,7 @@ export class Tokenizers {
     if (known.state === "away") this.#begin(name, known, service, model);
     if (known.state === "loading") {
       const left = known.since + this.#pace.patienceMs - performance.now();
-      if (left > 0 && known.loading) await inTime(known.loading, left);
+      if (left > 0 && known.loading) await settleWithin(known.loading, left);
     }
     if (known.state !== "loaded") throw unavailable(`The tokenizer of "${model}" is not loaded`);
     this.#held.delete(name);

@@ -1,0 +1,52 @@
+/** Time limits on what is awaited. None of them leaves a timer or a listener behind. */
+
+/** What `work` resolves to, or nothing once `ms` milliseconds have passed. The work itself goes on. */
+export async function settleWithin<T>(work: Promise<T> | T | undefined, ms: number): Promise<T | undefined> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<undefined>((resolve) => timer = setTimeout(resolve, ms, undefined));
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** What `work` resolves to. Throws `late()` once `ms` milliseconds have passed; a later failure of the work is ignored. */
+export async function failAfter<T>(ms: number, work: Promise<T>, late: () => Error): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const overdue = new Promise<never>((_, reject) => timer = setTimeout(() => reject(late()), ms));
+  work.catch(() => {});
+  try {
+    return await Promise.race([work, overdue]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/**
+ * What `work` resolves to. Its signal is aborted with `late()` once `ms` milliseconds have passed, or with the reason of `outer`;
+ * that reason is then thrown at once, whether or not the work heeds it.
+ */
+export async function abortAfter<T>(
+  ms: number,
+  outer: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+  late: () => Error,
+): Promise<T> {
+  outer.throwIfAborted();
+  const controller = new AbortController();
+  const timer = setTimeout(() => controller.abort(late()), ms);
+  const stop = () => controller.abort(outer.reason);
+  outer.addEventListener("abort", stop);
+  const aborted = Promise.withResolvers<never>();
+  controller.signal.addEventListener("abort", () => aborted.reject(controller.signal.reason), { once: true });
+  try {
+    return await Promise.race([work(controller.signal), aborted.promise]);
+  } catch (thrown) {
+    controller.signal.throwIfAborted();
+    throw thrown;
+  } finally {
+    clearTimeout(timer);
+    outer.removeEventListener("abort", stop);
+  }
+}

@@ -1,0 +1,36 @@
+import { assertEquals, assertRejects } from "@std/assert";
+import { abortAfter, failAfter, settleWithin } from "../../src/util/timeout.ts";
+import { withFakeClock } from "../support/fake_clock.ts";
+
+const never = () => new Promise<never>(() => {});
+const late = () => new Error("late");
+
+Deno.test("time-outs: what is there in time is the result, and no timer is left", async () => {
+  assertEquals(await settleWithin(Promise.resolve(1), 60_000), 1);
+  assertEquals(await failAfter(60_000, Promise.resolve(2), late), 2);
+  assertEquals(await abortAfter(60_000, new AbortController().signal, () => Promise.resolve(3), late), 3);
+});
+
+Deno.test("time-outs: what takes too long gives nothing, or fails by the caller's own error", () =>
+  withFakeClock(async (clock) => {
+    const settled = settleWithin(never(), 50);
+    const failed = assertRejects(() => failAfter(50, never(), late), Error, "late");
+    const seen: AbortSignal[] = [];
+    const aborted = assertRejects(
+      () => abortAfter(50, new AbortController().signal, (signal) => (seen.push(signal), never()), late),
+      Error,
+      "late",
+    );
+    await clock.advance(50);
+    assertEquals(await settled, undefined);
+    await failed;
+    await aborted;
+    assertEquals(seen[0]?.aborted, true);
+  }));
+
+Deno.test("time-outs: the outer signal ends the work with its own reason", async () => {
+  const outer = new AbortController();
+  const work = abortAfter(60_000, outer.signal, never, late);
+  outer.abort(new Error("stopped"));
+  await assertRejects(() => work, Error, "stopped");
+});
