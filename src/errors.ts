@@ -50,11 +50,11 @@ export interface ErrorDetails {
   /** Whether the same request can succeed if it is sent again; tells SDKs not to try where it is `false`. */
   retryable?: boolean;
   /** Whether another target may take what this one refuses; where it is `false`, none is asked. */
-  elsewhere?: boolean;
+  tryNextTarget?: boolean;
   /** Whether the upstream had begun the work, which it may charge for: then no other one is asked. */
   workBegun?: boolean;
   /** Whether the upstream has certainly not begun the work: it was not reached, or refused the request unread or at its door. */
-  untaken?: boolean;
+  notProcessed?: boolean;
   /**
    * The fields of the call's body that the upstream does not take, cache hints wherever they stand: it may answer without
    * them. `response_format` among them is the form of the answer, in whichever field it stands: it can be asked for in words.

@@ -93,7 +93,7 @@ export function serializeTranscriptionRequest(
 ): FormField[] {
   if (input.translateTo && CANNOT_TRANSLATE.test(target.model)) {
     const message = `Model "${target.model}" cannot translate: ask a full Whisper model, such as whisper-large-v3`;
-    throw new GatewayError("invalid_request", message, { param: "model", elsewhere: true });
+    throw new GatewayError("invalid_request", message, { param: "model", tryNextTarget: true });
   }
   const extra = Object.entries(fieldsFor(TRANSCRIPTIONS, input.extra, context.note));
   const texts: [name: string, value: JsonValue | undefined][] = [

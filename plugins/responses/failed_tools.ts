@@ -89,7 +89,7 @@ export function refuseCompaction(input: GenerateRequest): void {
 function cannotCompact({ model }: GenerateRequest, param: string): GatewayError {
   const message = `Cannot serve "${TRIGGER}": no upstream of model "${model}" compacts conversations. ` +
     "Let the client write the summary, or send less of the conversation";
-  return new GatewayError("invalid_request", message, { param, elsewhere: true });
+  return new GatewayError("invalid_request", message, { param, tryNextTarget: true });
 }
 
 /** Throws for tools of which nobody knows how they fail. */

@@ -81,7 +81,7 @@ function failureOf(status: number | undefined, headers: Headers, body: unknown):
   }
   if (isRefusal && OTHER_TASK.test(message)) {
     details.param ??= "model";
-    details.elsewhere = true;
+    details.tryNextTarget = true;
     return fail("model_task_mismatch", says);
   }
   // The second is how the hub's per-provider routes say it, with status 400.

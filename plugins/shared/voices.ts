@@ -69,7 +69,7 @@ export function resolveVoice(
     if (usual !== undefined) return usual;
     throw new GatewayError("invalid_request", `Model "${model}" needs a voice: name one of its own`, {
       param: "voice",
-      elsewhere: true,
+      tryNextTarget: true,
     });
   }
   const isOwn = Object.values(own).includes(named);

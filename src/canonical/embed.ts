@@ -43,7 +43,7 @@ export function checkVectors(vectors: readonly Vector[], { input, dimensions }: 
   }
   if (dimensions !== undefined && width !== dimensions) {
     const message = `The model gives vectors of ${width} numbers and cannot give ${dimensions}`;
-    throw new GatewayError("invalid_request", message, { param: "dimensions", elsewhere: true });
+    throw new GatewayError("invalid_request", message, { param: "dimensions", tryNextTarget: true });
   }
   return [...vectors];
 }

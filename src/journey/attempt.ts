@@ -116,12 +116,12 @@ function upstreamOf(
   if (!upstream || !driver) throw new GatewayError("internal", `Upstream "${name}" is not configured`);
   if (caller.isStranger && !upstream.takesTokens && upstream.baseUrl !== undefined) {
     throw new GatewayError("permission", `Upstream "${name}" is for callers with a key of this gateway`, {
-      elsewhere: true,
+      tryNextTarget: true,
     });
   }
   if (upstream.takesTokens && !caller.token) {
     const message = `Upstream "${name}" takes the caller's own token: send it as "Authorization: Bearer <token>"`;
-    throw new GatewayError("authentication", message, { elsewhere: true });
+    throw new GatewayError("authentication", message, { tryNextTarget: true });
   }
   const own = upstream.takesTokens ? withCallersToken(driver) : driver;
   if (pinned !== undefined) return { ...upstream, driver: lenient(own) };
@@ -147,7 +147,7 @@ function unsure(driver: Driver): Driver {
 function lenient(driver: Driver): Driver {
   return retold(
     driver,
-    ({ code, message, details }) => new GatewayError(code, message, { ...details, elsewhere: true }),
+    ({ code, message, details }) => new GatewayError(code, message, { ...details, tryNextTarget: true }),
   );
 }
 
@@ -156,7 +156,7 @@ function withCallersToken(driver: Driver): Driver {
   return retold(driver, (error) => {
     const { upstreamStatus: status, ...details } = error.details;
     if (status !== 401 && status !== 403) return error;
-    const told = { ...details, upstreamStatus: status, elsewhere: true };
+    const told = { ...details, upstreamStatus: status, tryNextTarget: true };
     return new GatewayError(
       status === 401 ? "authentication" : "permission",
       `The upstream refused your token (${status})`,

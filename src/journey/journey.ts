@@ -171,7 +171,7 @@ export function isStrict({ request }: Journey): boolean {
 export function refuseIfStrict(journey: Journey, notes = notesOf(journey)): void {
   if (notes.length === 0 || !isStrict(journey)) return;
   const message = `Cannot serve the request as it is: ${formatNotes(notes)}`;
-  throw new GatewayError("invalid_request", message, { elsewhere: true });
+  throw new GatewayError("invalid_request", message, { tryNextTarget: true });
 }
 
 export function record(error: GatewayError, { entry }: Journey): void {

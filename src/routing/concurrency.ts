@@ -45,7 +45,10 @@ export class Slots {
   async #wait(caller: string, signal: AbortSignal): Promise<void> {
     const { running, waiting, waitMs } = this.#limits;
     const busy = (what: string) =>
-      new GatewayError("unavailable", `Upstream "${this.#name}" is busy: ${what}`, { retryAfter: "1", untaken: true });
+      new GatewayError("unavailable", `Upstream "${this.#name}" is busy: ${what}`, {
+        retryAfter: "1",
+        notProcessed: true,
+      });
     if (this.#waiting >= waiting) throw busy(`${running} requests run and ${waiting} wait`);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiter: Waiter = { admit: resolve };

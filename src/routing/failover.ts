@@ -295,13 +295,13 @@ export function refusalOf(ends: readonly unknown[]): unknown {
 }
 
 function isWorthAnother(thrown: unknown): boolean {
-  const { details: { workBegun, elsewhere = isTargets(thrown) } } = toGatewayError(thrown);
-  return !workBegun && elsewhere;
+  const { details: { workBegun, tryNextTarget = isTargets(thrown) } } = toGatewayError(thrown);
+  return !workBegun && tryNextTarget;
 }
 
 /** Whether the target may have worked on the request, and charge for it. */
 function mayHaveBegun(thrown: unknown): boolean {
-  return isFailure(thrown) && toGatewayError(thrown).details.untaken !== true;
+  return isFailure(thrown) && toGatewayError(thrown).details.notProcessed !== true;
 }
 
 /** Whether it is for the target to mend, and not for the caller. */
@@ -316,5 +316,5 @@ function isTargets(thrown: unknown): boolean {
  */
 function isRepeatable(thrown: unknown): boolean {
   const { details } = toGatewayError(thrown);
-  return isFailure(thrown) && details.untaken === true && details.retryable !== false;
+  return isFailure(thrown) && details.notProcessed === true && details.retryable !== false;
 }

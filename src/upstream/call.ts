@@ -39,7 +39,7 @@ export function wayOf<K extends ModelOperation>(
 ): UpstreamOperation<K> | LocalOperation<K> {
   if (upstream.missingSecret !== undefined) {
     const message = `Upstream "${upstream.name}" has no secret: set the environment variable ${upstream.missingSecret}`;
-    throw new GatewayError("unavailable", message, { retryable: false, untaken: true });
+    throw new GatewayError("unavailable", message, { retryable: false, notProcessed: true });
   }
   const way = upstream.driver.operations[operation];
   if (!way) throw new GatewayError("unsupported", `Upstream "${upstream.name}" does not serve "${operation}"`);
@@ -273,9 +273,9 @@ function refusalOf({ driver }: Upstream, reply: Reply): GatewayError {
   const { code, message, details } = driver.parseError(reply);
   const { status } = reply;
   if (status < 400 || status > 599) {
-    return new GatewayError("upstream_error", message, { ...details, retryable: false, elsewhere: false });
+    return new GatewayError("upstream_error", message, { ...details, retryable: false, tryNextTarget: false });
   }
-  return new GatewayError(code, message, { ...details, untaken: isUntaken(status) });
+  return new GatewayError(code, message, { ...details, notProcessed: isNotProcessed(status) });
 }
 
 /** Of a client's mistakes (RFC 9110) those that a server finds while it works, or waits: 408 and 424, and 499 of proxies. */
@@ -284,7 +284,7 @@ const LATE_REFUSALS: ReadonlySet<number> = new Set([408, 424, 499]);
 const BUSY: ReadonlySet<number> = new Set([503, 529]);
 
 /** Whether a status says that the work was not begun. A server may be at work still, and charge for it, after any other one. */
-function isUntaken(status: number): boolean {
+function isNotProcessed(status: number): boolean {
   return status < 500 ? !LATE_REFUSALS.has(status) : BUSY.has(status);
 }
 

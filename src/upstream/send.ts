@@ -89,8 +89,8 @@ async function post(url: string, payload: Blob, service: Service, fetch: Fetch, 
       return response;
     } catch (thrown) {
       noteAnswer(origin);
-      const { untaken, cause } = toGatewayError(thrown).details;
-      if (isAgain || !untaken || says(NOT_MADE, cause) || says(EXHAUSTED, cause)) throw thrown;
+      const { notProcessed, cause } = toGatewayError(thrown).details;
+      if (isAgain || !notProcessed || says(NOT_MADE, cause) || says(EXHAUSTED, cause)) throw thrown;
     }
   }
 }
@@ -110,11 +110,11 @@ async function reach(url: string, { name }: Service, fetch: Fetch, init: Request
     init.signal?.throwIfAborted();
     if (says(EXHAUSTED, thrown)) {
       const message = "The gateway has as many connections as it can take: try again";
-      throw new GatewayError("unavailable", message, { cause: thrown, untaken: true, retryAfter: "1" });
+      throw new GatewayError("unavailable", message, { cause: thrown, notProcessed: true, retryAfter: "1" });
     }
     throw new GatewayError("upstream_error", `Cannot reach upstream "${name}"`, {
       cause: thrown,
-      untaken: says(NOT_MADE, thrown) || (init.body instanceof LateBody && init.body.isUnread),
+      notProcessed: says(NOT_MADE, thrown) || (init.body instanceof LateBody && init.body.isUnread),
     });
   }
 }

@@ -132,7 +132,7 @@ async function* afterAnswer(told: ReturnType<Attempt>): AsyncGenerator<GenerateE
     yield* told;
   } catch (thrown) {
     const { code, message, details } = toGatewayError(thrown);
-    throw new GatewayError(code, message, { ...details, untaken: false });
+    throw new GatewayError(code, message, { ...details, notProcessed: false });
   }
 }
 

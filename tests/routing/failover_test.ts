@@ -137,7 +137,7 @@ async function told(events: AsyncIterable<GenerateEvent>): Promise<string[]> {
 }
 
 Deno.test("retry: what one target refuses and another may take is asked of the other; else the refusal is told", async () => {
-  const refusal = new GatewayError("invalid_request", "No voice", { elsewhere: true });
+  const refusal = new GatewayError("invalid_request", "No voice", { tryNextTarget: true });
   const attempt = (target: string) => target === "second" ? Promise.resolve(target) : Promise.reject(refusal);
   assertEquals(await firstAnswer(["first", "second"], attempt), "second");
   assertEquals(await assertRejects(() => firstAnswer(["first", "third"], attempt)), refusal);
@@ -163,7 +163,7 @@ function scripted(script: Record<string, (GatewayError | "ok")[]>) {
   return { asked, attempt };
 }
 
-const OVERLOADED = new GatewayError("unavailable", "Overloaded", { untaken: true });
+const OVERLOADED = new GatewayError("unavailable", "Overloaded", { notProcessed: true });
 /** It may be at work on it. */
 const SILENT = new GatewayError("upstream_timeout", "Silent");
 const CUT = new GatewayError("upstream_error", "Cut");
@@ -183,7 +183,7 @@ Deno.test("retry: no target that may have taken the request is asked again", asy
 });
 
 Deno.test("retry: a failure that no repetition mends is not repeated", async () => {
-  const final = new GatewayError("upstream_error", "Bad credentials", { untaken: true, retryable: false });
+  const final = new GatewayError("upstream_error", "Bad credentials", { notProcessed: true, retryable: false });
   const { asked, attempt } = scripted({ a: [final], b: [final] });
   await assertRejects(() => askAll(road(["a", "b"]), attempt));
   assertEquals(asked, ["a", "b"]);
@@ -196,13 +196,13 @@ Deno.test("retry: there are so many rounds, and the last failure is told", async
 });
 
 Deno.test("retry: a target that says when to come back is asked then; one that wants too long is not", async () => {
-  const soon = new GatewayError("rate_limit", "Slow down", { untaken: true, retryAfter: "0.05" });
+  const soon = new GatewayError("rate_limit", "Slow down", { notProcessed: true, retryAfter: "0.05" });
   const { asked, attempt } = scripted({ a: [soon] });
   const begun = performance.now();
   await askAll(road(["a"]), attempt);
   assertEquals([asked, performance.now() - begun >= 49], [["a", "a"], true]);
 
-  const late = new GatewayError("rate_limit", "Slow down", { untaken: true, retryAfter: "7" });
+  const late = new GatewayError("rate_limit", "Slow down", { notProcessed: true, retryAfter: "7" });
   const patient = scripted({ a: [late] });
   assertEquals(await assertRejects(() => askAll(road(["a"]), patient.attempt)), late);
   assertEquals(patient.asked, ["a"]);
@@ -216,7 +216,7 @@ Deno.test("retry: there is no pause that the budget has no time for", async () =
 });
 
 Deno.test("retry: all pauses together fit into the budget", async () => {
-  const soon = new GatewayError("rate_limit", "Slow down", { untaken: true, retryAfter: "0.04" });
+  const soon = new GatewayError("rate_limit", "Slow down", { notProcessed: true, retryAfter: "0.04" });
   const { asked, attempt } = scripted({ a: Array(10).fill(soon) });
   const policy = { rounds: 10, failovers: 1, budgetMs: 100, baseMs: 1 };
   assertEquals(await assertRejects(() => askAll(road(["a"], { policy }), attempt)), soon);
@@ -224,7 +224,7 @@ Deno.test("retry: all pauses together fit into the budget", async () => {
 });
 
 Deno.test("retry: a target that wants more time than another one is not asked before it is over", async () => {
-  const busy = new GatewayError("rate_limit", "Slow down", { untaken: true, retryAfter: "0.5" });
+  const busy = new GatewayError("rate_limit", "Slow down", { notProcessed: true, retryAfter: "0.5" });
   const { asked, attempt } = scripted({ a: [busy], b: [OVERLOADED] });
   assertEquals(await askAll(road(["a", "b"]), attempt), "b");
   assertEquals(asked, ["a", "b", "b"]);
@@ -260,7 +260,7 @@ Deno.test("retry: what failed together does not come back together", async () =>
 Deno.test("retry: a date in retry-after is a time to come back, too", async () => {
   const now = Date.UTC(2026, 10, 21);
   const late = new GatewayError("rate_limit", "Slow down", {
-    untaken: true,
+    notProcessed: true,
     retryAfter: new Date(now + 3_600_000).toUTCString(),
   });
   const { asked, attempt } = scripted({ a: [late] });
@@ -415,7 +415,7 @@ Deno.test("retry: an attempt holds its place until it is over, however it ends",
 });
 
 Deno.test("retry: where a target has no place, the next one is asked", async () => {
-  const busy = new GatewayError("unavailable", "Busy", { untaken: true });
+  const busy = new GatewayError("unavailable", "Busy", { notProcessed: true });
   const enter = (target: string) => target === "a" ? Promise.reject(busy) : Promise.resolve(() => {});
   assertEquals(await askAll(road(["a", "b"], { enter }), (target) => Promise.resolve(target)), "b");
 });

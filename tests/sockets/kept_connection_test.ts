@@ -34,7 +34,7 @@ Deno.test("kept connections: what nothing was read of is posted once more, and a
 Deno.test("kept connections: what nothing was read of twice is nobody's yet", async () => {
   const { fetch, posts } = dying(9, nothing);
   const error = await assertRejects(() => send({ path: "x", body: {} }, unknown(), fetch, NEVER), GatewayError);
-  assertEquals([error.details.untaken, posts()], [true, 2]);
+  assertEquals([error.details.notProcessed, posts()], [true, 2]);
 });
 
 Deno.test("kept connections: what anything was read of, or may have been, is not posted again", async () => {
@@ -46,7 +46,7 @@ Deno.test("kept connections: what anything was read of, or may have been, is not
   for (const read of [first, (request: Request) => request.text()]) {
     const { fetch, posts } = dying(9, read);
     const error = await assertRejects(() => send({ path: "x", body: {} }, unknown(), fetch, NEVER), GatewayError);
-    assertEquals([error.details.untaken, posts()], [false, 1]);
+    assertEquals([error.details.notProcessed, posts()], [false, 1]);
   }
   // Who does not say whether it has asked for the body may have sent it.
   let posts = 0;
