@@ -1,5 +1,5 @@
 import { isPattern } from "../canonical/models.ts";
-import { upstreamsWithoutSecret } from "../config/check.ts";
+import { upstreamsWithoutSecret } from "../config/secrets.ts";
 import type { Config, LaneConfig } from "../config/schema.ts";
 
 export interface Startup {

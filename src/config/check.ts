@@ -3,7 +3,8 @@ import { isJsonObject } from "../canonical/json.ts";
 import { type Task, TASKS } from "../canonical/models.ts";
 import { OWN_QUIRKS, type OwnQuirk } from "../contract/quirks.ts";
 import { hint } from "./hint.ts";
-import { type Config, isVariableName } from "./schema.ts";
+import { isVariableName } from "./schema.ts";
+import { takesTokens } from "./secrets.ts";
 
 /** What is shorter can be guessed by whoever has something that was sealed with it. */
 const LEAST_SECRET = 16;
@@ -44,180 +45,224 @@ export interface Surroundings {
  * All problems of a configuration as it was written, before the schema has judged it: what has the wrong type is passed
  * over here, because the schema reports it.
  */
-export function check(raw: unknown, { drivers, catalogs: plugins, env }: Surroundings): Problem[] {
-  const problems: Problem[] = [];
-  const report = (path: string, message: string) => problems.push({ path, message });
+export function check(raw: unknown, surroundings: Surroundings): Problem[] {
   const config = fields(raw);
-  const upstreams = fields(config.upstreams);
-  const catalogs = fields(config.catalogs);
-  const lanes = fields(config.lanes);
-
-  const checkUpstream = (path: string, name: unknown, task: unknown) => {
-    if (typeof name !== "string") return;
-    if (!Object.hasOwn(upstreams, name)) {
-      report(path, `Cannot find upstream "${name}"${hint(name, Object.keys(upstreams))}`);
-      return;
-    }
-    const { driver } = fields(upstreams[name]);
-    if (typeof driver !== "string" || !Object.hasOwn(drivers, driver) || !isTask(task)) return;
-    const { tasks } = drivers[driver]!;
-    if (!tasks.includes(task)) {
-      report(path, `Upstream "${name}" does not serve task "${task}": its driver "${driver}" serves ${quoted(tasks)}`);
-    }
+  const checker: Checker = {
+    drivers: surroundings.drivers,
+    plugins: surroundings.catalogs,
+    env: surroundings.env,
+    config,
+    upstreams: fields(config.upstreams),
+    catalogs: fields(config.catalogs),
+    lanes: fields(config.lanes),
   };
+  return [
+    ...keyProblems(checker),
+    ...sealingProblems(checker),
+    ...listenProblems(checker),
+    ...storeProblems(checker),
+    ...upstreamProblems(checker),
+    ...catalogProblems(checker),
+    ...laneProblems(raw, checker),
+  ];
+}
 
-  const checkCatalog = (path: string, name: unknown) => {
-    if (typeof name !== "string" || Object.hasOwn(catalogs, name)) return;
-    report(path, `Cannot find catalog "${name}"${hint(name, Object.keys(catalogs))}`);
-  };
+/** The configuration's sections, and what they are checked against. */
+interface Checker {
+  config: Fields;
+  upstreams: Fields;
+  catalogs: Fields;
+  lanes: Fields;
+  drivers: Surroundings["drivers"];
+  /** The catalog plugins. */
+  plugins: Surroundings["catalogs"];
+  env: Surroundings["env"];
+}
 
-  const checkSecret = (path: string, variable: unknown) => {
-    if (typeof variable !== "string" || !isVariableName(variable)) return;
-    if (!/^[\x21-\x7e]*$/.test(env(variable) ?? "")) {
-      report(path, `Environment variable "${variable}" holds a character that no header can carry`);
-    }
-  };
+type Fields = Readonly<Record<string, unknown>>;
+type Problems = Generator<Problem, void>;
 
-  const checkIsSet = (path: string, variable: unknown) => {
-    if (typeof variable === "string" && isVariableName(variable) && !env(variable)) {
-      report(path, `Environment variable "${variable}" is not set: export ${variable}=...`);
-    }
-  };
-
+function* keyProblems({ config, lanes, env }: Checker): Problems {
   const names = new Set<string>();
   for (const [index, key] of items(config.keys)) {
+    const path = `keys[${index}]`;
     const { name, secret, lanes: opened } = fields(key);
-    if (typeof name === "string" && names.has(name)) report(`keys[${index}].name`, `Two keys have the name "${name}"`);
+    if (typeof name === "string" && names.has(name)) {
+      yield { path: `${path}.name`, message: `Two keys have the name "${name}"` };
+    }
     if (typeof name === "string") names.add(name);
     const variable = fields(secret).env;
-    checkSecret(`keys[${index}].secret.env`, variable);
-    checkIsSet(`keys[${index}].secret.env`, variable);
+    yield* secretProblems(`${path}.secret.env`, variable, env);
+    yield* unsetProblems(`${path}.secret.env`, variable, env);
     for (const [position, lane] of items(opened)) {
       if (typeof lane !== "string" || Object.hasOwn(lanes, lane)) continue;
-      report(`keys[${index}].lanes[${position}]`, `Cannot find lane "${lane}"${hint(lane, Object.keys(lanes))}`);
+      const message = `Cannot find lane "${lane}"${hint(lane, Object.keys(lanes))}`;
+      yield { path: `${path}.lanes[${position}]`, message };
     }
   }
+}
 
-  const sealing = fields(fields(config.sealing).key).env;
-  checkIsSet("sealing.key.env", sealing);
-  const sealingKey = typeof sealing === "string" && isVariableName(sealing) ? env(sealing) : undefined;
-  if (sealingKey && sealingKey.length < LEAST_SECRET) {
-    report("sealing.key.env", `Environment variable "${sealing}" holds less than ${LEAST_SECRET} characters`);
-  }
+function* sealingProblems({ config, env }: Checker): Problems {
+  const path = "sealing.key.env";
+  const variable = fields(fields(config.sealing).key).env;
+  yield* unsetProblems(path, variable, env);
+  const key = isVariable(variable) ? env(variable) : undefined;
+  if (!key || key.length >= LEAST_SECRET) return;
+  yield { path, message: `Environment variable "${variable}" holds less than ${LEAST_SECRET} characters` };
+}
 
+function* listenProblems({ config }: Checker): Problems {
   const { hostname } = fields(config.listen);
   const isOpen = items(config.keys).length === 0 && config.storedKeys !== true && !takesTokens(config);
-  if (typeof hostname === "string" && !isLoopback(hostname) && isOpen) {
-    report(
-      "listen.hostname",
+  if (typeof hostname !== "string" || isLoopback(hostname) || !isOpen) return;
+  yield {
+    path: "listen.hostname",
+    message:
       `Cannot listen on "${hostname}" without keys, because others could use your upstreams: export LANEWAY_KEY=... ` +
-        `and add "keys": [{ "name": "me", "secret": { "env": "LANEWAY_KEY" } }]`,
-    );
-  }
+      `and add "keys": [{ "name": "me", "secret": { "env": "LANEWAY_KEY" } }]`,
+  };
+}
 
-  if (config.storedKeys === true && fields(config.store).kind === "memory") {
-    report("storedKeys", 'Cannot keep keys in a store of kind "memory": other processes make them');
-  }
+function* storeProblems({ config }: Checker): Problems {
+  if (config.storedKeys !== true || fields(config.store).kind !== "memory") return;
+  yield { path: "storedKeys", message: 'Cannot keep keys in a store of kind "memory": other processes make them' };
+}
 
-  for (const [name, upstream] of Object.entries(upstreams)) {
-    const { driver, baseUrl, secret, catalog, counter, tokenizers } = fields(upstream);
-    checkCatalog(`upstreams.${name}.catalog`, catalog);
-    checkCatalog(`upstreams.${name}.tokenizers`, tokenizers);
-    const { plugin: kept } = fields(typeof tokenizers === "string" ? catalogs[tokenizers] : undefined);
-    if (typeof kept === "string" && Object.hasOwn(plugins, kept) && !plugins[kept]!.tokenizes) {
-      const having = Object.keys(plugins).filter((one) => plugins[one]!.tokenizes);
-      report(
-        `upstreams.${name}.tokenizers`,
-        `Catalog "${tokenizers}" has no files: here its plugin must be one that has, such as ${quoted(having)}`,
-      );
-    }
-    const { plugin } = fields(typeof catalog === "string" ? catalogs[catalog] : undefined);
-    if (typeof plugin === "string" && Object.hasOwn(plugins, plugin) && !plugins[plugin]!.finds) {
-      const finding = Object.keys(plugins).filter((one) => plugins[one]!.finds);
-      report(
-        `upstreams.${name}.catalog`,
-        `Catalog "${catalog}" only lists models: here its plugin must be one that finds them, such as ${
-          quoted(finding)
-        }`,
-      );
-    }
-    checkSecret(`upstreams.${name}.secret.env`, fields(secret).env);
-    if (typeof driver !== "string") continue;
-    const { counters } = Object.hasOwn(drivers, driver) ? drivers[driver]! : {};
-    if (typeof counter === "string" && counters && !counters.includes(counter)) {
-      report(
-        `upstreams.${name}.counter`,
-        `Driver "${driver}" cannot have tokens counted by "${counter}": it knows ${quoted(counters)}`,
-      );
-    }
-    const { reads } = Object.hasOwn(drivers, driver) ? drivers[driver]! : {};
-    for (const quirk of OWN_QUIRKS) {
-      if (!reads || reads.includes(quirk) || fields(upstream)[quirk] === undefined) continue;
-      report(`upstreams.${name}.${quirk}`, `Driver "${driver}" does not know this: leave it out`);
-    }
-    if (!Object.hasOwn(drivers, driver)) {
-      report(`upstreams.${name}.driver`, `Cannot find driver "${driver}"${hint(driver, Object.keys(drivers))}`);
-    } else if (drivers[driver]!.needsBaseUrl && baseUrl === undefined) {
-      report(`upstreams.${name}.baseUrl`, `Missing: driver "${driver}" needs the URL that its calls go to`);
-    }
+function* upstreamProblems(checker: Checker): Problems {
+  for (const [name, upstream] of Object.entries(checker.upstreams)) {
+    const path = `upstreams.${name}`;
+    yield* upstreamCatalogProblems(path, fields(upstream), checker);
+    yield* secretProblems(`${path}.secret.env`, fields(fields(upstream).secret).env, checker.env);
+    yield* driverProblems(path, fields(upstream), checker);
   }
+}
 
+/** What an upstream says of catalogs: who finds its models, and who has the files of their tokenizers. */
+function* upstreamCatalogProblems(path: string, upstream: Fields, checker: Checker): Problems {
+  const { plugins } = checker;
+  const { catalog, tokenizers } = upstream;
+  const namesOf = (can: keyof CatalogFacts) => quoted(Object.keys(plugins).filter((one) => plugins[one]![can]));
+  const lacks = (name: unknown, can: keyof CatalogFacts) => {
+    const { plugin } = fields(typeof name === "string" ? checker.catalogs[name] : undefined);
+    return typeof plugin === "string" && Object.hasOwn(plugins, plugin) && !plugins[plugin]![can];
+  };
+  yield* missingCatalog(`${path}.catalog`, catalog, checker);
+  yield* missingCatalog(`${path}.tokenizers`, tokenizers, checker);
+  if (lacks(tokenizers, "tokenizes")) {
+    const message = `Catalog "${tokenizers}" has no files: here its plugin must be one that has, such as ${
+      namesOf("tokenizes")
+    }`;
+    yield { path: `${path}.tokenizers`, message };
+  }
+  if (lacks(catalog, "finds")) {
+    const message = `Catalog "${catalog}" only lists models: here its plugin must be one that finds them, such as ${
+      namesOf("finds")
+    }`;
+    yield { path: `${path}.catalog`, message };
+  }
+}
+
+function* driverProblems(path: string, upstream: Fields, { drivers }: Checker): Problems {
+  const { driver: name, baseUrl, counter } = upstream;
+  if (typeof name !== "string") return;
+  if (!Object.hasOwn(drivers, name)) {
+    yield { path: `${path}.driver`, message: `Cannot find driver "${name}"${hint(name, Object.keys(drivers))}` };
+    return;
+  }
+  const { counters, reads, needsBaseUrl } = drivers[name]!;
+  if (typeof counter === "string" && !counters.includes(counter)) {
+    const message = `Driver "${name}" cannot have tokens counted by "${counter}": it knows ${quoted(counters)}`;
+    yield { path: `${path}.counter`, message };
+  }
+  for (const quirk of OWN_QUIRKS) {
+    if (reads.includes(quirk) || upstream[quirk] === undefined) continue;
+    yield { path: `${path}.${quirk}`, message: `Driver "${name}" does not know this: leave it out` };
+  }
+  if (!needsBaseUrl || baseUrl !== undefined) return;
+  yield { path: `${path}.baseUrl`, message: `Missing: driver "${name}" needs the URL that its calls go to` };
+}
+
+function* catalogProblems({ catalogs, plugins }: Checker): Problems {
   for (const [name, catalog] of Object.entries(catalogs)) {
     const { plugin } = fields(catalog);
     if (typeof plugin !== "string" || Object.hasOwn(plugins, plugin)) continue;
-    report(`catalogs.${name}.plugin`, `Cannot find catalog plugin "${plugin}"${hint(plugin, Object.keys(plugins))}`);
+    const message = `Cannot find catalog plugin "${plugin}"${hint(plugin, Object.keys(plugins))}`;
+    yield { path: `catalogs.${name}.plugin`, message };
   }
+}
 
-  if (
-    isJsonObject(raw) && Object.keys(lanes).length === 0 && (config.lanes === undefined || isJsonObject(config.lanes))
-  ) {
-    report(
-      "lanes",
-      'A gateway without lanes serves nothing: add one, or start from the default with "extends": "default"',
-    );
+function* laneProblems(raw: unknown, checker: Checker): Problems {
+  const { config, lanes } = checker;
+  const isNone = Object.keys(lanes).length === 0 && (config.lanes === undefined || isJsonObject(config.lanes));
+  if (isJsonObject(raw) && isNone) {
+    const message =
+      'A gateway without lanes serves nothing: add one, or start from the default with "extends": "default"';
+    yield { path: "lanes", message };
   }
-  for (const [laneName, lane] of Object.entries(lanes)) {
-    const { models, upstreams: open, catalog } = fields(lane);
-    for (const [modelName, model] of Object.entries(fields(models))) {
-      const { task, targets } = fields(model);
+  for (const [name, lane] of Object.entries(lanes)) {
+    const path = `lanes.${name}`;
+    const { models, upstreams } = fields(lane);
+    for (const [model, alias] of Object.entries(fields(models))) {
+      const { task, targets } = fields(alias);
       for (const [index, target] of items(targets)) {
-        checkUpstream(
-          `lanes.${laneName}.models.${modelName}.targets[${index}].upstream`,
+        yield* servingProblems(
+          `${path}.models.${model}.targets[${index}].upstream`,
           fields(target).upstream,
           task,
+          checker,
         );
       }
     }
-    const named = Array.isArray(catalog) ? items(catalog) : [[undefined, catalog] as const];
-    for (const [index, one] of named) {
-      checkCatalog(`lanes.${laneName}.catalog${index === undefined ? "" : `[${index}]`}`, one);
-      if (typeof one !== "string" || !Object.hasOwn(catalogs, one) || Object.keys(fields(open)).length > 0) continue;
-      report(
-        `lanes.${laneName}.upstreams`,
-        `Missing: nothing serves the models of catalog "${one}"; say by task where they go`,
-      );
-    }
-    for (const [task, upstream] of Object.entries(fields(open))) {
-      checkUpstream(`lanes.${laneName}.upstreams.${task}`, upstream, task);
+    yield* laneCatalogProblems(path, fields(lane), checker);
+    for (const [task, upstream] of Object.entries(fields(upstreams))) {
+      yield* servingProblems(`${path}.upstreams.${task}`, upstream, task, checker);
     }
   }
-  return problems;
 }
 
-/** The upstreams whose secret's variable is not set: requests to them are answered 503. */
-export function upstreamsWithoutSecret(
-  config: Config,
-  env: Surroundings["env"],
-): { upstream: string; variable: string }[] {
-  return Object.entries(config.upstreams)
-    .flatMap(([upstream, { secret }]) =>
-      secret && secret !== "client" && !env(secret.env) ? [{ upstream, variable: secret.env }] : []
-    );
+function* laneCatalogProblems(path: string, { catalog, upstreams }: Fields, checker: Checker): Problems {
+  const named = Array.isArray(catalog) ? items(catalog) : [[undefined, catalog] as const];
+  for (const [index, name] of named) {
+    yield* missingCatalog(`${path}.catalog${index === undefined ? "" : `[${index}]`}`, name, checker);
+    const isKnown = typeof name === "string" && Object.hasOwn(checker.catalogs, name);
+    if (!isKnown || Object.keys(fields(upstreams)).length > 0) continue;
+    const message = `Missing: nothing serves the models of catalog "${name}"; say by task where they go`;
+    yield { path: `${path}.upstreams`, message };
+  }
 }
 
-/** Whether there is an upstream to which callers bring a token of their own. */
-export function takesTokens(config: { upstreams?: unknown }): boolean {
-  return Object.values(fields(config.upstreams)).some((upstream) => fields(upstream).secret === "client");
+/** Whether there is the upstream that a lane names, and whether it serves the task. */
+function* servingProblems(path: string, name: unknown, task: unknown, { upstreams, drivers }: Checker): Problems {
+  if (typeof name !== "string") return;
+  if (!Object.hasOwn(upstreams, name)) {
+    yield { path, message: `Cannot find upstream "${name}"${hint(name, Object.keys(upstreams))}` };
+    return;
+  }
+  const { driver } = fields(upstreams[name]);
+  if (typeof driver !== "string" || !Object.hasOwn(drivers, driver) || !isTask(task)) return;
+  const { tasks } = drivers[driver]!;
+  if (tasks.includes(task)) return;
+  const message = `Upstream "${name}" does not serve task "${task}": its driver "${driver}" serves ${quoted(tasks)}`;
+  yield { path, message };
+}
+
+function* missingCatalog(path: string, name: unknown, { catalogs }: Checker): Problems {
+  if (typeof name !== "string" || Object.hasOwn(catalogs, name)) return;
+  yield { path, message: `Cannot find catalog "${name}"${hint(name, Object.keys(catalogs))}` };
+}
+
+function* secretProblems(path: string, variable: unknown, env: Surroundings["env"]): Problems {
+  if (!isVariable(variable) || /^[\x21-\x7e]*$/.test(env(variable) ?? "")) return;
+  yield { path, message: `Environment variable "${variable}" holds a character that no header can carry` };
+}
+
+function* unsetProblems(path: string, variable: unknown, env: Surroundings["env"]): Problems {
+  if (!isVariable(variable) || env(variable)) return;
+  yield { path, message: `Environment variable "${variable}" is not set: export ${variable}=...` };
+}
+
+function isVariable(name: unknown): name is string {
+  return typeof name === "string" && isVariableName(name);
 }
 
 /** Whether only this machine can reach a server that listens there. */

@@ -1,6 +1,7 @@
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
-import { check, upstreamsWithoutSecret } from "../../src/config/check.ts";
+import { check } from "../../src/config/check.ts";
+import { upstreamsWithoutSecret } from "../../src/config/secrets.ts";
 import { configSchema } from "../../src/config/schema.ts";
 import { anyConfig, catalogs, drivers, environment, toLine } from "./surroundings.ts";
 

@@ -1,0 +1,21 @@
+/** What a configuration says of secrets. */
+import { isJsonObject } from "../canonical/json.ts";
+import type { Config } from "./schema.ts";
+
+/** The upstreams whose secret's variable is not set: requests to them are answered 503. */
+export function upstreamsWithoutSecret(
+  config: Config,
+  env: (name: string) => string | undefined,
+): { upstream: string; variable: string }[] {
+  return Object.entries(config.upstreams)
+    .flatMap(([upstream, { secret }]) =>
+      secret && secret !== "client" && !env(secret.env) ? [{ upstream, variable: secret.env }] : []
+    );
+}
+
+/** Whether there is an upstream to which callers bring a token of their own. */
+export function takesTokens(config: { upstreams?: unknown }): boolean {
+  const { upstreams } = config;
+  return isJsonObject(upstreams) &&
+    Object.values(upstreams).some((upstream) => isJsonObject(upstream) && upstream.secret === "client");
+}
