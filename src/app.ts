@@ -6,7 +6,7 @@ import { createCatalogs, createServerList } from "./catalogs.ts";
 import { type ModelInfo, type Task, TASKS } from "./canonical/models.ts";
 import { type ModelOperation, TASK_OF } from "./canonical/operations.ts";
 import { digestOf } from "./util/digest.ts";
-import { type Surroundings } from "./config/check.ts";
+import type { Surroundings } from "./config/check.ts";
 import { takesTokens } from "./config/secrets.ts";
 import { ConfigError, loadConfig } from "./config/load.ts";
 import type { Config } from "./config/schema.ts";
