@@ -99,9 +99,9 @@ Deno.test("models: each has the task that the lane asks its upstream for, and a 
   assertEquals(strangers.asked.map(({ credential }) => credential), [null]);
 });
 
-Deno.test("models: the README's own lane local lists what the server has, and a name that is nearly right is told", async () => {
-  const readme = await Deno.readTextFile(new URL("../README.md", import.meta.url));
-  const example = [...readme.matchAll(/```json\n([^]*?)```/g)].map(([, json]) => JSON.parse(json!))
+Deno.test("models: the documents' lane local lists what the server has, and a name that is nearly right is told", async () => {
+  const page = await Deno.readTextFile(new URL("../docs/configuration.md", import.meta.url));
+  const example = [...page.matchAll(/```json\n([^]*?)```/g)].map(([, json]) => JSON.parse(json!))
     .find(({ lanes }) => lanes?.local)!;
   const { extends: _, ...config } = example;
   const missing = { error: { message: 'model "qwen3-code:30b" not found', code: "model_not_found" } };

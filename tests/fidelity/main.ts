@@ -1,23 +1,23 @@
-/** Writes the tables of the README's *Fidelity* section; with `--check` it only says whether they are current. */
+/** Writes the tables of docs/fidelity.md; with `--check` it only says whether they are current. */
 import { renderTables } from "./table.ts";
 
-const file = new URL("../../README.md", import.meta.url);
+const file = new URL("../../docs/fidelity.md", import.meta.url);
 const BEGIN = "<!-- fidelity: written by `deno task fidelity` -->";
 const END = "<!-- /fidelity -->";
 
-const readme = Deno.readTextFileSync(file);
-const begin = readme.indexOf(BEGIN);
-const end = readme.indexOf(END);
-if (begin < 0 || end < begin) throw new TypeError(`The README lacks "${BEGIN}" and "${END}"`);
+const page = Deno.readTextFileSync(file);
+const begin = page.indexOf(BEGIN);
+const end = page.indexOf(END);
+if (begin < 0 || end < begin) throw new TypeError(`docs/fidelity.md lacks "${BEGIN}" and "${END}"`);
 const written = await formatted(
-  `${readme.slice(0, begin + BEGIN.length)}\n\n${await renderTables()}\n\n${readme.slice(end)}`,
+  `${page.slice(0, begin + BEGIN.length)}\n\n${await renderTables()}\n\n${page.slice(end)}`,
 );
 
 if (!Deno.args.includes("--check")) {
   Deno.writeTextFileSync(file, written);
-} else if (readme !== written) {
+} else if (page !== written) {
   // deno-lint-ignore no-console -- this is a command line
-  console.error('The fidelity table is stale: run "deno task fidelity" and commit README.md');
+  console.error('The fidelity table is stale: run "deno task fidelity" and commit docs/fidelity.md');
   Deno.exit(1);
 }
 
@@ -33,6 +33,6 @@ async function formatted(text: string): Promise<string> {
   await writer.write(new TextEncoder().encode(text));
   await writer.close();
   const { success, stdout } = await child.output();
-  if (!success) throw new TypeError("The README cannot be formatted");
+  if (!success) throw new TypeError("docs/fidelity.md cannot be formatted");
   return new TextDecoder().decode(stdout);
 }

@@ -53,7 +53,7 @@ const TO: Record<UpstreamKind, string> = {
 };
 const FOR: Record<Wire, string> = { chat: "for chat", messages: "for messages", responses: "for responses" };
 
-/** Requests first, the protocols in the README's order. */
+/** Requests first, the protocols in the page's order. */
 export async function renderTables(): Promise<string> {
   const tables: string[] = [];
   const order = ["messages", "chat", "responses"] as const;

@@ -1,5 +1,5 @@
 /**
- * How large the runs are: as the figures in the README were measured with `LANEWAY_RELIABILITY=full`; with `most`, as CI runs
+ * How large the runs are: as the figures in docs/operation.md were measured with `LANEWAY_RELIABILITY=full`; with `most`, as CI runs
  * them, without what takes many minutes and without figures of time, because its machine may be busy; else short enough for
  * every day.
  */

@@ -1,0 +1,70 @@
+/**
+ * How each command in the documents is tested. A command that no entry matches fails `commands_test.ts`: add an entry that
+ * runs it, or one that says which test does, or why none can.
+ */
+
+/** What becomes of a command that runs to its end. */
+interface Runs {
+  /** `call`: a client's call of the gateway, which answers from the sandbox and a fake hub. `ends`: the command is to end well. */
+  how: "call" | "ends";
+  /** What is to be in its output. */
+  prints?: RegExp;
+}
+
+/** A command that serves until it is stopped. */
+interface Serves {
+  how: "serves";
+  /** Options to add, so that it takes a free port. */
+  options?: string;
+}
+
+interface ByTest {
+  how: "by";
+  /** The test, or the step of CI, that runs the same. */
+  test: string;
+}
+
+interface NotHere {
+  how: "not";
+  /** Why no test can run it. */
+  because: string;
+}
+
+export type Treatment = Runs | Serves | ByTest | NotHere;
+
+export const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
+  [/^curl http:\/\/127\.0\.0\.1:8000\/.* -o \S+$/, { how: "call" }],
+  [/^curl http:\/\/127\.0\.0\.1:8000\//, { how: "call", prints: /\S/ }],
+
+  [/^(npx -y deno@\S+|deno) task start$/, { how: "by", test: "tests/npx_test.ts" }],
+  [/^npx -y deno@\S+ task test$/, { how: "by", test: ".ci/run" }],
+  [/^deno task (check|test|test:clients)$/, { how: "by", test: ".ci/run" }],
+  [/^deno task start keys create anna /, { how: "ends", prints: /\S{20,}/ }],
+  [/^deno task start keys list$/, { how: "ends", prints: /anna/ }],
+  [/^deno task start keys revoke anna$/, { how: "ends", prints: /Revoked key "anna"/ }],
+  [/^deno task start --config my\.json keys list$/, { how: "ends" }],
+  [/^deno task start permissions$/, { how: "ends", prints: /--allow-net=/ }],
+  [/^deno task catalog oss models\.json$/, { how: "ends", prints: /written to .*models\.json/ }],
+  [/^deno cache src\//, { how: "ends" }],
+  [/^eval "exec deno run \$\(deno task start permissions\) src\/main\.ts"$/, { how: "serves" }],
+  [/^deno serve -RWNE src\/app\.ts$/, { how: "serves", options: "--port 0" }],
+  [/^deno task dev:hub$/, { how: "serves", options: "--port 0" }],
+  [/^deno test --config tests\/deno\.json --allow-all tests\/\w+_test\.ts$/, { how: "ends", prints: /\bok\b/ }],
+
+  [/^deno task test:(reliability|engines)$/, {
+    how: "not",
+    because: "it takes half an hour, or engines that run here",
+  }],
+  [/^deno task bench(:\w+)?$/, { how: "not", because: "it measures for minutes, on a machine that does nothing else" }],
+  [/^deno task compile$/, { how: "not", because: "it downloads Deno's runtime" }],
+
+  [/^export (HF_TOKEN|ANTHROPIC_BASE_URL|ANTHROPIC_AUTH_TOKEN)=\S+$/, {
+    how: "not",
+    because: "it sets a variable for the next command",
+  }],
+  [/^claude --model \S+$/, { how: "by", test: "tests/clients/claude_code_test.ts" }],
+];
+
+export function treatmentOf(command: string): Treatment | undefined {
+  return TREATMENTS.find(([pattern]) => pattern.test(command))?.[1];
+}
