@@ -4,7 +4,8 @@ import type { GenerateRequest, Message, OutputSchema } from "../../src/canonical
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { isHidden, refuseForced } from "../../src/transforms/offered_tools.ts";
 import { effortOf } from "../../src/transforms/thinking.ts";
-import { arrangeTurns, mendItems } from "../../src/transforms/turns.ts";
+import { mendItems } from "../../src/transforms/unpaired_items.ts";
+import { arrangeTurns } from "../../src/transforms/turns.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { fitThinking, isOpenAi } from "../shared/families.ts";

@@ -1,15 +1,23 @@
 /** Whether a value fits a JSON schema: asked of what a model wrote, by a schema that a stranger wrote. */
 import { isJsonObject, type JsonObject, type JsonValue, toJsonText } from "../canonical/json.ts";
+import { compareNumbers, isMultiple, isNumber, isRawNumber, toDouble } from "../canonical/raw_number.ts";
 import {
-  canonicalText,
-  compareNumbers,
-  isInteger,
-  isMultiple,
-  isNumber,
-  isRawNumber,
-  type RawNumber,
-  toDouble,
-} from "../canonical/raw_number.ts";
+  type Budget,
+  digitsOf,
+  isOfType,
+  isSame,
+  lengthOf,
+  listOf,
+  look,
+  lookAt,
+  resolve,
+  shorten,
+  shortenText,
+  sizeOf,
+  spell,
+} from "./json_schema_values.ts";
+
+export { type Budget, newBudget } from "./json_schema_values.ts";
 
 export interface SchemaCheck {
   /** The first things that are wrong, each with its place; none where the value fits. */
@@ -20,19 +28,6 @@ export interface SchemaCheck {
 
 const MOST_PROBLEMS = 5;
 const DEEPEST = 200;
-
-/** What checking may still take, of one answer however many values are in it: what takes longer is passed over. */
-export interface Budget {
-  /** Schemas may refer to themselves, and their alternatives multiply. */
-  steps: number;
-  /** Things looked at within a step: the names, items and characters of a list or text that each of many values is held to. */
-  looks: number;
-}
-
-/** Some tenths of a second at most. */
-export function newBudget(): Budget {
-  return { steps: 100_000, looks: 3_000_000 };
-}
 
 export function checkSchema(value: JsonValue, schema: JsonObject, budget: Budget): SchemaCheck {
   const run: Run = { root: schema, unread: new Set(), passed: 0, budget, depth: 0 };
@@ -84,22 +79,6 @@ function passOver(keyword: string, run: Run): string[] {
   run.unread.add(keyword);
   run.passed++;
   return [];
-}
-
-function look(times: number, { budget }: Run): void {
-  budget.looks -= times;
-}
-
-/** How much there is to look at, beside what is inside; a short text is one thing. */
-function sizeOf(value: JsonValue): number {
-  if (typeof value === "string") return lookAt(value);
-  if (typeof value !== "object" || value === null) return 1;
-  return 1 + (Array.isArray(value) ? value.length : Object.keys(value).length);
-}
-
-/** Characters are looked at faster than things. */
-function lookAt({ length }: string): number {
-  return 1 + length / 8;
 }
 
 /** Patterns are not tried: a stranger's may take for ever. */
@@ -259,11 +238,6 @@ function isNearMultiple(value: number, of: number): boolean {
   return Math.abs(times - Math.round(times)) < 1e-9 * Math.max(1, Math.abs(times));
 }
 
-/** How much there is to look at in a number. */
-function digitsOf(value: number | RawNumber): number {
-  return typeof value === "number" ? 0 : lookAt(value.rawJSON);
-}
-
 /** What is wrong with the alternative that fits best, which is the one that was meant. */
 function anyOf(alternatives: readonly JsonValue[], value: JsonValue, at: string, run: Run): string[] {
   let best: string[] | undefined;
@@ -286,67 +260,6 @@ function inOrder(value: JsonValue, schemas: readonly JsonValue[], at: string, ru
   return schemas.slice(0, value.length).flatMap((one, index) => problemsOf(value[index]!, one, `${at}[${index}]`, run));
 }
 
-/** A part of the same schema, as a JSON pointer names it. */
-function resolve(reference: string, root: JsonObject): JsonValue | undefined {
-  if (reference !== "#" && !reference.startsWith("#/")) return undefined;
-  let target: JsonValue | undefined = root;
-  for (const step of reference.split("/").slice(1)) {
-    const name = decode(step).replaceAll("~1", "/").replaceAll("~0", "~");
-    if (target === undefined) break;
-    if (Array.isArray(target)) target = target[Number(name)];
-    else target = isJsonObject(target) && Object.hasOwn(target, name) ? target[name] : undefined;
-  }
-  return target;
-}
-
-function decode(step: string): string {
-  try {
-    return decodeURIComponent(step);
-  } catch {
-    return step;
-  }
-}
-
-/** A type that no schema has is none that a value could lack. */
-function isOfType(value: JsonValue, type: string): boolean {
-  switch (type) {
-    case "string":
-      return typeof value === "string";
-    case "number":
-      return isNumber(value);
-    case "integer":
-      return isNumber(value) && isInteger(value);
-    case "boolean":
-      return typeof value === "boolean";
-    case "null":
-      return value === null;
-    case "array":
-      return Array.isArray(value);
-    case "object":
-      return isJsonObject(value);
-    default:
-      return true;
-  }
-}
-
-function isSame(one: JsonValue | undefined, other: JsonValue | undefined, run: Run): boolean {
-  look(typeof one === "string" ? lookAt(one) : 1, run);
-  if (one === other) return true;
-  if (Array.isArray(one) && Array.isArray(other)) {
-    return one.length === other.length && one.every((item, index) => isSame(item, other[index], run));
-  }
-  if (isJsonObject(one) && isJsonObject(other)) {
-    const keys = Object.keys(one);
-    return keys.length === Object.keys(other).length &&
-      keys.every((key) => Object.hasOwn(other, key) && isSame(one[key], other[key], run));
-  }
-  if (isNumber(one) && isNumber(other)) {
-    look(digitsOf(one) + digitsOf(other), run);
-    return compareNumbers(one, other) === 0;
-  }
-  return false;
-}
-
 function atLeast(size: number | false, least: JsonValue, at: string, what: string): string[] {
   if (size === false || !isNumber(least)) return [];
   const wanted = toDouble(least);
@@ -357,36 +270,4 @@ function atMost(size: number | false, most: JsonValue, at: string, what: string)
   if (size === false || !isNumber(most)) return [];
   const wanted = toDouble(most);
   return size > wanted ? [`${at} must have ${wanted} ${what} or fewer`] : [];
-}
-
-/** In characters, not in UTF-16 units. */
-function lengthOf(value: JsonValue): number | false {
-  return typeof value === "string" && [...value].length;
-}
-
-function listOf(value: JsonValue | undefined): JsonValue[] {
-  return Array.isArray(value) ? value : value === undefined ? [] : [value];
-}
-
-const LONGEST_VALUE = 200;
-
-function shorten(value: JsonValue, run: Run): string {
-  return shortenText(textOf(value, run));
-}
-
-/** Of two equal numbers the same text; a raw number never has the value of a plain one. */
-function spell(value: JsonValue, run: Run): string {
-  if (!isRawNumber(value)) return textOf(value, run);
-  look(digitsOf(value), run);
-  return canonicalText(value);
-}
-
-function textOf(value: JsonValue, run: Run): string {
-  const text = JSON.stringify(value);
-  look(lookAt(text), run);
-  return text;
-}
-
-function shortenText(text: string): string {
-  return text.length > LONGEST_VALUE ? `${text.slice(0, LONGEST_VALUE)}…` : text;
 }

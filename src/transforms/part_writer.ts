@@ -10,46 +10,17 @@ import type {
   ToolKind,
 } from "../canonical/generate.ts";
 import type { Extra } from "../canonical/extra.ts";
-import { customNames, unwrapCustomInput } from "./custom_tool.ts";
+import { customNames } from "./custom_tool.ts";
+import { PendingCall, type ToolCallDelta } from "./pending_call.ts";
 import { clientNames } from "./tool_names.ts";
-import { isJsonText, parseJson } from "../canonical/json.ts";
 import { GatewayError } from "../errors.ts";
 
-/** What an upstream adds to one tool call; any of it may come late, or never. */
-export interface ToolCallDelta {
-  kind?: ToolKind;
-  id?: string;
-  name?: string;
-  input?: string;
-  extra?: Extra;
-}
+export type { ToolCallDelta } from "./pending_call.ts";
 
 export interface PartEnd {
   annotations?: Annotation[];
   opaque?: ReasoningPart["opaque"];
   extra?: Extra;
-}
-
-interface PendingCall {
-  key: string;
-  kind: ToolKind;
-  id?: string;
-  name?: string;
-  extra?: Extra;
-  /** What the model wrote so far, and the end of it that is not out yet. */
-  input: string;
-  unsent: string;
-  /** The last characters of what the model wrote. */
-  tail: string;
-  /** Whether the input is JSON, as far as it was looked at: it is read once for each length. */
-  read: { length: number; isJson: boolean };
-  /** Whether it begins as a JSON text does, once it has begun. */
-  quoted?: boolean;
-  /** The piece that came last, as long as each began with all of the one before it; and whether there are two such pieces. */
-  grown: string | undefined;
-  repeats: boolean;
-  /** The upstream says that nothing more comes. */
-  over: boolean;
 }
 
 type TextKind = "text" | "reasoning" | "refusal";
@@ -115,41 +86,23 @@ export class PartWriter {
     // A call ends early only once its arguments are complete, so nothing that still comes for it can be part of them.
     if (this.#ended.has(key)) return [];
     const events = this.#open ? this.endPart() : [];
-    let call = this.#callOf.get(key);
-    if (!call) {
-      const kind = delta.kind ?? "function";
-      call = {
-        key,
-        kind,
-        input: "",
-        unsent: "",
-        tail: "",
-        read: { length: 0, isJson: false },
-        grown: "",
-        repeats: false,
-        over: false,
-      };
-      this.#calls.push(call);
-      this.#callOf.set(key, call);
-    }
-    call.id ||= delta.id;
-    call.name ||= delta.name && (this.#clientNames.get(delta.name) ?? delta.name);
-    call.extra ??= delta.extra;
-    if (delta.input && !call.over) {
-      // Joined only where all of it is asked for: to look into a text that grows takes as long as to copy it.
-      call.input += delta.input;
-      call.unsent += delta.input;
-      call.tail = (call.tail + delta.input).slice(-TAIL);
-      const first = /\S/.exec(delta.input)?.[0];
-      if (first !== undefined) call.quoted ??= first === '"';
-      if (call.grown !== undefined) compareWithLast(call, delta.input);
-    }
+    const call = this.#callFor(key, delta.kind);
+    call.add(delta, (name) => this.#clientNames.get(name) ?? name);
     // The first call is over once its arguments are complete and another one speaks: the others then need not wait.
     while (this.#calls.length > 1 && call !== this.#calls[0] && this.#firstIsComplete()) {
       events.push(...this.#endCall());
     }
     if (call === this.#calls[0]) events.push(...this.#writeCall());
     return events;
+  }
+
+  #callFor(key: string, kind: ToolKind = "function"): PendingCall {
+    const known = this.#callOf.get(key);
+    if (known) return known;
+    const call = new PendingCall(key, kind);
+    this.#calls.push(call);
+    this.#callOf.set(key, call);
+    return call;
   }
 
   /** The upstream says that the call known by `key` is over. */
@@ -205,7 +158,7 @@ export class PartWriter {
 
   /** Whether a call waits for the rest of its arguments, which a text must not cut. */
   #isMidCall(): boolean {
-    return this.#calls.some((call) => !call.over && !isWhole(call));
+    return this.#calls.some((call) => !call.over && !call.isWhole());
   }
 
   #release(): GenerateEvent[] {
@@ -225,47 +178,30 @@ export class PartWriter {
 
   #firstIsComplete(): boolean {
     const first = this.#calls[0];
-    return first?.name !== undefined && (first.over || isWhole(first));
+    return first?.name !== undefined && (first.over || first.isWhole());
   }
 
   #writeCall(): GenerateEvent[] {
     const call = this.#calls[0];
     if (!call?.name) return [];
-    if (call.kind === "function" && call.repeats) {
-      // Only its end tells whether the pieces are one text or each is all of it.
-      if (!call.over) return [];
-      call.repeats = false;
-      takeGrown(call);
-    }
-    if (call.kind === "function" && this.#customNames.has(call.name)) {
-      // The model's text is inside JSON, so it is known once that is whole.
-      if (!call.over && !(CLOSED_TEXT.test(call.tail) && isWhole(call))) return [];
-      call.kind = "custom";
-      call.input = call.unsent = unwrapCustomInput(call.input);
-      call.over = true;
-    }
-    if (call.kind === "function" && call.quoted) {
-      // Arguments are an object. Some servers write its JSON into a JSON text, which is known once that is whole.
-      if (!call.over) return [];
-      call.quoted = false;
-      call.input = call.unsent = unquoted(call.input);
-    }
+    if (!call.settle(this.#customNames.has(call.name))) return [];
     const events: GenerateEvent[] = [];
-    if (!this.#callOpen) {
-      this.#callOpen = true;
-      const { kind, name, extra } = call;
-      let id = call.id || this.#newCallId();
-      while (this.#callIds.has(id)) id = this.#newCallId();
-      this.#callIds.add(id);
-      this.#callCount++;
-      const part: OutputPart = { type: "tool-call", kind, id, name, input: "", ...(extra && { extra }) };
-      events.push({ type: "part-start", index: ++this.#index, part });
-    }
+    if (!this.#callOpen) events.push(this.#startCall(call, call.name));
     if (call.unsent !== "") {
       events.push(this.#delta("tool-input", call.unsent));
       call.unsent = "";
     }
     return events;
+  }
+
+  #startCall({ kind, id: given, extra }: PendingCall, name: string): GenerateEvent {
+    this.#callOpen = true;
+    this.#callCount++;
+    let id = given || this.#newCallId();
+    while (this.#callIds.has(id)) id = this.#newCallId();
+    this.#callIds.add(id);
+    const part: OutputPart = { type: "tool-call", kind, id, name, input: "", ...(extra && { extra }) };
+    return { type: "part-start", index: ++this.#index, part };
   }
 
   #endCall(): GenerateEvent[] {
@@ -288,41 +224,6 @@ export class PartWriter {
   #delta(type: PartDelta["type"], text: string): GenerateEvent {
     return { type: "part-delta", index: this.#index, delta: { type, text } };
   }
-}
-
-const TAIL = 16;
-/** How an object ends whose last value is a text: a bracket alone may stand in that text, and often does where it is code. */
-const CLOSED_TEXT = /"\s*\}\s*$/;
-
-/** How a JSON value may end: to look at all of a text that grows takes as long as to copy it. */
-const ENDED_VALUE = /[}\]"\del]\s*$/;
-
-function isWhole(call: PendingCall): boolean {
-  const { read, input, tail } = call;
-  if (read.length === input.length) return read.isJson;
-  if (!ENDED_VALUE.test(tail)) return false;
-  call.read = { length: input.length, isJson: isJsonText(input) };
-  return call.read.isJson;
-}
-
-/** Some servers tell all arguments so far with every piece. Of those that do not, next to none get past their second piece. */
-function compareWithLast(call: PendingCall, piece: string): void {
-  call.repeats = call.grown !== "" && piece.startsWith(call.grown!);
-  call.grown = call.grown === "" || call.repeats ? piece : undefined;
-}
-
-/** The last piece is all of the input, where it is JSON and the pieces together are none. What is out began it already. */
-function takeGrown(call: PendingCall): void {
-  const { input, unsent, grown = "" } = call;
-  if (isJsonText(input) || !isJsonText(grown)) return;
-  call.input = grown;
-  call.unsent = grown.slice(input.length - unsent.length);
-}
-
-/** The JSON object that is written inside a JSON text; the same where there is none. */
-function unquoted(input: string): string {
-  const inner = parseJson(input);
-  return typeof inner === "string" && inner.trimStart().startsWith("{") && isJsonText(inner) ? inner : input;
 }
 
 /** Names calls that the upstream left nameless: the same in every run, and not a name that the conversation has already. */

@@ -11,7 +11,7 @@ import type {
 } from "../canonical/generate.ts";
 import { type Extra, mergeExtras } from "../canonical/extra.ts";
 
-type Note = (text: string) => void;
+export type Note = (text: string) => void;
 
 /**
  * Results of tools stand right after the turn that called for them, one for each call, in the order of the calls. Where the
@@ -198,69 +198,10 @@ function answerCalls(messages: readonly Message[], note: Note): Message[] {
 }
 
 /** A result that nothing called for, as the user would tell it. */
-function inWords({ id, content, extra }: ToolResultPart, note: Note): InputPart[] {
+export function inWords({ id, content, extra }: ToolResultPart, note: Note): InputPart[] {
   note(`moved the result of ${id}, which nothing called for, into the user turn`);
   noteLost(extra, note);
   return [{ type: "text", text: `Result of ${id}:` }, ...content];
-}
-
-/**
- * The same for an upstream of the client's own wire where a result may stand anywhere after its call, each of them an item of
- * its own: only what has no counterpart at all is mended. Items that are passed on as they came (`isWhole`) are their
- * upstream's affair.
- */
-export function mendItems(
-  messages: readonly Message[],
-  isWhole: (message: Message) => boolean,
-  note: Note,
-): readonly Message[] {
-  const unpaired = unpairedIn(messages.filter((message) => !isWhole(message)));
-  if (unpaired.size === 0) return messages;
-  const mended: Message[] = [];
-  let open: string[] = [];
-  for (const message of messages) {
-    const { role } = message;
-    if (role !== "assistant" && open.length > 0) {
-      for (const id of open) note(`answered call ${id}, which has no result`);
-      mended.push({ role: "tool", content: open.map(unanswered) });
-      open = [];
-    }
-    if (role === "assistant") {
-      for (const part of message.content) if (part.type === "tool-call" && unpaired.has(part)) open.push(part.id);
-    }
-    const strays = role === "tool" ? message.content.filter((result) => unpaired.has(result)) : [];
-    if (role !== "tool" || strays.length === 0) {
-      mended.push(message);
-      continue;
-    }
-    const own = message.content.filter((result) => !unpaired.has(result));
-    if (own.length > 0) mended.push({ ...message, content: own });
-    else noteLost(message.extra, note);
-    mended.push({ role: "user", content: strays.flatMap((result) => inWords(result, note)) });
-  }
-  return mended;
-}
-
-/** The calls that have no result, and the results that have no call. */
-function unpairedIn(messages: readonly Message[]): Set<unknown> {
-  const unpaired = new Set<unknown>();
-  /** By id, the calls of it in their order, and how many of them have their results. */
-  const called = new Map<string, { parts: unknown[]; answered: number }>();
-  for (const { role, content } of messages) {
-    for (const part of content) {
-      if (part.type === "tool-call" && role === "assistant") {
-        unpaired.add(part);
-        const calls = called.get(part.id) ?? { parts: [], answered: 0 };
-        calls.parts.push(part);
-        called.set(part.id, calls);
-      } else if (part.type === "tool-result") {
-        const calls = called.get(part.id);
-        if (calls && calls.answered < calls.parts.length) unpaired.delete(calls.parts[calls.answered++]);
-        else unpaired.add(part);
-      }
-    }
-  }
-  return unpaired;
 }
 
 /** Agents tell results as tools are done with them; many chat templates show no ids, so that only the order says which is whose. */
@@ -277,7 +218,7 @@ function inOrder(results: readonly ToolMessage[], ids: readonly string[]): reado
     .sort((a, b) => placeOf.get(a.content[0]!.id)! - placeOf.get(b.content[0]!.id)!);
 }
 
-function unanswered(id: string): ToolResultPart {
+export function unanswered(id: string): ToolResultPart {
   return { type: "tool-result", id, content: [{ type: "text", text: "The call was not answered" }], isError: true };
 }
 
@@ -306,6 +247,6 @@ function asReminder({ content, extra }: SystemMessage, note: Note): UserMessage 
   return { role: "user", content: [reminder, ...others] };
 }
 
-function noteLost(extra: Extra | undefined, note: Note): void {
+export function noteLost(extra: Extra | undefined, note: Note): void {
   for (const field of Object.keys(extra?.fields ?? {})) note(`dropped ${field}`);
 }

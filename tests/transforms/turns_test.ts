@@ -1,7 +1,8 @@
 import { assertEquals, assertStrictEquals } from "@std/assert";
 import fc from "fast-check";
 import type { AssistantMessage, Message, ToolMessage } from "../../src/canonical/generate.ts";
-import { arrangeTurns, mendItems, mendTurns } from "../../src/transforms/turns.ts";
+import { mendItems } from "../../src/transforms/unpaired_items.ts";
+import { arrangeTurns, mendTurns } from "../../src/transforms/turns.ts";
 import { law } from "../support/law.ts";
 
 const system = (text: string): Message => ({ role: "system", content: [{ type: "text", text }] });

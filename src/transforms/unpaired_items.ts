@@ -1,0 +1,62 @@
+/** Calls without results, and results without calls, on a wire where each of them is an item of its own. */
+import type { Message } from "../canonical/generate.ts";
+import { inWords, type Note, noteLost, unanswered } from "./turns.ts";
+
+/**
+ * Mends the conversation for an upstream of the client's own wire, where a result may stand anywhere after its call, each of
+ * them an item of its own: only what has no counterpart at all is mended. Items that are passed on as they came (`isWhole`) are their
+ * upstream's affair.
+ */
+export function mendItems(
+  messages: readonly Message[],
+  isWhole: (message: Message) => boolean,
+  note: Note,
+): readonly Message[] {
+  const unpaired = unpairedIn(messages.filter((message) => !isWhole(message)));
+  if (unpaired.size === 0) return messages;
+  const mended: Message[] = [];
+  let open: string[] = [];
+  for (const message of messages) {
+    const { role } = message;
+    if (role !== "assistant" && open.length > 0) {
+      for (const id of open) note(`answered call ${id}, which has no result`);
+      mended.push({ role: "tool", content: open.map(unanswered) });
+      open = [];
+    }
+    if (role === "assistant") {
+      for (const part of message.content) if (part.type === "tool-call" && unpaired.has(part)) open.push(part.id);
+    }
+    const strays = role === "tool" ? message.content.filter((result) => unpaired.has(result)) : [];
+    if (role !== "tool" || strays.length === 0) {
+      mended.push(message);
+      continue;
+    }
+    const own = message.content.filter((result) => !unpaired.has(result));
+    if (own.length > 0) mended.push({ ...message, content: own });
+    else noteLost(message.extra, note);
+    mended.push({ role: "user", content: strays.flatMap((result) => inWords(result, note)) });
+  }
+  return mended;
+}
+
+/** The calls that have no result, and the results that have no call. */
+function unpairedIn(messages: readonly Message[]): Set<unknown> {
+  const unpaired = new Set<unknown>();
+  /** By id, the calls of it in their order, and how many of them have their results. */
+  const called = new Map<string, { parts: unknown[]; answered: number }>();
+  for (const { role, content } of messages) {
+    for (const part of content) {
+      if (part.type === "tool-call" && role === "assistant") {
+        unpaired.add(part);
+        const calls = called.get(part.id) ?? { parts: [], answered: 0 };
+        calls.parts.push(part);
+        called.set(part.id, calls);
+      } else if (part.type === "tool-result") {
+        const calls = called.get(part.id);
+        if (calls && calls.answered < calls.parts.length) unpaired.delete(calls.parts[calls.answered++]);
+        else unpaired.add(part);
+      }
+    }
+  }
+  return unpaired;
+}

@@ -1,0 +1,134 @@
+/**
+ * The house's own lint rules, run by `deno lint`: what a reviewer would otherwise have to repeat. They hold for the program,
+ * `src/` and `plugins/`; `forbidden-word` holds for the tests, too.
+ */
+
+const MOST_FILE_LINES = 300;
+const MOST_FUNCTION_LINES = 60;
+/** Ways through one function, those of the functions inside it not among them. */
+const MOST_PATHS = 15;
+
+/** Words that we have a better one for, wherever they stand in an identifier; `camelCase` counts as several words. */
+const BETTER_WORDS: ReadonlyMap<string, string> = new Map(Object.entries({
+  told: "emitted, sent, reported, stated",
+  heard: "seen, received",
+  road: "failover plan",
+  knobs: "tuning parameters",
+  journey: "request context",
+  untaken: "notProcessed",
+  elsewhere: "tryNextTarget",
+}));
+
+type Functions = Deno.lint.FunctionDeclaration | Deno.lint.FunctionExpression | Deno.lint.ArrowFunctionExpression;
+
+const isProgram = (filename: string) =>
+  /[\\/](src|plugins)[\\/][^]*\.ts$/.test(filename) && !/[\\/]tests[\\/]/.test(filename);
+
+/** Lines from the first to the last of a node. */
+function linesOf({ range: [start, end] }: Deno.lint.Node, text: string): number {
+  return text.slice(start, end).split("\n").length;
+}
+
+/** A function that returns nothing but one object or array, and holds no statement besides, is a table. */
+function isTable({ body }: Functions): boolean {
+  if (!body) return false;
+  if (body.type !== "BlockStatement") return isLiteral(body);
+  const [only] = body.body;
+  return body.body.length === 1 && only?.type === "ReturnStatement" && only.argument !== null &&
+    isLiteral(only.argument!);
+}
+
+function isLiteral({ type }: Deno.lint.Node): boolean {
+  return type === "ObjectExpression" || type === "ArrayExpression";
+}
+
+const fileLength: Deno.lint.Rule = {
+  create(context) {
+    if (!isProgram(context.filename)) return {};
+    return {
+      Program(node) {
+        const lines = context.sourceCode.text.trimEnd().split("\n").length;
+        if (lines <= MOST_FILE_LINES) return;
+        context.report({ node, message: `The file has ${lines} lines: split it, ${MOST_FILE_LINES} is the limit` });
+      },
+    };
+  },
+};
+
+const functionLength: Deno.lint.Rule = {
+  create(context) {
+    if (!isProgram(context.filename)) return {};
+    const check = (node: Functions) => {
+      const lines = linesOf(node, context.sourceCode.text);
+      if (lines <= MOST_FUNCTION_LINES || isTable(node)) return;
+      context.report({
+        node,
+        message: `The function has ${lines} lines: split it, ${MOST_FUNCTION_LINES} is the limit`,
+      });
+    };
+    return { FunctionDeclaration: check, FunctionExpression: check, ArrowFunctionExpression: check };
+  },
+};
+
+const complexity: Deno.lint.Rule = {
+  create(context) {
+    if (!isProgram(context.filename)) return {};
+    const paths: number[] = [];
+    const enter = () => void paths.push(1);
+    const leave = (node: Functions) => {
+      const count = paths.pop()!;
+      if (count < MOST_PATHS) return;
+      context.report({
+        node,
+        message: `The function has ${count} ways through it: split it, fewer than ${MOST_PATHS} are allowed`,
+      });
+    };
+    const branch = () => {
+      if (paths.length > 0) paths[paths.length - 1]!++;
+    };
+    return {
+      FunctionDeclaration: enter,
+      FunctionExpression: enter,
+      ArrowFunctionExpression: enter,
+      "FunctionDeclaration:exit": leave,
+      "FunctionExpression:exit": leave,
+      "ArrowFunctionExpression:exit": leave,
+      IfStatement: branch,
+      ConditionalExpression: branch,
+      ForStatement: branch,
+      ForInStatement: branch,
+      ForOfStatement: branch,
+      WhileStatement: branch,
+      DoWhileStatement: branch,
+      CatchClause: branch,
+      LogicalExpression: branch,
+      // A table of cases is one way, however long: what is in a case is counted.
+      SwitchStatement: branch,
+    } as Deno.lint.LintVisitor;
+  },
+};
+
+const forbiddenWord: Deno.lint.Rule = {
+  create(context) {
+    return {
+      Identifier(node) {
+        for (const word of node.name.split(/(?=[A-Z])|_/)) {
+          const better = BETTER_WORDS.get(word.toLowerCase());
+          if (better) {
+            context.report({ node, message: `"${node.name}": in place of "${word}" say what it is: ${better}` });
+          }
+        }
+      },
+    };
+  },
+};
+
+export default {
+  name: "house",
+  rules: {
+    "file-length": fileLength,
+    "function-length": functionLength,
+    complexity,
+    "forbidden-word": forbiddenWord,
+  },
+} satisfies Deno.lint.Plugin;
