@@ -1,6 +1,9 @@
 import { assert, assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
 import { catalogs, drivers, protocols } from "../plugins/mod.ts";
+import type { GenerateEvent } from "../src/canonical/generate.ts";
 import type { Driver } from "../src/contract/driver.ts";
+import type { Frame } from "../src/contract/frame.ts";
+import type { Emit } from "../src/contract/stream.ts";
 import { type ErrorCode, STATUS_OF } from "../src/errors.ts";
 import { formatLogLine } from "../src/observe/log.ts";
 import { readFrames } from "../src/upstream/frames.ts";
@@ -920,9 +923,14 @@ Deno.test("a wire that fails amid a stream breaks it off, gives its place back, 
   const failing = protocols.map((protocol) =>
     protocol.operation !== "generate" ? protocol : {
       ...protocol,
-      async *serializeStream() {
-        yield await Promise.resolve({ data: "{}" });
-        throw new RangeError("The words of the user");
+      stream: {
+        framing: "sse" as const,
+        writer: () => ({
+          write(event: GenerateEvent, emit: Emit<Frame>) {
+            if (event.type !== "start") throw new RangeError("The words of the user");
+            emit({ data: "{}" });
+          },
+        }),
       },
     }
   );

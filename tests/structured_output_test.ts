@@ -6,7 +6,6 @@ import { replay } from "../src/canonical/replay.ts";
 import { formatFrame } from "../src/http/sse.ts";
 import { bodyFor, CONFIG, type Mode, PATH, post, TOOLS, type View, type Wire } from "./regressions/support.ts";
 import { type ConfigInput, newApp, NOW } from "./support/app.ts";
-import { fromArray, toArray } from "./support/chunks.ts";
 import { ENDING, word } from "./support/chat.ts";
 import { newWireRequest } from "./support/context.ts";
 import { type Asked, type FakeUpstream, fakeUpstream } from "./support/fake_upstream.ts";
@@ -54,7 +53,7 @@ function saying(wire: Wire, said: string | OutputPart[], reason: GenerateRespons
     const request = newWireRequest(JSON.parse(body));
     const exchange = spoken.newExchange({ model: "org/model", messages: [], stream: false }, request);
     if (!JSON.parse(body).stream) return Response.json(await spoken.serializeResponse(response, exchange));
-    const frames = await toArray(spoken.serializeStream(fromArray(replay(response)), exchange));
+    const frames = spoken.writeFrames(replay(response), exchange);
     return new Response(frames.map(formatFrame).join(""), { headers: { "content-type": "text/event-stream" } });
   };
 }

@@ -22,7 +22,7 @@ const speech: Protocol<"speak"> = {
   body: "json",
   parse: ({ body }) => parseSpeechRequest(body),
   serialize: serializeSpeech,
-  serializeStream: serializeSpeechStream,
+  stream: { framing: "sse", writer: serializeSpeechStream },
   serializeAllowance,
   serializeError,
 };
@@ -36,7 +36,7 @@ const transcriptions: Protocol<"transcribe"> = {
   body: "form",
   parse: ({ body }, context) => parseTranscriptionRequest(body as FormField[], context),
   serialize: (output, exchange) => serializeTranscript(output, exchange.input, exchange),
-  serializeStream: serializeTranscriptStream,
+  stream: { framing: "sse", writer: serializeTranscriptStream },
   serializeAllowance,
   serializeError,
 };
@@ -75,7 +75,7 @@ export const audioDriver: Driver = {
         form: serializeTranscriptionRequest(input, target, context),
       }),
       response: ([reply]) => parseTranscript(reply!),
-      events: (frames, _input, _target, context) => parseTranscriptStream(frames, context),
+      stream: { framing: "sse", reader: parseTranscriptStream },
     },
   },
   parseError: upstreamError,

@@ -10,6 +10,7 @@ import type { Context } from "../../src/contract/context.ts";
 import type { Reply } from "../../src/contract/call.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import type { Frame } from "../../src/contract/frame.ts";
+import type { StreamWriter } from "../../src/contract/stream.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../shared/errors.ts";
 import { errorFrame, frame } from "./frames.ts";
@@ -56,27 +57,26 @@ export function serializeSpeech({ mediaType, audio }: Speech): Response {
 }
 
 /** The bytes inside events, whose end says what was used. There is no `[DONE]`. */
-export async function* serializeSpeechStream(events: AsyncIterable<SpeechEvent>): AsyncGenerator<Frame> {
-  for await (const event of events) {
-    switch (event.type) {
-      case "audio":
-        yield frame({ type: "speech.audio.delta", audio: event.bytes.toBase64() });
-        break;
-      case "finish": {
-        const { inputTokens, outputTokens } = event.usage;
-        const usage = {
-          input_tokens: inputTokens,
-          output_tokens: outputTokens,
-          total_tokens: inputTokens + outputTokens,
-        };
-        yield frame({ type: "speech.audio.done", usage });
-        break;
-      }
-      case "error":
-        yield errorFrame(event.error);
-        break;
-      default:
-        event satisfies never;
+export function serializeSpeechStream(): StreamWriter<SpeechEvent> {
+  return { write: (event, emit) => emit(serializeSpeechEvent(event)) };
+}
+
+function serializeSpeechEvent(event: SpeechEvent): Frame {
+  switch (event.type) {
+    case "audio":
+      return frame({ type: "speech.audio.delta", audio: event.bytes.toBase64() });
+    case "finish": {
+      const { inputTokens, outputTokens } = event.usage;
+      const usage = {
+        input_tokens: inputTokens,
+        output_tokens: outputTokens,
+        total_tokens: inputTokens + outputTokens,
+      };
+      return frame({ type: "speech.audio.done", usage });
     }
+    case "error":
+      return errorFrame(event.error);
+    default:
+      return event satisfies never;
   }
 }

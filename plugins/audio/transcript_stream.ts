@@ -1,79 +1,112 @@
-import type { Transcript, TranscriptEvent, TranscriptSegment } from "../../src/canonical/audio.ts";
+import type {
+  Transcript,
+  TranscriptEvent,
+  TranscriptionRequest,
+  TranscriptSegment,
+} from "../../src/canonical/audio.ts";
 import { isJsonObject, type JsonObject, present, readJson } from "../../src/canonical/json.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
+import type { Target } from "../../src/contract/driver.ts";
 import type { Frame } from "../../src/contract/frame.ts";
+import type { Emit, StreamReader, StreamWriter } from "../../src/contract/stream.ts";
 import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../shared/errors.ts";
 import { errorFrame, frame } from "./frames.ts";
 import { parseSegment, parseTranscriptBody, parseUsage, serializeSegment, withExtra } from "./transcript.ts";
-import { eventSchema, segmentSchema } from "./wire.ts";
+import { eventSchema, segmentSchema, type WireEvent } from "./wire.ts";
 
 /**
  * An upstream's stream: the wire's own events, or vLLM's chunks, whose finish reasons end a piece of the file only. It is
  * over with `transcript.text.done` or `[DONE]`; the pieces that some releases of Speaches send as bare `{text}`, and those
  * that transformers sends as plain text, have no end of their own, so for them it is that of the body.
  */
-export async function* parseTranscriptStream(
-  frames: AsyncIterable<Frame>,
+export function parseTranscriptStream(
+  _input: TranscriptionRequest,
+  _target: Target,
   context: Context,
-): AsyncGenerator<TranscriptEvent> {
-  let text = "";
-  let usage: Transcript["usage"];
-  let isBare = false;
-  let isPlain: boolean | undefined;
-  const segments: TranscriptSegment[] = [];
-  const said = (): Transcript => ({
-    text: text.trim(),
-    ...(segments.length > 0 && { segments }),
-    ...present("usage", usage),
-  });
+): StreamReader<TranscriptEvent> {
+  return new TranscriptReader(context);
+}
 
-  for await (const { event, data } of frames) {
-    const frame = data?.trim();
-    if (!data || !(frame || isPlain)) continue;
-    if (frame === "[DONE]") {
-      yield { type: "finish", transcript: said() };
-      return;
-    }
-    // A stream is all of one kind.
-    isPlain ??= event === undefined && !/^[<{[]/.test(frame!);
-    if (isPlain && !/^\{\s*"error"/.test(data)) {
-      text += data;
-      yield { type: "delta", text: data };
-      continue;
-    }
-    const body = parseFrame(frame!);
+class TranscriptReader implements StreamReader<TranscriptEvent> {
+  done = false;
+  readonly #context: Context;
+  readonly #segments: TranscriptSegment[] = [];
+  #text = "";
+  #usage: Transcript["usage"];
+  #isBare = false;
+  /** A stream is all of one kind. */
+  #isPlain: boolean | undefined;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  read({ event, data }: Frame, emit: Emit<TranscriptEvent>): void {
+    const text = data?.trim();
+    if (!data || !(text || this.#isPlain)) return;
+    if (text === "[DONE]") return this.#finish({}, emit);
+    this.#isPlain ??= event === undefined && !/^[<{[]/.test(text!);
+    if (this.#isPlain && !/^\{\s*"error"/.test(data)) return this.#add(data, emit);
+    const body = parseFrame(text!);
     if (event === "error" || body.error || body.type === "error") throw upstreamStreamError(body);
-    const read = accept(eventSchema, body);
-    if (!read) throw notAnEvent();
-    const { type, choices } = read;
-    if (read.usage) usage = parseUsage(read.usage) ?? usage;
-    if (type === "transcript.text.segment") {
-      const segment = accept(segmentSchema, body);
-      if (!segment) throw notAnEvent();
-      segments.push(parseSegment(segment));
-      yield { type: "segment", segment: segments.at(-1)! };
-    } else if (type === "transcript.text.done") {
-      const done = parseTranscriptBody({ ...body, text: body.text ?? "" });
-      // Clients add increments up; a server that sends none has the text in its last event only.
-      if (text === "" && done.text !== "") yield { type: "delta", text: done.text };
-      // Speaches ends with an empty text, its increments being all there is.
-      yield { type: "finish", transcript: { ...said(), ...done, text: done.text || text.trim() } };
-      return;
-    } else {
-      isBare = !type && !choices && typeof body.text === "string";
-      const told = type === "transcript.text.delta" ? read.delta : choices?.[0]?.delta?.content;
-      const added = (isBare ? read.text : told) ?? "";
-      if (Array.isArray(read.logprobs) && read.logprobs.length > 0) context.note("dropped logprobs");
-      text += added;
-      if (added !== "") yield { type: "delta", text: added };
+    this.#readEvent(body, emit);
+  }
+
+  end(emit: Emit<TranscriptEvent>): void {
+    if (!this.#isBare && !this.#isPlain) {
+      throw new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
+    }
+    this.#finish({}, emit);
+  }
+
+  #readEvent(body: JsonObject, emit: Emit<TranscriptEvent>): void {
+    const event = accept(eventSchema, body);
+    if (!event) throw notAnEvent();
+    if (event.usage) this.#usage = parseUsage(event.usage) ?? this.#usage;
+    switch (event.type) {
+      case "transcript.text.segment": {
+        const read = accept(segmentSchema, body);
+        if (!read) throw notAnEvent();
+        const segment = parseSegment(read);
+        this.#segments.push(segment);
+        return emit({ type: "segment", segment });
+      }
+      case "transcript.text.done": {
+        const whole = parseTranscriptBody({ ...body, text: body.text ?? "" });
+        // Clients add increments up; a server that sends none has the text in its last event only.
+        if (this.#text === "") this.#add(whole.text, emit);
+        return this.#finish(whole, emit);
+      }
+      default:
+        return this.#readIncrement(event, emit);
     }
   }
-  if (!isBare && !isPlain) {
-    throw new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
+
+  #readIncrement({ type, choices, text, delta, logprobs }: WireEvent, emit: Emit<TranscriptEvent>): void {
+    this.#isBare = !type && !choices && typeof text === "string";
+    if (Array.isArray(logprobs) && logprobs.length > 0) this.#context.note("dropped logprobs");
+    const increment = type === "transcript.text.delta" ? delta : choices?.[0]?.delta?.content;
+    this.#add((this.#isBare ? text : increment) ?? "", emit);
   }
-  yield { type: "finish", transcript: said() };
+
+  #add(text: string, emit: Emit<TranscriptEvent>): void {
+    this.#text += text;
+    if (text !== "") emit({ type: "delta", text });
+  }
+
+  /** Speaches ends with an empty text, its increments being all there is. */
+  #finish(whole: Partial<Transcript>, emit: Emit<TranscriptEvent>): void {
+    this.done = true;
+    const transcript: Transcript = {
+      ...(this.#segments.length > 0 && { segments: this.#segments }),
+      ...present("usage", this.#usage),
+      ...whole,
+      text: whole.text || this.#text.trim(),
+    };
+    emit({ type: "finish", transcript });
+  }
 }
 
 function parseFrame(text: string): JsonObject {
@@ -86,30 +119,28 @@ function notAnEvent(): GatewayError {
   return new GatewayError("upstream_error", "The upstream's stream holds a frame that is not an event of a transcript");
 }
 
-/** Increments, who said what where that was asked for, and the whole text. There is no `[DONE]`. */
-export async function* serializeTranscriptStream(
-  events: AsyncIterable<TranscriptEvent>,
+/** Increments, who spoke what where that was asked for, and the whole text. There is no `[DONE]`. */
+export function serializeTranscriptStream(
   { input }: Pick<Exchange<"transcribe">, "input">,
-): AsyncGenerator<Frame> {
+): StreamWriter<TranscriptEvent> {
   let segments = 0;
-  for await (const event of events) {
-    switch (event.type) {
-      case "delta":
-        yield frame({ type: "transcript.text.delta", delta: event.text });
-        break;
-      case "segment":
-        if (input.format === "diarized_json") yield frame(serializeSegment(event.segment, segments++));
-        break;
-      case "finish": {
-        const { transcript } = event;
-        yield frame(withExtra({ type: "transcript.text.done", text: transcript.text }, transcript));
-        break;
+  return {
+    write(event, emit) {
+      switch (event.type) {
+        case "delta":
+          return emit(frame({ type: "transcript.text.delta", delta: event.text }));
+        case "segment":
+          if (input.format === "diarized_json") emit(frame(serializeSegment(event.segment, segments++)));
+          return;
+        case "finish": {
+          const { transcript } = event;
+          return emit(frame(withExtra({ type: "transcript.text.done", text: transcript.text }, transcript)));
+        }
+        case "error":
+          return emit(errorFrame(event.error));
+        default:
+          event satisfies never;
       }
-      case "error":
-        yield errorFrame(event.error);
-        break;
-      default:
-        event satisfies never;
-    }
-  }
+    },
+  };
 }

@@ -110,3 +110,4 @@ export const eventSchema = z.looseObject({
   })).nullish(),
   usage: usage.nullish().catch(undefined),
 });
+export type WireEvent = z.output<typeof eventSchema>;

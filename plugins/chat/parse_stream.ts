@@ -1,46 +1,67 @@
 import type { GenerateEvent, GenerateRequest } from "../../src/canonical/generate.ts";
 import { type JsonValue, readJson } from "../../src/canonical/json.ts";
-import { finish } from "../../src/util/work.ts";
+import type { Work } from "../../src/util/work.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import type { Frame } from "../../src/contract/frame.ts";
+import type { Emit, StreamReader } from "../../src/contract/stream.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../shared/errors.ts";
 import { OneAnswer } from "./one_answer.ts";
 import { AnswerReader, parseAnswer } from "./reader.ts";
+import type { ChatAnswer } from "./wire.ts";
 
 /** What is shorter takes no time that anybody notes, in characters. */
 const LONG = 4_096;
 
 /** An upstream's stream of chunks. It is over with `[DONE]`, or where the connection ends after a finish reason. */
-export async function* parseStream(
-  frames: AsyncIterable<Frame>,
+export function parseStream(
   input: GenerateRequest,
   target: Target,
   context: AnswerContext,
-): AsyncGenerator<GenerateEvent> {
-  const reader = new AnswerReader(input, target, context);
-  const one = new OneAnswer();
-  for await (const { event, data } of frames) {
+): StreamReader<GenerateEvent> {
+  return new ChunkReader(new AnswerReader(input, target, context));
+}
+
+class ChunkReader implements StreamReader<GenerateEvent> {
+  done = false;
+  readonly #answer: AnswerReader;
+  readonly #one = new OneAnswer();
+
+  constructor(answer: AnswerReader) {
+    this.#answer = answer;
+  }
+
+  read({ event, data }: Frame, emit: Emit<GenerateEvent>): Work<void> | void {
     const text = data?.trim();
-    if (!text) continue;
+    if (!text) return;
     if (text === "[DONE]") {
-      for (const answer of one.end()) yield* reader.read(answer);
-      // Where another answer took over, this one was cut.
-      yield* reader.end(!one.hasOthers);
-      return;
+      this.done = true;
+      return this.#end(true, emit);
     }
     const body = parseFrame(text);
     if (event === "error") throw upstreamStreamError(body);
-    const answer = parseAnswer(body);
+    const chunk = parseAnswer(body);
     // Some servers send signs of life as data.
-    if (!answer.choices && !answer.usage) continue;
-    for (const ours of one.take(answer)) {
-      yield* text.length > LONG ? await finish(reader.readLong(ours)) : reader.read(ours);
-    }
+    if (!chunk.choices && !chunk.usage) return;
+    const ours = this.#one.take(chunk);
+    if (text.length > LONG) return this.#readLong(ours, emit);
+    for (const one of ours) this.#answer.read(one).forEach(emit);
   }
-  for (const answer of one.end()) yield* reader.read(answer);
-  yield* reader.end(false);
+
+  end(emit: Emit<GenerateEvent>): void {
+    this.#end(false, emit);
+  }
+
+  *#readLong(chunks: readonly ChatAnswer[], emit: Emit<GenerateEvent>): Work<void> {
+    for (const chunk of chunks) (yield* this.#answer.readLong(chunk)).forEach(emit);
+  }
+
+  #end(isComplete: boolean, emit: Emit<GenerateEvent>): void {
+    for (const chunk of this.#one.end()) this.#answer.read(chunk).forEach(emit);
+    // Where another answer took over, this one was cut.
+    this.#answer.end(isComplete && !this.#one.hasOthers).forEach(emit);
+  }
 }
 
 export function parseFrame(text: string): JsonValue {

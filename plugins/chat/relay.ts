@@ -4,6 +4,7 @@ import type { RelayEvent, RelayRequest, RelayResponse } from "../../src/canonica
 import type { Context, Exchange } from "../../src/contract/context.ts";
 import type { Target, UpstreamOperation } from "../../src/contract/driver.ts";
 import type { Frame } from "../../src/contract/frame.ts";
+import type { Emit, StreamReader, StreamWriter } from "../../src/contract/stream.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { serializeErrorBody } from "../shared/errors.ts";
 import { parseFrame } from "./parse_stream.ts";
@@ -32,7 +33,7 @@ function relayedField({ n, logprobs, top_logprobs, modalities, audio }: ChatRequ
 export const relayOperation: UpstreamOperation<"relay"> = {
   request: (input, target) => ({ path: "chat/completions", body: serializeBody(input, target) }),
   response: ([reply], input, _, context) => parseWhole(reply?.body, input, context),
-  events: (frames, input, _, context) => parseFrames(frames, input, context),
+  stream: { framing: "sse", reader: (input, _target, context) => new RelayReader(input, context) },
 };
 
 function serializeBody({ body, stream }: RelayRequest, { model }: Target): JsonObject {
@@ -53,37 +54,48 @@ function noteMissing(count: number, { body: { n } }: RelayRequest, context: Cont
 }
 
 /** Over with `[DONE]`, or where the connection ends after every choice that began had its finish reason. */
-async function* parseFrames(
-  frames: AsyncIterable<Frame>,
-  input: RelayRequest,
-  context: Context,
-): AsyncGenerator<RelayEvent> {
-  const begun = new Set<number>();
-  const ended = new Set<number>();
-  let usage: ChatAnswer["usage"];
-  for await (const { data } of frames) {
+class RelayReader implements StreamReader<RelayEvent> {
+  done = false;
+  readonly #input: RelayRequest;
+  readonly #context: Context;
+  readonly #begun = new Set<number>();
+  readonly #ended = new Set<number>();
+  #usage: ChatAnswer["usage"];
+
+  constructor(input: RelayRequest, context: Context) {
+    this.#input = input;
+    this.#context = context;
+  }
+
+  read({ data }: Frame, emit: Emit<RelayEvent>): void {
     const text = data?.trim();
-    if (!text) continue;
+    if (!text) return;
     if (text === "[DONE]") {
-      noteMissing(begun.size, input, context);
-      yield { type: "finish", ...told(usage) };
-      return;
+      this.done = true;
+      return this.#finish(emit);
     }
     const body = parseFrame(text);
     const answer = parseAnswer(body);
-    if (!isJsonObject(body) || (!answer.choices && !answer.usage)) continue;
-    usage = answer.usage ?? usage;
+    if (!isJsonObject(body) || (!answer.choices && !answer.usage)) return;
+    this.#usage = answer.usage ?? this.#usage;
     for (const { index, finish_reason } of answer.choices ?? []) {
-      begun.add(index ?? 0);
-      if (finish_reason) ended.add(index ?? 0);
+      this.#begun.add(index ?? 0);
+      if (finish_reason) this.#ended.add(index ?? 0);
     }
-    yield { type: "frame", body };
+    emit({ type: "frame", body });
   }
-  if (ended.size === 0 || ended.size < begun.size) {
-    throw new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
+
+  end(emit: Emit<RelayEvent>): void {
+    if (this.#ended.size === 0 || this.#ended.size < this.#begun.size) {
+      throw new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
+    }
+    this.#finish(emit);
   }
-  noteMissing(begun.size, input, context);
-  yield { type: "finish", ...told(usage) };
+
+  #finish(emit: Emit<RelayEvent>): void {
+    noteMissing(this.#begun.size, this.#input, this.#context);
+    emit({ type: "finish", ...told(this.#usage) });
+  }
 }
 
 function told(usage: ChatAnswer["usage"]): Pick<RelayResponse, "usage"> {
@@ -97,28 +109,24 @@ export function serializeRelayed({ body }: RelayResponse, { id, input }: Exchang
 }
 
 /** The same for each chunk. Usage is shown to a client that asked for it. */
-export async function* serializeRelayedStream(
-  events: AsyncIterable<RelayEvent>,
-  { id, input, wire }: Exchange<"relay">,
-): AsyncGenerator<Frame> {
+export function serializeRelayedStream({ id, input, wire }: Exchange<"relay">): StreamWriter<RelayEvent> {
   const showsUsage = asksForUsage(wire.body);
-  for await (const event of events) {
-    switch (event.type) {
-      case "frame": {
-        const { usage, ...rest } = event.body;
-        const isOnlyUsage = Array.isArray(rest.choices) && rest.choices.length === 0;
-        if (isOnlyUsage && !showsUsage) break;
-        yield { data: JSON.stringify({ ...rest, id, model: input.model, ...(showsUsage && { usage }) }) };
-        break;
+  return {
+    write(event, emit) {
+      switch (event.type) {
+        case "frame": {
+          const { usage, ...rest } = event.body;
+          const isOnlyUsage = Array.isArray(rest.choices) && rest.choices.length === 0;
+          if (isOnlyUsage && !showsUsage) return;
+          return emit({ data: JSON.stringify({ ...rest, id, model: input.model, ...(showsUsage && { usage }) }) });
+        }
+        case "finish":
+          return emit({ data: "[DONE]" });
+        case "error":
+          return emit({ data: JSON.stringify(serializeErrorBody(event.error)) });
+        default:
+          event satisfies never;
       }
-      case "finish":
-        yield { data: "[DONE]" };
-        break;
-      case "error":
-        yield { data: JSON.stringify(serializeErrorBody(event.error)) };
-        break;
-      default:
-        event satisfies never;
-    }
-  }
+    },
+  };
 }

@@ -3,6 +3,7 @@ import type { GenerateEvent, OutputPart, PartDelta, ToolCallPart } from "../../s
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Exchange } from "../../src/contract/context.ts";
 import type { Frame } from "../../src/contract/frame.ts";
+import type { Emit, StreamWriter } from "../../src/contract/stream.ts";
 import { serializeErrorBody } from "../shared/errors.ts";
 import { serializeFinish } from "./finish.ts";
 import { asksForFunctions } from "./legacy.ts";
@@ -15,71 +16,91 @@ import { WIRE } from "./wire.ts";
  * An answer as `chat.completion.chunk`s: the role first, then increments, the finish reason, the usage if the client asked
  * for it (with `choices: []`), `[DONE]`. A failure is a chunk with `error`, and no `[DONE]` after it.
  */
-export async function* serializeStream(
-  events: AsyncIterable<GenerateEvent>,
-  exchange: Exchange<"generate">,
-): AsyncGenerator<Frame> {
-  const { id, created, input, wire } = exchange;
-  const showsUsage = asksForUsage(wire.body);
-  const legacy = asksForFunctions(wire);
-  const flat = flatCustomTools(wire.body);
-  let fields: JsonObject = {};
-  let calls = 0;
-  let custom = false;
+export function serializeStream(exchange: Exchange<"generate">): StreamWriter<GenerateEvent> {
+  return new ChunkWriter(exchange);
+}
 
-  const frame = (rest: JsonObject): Frame => ({
-    data: JSON.stringify({ id, object: "chat.completion.chunk", created, model: input.model, ...rest }),
-  });
-  const chunk = (delta: JsonObject, finish: string | null = null, choice: JsonObject = {}) =>
-    frame({
-      choices: [{ index: 0, delta, finish_reason: finish, ...choice }],
-      ...(showsUsage && { usage: null }),
-      ...fields,
-    });
+class ChunkWriter implements StreamWriter<GenerateEvent> {
+  readonly #exchange: Exchange<"generate">;
+  readonly #showsUsage: boolean;
+  readonly #legacy: boolean;
+  readonly #flatTools: ReadonlySet<unknown>;
+  /** What every chunk carries. */
+  #fields: JsonObject = {};
+  #calls = 0;
+  /** Whether the open call is one of a custom tool. */
+  #custom = false;
 
-  for await (const event of events) {
+  constructor(exchange: Exchange<"generate">) {
+    this.#exchange = exchange;
+    this.#showsUsage = asksForUsage(exchange.wire.body);
+    this.#legacy = asksForFunctions(exchange.wire);
+    this.#flatTools = flatCustomTools(exchange.wire.body);
+  }
+
+  write(event: GenerateEvent, emit: Emit<Frame>): void {
     switch (event.type) {
       case "start":
-        fields = fieldsFor(WIRE, event.extra);
-        yield chunk({ role: "assistant", content: "" });
-        break;
-      case "part-start": {
-        noteUnspeakable([event.part], exchange);
-        if (event.part.type === "tool-call") {
-          calls++;
-          custom = isCustom(event.part, flat);
-        }
-        const delta = startDelta(event.part, calls - 1, { custom, legacy });
-        if (delta) yield chunk(delta);
-        break;
-      }
+        this.#fields = fieldsFor(WIRE, event.extra);
+        return emit(this.#chunk({ role: "assistant", content: "" }));
+      case "part-start":
+        return this.#startPart(event.part, emit);
       case "part-delta": {
-        const delta = contentDelta(event.delta, { index: calls - 1, custom, legacy });
-        if (delta) yield chunk(delta);
-        break;
+        const delta = contentDelta(event.delta, this.#call());
+        if (delta) emit(this.#chunk(delta));
+        return;
       }
       case "part-end":
-        if (event.annotations) yield chunk({ annotations: event.annotations.map(serializeAnnotation) });
-        break;
-      case "finish": {
-        const { choice, message, usage, ...extra } = fieldsFor(WIRE, event.extra);
-        const finish = serializeFinish(event.finish);
-        fields = { ...fields, ...extra };
-        yield chunk(
-          isJsonObject(message) ? message : {},
-          legacy && finish === "tool_calls" ? "function_call" : finish,
-          isJsonObject(choice) ? choice : {},
-        );
-        if (showsUsage) yield frame({ choices: [], usage: serializeUsage(event.usage, usage), ...fields });
-        yield { data: "[DONE]" };
-        break;
-      }
+        if (event.annotations) emit(this.#chunk({ annotations: event.annotations.map(serializeAnnotation) }));
+        return;
+      case "finish":
+        return this.#finish(event, emit);
       case "error":
-        yield { data: JSON.stringify(serializeErrorBody(event.error)) };
-        break;
+        return emit({ data: JSON.stringify(serializeErrorBody(event.error)) });
       default:
         event satisfies never;
     }
+  }
+
+  #startPart(part: OutputPart, emit: Emit<Frame>): void {
+    noteUnspeakable([part], this.#exchange);
+    if (part.type !== "tool-call") return;
+    this.#calls++;
+    this.#custom = isCustom(part, this.#flatTools);
+    const delta = startDelta(part, this.#call());
+    if (delta) emit(this.#chunk(delta));
+  }
+
+  #finish(event: Extract<GenerateEvent, { type: "finish" }>, emit: Emit<Frame>): void {
+    const { choice, message, usage, ...extra } = fieldsFor(WIRE, event.extra);
+    const finish = serializeFinish(event.finish);
+    this.#fields = { ...this.#fields, ...extra };
+    emit(this.#chunk(
+      isJsonObject(message) ? message : {},
+      this.#legacy && finish === "tool_calls" ? "function_call" : finish,
+      isJsonObject(choice) ? choice : {},
+    ));
+    if (this.#showsUsage) {
+      emit(this.#frame({ choices: [], usage: serializeUsage(event.usage, usage), ...this.#fields }));
+    }
+    emit({ data: "[DONE]" });
+  }
+
+  #call(): OpenCall {
+    return { index: this.#calls - 1, custom: this.#custom, legacy: this.#legacy };
+  }
+
+  #chunk(delta: JsonObject, finish: string | null = null, choice: JsonObject = {}): Frame {
+    return this.#frame({
+      choices: [{ index: 0, delta, finish_reason: finish, ...choice }],
+      ...(this.#showsUsage && { usage: null }),
+      ...this.#fields,
+    });
+  }
+
+  #frame(rest: JsonObject): Frame {
+    const { id, created, input } = this.#exchange;
+    return { data: JSON.stringify({ id, object: "chat.completion.chunk", created, model: input.model, ...rest }) };
   }
 }
 
@@ -87,29 +108,24 @@ export function asksForUsage(body: unknown): boolean {
   return isJsonObject(body) && isJsonObject(body.stream_options) && body.stream_options.include_usage === true;
 }
 
-/** What opens a part: only a call has a beginning of its own. The legacy form has room for the first call alone. */
-function startDelta(part: OutputPart, call: number, { custom, legacy }: CallForm): JsonObject | undefined {
-  if (part.type !== "tool-call") return undefined;
-  const { id, name, extra } = part;
-  if (legacy) return call === 0 ? { function_call: { name, arguments: "" } } : undefined;
-  if (custom) return { tool_calls: [{ index: call, id, type: "custom", custom: { name, input: "" } }] };
+/** What opens a call. The legacy form has room for the first call alone. */
+function startDelta({ id, name, extra }: ToolCallPart, { index, custom, legacy }: OpenCall): JsonObject | undefined {
+  if (legacy) return index === 0 ? { function_call: { name, arguments: "" } } : undefined;
+  if (custom) return { tool_calls: [{ index, id, type: "custom", custom: { name, input: "" } }] };
   const { inner, outer } = splitInside("function", fieldsFor(WIRE, extra));
   const described = { name, arguments: "", ...inner };
-  return { tool_calls: [{ index: call, id, type: "function", function: described, ...outer }] };
+  return { tool_calls: [{ index, id, type: "function", function: described, ...outer }] };
 }
 
-function isCustom({ kind, name }: ToolCallPart, flat: ReadonlySet<unknown>): boolean {
-  return kind === "custom" && !flat.has(name);
+function isCustom({ kind, name }: ToolCallPart, flatTools: ReadonlySet<unknown>): boolean {
+  return kind === "custom" && !flatTools.has(name);
 }
 
-/** How a call is told. */
-interface CallForm {
+/** The latest call, and the form in which it is written. */
+interface OpenCall {
+  index: number;
   custom: boolean;
   legacy: boolean;
-}
-
-interface OpenCall extends CallForm {
-  index: number;
 }
 
 function contentDelta({ type, text }: PartDelta, { index, custom, legacy }: OpenCall): JsonObject | undefined {

@@ -38,7 +38,7 @@ const messages: Protocol<"generate"> = {
   // A signature may hold anything, and is worth the same at every place that serves its vendor's models.
   reasoning: ({ body }) => ({ hidden: hidesThinking(body), keepsOwn: true }),
   serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),
-  serializeStream,
+  stream: { framing: "sse", writer: serializeStream },
   failTools,
   serializeAllowance,
   serializeError,
@@ -100,7 +100,7 @@ export const messagesDriver: Driver = {
       hasForm: ({ schema }) => schema !== undefined,
       response: ([reply], input, _target, context) => parseResponse(reply!.body, input, context),
       longResponse: ([reply], input, _target, context) => parseLongResponse(reply!.body, input, context),
-      events: (frames, input, _target, context) => parseStream(frames, input, context),
+      stream: { framing: "sse", reader: parseStream },
     },
   },
   parseError(reply) {

@@ -1,45 +1,72 @@
 import type { GenerateEvent, GenerateRequest } from "../../src/canonical/generate.ts";
 import { readJson } from "../../src/canonical/json.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
+import type { Target } from "../../src/contract/driver.ts";
 import type { Frame } from "../../src/contract/frame.ts";
+import type { Emit, StreamReader } from "../../src/contract/stream.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { parseError } from "./errors.ts";
 import { AnswerReader } from "./reader.ts";
 import { eventSchema, type WireEvent } from "./wire.ts";
 
 /** An upstream's stream of events. It is over with `message_stop`, or where the connection ends after a stop reason. */
-export async function* parseStream(
-  frames: AsyncIterable<Frame>,
+export function parseStream(
   input: GenerateRequest,
+  _target: Target,
   context: AnswerContext,
-): AsyncGenerator<GenerateEvent> {
-  let reader = new AnswerReader(input, context);
-  let started = false;
-  let spoke = false;
-  for await (const { data } of frames) {
+): StreamReader<GenerateEvent> {
+  return new EventReader(input, context);
+}
+
+class EventReader implements StreamReader<GenerateEvent> {
+  done = false;
+  readonly #input: GenerateRequest;
+  readonly #context: AnswerContext;
+  #answer: AnswerReader;
+  #started = false;
+  /** Whether anything went out but the start. */
+  #hasContent = false;
+
+  constructor(input: GenerateRequest, context: AnswerContext) {
+    this.#input = input;
+    this.#context = context;
+    this.#answer = new AnswerReader(input, context);
+  }
+
+  read({ data }: Frame, emit: Emit<GenerateEvent>): void {
     const text = data?.trim();
-    if (!text || text === "[DONE]") continue;
+    if (!text || text === "[DONE]") return;
     const event = parseEvent(text);
     if (event.type === "error") throw parseError(event);
     if (event.type === "message_stop") {
-      yield* reader.end(true);
+      this.done = true;
+      this.#answer.end(true).forEach(emit);
       return;
     }
-    if (!started && event.type !== "ping") {
-      started = true;
-      yield reader.start(event.message ?? {});
-    } else if (event.type === "message_start") {
-      // Another attempt of something in between: its answer is another one.
-      if (spoke) throw new GatewayError("upstream_error", "The upstream began its answer again in the middle of it");
-      reader = new AnswerReader(input, context);
-      reader.start(event.message ?? {});
-    }
-    for (const told of reader.read(event)) {
-      spoke = true;
-      yield told;
+    this.#start(event, emit);
+    for (const read of this.#answer.read(event)) {
+      this.#hasContent = true;
+      emit(read);
     }
   }
-  yield* reader.end(false);
+
+  end(emit: Emit<GenerateEvent>): void {
+    this.#answer.end(false).forEach(emit);
+  }
+
+  #start({ type, message = {} }: WireEvent, emit: Emit<GenerateEvent>): void {
+    if (!this.#started && type !== "ping") {
+      this.#started = true;
+      emit(this.#answer.start(message));
+    } else if (type === "message_start") {
+      // Another attempt of something in between: its answer is another one.
+      if (this.#hasContent) {
+        throw new GatewayError("upstream_error", "The upstream began its answer again in the middle of it");
+      }
+      this.#answer = new AnswerReader(this.#input, this.#context);
+      this.#answer.start(message);
+    }
+  }
 }
 
 function parseEvent(text: string): WireEvent {

@@ -3,6 +3,7 @@ import type { GenerateEvent, OutputPart, PartDelta } from "../../src/canonical/g
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Exchange } from "../../src/contract/context.ts";
 import type { Frame } from "../../src/contract/frame.ts";
+import type { Emit, StreamWriter } from "../../src/contract/stream.ts";
 import { isRedacted, serializeBlock, serializeCitation, signatureOf } from "./content.ts";
 import { serializeErrorBody } from "./errors.ts";
 import { serializeFinish } from "./finish.ts";
@@ -16,62 +17,85 @@ type Block = "text" | "thinking" | "tool_use" | "other";
  * An answer as events: `message_start` with the estimated input, blocks one after the other, `message_delta` with the stop
  * reason and the true counts, `message_stop`. A failure is an `error` event, and nothing after it.
  */
-export async function* serializeStream(
-  events: AsyncIterable<GenerateEvent>,
-  exchange: Exchange<"generate">,
-): AsyncGenerator<Frame> {
-  let index = -1;
-  let open: Block | undefined;
-  // A part that comes whole has its signature and its citations from the start.
-  let part: OutputPart | undefined;
+export function serializeStream(exchange: Exchange<"generate">): StreamWriter<GenerateEvent> {
+  return new EventWriter(exchange);
+}
 
-  for await (const event of events) {
+class EventWriter implements StreamWriter<GenerateEvent> {
+  readonly #exchange: Exchange<"generate">;
+  #index = -1;
+  #open: Block | undefined;
+  /** A part that comes whole has its signature and its citations from the start. */
+  #part: OutputPart | undefined;
+
+  constructor(exchange: Exchange<"generate">) {
+    this.#exchange = exchange;
+  }
+
+  write(event: GenerateEvent, emit: Emit<Frame>): void {
     switch (event.type) {
       case "start":
-        yield frame("message_start", { message: emptyMessage(exchange, event.inputTokens) });
-        break;
+        return emit(frame("message_start", { message: emptyMessage(this.#exchange, event.inputTokens) }));
       case "part-start":
-        open = isSpeakable(event.part, exchange) ? blockOf(event.part) : undefined;
-        if (open) yield frame("content_block_start", { index: ++index, content_block: emptyBlock(event.part) });
-        part = event.part;
-        if (isCustom(part)) yield frame("content_block_delta", { index, delta: inputDelta('{"input":"') });
-        break;
+        return this.#startBlock(event.part, emit);
       case "part-delta":
-        if (open) yield frame("content_block_delta", { index, delta: serializeDelta(event.delta, isCustom(part)) });
-        break;
-      case "part-end": {
-        if (!open) break;
-        if (isCustom(part)) yield frame("content_block_delta", { index, delta: inputDelta('"}') });
-        for (const citation of citationsIn({ ...part, ...event })) {
-          yield frame("content_block_delta", { index, delta: { type: "citations_delta", citation } });
-        }
-        const signature = open === "thinking" ? signatureOf({ ...part, ...event }.opaque) : "";
-        if (signature) yield frame("content_block_delta", { index, delta: { type: "signature_delta", signature } });
-        yield frame("content_block_stop", { index });
-        open = undefined;
-        break;
-      }
-      case "finish": {
-        if (index === -1) {
-          yield frame("content_block_start", { index: 0, content_block: { type: "text", text: "" } });
-          yield frame("content_block_stop", { index: 0 });
-        }
-        const { usage, ...extra } = fieldsFor(WIRE, event.extra);
-        yield frame("message_delta", {
-          delta: { ...serializeFinish(event.finish), ...safeguardResults(exchange.wire.body), ...extra },
-          usage: serializeUsage(event.usage, isJsonObject(usage) ? usage : {}),
-        });
-        yield frame("message_stop", {});
-        break;
-      }
+        return this.#writeDelta(event.delta, emit);
+      case "part-end":
+        return this.#endBlock(event, emit);
+      case "finish":
+        return this.#finish(event, emit);
       case "error":
-        yield { event: "error", data: JSON.stringify(serializeErrorBody(event.error)) };
-        break;
+        return emit({ event: "error", data: JSON.stringify(serializeErrorBody(event.error)) });
       default:
         event satisfies never;
     }
   }
+
+  #startBlock(part: OutputPart, emit: Emit<Frame>): void {
+    this.#part = part;
+    this.#open = isSpeakable(part, this.#exchange) ? blockOf(part) : undefined;
+    if (!this.#open) return;
+    emit(frame("content_block_start", { index: ++this.#index, content_block: emptyBlock(part) }));
+    if (isCustom(part)) this.#emitDelta(inputDelta('{"input":"'), emit);
+  }
+
+  #writeDelta(delta: PartDelta, emit: Emit<Frame>): void {
+    if (this.#open) this.#emitDelta(serializeDelta(delta, isCustom(this.#part)), emit);
+  }
+
+  #endBlock(event: PartEndEvent, emit: Emit<Frame>): void {
+    const open = this.#open;
+    if (!open) return;
+    const end = { ...this.#part, ...event };
+    if (isCustom(this.#part)) this.#emitDelta(inputDelta('"}'), emit);
+    for (const citation of citationsIn(end)) this.#emitDelta({ type: "citations_delta", citation }, emit);
+    const signature = open === "thinking" ? signatureOf(end.opaque) : "";
+    if (signature) this.#emitDelta({ type: "signature_delta", signature }, emit);
+    emit(frame("content_block_stop", { index: this.#index }));
+    this.#open = undefined;
+  }
+
+  #finish(event: FinishEvent, emit: Emit<Frame>): void {
+    if (this.#index === -1) {
+      emit(frame("content_block_start", { index: 0, content_block: { type: "text", text: "" } }));
+      emit(frame("content_block_stop", { index: 0 }));
+    }
+    const { usage, ...extra } = fieldsFor(WIRE, event.extra);
+    const results = safeguardResults(this.#exchange.wire.body);
+    emit(frame("message_delta", {
+      delta: { ...serializeFinish(event.finish), ...results, ...extra },
+      usage: serializeUsage(event.usage, isJsonObject(usage) ? usage : {}),
+    }));
+    emit(frame("message_stop", {}));
+  }
+
+  #emitDelta(delta: JsonObject, emit: Emit<Frame>): void {
+    emit(frame("content_block_delta", { index: this.#index, delta }));
+  }
 }
+
+type PartEndEvent = Extract<GenerateEvent, { type: "part-end" }>;
+type FinishEvent = Extract<GenerateEvent, { type: "finish" }>;
 
 function frame(type: string, fields: JsonObject): Frame {
   return { event: type, data: JSON.stringify({ type, ...fields }) };
@@ -138,7 +162,7 @@ function serializeDelta({ type, text }: PartDelta, custom: boolean): JsonObject 
   }
 }
 
-function citationsIn({ annotations, extra }: Extract<GenerateEvent, { type: "part-end" }>): JsonObject[] {
+function citationsIn({ annotations, extra }: PartEndEvent): JsonObject[] {
   const own = fieldsFor(WIRE, extra).citations;
   return Array.isArray(own) ? own as JsonObject[] : (annotations ?? []).map(serializeCitation);
 }

@@ -36,7 +36,7 @@ const responses: Protocol<"generate"> = {
   // What is encrypted here only the place can read that wrote it, so the gateway must know which one that was.
   reasoning: ({ body }) => includesEncrypted(body) ? { hidden: false, keepsOwn: false } : undefined,
   serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),
-  serializeStream,
+  stream: { framing: "sse", writer: serializeStream },
   serializeAllowance,
   serializeError,
 };
@@ -169,7 +169,7 @@ export const responsesDriver: Driver = {
       request: (input, target, context) => ({ path: "responses", body: serializeRequest(input, target, context) }),
       response: ([reply], input, _target, context) => parseResponse(reply!.body, input, context),
       longResponse: ([reply], input, _target, context) => parseLongResponse(reply!.body, input, context),
-      events: (frames, input, _target, context) => parseStream(frames, input, context),
+      stream: { framing: "sse", reader: parseStream },
     },
   },
   parseError: (reply) =>

@@ -1,7 +1,9 @@
 import type { GenerateEvent, GenerateRequest } from "../../src/canonical/generate.ts";
 import { readJson } from "../../src/canonical/json.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
+import type { Target } from "../../src/contract/driver.ts";
 import type { Frame } from "../../src/contract/frame.ts";
+import type { Emit, StreamReader } from "../../src/contract/stream.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../shared/errors.ts";
 import { statusAtEnd } from "./finish.ts";
@@ -9,32 +11,43 @@ import { AnswerReader } from "./reader.ts";
 import { eventSchema, type WireEvent } from "./wire.ts";
 
 /** An upstream's stream of events. Only an event that says how the answer ended is its end. */
-export async function* parseStream(
-  frames: AsyncIterable<Frame>,
+export function parseStream(
   input: GenerateRequest,
+  _target: Target,
   context: AnswerContext,
-): AsyncGenerator<GenerateEvent> {
-  const reader = new AnswerReader(input, context);
-  let started = false;
-  for await (const { event: name, data } of frames) {
+): StreamReader<GenerateEvent> {
+  return new EventReader(new AnswerReader(input, context));
+}
+
+class EventReader implements StreamReader<GenerateEvent> {
+  done = false;
+  readonly #answer: AnswerReader;
+  #started = false;
+
+  constructor(answer: AnswerReader) {
+    this.#answer = answer;
+  }
+
+  read({ event: name, data }: Frame, emit: Emit<GenerateEvent>): void {
     const text = data?.trim();
-    if (!text || text === "[DONE]") continue;
+    if (!text || text === "[DONE]") return;
     const event = parseEvent(text, name);
     if (event.type === "error") throw upstreamStreamError(event);
-    if (event.type === "keepalive") continue;
-    if (!started) {
-      started = true;
-      yield reader.start(event.response ?? {});
+    if (event.type === "keepalive") return;
+    if (!this.#started) {
+      this.#started = true;
+      emit(this.#answer.start(event.response ?? {}));
     }
     const status = statusAtEnd(event);
-    if (status !== undefined) {
-      if (!event.response && status !== "completed" && status !== "incomplete") throw upstreamStreamError(event);
-      yield* reader.end({ ...event.response, status });
-      return;
-    }
-    yield* reader.read(event);
+    if (status === undefined) return this.#answer.read(event).forEach(emit);
+    if (!event.response && status !== "completed" && status !== "incomplete") throw upstreamStreamError(event);
+    this.done = true;
+    this.#answer.end({ ...event.response, status }).forEach(emit);
   }
-  throw new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
+
+  end(): void {
+    throw new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
+  }
 }
 
 /** The type is in the data; some servers say it in the event's name only. */

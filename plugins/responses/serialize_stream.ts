@@ -2,6 +2,8 @@ import type { GenerateEvent } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Exchange, FrameCount } from "../../src/contract/context.ts";
 import type { Frame } from "../../src/contract/frame.ts";
+import type { Emit, StreamWriter } from "../../src/contract/stream.ts";
+import type { GatewayError } from "../../src/errors.ts";
 import { serializeFailure } from "./errors.ts";
 import { partId } from "./items.ts";
 import {
@@ -20,74 +22,99 @@ import {
  * An answer as events: the response as it is created, its items one after the other, each told piece by piece and then
  * whole, and the response as it has become, with all items. A failure is a response that failed. `[DONE]` comes last.
  */
-export async function* serializeStream(
-  events: AsyncIterable<GenerateEvent>,
-  exchange: Exchange<"generate">,
-): AsyncGenerator<Frame> {
-  const { frames } = exchange;
-  const speech = speechFor(factsOf(exchange), exchange);
-  const output: JsonObject[] = [];
-  let open: OpenItem | undefined;
-  let created = false;
+export function serializeStream(exchange: Exchange<"generate">): StreamWriter<GenerateEvent> {
+  return new EventWriter(exchange);
+}
 
-  const frame = (type: string, fields: JsonObject): Frame => ({
-    event: type,
-    data: JSON.stringify({ type, sequence_number: frames.sent++, ...fields }),
-  });
-  function* create(): Generator<Frame> {
-    if (created) return;
-    created = true;
-    const response = serializeHead(factsOf(exchange));
-    yield frame("response.created", { response });
-    yield frame("response.in_progress", { response });
+class EventWriter implements StreamWriter<GenerateEvent> {
+  readonly #exchange: Exchange<"generate">;
+  readonly #speech: Speech;
+  /** The items that are done. */
+  readonly #output: JsonObject[] = [];
+  #open: OpenItem | undefined;
+  #created = false;
+
+  constructor(exchange: Exchange<"generate">) {
+    this.#exchange = exchange;
+    this.#speech = speechFor(factsOf(exchange), exchange);
   }
 
-  for await (const event of events) {
-    yield* create();
+  write(event: GenerateEvent, emit: Emit<Frame>): void {
+    if (!this.#created) this.#create(emit);
     switch (event.type) {
       case "start":
-        break;
-      case "part-start": {
-        const id = partId(exchange.id, event.part, event.index);
-        const part = spoken(event.part, speech);
-        if (!part) break;
-        open = { id, output_index: output.length, part: { ...part }, telling: tellingOf(part, speech), speech };
-        for (const [type, fields] of beginItem(open)) yield frame(type, fields);
-        break;
-      }
+        return;
+      case "part-start":
+        return this.#startItem(event, emit);
       case "part-delta":
-        if (open) { for (const [type, fields] of addText(open, event.delta.text)) yield frame(type, fields); }
-        break;
-      case "part-end": {
-        if (!open) break;
-        const { annotations, opaque, extra } = event;
-        Object.assign(open.part, annotations && { annotations }, opaque && { opaque }, extra && { extra });
-        const item = itemOf(open);
-        for (const [type, fields] of endItem(open, item)) yield frame(type, fields);
-        output.push(item);
-        open = undefined;
-        break;
-      }
-      case "finish": {
-        const response = serializeEnd(event, factsOf(exchange), exchange.now(), output);
-        yield frame(`response.${response.status}`, { response });
-        yield { data: "[DONE]" };
-        break;
-      }
-      case "error": {
-        const head = serializeHead({ ...factsOf(exchange), stored: false });
-        // What was said is said; a call that was cut is none, and agents would run it.
-        const cut = open && open.part.type !== "tool-call" ? [{ ...itemOf(open), status: "incomplete" }] : [];
-        const error = serializeFailure(event.error);
-        yield frame("response.failed", { response: { ...head, status: "failed", error, output: [...output, ...cut] } });
-        yield { data: "[DONE]" };
-        break;
-      }
+        if (this.#open) this.#emitAll(addText(this.#open, event.delta.text), emit);
+        return;
+      case "part-end":
+        return this.#endItem(event, emit);
+      case "finish":
+        return this.#finish(event, emit);
+      case "error":
+        return this.#fail(event.error, emit);
       default:
         event satisfies never;
     }
   }
+
+  #create(emit: Emit<Frame>): void {
+    this.#created = true;
+    const response = serializeHead(factsOf(this.#exchange));
+    emit(this.#frame("response.created", { response }));
+    emit(this.#frame("response.in_progress", { response }));
+  }
+
+  #startItem({ part, index }: EventOf<"part-start">, emit: Emit<Frame>): void {
+    const id = partId(this.#exchange.id, part, index);
+    const speech = this.#speech;
+    const written = spoken(part, speech);
+    if (!written) return;
+    const telling = tellingOf(written, speech);
+    this.#open = { id, output_index: this.#output.length, part: { ...written }, telling, speech };
+    this.#emitAll(beginItem(this.#open), emit);
+  }
+
+  #endItem({ annotations, opaque, extra }: EventOf<"part-end">, emit: Emit<Frame>): void {
+    const open = this.#open;
+    if (!open) return;
+    Object.assign(open.part, annotations && { annotations }, opaque && { opaque }, extra && { extra });
+    const item = itemOf(open);
+    this.#emitAll(endItem(open, item), emit);
+    this.#output.push(item);
+    this.#open = undefined;
+  }
+
+  #finish(event: EventOf<"finish">, emit: Emit<Frame>): void {
+    const response = serializeEnd(event, factsOf(this.#exchange), this.#exchange.now(), this.#output);
+    emit(this.#frame(`response.${response.status}`, { response }));
+    emit({ data: "[DONE]" });
+  }
+
+  #fail(failure: GatewayError, emit: Emit<Frame>): void {
+    const head = serializeHead({ ...factsOf(this.#exchange), stored: false });
+    const open = this.#open;
+    // What was said is said; a call that was cut is none, and agents would run it.
+    const cut = open && open.part.type !== "tool-call" ? [{ ...itemOf(open), status: "incomplete" }] : [];
+    const error = serializeFailure(failure);
+    const output = [...this.#output, ...cut];
+    emit(this.#frame("response.failed", { response: { ...head, status: "failed", error, output } }));
+    emit({ data: "[DONE]" });
+  }
+
+  #emitAll(told: readonly Told[], emit: Emit<Frame>): void {
+    for (const [type, fields] of told) emit(this.#frame(type, fields));
+  }
+
+  #frame(type: string, fields: JsonObject): Frame {
+    const { frames } = this.#exchange;
+    return { event: type, data: JSON.stringify({ type, sequence_number: frames.sent++, ...fields }) };
+  }
 }
+
+type EventOf<T extends GenerateEvent["type"]> = Extract<GenerateEvent, { type: T }>;
 
 /** What goes out in silence. Nothing but a comment may come before the response is created. */
 export function keepAlive(frames: FrameCount): Frame | undefined {

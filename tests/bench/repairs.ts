@@ -7,6 +7,7 @@ import { mendTurns } from "../../src/transforms/turns.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target, UpstreamOperation } from "../../src/contract/driver.ts";
 import type { Frame } from "../../src/contract/frame.ts";
+import { eventsOf } from "../../src/upstream/stages.ts";
 import type { Figures } from "./figures.ts";
 
 export const REPAIRS = ["repairs off", "repairs on"] as const;
@@ -70,7 +71,10 @@ function framesOf(deltaAt: (at: number) => object): Frame[] {
 
 async function read(frames: readonly Frame[], target: Target): Promise<number> {
   const began = performance.now();
-  let events: AsyncIterable<GenerateEvent> = operation.events!(told(frames), REQUEST, target, CONTEXT);
+  let events: AsyncIterable<GenerateEvent> = eventsOf(
+    oneByOne(frames),
+    operation.stream!.reader(REQUEST, target, CONTEXT),
+  );
   if (target.repairArguments) events = repairCalls(events, REQUEST, CONTEXT.note);
   let count = 0;
   for await (const _ of events) count++;
@@ -78,7 +82,7 @@ async function read(frames: readonly Frame[], target: Target): Promise<number> {
   return performance.now() - began;
 }
 
-async function* told(frames: readonly Frame[]): AsyncGenerator<Frame> {
+async function* oneByOne(frames: readonly Frame[]): AsyncGenerator<Frame> {
   yield* frames;
 }
 

@@ -20,6 +20,7 @@ import { bodyOf, toArray } from "../support/chunks.ts";
 import { newContext, newWireRequest } from "../support/context.ts";
 import { loadFixtures } from "../support/fixtures.ts";
 import { fuzz, hostileJson, hostileStream, oddValue } from "../support/fuzz.ts";
+import { readEvents, writeFrames } from "../support/stages.ts";
 
 const TARGET = { upstream: "test", model: "org/model", systemMessages: "first" } as const;
 
@@ -177,9 +178,9 @@ fuzz("audio: streams of transcripts", 60, hostileStream(fc.constantFrom(...TRANS
   const input = protocol.parse(wire, context);
   const way = audioDriver.operations.transcribe as UpstreamOperation<"transcribe">;
   await orFailure(async () => {
-    const frames = readFrames(bodyOf([new TextEncoder().encode(text)]));
+    const frames = await toArray(readFrames(bodyOf([new TextEncoder().encode(text)])));
     const exchange = { ...context, id: "1", created: 1, input, wire, now: () => 1, stored: false, frames: { sent: 0 } };
-    await toArray(protocol.serializeStream!(way.events!(frames, input, TARGET, context), exchange));
+    writeFrames(protocol.stream!.writer(exchange), readEvents(way.stream!.reader(input, TARGET, context), frames));
   });
 });
 

@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import type fc from "fast-check";
-import { collect } from "../../src/canonical/collect.ts";
+import { collectSync } from "../../src/canonical/collect.ts";
 import type {
   GenerateRequest,
   GenerateResponse,
@@ -11,7 +11,6 @@ import type {
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import { replay } from "../../src/canonical/replay.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { fromArray } from "../support/chunks.ts";
 import { newContext, newWireRequest } from "../support/context.ts";
 import { law } from "../support/law.ts";
 import { LAW_INPUTS } from "../support/law_inputs.ts";
@@ -203,8 +202,8 @@ for (const { from, to, request, response } of pairs) {
       const whole = to.parseResponse(await to.serializeResponse(answer, exchange), input, newContext(to.name));
       const meant = { ...answer, content: toldIn(to, answer.content) };
       assertEquals(meaningOf(whole, answer), meaningOf(meant));
-      const frames = to.serializeStream(fromArray(replay(answer)), exchange);
-      const streamed = await collect(to.parseStream(frames, input, newContext(to.name)));
+      const frames = to.writeFrames(replay(answer), exchange);
+      const streamed = collectSync(to.readEvents(frames, input, newContext(to.name)));
       assertEquals(meaningOf(streamed, answer), meaningOf(meant));
     },
   );

@@ -1,8 +1,7 @@
 /** Conversations that no one wire brings about: what a wire can tell of one comes back, and a note says what it cannot. */
 import { assert, assertEquals } from "@std/assert";
-import { collect } from "../../src/canonical/collect.ts";
+import { collectSync } from "../../src/canonical/collect.ts";
 import { replay } from "../../src/canonical/replay.ts";
-import { fromArray } from "../support/chunks.ts";
 import { newContext, newWireRequest } from "../support/context.ts";
 import { canonicalRequest, canonicalResponse, NO_WIRE } from "../support/canonical_arbitraries.ts";
 import { answerFacts, requestFacts, RULES } from "../support/canonical_normal_form.ts";
@@ -41,8 +40,8 @@ for (const wire of WIRES) {
       const exchanges = [wire.newExchange(input, asked), wire.newExchange(input, asked)] as const;
       const whole = await wire.serializeResponse(response, exchanges[0]);
       assertEquals(answerFacts(wire.parseResponse(whole, input, newContext(wire.name)), rules).facts, facts, "whole");
-      const frames = wire.serializeStream(fromArray(replay(response)), exchanges[1]);
-      const streamed = await collect(wire.parseStream(frames, input, newContext(wire.name)));
+      const frames = wire.writeFrames(replay(response), exchanges[1]);
+      const streamed = collectSync(wire.readEvents(frames, input, newContext(wire.name)));
       assertEquals(answerFacts(streamed, rules).facts, facts, "streamed");
       for (const { notes } of exchanges) {
         for (const loss of losses) assert(notes.some((note) => loss.test(note)), `${loss} is in ${notes.join("; ")}`);

@@ -1,11 +1,10 @@
 /** How an answer ended: streamed and whole say the same of every word, and what is said inside counts more than a name. */
 import { assertEquals } from "@std/assert";
-import { collect } from "../../src/canonical/collect.ts";
+import { collectSync } from "../../src/canonical/collect.ts";
 import type { GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
 import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { fromArray } from "../support/chunks.ts";
 import { newContext, newWireRequest } from "../support/context.ts";
 import { CHAT, MESSAGES, RESPONSES, type Wire, WIRES } from "../support/wires.ts";
 
@@ -113,7 +112,7 @@ function whole(wire: Wire, client: Wire, body: JsonObject): Promise<Outcome> {
 function streamed(wire: Wire, client: Wire, values: JsonObject[]): Promise<Outcome> {
   const frames: Frame[] = values.map((value) => ({ data: JSON.stringify(value) }));
   if (wire === CHAT) frames.push({ data: "[DONE]" });
-  return outcomeOf(client, (context) => collect(wire.parseStream(fromArray(frames), INPUT, context)));
+  return outcomeOf(client, (context) => collectSync(wire.readEvents(frames, INPUT, context)));
 }
 
 for (const [place, { wire, whole: body, stream }] of Object.entries(TELLINGS)) {

@@ -1,7 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { type ErrorCode, GatewayError, STATUS_OF } from "../../src/errors.ts";
 import { formatFrame } from "../../src/http/sse.ts";
-import { fromArray, toArray } from "../support/chunks.ts";
 import { newWireRequest } from "../support/context.ts";
 import { CHAT, MESSAGES, WIRES } from "../support/wires.ts";
 
@@ -24,12 +23,11 @@ for (const wire of WIRES) {
     }
   });
 
-  Deno.test(`${wire.name}: every error ends a stream with its mark, and once`, async () => {
+  Deno.test(`${wire.name}: every error ends a stream with its mark, and once`, () => {
     for (const code of CODES) {
       const error = new GatewayError(code, "It went wrong");
       const exchange = wire.newExchange({ model: "m", messages: [], stream: true }, newWireRequest({}));
-      const events = fromArray([{ type: "error", error } as const]);
-      const text = (await toArray(wire.serializeStream(events, exchange))).map(formatFrame).join("");
+      const text = wire.writeFrames([{ type: "error", error }], exchange).map(formatFrame).join("");
       assertEquals(text.split(wire.marks.error).length, 2);
       assertEquals(text.split(wire.marks.done).length, 1);
     }
@@ -119,7 +117,7 @@ Deno.test("messages: an error in a stream is an event of that name, in the same 
   for (const code of CODES) {
     const exchange = MESSAGES.newExchange({ model: "m", messages: [], stream: true }, newWireRequest({}));
     const failure = new GatewayError(code, "It went wrong");
-    const [frame] = await toArray(MESSAGES.serializeStream(fromArray([{ type: "error", error: failure }]), exchange));
+    const [frame] = MESSAGES.writeFrames([{ type: "error", error: failure }], exchange);
     const { error } = await MESSAGES.serializeError(failure).json();
     assertEquals(frame?.event, "error");
     assertEquals(JSON.parse(frame!.data!), { type: "error", error });

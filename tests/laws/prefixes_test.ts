@@ -5,7 +5,7 @@ import type { Frame } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { formatFrame } from "../../src/http/sse.ts";
 import { readFrames } from "../../src/upstream/frames.ts";
-import { bodyOf, boundariesOf, fromArray, latin1, toArray } from "../support/chunks.ts";
+import { bodyOf, boundariesOf, latin1, toArray } from "../support/chunks.ts";
 import { newContext } from "../support/context.ts";
 import { answerBytes, type Fixture, isStream, loadFixtures, wireRequest } from "../support/fixtures.ts";
 import { assertWellFormed, comparable } from "../support/well_formed.ts";
@@ -37,7 +37,7 @@ class Stream {
   /** Checks what comes of these frames, the first `length` bytes of the stream. */
   async check(frames: Iterable<Frame>, length: number, failure?: unknown): Promise<GenerateEvent[]> {
     const where = `${this.fixture.name} ${failure ? "broken" : "closed"} after ${length} bytes`;
-    const events = await toArray(this.wire.parseStream(fromArray(frames, failure), this.#input, newContext()));
+    const events = this.wire.readEvents(frames, this.#input, newContext(), failure);
     // In the test that asks for it first: a test may leave nothing to another one.
     const whole = await (this.#whole ??= this.wire.readStream(this.fixture, bodyOf([this.bytes])));
     const last = events.at(-1)!;
@@ -112,8 +112,7 @@ for (const wire of WIRES) {
       for (const length of stream.boundaries) {
         const events = await stream.check(await stream.frames(0, length), length);
         const exchange = wire.newExchange(wire.inputOf(stream.fixture), request);
-        const frames = await toArray(wire.serializeStream(fromArray(events), exchange));
-        const text = frames.map(formatFrame).join("");
+        const text = wire.writeFrames(events, exchange).map(formatFrame).join("");
         const failed = events.at(-1)!.type === "error";
         const where = `${stream.fixture.name} closed after ${length} bytes: ${text}`;
         assertEquals(text.split(wire.marks.done).length - 1, failed ? 0 : 1, where);

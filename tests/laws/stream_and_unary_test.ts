@@ -1,12 +1,12 @@
 import { assert, assertEquals } from "@std/assert";
-import { collect } from "../../src/canonical/collect.ts";
+import { collectSync } from "../../src/canonical/collect.ts";
 import type { GenerateResponse } from "../../src/canonical/generate.ts";
 import { isJsonText } from "../../src/canonical/json.ts";
 import { replay } from "../../src/canonical/replay.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { formatFrame } from "../../src/http/sse.ts";
 import { readFrames } from "../../src/upstream/frames.ts";
-import { bodyOf, fromArray, toArray } from "../support/chunks.ts";
+import { bodyOf, toArray } from "../support/chunks.ts";
 import { newContext, newWireRequest } from "../support/context.ts";
 import { answerBytes, isOk, isStream, loadFixtures } from "../support/fixtures.ts";
 import { law } from "../support/law.ts";
@@ -27,11 +27,11 @@ for (const { wire, response: responses } of LAW_INPUTS) {
   law(`${wire.name}: an answer streamed and an answer whole tell the same`, responses("m"), async (response) => {
     const input = wire.parseRequest(asked, newContext(wire.name));
     const exchange = wire.newExchange(input, asked);
-    const frames = await toArray(wire.serializeStream(fromArray(replay(response)), exchange));
+    const frames = wire.writeFrames(replay(response), exchange);
     const bytes = new TextEncoder().encode(frames.map(formatFrame).join(""));
-    const events = await toArray(wire.parseStream(readFrames(bodyOf([bytes])), input, newContext(wire.name)));
+    const events = wire.readEvents(await toArray(readFrames(bodyOf([bytes]))), input, newContext(wire.name));
     assertWellFormed(events);
-    assertEquals(await collect(fromArray(events)), response);
+    assertEquals(collectSync(events), response);
 
     const whole = await wire.serializeResponse(response, exchange);
     assertEquals(wire.parseResponse(whole, input, newContext(wire.name)), response);
@@ -71,7 +71,7 @@ for (const wire of WIRES) {
       let response: GenerateResponse;
       try {
         response = isStream(fixture)
-          ? await collect(fromArray(await wire.readStream(fixture, bodyOf([answerBytes(fixture)]))))
+          ? collectSync(await wire.readStream(fixture, bodyOf([answerBytes(fixture)])))
           : wire.parseResponse(fixture.response.json ?? fixture.response.text ?? "", input, context);
       } catch (error) {
         assert(error instanceof GatewayError);
@@ -79,8 +79,7 @@ for (const wire of WIRES) {
       }
       const events = [...replay(response)];
       assertWellFormed(events);
-      const frames = wire.serializeStream(fromArray(events), exchange);
-      const streamed = await collect(wire.parseStream(frames, input, context));
+      const streamed = collectSync(wire.readEvents(wire.writeFrames(events, exchange), input, context));
       assertEquals(meaningOf(streamed), meaningOf(response));
       const whole = wire.parseResponse(await wire.serializeResponse(response, exchange), input, context);
       assertEquals(meaningOf(whole), meaningOf(response));

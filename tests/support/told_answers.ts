@@ -1,10 +1,10 @@
-import { collect } from "../../src/canonical/collect.ts";
+import { collectSync } from "../../src/canonical/collect.ts";
 import type { GenerateEvent, GenerateResponse } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { replay } from "../../src/canonical/replay.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { bodyOf, fromArray, toArray } from "./chunks.ts";
+import { bodyOf } from "./chunks.ts";
 import { newContext, newWireRequest } from "./context.ts";
 import { answerBytes, type Fixture, isOk, isStream, loadFixtures } from "./fixtures.ts";
 import { type Wire, WIRES } from "./wires.ts";
@@ -39,8 +39,8 @@ async function eventsOf(fixture: Fixture, from: Wire): Promise<GenerateEvent[]> 
   }
 }
 
-async function wholeOf(events: readonly GenerateEvent[]): Promise<GenerateResponse | undefined> {
-  return events.at(-1)?.type === "finish" ? await collect(fromArray([...events])) : undefined;
+function wholeOf(events: readonly GenerateEvent[]): GenerateResponse | undefined {
+  return events.at(-1)?.type === "finish" ? collectSync(events) : undefined;
 }
 
 /** Every answer of every fixture, in the wire of every client. */
@@ -48,7 +48,7 @@ export async function* toldAnswers(): AsyncGenerator<ToldAnswer> {
   for (const from of WIRES) {
     for (const fixture of loadFixtures(from.name).filter(isOk)) {
       const events = await eventsOf(fixture, from);
-      const answer = await wholeOf(events);
+      const answer = wholeOf(events);
       for (const to of WIRES) {
         const input = to.parseRequest(ASKED, newContext(to.name));
         const exchange = () => to.newExchange(input, ASKED);
@@ -57,7 +57,7 @@ export async function* toldAnswers(): AsyncGenerator<ToldAnswer> {
           from: from.name,
           to: to.name,
           ...(answer && { whole: await to.serializeResponse(answer, exchange()) as JsonObject }),
-          frames: await toArray(to.serializeStream(fromArray(events), exchange())),
+          frames: to.writeFrames(events, exchange()),
         };
       }
     }

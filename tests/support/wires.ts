@@ -9,10 +9,10 @@ import type { Frame } from "../../src/contract/frame.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import type { GatewayError } from "../../src/errors.ts";
 import { readFrames } from "../../src/upstream/frames.ts";
-import { guard } from "../../src/upstream/guard.ts";
 import { toArray } from "./chunks.ts";
 import { newContext, newExchange, type TestExchange } from "./context.ts";
 import { type Fixture, isStream, reply, wireRequest } from "./fixtures.ts";
+import { readEvents, writeFrames } from "./stages.ts";
 
 /** A conversational wire in both roles, with its verbs ready to be called in a test. */
 export class Wire {
@@ -53,18 +53,19 @@ export class Wire {
     return this.#operation().response([{ status: 200, headers: new Headers(), body }], input, TARGET, context);
   }
 
-  /** The events as the core passes them on: a failure is the last one. */
-  parseStream(
-    frames: AsyncIterable<Frame>,
+  /** The events of a stream of these frames. Its failure is the last; `failure`: what breaks the connection after the frames. */
+  readEvents(
+    frames: Iterable<Frame>,
     input: GenerateRequest,
     context: AnswerContext,
-  ): AsyncIterable<GenerateEvent> {
-    return guard(this.#operation().events!(frames, input, TARGET, context), () => {});
+    failure?: unknown,
+  ): GenerateEvent[] {
+    return readEvents(this.#operation().stream!.reader(input, TARGET, context), frames, failure);
   }
 
   /** All events that come of a body which answers the fixture's request. */
-  readStream(fixture: Fixture, body: ReadableStream<Uint8Array>): Promise<GenerateEvent[]> {
-    return toArray(this.parseStream(readFrames(body), this.inputOf(fixture), newContext(this.name)));
+  async readStream(fixture: Fixture, body: ReadableStream<Uint8Array>): Promise<GenerateEvent[]> {
+    return this.readEvents(await toArray(readFrames(body)), this.inputOf(fixture), newContext(this.name));
   }
 
   /** The fixture's request; a plain one where the gateway refuses it. */
@@ -84,11 +85,18 @@ export class Wire {
     return await this.#protocol.serialize(output, exchange).json();
   }
 
-  serializeStream(
-    events: AsyncIterable<GenerateEvent>,
-    exchange: TestExchange,
-  ): AsyncIterable<Frame> {
-    return this.#protocol.serializeStream!(events, exchange);
+  /** The same of frames that come one by one. */
+  async *parseStream(frames: AsyncIterable<Frame>, input: GenerateRequest, context: AnswerContext) {
+    yield* this.readEvents(await toArray(frames), input, context);
+  }
+
+  async *serializeStream(events: AsyncIterable<GenerateEvent>, exchange: TestExchange) {
+    yield* this.writeFrames(await toArray(events), exchange);
+  }
+
+  /** The frames of a stream of these events. */
+  writeFrames(events: Iterable<GenerateEvent>, exchange: TestExchange): Frame[] {
+    return writeFrames(this.#protocol.stream!.writer(exchange), events);
   }
 
   serializeError(error: GatewayError): Response {

@@ -4,6 +4,7 @@ import type { GenerateEvent, GenerateRequest, GenerateResponse } from "../../src
 import type { FormField } from "../../src/contract/context.ts";
 import type { Call } from "../../src/contract/call.ts";
 import type { Driver, LocalOperation, UpstreamOperation } from "../../src/contract/driver.ts";
+import type { StreamReader } from "../../src/contract/stream.ts";
 import { GatewayError } from "../../src/errors.ts";
 import type { Ask } from "../../src/upstream/call.ts";
 import { answer, stream } from "../../src/upstream/run.ts";
@@ -44,6 +45,10 @@ const generate: UpstreamOperation<"generate"> = {
   request: () => ({ path: "generate", body: {} }),
   response: () => ANSWER,
 };
+
+function streaming(reader: StreamReader<GenerateEvent>): UpstreamOperation<"generate"> {
+  return { ...generate, stream: { framing: "sse", reader: () => reader } };
+}
 
 const local: LocalOperation<"generate"> = { local: () => ANSWER };
 
@@ -295,7 +300,7 @@ Deno.test("run: the embedded upstream answers with no call, and its stream is th
 
 Deno.test("run: an upstream that answers whole although a stream was asked for is replayed", async () => {
   const upstream = fakeUpstream(() => Response.json({}));
-  const events = stream(ask("generate", { generate: { ...generate, async *events() {} } }, upstream.fetch));
+  const events = stream(ask("generate", { generate: streaming({ done: false, read() {}, end() {} }) }, upstream.fetch));
   assertEquals(texts(await toArray(events)), ["two", " words"]);
 });
 
@@ -349,9 +354,11 @@ Deno.test("run: an operation that has no stream says so", async () => {
 
 Deno.test("run: leaving a stream early ends the call", async () => {
   let signal: AbortSignal | null | undefined;
-  const events: UpstreamOperation<"generate">["events"] = async function* (frames) {
-    for await (const _ of frames) yield { type: "start", model: "m", inputTokens: 1 };
-  };
+  const starts = streaming({
+    done: false,
+    read: (_, emit) => emit({ type: "start", model: "m", inputTokens: 1 }),
+    end() {},
+  });
   let isCancelled = false;
   const body = new ReadableStream({
     pull: (controller) => controller.enqueue(new TextEncoder().encode("data: {}\n\n")),
@@ -361,7 +368,7 @@ Deno.test("run: leaving a stream early ends the call", async () => {
     signal = init.signal;
     return Promise.resolve(new Response(body, { headers: { "content-type": "text/event-stream" } }));
   };
-  for await (const _ of stream(ask("generate", { generate: { ...generate, events } }, fetch))) break;
+  for await (const _ of stream(ask("generate", { generate: starts }, fetch))) break;
   assert(isCancelled);
   assertEquals(signal?.aborted, false);
 });

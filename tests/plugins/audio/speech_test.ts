@@ -5,8 +5,8 @@ import type { SpeechEvent, SpeechFormat, SpeechRequest } from "../../../src/cano
 import type { JsonValue } from "../../../src/canonical/json.ts";
 import type { Target } from "../../../src/contract/driver.ts";
 import { GatewayError } from "../../../src/errors.ts";
-import { fromArray, toArray } from "../../support/chunks.ts";
 import { newContext } from "../../support/context.ts";
+import { writeFrames } from "../../support/stages.ts";
 import { bytesOf, callOf, MP3, PNG, replyOf, speechOf, targetOf, WAV } from "./support.ts";
 
 const asked = { model: "tts", input: "Hello" };
@@ -179,13 +179,13 @@ for (const [what, body, type, message] of BROKEN) {
   });
 }
 
-Deno.test("audio: speech as events: bytes, the count, a failure", async () => {
+Deno.test("audio: speech as events: bytes, the count, a failure", () => {
   const events: SpeechEvent[] = [
     { type: "audio", bytes: MP3 },
     { type: "finish", usage: { inputTokens: 2, outputTokens: 3, estimated: true } },
     { type: "error", error: new GatewayError("upstream_error", "The upstream broke the connection off") },
   ];
-  const frames = await toArray(serializeSpeechStream(fromArray(events)));
+  const frames = writeFrames(serializeSpeechStream(), events);
   assertEquals(frames.map(({ event, data }) => [event, JSON.parse(data!)]), [
     [undefined, { type: "speech.audio.delta", audio: MP3.toBase64() }],
     [undefined, { type: "speech.audio.done", usage: { input_tokens: 2, output_tokens: 3, total_tokens: 5 } }],

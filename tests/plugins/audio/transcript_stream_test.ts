@@ -5,19 +5,26 @@ import type { JsonObject } from "../../../src/canonical/json.ts";
 import { GatewayError } from "../../../src/errors.ts";
 import { formatFrame } from "../../../src/http/sse.ts";
 import { readFrames } from "../../../src/upstream/frames.ts";
-import { bodyOf, boundariesOf, fromArray, toArray } from "../../support/chunks.ts";
+import { bodyOf, boundariesOf, toArray } from "../../support/chunks.ts";
 import { newContext } from "../../support/context.ts";
+import { readEvents, writeFrames } from "../../support/stages.ts";
+import { TARGET } from "../../support/wires.ts";
 import { transcriptionOf } from "./support.ts";
 
 const encode = (text: string) => new TextEncoder().encode(text);
 const sse = (...bodies: (JsonObject | string)[]) =>
   bodies.map((body) => formatFrame({ data: typeof body === "string" ? body : JSON.stringify(body) })).join("");
 
-function read(
+/** The events of the body. Throws the failure that ends them. */
+async function read(
   pieces: Iterable<Uint8Array<ArrayBuffer>>,
   context = newContext("transcriptions"),
 ): Promise<TranscriptEvent[]> {
-  return toArray(parseTranscriptStream(readFrames(bodyOf(pieces)), context));
+  const frames = await toArray(readFrames(bodyOf(pieces)));
+  const events = readEvents(parseTranscriptStream(transcriptionOf(), TARGET, context), frames);
+  const last = events.at(-1);
+  if (last?.type === "error") throw last.error;
+  return events;
 }
 
 const chunk = (content: string, rest: JsonObject = {}): JsonObject => ({
@@ -187,8 +194,8 @@ const FINISHED: Transcript = {
   extra: { wire: "transcriptions", fields: { logprobs: [1] } },
 };
 
-async function written(format: TranscriptFormat, events: TranscriptEvent[]): Promise<unknown[]> {
-  const frames = await toArray(serializeTranscriptStream(fromArray(events), { input: transcriptionOf({ format }) }));
+function written(format: TranscriptFormat, events: TranscriptEvent[]): unknown[] {
+  const frames = writeFrames(serializeTranscriptStream({ input: transcriptionOf({ format }) }), events);
   return frames.map(({ event, data }) => [event, JSON.parse(data!)]);
 }
 
@@ -205,17 +212,17 @@ const SAID: TranscriptEvent[] = [
   { type: "finish", transcript: FINISHED },
 ];
 
-Deno.test("audio: transcript stream for a client: increments and the whole, with no mark after it", async () => {
-  assertEquals(await written("json", SAID), [DELTA, DONE]);
+Deno.test("audio: transcript stream for a client: increments and the whole, with no mark after it", () => {
+  assertEquals(written("json", SAID), [DELTA, DONE]);
 });
 
-Deno.test("audio: transcript stream for a client: who said what, where that was asked for", async () => {
-  assertEquals(await written("diarized_json", SAID), [DELTA, [undefined, { ...SEGMENT, id: "seg_0" }], DONE]);
+Deno.test("audio: transcript stream for a client: who said what, where that was asked for", () => {
+  assertEquals(written("diarized_json", SAID), [DELTA, [undefined, { ...SEGMENT, id: "seg_0" }], DONE]);
 });
 
-Deno.test("audio: transcript stream for a client: a failure", async () => {
+Deno.test("audio: transcript stream for a client: a failure", () => {
   const error = new GatewayError("upstream_timeout", "The upstream ran out of time");
-  assertEquals(await written("json", [{ type: "error", error }]), [
+  assertEquals(written("json", [{ type: "error", error }]), [
     ["error", {
       error: { message: "The upstream ran out of time", type: "server_error", param: null, code: "upstream_timeout" },
     }],

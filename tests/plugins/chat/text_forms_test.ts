@@ -10,6 +10,7 @@ import type { Target, UpstreamOperation } from "../../../src/contract/driver.ts"
 import { readFrames } from "../../../src/upstream/frames.ts";
 import { bodyOf, toArray } from "../../support/chunks.ts";
 import { newContext } from "../../support/context.ts";
+import { readEvents } from "../../support/stages.ts";
 import { assertWellFormed } from "../../support/well_formed.ts";
 import { CHAT, chatBody, CONFIG, newApp, type TestApp } from "../../support/app.ts";
 import { ANSWER, answerStream, answerWhole, ENDING, frame, word } from "../../support/chat.ts";
@@ -439,7 +440,8 @@ law(
     const input: GenerateRequest = { model: "m", messages: [], stream: true, tools: TOOLS };
     const target: Target = { ...TARGET, textForms: "parse" };
     const frames = [...cut(text, cuts).map(word), ENDING].map((frame) => new TextEncoder().encode(frame));
-    const events = await toArray(DRIVER.events!(readFrames(bodyOf(frames)), input, target, newContext()));
+    const reader = DRIVER.stream!.reader(input, target, newContext());
+    const events = readEvents(reader, await toArray(readFrames(bodyOf(frames))));
     assertWellFormed(events);
     const message = { role: "assistant", content: text };
     const body = { model: "org/model", choices: [{ index: 0, message, finish_reason: "stop" }] };

@@ -1,9 +1,8 @@
 /** Of the names that calls have, only those are turned back that were flattened here; any other namespace is the vendor's. */
 import { assertEquals } from "@std/assert";
-import type { GenerateEvent, GenerateResponse } from "../../../src/canonical/generate.ts";
-import { collect } from "../../../src/canonical/collect.ts";
+import type { GenerateResponse } from "../../../src/canonical/generate.ts";
+import { collectSync } from "../../../src/canonical/collect.ts";
 import type { JsonObject, JsonValue } from "../../../src/canonical/json.ts";
-import { fromArray, toArray } from "../../support/chunks.ts";
 import { newContext, newWireRequest } from "../../support/context.ts";
 import { CHAT, MESSAGES, RESPONSES } from "../../support/wires.ts";
 
@@ -45,7 +44,7 @@ function itemOf(called: JsonObject): JsonObject {
 }
 
 /** The answer, whole and streamed, to a client of this wire. */
-async function readBoth(called: JsonObject, client: string): Promise<GenerateResponse[]> {
+function readBoth(called: JsonObject, client: string): GenerateResponse[] {
   const item = itemOf(called);
   const response = { ...HEAD, status: "completed", output: [item] };
   const frames: JsonObject[] = [
@@ -55,12 +54,12 @@ async function readBoth(called: JsonObject, client: string): Promise<GenerateRes
     { type: "response.output_item.done", output_index: 0, item },
     { type: "response.completed", response },
   ];
-  const events: AsyncIterable<GenerateEvent> = RESPONSES.parseStream(
-    fromArray(frames.map((frame) => ({ data: JSON.stringify(frame) }))),
+  const events = RESPONSES.readEvents(
+    frames.map((frame) => ({ data: JSON.stringify(frame) })),
     INPUT,
     newContext(client),
   );
-  return [RESPONSES.parseResponse(response, INPUT, newContext(client)), await collect(events)];
+  return [RESPONSES.parseResponse(response, INPUT, newContext(client)), collectSync(events)];
 }
 
 function nameIn(item: JsonValue | undefined): JsonObject {
@@ -70,22 +69,22 @@ function nameIn(item: JsonValue | undefined): JsonObject {
 
 for (const [what, { upstream, client }] of Object.entries(CALLS)) {
   Deno.test(`namespaces: ${what} comes out as the vendor called it, whole and streamed`, async () => {
-    for (const answer of await readBoth(upstream, "responses")) {
+    for (const answer of readBoth(upstream, "responses")) {
       const exchange = RESPONSES.newExchange(INPUT, WIRE);
       const { output } = await RESPONSES.serializeResponse(answer, exchange) as { output: JsonObject[] };
       assertEquals(nameIn(output[0]), client);
       assertEquals(exchange.notes, []);
-      const events = await toArray(RESPONSES.serializeStream(
-        fromArray<GenerateEvent>([
+      const frames = RESPONSES.writeFrames(
+        [
           { type: "start", model: "m", inputTokens: 1 },
           { type: "part-start", index: 0, part: { ...answer.content[0]!, input: "" } as never },
           { type: "part-delta", index: 0, delta: { type: "tool-input", text: "{}" } },
           { type: "part-end", index: 0 },
           { type: "finish", finish: answer.finish, usage: answer.usage },
-        ]),
+        ],
         exchange,
-      ));
-      for (const { data } of events) {
+      );
+      for (const { data } of frames) {
         const { item } = data?.startsWith("{") ? JSON.parse(data) : { item: undefined };
         if (item) assertEquals(nameIn(item), client);
       }
@@ -109,8 +108,8 @@ for (const [what, { upstream, client }] of Object.entries(CALLS)) {
 
 const OUTPUT = { type: "function_call_output", call_id: "call_1", output: "1.1" };
 
-Deno.test("namespaces: other wires and open models know a function by the name under which it is offered", async () => {
-  const [answer] = await readBoth({ name: "get_exchange_rate", namespace: "get_exchange_rate" }, "chat");
+Deno.test("namespaces: other wires and open models know a function by the name under which it is offered", () => {
+  const [answer] = readBoth({ name: "get_exchange_rate", namespace: "get_exchange_rate" }, "chat");
   const [part] = answer!.content;
   assertEquals(part?.type === "tool-call" && part.name, "get_exchange_rate");
   const item = itemOf({ name: "get_exchange_rate", namespace: "get_exchange_rate" });
