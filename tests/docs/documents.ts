@@ -34,6 +34,14 @@ export function readDocument(path: string): string {
   return Deno.readTextFileSync(new URL(path, ROOT));
 }
 
+/** The texts of all sources below a folder. */
+export function* sourcesBelow(folder: string): Generator<string> {
+  for (const { name, isDirectory } of Deno.readDirSync(new URL(folder, ROOT))) {
+    if (isDirectory) yield* sourcesBelow(`${folder}${name}/`);
+    else if (name.endsWith(".ts")) yield readDocument(`${folder}${name}`);
+  }
+}
+
 const FENCE = /^( *)```(\w*)[^\n]*\n([^]*?)^\1```$/gm;
 
 export function blocksOf({ path, text }: Document): Block[] {

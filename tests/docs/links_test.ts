@@ -1,7 +1,7 @@
 /** Where the documents point to is there: files, headings, and the files that they name. */
 import { assert, assertEquals } from "@std/assert";
 import { dirname, join, normalize } from "node:path/posix";
-import { anchorsOf, documents, linksOf, proseOf, readDocument, ROOT } from "./documents.ts";
+import { anchorsOf, documents, linksOf, proseOf, readDocument, ROOT, sourcesBelow } from "./documents.ts";
 
 const all = documents();
 const anchors = new Map(all.map(({ path, text }) => [path, anchorsOf(text)]));
@@ -63,6 +63,35 @@ Deno.test("links: every file and folder that a document names is there", () => {
     )
   );
   assertEquals(missing, []);
+});
+
+Deno.test("tree: the tree in how_it_works.md is the tree of src/ and plugins/", () => {
+  const [, tree = ""] = /^## The tree\n\n```\n([^]*?)```/m.exec(readDocument("docs/how_it_works.md")) ?? [];
+  for (const root of ["src", "plugins"]) {
+    const [, part = ""] = new RegExp(`^${root}/.*\\n((?: +.*\\n)+)`, "m").exec(tree) ?? [];
+    const named = part.split("\n").flatMap((line) => line.trim().match(/^\S+(?: {2}\S+)*/)?.[0].split(/ +/) ?? []);
+    const there = [...Deno.readDirSync(new URL(root, ROOT))].map(({ name, isDirectory }) =>
+      isDirectory ? `${name}/` : name
+    );
+    assertEquals(named.toSorted(), there.toSorted(), `What is in ${root}/, in docs/how_it_works.md`);
+  }
+});
+
+/** What the gateway says, in a symptom; `…` and `"…"` stand for what differs. */
+function* quotedIn(symptom: string): Generator<string> {
+  for (const [, words] of symptom.matchAll(/`([^`]+)`/g)) {
+    for (const piece of words!.split(/"[^"]*"|…/)) if (/\w+ \w+/.test(piece)) yield piece.trim();
+  }
+}
+
+Deno.test("troubleshooting: every message that is quoted is one of the gateway's", () => {
+  const sources = [...sourcesBelow("src/"), ...sourcesBelow("plugins/")].join("\n");
+  const symptoms = readDocument("docs/troubleshooting.md").split("\n").flatMap((line) =>
+    /^\| (.+?) +\|/.exec(line)?.[1] ?? []
+  );
+  const quoted = symptoms.flatMap((symptom) => [...quotedIn(symptom)]);
+  assert(quoted.length > 5);
+  assertEquals(quoted.filter((words) => !sources.includes(words)), []);
 });
 
 Deno.test("readme: it is read in a few minutes", () => {

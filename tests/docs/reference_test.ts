@@ -4,12 +4,12 @@ import { z } from "zod";
 import { catalogs, drivers, protocols } from "../../plugins/mod.ts";
 import { configSchema } from "../../src/config/schema.ts";
 import { type ErrorCode, GatewayError, STATUS_OF } from "../../src/errors.ts";
-import { readDocument, ROOT, tableBelow } from "./documents.ts";
+import { readDocument, ROOT, sourcesBelow, tableBelow } from "./documents.ts";
 
 const REFERENCE = "docs/reference.md";
 const SETTINGS = "docs/configuration.md";
 
-const defaults = configSchema.parse({ upstreams: { one: { driver: "chat" } } });
+const defaults = configSchema.parse({ upstreams: { one: { driver: "chat", concurrency: { running: 1 } } } });
 
 /** `31,457,280` as a number. */
 function toNumber(cell: string): number {
@@ -62,13 +62,6 @@ Deno.test("reference: every header of the gateway's own is in the tables", () =>
   assertEquals([...headers, ...sessions].filter((name) => !page.includes(`\`${name}`)), []);
 });
 
-function* sourcesBelow(folder: string): Generator<string> {
-  for (const { name, isDirectory } of Deno.readDirSync(new URL(folder, ROOT))) {
-    if (isDirectory) yield* sourcesBelow(`${folder}${name}/`);
-    else if (name.endsWith(".ts")) yield readDocument(`${folder}${name}`);
-  }
-}
-
 /** The names of all settings, however deep. */
 function* settingsIn(schema: unknown): Generator<string> {
   if (typeof schema !== "object" || schema === null) return;
@@ -94,8 +87,9 @@ Deno.test("settings: the defaults are those of the schema", () => {
     if (typeof preset === "object" && Object.keys(preset ?? {}).length > 0) continue;
     if (preset !== undefined && name !== "driver") assertEquals(value, JSON.stringify(preset), name);
   }
-  const page = readDocument(SETTINGS);
-  const expected = { ...upstream.timeouts as Record<string, number>, ...prefixed("retry.", defaults.retry) };
+  const page = readDocument(SETTINGS) + readDocument("docs/operation.md");
+  const { running: _, ...concurrency } = upstream.concurrency as Record<string, number>;
+  const expected = { ...upstream.timeouts as object, ...concurrency, ...prefixed("retry.", defaults.retry) };
   for (const [name, preset] of Object.entries(expected)) {
     const [, value = ""] = new RegExp(`^\\| \`${RegExp.escape(name)}\` +\\| ([\\d,]+) +\\|`, "m").exec(page) ?? [];
     assertEquals(toNumber(value), preset, name);
