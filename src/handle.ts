@@ -484,7 +484,6 @@ async function relay(
   const relayed: Protocol<"relay"> = {
     ...protocol,
     stream: undefined,
-    serializeStream: undefined,
     ...protocol.relay,
     operation: "relay",
     parse: () => input,

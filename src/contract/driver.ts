@@ -6,7 +6,6 @@ import type { GatewayError } from "../errors.ts";
 import type { Call, Reply } from "./call.ts";
 import type { Catalog } from "./catalog.ts";
 import type { AnswerContext, Context } from "./context.ts";
-import type { Frame } from "./frame.ts";
 import type { Framing, StreamReader } from "./stream.ts";
 import type { Counter, OwnQuirk, Quirks } from "./quirks.ts";
 
@@ -44,13 +43,6 @@ export interface UpstreamOperation<K extends ModelOperation> {
     framing: Framing;
     reader(input: Input<K>, target: Target, context: AnswerContext): StreamReader<StreamEvent<K>>;
   };
-  /** Throws where the upstream fails; the core turns that into the one final `error`. Gives way to `stream`. */
-  events?(
-    frames: AsyncIterable<Frame>,
-    input: Input<K>,
-    target: Target,
-    context: AnswerContext,
-  ): AsyncIterable<StreamEvent<K>>;
 }
 
 /** The embedded upstream's way: an answer with no call at all. A streamed one is its replay. */

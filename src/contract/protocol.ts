@@ -53,11 +53,9 @@ export interface Protocol<K extends OperationName> {
   failTools?(tools: readonly HostedTool[], exchange: Exchange<"generate">): FailedTools | undefined;
   serialize(output: Output<K>, exchange: Exchange<K>): Response;
   /** How the answer is told of a request that is relayed. */
-  relay?: Pick<Protocol<"relay">, "serialize" | "serializeStream" | "stream">;
+  relay?: Pick<Protocol<"relay">, "serialize" | "stream">;
   /** How a streamed answer is written. */
   stream?: { framing: Framing; writer(exchange: Exchange<K>): StreamWriter<StreamEvent<K>> };
-  /** Gives way to `stream`. */
-  serializeStream?(events: AsyncIterable<StreamEvent<K>>, exchange: Exchange<K>): AsyncIterable<Frame>;
   /** The headers that tell what the caller may still do. `now`: milliseconds since the epoch. */
   serializeAllowance?(allowance: Allowance, now: number): Record<string, string>;
   /** The protocol's own error shape, headers and statuses. */

@@ -96,7 +96,6 @@ function framesFor<K extends Streamed>(
   exchange: Exchange<K>,
 ): AsyncIterable<Frame> {
   if (protocol.stream) return framesOf(events, protocol.stream.writer(exchange));
-  if (protocol.serializeStream) return protocol.serializeStream(events, exchange);
   throw new GatewayError("unsupported", `"${protocol.name}" does not stream`);
 }
 

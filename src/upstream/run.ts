@@ -1,13 +1,11 @@
 /** One operation at one upstream: the whole answer, or step by step. */
 import { COLLECT } from "../canonical/collect.ts";
 import { excessInArguments, isJsonObject } from "../canonical/json.ts";
-import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
+import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import { REPLAY } from "../canonical/replay.ts";
 import { finish, paced, step } from "../util/work.ts";
 import type { Reply } from "../contract/call.ts";
-import type { AnswerContext } from "../contract/context.ts";
-import type { Target, UpstreamOperation } from "../contract/driver.ts";
-import type { Frame } from "../contract/frame.ts";
+import type { UpstreamOperation } from "../contract/driver.ts";
 import type { GatewayError } from "../errors.ts";
 import { type Ask, cannotStream, describe, local, open, wayOf } from "./call.ts";
 import { follow, reasonOf } from "./poll.ts";
@@ -83,21 +81,9 @@ function collectReply<K extends ModelOperation>(
 ): Promise<Output<K>> | undefined {
   const collect = COLLECT[operation];
   const isStream = /event-stream/.test(reply?.headers.get("content-type") ?? "");
-  if (!collect || !streams(way) || !isStream || typeof reply?.body !== "string") return undefined;
+  if (!collect || !way.stream || !isStream || typeof reply?.body !== "string") return undefined;
   const frames = readFrames(new Blob([reply.body]).stream(), undefined, upstream);
-  return collect(read(frames, way, input, target, context));
-}
-
-function streams<K extends ModelOperation>({ stream, events }: UpstreamOperation<K>): boolean {
-  return stream !== undefined || events !== undefined;
-}
-
-function read<K extends ModelOperation>(
-  frames: AsyncIterable<Frame>,
-  { stream, events }: UpstreamOperation<K>,
-  ...asked: [Input<K>, Target, AnswerContext]
-): AsyncIterable<StreamEvent<K>> {
-  return stream ? eventsOf(frames, stream.reader(...asked)) : events!(frames, ...asked);
+  return collect(eventsOf(frames, way.stream.reader(input, target, context)));
 }
 
 /** The answer step by step. Throws where the upstream fails; leaving it early ends the call. */
@@ -110,7 +96,7 @@ export async function* stream<K extends ModelOperation>(ask: Ask<K>): AsyncGener
     yield* paced(replay(local(way, ask)));
     return;
   }
-  if (!streams(way)) {
+  if (!way.stream) {
     if (!replay) throw cannotStream(ask);
     yield* paced(replay(await answer(ask)));
     return;
@@ -130,7 +116,8 @@ export async function* stream<K extends ModelOperation>(ask: Ask<K>): AsyncGener
         if (operation === "transcribe") throw thrown;
         failure = thrown;
       });
-      yield* read(readFrames(response.body, pulse, upstream), way, input, target, context);
+      const reader = way.stream.reader(input, target, context);
+      yield* eventsOf(readFrames(response.body, pulse, upstream), reader);
     } else {
       // Some servers answer whole although a stream was asked for.
       if (!replay) throw cannotStream(ask);
