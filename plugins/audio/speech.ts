@@ -1,10 +1,5 @@
-import {
-  mediaTypeOfSpeech,
-  parseDataUrl,
-  type Speech,
-  type SpeechEvent,
-  type SpeechRequest,
-} from "../../src/canonical/audio.ts";
+import { mediaTypeOfSpeech } from "../../src/canonical/media.ts";
+import { parseDataUrl, type Speech, type SpeechEvent, type SpeechRequest } from "../../src/canonical/audio.ts";
 import { isJsonObject } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Reply } from "../../src/contract/call.ts";

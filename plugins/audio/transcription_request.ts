@@ -1,9 +1,5 @@
-import {
-  type AudioFile,
-  sniffMedia,
-  type TranscriptFormat,
-  type TranscriptionRequest,
-} from "../../src/canonical/audio.ts";
+import { sniffMedia } from "../../src/canonical/media.ts";
+import type { AudioFile, TranscriptFormat, TranscriptionRequest } from "../../src/canonical/audio.ts";
 import { extraOf, fieldsFor } from "../../src/canonical/extra.ts";
 import { type JsonValue, present } from "../../src/canonical/json.ts";
 import type { Context, FormField } from "../../src/contract/context.ts";

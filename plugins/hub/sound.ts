@@ -1,5 +1,6 @@
 /** Speech as the services behind the hub answer it: bytes, base64 inside JSON, or a URL to fetch it from. */
-import { mediaTypeOfSpeech, parseDataUrl, type Speech, type SpeechRequest } from "../../src/canonical/audio.ts";
+import { mediaTypeOfSpeech } from "../../src/canonical/media.ts";
+import { parseDataUrl, type Speech, type SpeechRequest } from "../../src/canonical/audio.ts";
 import { isJsonObject } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Call, Reply } from "../../src/contract/call.ts";

@@ -1,4 +1,5 @@
-import { mediaTypeOfSpeech, type Speech, type SpeechRequest } from "../../src/canonical/audio.ts";
+import { mediaTypeOfSpeech } from "../../src/canonical/media.ts";
+import type { Speech, SpeechRequest } from "../../src/canonical/audio.ts";
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";

@@ -1,4 +1,4 @@
-import { sniffMedia } from "../canonical/audio.ts";
+import { sniffMedia } from "../canonical/media.ts";
 import { finish, type Work } from "../util/work.ts";
 import type { FormField } from "../contract/context.ts";
 import { GatewayError } from "../errors.ts";

@@ -1,6 +1,7 @@
 /** How much each key may use, and whether it still may. */
 import type { Allowance, Gauge } from "../contract/allowance.ts";
 import { GatewayError } from "../errors.ts";
+import { TokenBucket } from "./token_bucket.ts";
 
 /** What a key may use; anything that is absent is not limited. */
 export interface Quota {
@@ -13,7 +14,7 @@ export interface Quota {
   concurrentRequests?: number;
 }
 
-/** What keys used of a day, which is told in days since the epoch. */
+/** What keys used of a day; `day` counts days since the epoch. */
 export interface DayUse {
   /** Resolves once it is known, or to why it is not. */
   open(name: string, day: number): Promise<unknown>;
@@ -41,56 +42,7 @@ export interface Permit {
 /** The account of a key; nothing where it has no limits. */
 export type Admission = (key: { name: string; quota?: Quota }) => Account | undefined;
 
-const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
-
-/** Fills up evenly, so that a minute's worth can be used at once and then as it comes. */
-class Bucket {
-  #level: number;
-  #at: number;
-
-  constructor(readonly limit: number, now: number) {
-    this.#level = limit;
-    this.#at = now;
-  }
-
-  level(now: number): number {
-    this.#level = Math.min(this.limit, this.#level + (now - this.#at) * this.limit / MINUTE_MS);
-    this.#at = now;
-    return this.#level;
-  }
-
-  /** It may go below nothing, where more was used than anybody knew before. */
-  take(amount: number, now: number): void {
-    this.#level = this.level(now) - amount;
-  }
-
-  /**
-   * Takes what an answer turned out to have used beyond what was known before. That puts it in debt by a minute's worth at most,
-   * so that no answer locks a key for longer than it takes to fill up.
-   */
-  owe(amount: number, now: number): void {
-    const level = this.level(now);
-    this.#level = Math.max(level - amount, Math.min(level, -this.limit));
-  }
-
-  /** How long until there is `amount` in it. */
-  waitMs(amount: number, now: number): number {
-    return Math.max(0, (Math.min(amount, this.limit) - this.level(now)) * MINUTE_MS / this.limit);
-  }
-
-  gauge(now: number): Gauge {
-    const remaining = Math.max(0, Math.floor(this.level(now)));
-    return { limit: this.limit, remaining, resetMs: this.waitMs(this.limit, now) };
-  }
-}
-
-interface Use {
-  quota: Quota;
-  requests?: Bucket;
-  tokens?: Bucket;
-  running: number;
-}
 
 /** The time of day, in milliseconds since the epoch, and a clock that never steps. */
 export interface Clocks {
@@ -99,93 +51,121 @@ export interface Clocks {
 }
 
 /** Days end by the time of day. Buckets fill by the other clock, or a step back would refuse everybody until it is caught up. */
-export function createAdmission({ now, monotonic }: Clocks, days: DayUse): Admission {
-  const today = () => Math.floor(now() / DAY_MS);
-  const uses = new Map<string, Use>();
-
-  /** Limits may change while the gateway runs; what was used stays used. */
-  function useOf(name: string, quota: Quota): Use {
-    const known = uses.get(name);
-    if (known?.quota === quota) return known;
-    // A key that is read from the store again brings the same limits as another object.
-    if (known && JSON.stringify(known.quota) === JSON.stringify(quota)) return Object.assign(known, { quota });
-    const bucket = (limit: number | undefined) => limit === undefined ? undefined : new Bucket(limit, monotonic());
-    const { requestsPerMinute, tokensPerMinute } = quota;
-    const limits = { quota, requests: bucket(requestsPerMinute), tokens: bucket(tokensPerMinute) };
-    // One object for good: the requests that run count themselves out of it.
-    const use = Object.assign(known ?? { running: 0 }, limits);
-    uses.set(name, use);
-    return use;
-  }
-
+export function createAdmission(clocks: Clocks, days: DayUse): Admission {
+  const accounts = new Map<string, KeyAccount>();
   return ({ name, quota }) => {
     if (!quota) return undefined;
-    const use = useOf(name, quota);
-    const { requests, tokens: minute } = use;
-    const { concurrentRequests = Infinity, tokensPerDay } = quota;
+    const account = accounts.get(name) ?? new KeyAccount(name, quota, clocks, days);
+    accounts.set(name, account);
+    account.limit(quota);
+    return account;
+  };
+}
 
-    /** The first limit that is reached, and how long it stays so, in milliseconds. */
-    function findReached(tokens: number, at: number): [what: string, waitMs: number] | undefined {
-      if (use.running >= concurrentRequests) return [`${concurrentRequests} requests at once`, 1_000];
-      if (tokensPerDay !== undefined && days.spent(name, today()) >= tokensPerDay) {
-        return [`${tokensPerDay} tokens a day`, (today() + 1) * DAY_MS - now()];
-      }
-      const requestWaitMs = requests?.waitMs(1, at) ?? 0;
-      if (requestWaitMs > 0) return [`${requests!.limit} requests a minute`, requestWaitMs];
-      // A request that is larger than a minute's worth is served when all of that is there.
-      const tokenWaitMs = minute?.waitMs(Math.max(tokens, 1), at) ?? 0;
-      return tokenWaitMs > 0 ? [`${minute!.limit} tokens a minute`, tokenWaitMs] : undefined;
+/** One key's account, for good: the requests that run count themselves out of it. */
+class KeyAccount implements Account {
+  readonly #name: string;
+  readonly #clocks: Clocks;
+  readonly #days: DayUse;
+  #quota: Quota | undefined;
+  #requests: TokenBucket | undefined;
+  #tokens: TokenBucket | undefined;
+  #running = 0;
+
+  constructor(name: string, quota: Quota, clocks: Clocks, days: DayUse) {
+    this.#name = name;
+    this.#clocks = clocks;
+    this.#days = days;
+    this.limit(quota);
+  }
+
+  /** Limits may change while the gateway runs; what was used stays used. */
+  limit(quota: Quota): void {
+    if (this.#quota === quota) return;
+    // A key that is read from the store again brings the same limits as another object.
+    const isSame = JSON.stringify(this.#quota) === JSON.stringify(quota);
+    this.#quota = quota;
+    if (isSame) return;
+    const bucket = (limit: number | undefined) =>
+      limit === undefined ? undefined : new TokenBucket(limit, this.#clocks.monotonic());
+    this.#requests = bucket(quota.requestsPerMinute);
+    this.#tokens = bucket(quota.tokensPerMinute);
+  }
+
+  get ready(): (() => Promise<unknown>) | undefined {
+    return this.#quota?.tokensPerDay === undefined ? undefined : () => this.#days.open(this.#name, this.#today());
+  }
+
+  /** A function of its own: it is handed on without its account. */
+  readonly allowance = (): Allowance => {
+    const requests = this.#requests?.gauge(this.#clocks.monotonic());
+    const tokens = this.#tightest();
+    return { ...(requests && { requests }), ...(tokens && { tokens }) };
+  };
+
+  admit(tokens: number): Permit {
+    const at = this.#clocks.monotonic();
+    const reached = this.#findReached(tokens, at);
+    if (reached) {
+      const [what, waitMs] = reached;
+      const retryAfter = String(Math.max(1, Math.ceil(waitMs / 1000)));
+      throw new GatewayError("rate_limit", `Key "${this.#name}" may use no more than ${what}`, { retryAfter });
     }
-
-    function addToDay(tokens: number): void {
-      if (tokensPerDay !== undefined) days.add(name, today(), tokens);
-    }
-
-    /** What is left of the day's tokens. */
-    function dayGauge(limit: number): Gauge {
-      const remaining = Math.max(0, limit - days.spent(name, today()));
-      return { limit, remaining, resetMs: (today() + 1) * DAY_MS - now() };
-    }
-
-    /** Of the limits on tokens, the one that leaves the least: it is the one to go by. */
-    function tightest(): Gauge | undefined {
-      const gauges = [
-        ...(minute ? [minute.gauge(monotonic())] : []),
-        ...(tokensPerDay === undefined ? [] : [dayGauge(tokensPerDay)]),
-      ];
-      return gauges.toSorted((a, b) => a.remaining - b.remaining)[0];
-    }
-
+    this.#requests?.take(1, at);
+    this.#tokens?.take(tokens, at);
+    this.#addToDay(tokens);
+    this.#running++;
+    let over = false;
     return {
-      ...(tokensPerDay !== undefined && { ready: () => days.open(name, today()) }),
-      allowance() {
-        const tokens = tightest();
-        return { ...(requests && { requests: requests.gauge(monotonic()) }), ...(tokens && { tokens }) };
+      charge: (more) => {
+        this.#tokens?.owe(more, this.#clocks.monotonic());
+        this.#addToDay(more);
       },
-      admit(tokens) {
-        const at = monotonic();
-        const reached = findReached(tokens, at);
-        if (reached) {
-          const [what, waitMs] = reached;
-          const retryAfter = String(Math.max(1, Math.ceil(waitMs / 1000)));
-          throw new GatewayError("rate_limit", `Key "${name}" may use no more than ${what}`, { retryAfter });
-        }
-        requests?.take(1, at);
-        minute?.take(tokens, at);
-        addToDay(tokens);
-        use.running++;
-        let over = false;
-        return {
-          charge(more) {
-            minute?.owe(more, monotonic());
-            addToDay(more);
-          },
-          release() {
-            if (!over) use.running--;
-            over = true;
-          },
-        };
+      release: () => {
+        if (!over) this.#running--;
+        over = true;
       },
     };
-  };
+  }
+
+  /** The first limit that is reached, and how long it stays so, in milliseconds. */
+  #findReached(tokens: number, at: number): [what: string, waitMs: number] | undefined {
+    const { concurrentRequests = Infinity, tokensPerDay } = this.#quota ?? {};
+    if (this.#running >= concurrentRequests) return [`${concurrentRequests} requests at once`, 1_000];
+    if (tokensPerDay !== undefined && this.#days.spent(this.#name, this.#today()) >= tokensPerDay) {
+      return [`${tokensPerDay} tokens a day`, this.#untilMidnight()];
+    }
+    const requestWaitMs = this.#requests?.waitMs(1, at) ?? 0;
+    if (requestWaitMs > 0) return [`${this.#requests!.limit} requests a minute`, requestWaitMs];
+    // A request that is larger than a minute's worth is served when all of that is there.
+    const tokenWaitMs = this.#tokens?.waitMs(Math.max(tokens, 1), at) ?? 0;
+    return tokenWaitMs > 0 ? [`${this.#tokens!.limit} tokens a minute`, tokenWaitMs] : undefined;
+  }
+
+  /** Of the limits on tokens, the one that leaves the least: it is the one to go by. */
+  #tightest(): Gauge | undefined {
+    const limit = this.#quota?.tokensPerDay;
+    const gauges = [
+      ...(this.#tokens ? [this.#tokens.gauge(this.#clocks.monotonic())] : []),
+      ...(limit === undefined ? [] : [this.#dayGauge(limit)]),
+    ];
+    return gauges.toSorted((a, b) => a.remaining - b.remaining)[0];
+  }
+
+  #dayGauge(limit: number): Gauge {
+    const remaining = Math.max(0, limit - this.#days.spent(this.#name, this.#today()));
+    return { limit, remaining, resetMs: this.#untilMidnight() };
+  }
+
+  #addToDay(tokens: number): void {
+    if (this.#quota?.tokensPerDay !== undefined) this.#days.add(this.#name, this.#today(), tokens);
+  }
+
+  #today(): number {
+    return Math.floor(this.#clocks.now() / DAY_MS);
+  }
+
+  #untilMidnight(): number {
+    return (this.#today() + 1) * DAY_MS - this.#clocks.now();
+  }
 }

@@ -27,72 +27,84 @@ const ATOMIC_BYTES = 4_096;
 const encoder = new TextEncoder();
 const LINE_END = encoder.encode("\n");
 
-export function createOutput({ write, dropped, failed, limitBytes = LIMIT_BYTES }: OutputOptions): Output {
-  const waiting: Uint8Array[] = [];
-  let waitingBytes = 0;
-  let lost = 0;
-  let writing: Promise<void> | undefined;
-  let hasFailed = false;
-  let isTorn = false;
+export function createOutput(options: OutputOptions): Output {
+  const writer = new LineWriter(options);
+  return { print: (lines) => writer.print(lines), flush: (ms) => writer.flush(ms) };
+}
 
-  function add(line: string): void {
+class LineWriter {
+  readonly #options: OutputOptions;
+  readonly #waiting: Uint8Array[] = [];
+  #waitingBytes = 0;
+  /** Lines that were dropped since the last one that was not. */
+  #lost = 0;
+  #writing: Promise<void> | undefined;
+  #hasFailed = false;
+  #isTorn = false;
+
+  constructor(options: OutputOptions) {
+    this.#options = options;
+  }
+
+  print(lines: string): void {
+    const { limitBytes = LIMIT_BYTES } = this.#options;
+    for (const line of lines.split("\n")) {
+      // Until a gap is reported, nothing comes after it.
+      const hasNoRoom = this.#lost > 0 || this.#waitingBytes + line.length > limitBytes;
+      if (this.#waiting.length > 0 && hasNoRoom) this.#lost++;
+      else this.#add(line);
+    }
+    this.#writing ??= this.#writeWaiting();
+  }
+
+  async flush(ms: number): Promise<void> {
+    await settleWithin(this.#writing, ms);
+  }
+
+  #add(line: string): void {
     const bytes = encoder.encode(`${line}\n`);
-    waiting.push(bytes);
-    waitingBytes += bytes.length;
+    this.#waiting.push(bytes);
+    this.#waitingBytes += bytes.length;
   }
 
   /** As many lines as a pipe takes as a whole, and one at least. */
-  function take(): Uint8Array {
+  #take(): Uint8Array {
     let length = 0;
     let count = 0;
-    for (const bytes of waiting) {
+    for (const bytes of this.#waiting) {
       if (count > 0 && length + bytes.length > ATOMIC_BYTES) break;
       length += bytes.length;
       count++;
     }
-    waitingBytes -= length;
-    return concat(waiting.splice(0, count), length);
+    this.#waitingBytes -= length;
+    return concat(this.#waiting.splice(0, count), length);
   }
 
-  async function writeAll(bytes: Uint8Array): Promise<void> {
+  async #writeWaiting(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      await this.#writeAll(this.#take());
+      if (this.#lost === 0) continue;
+      this.#add(this.#options.dropped(this.#lost));
+      this.#lost = 0;
+    }
+    this.#writing = undefined;
+  }
+
+  async #writeAll(bytes: Uint8Array): Promise<void> {
+    const { write, failed } = this.#options;
     let sent = 0;
     try {
       // A line that broke off on a full disk must not run into the next one.
-      if (isTorn) await write(LINE_END);
-      isTorn = false;
+      if (this.#isTorn) await write(LINE_END);
+      this.#isTorn = false;
       while (sent < bytes.length) sent += await write(bytes.subarray(sent));
-      hasFailed = false;
+      this.#hasFailed = false;
     } catch (thrown) {
-      isTorn ||= sent > 0;
-      if (!hasFailed) failed?.(thrown);
-      hasFailed = true;
+      this.#isTorn ||= sent > 0;
+      if (!this.#hasFailed) failed?.(thrown);
+      this.#hasFailed = true;
     }
   }
-
-  async function writeWaiting(): Promise<void> {
-    while (waiting.length > 0) {
-      await writeAll(take());
-      if (lost === 0) continue;
-      add(dropped(lost));
-      lost = 0;
-    }
-    writing = undefined;
-  }
-
-  return {
-    print(lines) {
-      for (const line of lines.split("\n")) {
-        // Until a gap is told, nothing comes after it.
-        const isFull = waiting.length > 0 && (lost > 0 || waitingBytes + line.length > limitBytes);
-        if (isFull) lost++;
-        else add(line);
-      }
-      writing ??= writeWaiting();
-    },
-    async flush(ms) {
-      await settleWithin(writing, ms);
-    },
-  };
 }
 
 function concat(parts: readonly Uint8Array[], length: number): Uint8Array {

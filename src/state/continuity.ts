@@ -42,16 +42,82 @@ export interface ContinuityOptions {
   patienceMs: number;
 }
 
-/** `owner` is part of every key, so nobody reads what is another's. */
-export function createContinuity({ store, now, retentionMs, patienceMs }: ContinuityOptions): Continuity {
-  const turnKey = (owner: string, id: string) => ["answers", owner, id, "turn"];
-  const restKey = (owner: string, id: string) => ["answers", owner, id, "rest"];
-  const readTurn = async (owner: string, id: string) => await store.get(turnKey(owner, id)) as Turn | undefined;
+export function createContinuity(options: ContinuityOptions): Continuity {
+  return new StoredAnswers(options);
+}
+
+class StoredAnswers implements Continuity {
+  readonly #options: ContinuityOptions;
+
+  constructor(options: ContinuityOptions) {
+    this.#options = options;
+  }
+
+  async recall(input: GenerateRequest, owner: string): Promise<Recalled> {
+    const { memory } = input;
+    if (!memory) return { input, messages: input.messages };
+    const { at, previous, references = [] } = memory;
+    const messages = input.messages.slice(at);
+    if (previous === undefined && references.length === 0) return { input, messages };
+    const [before, found] = await this.#ask(
+      "read",
+      Promise.all([previous === undefined ? [] : this.#history(previous, owner), this.#lookUp(references, owner)]),
+    );
+    // From the last to the first, so that the places of the others hold.
+    for (const [position, reference] of [...references.entries()].reverse()) {
+      messages.splice(reference.at - at, 0, found[position]!);
+    }
+    return { input: { ...input, messages: [...input.messages.slice(0, at), ...before, ...messages] }, messages };
+  }
+
+  async remember(answer: StoredAnswer, target: string, owner: string): Promise<void> {
+    const { store, now, retentionMs, patienceMs } = this.#options;
+    const { previous, messages, response: { content, ...ending }, ...rest } = answer;
+    const expiresAt = now() + retentionMs;
+    const turn: Turn = { previous, messages, said: content.map((part) => markReasoning(part, target)) };
+    const others: Rest = { ...rest, response: ending };
+    // The turn comes last: where it is there, all is there.
+    const written = store.set(restKey(owner, rest.id), others, expiresAt)
+      .then(() => store.set(turnKey(owner, rest.id), turn, expiresAt));
+    try {
+      await within(patienceMs, written);
+    } catch (error) {
+      // The client learns that nothing was stored, so nothing is to be there, late writes included.
+      const remove = () => this.#delete(rest.id, owner);
+      written.then(remove, remove).catch(() => {});
+      throw error;
+    }
+  }
+
+  async find(id: string, owner: string): Promise<StoredAnswer | undefined> {
+    const { store } = this.#options;
+    const [turn, rest] = await this.#ask(
+      "read",
+      Promise.all([this.#readTurn(owner, id), store.get(restKey(owner, id))]),
+    );
+    if (!turn || !rest) return undefined;
+    const { said, ...request } = turn;
+    const { response, ...others } = rest as Rest;
+    return { ...others, ...request, response: { ...response, content: said } };
+  }
+
+  async forget(id: string, owner: string): Promise<boolean> {
+    return (await this.#ask("delete", this.#delete(id, owner)))[0];
+  }
+
+  #delete(id: string, owner: string): Promise<[turn: boolean, rest: boolean]> {
+    const { store } = this.#options;
+    return Promise.all([store.delete(turnKey(owner, id)), store.delete(restKey(owner, id))]);
+  }
+
+  async #readTurn(owner: string, id: string): Promise<Turn | undefined> {
+    return await this.#options.store.get(turnKey(owner, id)) as Turn | undefined;
+  }
 
   /** A store that does not answer is not the client's mistake, and what builds on it is not to be answered as if it were new. */
-  async function ask<T>(what: string, work: Promise<T>): Promise<T> {
+  async #ask<T>(what: string, work: Promise<T>): Promise<T> {
     try {
-      return await within(patienceMs, work);
+      return await within(this.#options.patienceMs, work);
     } catch (cause) {
       if (cause instanceof GatewayError) throw cause;
       throw new GatewayError("unavailable", `The gateway cannot ${what} what it stored: try again later`, { cause });
@@ -59,10 +125,10 @@ export function createContinuity({ store, now, retentionMs, patienceMs }: Contin
   }
 
   /** The turns up to `id`, the oldest first. */
-  async function history(id: string, owner: string): Promise<Message[]> {
+  async #history(id: string, owner: string): Promise<Message[]> {
     const turns: Turn[] = [];
     for (let at: string | undefined = id; at !== undefined;) {
-      const turn: Turn | undefined = await readTurn(owner, at);
+      const turn: Turn | undefined = await this.#readTurn(owner, at);
       if (!turn) throw notFound(id, at);
       turns.push(turn);
       at = turn.previous;
@@ -74,7 +140,7 @@ export function createContinuity({ store, now, retentionMs, patienceMs }: Contin
   }
 
   /** What the references stand for, in their order. */
-  async function lookUp(references: readonly ItemReference[], owner: string): Promise<Message[]> {
+  async #lookUp(references: readonly ItemReference[], owner: string): Promise<Message[]> {
     // An item stands in a conversation once; without that rule a few bytes could ask for gigabytes.
     if (new Set(references.map(({ id }) => id)).size < references.length) {
       throw new GatewayError("invalid_request", "An item is referred to more than once", { param: "input" });
@@ -84,7 +150,7 @@ export function createContinuity({ store, now, retentionMs, patienceMs }: Contin
     // One after the other, so that a list of what is not there is read no further than to its first item.
     for (const reference of references) {
       const { id, answer } = reference;
-      if (!turns.has(answer)) turns.set(answer, await readTurn(owner, answer));
+      if (!turns.has(answer)) turns.set(answer, await this.#readTurn(owner, answer));
       const turn = turns.get(answer);
       const message = turn && itemOf(turn, reference);
       if (!message) throw new GatewayError("invalid_request", `Item with id '${id}' not found`, { param: "input" });
@@ -92,57 +158,15 @@ export function createContinuity({ store, now, retentionMs, patienceMs }: Contin
     }
     return messages;
   }
+}
 
-  return {
-    async recall(input, owner) {
-      const { memory } = input;
-      if (!memory) return { input, messages: input.messages };
-      const { at, previous, references = [] } = memory;
-      const messages = input.messages.slice(at);
-      if (previous === undefined && references.length === 0) return { input, messages };
-      const [before, found] = await ask(
-        "read",
-        Promise.all([previous === undefined ? [] : history(previous, owner), lookUp(references, owner)]),
-      );
-      // From the last to the first, so that the places of the others hold.
-      for (const [position, reference] of [...references.entries()].reverse()) {
-        messages.splice(reference.at - at, 0, found[position]!);
-      }
-      return { input: { ...input, messages: [...input.messages.slice(0, at), ...before, ...messages] }, messages };
-    },
+/** The owner is part of every key, so nobody reads what is another's. */
+function turnKey(owner: string, id: string): string[] {
+  return ["answers", owner, id, "turn"];
+}
 
-    async remember({ previous, messages, response, ...rest }, target, owner) {
-      const { content, ...ending } = response;
-      const expiresAt = now() + retentionMs;
-      const turn: Turn = { previous, messages, said: content.map((part) => markReasoning(part, target)) };
-      const others: Rest = { ...rest, response: ending };
-      // The turn comes last: where it is there, all is there.
-      const written = store.set(restKey(owner, rest.id), others, expiresAt)
-        .then(() => store.set(turnKey(owner, rest.id), turn, expiresAt));
-      try {
-        await within(patienceMs, written);
-      } catch (error) {
-        // The client hears that nothing was stored, so nothing is to be there, late writes included.
-        const remove = () =>
-          Promise.all([store.delete(turnKey(owner, rest.id)), store.delete(restKey(owner, rest.id))]);
-        written.then(remove, remove).catch(() => {});
-        throw error;
-      }
-    },
-
-    async find(id, owner) {
-      const [turn, rest] = await ask("read", Promise.all([readTurn(owner, id), store.get(restKey(owner, id))]));
-      if (!turn || !rest) return undefined;
-      const { said, ...told } = turn;
-      const { response, ...others } = rest as Rest;
-      return { ...others, ...told, response: { ...response, content: said } };
-    },
-
-    async forget(id, owner) {
-      const deleted = Promise.all([store.delete(turnKey(owner, id)), store.delete(restKey(owner, id))]);
-      return (await ask("delete", deleted))[0];
-    },
-  };
+function restKey(owner: string, id: string): string[] {
+  return ["answers", owner, id, "rest"];
 }
 
 /** What is referred to, of the turn that it is to be in. */

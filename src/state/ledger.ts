@@ -4,11 +4,11 @@ import { within } from "./within.ts";
 
 /** `day`: days since the epoch. */
 export interface Ledger {
-  /** Resolves once the store has told what the key used that day; where the store fails, to why it has not. */
+  /** Resolves once the store has answered what the key used that day; where it fails, to the failure. */
   open(name: string, day: number): Promise<unknown>;
   /** Tokens that the key used that day, as far as is known here. */
   spent(name: string, day: number): number;
-  /** Adds tokens, or takes some back that were added for nothing. The store is told within a second. */
+  /** Adds tokens, or takes some back that were added for nothing. They are saved within a second. */
   add(name: string, day: number, tokens: number): void;
   /** Resolves once the store knows all, or has failed. */
   close(): Promise<void>;
@@ -28,44 +28,87 @@ const NOTHING = Promise.resolve(undefined);
 /** One key's day. */
 interface Page {
   day: number;
-  /** What the store knew when it was last heard. */
+  /** What the store knew when it last answered. */
   saved: number;
-  /** What it has not been told yet; below nothing where too much was. */
+  /** What is not saved yet; negative where too much was saved. */
   unsaved: number;
   opened?: Promise<unknown>;
 }
 
-export function createLedger({ store, patienceMs }: LedgerOptions): Ledger {
-  const pages = new Map<string, Page>();
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  /** One at a time, or what is on its way would be told twice. */
-  let saving: Promise<void> | undefined;
+export function createLedger(options: LedgerOptions): Ledger {
+  return new StoredLedger(options);
+}
 
-  function pageOf(name: string, day: number): Page {
-    const known = pages.get(name);
+class StoredLedger implements Ledger {
+  readonly #options: LedgerOptions;
+  readonly #pages = new Map<string, Page>();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** One at a time, or what is on its way would be added twice. */
+  #saving: Promise<void> | undefined;
+
+  constructor(options: LedgerOptions) {
+    this.#options = options;
+  }
+
+  open(name: string, day: number): Promise<unknown> {
+    const page = this.#pageOf(name, day);
+    return page.opened ??= this.#read(name, page);
+  }
+
+  spent(name: string, day: number): number {
+    const { saved, unsaved } = this.#pageOf(name, day);
+    return Math.max(0, saved + unsaved);
+  }
+
+  add(name: string, day: number, tokens: number): void {
+    const page = this.#pageOf(name, day);
+    // What is given back of the day before is nothing to use today.
+    page.unsaved = Math.max(-page.saved, page.unsaved + tokens);
+    if (this.#timer !== undefined) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#saving ??= this.#saveAll();
+    }, GATHER_MS);
+    Deno.unrefTimer(this.#timer);
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const saved = async () => {
+      await this.#saving;
+      await this.#saveAll();
+    };
+    // Without the store's answer, the end comes all the same.
+    await within(this.#options.patienceMs, saved()).catch(() => {});
+  }
+
+  #pageOf(name: string, day: number): Page {
+    const known = this.#pages.get(name);
     // What is given back may have been used the day before.
     if (known && known.day >= day) return known;
     const page: Page = { day, saved: 0, unsaved: 0 };
-    pages.set(name, page);
+    this.#pages.set(name, page);
     return page;
   }
 
-  async function read(name: string, page: Page): Promise<unknown> {
+  async #read(name: string, page: Page): Promise<unknown> {
+    const { store, patienceMs } = this.#options;
     try {
       const saved = totalOf(await within(patienceMs, store.get(placeOf(name))), page.day);
-      // The store may have been told of this day meanwhile, and knew more.
+      // What was used since may have been saved meanwhile, and the store knew more then.
       page.saved = Math.max(page.saved, saved);
     } catch (failure) {
-      // Once it answers again, it tells what it knows when it is told what was used.
+      // Once it answers again, what it knows comes back when what was used is saved.
       page.opened = NOTHING;
       return failure;
     }
   }
 
-  async function save(name: string, page: Page): Promise<void> {
+  async #save(name: string, page: Page): Promise<void> {
     const { day, unsaved } = page;
     let total = 0;
-    await store.update(placeOf(name), (value) => {
+    await this.#options.store.update(placeOf(name), (value) => {
       total = Math.max(0, totalOf(value, day) + unsaved);
       // Another gateway's clock may be in the next day already.
       return isPage(value) && value.day > day ? value : { day, tokens: total };
@@ -74,44 +117,12 @@ export function createLedger({ store, patienceMs }: LedgerOptions): Ledger {
     page.unsaved -= unsaved;
   }
 
-  /** What the store cannot be told now, it is told with what is used next. */
-  async function saveAll(): Promise<void> {
-    const unsaved = [...pages].filter(([, page]) => page.unsaved !== 0);
-    await Promise.allSettled(unsaved.map(([name, page]) => save(name, page)));
-    saving = undefined;
+  /** What cannot be saved now is saved with what is used next. */
+  async #saveAll(): Promise<void> {
+    const unsaved = [...this.#pages].filter(([, page]) => page.unsaved !== 0);
+    await Promise.allSettled(unsaved.map(([name, page]) => this.#save(name, page)));
+    this.#saving = undefined;
   }
-
-  return {
-    open(name, day) {
-      const page = pageOf(name, day);
-      return page.opened ??= read(name, page);
-    },
-    spent(name, day) {
-      const { saved, unsaved } = pageOf(name, day);
-      return Math.max(0, saved + unsaved);
-    },
-    add(name, day, tokens) {
-      const page = pageOf(name, day);
-      // What is given back of the day before is nothing to use today.
-      page.unsaved = Math.max(-page.saved, page.unsaved + tokens);
-      if (timer !== undefined) return;
-      timer = setTimeout(() => {
-        timer = undefined;
-        saving ??= saveAll();
-      }, GATHER_MS);
-      Deno.unrefTimer(timer);
-    },
-    async close() {
-      clearTimeout(timer);
-      timer = undefined;
-      const told = async () => {
-        await saving;
-        await saveAll();
-      };
-      // Without the store's answer, the end comes all the same.
-      await within(patienceMs, told()).catch(() => {});
-    },
-  };
 }
 
 function placeOf(name: string): string[] {

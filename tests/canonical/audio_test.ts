@@ -1,6 +1,7 @@
 import { assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
-import { mediaTypeOfSpeech, sniffMedia, SPEECH_FORMATS, type SpeechFormat } from "../../src/canonical/audio.ts";
+import { mediaTypeOfSpeech, sniffMedia } from "../../src/canonical/media.ts";
+import { SPEECH_FORMATS, type SpeechFormat } from "../../src/canonical/audio.ts";
 import { GatewayError } from "../../src/errors.ts";
 
 const FILES = new URL("../fixtures/audio/", import.meta.url);

@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { sniffMedia } from "../../src/canonical/audio.ts";
+import { sniffMedia } from "../../src/canonical/media.ts";
 import { newApp } from "./app.ts";
 import { devConfig, devEnv } from "./dev_hub.ts";
 import { type FakeHub, fakeHub, HOSTS, SOUNDS, TOKEN } from "./fake_hub.ts";

@@ -1,6 +1,6 @@
 import { assert, assertAlmostEquals, assertEquals } from "@std/assert";
-import type { SpeechRequest } from "../../../src/canonical/audio.ts";
-import { sniffMedia, SPEECH_FORMATS } from "../../../src/canonical/audio.ts";
+import { SPEECH_FORMATS, type SpeechRequest } from "../../../src/canonical/audio.ts";
+import { sniffMedia } from "../../../src/canonical/media.ts";
 import { newContext } from "../../support/context.ts";
 import { speech, TARGET } from "./support.ts";
 import { speak } from "../../../plugins/sandbox/speak.ts";

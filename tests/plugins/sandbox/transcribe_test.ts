@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import fc from "fast-check";
 import type { TranscriptionRequest } from "../../../src/canonical/audio.ts";
-import { sniffMedia } from "../../../src/canonical/audio.ts";
+import { sniffMedia } from "../../../src/canonical/media.ts";
 import { transcribe } from "../../../plugins/sandbox/transcribe.ts";
 import { newContext } from "../../support/context.ts";
 import { speech, TARGET } from "./support.ts";

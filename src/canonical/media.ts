@@ -1,0 +1,124 @@
+/** What bytes are, by what they begin with: senders' own words are often missing, or wrong. */
+import { GatewayError } from "../errors.ts";
+import type { SpeechFormat } from "./audio.ts";
+
+/** What a file begins with, and the media type that this makes it. */
+interface Signature {
+  mediaType: string;
+  /** Whether the bytes have it. `text` gives so many of them from a place on as characters. */
+  matches(bytes: Uint8Array, text: (start: number, length: number) => string): boolean;
+}
+
+const startsWith = (word: string, mediaType: string): Signature => ({
+  mediaType,
+  matches: (_, text) => text(0, word.length) === word,
+});
+const inRiff = (form: string, mediaType: string): Signature => ({
+  mediaType,
+  matches: (_, text) => /^R(?:IFF|F64)$/.test(text(0, 4)) && text(8, 4) === form,
+});
+/** Whether the first two bytes are those of a frame of MPEG audio without a container; `layers`, by their two bits. */
+const mpegFrame = (mediaType: string, isLayer: (second: number) => boolean): Signature => ({
+  mediaType,
+  matches: ([first, second = 0]) => first === 0xff && isLayer(second),
+});
+
+const SIGNATURES: readonly Signature[] = [
+  inRiff("WAVE", "audio/wav"),
+  inRiff("WEBP", "image/webp"),
+  startsWith("fLaC", "audio/flac"),
+  startsWith("OggS", "audio/ogg"),
+  startsWith("ID3", "audio/mpeg"),
+  // Phones keep their pictures in the same container as sound.
+  {
+    mediaType: "image/heif",
+    matches: (_, text) => text(4, 4) === "ftyp" && /^(?:hei|hev|mif1|msf1|avi)/.test(text(8, 4)),
+  },
+  { mediaType: "audio/mp4", matches: (_, text) => text(4, 4) === "ftyp" },
+  startsWith("\x1a\x45\xdf\xa3", "audio/webm"),
+  // Of frames without a container, those of layer 0 are AAC.
+  mpegFrame("audio/aac", (second) => (second & 0xf6) === 0xf0),
+  // Layers II and III. Nobody uses layer I, and what looks like it is text in UTF-16 or samples near silence.
+  mpegFrame("audio/mpeg", (second) => (second & 0xe0) === 0xe0 && [0x02, 0x04].includes(second & 0x06)),
+  startsWith("\x89PNG", "image/png"),
+  startsWith("\xff\xd8", "image/jpeg"),
+  startsWith("GIF8", "image/gif"),
+  startsWith("%PDF-", "application/pdf"),
+  startsWith("PK\x03\x04", "application/zip"),
+];
+
+/**
+ * What the first bytes of a file say that it is, as a media type; nothing where they say nothing. Raw samples have no
+ * beginning of their own.
+ */
+export function sniffMedia(bytes: Uint8Array): string | undefined {
+  const text = (start: number, length: number) => latin1(bytes.subarray(start, start + length));
+  return SIGNATURES.find(({ matches }) => matches(bytes, text))?.mediaType;
+}
+
+/** The media type under which each format of speech goes out. */
+const MEDIA_TYPE_OF: Record<SpeechFormat, string> = {
+  mp3: "audio/mpeg",
+  opus: "audio/opus",
+  aac: "audio/aac",
+  flac: "audio/flac",
+  wav: "audio/wav",
+  pcm: "audio/pcm",
+};
+
+/**
+ * What an upstream's speech is, by its first bytes, else by its own word (`declared`, a content type), else what was wanted.
+ * `note` hears where it is something else than what was wanted. Throws `upstream_error` for what is no sound.
+ */
+export function mediaTypeOfSpeech(
+  start: Uint8Array,
+  declared: string | null,
+  wanted: SpeechFormat,
+  note: (text: string) => void,
+): string {
+  if (start.length === 0) throw new GatewayError("upstream_error", "The upstream sent no sound");
+  const asked = MEDIA_TYPE_OF[wanted];
+  const word = (declared ?? "").toLowerCase().replace(/;.*/s, "").trim();
+  const named = SOUND.test(word) ? SYNONYMS[word] ?? word : undefined;
+  // Raw samples may begin with anything, the mark of a bare frame too.
+  const isRaw = named === MEDIA_TYPE_OF.pcm && start[0] === 0xff;
+  const seen = (isRaw ? undefined : sniffMedia(start)) ?? (/^text\/|json|html|xml/.test(word) ? word : writing(start));
+  // A type that is two, of which a browser takes the second, begins with the word too.
+  if (seen !== undefined && !SOUND.test(seen)) {
+    throw new GatewayError("upstream_error", `The upstream sent ${seen} in place of sound`);
+  }
+  // Ogg holds Opus as well as other codecs; the codec's own header follows the page's.
+  const isOpus = seen === "audio/ogg" && latin1(start.subarray(28, 36)) === "OpusHead";
+  const mediaType = isOpus ? MEDIA_TYPE_OF.opus : seen ?? named ?? asked;
+  if (mediaType !== asked) note(`delivered ${mediaType} in place of ${wanted}`);
+  return mediaType;
+}
+
+/** JSON and pages are what failures come as, under a content type of sound too. */
+function writing(start: Uint8Array): string | undefined {
+  const text = latin1(start.subarray(0, 64));
+  if (/[^\t\r\n\x20-\x7e]/.test(text)) return undefined;
+  return /^\s*[[{]\s*["{\]}]/.test(text) ? "JSON" : /^\s*<[!?a-z]/i.test(text) ? "a page" : undefined;
+}
+
+const SOUND = /^audio\/[\w.+-]+$/;
+
+/** Other names that servers have for the same formats. */
+const SYNONYMS: Readonly<Record<string, string>> = {
+  "audio/mp3": "audio/mpeg",
+  "audio/mpeg3": "audio/mpeg",
+  "audio/x-wav": "audio/wav",
+  "audio/wave": "audio/wav",
+  "audio/vnd.wave": "audio/wav",
+  "audio/x-flac": "audio/flac",
+  "audio/x-aac": "audio/aac",
+  "audio/aacp": "audio/aac",
+  "audio/l16": "audio/pcm",
+  "audio/raw": "audio/pcm",
+  "audio/x-raw": "audio/pcm",
+  "audio/x-pcm": "audio/pcm",
+};
+
+function latin1(bytes: Uint8Array): string {
+  return String.fromCharCode(...bytes);
+}
