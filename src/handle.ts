@@ -19,7 +19,7 @@ import { checkHost } from "./http/host.ts";
 import { findLostPath, type LostPath } from "./http/lost_path.ts";
 import { methodNotAllowed } from "./http/service.ts";
 import { checkSize } from "./http/size.ts";
-import { ask, driverOf, roadAlong } from "./journey/attempt.ts";
+import { ask, roadAlong, wireOf } from "./journey/attempt.ts";
 import { weighRelayed, withoutCarriedSecrets, withoutSecretsIn } from "./journey/carried.ts";
 import { settle } from "./journey/charge.ts";
 import { countExactly, estimateOf, learn } from "./journey/count.ts";
@@ -475,7 +475,7 @@ async function relay(
   { targets }: Resolution,
   journey: Journey,
 ): Promise<Response> {
-  const speaking = targets.filter((where) => driverOf(where, journey.gateway) === input.wire);
+  const speaking = targets.filter((where) => wireOf(where, journey.gateway) === input.wire);
   if (speaking.length === 0 || !protocol.relay) {
     const message =
       `Cannot serve "${input.field}": no upstream of model "${input.model}" speaks the protocol that has it`;

@@ -220,6 +220,7 @@ Deno.test("an unknown model is told", async () => {
 Deno.test("a model of another task is told", async () => {
   const embedder: Driver = {
     name: "embedder",
+    wire: "embedder",
     operations: { embed: { local: () => ({ model: "m", vectors: [], usage: { inputTokens: 1 } }) } },
     parseError: () => {
       throw new Error("It makes no call");
@@ -892,6 +893,7 @@ Deno.test("a client cannot write lines of its own into the log", async () => {
 Deno.test("a failure of our own is told without its words, and logged with its place", async () => {
   const broken: Driver = {
     name: "broken",
+    wire: "broken",
     operations: {
       generate: {
         local() {

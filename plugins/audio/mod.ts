@@ -11,11 +11,11 @@ import { parseSpeechRequest, serializeSpeechRequest } from "./speech_request.ts"
 import { parseTranscript, serializeTranscript } from "./transcript.ts";
 import { parseTranscriptStream, serializeTranscriptStream } from "./transcript_stream.ts";
 import { parseTranscriptionRequest, serializeTranscriptionRequest } from "./transcription_request.ts";
-import { SPEECH, TRANSCRIPTIONS } from "./wire.ts";
+import { WIRE } from "./wire.ts";
 
 const speech: Protocol<"speak"> = {
   name: "speech",
-  wire: SPEECH,
+  wire: WIRE,
   operation: "speak",
   method: "POST",
   pattern: new URLPattern({ pathname: "/:lane/v1/audio/speech" }),
@@ -29,7 +29,7 @@ const speech: Protocol<"speak"> = {
 
 const transcriptions: Protocol<"transcribe"> = {
   name: "transcriptions",
-  wire: TRANSCRIPTIONS,
+  wire: WIRE,
   operation: "transcribe",
   method: "POST",
   pattern: new URLPattern({ pathname: "/:lane/v1/audio/transcriptions" }),
@@ -59,7 +59,8 @@ export const audioProtocols: readonly AnyProtocol[] = [speech, transcriptions, t
 
 /** Any server that speaks this wire: speaches, Kokoro-FastAPI, vLLM, vLLM-Omni, Together, DeepInfra, LocalAI. */
 export const audioDriver: Driver = {
-  name: "audio",
+  name: WIRE,
+  wire: WIRE,
   operations: {
     speak: {
       request: (input, target, context) => ({

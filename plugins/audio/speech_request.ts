@@ -5,7 +5,7 @@ import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { resolveVoice } from "../shared/voices.ts";
-import { SPEECH, SPEECH_KEYS, speechSchema } from "./wire.ts";
+import { SPEECH_KEYS, speechSchema, WIRE } from "./wire.ts";
 
 /** A client's request for speech. `null` means absent, as the vendor's SDK has it. */
 export function parseSpeechRequest(body: unknown): SpeechRequest {
@@ -30,9 +30,9 @@ export function parseSpeechRequest(body: unknown): SpeechRequest {
  * The gateway wraps the bytes in events itself: what servers put into events of their own is not always the wanted format.
  */
 function parseExtra(request: object, format: SpeechFormat, streams: boolean): Extra | undefined {
-  const extra = extraOf(SPEECH, request, SPEECH_KEYS);
+  const extra = extraOf(WIRE, request, SPEECH_KEYS);
   if (!streams || (format !== "pcm" && format !== "wav")) return extra;
-  return { wire: SPEECH, fields: extra?.fields ?? {}, hints: { stream_format: "audio" } };
+  return { wire: WIRE, fields: extra?.fields ?? {}, hints: { stream_format: "audio" } };
 }
 
 /** The body for a server of this wire. What it cannot do as asked is noted. */
@@ -46,7 +46,7 @@ export function serializeSpeechRequest(input: SpeechRequest, target: Target, con
     response_format: target.speechFormats?.[format] ?? format,
     speed: input.speed,
     instructions: input.instructions,
-    ...fieldsFor(SPEECH, input.extra, context.note),
+    ...fieldsFor(WIRE, input.extra, context.note),
   };
 }
 

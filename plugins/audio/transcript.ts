@@ -16,9 +16,9 @@ import { serializeSrt, serializeVtt } from "./subtitles.ts";
 import {
   SEGMENT_KEYS,
   TRANSCRIPT_KEYS,
-  TRANSCRIPTIONS,
   transcriptSchema,
   USAGE_KEYS,
+  WIRE,
   type WireSegment,
   type WireUsage,
   type WireWord,
@@ -45,8 +45,8 @@ export function parseTranscriptBody(body: JsonObject): Transcript {
   const words = parseWords(read.words ?? read.segments?.flatMap((segment) => segment.words ?? []));
   if (typeof text !== "string" && !segments) throw notATranscript();
   const fields = {
-    ...extraOf(TRANSCRIPTIONS, read, TRANSCRIPT_KEYS)?.fields,
-    ...inside("usage", extraOf(TRANSCRIPTIONS, usage ?? {}, USAGE_KEYS)),
+    ...extraOf(WIRE, read, TRANSCRIPT_KEYS)?.fields,
+    ...inside("usage", extraOf(WIRE, usage ?? {}, USAGE_KEYS)),
   };
   return {
     text: text ?? segments?.map((segment) => segment.text).join("").trim() ?? "",
@@ -55,7 +55,7 @@ export function parseTranscriptBody(body: JsonObject): Transcript {
     ...present("segments", segments && inSeconds(segments)),
     ...present("words", words && inSeconds(words)),
     ...present("usage", usage && parseUsage(usage)),
-    ...(Object.keys(fields).length > 0 && { extra: { wire: TRANSCRIPTIONS, fields } }),
+    ...(Object.keys(fields).length > 0 && { extra: { wire: WIRE, fields } }),
   };
 }
 
@@ -65,7 +65,7 @@ function notATranscript(): GatewayError {
 
 export function parseSegment(segment: WireSegment): TranscriptSegment {
   const { start, end, text, speaker } = segment;
-  return { start, end, text, ...present("speaker", speaker), ...extraField(TRANSCRIPTIONS, segment, SEGMENT_KEYS) };
+  return { start, end, text, ...present("speaker", speaker), ...extraField(WIRE, segment, SEGMENT_KEYS) };
 }
 
 function parseWords(words: readonly WireWord[] | undefined): TranscriptWord[] | undefined {
@@ -157,7 +157,7 @@ function verbose({ text, language, duration, segments, words }: Transcript, inpu
     // Silence has none, and that is known.
     segments: (segments ?? (text === "" ? [] : undefined))?.map(({ start, end, text, speaker, extra }, index) => ({
       id: index,
-      ...fieldsFor(TRANSCRIPTIONS, extra),
+      ...fieldsFor(WIRE, extra),
       start,
       end,
       text,
@@ -173,13 +173,13 @@ function diarized({ text, duration, segments = [] }: Transcript): JsonObject {
 
 /** As it stands in a list of who said what, and in a stream. */
 export function serializeSegment({ start, end, text, speaker, extra }: TranscriptSegment, index: number): JsonObject {
-  const { id = `seg_${index}` } = fieldsFor(TRANSCRIPTIONS, extra);
+  const { id = `seg_${index}` } = fieldsFor(WIRE, extra);
   return { type: "transcript.text.segment", id: toJsonText(id), start, end, text, speaker };
 }
 
 /** What the upstream said of the whole, and what it counted. */
 export function withExtra(body: JsonObject, { usage, extra }: Transcript): JsonObject {
-  const { inner, outer } = splitInside("usage", fieldsFor(TRANSCRIPTIONS, extra));
+  const { inner, outer } = splitInside("usage", fieldsFor(WIRE, extra));
   return { ...body, ...outer, usage: usage && { ...serializeUsage(usage), ...inner } };
 }
 

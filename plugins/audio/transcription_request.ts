@@ -6,7 +6,7 @@ import type { Context, FormField } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { TRANSCRIPTION_KEYS, TRANSCRIPTIONS, transcriptionSchema } from "./wire.ts";
+import { TRANSCRIPTION_KEYS, transcriptionSchema, WIRE } from "./wire.ts";
 
 /** A client's form, its parts in any order. An empty text means absent. */
 export function parseTranscriptionRequest(
@@ -27,7 +27,7 @@ export function parseTranscriptionRequest(
   }
   // It is what was spoken, and a translation's model hears that by itself.
   if (translateTo && request.language) context.note("dropped language");
-  const extra = extraOf(TRANSCRIPTIONS, texts, TRANSCRIPTION_KEYS);
+  const extra = extraOf(WIRE, texts, TRANSCRIPTION_KEYS);
   return {
     model,
     file,
@@ -91,7 +91,7 @@ export function serializeTranscriptionRequest(
     const message = `Model "${target.model}" cannot translate: ask a full Whisper model, such as whisper-large-v3`;
     throw new GatewayError("invalid_request", message, { param: "model", tryNextTarget: true });
   }
-  const extra = Object.entries(fieldsFor(TRANSCRIPTIONS, input.extra, context.note));
+  const extra = Object.entries(fieldsFor(WIRE, input.extra, context.note));
   const texts: [name: string, value: JsonValue | undefined][] = [
     ["model", target.model],
     ["language", input.language],

@@ -5,9 +5,7 @@
 import { z } from "zod";
 import { SPEECH_FORMATS, TRANSCRIPT_FORMATS } from "../../src/canonical/audio.ts";
 
-export const SPEECH = "speech";
-/** Of transcriptions and translations, which have the same fields. */
-export const TRANSCRIPTIONS = "transcriptions";
+export const WIRE = "audio";
 
 const model = z.string().min(1).max(512);
 

@@ -67,7 +67,8 @@ export const chatProtocols: readonly AnyProtocol[] = [completions, models, model
 
 /** Any server that speaks this wire: the hub's router, vLLM, llama.cpp, Ollama, LM Studio and the like. */
 export const chatDriver: Driver = {
-  name: "chat",
+  name: WIRE,
+  wire: WIRE,
   counters,
   reads: OWN_QUIRKS,
   operations: {

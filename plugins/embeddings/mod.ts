@@ -26,6 +26,7 @@ export const embeddingsProtocols: readonly AnyProtocol[] = [embeddings];
 /** Any server that has this wire's path: vLLM, llama.cpp, Ollama, LM Studio, together, deepinfra and the like. */
 export const embeddingsDriver: Driver = {
   name: WIRE,
+  wire: WIRE,
   operations: {
     embed: {
       request: (input, target, context) =>

@@ -80,4 +80,9 @@ function parseError(reply: Reply): GatewayError {
   return /unsupported data url/i.test(message) ? refusedFormat("The file was refused") : upstreamError(reply);
 }
 
-export const falDriver: Driver = { name: "fal", operations: { speak, transcribe }, parseError };
+export const falDriver: Driver = {
+  name: "fal",
+  wire: "fal",
+  operations: { speak, transcribe },
+  parseError,
+};

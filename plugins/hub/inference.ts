@@ -25,6 +25,7 @@ function parseError(reply: Reply): GatewayError {
 
 export const inferenceDriver: Driver = {
   name: "hub",
+  wire: "hub",
   operations: { embed: featureExtraction, rerank: textRanking, speak: hubSpeech, transcribe: hubTranscription },
   parseError,
 };

@@ -115,6 +115,7 @@ function outputOf(body: Reply["body"]): Reply["body"] {
 
 export const replicateDriver: Driver = {
   name: "replicate",
+  wire: "replicate",
   operations: { speak, transcribe },
   parseError: upstreamError,
 };

@@ -30,6 +30,7 @@ import { poolVectors } from "./pooling.ts";
 
 export const teiDriver: Driver = {
   name: "tei",
+  wire: "tei",
   operations: {
     embed: {
       request: (input, target, context) =>

@@ -86,7 +86,8 @@ export const messagesProtocols: readonly AnyProtocol[] = [messages, countTokens,
 
 /** Any server that speaks this wire: vLLM, llama.cpp, Ollama, LM Studio, and the vendor's own. */
 export const messagesDriver: Driver = {
-  name: "messages",
+  name: WIRE,
+  wire: WIRE,
   counters: ["count_tokens"],
   operations: {
     countTokens: countOperation,

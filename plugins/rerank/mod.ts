@@ -37,6 +37,7 @@ export const rerankProtocols: readonly AnyProtocol[] = [protocol(WIRE, "1"), pro
 /** Any server that ranks in the manner of Cohere: vLLM, llama.cpp, Jina, Voyage and Cohere itself. */
 export const rerankDriver: Driver = {
   name: WIRE,
+  wire: WIRE,
   operations: {
     rerank: {
       request: (input, target, context) => ({ path: "rerank", body: serializeRequest(input, target, context) }),

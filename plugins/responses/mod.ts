@@ -161,7 +161,8 @@ function serializeStored(stored: StoredAnswer, context: Context): JsonObject {
 
 /** Any server that speaks this wire: the vendor's own, vLLM, llama.cpp, Ollama, LM Studio. */
 export const responsesDriver: Driver = {
-  name: "responses",
+  name: WIRE,
+  wire: WIRE,
   counters: ["input_tokens"],
   operations: {
     countTokens: countOperation,

@@ -12,6 +12,7 @@ import { transcribe } from "./transcribe.ts";
  */
 export const sandbox: Driver = {
   name: "sandbox",
+  wire: "sandbox",
   operations: {
     generate: { local: generate },
     embed: { local: embed },

@@ -62,7 +62,13 @@ export interface Prompt {
 
 /** How to speak to upstreams of one kind. */
 export interface Driver {
+  /** No other driver has it: configurations choose a driver by its name. */
   name: string;
+  /**
+   * The format of its bytes: the same word as that of a protocol which speaks it to clients. Of a driver that serves several
+   * operations, the format of its conversations.
+   */
+  wire: string;
   /** The endpoints that its `countTokens` knows. */
   counters?: readonly Counter[];
   /** Which quirks it reads of those that not every driver does. */

@@ -101,9 +101,9 @@ function providerIn(headers: Headers, { providers }: Upstream): string | undefin
   return provider && /^[\w.-]{1,64}$/.test(provider) ? provider : undefined;
 }
 
-/** The name of the driver that speaks to the target. */
-export function driverOf({ upstream, driver }: Destination, { upstreams }: Gateway): string | undefined {
-  return driver ?? upstreams.get(upstream)?.driver.name;
+/** The wire that the target speaks. */
+export function wireOf({ upstream, driver }: Destination, { upstreams, drivers }: Gateway): string | undefined {
+  return (driver === undefined ? upstreams.get(upstream)?.driver : drivers.get(driver))?.wire;
 }
 
 /** The upstream, spoken to as the place behind it is. Throws where the caller may not use it. */

@@ -7,7 +7,7 @@ import { replay } from "../canonical/replay.ts";
 import type { Exchange, WireRequest } from "../contract/context.ts";
 import type { Protocol } from "../contract/protocol.ts";
 import type { Destination } from "../contract/destination.ts";
-import { driverOf } from "./attempt.ts";
+import { wireOf } from "./attempt.ts";
 import { admit, type Journey, refuseIfStrict } from "./journey.ts";
 import { remember, remembering } from "./memory.ts";
 import { respondWithStream } from "./stream.ts";
@@ -24,7 +24,7 @@ export function targetsThatRun(
 /** A server that speaks the tool's wire is given the tool, unless it is known to refuse it; what it makes of it is its affair. */
 function runs({ name, extra }: HostedTool, where: Destination, { gateway }: Journey): boolean {
   const refused = gateway.upstreams.get(where.upstream)?.refuses.includes(name);
-  return driverOf(where, gateway) === extra.wire && !refused;
+  return wireOf(where, gateway) === extra.wire && !refused;
 }
 
 /** The hosted tools without which the request is not to be answered. */

@@ -172,7 +172,7 @@ const TRANSCRIPTS = [
 ];
 
 fuzz("audio: streams of transcripts", 60, hostileStream(fc.constantFrom(...TRANSCRIPTS)), async (text) => {
-  const context = newContext("transcriptions");
+  const context = newContext("audio");
   const wire = newWireRequest(form({ stream: "true", response_format: "diarized_json" }));
   const protocol = transcription.protocol as Extract<AnyProtocol, { operation: "transcribe" }>;
   const input = protocol.parse(wire, context);

@@ -37,6 +37,7 @@ const RAISED: Record<ErrorCode, [status: number, type: string, class1: string, c
 function failing(details: ConstructorParameters<typeof GatewayError>[2] = {}): Driver {
   return {
     name: "failing",
+    wire: "failing",
     operations: {
       generate: {
         local: (_input, { model }) => {

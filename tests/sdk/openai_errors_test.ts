@@ -34,6 +34,7 @@ const HELLO: OpenAI.ChatCompletionMessageParam[] = [{ role: "user", content: "He
 /** An upstream that fails as the model is called. */
 const failing: Driver = {
   name: "failing",
+  wire: "failing",
   operations: {
     generate: {
       local(_, { model }) {

@@ -7,6 +7,7 @@ import type { Upstream } from "../../src/upstream/send.ts";
 /** Serves nothing; says the status of what went wrong. */
 export const DRIVER: Driver = {
   name: "test",
+  wire: "test",
   operations: {},
   parseError: ({ status, body }) => new GatewayError("upstream_error", `${status} ${JSON.stringify(body)}`),
 };

@@ -25,12 +25,12 @@ const READ: [what: string, body: object, request: Partial<SpeechRequest>][] = [
     { response_format: "opus", speed: 0.25, instructions: "Whisper", stream_format: "sse" },
     { format: "opus", speed: 0.25, instructions: "Whisper", stream: true },
   ],
-  ["unknown fields ride along", { lang_code: "a" }, { extra: { wire: "speech", fields: { lang_code: "a" } } }],
+  ["unknown fields ride along", { lang_code: "a" }, { extra: { wire: "audio", fields: { lang_code: "a" } } }],
   ["a stream of MP3 is the server's to decide", { stream_format: "audio" }, {}],
   [
     "a stream of samples is hinted at",
     { stream_format: "sse", response_format: "pcm" },
-    { format: "pcm", stream: true, extra: { wire: "speech", fields: {}, hints: { stream_format: "audio" } } },
+    { format: "pcm", stream: true, extra: { wire: "audio", fields: {}, hints: { stream_format: "audio" } } },
   ],
 ];
 for (const [what, body, request] of READ) {
@@ -64,7 +64,7 @@ const SENT: [what: string, input: Partial<SpeechRequest>, target: Partial<Target
   ["the least", {}, {}, { response_format: "mp3" }, []],
   [
     "all that is modelled, and what rides along",
-    { voice: "v", speed: 2, instructions: "Fast", extra: { wire: "speech", fields: { sample_rate: 8000 } } },
+    { voice: "v", speed: 2, instructions: "Fast", extra: { wire: "audio", fields: { sample_rate: 8000 } } },
     {},
     { response_format: "mp3", voice: "v", speed: 2, instructions: "Fast", sample_rate: 8000 },
     [],
@@ -93,7 +93,7 @@ const SENT: [what: string, input: Partial<SpeechRequest>, target: Partial<Target
 ];
 for (const [what, input, target, body, notes] of SENT) {
   Deno.test(`audio: speech request for an upstream: ${what}`, () => {
-    const context = newContext("speech");
+    const context = newContext("audio");
     const call = callOf("speak", speechOf(input), targetOf(target), context);
     assertEquals(call.path, "audio/speech");
     assertEquals(JSON.parse(JSON.stringify(call.body)), { model: "there", input: "Hello", ...body });
@@ -133,7 +133,7 @@ const ANSWERS: [
 ];
 for (const [what, body, type, wanted, mediaType, notes] of ANSWERS) {
   Deno.test(`audio: speech from an upstream: ${what}`, async () => {
-    const context = newContext("speech");
+    const context = newContext("audio");
     const speech = parseSpeech(replyOf(body, type), speechOf({ format: wanted }), targetOf(), context);
     assertEquals(speech.mediaType, mediaType);
     assertEquals(context.notes, notes);
@@ -147,13 +147,13 @@ for (const [what, body, type, wanted, mediaType, notes] of ANSWERS) {
 Deno.test("audio: speech is passed on as it comes", async () => {
   const stream = ReadableStream.from<Uint8Array<ArrayBuffer>>([MP3, SAMPLES]);
   const reply = { ...replyOf(MP3, "audio/mpeg"), stream };
-  const speech = parseSpeech(reply, speechOf(), targetOf(), newContext("speech"));
+  const speech = parseSpeech(reply, speechOf(), targetOf(), newContext("audio"));
   assertEquals(speech.audio, stream);
   assertEquals(await serializeSpeech(speech).bytes(), new Uint8Array([...MP3, ...SAMPLES]));
 });
 
 Deno.test("audio: speech in the format that the place makes is noted once", () => {
-  const context = newContext("speech");
+  const context = newContext("audio");
   const target = targetOf(TOGETHER);
   const input = speechOf({ format: "opus", voice: "tara" });
   callOf("speak", input, target, context);
@@ -172,7 +172,7 @@ const BROKEN: [what: string, body: JsonValue | Uint8Array<ArrayBuffer>, type: st
 ];
 for (const [what, body, type, message] of BROKEN) {
   Deno.test(`audio: speech from an upstream: ${what} is its failure`, () => {
-    const read = () => parseSpeech(replyOf(body, type), speechOf(), targetOf(), newContext("speech"));
+    const read = () => parseSpeech(replyOf(body, type), speechOf(), targetOf(), newContext("audio"));
     const error = assertThrows(read, GatewayError);
     assertEquals(error.code, "upstream_error");
     assertStringIncludes(error.message, message);

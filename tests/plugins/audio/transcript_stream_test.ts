@@ -18,7 +18,7 @@ const sse = (...bodies: (JsonObject | string)[]) =>
 /** The events of the body. Throws the failure that ends them. */
 async function read(
   pieces: Iterable<Uint8Array<ArrayBuffer>>,
-  context = newContext("transcriptions"),
+  context = newContext("audio"),
 ): Promise<TranscriptEvent[]> {
   const frames = await toArray(readFrames(bodyOf(pieces)));
   const events = readEvents(parseTranscriptStream(transcriptionOf(), TARGET, context), frames);
@@ -63,7 +63,7 @@ const STREAMS: [what: string, bytes: Uint8Array<ArrayBuffer>, events: Transcript
           end: 1,
           text: "Hello",
           speaker: "A",
-          extra: { wire: "transcriptions", fields: { id: "seg_1" } },
+          extra: { wire: "audio", fields: { id: "seg_1" } },
         },
       },
       { type: "delta", text: "Hello" },
@@ -77,7 +77,7 @@ const STREAMS: [what: string, bytes: Uint8Array<ArrayBuffer>, events: Transcript
               end: 1,
               text: "Hello",
               speaker: "A",
-              extra: { wire: "transcriptions", fields: { id: "seg_1" } },
+              extra: { wire: "audio", fields: { id: "seg_1" } },
             },
           ],
         },
@@ -173,7 +173,7 @@ for (const [what, text, message] of BROKEN) {
 }
 
 Deno.test("audio: transcript stream: log probabilities of increments are dropped, not in silence", async () => {
-  const context = newContext("transcriptions");
+  const context = newContext("audio");
   const logprobs = [{ token: "Hello", logprob: -0.1 }];
   const bytes = encode(sse(
     { type: "transcript.text.delta", delta: "Hello", logprobs },
@@ -182,7 +182,7 @@ Deno.test("audio: transcript stream: log probabilities of increments are dropped
   const events = await read([bytes], context);
   assertEquals(events.at(-1), {
     type: "finish",
-    transcript: { text: "Hello", extra: { wire: "transcriptions", fields: { logprobs } } },
+    transcript: { text: "Hello", extra: { wire: "audio", fields: { logprobs } } },
   });
   assertEquals(context.notes, ["dropped logprobs"]);
 });
@@ -191,7 +191,7 @@ const FINISHED: Transcript = {
   text: "Hello",
   segments: [{ start: 0, end: 1, text: "Hello", speaker: "A" }],
   usage: { inputTokens: 5, outputTokens: 2 },
-  extra: { wire: "transcriptions", fields: { logprobs: [1] } },
+  extra: { wire: "audio", fields: { logprobs: [1] } },
 };
 
 function written(format: TranscriptFormat, events: TranscriptEvent[]): unknown[] {

@@ -6,7 +6,7 @@ import { GatewayError } from "../../../src/errors.ts";
 import { newContext } from "../../support/context.ts";
 import { bytesOf, replyOf, transcriptionOf } from "./support.ts";
 
-const extra = (fields: Record<string, JsonValue>) => ({ extra: { wire: "transcriptions", fields } });
+const extra = (fields: Record<string, JsonValue>) => ({ extra: { wire: "audio", fields } });
 
 /** A segment as Whisper's servers tell it. */
 const TOLD = {
@@ -333,7 +333,7 @@ const WRITTEN: [
 ];
 for (const [what, transcript, input, type, body, notes = []] of WRITTEN) {
   Deno.test(`audio: transcript for a client: ${what}`, async () => {
-    const context = newContext("transcriptions");
+    const context = newContext("audio");
     const response = serializeTranscript(transcript, transcriptionOf(input), context);
     assertEquals(response.headers.get("content-type"), type);
     assertEquals(type === JSON_TYPE ? await response.json() : await response.text(), body);
@@ -357,7 +357,7 @@ const UNTOLD: [
 ];
 for (const [what, transcript, input] of UNTOLD) {
   Deno.test(`audio: transcript for a client: ${what} is refused`, () => {
-    const write = () => serializeTranscript(transcript, transcriptionOf(input), newContext("transcriptions"));
+    const write = () => serializeTranscript(transcript, transcriptionOf(input), newContext("audio"));
     const error = assertThrows(write, GatewayError);
     assertEquals([error.code, error.details.param], ["invalid_request", "response_format"]);
     assertStringIncludes(error.message, input.format);

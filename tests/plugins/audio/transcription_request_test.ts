@@ -50,7 +50,7 @@ const READ: [what: string, form: FormField[], request: Partial<TranscriptionRequ
     ),
     {
       extra: {
-        wire: "transcriptions",
+        wire: "audio",
         fields: {
           chunking_strategy: "auto",
           "include[]": ["logprobs"],
@@ -68,7 +68,7 @@ const READ: [what: string, form: FormField[], request: Partial<TranscriptionRequ
 ];
 for (const [what, form, request] of READ) {
   Deno.test(`audio: transcription request: ${what}`, () => {
-    const context = newContext("transcriptions");
+    const context = newContext("audio");
     assertEquals(parseTranscriptionRequest(form, context), transcriptionOf(request));
     assertEquals(context.notes, []);
   });
@@ -109,7 +109,7 @@ const REFUSED: [what: string, form: FormField[], param: string, message?: string
 ];
 for (const [what, form, param, message = "", translateTo] of REFUSED) {
   Deno.test(`audio: transcription request: ${what} is the client's fault`, () => {
-    const read = () => parseTranscriptionRequest(form, newContext("transcriptions"), translateTo);
+    const read = () => parseTranscriptionRequest(form, newContext("audio"), translateTo);
     const error = assertThrows(read, GatewayError);
     assertEquals([error.code, error.details.param], ["invalid_request", param]);
     assertStringIncludes(error.message, message);
@@ -164,7 +164,7 @@ const SENT: [what: string, input: Partial<TranscriptionRequest>, path: string, t
   ]],
   [
     "what rides along",
-    { extra: { wire: "transcriptions", fields: { hotwords: "Ada", "include[]": ["logprobs", "x"] } } },
+    { extra: { wire: "audio", fields: { hotwords: "Ada", "include[]": ["logprobs", "x"] } } },
     "audio/transcriptions",
     [MODEL, ["response_format", "json"], ["hotwords", "Ada"], ["include[]", "logprobs"], ["include[]", "x"], FILE],
   ],
@@ -177,7 +177,7 @@ const SENT: [what: string, input: Partial<TranscriptionRequest>, path: string, t
 ];
 for (const [what, input, path, texts] of SENT) {
   Deno.test(`audio: transcription request for an upstream: ${what}`, () => {
-    const context = newContext("transcriptions");
+    const context = newContext("audio");
     const call = callOf("transcribe", transcriptionOf(input), targetOf(), context);
     assertEquals([call.path, textsOf(call.form)], [path, texts]);
     assertEquals(context.notes, []);
@@ -187,7 +187,7 @@ for (const [what, input, path, texts] of SENT) {
 for (const name of ["openai/whisper-large-v3-turbo", "distil-whisper/distil-large-v3", "nvidia/parakeet-tdt-0.6b-v3"]) {
   Deno.test(`audio: ${name} transcribes, and is not asked to translate`, () => {
     const target = targetOf({ model: name });
-    callOf("transcribe", transcriptionOf(), target, newContext("transcriptions"));
+    callOf("transcribe", transcriptionOf(), target, newContext("audio"));
     const ask = () => callOf("transcribe", transcriptionOf({ translateTo: "en" }), target, newContext("translations"));
     const error = assertThrows(ask, GatewayError);
     assertEquals([error.code, error.details.param], ["invalid_request", "model"]);

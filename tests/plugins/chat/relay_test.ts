@@ -1,6 +1,7 @@
 /** Requests that only their own wire knows: several choices, log probabilities, sound. */
 import { assert, assertEquals, assertNotEquals, assertStringIncludes } from "@std/assert";
 import OpenAI from "openai";
+import { catalogs, drivers, protocols } from "../../../plugins/mod.ts";
 import type { JsonObject } from "../../../src/canonical/json.ts";
 import { CHAT, chatBody, CONFIG, type ConfigInput, newApp } from "../../support/app.ts";
 import { fakeUpstream } from "../../support/fake_upstream.ts";
@@ -159,6 +160,20 @@ for (
     assertEquals(asked.map(({ url }) => url.host), ["upstream.test"]);
   });
 }
+
+Deno.test("relay: a driver of another name that speaks the same wire is asked", async () => {
+  const own = { ...drivers.find(({ name }) => name === "chat")!, name: "own" };
+  const { json, request } = recorded("chat-n2");
+  const upstream = fakeUpstream(() => Response.json(json));
+  const app = newApp({
+    plugins: { protocols, drivers: [...drivers, own], catalogs },
+    config: { ...CONFIG, upstreams: { ...CONFIG.upstreams, fake: { ...CONFIG.upstreams.fake, driver: "own" } } },
+    fetch: upstream.fetch,
+  });
+  const response = await app.post(CHAT, { ...request, model: "model" });
+  assertEquals([response.status, upstream.asked.length], [200, 1]);
+  assertEquals((await response.json()).choices.length, 2);
+});
 
 Deno.test("relay: an upstream's failure is told as ever, and one choice is no relay", async () => {
   const { app } = newRelay(() => Response.json({ error: { message: "slow down" } }, { status: 429 }));

@@ -15,7 +15,7 @@ const spoken: [name: string, fields: Partial<SpeechRequest>, body: JsonObject, n
   ["a voice by another name", { voice: "alloy" }, { voice: "af_alloy" }, ["mapped voice alloy>af_alloy"]],
   ["a voice that nobody knows", { voice: "toString" }, { voice: "toString" }, []],
   ["a pace", { speed: 1.5 }, { speed: 1.5 }, []],
-  ["more than it takes", { instructions: "calmly", extra: { wire: "speech", fields: { sample_rate: 8000 } } }, {}, [
+  ["more than it takes", { instructions: "calmly", extra: { wire: "audio", fields: { sample_rate: 8000 } } }, {}, [
     "dropped instructions",
     "dropped sample_rate",
   ]],
@@ -93,7 +93,7 @@ const heard: [name: string, fields: Partial<TranscriptionRequest>, body: JsonObj
   ["who speaks", { format: "diarized_json" }, { chunk_level: "segment", diarize: true }, []],
   [
     "more than it takes",
-    { temperature: 0.2, extra: { wire: "transcriptions", fields: { include: ["logprobs"] } } },
+    { temperature: 0.2, extra: { wire: "audio", fields: { include: ["logprobs"] } } },
     {},
     [
       "dropped temperature",

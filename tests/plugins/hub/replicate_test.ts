@@ -13,7 +13,7 @@ const FILE_URL = "https://replicate.delivery/x/out.wav";
 const spoken: [name: string, fields: Partial<SpeechRequest>, input: JsonObject, notes: string[]][] = [
   ["a text", {}, {}, []],
   ["a voice and a pace", { voice: "onyx", speed: 2 }, { voice: "am_onyx", speed: 2 }, ["mapped voice onyx>am_onyx"]],
-  ["more than it takes", { instructions: "calmly", extra: { wire: "speech", fields: { sample_rate: 8000 } } }, {}, [
+  ["more than it takes", { instructions: "calmly", extra: { wire: "audio", fields: { sample_rate: 8000 } } }, {}, [
     "dropped instructions",
     "dropped sample_rate",
   ]],
@@ -143,7 +143,7 @@ Deno.test("replicate transcription: who speaks is left to another provider, fiel
     "unsupported",
     'replicate does not tell who speaks: ask for "verbose_json"',
   ]);
-  const extra = { wire: "transcriptions", fields: { include: ["logprobs"] } };
+  const extra = { wire: "audio", fields: { include: ["logprobs"] } };
   assertEquals((await ask(transcribe, newTranscription({ extra }), target)).notes, ["dropped include"]);
 });
 

@@ -11,7 +11,7 @@ Deno.test("hf-inference speech: the text is all that the engine takes, and what 
     voice: "alloy",
     speed: 1.5,
     instructions: "calmly",
-    extra: { wire: "speech", fields: { sample_rate: 8000 } },
+    extra: { wire: "audio", fields: { sample_rate: 8000 } },
   });
   assertEquals(await ask(hubSpeech, input, TARGET), {
     call: { path: "models/hexgrad/Kokoro-82M", headers: { accept: "*/*" }, body: { inputs: "Good day" } },

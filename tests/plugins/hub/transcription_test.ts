@@ -48,7 +48,7 @@ for (const [name, fields, parameters] of asked) {
 }
 
 Deno.test("hf-inference transcription: a prompt and fields of another API are noted", async () => {
-  const extra = { wire: "transcriptions", fields: { chunking_strategy: "auto" } };
+  const extra = { wire: "audio", fields: { chunking_strategy: "auto" } };
   const { notes } = await ask(hubTranscription, newTranscription({ prompt: "Names: Ada", extra }), TARGET);
   assertEquals(notes, ["dropped prompt", "dropped chunking_strategy"]);
 });

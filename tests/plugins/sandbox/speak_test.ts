@@ -76,7 +76,7 @@ Deno.test("a long text is said faster rather than longer", () => {
 
 Deno.test("every format is delivered as WAV or as bare samples, with a note where that was not wanted", () => {
   for (const format of SPEECH_FORMATS) {
-    const context = newContext("speech");
+    const context = newContext("audio");
     const { mediaType } = speak({ model: "demo", text: "Hello", format, stream: false }, TARGET, context);
     const isMade = format === "wav" || format === "pcm";
     assertEquals(mediaType, format === "pcm" ? "audio/pcm" : "audio/wav");
@@ -92,8 +92,8 @@ Deno.test("bare samples are those of the WAV file, at the rate that clients expe
 });
 
 Deno.test("what the sandbox leaves aside is noted", () => {
-  const context = newContext("speech");
-  const extra = { wire: "speech", fields: { sample_rate: 16_000 } };
+  const context = newContext("audio");
+  const extra = { wire: "audio", fields: { sample_rate: 16_000 } };
   const request = { model: "demo", text: "Hello", format: "wav" as const, stream: false };
   speak({ ...request, instructions: "Whisper", extra }, TARGET, context);
   assertEquals(context.notes, ["dropped instructions", "dropped sample_rate"]);

@@ -84,7 +84,7 @@ export const TARGET: Target = { upstream: "sandbox", model: "sandbox", systemMes
 /** The bytes of a WAV file that says "Hello", unless something else is given here. */
 export function speech(request: Partial<SpeechRequest>): Uint8Array<ArrayBuffer> {
   const whole: SpeechRequest = { model: "demo", text: "Hello", format: "wav", stream: false, ...request };
-  const { audio } = speak(whole, TARGET, newContext("speech"));
+  const { audio } = speak(whole, TARGET, newContext("audio"));
   if (!(audio instanceof Uint8Array)) throw new Error("Expected the sound whole");
   return audio;
 }

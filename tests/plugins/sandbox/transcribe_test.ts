@@ -9,7 +9,7 @@ import { speech, TARGET } from "./support.ts";
 const FILES = new URL("../../fixtures/audio/", import.meta.url);
 
 function ask(bytes: Uint8Array<ArrayBuffer>, more: Partial<TranscriptionRequest> = {}, name = "speech.wav") {
-  const context = newContext("transcriptions");
+  const context = newContext("audio");
   const file = { bytes, name, mediaType: sniffMedia(bytes) ?? "application/octet-stream" };
   const request: TranscriptionRequest = { model: "demo", file, format: "json", stream: false, ...more };
   return { ...transcribe(request, TARGET, context), notes: context.notes };
@@ -158,7 +158,7 @@ Deno.test("asked for English, the sandbox says that it does not translate and qu
 });
 
 Deno.test("what the sandbox leaves aside is noted", () => {
-  const extra = { wire: "transcriptions", fields: { chunking_strategy: "auto" } };
+  const extra = { wire: "audio", fields: { chunking_strategy: "auto" } };
   const { notes, language } = ask(speech({}), { language: "de", prompt: "Names", temperature: 0, extra });
   assertEquals(notes, ["dropped language", "dropped prompt", "dropped temperature", "dropped chunking_strategy"]);
   assertEquals(language, undefined);
