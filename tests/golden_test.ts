@@ -1,102 +1,70 @@
 import { assertEquals } from "@std/assert";
-import type { GenerateRequest } from "../src/canonical/generate.ts";
-import { GatewayError } from "../src/errors.ts";
-import { formatFrame } from "../src/http/sse.ts";
-import { readFrames } from "../src/upstream/frames.ts";
-import { bodyOf, toArray } from "./support/chunks.ts";
-import { newContext } from "./support/context.ts";
-import { answerBytes, type Fixture, isOk, isStream, loadFixtures, wireRequest } from "./support/fixtures.ts";
-import { type Wire, WIRES } from "./support/wires.ts";
+import { loadFixtures } from "./support/fixtures.ts";
+import { goldenOf } from "./support/golden.ts";
+import { learnUsual, showUsual } from "./support/golden/usual.ts";
+import { WIRES } from "./support/wires.ts";
 
-/**
- * Golden tables: every exchange of a wire, told in every wire. Below `golden/<from>-to-<to>/`, for each case:
- *
- * - `.request.json`: what an upstream that speaks `to` is sent for the request, or `.refused.json`: why the client is not served
- * - `.response.json` or `.stream.txt`: what a client that speaks `to` gets for the upstream's answer, or `.error.json`
- * - `.notes.txt`: what the gateway says that it changed
- * - `.relayed.json`, alone: the field for which the request and its answer pass by the canonical form, to their own wire only
- *
- * `LANEWAY_UPDATE_GOLDEN=1` writes the files anew; the diff is the review.
- */
+/** What these files hold, and what they leave out: `support/golden.ts`. */
 const GOLDEN = new URL("./golden/", import.meta.url);
 const UPDATE = Deno.env.get("LANEWAY_UPDATE_GOLDEN") === "1";
+const ADVICE = "If the change is right, run `deno task test:update` and read the diff";
 
-type Files = Record<string, string>;
+const fixtures = new Map(WIRES.map(({ name }) => [name, loadFixtures(name)]));
+const usual = await learnUsual(fixtures);
+const estimates: string[] = [];
+const present = filesIn("");
 
-async function tell(fixture: Fixture, from: Wire, to: Wire): Promise<Files> {
-  const files: Files = {};
-  const request = newContext(from.name);
-  const wire = wireRequest(fixture);
-  let input: GenerateRequest | undefined;
-  try {
-    input = from.parseRequest(wire, request);
-    if (input.relay) return { "relayed.json": pretty({ wire: input.relay.wire, field: input.relay.field }) };
-    files["request.json"] = pretty(to.serializeRequest(input, request));
-  } catch (error) {
-    // What is not JSON at all never reaches a wire.
-    if (typeof fixture.request.body !== "string") files["refused.json"] = await formatError(error, to);
-  }
-  const notes = request.notes.map((note) => `request: ${note}`);
-  if (!isOk(fixture)) {
-    files["error.json"] = await formatError(from.parseError(fixture), to);
-  } else if (input) {
-    const exchange = to.newExchange(input, from === to ? wire : { ...wire, body: {} });
-    if (isStream(fixture)) {
-      const events = from.parseStream(readFrames(bodyOf([answerBytes(fixture)])), input, exchange);
-      files["stream.txt"] = (await toArray(to.serializeStream(events, exchange))).map(formatFrame).join("");
-    } else {
-      try {
-        files["response.json"] = pretty(
-          await to.serializeResponse(
-            from.parseResponse(fixture.response.json ?? fixture.response.text ?? "", input, exchange),
-            exchange,
-          ),
-        );
-      } catch (error) {
-        files["error.json"] = await formatError(error, to);
-      }
-    }
-    notes.push(...exchange.notes.map((note) => `response: ${note}`));
-  }
-  if (notes.length > 0) files["notes.txt"] = notes.join("\n") + "\n";
-  return files;
-}
-
-async function formatError(error: unknown, wire: Wire): Promise<string> {
-  if (!(error instanceof GatewayError)) throw error;
-  const response = wire.serializeError(error);
-  return pretty({
-    status: response.status,
-    headers: Object.fromEntries(response.headers),
-    body: await response.json(),
-  });
-}
-
-function pretty(value: unknown): string {
-  return JSON.stringify(value, null, 2) + "\n";
-}
-
-for (const from of WIRES) {
-  for (const to of WIRES) {
-    const folder = new URL(`${from.name}-to-${to.name}/`, GOLDEN);
-    if (UPDATE) Deno.mkdirSync(folder, { recursive: true });
-    const present = new Set([...Deno.readDirSync(folder)].map(({ name }) => name));
-    for (const fixture of loadFixtures(from.name)) {
-      Deno.test(`${from.name} to ${to.name}: ${fixture.name}`, async () => {
-        const told = await tell(fixture, from, to);
-        const known: Files = {};
-        for (const [ending, text] of Object.entries(told)) {
-          const file = `${fixture.name}.${ending}`;
-          if (UPDATE) Deno.writeTextFileSync(new URL(file, folder), text);
-          if (present.delete(file)) known[ending] = Deno.readTextFileSync(new URL(file, folder));
-          else if (UPDATE) known[ending] = text;
-        }
-        assertEquals(told, known);
-      });
-    }
-    Deno.test(`${from.name} to ${to.name}: no golden file is left over`, () => {
-      if (UPDATE) { for (const file of present) Deno.removeSync(new URL(file, folder)); }
-      else assertEquals([...present], []);
+for (const wire of WIRES) {
+  for (const fixture of fixtures.get(wire.name)!) {
+    const name = `${wire.name}/${fixture.name}`;
+    Deno.test(`golden: ${name}`, async () => {
+      const { text, inputTokens } = await goldenOf(fixture, wire, usual, UPDATE);
+      if (inputTokens !== undefined) estimates.push(`${name}: ${inputTokens}\n`);
+      compare(`${name}.txt`, text);
     });
   }
+}
+
+Deno.test("golden: what is the same in every case", () => compare("envelopes.txt", showUsual(usual)));
+
+Deno.test("golden: the estimate of every input", () => compare("estimates.txt", estimates.join("")));
+
+Deno.test("golden: every file belongs to a case", () => {
+  if (UPDATE) { for (const file of present) Deno.removeSync(new URL(file, GOLDEN)); }
+  else assertEquals([...present], [], `No case has these files in tests/golden. Run \`deno task test:update\``);
+});
+
+/** Compares the file with the text, section by section, or writes it. */
+function compare(file: string, text: string): void {
+  const isPresent = present.delete(file);
+  const url = new URL(file, GOLDEN);
+  if (UPDATE) return write(url, text);
+  if (!isPresent) throw new Error(`tests/golden/${file} is missing. ${ADVICE}`);
+  const golden = Deno.readTextFileSync(url);
+  if (text === golden) return;
+  const [now, before] = [sectionsOf(text), sectionsOf(golden)];
+  assertEquals([...now.keys()], [...before.keys()], `tests/golden/${file} has other headings. ${ADVICE}`);
+  for (const [heading, section] of now) {
+    assertEquals(section, before.get(heading), `tests/golden/${file}, "${heading}". ${ADVICE}`);
+  }
+  assertEquals(text, golden, `tests/golden/${file}. ${ADVICE}`);
+}
+
+function write(url: URL, text: string): void {
+  Deno.mkdirSync(new URL(".", url), { recursive: true });
+  Deno.writeTextFileSync(url, text);
+}
+
+function sectionsOf(text: string): Map<string, string> {
+  return new Map(text.split(/^== /m).map((section) => [section.split(" ==\n")[0]!, section]));
+}
+
+/** The golden files that there are, by their paths. */
+function filesIn(folder: string): Set<string> {
+  const files = new Set<string>();
+  for (const { name, isDirectory } of Deno.readDirSync(new URL(`./${folder}`, GOLDEN))) {
+    if (isDirectory) { for (const file of filesIn(`${folder}${name}/`)) files.add(file); }
+    else files.add(folder + name);
+  }
+  return files;
 }
