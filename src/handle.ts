@@ -12,6 +12,7 @@ import { estimateInputTokens, estimateTextTokens } from "./canonical/estimate.ts
 import { finish as finishWork, step } from "./util/work.ts";
 import type { Exchange, WireRequest } from "./contract/context.ts";
 import type { AnyProtocol, Protocol } from "./contract/protocol.ts";
+import type { Peer } from "./platform/platform.ts";
 import { GatewayError, toGatewayError } from "./errors.ts";
 import type { Caller } from "./http/auth.ts";
 import { checkHeaders } from "./http/headers.ts";
@@ -44,7 +45,7 @@ import { firstAnswer, firstStream } from "./routing/failover.ts";
 import { answer, stream } from "./upstream/run.ts";
 import { speak } from "./upstream/speak.ts";
 
-export async function handle(request: Request, peer: Deno.Addr | undefined, gateway: Gateway): Promise<Response> {
+export async function handle(request: Request, peer: Peer | undefined, gateway: Gateway): Promise<Response> {
   const journey = begin(request, gateway);
   try {
     checkHost(request);

@@ -88,6 +88,7 @@ Deno.test("the rules catch what they are for", () => {
     ["plugins/chat/mod.ts", 'await fetch("http://x")', "touches the world: fetch("],
     ["plugins/chat/mod.ts", 'const home = Deno.env.get("HOME");', "touches the world: Deno"],
     ["plugins/chat/mod.ts", 'console.log("here")', "touches the world: console"],
+    ["src/lanes/lane.ts", "const started = Deno.args;", "needs Deno"],
     ["src/http/sse.ts", "// as the Claude client wants it", 'names a vendor: "Claude"'],
     ["src/http/auth.ts", "const openaiError = 1;", 'names a vendor: "openai"'],
     ["src/lanes/lane.ts", 'if (upstream === "together") return;', 'names a vendor: ""together""'],
@@ -109,6 +110,9 @@ Deno.test("the rules leave alone what is right", () => {
       "/** vLLM calls it by another name; no console, no Deno here. */\n// fetch(url) is the core's",
     ],
     ["plugins/mod.ts", 'const plugin = await import("./chat/mod.ts");'],
+    ["src/lanes/lane.ts", "// Deno does so, too"],
+    ["src/platform/deno.ts", "const started = Deno.args;"],
+    ["src/state/kv_file.ts", "const kv = await Deno.openKv();"],
   ];
   for (const [path, text] of right) assertEquals(violations(path, text), []);
 });

@@ -112,7 +112,7 @@ Deno.test("launcher: the command catalog writes the file that it is given, and n
 
 Deno.test("tasks: what people run goes by the launcher, and what is compiled may start and fetch nothing", () => {
   const { start, dev, catalog, compile } = manifest.tasks;
-  const launched = "deno run --allow-read --allow-env --allow-run --no-prompt src/config/launch.ts";
+  const launched = "deno run --allow-read --allow-env --allow-run --no-prompt src/cli/launch.ts";
   assertEquals([start, dev, catalog], [launched, `${launched} --watch`, `${launched} catalog`]);
   const options = compile.split(" ").filter((word) => /^-/.test(word) && !/^--(include|output)$/.test(word));
   const open = ["net", "env", "read", "write"].map((name) => `--allow-${name}`);

@@ -1,35 +1,45 @@
 /** The command `catalog`: writes the model catalog of a lane for agents that read theirs from a file. */
-import { type AppOptions, createApp } from "../app.ts";
+import { writeFile } from "node:fs/promises";
+import { createApp, pluginFacts } from "../app.ts";
+import { loadConfig } from "../config/load.ts";
 import type { Config } from "../config/schema.ts";
 import { createMemoryStore } from "../state/memory_store.ts";
+import { invocation } from "./invocation.ts";
+import { type Program, UsageError } from "./program.ts";
 
-/** The file cannot be written. The message is for people. */
+/** The models cannot be listed, or the file cannot be written. The message is for people. */
 export class CatalogError extends Error {}
 
-/** What the command says when the file is written. Throws `CatalogError`. */
-export async function catalogCommand(
-  lane: string,
-  path = `models-${lane}.json`,
-  config: Config,
-  env: AppOptions["env"],
-): Promise<string> {
-  const models = await readModels(lane, config, env);
+/** Throws `CatalogError` and `UsageError`. */
+export async function writeCatalog(
+  [lane, path = `models-${lane}.json`, ...more]: string[],
+  configPath: string | undefined,
+  program: Program,
+): Promise<number> {
+  const { platform, plugins, streams } = program;
+  if (lane === undefined || more.length > 0) {
+    throw new UsageError(`Name the lane, and the file if you like: ${invocation(platform)} catalog <lane> [file]`);
+  }
+  const { config } = loadConfig({ path: configPath, ...pluginFacts(plugins), env: platform.env });
+  const models = await readModels(lane, config, program);
   try {
-    await Deno.writeTextFile(path, `${JSON.stringify({ models }, null, 2)}\n`);
+    await writeFile(path, `${JSON.stringify({ models }, null, 2)}\n`);
   } catch (error) {
     throw new CatalogError(`Cannot write ${path}: ${(error as Error).message}`);
   }
-  return `Models of lane "${lane}" written to ${path}: ${models.length}`;
+  streams.say(`Models of lane "${lane}" written to ${path}: ${models.length}`);
+  return 0;
 }
 
 /** What the lane tells an agent that asks with its version, asked in this process, where no key is needed. */
-async function readModels(lane: string, config: Config, env: AppOptions["env"]): Promise<unknown[]> {
+async function readModels(lane: string, config: Config, { platform, plugins }: Program): Promise<unknown[]> {
   const store = createMemoryStore({ now: Date.now, limitBytes: 0 });
-  const app = createApp({ config: { ...config, keys: [], storedKeys: false }, env, store, log: () => {} });
+  const open = { ...config, keys: [], storedKeys: false };
+  const app = createApp({ config: open, store, plugins, platform, log: () => {} });
   const response = await app.fetch(new Request(`http://gateway/${encodeURIComponent(lane)}/v1/models?client_version=`));
   const body = await response.json();
   if (!response.ok) throw new CatalogError(body.error.message);
   const notes = response.headers.get("x-laneway-notes");
-  if (notes !== null) throw new CatalogError(`Cannot tell all models of lane "${lane}": ${notes}`);
+  if (notes !== null) throw new CatalogError(`Cannot list all models of lane "${lane}": ${notes}`);
   return body.models;
 }

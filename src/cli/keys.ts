@@ -1,6 +1,12 @@
 /** The command `keys`: makes, lists and revokes keys in the store of a gateway, which need not stop for it. */
 import { parseArgs } from "node:util";
-import type { Keyring, StoredKey } from "../state/keyring.ts";
+import { pluginFacts } from "../app.ts";
+import { createStore, placeOfStore } from "../compose/store.ts";
+import { loadConfig } from "../config/load.ts";
+import { createKeyring, type Keyring, type StoredKey } from "../state/keyring.ts";
+import { invocation } from "./invocation.ts";
+import type { Program } from "./program.ts";
+import { PLACEHOLDER_SECRET } from "./reload.ts";
 
 /** The text of `keys --help`. `program`: how the user starts this program. */
 export const keysHelp = (program: string) =>
@@ -35,6 +41,40 @@ const QUOTA_OF = {
   "tokens-per-day": "tokensPerDay",
   "concurrent-requests": "concurrentRequests",
 } as const;
+
+/** The command, on the store of the configuration. Returns the exit code. Throws `KeysError`. */
+export async function manageKeys(args: string[], path: string | undefined, program: Program): Promise<number> {
+  const { platform, plugins, streams: { print, say } } = program;
+  const { env } = platform;
+  const command = invocation(platform);
+  if (args.includes("--help")) {
+    print(keysHelp(command).trimEnd());
+    return 0;
+  }
+  // No secret is needed for it, and whoever manages keys may have none.
+  const withoutSecrets = (name: string) => name === "LANEWAY_CONFIG" ? env(name) : env(name) || PLACEHOLDER_SECRET;
+  const { config } = loadConfig({ path, ...pluginFacts(plugins), env: withoutSecrets });
+  const place = placeOfStore(config.store, platform, env);
+  if (place === "memory") throw new KeysError(whyNoStore(platform));
+  const store = createStore(config, platform, env, Date.now);
+  try {
+    print(await keysCommand(args, createKeyring(store, Date.now), Object.keys(config.lanes), command));
+    if (!config.storedKeys) say('They are admitted where the configuration says "storedKeys": true');
+    return 0;
+  } catch (error) {
+    if (error instanceof KeysError) throw error;
+    say(`Cannot use the store${typeof place === "object" ? ` ${place.path}` : ""}: ${(error as Error).message}`);
+    return 1;
+  } finally {
+    store.close();
+  }
+}
+
+function whyNoStore({ hasDatabase }: Program["platform"]): string {
+  return hasDatabase
+    ? 'Keys are kept in a store of kind "kv", and this configuration has none'
+    : "Keys are kept in a store that outlives the process, and this runtime has none: give the gateway keys in its configuration";
+}
 
 /** What the command prints. Throws `KeysError`. `lanes`: those of the configuration. `program`: how the user starts this one. */
 export async function keysCommand(

@@ -1,27 +1,26 @@
 /** The configuration of a running gateway, read again: all of it, or nothing. */
 import type { Config } from "../config/schema.ts";
-import { isThere, type Permissions, permissionsOf } from "../config/launch.ts";
+import { isThere, type Permissions, permissionsOf } from "../config/permissions.ts";
+import type { Permission, Platform } from "../platform/platform.ts";
 
 export interface Reloading {
   /** The configuration to run with now, by variables that `env` gives. Throws where it cannot be used. */
-  load(env: (name: string) => string | undefined): { config: Config };
-  env(name: string): string | undefined;
-  /** Whether the process may do this. */
-  isGranted(permission: Deno.PermissionDescriptor): boolean;
+  load(env: Platform["env"]): { config: Config };
+  platform: Pick<Platform, "env" | "os" | "isGranted">;
 }
 
 /** The new configuration, or why the gateway goes on with what it has. */
 export type Reloaded = { config: Config } | { kept: string };
 
 /** In place of a variable whose value is not needed: as long as any secret has to be. */
-export const NOT_TOLD = "x".repeat(64);
+export const PLACEHOLDER_SECRET = "x".repeat(64);
 
 /** `running`: the configuration that the gateway serves with. */
-export function reload(running: Config, { load, env, isGranted }: Reloading): Reloaded {
+export function reload(running: Config, { load, platform: { env, os, isGranted } }: Reloading): Reloaded {
   let config: Config;
   try {
     // What may not be read is told below, with all else that is lacking.
-    ({ config } = load((name) => isGranted({ name: "env", variable: name }) ? env(name) : NOT_TOLD));
+    ({ config } = load((name) => isGranted({ name: "env", variable: name }) ? env(name) : PLACEHOLDER_SECRET));
   } catch (error) {
     return { kept: (error as Error).message };
   }
@@ -32,14 +31,14 @@ export function reload(running: Config, { load, env, isGranted }: Reloading): Re
   if (config.store.kind !== running.store.kind || config.store.path !== running.store.path) {
     return { kept: "It keeps conversations elsewhere: restart the gateway for that" };
   }
-  const lacking = descriptorsOf(permissionsOf({ config, listen: {}, env, os: Deno.build.os, isThere }))
+  const lacking = descriptorsOf(permissionsOf({ config, listen: {}, env, os, isThere }))
     .filter((permission) => !isGranted(permission));
   if (lacking.length === 0) return { config };
   const names = lacking.map(describe).join(", ");
   return { kept: `It needs what the gateway was not started with: ${names}. Restart the gateway for that` };
 }
 
-function descriptorsOf({ net, env, read, write }: Permissions): Deno.PermissionDescriptor[] {
+function descriptorsOf({ net, env, read, write }: Permissions): Permission[] {
   return [
     // A pattern is asked for by a name that it stands for.
     ...net.map((host) => ({ name: "net" as const, host: host.replace(/^\*\./, "any.") })),
@@ -49,7 +48,7 @@ function descriptorsOf({ net, env, read, write }: Permissions): Deno.PermissionD
   ];
 }
 
-function describe(permission: Deno.PermissionDescriptor): string {
+function describe(permission: Permission): string {
   switch (permission.name) {
     case "net":
       return `host ${permission.host}`;
@@ -59,6 +58,6 @@ function describe(permission: Deno.PermissionDescriptor): string {
     case "write":
       return `${permission.name === "read" ? "reading" : "writing"} ${permission.path}`;
     default:
-      return permission.name;
+      return permission satisfies never;
   }
 }

@@ -1,9 +1,10 @@
 /** Finds, reads and checks the configuration. */
+import { readFileSync } from "node:fs";
 import type { z } from "zod";
 import embedded from "../../gateway.json" with { type: "json" };
 import { isJsonObject, type JsonObject, type JsonValue } from "../canonical/json.ts";
 import { formatPath } from "../contract/validate.ts";
-import { mergeConfig } from "./launch.ts";
+import { mergeJson } from "../util/merge.ts";
 import { check, type Problem, type Surroundings } from "./check.ts";
 import { locateFault } from "./locate.ts";
 import { type Config, configSchema } from "./schema.ts";
@@ -37,11 +38,11 @@ export class ConfigError extends Error {
 export function loadConfig(options: LoadOptions): LoadedConfig {
   const { value, source, file } = read(options.path || options.env("LANEWAY_CONFIG"));
   const whole = isJsonObject(value) && value.extends === "default"
-    ? mergeConfig(DEFAULT, { ...value, extends: null })
+    ? mergeJson(DEFAULT, { ...value, extends: null })
     : value;
   // What has the wrong type stays, for the schema to refuse.
   const canListen = isJsonObject(whole) && isJsonObject(whole.listen ?? {});
-  const written = canListen ? mergeConfig(whole, { listen: options.listen }) : whole;
+  const written = canListen ? mergeJson(whole, { listen: options.listen }) : whole;
   return { config: parseConfig(written, source, options), source, file };
 }
 
@@ -62,10 +63,11 @@ function read(path: string | undefined): { value: JsonValue; source: string; fil
   const source = `"${path || DEFAULT_PATH}"`;
   let text;
   try {
-    text = Deno.readTextFileSync(path || DEFAULT_PATH);
+    text = readFileSync(path || DEFAULT_PATH, "utf8");
   } catch (error) {
-    if (!path && error instanceof Deno.errors.NotFound) return { value: DEFAULT, source: "the built-in default" };
-    const reason = error instanceof Deno.errors.NotFound ? "No such file" : (error as Error).message;
+    const isMissing = (error as { code?: string }).code === "ENOENT";
+    if (!path && isMissing) return { value: DEFAULT, source: "the built-in default" };
+    const reason = isMissing ? "No such file" : (error as Error).message;
     throw new ConfigError(source, [{ path: "", message: `Cannot read it: ${reason}` }]);
   }
   return { value: parseJson(text.replace(/^\ufeff/, ""), source), source, file: path || DEFAULT_PATH };

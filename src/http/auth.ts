@@ -1,5 +1,6 @@
 import { digestOf } from "../util/digest.ts";
 import { GatewayError } from "../errors.ts";
+import type { Peer } from "../platform/platform.ts";
 import type { Quota } from "./quota.ts";
 
 /** Who calls: a key, the machine itself where there are no keys, or somebody with a token of an upstream. */
@@ -37,7 +38,7 @@ export interface AuthOptions {
 }
 
 /** Admits a request before its body is read, or throws `authentication`. `peer` is absent for a call within the process. */
-export type Authenticate = (request: Request, peer: Deno.Addr | undefined) => Promise<Caller>;
+export type Authenticate = (request: Request, peer: Peer | undefined) => Promise<Caller>;
 
 /** With keys, a request must carry one of them; without, only this machine is admitted, and who brings a token. */
 export function createAuth({ keys, storedKeys, takesTokens, now }: AuthOptions): Authenticate {
@@ -80,7 +81,7 @@ function bearerOf(headers: Headers): string | undefined {
 
 /** Whoever brings a token may use the upstreams that take it; this machine may use everything. */
 // deno-lint-ignore require-await -- as all that admit
-async function admitToken(request: Request, peer: Deno.Addr | undefined): Promise<Caller> {
+async function admitToken(request: Request, peer: Peer | undefined): Promise<Caller> {
   const token = bearerOf(request.headers) ?? request.headers.get("x-api-key");
   if (!token) return admitLocal(request, peer);
   const owner = `token:${digestOf(token)}`;
@@ -89,7 +90,7 @@ async function admitToken(request: Request, peer: Deno.Addr | undefined): Promis
     : { name: "token", owner, token, isStranger: true };
 }
 
-function isLocalCall(request: Request, peer: Deno.Addr | undefined): boolean {
+function isLocalCall(request: Request, peer: Peer | undefined): boolean {
   try {
     admitLocal(request, peer);
     return true;
@@ -104,7 +105,7 @@ const BEARER = /^bearer\s+(\S.*)$/i;
 const ADD_KEY = 'add one under "keys" in gateway.json to let others call';
 
 /** A web page can make a browser call this machine, under its own name or by its origin: both are refused. */
-function admitLocal({ headers, url }: Request, peer: Deno.Addr | undefined): Caller {
+function admitLocal({ headers, url }: Request, peer: Peer | undefined): Caller {
   if (peer !== undefined) {
     if (!isLocalPeer(peer)) refuse(`No keys are configured, so only this machine may call: ${ADD_KEY}`);
     if (!isLocalUrl(headers.has("host") ? `http://${headers.get("host")}` : url)) {
@@ -118,9 +119,9 @@ function admitLocal({ headers, url }: Request, peer: Deno.Addr | undefined): Cal
   return { name: "local", owner: "local" };
 }
 
-function isLocalPeer(peer: Deno.Addr): boolean {
+function isLocalPeer(peer: Peer): boolean {
   if (peer.transport === "unix" || peer.transport === "unixpacket") return true;
-  return "hostname" in peer && isLoopback(peer.hostname.replace(/^::ffff:/i, ""));
+  return peer.hostname !== undefined && isLoopback(peer.hostname.replace(/^::ffff:/i, ""));
 }
 
 function isLocalUrl(text: string): boolean {

@@ -1,4 +1,5 @@
 /** What the gateway as a whole can take: beyond it, it refuses at once, so that what it has taken goes well. */
+import { totalmem } from "node:os";
 import process from "node:process";
 import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -94,9 +95,10 @@ const SHARE = 3 / 4;
 export function defaultMemoryBytes(): number {
   const known = [getHeapStatistics().heap_size_limit];
   try {
-    known.push(Deno.systemMemoryInfo().total * SHARE, process.constrainedMemory() * SHARE);
+    known.push(totalmem() * SHARE, process.constrainedMemory() * SHARE);
   } catch (error) {
-    if (!(error instanceof Deno.errors.NotCapable)) throw error;
+    // Deno says so where the permission is lacking.
+    if ((error as Error).name !== "NotCapable") throw error;
   }
   return Math.floor(Math.max(LEAST_BYTES, Math.min(...known.filter((bytes) => bytes > 0))));
 }

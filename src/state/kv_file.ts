@@ -2,23 +2,14 @@ import { dirname, resolve } from "node:path";
 
 type Env = (name: string) => string | undefined;
 
-/** Where the store is by default: in the folder that the user's system has for data. Nowhere if no home is known. */
-export function defaultStorePath(os: typeof Deno.build.os, env: Env): string | undefined {
-  if (os === "windows") return below(env("LOCALAPPDATA"), "\\laneway\\store.sqlite3");
-  const home = env("HOME");
-  if (os === "darwin") return below(home, "/Library/Application Support/laneway/store.sqlite3");
-  const data = env("XDG_DATA_HOME");
-  // The XDG Base Directory Specification says to ignore a relative path.
-  return below(data?.startsWith("/") ? data : below(home, "/.local/share"), "/laneway/store.sqlite3");
-}
-
-function below(folder: string | undefined, rest: string): string | undefined {
-  return folder ? folder + rest : undefined;
-}
-
 /** Whether this runs on Deno Deploy, where `Deno.openKv()` without a path opens the database of the app. */
 export function isOnDeploy(env: Env): boolean {
   return Boolean(env("DENO_DEPLOY"));
+}
+
+/** Opens the database of the app on Deno Deploy. */
+export function openHostedKv(): Promise<Deno.Kv> {
+  return Deno.openKv();
 }
 
 /** Opens a database in a file. What it makes on the way only the owner can read, because prompts are kept in it. */

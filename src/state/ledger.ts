@@ -1,6 +1,7 @@
 /** What each key used of its day: it outlives a restart, and gateways on one store add it up. */
 import type { Store } from "./store.ts";
 import { within } from "./within.ts";
+import { callWhileAlive } from "../util/idle_timer.ts";
 
 /** `day`: days since the epoch. */
 export interface Ledger {
@@ -42,7 +43,7 @@ export function createLedger(options: LedgerOptions): Ledger {
 class StoredLedger implements Ledger {
   readonly #options: LedgerOptions;
   readonly #pages = new Map<string, Page>();
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #cancelSave: (() => void) | undefined;
   /** One at a time, or what is on its way would be added twice. */
   #saving: Promise<void> | undefined;
 
@@ -64,17 +65,16 @@ class StoredLedger implements Ledger {
     const page = this.#pageOf(name, day);
     // What is given back of the day before is nothing to use today.
     page.unsaved = Math.max(-page.saved, page.unsaved + tokens);
-    if (this.#timer !== undefined) return;
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
+    if (this.#cancelSave) return;
+    this.#cancelSave = callWhileAlive(GATHER_MS, () => {
+      this.#cancelSave = undefined;
       this.#saving ??= this.#saveAll();
-    }, GATHER_MS);
-    Deno.unrefTimer(this.#timer);
+    });
   }
 
   async close(): Promise<void> {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#cancelSave?.();
+    this.#cancelSave = undefined;
     const saved = async () => {
       await this.#saving;
       await this.#saveAll();

@@ -1,4 +1,5 @@
 /** The files that tell how a model's prompts are written and cut into tokens, and the folder that keeps them. */
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -34,21 +35,26 @@ const KINDS = Object.keys(NAMES) as (keyof typeof NAMES)[];
 const FRESH_MS = 7 * 86_400_000;
 const LIMIT_BYTES = 1024 ** 3;
 
+/** In a buffer of its own, which can be given to another thread. */
+async function read(path: string): Promise<Bytes> {
+  return new Uint8Array(await readFile(path));
+}
+
 export function createTokenizerFolder({ path, now, limitBytes = LIMIT_BYTES }: FolderOptions): TokenizerFolder {
   const folderOf = (model: string) => join(path, encodeURIComponent(model));
 
   async function remove(folder: string): Promise<void> {
-    await Deno.remove(folder, { recursive: true }).catch(() => {});
+    await rm(folder, { recursive: true }).catch(() => {});
   }
 
   /** The folders that were written longest ago go first. */
   async function makeRoom(): Promise<void> {
     const folders: { folder: string; bytes: number; written: number }[] = [];
-    for await (const { name } of Deno.readDir(path)) {
+    for (const name of await readdir(path)) {
       const folder = join(path, name);
-      const files = await Promise.all(KINDS.map((kind) => Deno.stat(join(folder, NAMES[kind])).catch(() => undefined)));
+      const files = await Promise.all(KINDS.map((kind) => stat(join(folder, NAMES[kind])).catch(() => undefined)));
       const bytes = files.reduce((sum, file) => sum + (file?.size ?? 0), 0);
-      folders.push({ folder, bytes, written: files[0]?.mtime?.getTime() ?? 0 });
+      folders.push({ folder, bytes, written: files[0]?.mtimeMs ?? 0 });
     }
     let left = limitBytes;
     for (const { folder, bytes } of folders.sort((a, b) => b.written - a.written)) {
@@ -61,12 +67,12 @@ export function createTokenizerFolder({ path, now, limitBytes = LIMIT_BYTES }: F
     async read(model) {
       const folder = folderOf(model);
       try {
-        const { mtime } = await Deno.stat(join(folder, NAMES.vocabulary));
+        const { mtimeMs } = await stat(join(folder, NAMES.vocabulary));
         const [vocabulary, settings, template] = await Promise.all(
-          KINDS.map((kind) => Deno.readFile(join(folder, NAMES[kind])).catch(() => undefined)),
+          KINDS.map((kind) => read(join(folder, NAMES[kind])).catch(() => undefined)),
         );
         if (!vocabulary) return undefined;
-        return { files: { vocabulary, settings, template }, isOld: now() - (mtime?.getTime() ?? 0) > FRESH_MS };
+        return { files: { vocabulary, settings, template }, isOld: now() - mtimeMs > FRESH_MS };
       } catch {
         return undefined;
       }
@@ -75,16 +81,16 @@ export function createTokenizerFolder({ path, now, limitBytes = LIMIT_BYTES }: F
     async write(model, files) {
       try {
         // Beside it is the store, which is its owner's alone.
-        await Deno.mkdir(path, { recursive: true, mode: 0o700 });
+        await mkdir(path, { recursive: true, mode: 0o700 });
         // Other gateways may read the folder: it is there whole or not at all.
-        const made = await Deno.makeTempDir({ dir: path, prefix: "new-" });
+        const made = await mkdtemp(join(path, "new-"));
         try {
           for (const kind of KINDS) {
             const bytes = files[kind];
-            if (bytes) await Deno.writeFile(join(made, NAMES[kind]), bytes);
+            if (bytes) await writeFile(join(made, NAMES[kind]), bytes);
           }
           await remove(folderOf(model));
-          await Deno.rename(made, folderOf(model));
+          await rename(made, folderOf(model));
         } finally {
           await remove(made);
         }

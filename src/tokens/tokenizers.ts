@@ -3,6 +3,7 @@ import { GatewayError, toGatewayError } from "../errors.ts";
 import { settleWithin } from "../util/timeout.ts";
 import type { TokenizerFiles, TokenizerFolder } from "./tokenizer_files.ts";
 import type { Done, Job } from "./worker.ts";
+import { callWhileAlive } from "../util/idle_timer.ts";
 
 export interface TokenizersOptions {
   /** Asks the service of this name for the files of one of its models. */
@@ -71,7 +72,7 @@ export class Tokenizers {
   #worker: Worker | undefined;
   #jobs = 0;
   #watch: ReturnType<typeof setTimeout> | undefined;
-  #idle: ReturnType<typeof setTimeout> | undefined;
+  #cancelRest: (() => void) | undefined;
   /** One model is loaded after the other. */
   #queue: Promise<void> = Promise.resolve();
   #waiting = 0;
@@ -198,12 +199,12 @@ export class Tokenizers {
   /** The clock of the job that the worker is at; without one, that of its rest. */
   #rewatch(): void {
     clearTimeout(this.#watch);
-    clearTimeout(this.#idle);
-    this.#watch = this.#idle = undefined;
+    this.#cancelRest?.();
+    this.#watch = this.#cancelRest = undefined;
     if (this.#pending.size > 0) this.#watch = setTimeout(() => this.#giveUp(), this.#pace.jobMs);
     else {
-      this.#idle = setTimeout(() => this.#end(unavailable("The worker was not needed")), this.#pace.idleMs);
-      Deno.unrefTimer(this.#idle);
+      const rest = () => this.#end(unavailable("The worker was not needed"));
+      this.#cancelRest = callWhileAlive(this.#pace.idleMs, rest);
     }
   }
 
@@ -218,7 +219,7 @@ export class Tokenizers {
 
   #end(reason: GatewayError): void {
     clearTimeout(this.#watch);
-    clearTimeout(this.#idle);
+    this.#cancelRest?.();
     this.#worker?.terminate();
     this.#worker = undefined;
     for (const name of this.#held) {

@@ -2,8 +2,10 @@
  * The gateway with a meter beside it: `metered.ts <configuration>`. `GET /meter` tells the longest that its one thread has
  * been held since it was asked last, in milliseconds of processor time: what other programs do meanwhile does not count.
  */
-import { createApp, pluginFacts, say } from "../../src/app.ts";
+import { createApp, pluginFacts } from "../../src/app.ts";
 import { loadConfig } from "../../src/config/load.ts";
+import { standardStreams } from "../../src/observe/standard.ts";
+import { deno } from "../../src/platform/deno.ts";
 
 const TICK_MS = 1;
 const env = (name: string) => Deno.env.get(name);
@@ -18,7 +20,7 @@ setInterval(() => {
   before = now;
 }, TICK_MS);
 
-const onListen = ({ port }: Deno.NetAddr) => say(`http://127.0.0.1:${port}`);
+const onListen = ({ port }: Deno.NetAddr) => standardStreams(deno).say(`http://127.0.0.1:${port}`);
 Deno.serve({ hostname: "127.0.0.1", port: 0, onListen }, (request, { remoteAddr }) => {
   if (!request.url.endsWith("/meter")) return app.fetch(request, { remoteAddr });
   const told = { heldMs };

@@ -10,7 +10,10 @@ function configOf(store: z.input<typeof configSchema>["store"]): Config {
 /** What becomes of a gateway whose `store` is changed. */
 function changed(from: Parameters<typeof configOf>[0], to: Parameters<typeof configOf>[0]): string {
   const load = () => ({ config: configOf(to) });
-  const reloaded = reload(configOf(from), { load, env: () => undefined, isGranted: () => true });
+  const reloaded = reload(configOf(from), {
+    load,
+    platform: { env: () => undefined, os: "linux", isGranted: () => true },
+  });
   return "kept" in reloaded ? reloaded.kept : "serves";
 }
 

@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { unmaskedSecrets } from "../../src/app.ts";
+import { unmaskedSecrets } from "../../src/compose/secrets.ts";
 import { configSchema } from "../../src/config/schema.ts";
 import { startupMessage } from "../../src/cli/startup.ts";
 

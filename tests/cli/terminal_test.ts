@@ -4,8 +4,9 @@ import { watchTerminal } from "../../src/cli/terminal.ts";
 /** Standard streams of which these are at a terminal until it is closed. */
 function streamsOf(...atTerminal: boolean[]) {
   let isOpen = true;
-  const streams = atTerminal.map((isThere) => ({ isTerminal: () => isThere && isOpen }));
-  return { streams, close: () => isOpen = false };
+  const names = ["stdin", "stdout", "stderr"];
+  const isTerminal = (stream: string) => atTerminal[names.indexOf(stream)]! && isOpen;
+  return { streams: { isTerminal }, close: () => isOpen = false };
 }
 
 Deno.test("terminal: it is gone once none of the streams is at one any more that was", () => {

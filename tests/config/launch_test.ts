@@ -1,5 +1,6 @@
 import { assertEquals } from "@std/assert";
-import { flagsOf, mergeConfig, permissionsOf, type Place } from "../../src/config/launch.ts";
+import { flagsOf, permissionsOf, type Place } from "../../src/config/permissions.ts";
+import { mergeJson } from "../../src/util/merge.ts";
 
 const HOME = { HOME: "/home/me" };
 
@@ -131,5 +132,5 @@ Deno.test("launch: the options hold what they should and no more", () => {
 
 Deno.test("launch: a configuration that extends the default is merged key by key", () => {
   const base = { a: { x: 1, y: [1, 2] }, b: 2 };
-  assertEquals(mergeConfig(base, { a: { y: [3], z: 4 }, b: null }), { a: { x: 1, y: [3], z: 4 } });
+  assertEquals(mergeJson(base, { a: { y: [3], z: 4 }, b: null }), { a: { x: 1, y: [3], z: 4 } });
 });

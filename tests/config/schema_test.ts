@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { configSchema } from "../../src/config/schema.ts";
-import { schemaText } from "../../src/config/write_schema.ts";
+import { schemaText } from "../../src/cli/write_schema.ts";
 
 Deno.test("schema: what is left out gets its default", () => {
   const config = configSchema.parse({ upstreams: { sandbox: { driver: "sandbox" } }, lanes: { oss: {} } });

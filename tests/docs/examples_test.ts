@@ -2,7 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { createApp, pluginFacts } from "../../src/app.ts";
 import { parseConfig } from "../../src/config/load.ts";
-import { mergeConfig } from "../../src/config/launch.ts";
+import { mergeJson } from "../../src/util/merge.ts";
 import { devConfig, devEnv } from "../support/dev_hub.ts";
 import { withFolder } from "../support/process.ts";
 import { blocksOf, documents, ROOT } from "./documents.ts";
@@ -12,9 +12,9 @@ const defaults = JSON.parse(Deno.readTextFileSync(new URL("gateway.json", ROOT))
 
 /** Of a configuration of the gateway, or a part of one that stands below another key. */
 function configIn(value: Record<string, unknown>): unknown {
-  if ("secret" in value && "name" in value) return mergeConfig(defaults, { keys: [value] });
+  if ("secret" in value && "name" in value) return mergeJson(defaults, { keys: [value] });
   if (value.extends !== "default") return undefined;
-  return mergeConfig(defaults, { ...value, extends: null });
+  return mergeJson(defaults, { ...value, extends: null });
 }
 
 Deno.test("examples: every configuration in the documents can be used", () => {

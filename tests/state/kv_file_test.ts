@@ -1,5 +1,6 @@
 import { assertEquals, assertRejects } from "@std/assert";
-import { defaultStorePath, isOnDeploy, openKvFile } from "../../src/state/kv_file.ts";
+import { defaultStorePath } from "../../src/platform/store_path.ts";
+import { isOnDeploy, openKvFile } from "../../src/state/kv_file.ts";
 import { withFolder } from "./temp_folder.ts";
 
 for (

@@ -9,8 +9,9 @@ const LAYERS: readonly (readonly string[])[] = [
   ["src/contract"],
   ["src/transforms"],
   ["http", "config", "lanes", "routing", "upstream", "state", "tokens", "observe"].map((name) => `src/${name}`),
-  ["src/journey", "src/catalogs.ts"],
+  ["src/journey"],
   ["src/handle.ts"],
+  ["src/compose"],
   ["src/app.ts"],
   ["src/cli"],
   ["src/main.ts"],
@@ -26,6 +27,9 @@ function openTo(place: string): readonly string[] | undefined {
   const below = LAYERS.slice(0, layer).flat();
   return place === "src/app.ts" ? [...below, "plugins/mod.ts"] : below;
 }
+
+/** Where what only Deno has may stand. All else is web standards, and modules of `node:` that every runtime has. */
+const DENO_ONLY = /^src\/(platform\/|cli\/|state\/kv_)/;
 
 /** The verbs of a wire that is spoken to clients and to upstreams: one file each, in one folder. */
 export const VERBS = [
@@ -113,6 +117,7 @@ export function violations(path: string, text: string): string[] {
   }
   if (path.startsWith("src/")) {
     for (const name of vendorsIn(text)) say(`names a vendor: "${name}"`);
+    if (!DENO_ONLY.test(path) && /\bDeno\b/.test(withoutComments(text))) say("needs Deno");
   } else {
     for (
       const [word] of withoutComments(text).matchAll(/\bfetch\s*\(|\bDeno\b|\bconsole\b|\bprocess\.|\bWebSocket\b/g)
@@ -154,7 +159,9 @@ export function importCycles(textOf: ReadonlyMap<string, string>): string[][] {
 
 /** The files that a module imports or exports from, as paths below the root; packages are not files. */
 function importedFiles(path: string, text: string): string[] {
-  const specifiers = [...text.matchAll(/\b(?:from|import)\s*\(?\s*(["'])(\.[^"']*)\1/g)].map((match) => match[2]!);
+  const specifiers = [...withoutComments(text).matchAll(/\b(?:from|import)\s*\(?\s*(["'])(\.[^"']*)\1/g)].map((match) =>
+    match[2]!
+  );
   return specifiers.map((specifier) => new URL(specifier, `file:///${path}`).pathname.slice(1));
 }
 

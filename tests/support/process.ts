@@ -30,7 +30,7 @@ function command(args: string[], { root = ROOT, cwd, env }: LaunchOptions): Deno
       "--allow-env",
       "--allow-run",
       "--no-prompt",
-      new URL("src/config/launch.ts", root).href,
+      new URL("src/cli/launch.ts", root).href,
       ...args,
     ],
     cwd,

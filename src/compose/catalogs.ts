@@ -1,14 +1,14 @@
 /** The configured catalogs: what each one lists, where it says that a model is, and the files that count its tokens. */
-import type { Config } from "./config/schema.ts";
-import type { Catalog } from "./contract/catalog.ts";
-import type { Call, Reply } from "./contract/call.ts";
-import { GatewayError } from "./errors.ts";
-import { type CatalogCache, createCatalogCache } from "./lanes/catalog.ts";
-import { createModelFinder, type ModelFinder } from "./lanes/finder.ts";
-import { within } from "./lanes/within.ts";
-import type { TokenizerFiles } from "./tokens/tokenizer_files.ts";
-import { fetchFile } from "./upstream/file.ts";
-import { type Fetch, readReply, send, type Service, type Upstream } from "./upstream/send.ts";
+import type { Config } from "../config/schema.ts";
+import type { Catalog } from "../contract/catalog.ts";
+import type { Call, Reply } from "../contract/call.ts";
+import { GatewayError } from "../errors.ts";
+import { type CatalogCache, createCatalogCache } from "../lanes/catalog.ts";
+import { createModelFinder, type ModelFinder } from "../lanes/finder.ts";
+import { within } from "../lanes/within.ts";
+import type { TokenizerFiles } from "../tokens/tokenizer_files.ts";
+import { fetchFile } from "../upstream/file.ts";
+import { type Fetch, readReply, send, type Service, type Upstream } from "../upstream/send.ts";
 
 /** The longest list of models that is read, in bytes. Lists of hundreds of models are a twentieth of it. */
 const LONGEST_LIST = 8 * 1024 * 1024;
@@ -20,7 +20,7 @@ const DOWNLOAD_MS = 120_000;
 const MOST_PAGES = 20;
 
 /** A configured catalog: what it lists, and where it says that a model is, if it does. */
-interface Source {
+export interface Source {
   list: CatalogCache;
   finder?: ModelFinder;
   tokenizerFiles(model: string): Promise<TokenizerFiles>;

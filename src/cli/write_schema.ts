@@ -1,8 +1,8 @@
 /** Writes `gateway.schema.json` from the schema; with `--check` it only says whether that file is current. */
 import { z } from "zod";
-import { configSchema } from "./schema.ts";
+import { configSchema } from "../config/schema.ts";
 
-const file = new URL("./gateway.schema.json", import.meta.url);
+const file = new URL("../config/gateway.schema.json", import.meta.url);
 
 /** The JSON schema of what people write: fields with a default may be absent. */
 export function schemaText(): string {

@@ -1,22 +1,6 @@
 /** A server that outlives what ends the platform's own: a process that has no descriptor left for the next connection. */
 
-export interface ServeOptions {
-  hostname: string;
-  port: number;
-  handler: Deno.ServeHandler<Deno.NetAddr>;
-  onListen(address: Deno.NetAddr): void;
-  onError(thrown: unknown): Response;
-  /** Whether few descriptors are left, though no more than so many requests run: connections that are idle have them. */
-  areWasted(running: number): boolean;
-  /** Called before a new server takes the place of the last one. */
-  onRenew(): void;
-  say(text: string): void;
-}
-
-export interface Serving {
-  /** Takes no more connections; resolves once all requests have ended. */
-  shutdown(): Promise<void>;
-}
+import type { ServeOptions, Serving } from "./platform.ts";
 
 /** How often the descriptors are counted, in milliseconds. */
 const LOOK_MS = 250;
@@ -41,13 +25,13 @@ export function serve({ hostname, port, handler, onListen, onError, areWasted, o
   let current: Deno.HttpServer<Deno.NetAddr> | undefined;
 
   const over = () => void running--;
-  const counted: typeof handler = (request, info) => {
+  const counted: Deno.ServeHandler<Deno.NetAddr> = (request, info) => {
     running++;
     info.completed.then(over, over);
     return handler(request, info);
   };
 
-  function listen(port: number, onListen: (address: Deno.NetAddr) => void): void {
+  function listen(port: number, onListen: ServeOptions["onListen"]): void {
     const server = Deno.serve({ hostname, port, onListen, onError }, counted);
     current = server;
     server.finished.catch((thrown) => {

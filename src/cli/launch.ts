@@ -1,0 +1,99 @@
+/**
+ * Starts the gateway with exactly the permissions that its configuration needs. It imports nothing but what imports nothing, so
+ * that no dependency runs with more.
+ */
+import { codeFolder, flagsOf, isThere, permissionsOf } from "../config/permissions.ts";
+import { isObject, mergeJson } from "../util/merge.ts";
+import { npmEnded } from "./npm_ancestor.ts";
+
+/** The value of an option of the command line, in either of its forms; of several, the last. */
+function option(name: string): string | undefined {
+  const at = Deno.args.findLastIndex((arg) => arg === `--${name}` || arg.startsWith(`--${name}=`));
+  const found = Deno.args[at];
+  return found === undefined
+    ? undefined
+    : found.includes("=")
+    ? found.slice(found.indexOf("=") + 1)
+    : Deno.args[at + 1];
+}
+
+/** What of the command line is no option: a command, and what is its own. */
+function commands(): string[] {
+  return Deno.args.filter((arg, at) => !arg.startsWith("--") && !isOptionWithValue(Deno.args[at - 1]));
+}
+
+function isOptionWithValue(arg: string | undefined): boolean {
+  return arg === "--config" || arg === "--hostname" || arg === "--port";
+}
+
+/** A configuration that cannot be read needs no permissions: the gateway says what is wrong with it. */
+function readJson(path: string | URL): unknown {
+  try {
+    return JSON.parse(Deno.readTextFileSync(path).replace(/^\ufeff/, ""));
+  } catch {
+    return undefined;
+  }
+}
+
+const WATCH = "--watch";
+
+async function launch(): Promise<number> {
+  const orphaned = npmEnded();
+  const preset = readJson(new URL("../../gateway.json", import.meta.url));
+  const named = option("config") ?? Deno.env.get("LANEWAY_CONFIG");
+  const file = named || "gateway.json";
+  const written = readJson(file);
+  const merged = isObject(written) && written.extends === "default" ? mergeJson(preset, written) : written ?? preset;
+  const listen = { hostname: option("hostname"), port: option("port") };
+  const env = (name: string) => Deno.env.get(name);
+  const place = { config: merged, file, listen, env, os: Deno.build.os, code: codeFolder(), isThere };
+  const permissions = permissionsOf(place);
+  const [command, lane, output] = commands();
+  // The command catalog writes that file, and not the store.
+  const write = command === "catalog" ? [output ?? `models-${lane}.json`] : permissions.write;
+  const flags = flagsOf({ ...permissions, write });
+  // For those who work on the code: what they change is run anew.
+  const isWatched = Deno.args.includes(WATCH);
+  const main = new URL("../main.ts", import.meta.url).href;
+  const worker = new URL("../tokens/worker.ts", import.meta.url).href;
+  if (!await isCached(main, worker)) {
+    const { success, code } = await new Deno.Command(Deno.execPath(), { args: ["cache", main, worker] }).spawn().status;
+    if (!success) return code;
+  }
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", ...flags, ...(isWatched ? ["--watch"] : []), main, ...Deno.args.filter((arg) => arg !== WATCH)],
+    env: { LANEWAY_LAUNCHER: String(Deno.pid), LANEWAY_COMMAND: typedCommand() },
+  }).spawn();
+  // A terminal tells both of them, which the gateway takes as one; what another process sends reaches only this one.
+  const forwarded: Deno.Signal[] = Deno.build.os === "windows"
+    ? ["SIGINT", "SIGBREAK"]
+    : ["SIGINT", "SIGTERM", "SIGHUP"];
+  for (const signal of forwarded) Deno.addSignalListener(signal, () => forward(child, signal));
+  orphaned.then((isOrphan) => isOrphan && forward(child, "SIGTERM"));
+  return (await child.status).code;
+}
+
+/** What the user typed to get here. Whoever has Deno from npm may have no `deno` of their own. */
+function typedCommand(): string {
+  return Deno.env.get("npm_command") === "exec" ? `npx -y deno@${Deno.version.deno} task start` : "deno task start";
+}
+
+/**
+ * Whether all code is on this machine, so that none is fetched once any of it runs. `deno cache` alone would ask the registry for
+ * every package at each start (Deno 2.9.6), and no other command loads a program without running it or asking anybody.
+ */
+async function isCached(...entries: string[]): Promise<boolean> {
+  const args = ["test", "--no-run", "--no-check", "--cached-only", ...entries];
+  const { success } = await new Deno.Command(Deno.execPath(), { args, stdin: "null" }).output();
+  return success;
+}
+
+function forward(child: Deno.ChildProcess, signal: Deno.Signal): void {
+  try {
+    child.kill(signal);
+  } catch {
+    // It has ended by itself meanwhile.
+  }
+}
+
+if (import.meta.main) Deno.exit(await launch());

@@ -1,0 +1,22 @@
+/** The command `permissions`: for containers and for the compiled program, which have no launcher. */
+import { pluginFacts } from "../app.ts";
+import { loadConfig } from "../config/load.ts";
+import { codeFolder, flagsOf, isThere, permissionsOf } from "../config/permissions.ts";
+import type { Listen } from "./flags.ts";
+import type { Program } from "./program.ts";
+
+export function printPermissions(
+  path: string | undefined,
+  listen: Listen,
+  { platform: { env, os }, plugins, streams: { print } }: Program,
+): number {
+  const { config, file } = loadConfig({ path, listen, ...pluginFacts(plugins), env });
+  const place = { config, file, listen: {}, env, os, code: codeFolder(), isThere };
+  print(flagsOf(permissionsOf(place)).map(quoted).join(" "));
+  return 0;
+}
+
+/** As a shell reads it. */
+function quoted(option: string): string {
+  return /^[\w@%+=:,./-]+$/.test(option) ? option : `'${option.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,99 @@
+/** The command line: finds the command and does it. */
+import manifest from "../../deno.json" with { type: "json" };
+import type { Plugins } from "../compose/plugins.ts";
+import { ConfigError } from "../config/load.ts";
+import { standardStreams } from "../observe/standard.ts";
+import { deno } from "../platform/deno.ts";
+import type { Platform } from "../platform/platform.ts";
+import { CatalogError, writeCatalog } from "./catalog.ts";
+import { type Flags, parseFlags } from "./flags.ts";
+import { invocation } from "./invocation.ts";
+import { KeysError, keysHelp, manageKeys } from "./keys.ts";
+import { printPermissions } from "./permissions.ts";
+import { type Program, UsageError } from "./program.ts";
+import { serve } from "./serve.ts";
+
+const help = (program: string) =>
+  `Laneway ${manifest.version}: one gateway to open models
+
+Usage: ${program} [options]
+       ${program} keys create|list|revoke ...
+       ${program} catalog <lane> [file]
+       ${program} permissions
+
+  keys                 makes, lists and revokes keys; keys --help says how
+  catalog              writes the models of a lane to a file, for agents that read
+                       theirs from one
+  permissions          prints the options of Deno that this configuration needs
+
+  --config <file>      the configuration; else what LANEWAY_CONFIG names, else
+                       ./gateway.json, else the built-in default
+  --hostname <name>    the address to listen on, in place of the configured one
+  --port <number>      the port, in place of the configured one; 0 for a free one
+  --help               show this text
+  --version            show the version
+`;
+
+/** How long what is said last may take to be read before the process ends, in milliseconds. */
+const FLUSH_MS = 1_000;
+
+export interface RunOptions {
+  /** Lists that stand in place of the built-in ones: `{ drivers: [...builtIn.drivers, mine] }` adds a driver. */
+  plugins?: Partial<Plugins>;
+  /** What the program runs on; Deno by default. */
+  platform?: Platform;
+}
+
+/**
+ * Runs the command line of this process, as the program `laneway` does, and ends the process: serves until a signal stops it, or
+ * does the command that the arguments name. The given plugins are known to all commands, as the built-in ones are.
+ */
+export async function run({ plugins = {}, platform = deno }: RunOptions = {}): Promise<never> {
+  const streams = standardStreams(platform);
+  const code = await main({ platform, plugins, streams });
+  await streams.flush(FLUSH_MS);
+  return platform.exit(code);
+}
+
+/** Returns the exit code. */
+async function main(program: Program): Promise<number> {
+  const { platform, streams: { say } } = program;
+  try {
+    return await perform(parseFlags(platform.args), program);
+  } catch (error) {
+    if (error instanceof KeysError) {
+      say(`${error.message}\n\n${keysHelp(invocation(platform)).trimEnd()}`);
+      return 2;
+    }
+    if (error instanceof UsageError) {
+      say(`${error.message}; --help lists the options`);
+      return 2;
+    }
+    if (error instanceof ConfigError || error instanceof CatalogError) {
+      say(error.message);
+      return 1;
+    }
+    throw error;
+  }
+}
+
+function perform(flags: Flags, program: Program): number | Promise<number> {
+  const { commands: [command, ...rest], help: wantsHelp, version, config, ...listen } = flags;
+  const { platform, streams: { print } } = program;
+  if (wantsHelp || version) {
+    print(wantsHelp ? help(invocation(platform)).trimEnd() : manifest.version);
+    return 0;
+  }
+  switch (command) {
+    case undefined:
+      return serve(config, listen, program);
+    case "keys":
+      return manageKeys(rest, config, program);
+    case "catalog":
+      return writeCatalog(rest, config, program);
+    case "permissions":
+      return printPermissions(config, listen, program);
+    default:
+      throw new UsageError(`Unknown command "${command}"`);
+  }
+}

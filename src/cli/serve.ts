@@ -1,0 +1,120 @@
+/** The command that is none: serves until a signal stops it. */
+import manifest from "../../deno.json" with { type: "json" };
+import { type App, createApp, pluginFacts } from "../app.ts";
+import { unmaskedSecrets } from "../compose/secrets.ts";
+import { placeOfStore } from "../compose/store.ts";
+import { loadConfig, type LoadedConfig } from "../config/load.ts";
+import { createDescriptors, type Descriptors, scarcityLine } from "../http/descriptors.ts";
+import type { Platform, Serving } from "../platform/platform.ts";
+import type { Listen } from "./flags.ts";
+import type { Program } from "./program.ts";
+import { reload } from "./reload.ts";
+import { startupMessage, unmaskedLines } from "./startup.ts";
+import { stopAtSignal } from "./stop.ts";
+import { watchTerminal } from "./terminal.ts";
+import { watchConfig } from "./watch_config.ts";
+
+type Load = (env: Platform["env"]) => LoadedConfig;
+
+/** Returns the exit code. */
+export async function serve(path: string | undefined, listen: Listen, program: Program): Promise<number> {
+  const { platform, plugins, streams: { say } } = program;
+  const facts = pluginFacts(plugins);
+  const loaded = loadConfig({ path, listen, ...facts, env: platform.env });
+  const { file } = loaded;
+  const terminal = watchTerminal(platform);
+  const descriptors = createDescriptors(readableFile(platform));
+  // A file that has gone is no wish for the built-in configuration.
+  const load: Load = (env) => loadConfig({ path: file ?? path, listen, ...facts, env });
+  const running = createRunning(loaded, load, descriptors, program);
+  // Before anybody is told that it serves: whoever then changes the file is heard.
+  const stopReloading = watchConfig({ platform, file, terminal, again: running.reload });
+  const server = await listenOn(loaded, running, descriptors, program);
+  if (!server) {
+    stopReloading();
+    return 1;
+  }
+  const { app } = running;
+  const drained = await stopAtSignal({ platform, terminal, server, app, onStop: stopReloading, say });
+  await app().close();
+  return drained ? 0 : 1;
+}
+
+interface Running {
+  app(): App;
+  /** Reads the configuration again, and serves by it where that can be. */
+  reload(): void;
+}
+
+function createRunning(
+  { config }: LoadedConfig,
+  load: Load,
+  { areScarce }: Descriptors,
+  { platform, plugins, streams: { say, log } }: Program,
+): Running {
+  const common = { plugins, platform, log, areDescriptorsScarce: areScarce };
+  let app = createApp({ config, ...common });
+  let running = config;
+  return {
+    app: () => app,
+    reload() {
+      const next = reload(running, { load, platform });
+      if ("kept" in next) return say(`Kept the running configuration. ${next.kept}`);
+      if (JSON.stringify(next.config) === JSON.stringify(running)) return say("The configuration has not changed");
+      app = createApp({ config: next.config, ...common, after: app });
+      running = next.config;
+      const unmasked = unmaskedLines(unmaskedSecrets(next.config, platform.env));
+      say(["Serves by the new configuration", ...unmasked].join("\n").trimEnd());
+    },
+  };
+}
+
+/** Takes connections, and says so. Where it cannot, it says why, and there is no server. */
+async function listenOn(
+  { config, source }: LoadedConfig,
+  { app }: Running,
+  descriptors: Descriptors,
+  { platform, streams: { say } }: Program,
+): Promise<Serving | undefined> {
+  const { env } = platform;
+  const store = placeOfStore(config.store, platform, env);
+  const unmasked = unmaskedSecrets(config, env);
+  const { hostname, port } = config.listen;
+  const scarcity = scarcityLine(descriptors, config.limits.concurrentRequests);
+  try {
+    return await platform.serve({
+      hostname,
+      port,
+      handler: (request, info) => app().fetch(request, info),
+      onListen(address) {
+        if (scarcity !== undefined) say(`${scarcity}\n`);
+        say(startupMessage({ version: manifest.version, config, source, address, env, unmasked, store }).trimEnd());
+      },
+      onError: (thrown) => answerFailure(thrown, say),
+      areWasted: descriptors.areWasted,
+      onRenew: () => app().renewed(),
+      say,
+    });
+  } catch (error) {
+    const inUse = (error as { code?: string }).code === "EADDRINUSE";
+    const reason = inUse ? "something else does already; choose another with --port" : (error as Error).message;
+    say(`Cannot listen on ${hostname} port ${port}: ${reason}`);
+    return undefined;
+  }
+}
+
+/** The server's own way would wait for whoever reads stderr. A client whose answer breaks off has its line in the log. */
+function answerFailure(thrown: unknown, say: (text: string) => void): Response {
+  const [, place] = thrown instanceof Error ? thrown.stack?.split("\n") ?? [] : [];
+  if (place !== undefined) {
+    say(`A request failed, and has no line in the log: ${(thrown as Error).name} ${place.trim()}`);
+  }
+  return new Response(null, { status: 500 });
+}
+
+/** A file that this process may read, wherever it runs: its own code, or the program where that is one file. */
+function readableFile({ os, executable, isGranted }: Platform): string | undefined {
+  if (os === "windows") return undefined;
+  const path = executable ?? import.meta.filename;
+  return path !== undefined && isGranted({ name: "read", path }) ? path : undefined;
+}

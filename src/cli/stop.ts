@@ -1,0 +1,84 @@
+/** How the gateway ends: a first signal lets what runs come to its end, a second one aborts it. */
+import type { App } from "../app.ts";
+import type { Platform, Serving, Signal } from "../platform/platform.ts";
+import type { Terminal } from "./terminal.ts";
+
+/** How long load balancers have to see that `/readyz` fails, before connections are refused. */
+const NOTICE_MS = 1_000;
+/** How long requests may take to end once the gateway stops. */
+const DRAIN_LIMIT_MS = 25_000;
+/** How long aborted requests have to tell their clients. */
+const ABORT_LIMIT_MS = 1_000;
+/** A key press reaches a program both from the terminal and from the task runner that started it. */
+const SAME_SIGNAL_MS = 250;
+/** How often the launcher is looked for, in milliseconds. */
+const LOOK_MS = 500;
+
+export interface Stopping {
+  platform: Platform;
+  terminal: Terminal;
+  server: Serving;
+  app(): App;
+  /** Called at the first signal. */
+  onStop(): void;
+  say(text: string): void;
+}
+
+/** Waits for a signal, then ends the server. Returns whether every request came to its own end. */
+export async function stopAtSignal({ platform, terminal, server, app, onStop, say }: Stopping): Promise<boolean> {
+  const { first, second } = nextSignals(platform, terminal);
+  const signal = await first;
+  onStop();
+  say(`${signal}: finishing the requests that run; once more to abort them`);
+  app().drain();
+  if (signal === "SIGTERM") await Promise.race([delay(NOTICE_MS), second]);
+  const drained = server.shutdown().then(() => true);
+  const overdue = Promise.race([delay(DRAIN_LIMIT_MS), second]).then(() => false);
+  if (await Promise.race([drained, overdue])) return true;
+  app().abort();
+  await Promise.race([drained, delay(ABORT_LIMIT_MS)]);
+  return false;
+}
+
+function nextSignals(
+  { os, onSignal, env, parentId }: Platform,
+  terminal: Terminal,
+): { first: Promise<Signal>; second: Promise<void> } {
+  const first = Promise.withResolvers<Signal>();
+  const second = Promise.withResolvers<void>();
+  const signals: Signal[] = os === "windows" ? ["SIGINT", "SIGBREAK"] : ["SIGINT", "SIGTERM"];
+  let firstAt: number | undefined;
+  const received = (name: Signal) => {
+    first.resolve(name);
+    firstAt ??= performance.now();
+    if (performance.now() - firstAt > SAME_SIGNAL_MS) second.resolve();
+  };
+  for (const name of signals) onSignal(name, () => received(name));
+  if (canHangUp(os)) {
+    // The shell, the system and the launcher all tell of it, and nobody means it twice.
+    onSignal("SIGHUP", () => {
+      if (!terminal.isGone()) return;
+      first.resolve("SIGHUP");
+      firstAt ??= performance.now();
+    });
+  }
+  // Where the launcher is killed, nobody else could stop this process.
+  const launcher = Number(env("LANEWAY_LAUNCHER"));
+  if (launcher && os !== "windows") {
+    const timer = setInterval(() => {
+      if (parentId() === launcher) return;
+      clearInterval(timer);
+      received("SIGTERM");
+    }, LOOK_MS);
+  }
+  return { first: first.promise, second: second.promise };
+}
+
+/** Windows has no such signal. */
+export function canHangUp(os: string): boolean {
+  return os !== "windows";
+}
+
+function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,49 @@
+import { statSync } from "node:fs";
+import type { Platform } from "../platform/platform.ts";
+import { canHangUp } from "./stop.ts";
+import type { Terminal } from "./terminal.ts";
+
+/** How often the file of the configuration is looked at, in milliseconds. Editors replace it, which ends a watch of it. */
+const LOOK_MS = 500;
+
+export interface WatchOptions {
+  platform: Pick<Platform, "os" | "onSignal">;
+  /** The file of the configuration; none for the built-in one. */
+  file: string | undefined;
+  terminal: Terminal;
+  /** Called when the configuration is to be read again. */
+  again(): void;
+}
+
+/** Calls `again` at SIGHUP, unless that tells of a closed terminal, and when the file has changed. Returns what ends that. */
+export function watchConfig({ platform, file, terminal, again }: WatchOptions): () => void {
+  let known = modifiedAt(file);
+  let before = known;
+  const timer = setInterval(() => {
+    const now = modifiedAt(file);
+    // It is read once it rests: half of a file is no configuration.
+    const rests = now === before;
+    before = now;
+    if (!rests || now === undefined || now === known) return;
+    known = now;
+    again();
+  }, LOOK_MS);
+  if (!canHangUp(platform.os)) return () => clearInterval(timer);
+  const ignore = platform.onSignal("SIGHUP", () => {
+    if (terminal.isGone()) return;
+    known = modifiedAt(file);
+    again();
+  });
+  return () => {
+    clearInterval(timer);
+    ignore();
+  };
+}
+
+function modifiedAt(file: string | undefined): number | undefined {
+  try {
+    return file === undefined ? undefined : statSync(file).mtimeMs;
+  } catch {
+    return undefined; // Between its removal and its return.
+  }
+}

@@ -1,0 +1,39 @@
+import { dirname, join } from "node:path";
+import { ExactCounts } from "../tokens/exact.ts";
+import { Calibration } from "../tokens/calibration.ts";
+import { createTokenizerFolder } from "../tokens/tokenizer_files.ts";
+import { Tokenizers } from "../tokens/tokenizers.ts";
+import type { Source } from "./catalogs.ts";
+import { placeOfStore } from "./store.ts";
+import type { World } from "./world.ts";
+
+/** What counts tokens: what upstreams said, what models' own vocabularies say, and what estimates are corrected by. */
+export function createCounting(world: World, sources: ReadonlyMap<string, Source>) {
+  const { config, keep, monotonic } = world;
+  return {
+    calibration: keep("calibration", null, () => new Calibration()),
+    upstreamCounts: keep("upstream counts", config.upstreams, () => new ExactCounts({ now: monotonic })),
+    tokenizerCounts: keep(
+      "tokenizer counts",
+      config.catalogs,
+      () => new ExactCounts({ now: monotonic, pace: { patienceMs: 1_000, restMs: 0 } }),
+    ),
+    tokenizers: keepTokenizers(world, sources),
+  };
+}
+
+function keepTokenizers(world: World, sources: ReadonlyMap<string, Source>): Tokenizers {
+  const { config, keep, earlier, now, monotonic, platform, env } = world;
+  const place = placeOfStore(config.store, platform, env);
+  const tokenizers = keep("tokenizers", config.catalogs, () =>
+    new Tokenizers({
+      download: (catalog, model) => sources.get(catalog)!.tokenizerFiles(model),
+      folder: typeof place === "object"
+        ? createTokenizerFolder({ path: join(dirname(place.path), "tokenizers"), now })
+        : undefined,
+      now: monotonic,
+    }));
+  const before = earlier("tokenizers") as Tokenizers | undefined;
+  if (before !== tokenizers) before?.close();
+  return tokenizers;
+}

@@ -1,0 +1,138 @@
+import manifest from "../../deno.json" with { type: "json" };
+import type { Config } from "../config/schema.ts";
+import { takesTokens } from "../config/secrets.ts";
+import { createRegistry } from "../contract/registry.ts";
+import { createAuth } from "../http/auth.ts";
+import { collectGarbage, createLoad, defaultMemoryBytes } from "../http/load_shedding.ts";
+import { createAdmission } from "../http/quota.ts";
+import { createService } from "../http/service.ts";
+import { createUploads } from "../http/uploads.ts";
+import type { Gateway } from "../journey/gateway.ts";
+import { Breaker } from "../routing/circuit_breaker.ts";
+import { HedgeBudget } from "../routing/hedging.ts";
+import { Homes } from "../routing/session_affinity.ts";
+import { createContinuity } from "../state/continuity.ts";
+import { createKeyReader, createKeyring } from "../state/keyring.ts";
+import type { Ledger } from "../state/ledger.ts";
+import { createSealing } from "../state/seal.ts";
+import { digestOf } from "../util/digest.ts";
+import { createCatalogs } from "./catalogs.ts";
+import { createCounting } from "./counting.ts";
+import { createLanes } from "./lanes.ts";
+import { secretsOf } from "./secrets.ts";
+import { createUpstreams, jsonLimitsOf } from "./upstreams.ts";
+import type { World } from "./world.ts";
+
+const DAY_MS = 86_400_000;
+/** The wait before a request's second round. */
+const RETRY_BASE_MS = 300;
+
+/** All that requests need, by the configuration. */
+export function createGateway(world: World, ledger: Ledger): Gateway {
+  const { config, plugins, keep, env, fetch, now, monotonic, stop } = world;
+  const { pace, newId, log, renewals, draining } = world;
+  const sources = keep(
+    "catalogs",
+    config.catalogs,
+    () => createCatalogs(config, plugins.catalogs, { env, fetch, now: monotonic, signal: stop.signal }),
+  );
+  const upstreams = createUpstreams(world);
+  return {
+    service: createService({
+      name: "laneway",
+      version: manifest.version,
+      lanes: Object.keys(config.lanes),
+      isReady: () => !draining.signal.aborted,
+    }),
+    registry: createRegistry(plugins.protocols),
+    lanes: createLanes(world, sources, upstreams),
+    sessionHeaders: [...new Set(plugins.protocols.flatMap(({ sessionHeaders = [] }) => sessionHeaders))],
+    upstreams,
+    secrets: [...new Set(secretsOf(config, env).map(({ value }) => value))],
+    drivers: new Map(plugins.drivers.map((driver) => [driver.name, driver])),
+    ...createGuards(world, ledger),
+    ...createRouting(world),
+    ...createMemory(world),
+    ...createCounting(world, sources),
+    limits: {
+      ...config.limits,
+      json: jsonLimitsOf(config),
+      memoryBytes: config.limits.memoryBytes ?? defaultMemoryBytes(),
+    },
+    uploads: createUploads(uploadLimitsOf(config), keep("room for uploads", null, () => ({ taken: 0 }))),
+    pace,
+    fetch,
+    now,
+    monotonic,
+    newId,
+    log,
+    renewals: () => renewals.count,
+    draining: draining.signal,
+    signal: stop.signal,
+  };
+}
+
+/** What decides whether a request is let in. */
+function createGuards(world: World, ledger: Ledger): Pick<Gateway, "authenticate" | "admission" | "load"> {
+  const { config, keep, env, store, now, monotonic, pace, areDescriptorsScarce } = world;
+  return {
+    authenticate: createAuth({
+      keys: config.keys.map(({ secret, ...key }) => ({ ...key, digest: digestOf(env(secret.env) ?? "") })),
+      ...(config.storedKeys && {
+        storedKeys: keep(
+          "stored keys",
+          null,
+          () => createKeyReader(createKeyring(store, now), { now: monotonic, patienceMs: pace.storeMs }),
+        ),
+      }),
+      takesTokens: takesTokens(config),
+      now,
+    }),
+    admission: keep("admission", null, () => createAdmission({ now, monotonic }, ledger)),
+    load: keep("load", null, () =>
+      createLoad({
+        memory: () => process.memoryUsage.rss(),
+        collect: collectGarbage,
+        areDescriptorsScarce,
+        now: monotonic,
+      })),
+  };
+}
+
+/** What decides which target a request goes to next. */
+function createRouting({ config, keep, monotonic }: World): Pick<Gateway, "homes" | "breaker" | "retry" | "hedges"> {
+  return {
+    homes: keep("homes", null, () => new Homes(monotonic)),
+    breaker: keep("breaker", null, () => new Breaker(monotonic)),
+    retry: { ...config.retry, baseMs: RETRY_BASE_MS },
+    hedges: keep("hedges", null, () => new HedgeBudget()),
+  };
+}
+
+/** What is kept from one request to the next ones of its conversation. */
+function createMemory({ config, keep, env, store, now, pace }: World): Pick<Gateway, "continuity" | "sealer"> {
+  return {
+    continuity: createContinuity({
+      store,
+      now,
+      retentionMs: config.store.retentionDays * DAY_MS,
+      patienceMs: pace.storeMs,
+    }),
+    sealer: keep("sealer", config.sealing, () =>
+      createSealing({
+        secret: config.sealing.key && env(config.sealing.key.env),
+        store,
+        patienceMs: pace.storeMs,
+      })),
+  };
+}
+
+function uploadLimitsOf(config: Config): Parameters<typeof createUploads>[0] {
+  const { bodyBytes, stallMs, uploadMs, bodyMs, uploadBytes } = config.limits;
+  const limits = { limitBytes: bodyBytes, stallMs };
+  return {
+    form: { ...limits, timeoutMs: uploadMs },
+    json: { ...limits, timeoutMs: bodyMs, json: jsonLimitsOf(config) },
+    totalBytes: uploadBytes,
+  };
+}

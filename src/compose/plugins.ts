@@ -1,0 +1,42 @@
+import { type Task, TASKS } from "../canonical/models.ts";
+import { type ModelOperation, TASK_OF } from "../canonical/operations.ts";
+import type { Surroundings } from "../config/check.ts";
+import type { Catalog } from "../contract/catalog.ts";
+import type { Driver } from "../contract/driver.ts";
+import type { AnyProtocol } from "../contract/protocol.ts";
+
+/** What a gateway can speak and ask. Each list stands in place of the built-in one. */
+export interface Plugins {
+  /** The endpoints for clients. Of two that accept a request, the first serves it. */
+  protocols: readonly AnyProtocol[];
+  /** How upstreams are spoken to. The configuration names one for each upstream. */
+  drivers: readonly Driver[];
+  /** Where lists of models come from. The configuration names one for each catalog. */
+  catalogs: readonly Catalog[];
+}
+
+/** What the configuration's checks need to know of the plugins. */
+export function pluginFacts({ drivers, catalogs }: Plugins): Pick<Surroundings, "drivers" | "catalogs"> {
+  const facts = drivers.map(({ name, operations, counters = [], reads = [] }) => {
+    const served = Object.keys(operations).map((operation) => TASK_OF[operation as ModelOperation]);
+    const tasks = TASKS.filter((task: Task) => served.includes(task));
+    return [name, { tasks, needsBaseUrl: Object.values(operations).some((way) => "request" in way), counters, reads }];
+  });
+  const finding = catalogs.map(({ name, finder, tokenizerFiles }) => [
+    name,
+    { finds: finder !== undefined, tokenizes: tokenizerFiles !== undefined },
+  ]);
+  return { drivers: Object.fromEntries(facts), catalogs: Object.fromEntries(finding) };
+}
+
+/** The paths below a lane that run a model, by the task that it must have. */
+export function endpointsByTask(protocols: readonly AnyProtocol[]): Partial<Record<Task, string[]>> {
+  const paths = protocols
+    .filter(({ operation, pattern }) =>
+      operation !== "countTokens" && TASK_OF[operation] && pattern.pathname.startsWith("/:lane")
+    )
+    .map(({ operation, pattern }) => ({ task: TASK_OF[operation], path: pattern.pathname.slice("/:lane".length) }));
+  return Object.fromEntries(
+    TASKS.map((task) => [task, [...new Set(paths.filter((one) => one.task === task).map(({ path }) => path))]]),
+  );
+}

@@ -1,0 +1,50 @@
+import type { Config } from "../config/schema.ts";
+import type { Driver } from "../contract/driver.ts";
+import { Slots } from "../routing/concurrency.ts";
+import type { Upstream } from "../upstream/send.ts";
+import { Refusals } from "../upstream/unsupported_fields.ts";
+import type { World } from "./world.ts";
+
+type Limits = Pick<Upstream, "answerBytes" | "streamBytes" | "frameBytes" | "json" | "slots">;
+
+/** The configured upstreams by name. One that has not changed goes on with what it has learnt. */
+export function createUpstreams(world: World): Map<string, Upstream> {
+  const { config, keep } = world;
+  const { answerBytes, streamBytes, frameBytes } = config.limits;
+  const read = { answerBytes, streamBytes, frameBytes, json: jsonLimitsOf(config) };
+  return new Map(
+    Object.entries(config.upstreams).map(([name, upstream]) => {
+      const { concurrency } = upstream;
+      // What runs there goes on, whatever else of the upstream has changed.
+      const slots = concurrency && keep(`slots ${name}`, concurrency, () => new Slots(name, concurrency));
+      const make = () => createUpstream(name, upstream, { ...read, slots }, world);
+      return [name, keep(`upstream ${name}`, [upstream, read], make)];
+    }),
+  );
+}
+
+/** How much JSON is made of a body or an answer. */
+export function jsonLimitsOf({ limits: { jsonDepth, jsonValues, jsonNames } }: Config): Upstream["json"] {
+  return { depth: jsonDepth, values: jsonValues, names: jsonNames };
+}
+
+function createUpstream(
+  name: string,
+  upstream: Config["upstreams"][string],
+  limits: Limits,
+  { plugins: { drivers }, env, monotonic }: World,
+): Upstream {
+  const { driver: driverName, secret, catalog: _, baseUrl, headers, refuses, ...rest } = upstream;
+  const { resultsFrom, timeouts, providers, tokenizers, concurrency: _limits, ...quirks } = rest;
+  const driver = drivers.find((candidate: Driver) => candidate.name === driverName);
+  if (!driver) throw new Error(`Cannot find driver "${driverName}" of upstream "${name}"`);
+  const own = secret === "client" ? undefined : secret;
+  const value = own && env(own.env);
+  const access = {
+    secret: value,
+    missingSecret: own && !value ? own.env : undefined,
+    takesTokens: secret === "client",
+  };
+  const service = { name, driver, baseUrl, headers, ...access, resultsFrom, timeouts, ...limits };
+  return { ...service, refuses, refusals: new Refusals(monotonic), providers, tokenizers, quirks };
+}

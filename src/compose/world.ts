@@ -1,0 +1,32 @@
+import type { Config } from "../config/schema.ts";
+import type { Pace } from "../journey/gateway.ts";
+import type { LogEntry } from "../observe/log.ts";
+import type { Platform } from "../platform/platform.ts";
+import type { Store } from "../state/store.ts";
+import type { Fetch } from "../upstream/send.ts";
+import type { PartKeeper } from "./parts.ts";
+import type { Plugins } from "./plugins.ts";
+
+/** What every part of a gateway is made from. */
+export interface World extends PartKeeper {
+  config: Config;
+  plugins: Plugins;
+  platform: Platform;
+  env(name: string): string | undefined;
+  fetch: Fetch;
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** Milliseconds by a clock that never steps. */
+  monotonic(): number;
+  newId(): string;
+  log(entry: LogEntry): void;
+  pace: Pace;
+  store: Store;
+  areDescriptorsScarce(): boolean;
+  /** Aborted when the gateway stops without waiting. */
+  stop: AbortController;
+  /** Aborted when the gateway is to stop, once what runs has ended. */
+  draining: AbortController;
+  /** How often a new server has taken the place of the last one. */
+  renewals: { count: number };
+}

@@ -1,0 +1,136 @@
+/** What a gateway has to be allowed. The launcher reads this file, too: it imports nothing but what imports nothing. */
+import { lstatSync } from "node:fs";
+import { defaultStorePath } from "../platform/store_path.ts";
+import { isObject } from "../util/merge.ts";
+
+/** What the gateway may do: hosts with their ports, names of variables, paths. */
+export interface Permissions {
+  net: string[];
+  env: string[];
+  read: string[];
+  write: string[];
+}
+
+/** What a configuration is judged by. */
+export interface Place {
+  /** The configuration, merged but not checked: what has the wrong type is passed over, because the gateway reports it. */
+  config: unknown;
+  /** The file that it came from; none for the built-in one. */
+  file?: string;
+  /** What the command line says in place of the configuration. */
+  listen: { hostname?: string; port?: string };
+  env(name: string): string | undefined;
+  os: string;
+  /** The folder of the program's own code, which the thread that counts tokens is read from. */
+  code?: string;
+  isThere(path: string): boolean;
+}
+
+/** Variables that the gateway looks at by itself. */
+const OWN_VARIABLES = [
+  "LANEWAY_CONFIG",
+  "DENO_DEPLOY",
+  "HOME",
+  "XDG_DATA_HOME",
+  "LOCALAPPDATA",
+  "LANEWAY_LAUNCHER",
+  "LANEWAY_COMMAND",
+];
+
+export function permissionsOf({ config, file, listen, env, os, code, isThere }: Place): Permissions {
+  const { listen: written, upstreams, catalogs, keys, store, ...rest } = fields(config);
+  const { hostname = "127.0.0.1", port = 8000 } = { ...fields(written), ...present(listen) };
+  const services = [...Object.values(fields(upstreams)), ...Object.values(fields(catalogs))].map(fields);
+  const origins = services.flatMap(({ baseUrl, resultsFrom, filesFrom }) => [
+    baseUrl,
+    ...list(resultsFrom),
+    ...list(filesFrom),
+  ]);
+  const kept = storePaths(fields(store), env, os, isThere);
+  return {
+    net: unique([`http://${bracketed(String(hostname))}:${port}`, ...origins].flatMap(hostOf)),
+    env: unique([...OWN_VARIABLES, ...[...services, ...list(keys).map(fields), rest].flatMap(variablesIn)]),
+    read: unique([file ?? [], code ?? [], kept].flat()),
+    write: unique(kept),
+  };
+}
+
+/** The permissions as options of `deno run`. */
+export function flagsOf({ net, env, read, write }: Permissions): string[] {
+  const flag = (name: string, values: string[]) =>
+    values.length === 0 ? [] : [`--allow-${name}=${values.map((value) => value.replaceAll(",", ",,")).join(",")}`];
+  // What is imported while it runs is asked of hosts that nobody allowed.
+  const closed = ["--allow-sys=systemMemoryInfo", "--deny-import", "--cached-only", "--no-prompt"];
+  return [...flag("net", net), ...flag("env", env), ...flag("read", read), ...flag("write", write), ...closed];
+}
+
+function fields(value: unknown): Record<string, unknown> {
+  return isObject(value) ? value : {};
+}
+
+function list(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function present(values: object): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+}
+
+function unique(values: string[]): string[] {
+  return [...new Set(values)];
+}
+
+/** The names that stand in `{ "env": "NAME" }`, however deep. */
+function variablesIn(value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap(variablesIn);
+  if (!isObject(value)) return [];
+  const own = typeof value.env === "string" && /^[A-Za-z_][A-Za-z0-9_]*$/.test(value.env) ? [value.env] : [];
+  return [...own, ...Object.values(value).flatMap(variablesIn)];
+}
+
+/** The host and port of a URL; a `*.` before it stands for all names below. */
+function hostOf(text: unknown): string[] {
+  const url = URL.parse(String(text));
+  if (url?.protocol !== "http:" && url?.protocol !== "https:") return [];
+  // A host of any other letters is none for the runtime either, which would refuse to start at all.
+  if (!/^(\*\.)?[\w.-]+$|^\[[\d:a-f.]+\]$/.test(url.hostname)) return [];
+  return [`${url.hostname}:${url.port || (url.protocol === "https:" ? 443 : 80)}`];
+}
+
+function bracketed(hostname: string): string {
+  return hostname.includes(":") && !hostname.startsWith("[") ? `[${hostname}]` : hostname;
+}
+
+/**
+ * What of the disk the store needs, if it is a file. A folder that is not there yet is made, so it is the store's whole; in one
+ * that is, others may keep theirs, so only the store's own files are opened.
+ */
+function storePaths(store: Record<string, unknown>, env: Place["env"], os: string, isThere: Place["isThere"]) {
+  const file = storeFile(store, env, os);
+  if (file === undefined) return [];
+  const folder = file.replace(/[^/\\]*$/, "");
+  if (folder !== "" && !isThere(folder)) return [folder];
+  return [file, ...FILES_BESIDE.map((ending) => file + ending), `${folder}tokenizers`];
+}
+
+function storeFile({ kind, path }: Record<string, unknown>, env: Place["env"], os: string): string | undefined {
+  if (kind === "memory") return undefined;
+  return typeof path === "string" && path !== "" ? path : defaultStorePath(os, env);
+}
+
+const FILES_BESIDE = ["-wal", "-shm", "-journal"];
+
+/** Whether there is something at a path. What may not be looked at was there when the permissions were given. */
+export function isThere(path: string): boolean {
+  try {
+    lstatSync(path);
+    return true;
+  } catch (error) {
+    return (error as { code?: string }).code !== "ENOENT";
+  }
+}
+
+/** The folder of the program's own code. */
+export function codeFolder(): string {
+  return decodeURIComponent(new URL("../", import.meta.url).pathname).replace(/^\/(?=[A-Za-z]:)/, "");
+}

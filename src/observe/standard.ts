@@ -1,0 +1,47 @@
+/** The standard streams of the process: stdout has the log of requests, stderr what is said to the person who runs it. */
+import type { Platform } from "../platform/platform.ts";
+import { createLog, type LogEntry } from "./log.ts";
+import { createOutput } from "./output.ts";
+
+export interface StandardStreams {
+  /** A line of JSON for a request that is over. */
+  log(entry: LogEntry): void;
+  /** To the person who runs it. Where nobody can be told, as in a terminal that was closed, the gateway goes on all the same. */
+  say(text: string): void;
+  /** The answer to a command. */
+  print(text: string): void;
+  /** Writes what is still due; for `ms` at most, because nobody may read it. */
+  flush(ms: number): Promise<void>;
+}
+
+const known = new WeakMap<Platform, StandardStreams>();
+
+/** The standard streams of this process, which has one of each. */
+export function standardStreams(platform: Platform): StandardStreams {
+  const streams = known.get(platform) ?? createStreams(platform);
+  known.set(platform, streams);
+  return streams;
+}
+
+function createStreams(platform: Platform): StandardStreams {
+  const stderr = createOutput({
+    write: (bytes) => platform.write("stderr", bytes),
+    dropped: (count) => `${count} lines were dropped here, because nobody read them`,
+  });
+  const stdout = createOutput({
+    write: (bytes) => platform.write("stdout", bytes),
+    dropped: (count) =>
+      JSON.stringify({ time: new Date().toISOString(), dropped: count, cause: "Nobody read the log" }),
+    failed: (thrown) => stderr.print(`Cannot write the log, and serves on without: ${(thrown as Error).message}`),
+  });
+  const log = createLog(stdout.print);
+  return {
+    log,
+    say: stderr.print,
+    print: stdout.print,
+    async flush(ms) {
+      log.flush();
+      await Promise.all([stdout.flush(ms), stderr.flush(ms)]);
+    },
+  };
+}

@@ -1,0 +1,9 @@
+// Those of `node:timers` can be told not to keep a process alive, on every runtime.
+import { clearTimeout, setTimeout } from "node:timers";
+
+/** Calls `run` after `ms` milliseconds, unless the process has nothing else to do and ends before. Returns what cancels it. */
+export function callWhileAlive(ms: number, run: () => void): () => void {
+  const timer = setTimeout(run, ms);
+  timer.unref();
+  return () => clearTimeout(timer);
+}
