@@ -3,18 +3,18 @@
  * runs it, or one that says which test does, or why none can.
  */
 
-/** What becomes of a command that runs to its end. */
+/** A command that ends by itself. */
 interface Runs {
-  /** `call`: a client's call of the gateway, which answers from the sandbox and a fake hub. `ends`: the command is to end well. */
+  /** `call`: a request to a gateway with the sandbox and a fake hub. `ends`: any other command. Both must succeed. */
   how: "call" | "ends";
-  /** What is to be in its output. */
+  /** What its output must match. */
   prints?: RegExp;
 }
 
 /** A command that serves until it is stopped. */
 interface Serves {
   how: "serves";
-  /** Options to add, so that it takes a free port. */
+  /** Options that make it take a free port. */
   options?: string;
 }
 

@@ -1,4 +1,4 @@
-/** Every command in the documents is run, here or by another test; `commands.ts` says which is not, and why. */
+/** Every command in the documents runs here or in another test; `commands.ts` lists the exceptions and their reasons. */
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { dirname } from "node:path";
 import { createApp } from "../../src/app.ts";
@@ -12,11 +12,11 @@ import { commandsOf, documents, readDocument, ROOT } from "./documents.ts";
 
 const all = documents().map((document) => ({ path: document.path, commands: commandsOf(document) }));
 
-Deno.test("commands: every command in the documents is run by a test, or it is said why not", () => {
+Deno.test("commands: every command in the documents runs in a test, or has a reason not to", () => {
   const unlisted = all.flatMap(({ path, commands }) =>
     commands.filter((command) => !treatmentOf(command)).map((command) => `${path}: ${command}`)
   );
-  assertEquals(unlisted, [], "Say in tests/docs/commands.ts how they are tested");
+  assertEquals(unlisted, [], "Add them to tests/docs/commands.ts");
 });
 
 Deno.test("commands: every entry is for a command that a document has, and every test that it names is there", () => {
@@ -76,7 +76,7 @@ async function end(command: string, folder: string, cwd: string | URL, prints = 
   assertMatch(`${out}${err}`, prints, command);
 }
 
-/** Waits for the address that it says it listens on, asks there, and stops it. */
+/** Starts the command, calls the address that it prints, and stops it. */
 async function serve(command: string, folder: string): Promise<void> {
   const child = shell(command, folder, ROOT).spawn();
   const address = Promise.withResolvers<string>();
@@ -148,7 +148,7 @@ for (const { path, commands } of all) {
     .filter(({ treatment }) => treatment && ["call", "ends", "serves"].includes(treatment.how));
   if (runs.length === 0) continue;
   Deno.test({
-    name: `commands: those in ${path} do what it says`,
+    name: `commands: those in ${path} work`,
     ignore: missing !== undefined,
     fn: (test) =>
       withFolder(async (folder) => {

@@ -10,7 +10,7 @@ import { blocksOf, documents, ROOT } from "./documents.ts";
 const blocks = documents().flatMap(blocksOf);
 const defaults = JSON.parse(Deno.readTextFileSync(new URL("gateway.json", ROOT)));
 
-/** Of a configuration of the gateway, or a part of one that stands below another key. */
+/** The whole configuration that an example is part of: one that extends the default, or a single key. Nothing for other JSON. */
 function configIn(value: Record<string, unknown>): unknown {
   if ("secret" in value && "name" in value) return mergeJson(defaults, { keys: [value] });
   if (value.extends !== "default") return undefined;
