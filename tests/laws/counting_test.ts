@@ -113,12 +113,18 @@ async function assertCountsTheSame(client: Client, body: JsonObject, counter: Co
 }
 
 for (const client of Object.keys(CLIENTS) as Client[]) {
-  const bodies = loadFixtures(client).map(({ request }) => request.body).filter(isJsonObject);
+  // Many fixtures answer the same request.
+  const bodies = new Map(
+    loadFixtures(client).map(({ request: { body } }) => body).filter(isJsonObject).map((body) => {
+      const plain = { ...body, model: "model", stream: false };
+      return [JSON.stringify(plain), plain];
+    }),
+  );
   for (const [turn, counter] of (Object.keys(COUNTERS) as Counter[]).entries()) {
     Deno.test(`counting: ${client} to ${counter}: all fixtures`, async () => {
       // Every fixture meets every model, each at another counter.
       const models = Object.keys(MODELS);
-      for (const [index, body] of bodies.entries()) {
+      for (const [index, body] of [...bodies.values()].entries()) {
         await assertCountsTheSame(client, body, counter, models[(index + turn) % models.length]!);
       }
     });

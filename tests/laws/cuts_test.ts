@@ -13,11 +13,11 @@ type Bytes = Uint8Array<ArrayBuffer>;
 const framesOf = (chunks: Iterable<Bytes>): Promise<Frame[]> => toArray(readFrames(bodyOf(chunks)));
 
 /**
- * The text with one letter in place of each word of a line's value: to the reader of lines all words are alike. Of texts of
+ * The text with one letter in place of the words of a line's value: to the reader of lines all words are alike. Of frames of
  * one shape the first is cut everywhere, the others at three places.
  */
 function shapeOf(text: string): string {
-  return text.replace(/(?<=:.*)[a-z\d_-]+/gi, "w");
+  return text.replace(/(?<=:.*)[a-z\d_ -]+/gi, "w");
 }
 
 for (const wire of WIRES) {
@@ -39,8 +39,8 @@ for (const wire of WIRES) {
         if (tried.has(text)) continue;
         tried.add(text);
         const whole = JSON.stringify(await framesOf([around]));
-        const shape = shapeOf(text);
         const [first, end] = [boundaries[frame - 1]! - from, boundaries[frame]! - from];
+        const shape = shapeOf(text.slice(first, end));
         const step = shapes.has(shape) ? Math.ceil((end - first) / 3) : 1;
         shapes.add(shape);
         for (let cut = first; cut < end; cut += step) {
@@ -56,7 +56,7 @@ for (const wire of WIRES) {
       const bytes = answerBytes(fixture);
       const events = async (size: number) => comparable(await wire.readStream(fixture, bodyOf(piecesOf(bytes, size))));
       const whole = await events(bytes.length + 1);
-      for (const size of [1, 2, 3, 7, 64]) assertEquals(await events(size), whole, `${fixture.name} by ${size} bytes`);
+      for (const size of [1, 7]) assertEquals(await events(size), whole, `${fixture.name} by ${size} bytes`);
     }
   });
 
