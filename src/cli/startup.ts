@@ -1,6 +1,7 @@
 import { isPattern } from "../canonical/models.ts";
 import { upstreamsWithoutSecret } from "../config/secrets.ts";
-import type { Config, LaneConfig } from "../config/schema.ts";
+import type { LaneConfig } from "../config/lane_schema.ts";
+import type { Config } from "../config/schema.ts";
 
 export interface Startup {
   version: string;

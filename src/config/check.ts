@@ -3,7 +3,7 @@ import { isJsonObject } from "../canonical/json.ts";
 import { type Task, TASKS } from "../canonical/models.ts";
 import { OWN_QUIRKS, type OwnQuirk } from "../contract/quirks.ts";
 import { hint } from "./hint.ts";
-import { isVariableName } from "./schema.ts";
+import { isVariableName } from "./fields.ts";
 import { takesTokens } from "./secrets.ts";
 
 /** What is shorter can be guessed by whoever has something that was sealed with it. */

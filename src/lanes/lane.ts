@@ -14,7 +14,7 @@ import { drawFirst } from "./weights.ts";
 /** What a model can take; nothing where it is not known. */
 export interface Limits {
   /** The levels of reasoning effort that the model knows; empty for none. */
-  efforts?: readonly Effort[];
+  efforts?: Effort[];
   /** Tokens of input and output together. */
   contextLength?: number;
   maxOutputTokens?: number;

@@ -1,0 +1,58 @@
+/** Kinds of fields that several sections of the configuration have. */
+import { z } from "zod";
+import { hint } from "./hint.ts";
+
+/** One line for each unknown key, in the order of the issue's `keys`. */
+export function unknownKeys(known: readonly string[]) {
+  return (issue: z.core.$ZodRawIssue) =>
+    issue.code === "unrecognized_keys"
+      ? issue.keys.map((key) => `Unknown key${hint(key, known)}`).join("\n")
+      : undefined;
+}
+
+export function object<Shape extends z.core.$ZodLooseShape>(description: string, shape: Shape) {
+  return z.strictObject(shape, { error: unknownKeys(Object.keys(shape)) }).meta({ description });
+}
+
+export function milliseconds(preset: number, description: string) {
+  // A timer of the platform counts in 32 bits: a longer one would fire at once.
+  return z.int().min(1).max(2_147_483_647).default(preset).meta({ description });
+}
+
+const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** Whether an environment variable can have the name; the platform throws for some that cannot. */
+export function isVariableName(name: string): boolean {
+  return VARIABLE_NAME.test(name);
+}
+
+export const secretError = () => `Expected { "env": "NAME" }: a secret itself is never written here`;
+
+export const secretSchema = z.strictObject({
+  env: z.string().regex(VARIABLE_NAME, "Expected the name of an environment variable").meta({
+    description: "Name of the environment variable that holds the secret.",
+    examples: ["LANEWAY_KEY"],
+  }),
+}, { error: secretError }).meta({
+  description: "Where a secret is found. The secret itself is never written in the configuration.",
+});
+
+export const baseUrlSchema = z.url({ protocol: /^https?$/, error: "Expected an http or https URL", abort: true })
+  .refine((text) => {
+    const { username, password, search, hash } = new URL(text);
+    return username + password + search + hash === "";
+  }, "Expected a URL without credentials, query and fragment")
+  .overwrite((text) => text.replace(/\/+$/, ""))
+  .meta({
+    description: "What the paths of calls are joined to, usually ending in /v1. Needed by drivers that make calls.",
+    examples: ["http://127.0.0.1:8080/v1"],
+  });
+
+export const headerNameSchema = z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "Expected the name of a header");
+
+const ORIGIN = /^https?:\/\/(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?$/;
+
+/** Origins from which something is fetched without a credential. */
+export function origins(example: string) {
+  return z.array(z.string().regex(ORIGIN, `Expected an origin such as "${example}"`)).default([]);
+}

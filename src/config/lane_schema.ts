@@ -1,0 +1,70 @@
+/** The section of the configuration that says what is served: lanes and their models. */
+import { z } from "zod";
+import { MODALITIES, TASKS } from "../canonical/models.ts";
+import { quirkFields } from "../contract/quirks.ts";
+import { object, unknownKeys } from "./fields.ts";
+
+const targetSchema = object("A model at an upstream.", {
+  upstream: z.string().meta({ description: "Name of one of the upstreams." }),
+  model: z.string().min(1).meta({ description: "What the upstream calls the model." }),
+  weight: z.int().min(0).optional().meta({
+    description:
+      "How large a share of new conversations begins here, beside the weights of the other targets. Where no target has " +
+      "one, all begin at the first.",
+  }),
+});
+
+const tokensSchema = z.int().min(1);
+
+const aliasSchema = object("A model of the lane.", {
+  task: z.enum(TASKS).meta({ description: "What the model is for." }),
+  targets: z.array(targetSchema).min(1).meta({
+    description: "Where its requests go, in order of preference: the next one is asked when one fails.",
+  }),
+  displayName: z.string().optional().meta({ description: "A name for people, shown in the model list." }),
+  ownedBy: z.string().optional().meta({ description: "Who made the model, shown in the model list." }),
+  contextLength: tokensSchema.optional().meta({ description: "Tokens of input and output together." }),
+  maxOutputTokens: tokensSchema.optional().meta({ description: "The most tokens that one answer may have." }),
+  inputModalities: z.array(z.enum(MODALITIES)).min(1).optional().meta({
+    description:
+      "What the model can be given. Where this is present, files of other kinds are refused in the user's newest " +
+      "turn, and replaced by a line of text in older turns and in results of tools.",
+  }),
+  efforts: quirkFields.efforts.optional(),
+  textForms: quirkFields.textForms.optional(),
+  structuredOutput: quirkFields.structuredOutput.optional(),
+  repairArguments: quirkFields.repairArguments.optional(),
+  defaultMaxTokens: quirkFields.defaultMaxTokens.optional(),
+  hedgeAfterMs: z.int().min(1).optional().meta({
+    description:
+      "Where the target of a streamed answer says nothing for so many milliseconds, the next one is asked too, and the " +
+      "first that speaks is heard. At most one request in ten is asked twice, because both may be charged.",
+  }),
+  voices: quirkFields.voices.optional(),
+});
+
+export const laneNameSchema = z.string()
+  .regex(/^[a-z0-9][a-z0-9-]*$/, "Expected a lane name of lower-case letters, digits and hyphens")
+  .refine((name) => name !== "v1", `Cannot name a lane "v1", because paths inside a lane begin with it`);
+
+export const laneSchema = object("A path prefix with its own models.", {
+  models: z.record(z.string().min(1, "Expected the name of a model"), aliasSchema).default({}).meta({
+    description:
+      "The models of the lane, by the name that clients ask for. A name with * in it stands for all names that match, " +
+      "where no other fits better; such a name is not shown in the model list.",
+  }),
+  upstreams: z.partialRecord(z.enum(TASKS), z.string(), { error: unknownKeys(TASKS) }).default({}).meta({
+    description:
+      "Where a model that the lane does not list goes, by task: the name of an upstream. The model keeps the " +
+      "name that the client gave.",
+  }),
+  catalog: z.union([z.string(), z.array(z.string()).min(1)]).optional().meta({
+    description:
+      "What those upstreams offer: the name of a catalog, or several. Their models are listed with the lane's own, and a " +
+      "name that none knows is answered 404. Where this is absent, or does not answer, the upstream decides.",
+  }),
+});
+
+/** A curated name, and where its model is. */
+export type AliasConfig = z.output<typeof aliasSchema>;
+export type LaneConfig = z.output<typeof laneSchema>;

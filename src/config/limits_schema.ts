@@ -1,0 +1,79 @@
+/** The sections of the configuration that say how much is enough: limits and retries. */
+import { z } from "zod";
+import { DEEPEST_JSON, JSON_LIMITS } from "../canonical/json.ts";
+import { milliseconds, object } from "./fields.ts";
+
+export const retrySchema = object("How often a request is tried that its targets fail.", {
+  rounds: z.int().min(1).max(10).default(3).meta({
+    description:
+      "How often each target may be asked that certainly did not begin the work: it was not reached, or answered 409, 425, " +
+      "429, 503 or 529.",
+  }),
+  failovers: z.int().min(0).max(10).default(1).meta({
+    description:
+      "How many failures that may have cost something, such as 500, 502, 504, a time-out or a broken connection, are " +
+      "followed by a request to another target. The same target never gets it again.",
+  }),
+  budgetMs: z.int().min(0).default(5_000).meta({
+    description:
+      "How long a request may wait for further rounds, in milliseconds. A target that asks for a longer wait is not " +
+      "asked again.",
+  }),
+});
+
+export const limitsSchema = object("Limits on what clients send, and on what upstreams answer.", {
+  headerBytes: z.int().min(1_024).max(65_536).default(32_768).meta({
+    description: "Bytes of a request's headers. Longer ones get 431.",
+  }),
+  bodyBytes: z.int().min(1).default(31_457_280).meta({
+    description: "Bytes of one request body, as it comes and decompressed. Longer ones get 413.",
+  }),
+  bodyMs: milliseconds(60_000, "How long a client may take to send a body, in milliseconds. After it, 408."),
+  uploadMs: milliseconds(300_000, "The same for a form with a file: 25 MB take minutes over a slow line."),
+  stallMs: milliseconds(30_000, "How long a client may send nothing meanwhile, in milliseconds."),
+  sendStallMs: milliseconds(
+    60_000,
+    "How long a client may take nothing of a streamed answer, in milliseconds. After it the answer ends, and its place is " +
+      "free for others. What the system's buffers hold (some MB) counts as taken.",
+  ),
+  jsonDepth: z.int().min(10).max(DEEPEST_JSON).default(DEEPEST_JSON).meta({
+    description: "How deep arrays and objects may be nested, in a request, an answer and an event of a stream.",
+  }),
+  jsonValues: z.int().min(1).default(JSON_LIMITS.values).meta({
+    description:
+      "Objects, arrays, strings, names of fields, booleans and nulls of one request, answer or event of a stream, and again of " +
+      "the arguments of all its calls together. Numbers are not counted.",
+  }),
+  jsonNames: z.int().min(1).default(JSON_LIMITS.names).meta({
+    description: "Names of fields in it that differ from each other.",
+  }),
+  messages: z.int().min(1).default(40_000).meta({ description: "Turns of one conversation." }),
+  parts: z.int().min(1).default(40_000).meta({ description: "Pieces of content of one conversation." }),
+  tools: z.int().min(1).default(4_096).meta({ description: "Tools of one request." }),
+  concurrentRequests: z.int().min(1).default(2_000).meta({
+    description: "Requests that run a model at once, of all callers. Further ones get 503.",
+  }),
+  memoryBytes: z.int().min(1).optional().meta({
+    description:
+      "Memory of the gateway above which requests that run a model get 503. Three quarters of the machine's or the " +
+      "container's where this is absent, but no more than the engine's own limit (some 4 GB) and no less than 112 MiB.",
+  }),
+  answerBytes: z.int().min(1).default(67_108_864).meta({
+    description: "Bytes of an upstream's answer that is read whole. A longer one is an error of the upstream's.",
+  }),
+  streamBytes: z.int().min(1).default(268_435_456).meta({
+    description:
+      "Bytes of an upstream's answer that is passed on as it comes: a stream of events, or speech. A longer one is ended " +
+      "with an error.",
+  }),
+  frameBytes: z.int().min(1).default(33_554_432).meta({
+    description:
+      "Length of one line of an upstream's stream in bytes, and of one event in characters. A longer one is an error of " +
+      "the upstream's.",
+  }),
+  uploadBytes: z.int().min(1).default(268_435_456).meta({
+    description:
+      "Bytes of all bodies, of JSON and forms, that clients are sending or that are being worked on. Above it, more get " +
+      "503. Small ones, of up to a 256th of it (1 MiB), have a quarter more to themselves.",
+  }),
+});
