@@ -7,7 +7,7 @@ import { collectGarbage, createLoad, defaultMemoryBytes } from "../http/load_she
 import { createAdmission } from "../http/quota.ts";
 import { createService } from "../http/service.ts";
 import { createUploads } from "../http/uploads.ts";
-import type { Gateway } from "../journey/gateway.ts";
+import type { Gateway } from "../context/gateway.ts";
 import { Breaker } from "../routing/circuit_breaker.ts";
 import { HedgeBudget } from "../routing/hedging.ts";
 import { Homes } from "../routing/session_affinity.ts";

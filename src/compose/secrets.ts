@@ -1,5 +1,5 @@
 import type { Config } from "../config/schema.ts";
-import { SHORTEST_MASKED } from "../journey/secrets.ts";
+import { SHORTEST_MASKED } from "../context/secrets.ts";
 import { isSecretHeader } from "../upstream/explain.ts";
 
 type Env = (name: string) => string | undefined;

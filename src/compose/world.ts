@@ -1,5 +1,5 @@
 import type { Config } from "../config/schema.ts";
-import type { Pace } from "../journey/gateway.ts";
+import type { Pace } from "../context/gateway.ts";
 import type { LogEntry } from "../observe/log.ts";
 import type { Platform } from "../platform/platform.ts";
 import type { Store } from "../state/store.ts";

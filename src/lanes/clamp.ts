@@ -10,10 +10,10 @@ import type { Limits } from "./lane.ts";
  * change; what nobody knows of the model is left to the upstream. Throws `invalid_request` for a file in the user's newest
  * turn that the model cannot take, because the answer would be about it.
  */
-export function fit(request: GenerateRequest, limits: Limits, note: (text: string) => void): GenerateRequest {
+export function clampRequest(request: GenerateRequest, limits: Limits, note: (text: string) => void): GenerateRequest {
   const thinking = clampThinking(request.thinking, limits.efforts, note);
-  const fitted = { ...request, thinking, messages: fitFiles(request, limits.inputModalities, note) };
-  return { ...fitted, maxOutputTokens: clampOutput(fitted, limits, note) };
+  const clamped = { ...request, thinking, messages: clampFiles(request, limits.inputModalities, note) };
+  return { ...clamped, maxOutputTokens: clampOutput(clamped, limits, note) };
 }
 
 /** The part of the window that must be left, by the estimate, for the estimate to be trusted: an eighth. */
@@ -51,7 +51,7 @@ function clampOutput(
  * An agent sends all turns again with every request, so a file in an older turn, or one that a tool brought, must not fail
  * them: a line of text stands in for it.
  */
-function fitFiles(
+function clampFiles(
   { model, messages }: GenerateRequest,
   taken: readonly Modality[] | undefined,
   note: (text: string) => void,
@@ -59,7 +59,7 @@ function fitFiles(
   if (!taken) return messages;
   const newest = newestTurn(messages);
 
-  const fitParts = <P extends { type: string }>(parts: readonly P[], path?: string): (P | TextPart)[] =>
+  const clampParts = <P extends { type: string }>(parts: readonly P[], path?: string): (P | TextPart)[] =>
     parts.map((part, index) => {
       if (!isFile(part)) return part;
       const kind = kindOf(part);
@@ -72,18 +72,21 @@ function fitFiles(
       note(`replaced ${IN_WORDS[kind]} by text`);
       return { type: "text", text: `[${kind} omitted: ${refusal}]` };
     });
-  const fitResult = (result: ToolResultPart) => ({ ...result, content: fitParts(result.content) });
+  const clampResult = (result: ToolResultPart) => ({ ...result, content: clampParts(result.content) });
 
   return messages.map((message, index) => {
     switch (message.role) {
       case "system":
-        return { ...message, content: fitParts(message.content) };
+        return { ...message, content: clampParts(message.content) };
       case "user":
-        return { ...message, content: fitParts(message.content, index === newest ? `messages[${index}]` : undefined) };
+        return {
+          ...message,
+          content: clampParts(message.content, index === newest ? `messages[${index}]` : undefined),
+        };
       case "assistant":
-        return { ...message, content: fitParts(message.content) };
+        return { ...message, content: clampParts(message.content) };
       case "tool":
-        return { ...message, content: message.content.map(fitResult) };
+        return { ...message, content: message.content.map(clampResult) };
       default:
         return message satisfies never;
     }

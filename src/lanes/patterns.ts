@@ -12,7 +12,7 @@ export function createFinder<T>(table: Readonly<Record<string, T>>): (name: stri
 }
 
 /** Whether a name is one of the patterns, or matches one. */
-export function fits(name: string, patterns: readonly string[]): boolean {
+export function matchesAny(name: string, patterns: readonly string[]): boolean {
   return patterns.some((pattern) => pattern === name || (isPattern(pattern) && matches(name, pattern)));
 }
 

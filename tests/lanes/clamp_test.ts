@@ -2,7 +2,7 @@ import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import type { FilePart, GenerateRequest, InputPart, Message } from "../../src/canonical/generate.ts";
 import { estimateInputTokens } from "../../src/canonical/estimate.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { fit } from "../../src/lanes/clamp.ts";
+import { clampRequest } from "../../src/lanes/clamp.ts";
 import type { Limits } from "../../src/lanes/lane.ts";
 
 const text = (words: string): InputPart => ({ type: "text", text: words });
@@ -19,7 +19,7 @@ const system: Message = { role: "system", content: [text("Be kind")] };
 function fitted(request: Partial<GenerateRequest>, limits: Limits) {
   const notes: string[] = [];
   const whole = { model: "x", messages: [user(text("Hello"))], stream: false, ...request };
-  return { ...fit(whole, limits, (note) => void (notes.includes(note) || notes.push(note))), notes };
+  return { ...clampRequest(whole, limits, (note) => void (notes.includes(note) || notes.push(note))), notes };
 }
 
 Deno.test("fit: of a model of which nothing is known nothing is changed", () => {

@@ -1,4 +1,4 @@
-import type { Pace } from "../../src/journey/gateway.ts";
+import type { Pace } from "../../src/context/gateway.ts";
 import { type ConfigInput, newApp, type TestApp } from "../support/app.ts";
 import { within } from "../support/wait.ts";
 import { TcpClient, TcpUpstream } from "./tcp.ts";

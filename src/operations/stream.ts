@@ -1,6 +1,8 @@
 /** An answer that is told step by step, as its client reads it. */
 import type { StreamEvent } from "../canonical/operations.ts";
 import type { ToldUsage } from "../canonical/usage.ts";
+import { clientClosed, clientStalled, type RequestContext } from "../context/request_context.ts";
+import { withoutSecrets } from "../context/secrets.ts";
 import type { Exchange } from "../contract/context.ts";
 import type { Frame } from "../contract/frame.ts";
 import type { Protocol } from "../contract/protocol.ts";
@@ -10,10 +12,7 @@ import { streamResponse } from "../http/respond.ts";
 import { guard } from "../upstream/guard.ts";
 import { framesOf } from "../upstream/stages.ts";
 import { weighRelayed, withoutEventSecrets } from "./carried.ts";
-import { settle } from "./charge.ts";
-import { learn } from "./count.ts";
-import { withoutSecrets } from "./secrets.ts";
-import { clientClosed, clientStalled, closeLog, type Journey, notesOf, record } from "./journey.ts";
+import { learn } from "./counting.ts";
 
 /** The operations whose answers can be told step by step. */
 export type Streamed = "generate" | "relay" | "speak" | "transcribe";
@@ -26,35 +25,35 @@ export async function respondWithStream<K extends Streamed>(
   protocol: Protocol<K>,
   exchange: Exchange<K>,
   told: AsyncIterable<StreamEvent<K>>,
-  journey: Journey,
+  context: RequestContext,
   through = (events: AsyncGenerator<StreamEvent<K>>): AsyncGenerator<StreamEvent<K>> => events,
 ): Promise<Response> {
-  const { gateway, entry } = journey;
-  entry.stream = true;
+  const { gateway, recorder } = context;
+  recorder.entry.stream = true;
   let ending = false;
   let finished = false;
   const guarded = guard(
     told,
     (event) => {
       if (event.type !== "error") {
-        entry.firstEventMs ??= journey.elapsed();
-        journey.begun = true;
+        recorder.firstEvent();
+        recorder.isAnswered = true;
       }
-      journey.said += tokensOf(event);
+      recorder.emittedTokens += tokensOf(event);
       if (event.type === "finish") {
         const usage = usageOf(event);
-        if (usage) settle(usage, () => journey.said, journey);
-        learn(usage, journey);
+        if (usage) recorder.settle(usage, () => recorder.emittedTokens);
+        learn(usage, recorder.attempt, gateway);
         finished = true;
       } else if (event.type === "start") {
-        const { counted } = journey.attempt ?? {};
-        journey.countedBy = counted?.used ? counted.by : "upstream";
+        const { counted } = recorder.attempt ?? {};
+        recorder.countedBy = counted?.used ? counted.by : "upstream";
       }
-      if (event.type === "error") record(event.error, journey);
+      if (event.type === "error") recorder.fail(event.error);
       ending ||= event.type === "finish" || event.type === "error";
     },
-    (error) => withoutSecrets(error, journey),
-    (event) => withoutEventSecrets<K>(event, journey.hide),
+    (error) => withoutSecrets(error, context.hide),
+    (event) => withoutEventSecrets<K>(event, context.hide),
   );
   const events = through(guarded);
   const first = events.next();
@@ -62,12 +61,12 @@ export async function respondWithStream<K extends Streamed>(
   if (early?.value?.type === "error") throw early.value.error;
 
   const frames = framesFor(protocol, resume(first, events), exchange);
-  const said = new Set(notesOf(journey));
+  const said = new Set(recorder.notes());
   return streamResponse(frames, {
     keepAlive: () => protocol.keepAlive?.(exchange.frames),
     keepAliveMs: gateway.pace.keepAliveMs,
     interject(): Frame | undefined {
-      const late = ending ? notesOf(journey).filter((note) => !said.has(note)) : [];
+      const late = ending ? recorder.notes().filter((note) => !said.has(note)) : [];
       if (late.length === 0) return undefined;
       for (const note of late) said.add(note);
       return { comment: `notes: ${formatNotes(late)}` };
@@ -76,14 +75,14 @@ export async function respondWithStream<K extends Streamed>(
     onStall() {
       // All was said, only the last of it was not taken.
       if (finished) return;
-      record(clientStalled(gateway.limits.sendStallMs), journey);
-      journey.leave();
+      recorder.fail(clientStalled(gateway.limits.sendStallMs));
+      context.leave();
     },
-    onLeave: journey.leave,
-    onFailure: (thrown) => record(toGatewayError(thrown), journey),
+    onLeave: context.leave,
+    onFailure: (thrown) => recorder.fail(toGatewayError(thrown)),
     onEnd() {
       // An SDK leaves with the last frame, before the connection ends.
-      closeLog(journey, journey.hasLeft() && !finished ? clientClosed().status : 200);
+      recorder.close(context.hasLeft() && !finished ? clientClosed().status : 200);
       // A client may leave before the serializer has begun, which then would not end them.
       void events.return(undefined);
     },

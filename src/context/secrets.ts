@@ -1,6 +1,5 @@
 /** What an upstream says may quote the credential that it was sent: nobody is told that. */
 import { GatewayError } from "../errors.ts";
-import type { Journey } from "./journey.ts";
 
 /** Shorter ones are words that local servers want and nobody keeps, such as "none": text is full of them. */
 export const SHORTEST_MASKED = 8;
@@ -17,10 +16,10 @@ export type Hide = (text: string) => string;
  */
 const BEARER = /\b(Bearer)\s+(?:(?=[\w.~+/=-]*\d)[\w.~+/=-]{8,}|[\w.~+/=-]{20,})/gi;
 
-/** What hides the gateway's secrets from the caller, the caller's token, and bearer tokens of anybody. */
-export function hiderFor({ gateway, caller }: Pick<Journey, "gateway" | "caller">): Hide {
+/** What hides these secrets, however they are spelled, and bearer tokens of anybody. */
+export function hiderFor(plain: readonly string[]): Hide {
   // Longer ones first: one may hold another.
-  const secrets = [...new Set([...gateway.secrets, caller.token ?? ""].flatMap(spellingsOf))]
+  const secrets = [...new Set(plain.flatMap(spellingsOf))]
     .filter(({ length }) => length >= SHORTEST_MASKED)
     .sort((a, b) => b.length - a.length);
   return (text) => {
@@ -38,7 +37,7 @@ function spellingsOf(secret: string): string[] {
 }
 
 /** The same error without secrets. */
-export function withoutSecrets(error: GatewayError, { hide }: Pick<Journey, "hide">): GatewayError {
+export function withoutSecrets(error: GatewayError, hide: Hide): GatewayError {
   const { code, message, details } = error;
   const param = details.param && hide(details.param);
   if (hide(message) === message && param === details.param) return error;

@@ -2,7 +2,7 @@
 import type { JsonObject } from "../canonical/json.ts";
 import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import { weighText } from "../canonical/estimate.ts";
-import type { Hide } from "./secrets.ts";
+import type { Hide } from "../context/secrets.ts";
 
 /** The places of the model's own words, by their keys; lists take no key. */
 interface Said {

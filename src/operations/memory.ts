@@ -3,19 +3,19 @@ import { Collector } from "../canonical/collect.ts";
 import type { GenerateEvent, GenerateResponse, Message } from "../canonical/generate.ts";
 import type { Input } from "../canonical/operations.ts";
 import { holdsSealed, openReasoning, type Sealing } from "../transforms/sealing.ts";
+import type { RequestContext } from "../context/request_context.ts";
 import type { Exchange } from "../contract/context.ts";
 import type { Protocol } from "../contract/protocol.ts";
 import type { Recalled } from "../state/continuity.ts";
 import type { Sealer } from "../state/seal.ts";
-import type { Journey } from "./journey.ts";
 
 /** The request with all that it builds on, from the gateway's memory and out of what the client keeps sealed. */
-export async function recall(asked: Input<"generate">, journey: Journey): Promise<Recalled> {
-  const { input, messages } = await journey.gateway.continuity.recall(asked, journey.caller.owner);
+export async function recall(asked: Input<"generate">, context: RequestContext): Promise<Recalled> {
+  const { input, messages } = await context.gateway.continuity.recall(asked, context.caller.owner);
   if (!holdsSealed(input.messages)) return { input, messages };
-  const sealer = await sealerFor(journey);
+  const sealer = await sealerFor(context);
   const open = (sealed: Message[]) =>
-    openReasoning(sealed, ({ data, origin }) => sealer.open(data, origin, journey.caller.owner), journey.note);
+    openReasoning(sealed, ({ data, origin }) => sealer.open(data, origin, context.caller.owner), context.note);
   return { input: { ...input, messages: open(input.messages) }, messages: open(messages) };
 }
 
@@ -23,25 +23,25 @@ export async function recall(asked: Input<"generate">, journey: Journey): Promis
 export function sealingFor(
   { reasoning }: Protocol<"generate">,
   { wire }: Exchange<"generate">,
-  journey: Journey,
+  context: RequestContext,
 ): Sealing | undefined {
   const place = reasoning?.(wire);
-  const { caller: { owner }, clientWire } = journey;
+  const { caller: { owner }, clientWire } = context;
   return place && {
     ...place,
     wire: clientWire,
     async seal({ opaque, ...thought }) {
-      const sealer = await sealerFor(journey);
-      const bound = opaque && { opaque: { ...opaque, target: journey.attempt?.target } };
+      const sealer = await sealerFor(context);
+      const bound = opaque && { opaque: { ...opaque, target: context.recorder.attempt?.target } };
       return sealer.seal({ ...thought, ...bound }, clientWire, owner);
     },
   };
 }
 
 /** Without the store's key, what is sealed opens until this process ends: the log says why. */
-async function sealerFor({ gateway, entry }: Journey): Promise<Sealer> {
+async function sealerFor({ gateway, recorder }: RequestContext): Promise<Sealer> {
   const { sealer, failure } = await gateway.sealer();
-  if (failure !== undefined) entry.cause ??= failure;
+  if (failure !== undefined) recorder.explain(failure);
   return sealer;
 }
 
@@ -50,17 +50,21 @@ export async function remember(
   response: GenerateResponse,
   exchange: Exchange<"generate">,
   messages: Message[],
-  { gateway, entry, caller, attempt, note }: Journey,
+  { gateway, recorder, caller, note }: RequestContext,
 ): Promise<void> {
   const { id, created, input } = exchange;
   const { keep, previous } = input.memory ?? {};
   if (!keep) return;
   const facts = { id, previous, created, completed: exchange.now(), model: input.model };
   try {
-    await gateway.continuity.remember({ ...facts, messages, response, keep }, attempt?.target ?? "", caller.owner);
+    await gateway.continuity.remember(
+      { ...facts, messages, response, keep },
+      recorder.attempt?.target ?? "",
+      caller.owner,
+    );
   } catch (cause) {
     exchange.stored = false;
-    entry.cause = cause;
+    recorder.entry.cause = cause;
     note("could not store the response");
   }
 }

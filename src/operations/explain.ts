@@ -1,13 +1,12 @@
 /** Requests whose client wants to know what would become of them. */
 import type { Input, ModelOperation } from "../canonical/operations.ts";
-import type { WireRequest } from "../contract/context.ts";
+import { isStrict, type RequestContext } from "../context/request_context.ts";
 import type { Destination } from "../contract/destination.ts";
 import { explain } from "../upstream/explain.ts";
 import { refusalOf } from "../routing/failover.ts";
 import { ask } from "./attempt.ts";
-import { isStrict, type Journey, notesOf } from "./journey.ts";
 
-export function wantsExplanation({ headers }: Pick<WireRequest, "headers">): boolean {
+export function wantsExplanation({ headers }: { headers: Headers }): boolean {
   return headers.get("x-laneway-explain")?.toLowerCase() === "true";
 }
 
@@ -19,19 +18,20 @@ export function explainAll<K extends ModelOperation>(
   operation: K,
   input: Input<K>,
   targets: readonly Destination[],
-  journey: Journey,
+  context: RequestContext,
 ): Response {
-  const { entry } = journey;
-  entry.stream = false;
+  const { recorder } = context;
+  recorder.entry.stream = false;
   const ends: unknown[] = [];
-  const told = targets.map((where) => {
-    const { thrown, ...told } = explain(ask(operation, input, where, journey));
+  const explained = targets.map((where) => {
+    const { thrown, ...explanation } = explain(ask(operation, input, where, context));
     ends.push(thrown);
-    return { ...told, target: journey.attempt?.target, notes: notesOf(journey) };
+    return { ...explanation, target: recorder.attempt?.target, notes: recorder.notes() };
   });
-  const refusal = isStrict(journey) ? refusalOf(ends) : undefined;
+  const refusal = isStrict(context) ? refusalOf(ends) : undefined;
   if (refusal !== undefined) throw refusal;
-  // What is said of a target stands beside it.
-  journey.attempt = undefined;
-  return Response.json({ object: "explanation", operation, lane: entry.lane, model: input.model, targets: told });
+  // The notes of a target stand beside it.
+  recorder.attempt = undefined;
+  const { lane } = recorder.entry;
+  return Response.json({ object: "explanation", operation, lane, model: input.model, targets: explained });
 }

@@ -19,7 +19,7 @@ import type { HedgeBudget } from "../routing/hedging.ts";
 import type { RetryPolicy } from "../routing/failover.ts";
 import type { Fetch, Upstream } from "../upstream/send.ts";
 
-/** All that a request's journey needs; made once, by `app.ts`. */
+/** All that requests share; made once, by `app.ts`. */
 export interface Gateway {
   /** What operators ask, apart from every lane. */
   service: Service;

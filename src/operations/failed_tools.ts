@@ -4,11 +4,12 @@ import { neededTools } from "../transforms/hosted_tools.ts";
 import type { GenerateResponse, HostedTool, Message } from "../canonical/generate.ts";
 import type { Input } from "../canonical/operations.ts";
 import { replay } from "../canonical/replay.ts";
+import { refuseIfStrict, type RequestContext } from "../context/request_context.ts";
 import type { Exchange, WireRequest } from "../contract/context.ts";
 import type { Protocol } from "../contract/protocol.ts";
 import type { Destination } from "../contract/destination.ts";
+import { admit } from "./admit.ts";
 import { wireOf } from "./attempt.ts";
-import { admit, type Journey, refuseIfStrict } from "./journey.ts";
 import { remember, remembering } from "./memory.ts";
 import { respondWithStream } from "./stream.ts";
 
@@ -16,13 +17,13 @@ import { respondWithStream } from "./stream.ts";
 export function targetsThatRun(
   tools: readonly HostedTool[],
   targets: readonly Destination[],
-  journey: Journey,
+  context: RequestContext,
 ): readonly Destination[] {
-  return tools.length === 0 ? targets : targets.filter((where) => tools.some((tool) => runs(tool, where, journey)));
+  return tools.length === 0 ? targets : targets.filter((where) => tools.some((tool) => runs(tool, where, context)));
 }
 
 /** A server that speaks the tool's wire is given the tool, unless it is known to refuse it; what it makes of it is its affair. */
-function runs({ name, extra }: HostedTool, where: Destination, { gateway }: Journey): boolean {
+function runs({ name, extra }: HostedTool, where: Destination, { gateway }: RequestContext): boolean {
   const refused = gateway.upstreams.get(where.upstream)?.refuses.includes(name);
   return wireOf(where, gateway) === extra.wire && !refused;
 }
@@ -37,9 +38,9 @@ export function toolsNeeded(
 }
 
 /** Notes the tools that fail. Throws where the request is to be served as it is or not at all. */
-export function tellFailed(tools: readonly HostedTool[], journey: Journey): void {
-  for (const { name } of tools) journey.note(`dropped tool ${name}`);
-  refuseIfStrict(journey);
+export function noteFailed(tools: readonly HostedTool[], context: RequestContext): void {
+  for (const { name } of tools) context.note(`dropped tool ${name}`);
+  refuseIfStrict(context);
 }
 
 /** The answer that says that the tools failed. No upstream is asked for it. */
@@ -48,9 +49,9 @@ export async function answerFailed(
   protocol: Protocol<"generate">,
   exchange: Exchange<"generate">,
   messages: Message[],
-  journey: Journey,
+  context: RequestContext,
 ): Promise<Response> {
-  await admit(journey, 0);
+  await admit(context, 0);
   const response: GenerateResponse = {
     model: exchange.input.model,
     content,
@@ -59,20 +60,20 @@ export async function answerFailed(
     ...(counts && { extra: { wire: protocol.name, fields: { usage: counts } } }),
   };
   if (exchange.input.stream) {
-    const store = (response: GenerateResponse) => remember(response, exchange, messages, journey);
+    const store = (response: GenerateResponse) => remember(response, exchange, messages, context);
     return respondWithStream(
       protocol,
       exchange,
-      told(response),
-      journey,
+      replayed(response),
+      context,
       (events) => exchange.stored ? remembering(events, store) : events,
     );
   }
-  journey.entry.usage = response.usage;
-  await remember(response, exchange, messages, journey);
+  context.recorder.entry.usage = response.usage;
+  await remember(response, exchange, messages, context);
   return protocol.serialize(response, exchange);
 }
 
-async function* told(response: GenerateResponse) {
+async function* replayed(response: GenerateResponse) {
   yield* replay(response);
 }

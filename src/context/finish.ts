@@ -1,0 +1,39 @@
+/** What every answer has, whatever it is about: its headers, and its line in the log. */
+import { formatNotes } from "../http/notes.ts";
+import { withoutBody } from "../http/respond.ts";
+import type { Recorder } from "./recorder.ts";
+import type { RequestContext } from "./request_context.ts";
+
+/** Adds the headers of every answer, and closes the log entry of those that are whole. */
+export function finish(response: Response, context: RequestContext): Response {
+  const { gateway, request, id, recorder, protocol, caller } = context;
+  const { headers, ok, status } = response;
+  // The name that each of the SDKs reads.
+  for (const name of ["x-request-id", "request-id"]) headers.set(name, id);
+  // What a message quotes of a request is text, whatever a browser would make of it.
+  headers.set("x-content-type-options", "nosniff");
+  const notes = recorder.notes();
+  if (notes.length > 0) headers.set("x-laneway-notes", formatNotes(notes));
+  const target = ok ? servingTarget(recorder) : failedAttempts(recorder);
+  if (target !== undefined) headers.set("x-laneway-target", formatNotes([target]));
+  if (recorder.countedBy && ok) headers.set("x-laneway-tokens", recorder.countedBy);
+  const allowance = gateway.admission(caller)?.allowance();
+  const left = allowance && protocol.serializeAllowance?.(allowance, gateway.now());
+  for (const [name, value] of Object.entries(left ?? {})) headers.set(name, value);
+  const isStream = recorder.entry.stream && ok;
+  if (!isStream) recorder.close(status);
+  return request.method === "HEAD" ? withoutBody(response) : response;
+}
+
+/** The target, whom it chose to serve, and how many were asked where it was not the first. */
+function servingTarget({ isAnswered, attempt, asked }: Recorder): string | undefined {
+  if (!isAnswered || !attempt) return undefined;
+  const { target, provider } = attempt;
+  const more = [provider && `provider=${provider}`, asked > 1 && `attempts=${asked}`].filter(Boolean);
+  return [target, ...more].join("; ");
+}
+
+/** That no target served, and how many were asked, where any was. */
+function failedAttempts({ asked }: Recorder): string | undefined {
+  return asked > 0 ? `none; attempts=${asked}` : undefined;
+}

@@ -1,0 +1,181 @@
+/** What becomes of one request, as it is learnt: its notes, attempts and usage, up to its line in the log. */
+import { completeUsage, type CountedBy, type ToldUsage } from "../canonical/usage.ts";
+import type { Count } from "../canonical/usage.ts";
+import { type Destination, targetName } from "../contract/destination.ts";
+import type { GatewayError } from "../errors.ts";
+import type { LogEntry } from "../observe/log.ts";
+import { chargeFor } from "./charge.ts";
+
+/** A conversation's tokens as the gateway counts them for one target. */
+export interface Counted extends Count {
+  /** By the length of its texts alone. */
+  estimate: number;
+  /** Whether all of it is text: what a picture costs says nothing of the rest. */
+  isText: boolean;
+  /** Whether the upstream's answer was read with it. */
+  used: boolean;
+}
+
+/** What is known of one target while it is asked. What was changed for it holds for no other one. */
+export interface Attempt {
+  /** `upstream/model`. */
+  target: string;
+  /** Who served there, where the upstream chose among providers and named its choice. */
+  provider?: string;
+  notes: Set<string>;
+  /** What it is asked, in tokens; nothing where it is no conversation. */
+  counted?: Counted;
+}
+
+export function newAttempt(where: Destination): Attempt {
+  return { target: targetName(where), notes: new Set() };
+}
+
+/** A request full of things to leave out must not fill the log with them. */
+const MOST_NOTES = 100;
+const LONGEST_NOTE = 200;
+
+/** Adds a note to those that are known, unless there are too many. */
+export function addNote(notes: Set<string>, text: string): void {
+  if (notes.size < MOST_NOTES) notes.add(text.slice(0, LONGEST_NOTE));
+}
+
+export interface RecorderOptions {
+  /** What is known of the request when it comes. */
+  entry: Pick<LogEntry, "time" | "id" | "method" | "path">;
+  log(entry: LogEntry): void;
+  /** Milliseconds since the request came. */
+  elapsed(): number;
+}
+
+/** One for each request. */
+export class Recorder {
+  /** The line in the log, as far as it is known. */
+  readonly entry: Partial<LogEntry>;
+  /** The target that answers, or was asked last. */
+  attempt?: Attempt;
+  /** Whether a target has begun to answer. */
+  isAnswered = false;
+  /** How often a target was asked. */
+  asked = 0;
+  /** Tokens of the request, as they were estimated when it was admitted. */
+  estimate = 0;
+  /** Whether tokens are charged to a key. */
+  isMetered = false;
+  /** Tokens of the answer that were emitted so far, estimated: for one that never reports its usage. */
+  emittedTokens = 0;
+  /** Who counted the tokens that the answer's beginning reports. */
+  countedBy?: CountedBy;
+  readonly #notes = new Set<string>();
+  /** The latest at each destination. */
+  readonly #attempts = new Map<Destination, Attempt>();
+  readonly #log: RecorderOptions["log"];
+  readonly #elapsed: RecorderOptions["elapsed"];
+  #charge?: number;
+  #atEnd: (() => void)[] = [];
+
+  constructor({ entry, log, elapsed }: RecorderOptions) {
+    this.entry = { ...entry };
+    this.#log = log;
+    this.#elapsed = elapsed;
+  }
+
+  /** What was dropped, clamped or changed, whoever answers: each once. */
+  note(text: string): void {
+    addNote(this.#notes, text);
+  }
+
+  /** What is reported to the client, in order: of all attempts only the one that counts, `attempt`. */
+  notes(attempt = this.attempt): string[] {
+    return [...new Set([...this.#notes, ...attempt?.notes ?? []])];
+  }
+
+  /** The target is asked from now on. */
+  begin(where: Destination): Attempt {
+    const attempt = newAttempt(where);
+    this.attempt = attempt;
+    this.#attempts.set(where, attempt);
+    return attempt;
+  }
+
+  /** The target is the one that answers: from now on its notes are the answer's. */
+  serve(where: Destination): Attempt | undefined {
+    const attempt = this.#attempts.get(where);
+    if (!attempt) return undefined;
+    this.attempt = attempt;
+    this.isAnswered = true;
+    for (const note of attempt.notes) this.note(note);
+    attempt.notes = this.#notes;
+    return attempt;
+  }
+
+  firstEvent(): void {
+    this.entry.firstEventMs ??= this.#elapsed();
+  }
+
+  /**
+   * The upstream's counts are the answer's, for the log; what is charged is bounded. `emitted`: the answer's tokens,
+   * estimated.
+   */
+  settle(reported: ToldUsage, emitted: () => number): void {
+    const { estimate } = this;
+    const usage = completeUsage(
+      reported,
+      { inputTokens: estimate },
+      reported.outputTokens === undefined ? emitted() : 0,
+    );
+    this.entry.usage = usage;
+    const charge = chargeFor(usage, () => estimate + emitted());
+    this.#charge = charge.tokens;
+    if (charge.reported !== undefined && this.isMetered) {
+      this.note(`charged ${charge.tokens} tokens of the ${charge.reported} that the upstream told`);
+    }
+  }
+
+  /**
+   * What a request is charged at its end. One that failed before anything was emitted used nothing: that was not the caller's
+   * doing. A client that leaves pays for what was asked and emitted until then, or leaving would be a way to pay nothing.
+   */
+  charge(hasLeft: boolean): number {
+    if (this.#charge !== undefined) return this.#charge;
+    const hasFailed = this.entry.error !== undefined && this.emittedTokens === 0 && !hasLeft;
+    return hasFailed ? 0 : this.estimate + Math.ceil(this.emittedTokens);
+  }
+
+  fail(error: GatewayError): void {
+    this.entry.error = error.code;
+    this.entry.upstreamStatus = error.details.upstreamStatus;
+    this.entry.cause = error.cause;
+  }
+
+  /** Why something beside the answer failed; what made the request fail says more. */
+  explain(cause: unknown): void {
+    this.entry.cause ??= cause;
+  }
+
+  /** Done when the request is over, however it ends. */
+  atEnd(work: () => void): void {
+    this.#atEnd.push(work);
+  }
+
+  get isClosed(): boolean {
+    return this.entry.status !== undefined;
+  }
+
+  /** The request is over: its line goes into the log, once. */
+  close(status: number): void {
+    if (this.isClosed) return;
+    this.entry.status = status;
+    for (const end of this.#atEnd.splice(0)) end();
+    const { attempt, asked } = this;
+    const notes = this.notes();
+    this.#log({
+      ...this.entry as LogEntry,
+      ...(attempt && { target: attempt.target }),
+      ...(attempt?.provider !== undefined && { provider: attempt.provider }),
+      ...(asked > 1 && { attempts: asked }),
+      durationMs: this.#elapsed(),
+      ...(notes.length > 0 && { notes }),
+    });
+  }
+}

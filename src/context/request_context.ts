@@ -1,0 +1,110 @@
+/** One request: what is known of it, which never changes, and the recorder of what becomes of it. */
+import type { Context } from "../contract/context.ts";
+import type { AnyProtocol } from "../contract/protocol.ts";
+import { GatewayError } from "../errors.ts";
+import type { Caller } from "../http/auth.ts";
+import { formatNotes } from "../http/notes.ts";
+import type { Gateway } from "./gateway.ts";
+import { Recorder } from "./recorder.ts";
+import { type Hide, hiderFor } from "./secrets.ts";
+
+export interface RequestContext extends Context {
+  readonly gateway: Gateway;
+  readonly request: Request;
+  readonly id: string;
+  /** Milliseconds since the epoch. */
+  readonly started: number;
+  /** How often there had been a new server when the request came. */
+  readonly renewals: number;
+  /** Whose errors and headers the client reads. */
+  readonly protocol: AnyProtocol;
+  /** Nobody before the request is authenticated. */
+  readonly caller: Caller;
+  readonly recorder: Recorder;
+  /** Aborted when the client is gone or the gateway stops: nobody waits for the answer any more. */
+  readonly signal: AbortSignal;
+  /** The client is gone. */
+  leave(): void;
+  hasLeft(): boolean;
+  /** The same text without the gateway's secrets and the caller's token. */
+  readonly hide: Hide;
+}
+
+const NOBODY: Caller = { name: "", owner: "" };
+
+export function openContext(request: Request, gateway: Gateway): RequestContext {
+  const started = gateway.now();
+  const since = gateway.monotonic();
+  const left = new AbortController();
+  const id = `req_${gateway.newId()}`;
+  const recorder = new Recorder({
+    entry: {
+      time: new Date(started).toISOString(),
+      id,
+      method: request.method,
+      // A request whose host is invalid may have no path.
+      path: URL.parse(request.url)?.pathname ?? "",
+    },
+    log: gateway.log,
+    elapsed: () => Math.round(gateway.monotonic() - since),
+  });
+  const protocol = gateway.registry.fallback(request.headers);
+  return {
+    gateway,
+    request,
+    id,
+    started,
+    renewals: gateway.renewals(),
+    protocol,
+    clientWire: protocol.wire,
+    recorder,
+    signal: AbortSignal.any([request.signal, left.signal, gateway.signal]),
+    leave: () => left.abort(clientClosed()),
+    hasLeft: () => request.signal.aborted || left.signal.aborted,
+    ...identified(NOBODY, recorder, gateway),
+  };
+}
+
+/** The context of a request that is the protocol's. */
+export function withProtocol(context: RequestContext, protocol: AnyProtocol): RequestContext {
+  return { ...context, protocol, clientWire: protocol.wire };
+}
+
+/** The context of a request whose caller is known: no answer may hold the caller's token. */
+export function withCaller(context: RequestContext, caller: Caller): RequestContext {
+  const { recorder, gateway } = context;
+  recorder.entry.key = caller.name;
+  return { ...context, ...identified(caller, recorder, gateway) };
+}
+
+function identified(caller: Caller, recorder: Recorder, { secrets }: Gateway) {
+  let hider: Hide | undefined;
+  const hide: Hide = (text) => (hider ??= hiderFor([...secrets, caller.token ?? ""]))(text);
+  return { caller, hide, note: (text: string) => recorder.note(hide(text)) };
+}
+
+/** Whether the client wants no answer where one would come with notes. */
+export function isStrict({ request }: RequestContext): boolean {
+  return request.headers.get("x-laneway-strict")?.toLowerCase() === "true";
+}
+
+export function refuseIfStrict(context: RequestContext, notes = context.recorder.notes()): void {
+  if (notes.length === 0 || !isStrict(context)) return;
+  const message = `Cannot serve the request as it is: ${formatNotes(notes)}`;
+  throw new GatewayError("invalid_request", message, { tryNextTarget: true });
+}
+
+export function clientClosed(): GatewayError {
+  return new GatewayError("client_closed", "The client closed the connection");
+}
+
+/** Of a client that reads nothing of its answer: the log tells it from one that left. */
+export function clientStalled(limitMs: number): GatewayError {
+  const cause = new Error(`The client took nothing of its answer for ${limitMs / 1000} s`);
+  return new GatewayError("client_closed", "The client did not read its answer", { cause });
+}
+
+/** Whoever comes again finds another gateway, or this one restarted. */
+export function shuttingDown(): GatewayError {
+  return new GatewayError("unavailable", "The gateway is shutting down", { retryAfter: "1" });
+}

@@ -1,0 +1,47 @@
+/** How many tokens a conversation has for a target: at once, as far as the gateway knows. */
+import type { JsonValue } from "../canonical/json.ts";
+import type { Input } from "../canonical/operations.ts";
+import { countFiles, estimateInputTokens } from "../canonical/estimate.ts";
+import type { Count, ToldUsage } from "../canonical/usage.ts";
+import type { Gateway } from "../context/gateway.ts";
+import type { Attempt, Counted } from "../context/recorder.ts";
+
+const estimates = new WeakMap<Input<"countTokens">, number>();
+
+/** The tokens of a request by the length of its texts alone, counted once. */
+export function estimateOf(input: Input<"countTokens">): number {
+  const known = estimates.get(input) ?? estimateInputTokens(input);
+  estimates.set(input, known);
+  return known;
+}
+
+/** At once. A client that had the same conversation counted a moment ago is told the same. */
+export function count(input: Input<"countTokens">, target: string, gateway: Gateway): Counted {
+  const estimate = estimateOf(input);
+  return { ...countKnown(input, target, estimate, gateway), estimate, isText: countFiles(input) === 0, used: false };
+}
+
+function countKnown(
+  input: Input<"countTokens">,
+  target: string,
+  estimate: number,
+  { calibration, upstreamCounts, tokenizerCounts }: Gateway,
+): Count {
+  const text = () => textOf(input);
+  const byUpstream = upstreamCounts.known(target, text);
+  if (byUpstream !== undefined) return { inputTokens: byUpstream, by: "upstream" };
+  const byTokenizer = tokenizerCounts.known(target, text);
+  if (byTokenizer !== undefined) return { inputTokens: byTokenizer, by: "tokenizer" };
+  return calibration.count(target, estimate);
+}
+
+/** What of a request goes into its count. */
+export function textOf({ messages, tools, toolChoice, outputSchema, thinking }: Input<"countTokens">): JsonValue {
+  return [messages, tools, toolChoice, outputSchema, thinking] as JsonValue;
+}
+
+/** What an upstream counted makes the next counts of the same model better. */
+export function learn(usage: ToldUsage | undefined, attempt: Attempt | undefined, { calibration }: Gateway): void {
+  if (!usage?.inputTokens || usage.estimated || !attempt?.counted?.isText) return;
+  calibration.learn(attempt.target, attempt.counted.estimate, usage.inputTokens);
+}

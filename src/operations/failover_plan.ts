@@ -1,0 +1,63 @@
+/** Which targets a request asks, in which order, and what is learnt of them on the way. */
+import type { GenerateRequest } from "../canonical/generate.ts";
+import type { RequestContext } from "../context/request_context.ts";
+import { type Destination, targetName } from "../contract/destination.ts";
+import type { Lane, Resolution } from "../lanes/lane.ts";
+import type { Road } from "../routing/failover.ts";
+import { conversationKey, homeFirst } from "../routing/session_affinity.ts";
+
+export interface PlanOptions {
+  /** After what silence of a stream the next target is asked too, in milliseconds. */
+  hedgeAfterMs?: number;
+  /** Tells the conversation from others, where it matters which target answers it. */
+  conversation?: string;
+}
+
+/** The plan for a request's targets: who is asked, who answers, and who is not to be asked first again. */
+export function planFailover(
+  targets: readonly Destination[],
+  { gateway, signal, caller, recorder }: RequestContext,
+  { hedgeAfterMs, conversation }: PlanOptions = {},
+): Road<Destination> {
+  const { breaker, retry: policy, hedges, homes, upstreams, now } = gateway;
+  if (hedgeAfterMs !== undefined) hedges.earn();
+  return {
+    targets,
+    breaker,
+    policy,
+    now,
+    signal,
+    hedge: hedgeAfterMs === undefined ? undefined : { afterMs: hedgeAfterMs, spend: () => hedges.spend() },
+    // What a caller's own token fails with says nothing of the next caller's.
+    idOf: (where) =>
+      upstreams.get(where.upstream)?.takesTokens ? `${targetName(where)} ${caller.owner}` : targetName(where),
+    enter: async (where, until) => await upstreams.get(where.upstream)?.slots?.take(caller.owner, until) ?? (() => {}),
+    onAsk: () => void recorder.asked++,
+    onServed(where) {
+      const attempt = recorder.serve(where);
+      if (attempt && conversation !== undefined) homes.keep(conversation, attempt);
+    },
+    onFailed(where) {
+      if (conversation !== undefined) homes.forget(conversation, targetName(where));
+    },
+  };
+}
+
+export interface Affinity extends Resolution {
+  conversation?: string;
+}
+
+/** The targets in the order in which this conversation asks them. One that has no choice needs no memory of its last one. */
+export function withAffinity(
+  resolution: Resolution,
+  input: Pick<GenerateRequest, "model" | "cacheKey" | "messages">,
+  lane: Lane,
+  { gateway, caller: { owner }, request }: RequestContext,
+): Affinity {
+  const { targets } = resolution;
+  const policiesOf = (upstream: string) => gateway.upstreams.get(upstream)?.providers?.policies;
+  if (targets.length < 2 && !targets.some(({ upstream }) => policiesOf(upstream))) return resolution;
+  const scope = [owner, lane.name, input.model];
+  const conversation = conversationKey(scope, input, request.headers, gateway.sessionHeaders);
+  return { ...resolution, conversation, targets: homeFirst(targets, gateway.homes.of(conversation), policiesOf) };
+}

@@ -1,0 +1,122 @@
+/** A conversation's next turn: parse → recall → resolve → prepare → call → serialize. */
+import { estimateInputTokens } from "../canonical/estimate.ts";
+import type { GenerateEvent, GenerateResponse, Message } from "../canonical/generate.ts";
+import type { RequestContext } from "../context/request_context.ts";
+import type { Exchange } from "../contract/context.ts";
+import type { Destination } from "../contract/destination.ts";
+import { answerRoom, clampRequest } from "../lanes/clamp.ts";
+import { checkSize } from "../http/size.ts";
+import { firstAnswer, firstStream } from "../routing/failover.ts";
+import { hearForeign, noteForeign } from "../transforms/foreign.ts";
+import { repairCalls, repairResponse } from "../transforms/repair_calls.ts";
+import { sealReasoning, sealStream } from "../transforms/sealing.ts";
+import type { Ask } from "../upstream/call.ts";
+import { answerInForm, streamInForm } from "../upstream/structured_output.ts";
+import { finish, step } from "../util/work.ts";
+import { admit } from "./admit.ts";
+import { ask } from "./attempt.ts";
+import { withoutCarriedSecrets } from "./carried.ts";
+import { estimateOf, learn } from "./counting.ts";
+import { explainAll, wantsExplanation } from "./explain.ts";
+import { answerFailed, noteFailed, targetsThatRun, toolsNeeded } from "./failed_tools.ts";
+import { type Affinity, planFailover, withAffinity } from "./failover_plan.ts";
+import { type Incoming, openExchange } from "./incoming.ts";
+import { recall, remember, remembering, sealingFor } from "./memory.ts";
+import { relay } from "./relay.ts";
+import { resolve } from "./resolve.ts";
+import { respondWithStream } from "./stream.ts";
+
+/** One conversation that is to be answered: its turn's own messages, and where it is asked. */
+interface Turn {
+  incoming: Incoming<"generate">;
+  exchange: Exchange<"generate">;
+  /** What the client added in this turn. */
+  messages: Message[];
+  plan: Affinity;
+}
+
+export async function generate(asked: Incoming<"generate">): Promise<Response> {
+  const { protocol, wire, lane, context } = asked;
+  context.recorder.entry.stream = asked.input.stream;
+  await checkSize(asked.input, context.gateway.limits);
+  const { input, messages } = await recall(asked.input, context);
+  const incoming = { ...asked, input };
+  const resolved = await resolve("generate", input.model, lane, context);
+  const all = await step(() => withAffinity(resolved, input, lane, context));
+  const needed = toolsNeeded(protocol, input, wire);
+  const able = targetsThatRun(needed, all.targets, context);
+  if (able.length === 0) {
+    const exchange = openExchange(incoming, input);
+    const failed = protocol.failTools?.(needed, exchange);
+    if (failed) {
+      noteFailed(needed, context);
+      if (wantsExplanation(wire)) return explainAll("generate", input, [], context);
+      return await answerFailed(failed, protocol, exchange, messages, context);
+    }
+  }
+  const chosen = able.length === 0 ? all : { ...all, targets: able };
+  if (input.relay) return relay(incoming, input.relay, chosen.targets);
+  const clamped = await step(() => clampRequest(input, chosen, context.note));
+  const room = await step(() => answerRoom(clamped, chosen));
+  const plan = { ...chosen, targets: chosen.targets.map((target) => ({ ...target, answerRoom: room })) };
+  const exchange = openExchange(incoming, clamped);
+  if (wantsExplanation(wire)) return explainAll("generate", clamped, plan.targets, context);
+  await admit(context, await step(() => estimateOf(clamped)));
+  const turn = { incoming, exchange, messages, plan };
+  return clamped.stream ? generateStream(turn) : generateWhole(turn);
+}
+
+async function generateWhole({ incoming, exchange, messages, plan }: Turn): Promise<Response> {
+  const { protocol, context } = incoming;
+  const { gateway, recorder, hide, note } = context;
+  const attempt = async (target: Destination) =>
+    answerAt(await step(() => ask("generate", exchange.input, target, context)));
+  const answered = await firstAnswer(planFailover(plan.targets, context, { conversation: plan.conversation }), attempt);
+  const output = await step(() => withoutCarriedSecrets<"generate">(answered, hide));
+  recorder.settle(
+    output.usage,
+    () => estimateInputTokens({ messages: [{ role: "assistant", content: output.content }] }),
+  );
+  learn(output.usage, recorder.attempt, gateway);
+  await remember(output, exchange, messages, context);
+  const sealing = sealingFor(protocol, exchange, context);
+  const isKept = sealing !== undefined || exchange.stored;
+  await step(() => [output, ...output.content].forEach((one) => noteForeign(one, protocol.wire, isKept, note)));
+  const content = sealing ? await sealReasoning(output.content, sealing) : output.content;
+  return protocol.serialize({ ...output, content }, exchange);
+}
+
+async function answerAt(asked: Ask<"generate">): Promise<GenerateResponse> {
+  const response = await answerInForm(asked);
+  if (!asked.target.repairArguments) return response;
+  return await finish(repairResponse(response, asked.input, asked.context.note));
+}
+
+function generateStream({ incoming, exchange, messages, plan }: Turn): Promise<Response> {
+  const { protocol, context } = incoming;
+  const attempt = (target: Destination, signal: AbortSignal) =>
+    streamAt(ask("generate", exchange.input, target, context, signal));
+  const events = firstStream(planFailover(plan.targets, context, plan), attempt);
+  return respondWithStream(protocol, exchange, events, context, throughStages(incoming, exchange, messages, context));
+}
+
+/** What events pass on their way to the client: foreign fields are noted, the answer is stored, its reasoning is sealed. */
+function throughStages(
+  { protocol }: Incoming<"generate">,
+  exchange: Exchange<"generate">,
+  messages: Message[],
+  context: RequestContext,
+): (events: AsyncGenerator<GenerateEvent>) => AsyncGenerator<GenerateEvent> {
+  const store = (response: GenerateResponse) => remember(response, exchange, messages, context);
+  const sealing = sealingFor(protocol, exchange, context);
+  return (events) => {
+    const noted = hearForeign(events, protocol.wire, sealing !== undefined || exchange.stored, context.note);
+    const kept = exchange.stored ? remembering(noted, store) : noted;
+    return sealing ? sealStream(kept, sealing) : kept;
+  };
+}
+
+function streamAt(asked: Ask<"generate">): AsyncIterable<GenerateEvent> {
+  const events = streamInForm(asked);
+  return asked.target.repairArguments ? repairCalls(events, asked.input, asked.context.note) : events;
+}

@@ -1,0 +1,21 @@
+import type { StoredAnswer } from "../canonical/stored.ts";
+import type { RequestContext } from "../context/request_context.ts";
+import { GatewayError } from "../errors.ts";
+import { type Incoming, openExchange } from "./incoming.ts";
+
+/** An answer that was stored. */
+export async function getResponse(incoming: Incoming<"getResponse">): Promise<Response> {
+  const { protocol, input, context } = incoming;
+  return protocol.serialize(await findResponse(input.id, context), openExchange(incoming, input));
+}
+
+/** Throws `not_found` where the caller has no stored answer of this id. */
+export async function findResponse(id: string, { gateway, caller }: RequestContext): Promise<StoredAnswer> {
+  const stored = await gateway.continuity.find(id, caller.owner);
+  if (!stored) throw responseNotFound(id);
+  return stored;
+}
+
+export function responseNotFound(id: string): GatewayError {
+  return new GatewayError("not_found", `Response with id '${id}' not found`, { param: "id" });
+}

@@ -1,0 +1,43 @@
+/** A request that was read, on its way to the operation that answers it. */
+import type { Input, OperationName } from "../canonical/operations.ts";
+import type { RequestContext } from "../context/request_context.ts";
+import type { Exchange, WireRequest } from "../contract/context.ts";
+import type { AnyProtocol, Protocol } from "../contract/protocol.ts";
+import type { Lane } from "../lanes/lane.ts";
+
+/** The operations that clients can ask for. */
+export type ServedOperation = AnyProtocol["operation"];
+
+export interface Incoming<K extends OperationName> {
+  readonly protocol: Protocol<K>;
+  readonly wire: WireRequest;
+  readonly input: Input<K>;
+  readonly lane: Lane;
+  readonly context: RequestContext;
+}
+
+/** Answers one operation. Throws a `GatewayError` where it cannot. */
+export type Handler<K extends OperationName> = (incoming: Incoming<K>) => Promise<Response>;
+
+/** What a serializer may know of the request: `input` is what is asked of upstreams in the end. */
+export function openExchange<K extends OperationName>(
+  { protocol: { idPrefix = "" }, wire, context }: Pick<Incoming<K>, "protocol" | "wire" | "context">,
+  input: Input<K>,
+): Exchange<K> {
+  const { gateway, started, clientWire, note } = context;
+  return {
+    id: idPrefix + gateway.newId(),
+    created: toSeconds(started),
+    input,
+    wire,
+    clientWire,
+    note,
+    now: () => toSeconds(gateway.now()),
+    stored: "memory" in input && input.memory?.keep !== undefined,
+    frames: { sent: 0 },
+  };
+}
+
+function toSeconds(ms: number): number {
+  return Math.floor(ms / 1000);
+}

@@ -1,0 +1,27 @@
+/** Every operation that clients can ask for, and what answers it. */
+import { cancelResponse } from "./cancel_response.ts";
+import { countTokens } from "./count_tokens.ts";
+import { deleteResponse } from "./delete_response.ts";
+import { embed } from "./embed.ts";
+import { generate } from "./generate.ts";
+import { getModel } from "./get_model.ts";
+import { getResponse } from "./get_response.ts";
+import type { Handler, ServedOperation } from "./incoming.ts";
+import { listModels } from "./list_models.ts";
+import { rerank } from "./rerank.ts";
+import { speak } from "./speak.ts";
+import { transcribe } from "./transcribe.ts";
+
+export const OPERATIONS: { readonly [K in ServedOperation]: Handler<K> } = {
+  generate,
+  countTokens,
+  embed,
+  rerank,
+  speak,
+  transcribe,
+  listModels,
+  getModel,
+  getResponse,
+  deleteResponse,
+  cancelResponse,
+};

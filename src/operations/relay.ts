@@ -1,0 +1,57 @@
+import type { Input } from "../canonical/operations.ts";
+import type { Destination } from "../contract/destination.ts";
+import type { Protocol } from "../contract/protocol.ts";
+import { GatewayError } from "../errors.ts";
+import { firstStream } from "../routing/failover.ts";
+import { stream } from "../upstream/run.ts";
+import { step } from "../util/work.ts";
+import { admit } from "./admit.ts";
+import { ask, wireOf } from "./attempt.ts";
+import { weighRelayed } from "./carried.ts";
+import { estimateOf } from "./counting.ts";
+import { explainAll, wantsExplanation } from "./explain.ts";
+import { planFailover } from "./failover_plan.ts";
+import { type Incoming, openExchange } from "./incoming.ts";
+import { respondWithStream } from "./stream.ts";
+import { answerWhole } from "./whole.ts";
+
+/** A conversation that its own wire alone can ask goes to the upstreams that speak it, and to no other. */
+export async function relay(
+  { protocol, input: conversation, wire, context }: Incoming<"generate">,
+  input: Input<"relay">,
+  targets: readonly Destination[],
+): Promise<Response> {
+  const { gateway, recorder } = context;
+  const speaking = targets.filter((where) => wireOf(where, gateway) === input.wire);
+  if (speaking.length === 0 || !protocol.relay) {
+    const message =
+      `Cannot serve "${input.field}": no upstream of model "${input.model}" speaks the protocol that has it`;
+    throw new GatewayError("invalid_request", message, { param: input.field });
+  }
+  const relayed = asRelay(protocol, protocol.relay, input);
+  const exchange = openExchange({ protocol: relayed, wire, context }, input);
+  if (wantsExplanation(wire)) return explainAll("relay", input, speaking, context);
+  await admit(context, await step(() => estimateOf(conversation)));
+  if (input.stream) {
+    const attempt = (target: Destination, signal: AbortSignal) => stream(ask("relay", input, target, context, signal));
+    return respondWithStream(relayed, exchange, firstStream(planFailover(speaking, context), attempt), context);
+  }
+  const output = await answerWhole("relay", input, speaking, context);
+  recorder.settle(output.usage ?? {}, () => weighRelayed(output.body));
+  return relayed.serialize(output, exchange);
+}
+
+/** The protocol as it answers what is relayed: it streams in its own way only. */
+function asRelay(
+  protocol: Protocol<"generate">,
+  verbs: NonNullable<Protocol<"generate">["relay"]>,
+  input: Input<"relay">,
+): Protocol<"relay"> {
+  return {
+    ...protocol,
+    stream: undefined,
+    ...verbs,
+    operation: "relay",
+    parse: () => input,
+  };
+}

@@ -1,0 +1,77 @@
+import type { Speech, SpeechEvent } from "../canonical/audio.ts";
+import { estimateTextTokens } from "../canonical/estimate.ts";
+import { clientClosed, clientStalled, refuseIfStrict, type RequestContext } from "../context/request_context.ts";
+import type { Destination } from "../contract/destination.ts";
+import { toGatewayError } from "../errors.ts";
+import { passOn } from "../http/respond.ts";
+import { preferFormat } from "../lanes/speech.ts";
+import { firstAnswer } from "../routing/failover.ts";
+import { speak as speakAt } from "../upstream/speak.ts";
+import { admit } from "./admit.ts";
+import { ask } from "./attempt.ts";
+import { explainAll, wantsExplanation } from "./explain.ts";
+import { planFailover } from "./failover_plan.ts";
+import { type Incoming, openExchange } from "./incoming.ts";
+import { resolve } from "./resolve.ts";
+import { respondWithStream } from "./stream.ts";
+
+type SpeechUsage = Extract<SpeechEvent, { type: "finish" }>["usage"];
+
+/** Text as speech: its bytes as the upstream makes them, or events where the client asked for a stream. */
+export async function speak(incoming: Incoming<"speak">): Promise<Response> {
+  const { protocol, input, wire, lane, context } = incoming;
+  const exchange = openExchange(incoming, input);
+  const { targets } = await resolve("speak", input.model, lane, context);
+  const preferred = preferFormat(targets, input.format);
+  if (wantsExplanation(wire)) return explainAll("speak", input, preferred, context);
+  const inputTokens = estimateTextTokens(input.text);
+  await admit(context, inputTokens);
+  const attempt = (target: Destination) => speakAt(ask("speak", input, target, context));
+  const start = async () => acceptSpeech(await firstAnswer(planFailover(preferred, context), attempt), context);
+  // No server reports how many tokens its speech was; what it was made of is known.
+  const usage: SpeechUsage = { inputTokens, outputTokens: 0, estimated: true };
+  if (input.stream) return respondWithStream(protocol, exchange, speechEvents(start, usage), context);
+  const speech = await start();
+  context.recorder.settle(usage, () => 0);
+  return protocol.serialize(deliverSpeech(speech, context), exchange);
+}
+
+/** Speech that is not what was wanted is refused where the client is strict. */
+function acceptSpeech(speech: Speech, context: RequestContext): Speech {
+  try {
+    refuseIfStrict(context);
+    return { ...speech, mediaType: context.hide(speech.mediaType) };
+  } catch (refusal) {
+    if (speech.audio instanceof ReadableStream) speech.audio.cancel().catch(() => {}); // nobody reads it any more
+    throw refusal;
+  }
+}
+
+/** What comes as the upstream makes it goes out so, and its log entry waits for the end. */
+function deliverSpeech(speech: Speech, { gateway, recorder, leave, hasLeft }: RequestContext): Speech {
+  const { audio } = speech;
+  if (!(audio instanceof ReadableStream)) return speech;
+  const { sendStallMs } = gateway.limits;
+  recorder.firstEvent();
+  recorder.entry.stream = true;
+  return {
+    ...speech,
+    audio: passOn(audio, {
+      sendStallMs,
+      onStall() {
+        recorder.fail(clientStalled(sendStallMs));
+        leave();
+      },
+      onLeave: leave,
+      onFailure: (thrown) => recorder.fail(toGatewayError(thrown)),
+      onEnd: () => recorder.close(hasLeft() ? clientClosed().status : 200),
+    }),
+  };
+}
+
+async function* speechEvents(start: () => Promise<Speech>, usage: SpeechUsage): AsyncGenerator<SpeechEvent> {
+  const { audio } = await start();
+  if (audio instanceof Uint8Array) yield { type: "audio", bytes: audio };
+  else for await (const bytes of audio) yield { type: "audio", bytes };
+  yield { type: "finish", usage };
+}

@@ -1,0 +1,32 @@
+import { estimateTextTokens } from "../canonical/estimate.ts";
+import type { Destination } from "../contract/destination.ts";
+import { firstStream } from "../routing/failover.ts";
+import { stream } from "../upstream/run.ts";
+import { admit } from "./admit.ts";
+import { ask } from "./attempt.ts";
+import { explainAll, wantsExplanation } from "./explain.ts";
+import { planFailover } from "./failover_plan.ts";
+import { type Incoming, openExchange } from "./incoming.ts";
+import { resolve } from "./resolve.ts";
+import { respondWithStream } from "./stream.ts";
+import { answerWhole } from "./whole.ts";
+
+/** The text of a recording, whole or as it is recognized. */
+export async function transcribe(incoming: Incoming<"transcribe">): Promise<Response> {
+  const { protocol, input, wire, lane, context } = incoming;
+  const { recorder } = context;
+  const exchange = openExchange(incoming, input);
+  const { targets } = await resolve("transcribe", input.model, lane, context);
+  if (wantsExplanation(wire)) return explainAll("transcribe", input, targets, context);
+  await admit(context, 0);
+  if (input.stream) {
+    const attempt = (target: Destination, signal: AbortSignal) =>
+      stream(ask("transcribe", input, target, context, signal));
+    return respondWithStream(protocol, exchange, firstStream(planFailover(targets, context), attempt), context);
+  }
+  const output = await answerWhole("transcribe", input, targets, context);
+  const emitted = estimateTextTokens(output.text);
+  if (output.usage && "inputTokens" in output.usage) recorder.settle(output.usage, () => emitted);
+  else recorder.emittedTokens = emitted;
+  return protocol.serialize(output, exchange);
+}
