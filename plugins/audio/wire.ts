@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import { SPEECH_FORMATS, TRANSCRIPT_FORMATS } from "../../src/canonical/audio.ts";
+import { double } from "../shared/shapes.ts";
 
 export const WIRE = "audio";
 
@@ -17,7 +18,7 @@ const speechFields = {
   /** An object names a voice that its user made. */
   voice: z.union([z.string().min(1), z.looseObject({ id: z.string().min(1) })]).nullish(),
   response_format: z.enum(SPEECH_FORMATS).nullish(),
-  speed: z.number().min(0.25).max(4).nullish(),
+  speed: double(z.number().min(0.25).max(4)).nullish(),
   instructions: z.string().nullish(),
   stream_format: z.enum(["audio", "sse"]).nullish(),
 };

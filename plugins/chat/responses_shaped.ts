@@ -5,7 +5,7 @@
 import { z } from "zod";
 import { EFFORTS } from "../../src/canonical/generate.ts";
 import { noteOutweighed } from "../../src/canonical/extra.ts";
-import { isJsonObject, type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, present, withField } from "../../src/canonical/json.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { KNOWN_CONTENT, knownContent, otherThan, textOptions } from "../shared/shapes.ts";
@@ -52,7 +52,7 @@ type Item = z.output<typeof item>;
 function typed(value: JsonObject): JsonObject {
   const { role, tool_call_id, content } = value;
   if (role === "tool") return { type: "function_call_output", call_id: tool_call_id, output: content };
-  return role === undefined ? value : { ...value, type: "message" };
+  return role === undefined ? value : withField(value, "type", "message");
 }
 
 function isKnownItem(candidate: Item): candidate is KnownItem {

@@ -4,9 +4,9 @@
  */
 import { z } from "zod";
 import { EFFORTS } from "../../src/canonical/generate.ts";
-import { isJsonObject } from "../../src/canonical/json.ts";
+import { isJsonObject, withField } from "../../src/canonical/json.ts";
 import { isInteger, isNumber, type RawNumber } from "../../src/canonical/raw_number.ts";
-import { json, otherThan } from "../shared/shapes.ts";
+import { double, json, name, otherThan } from "../shared/shapes.ts";
 
 export const WIRE = "chat";
 
@@ -50,7 +50,7 @@ function withType<T extends z.ZodType>(schema: T) {
     if (!isJsonObject(value) || (value.type !== undefined && value.type !== null)) return value;
     const type = ["function", "custom", "allowed_tools"].find((one) => isJsonObject(value[one])) ??
       (typeof value.name === "string" ? "function" : undefined);
-    return type === undefined ? value : { ...value, type };
+    return type === undefined ? value : withField(value, "type", type);
   }, schema);
 }
 
@@ -84,14 +84,14 @@ const message = z.discriminatedUnion("role", [
 export type ChatMessage = z.output<typeof message>;
 
 const functionDefinition = z.looseObject({
-  name: z.string().min(1),
+  name,
   description: z.string().nullish(),
   parameters: json.nullish(),
   strict: z.boolean().nullish(),
 });
 export type FunctionDefinition = z.output<typeof functionDefinition>;
 const customDefinition = z.looseObject({
-  name: z.string().min(1),
+  name,
   description: z.string().nullish(),
   format: z.looseObject({
     type: z.string(),
@@ -102,12 +102,15 @@ const customDefinition = z.looseObject({
 });
 export type CustomDefinition = z.output<typeof customDefinition>;
 
-/** Nested is this wire's form. The flat one is that of the responses wire, which some editors mix in (Cursor). */
+/**
+ * Nested is this wire's form. The flat one is that of the responses wire, which some editors mix in (Cursor). The type comes
+ * first, because only the first mistake is reported.
+ */
 const knownTool = z.union([
   z.looseObject({ type: z.literal("function"), function: functionDefinition }),
-  functionDefinition.extend({ type: z.literal("function"), function: z.undefined().optional() }),
+  z.looseObject({ type: z.literal("function"), ...functionDefinition.shape, function: z.undefined().optional() }),
   z.looseObject({ type: z.literal("custom"), custom: customDefinition }),
-  customDefinition.extend({ type: z.literal("custom"), custom: z.undefined().optional() }),
+  z.looseObject({ type: z.literal("custom"), ...customDefinition.shape, custom: z.undefined().optional() }),
 ]);
 const KNOWN_TOOLS = ["function", "custom"];
 const tool = withType(z.union([knownTool, otherThan(KNOWN_TOOLS, "Unknown type of tool")]));
@@ -119,7 +122,7 @@ export function isKnownTool(candidate: ChatTool): candidate is KnownTool {
 }
 
 const named = z.looseObject({ name: z.string() });
-const UNNAMED = { error: "Missing name of the tool", path: ["name"] };
+const UNNAMED = { error: "Missing name of the tool", path: ["name"], abort: true };
 const reference = z.looseObject({
   type: z.string(),
   function: named.optional(),
@@ -133,7 +136,7 @@ const allowedTools = z.looseObject({ mode: z.enum(["auto", "required"]), tools: 
 const toolChoice = withType(z.union([
   z.enum(["none", "auto", "required"]),
   z.looseObject({ type: z.literal("allowed_tools"), allowed_tools: allowedTools }),
-  allowedTools.extend({ type: z.literal("allowed_tools") }),
+  z.looseObject({ type: z.literal("allowed_tools"), ...allowedTools.shape }),
   reference.extend({ type: z.enum(["function", "custom"]) }).refine(isNamed, UNNAMED),
 ]));
 export type ToolReference = z.output<typeof reference>;
@@ -171,11 +174,11 @@ const requestFields = {
   reasoning_effort: z.enum(EFFORTS).nullish(),
   max_tokens: z.int().positive().nullish(),
   max_completion_tokens: z.int().positive().nullish(),
-  temperature: z.number().nullish(),
-  top_p: z.number().nullish(),
-  presence_penalty: z.number().nullish(),
-  frequency_penalty: z.number().nullish(),
-  top_k: z.number().nullish(),
+  temperature: double().nullish(),
+  top_p: double().nullish(),
+  presence_penalty: double().nullish(),
+  frequency_penalty: double().nullish(),
+  top_k: double().nullish(),
   stop: z.union([z.string(), z.array(z.string())]).nullish(),
   seed: z.custom<number | RawNumber>((value) => isNumber(value) && isInteger(value), {
     params: { expected: "whole number" },
@@ -249,7 +252,7 @@ const choiceFields = {
   message: delta.nullish(),
   finish_reason: z.string().nullish(),
   /** vLLM: the stop string that matched, or a token id. */
-  stop_reason: z.union([z.string(), z.number()]).nullish(),
+  stop_reason: z.union([z.string(), double()]).nullish(),
   /** Where Moonshot counts a stream. */
   usage: usage.nullish().catch(undefined),
   /** Where litellm keeps what its own schema does not have. */

@@ -3,7 +3,7 @@
  * never fail: what is not known rides through. Answers come from upstreams and are taken as loosely as sense allows.
  */
 import { z } from "zod";
-import { json, otherThan } from "../shared/shapes.ts";
+import { double, json, otherThan } from "../shared/shapes.ts";
 
 export const WIRE = "messages";
 /** Clients of this wire always say which version they speak. */
@@ -72,6 +72,7 @@ const tool = z.looseObject({
 }).refine(({ type, name }) => name || (type && type !== "custom"), {
   error: "Missing name of the tool",
   path: ["name"],
+  abort: true,
 });
 export type WireTool = z.output<typeof tool>;
 
@@ -82,6 +83,7 @@ const toolChoice = z.looseObject({
 }).refine(({ type, name }) => type !== "tool" || name !== undefined, {
   error: "Missing name of the tool",
   path: ["name"],
+  abort: true,
 });
 export type WireToolChoice = z.output<typeof toolChoice>;
 
@@ -97,9 +99,9 @@ const requestFields = {
   system: z.union([z.string(), z.array(textBlock)]).nullish(),
   stream: z.boolean().nullish(),
   stop_sequences: z.array(z.string()).nullish(),
-  temperature: z.number().nullish(),
-  top_p: z.number().nullish(),
-  top_k: z.number().nullish(),
+  temperature: double().nullish(),
+  top_p: double().nullish(),
+  top_k: double().nullish(),
   thinking: z.looseObject({
     type: z.enum(["enabled", "adaptive", "disabled", "between_tools"]),
     budget_tokens: z.int().positive().nullish(),

@@ -4,8 +4,8 @@
  */
 import { z } from "zod";
 import { EFFORTS } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
-import { json, KNOWN_CONTENT, knownContent, otherThan, textOptions } from "../shared/shapes.ts";
+import { isJsonObject, type JsonObject, withField } from "../../src/canonical/json.ts";
+import { double, json, KNOWN_CONTENT, knownContent, name, otherThan, textOptions } from "../shared/shapes.ts";
 
 export const WIRE = "responses";
 
@@ -28,7 +28,7 @@ export type Contents = z.output<typeof contents>;
 const grammar = z.looseObject({ type: z.string(), syntax: z.string().nullish(), definition: z.string().nullish() });
 const functionTool = z.looseObject({
   type: z.literal("function"),
-  name: z.string().min(1),
+  name,
   description: z.string().nullish(),
   parameters: json.nullish(),
   strict: z.boolean().nullish(),
@@ -36,7 +36,7 @@ const functionTool = z.looseObject({
 });
 const customTool = z.looseObject({
   type: z.literal("custom"),
-  name: z.string().min(1),
+  name,
   description: z.string().nullish(),
   format: grammar.nullish(),
 });
@@ -47,7 +47,7 @@ const innerTool = z.union([
 ]);
 const namespaceTool = z.looseObject({
   type: z.literal("namespace"),
-  name: z.string().min(1),
+  name,
   description: z.string().nullish(),
   tools: z.array(innerTool),
 });
@@ -143,9 +143,9 @@ export type KnownItem = z.output<typeof knownItem>;
 export type Item = z.output<typeof item>;
 
 function typed(value: JsonObject): JsonObject {
-  if (value.role !== undefined) return { ...value, type: "message" };
+  if (value.role !== undefined) return withField(value, "type", "message");
   return Object.keys(value).join() === "id" || value.type === null && typeof value.id === "string"
-    ? { ...value, type: "item_reference" }
+    ? withField(value, "type", "item_reference")
     : value;
 }
 
@@ -169,10 +169,10 @@ const requestFields = {
   reasoning: z.looseObject({ effort: z.enum(EFFORTS).nullish(), summary: z.string().nullish() }).nullish(),
   text: textOptions.nullish(),
   max_output_tokens: z.int().min(1).nullish(),
-  temperature: z.number().nullish(),
-  top_p: z.number().nullish(),
-  presence_penalty: z.number().nullish(),
-  frequency_penalty: z.number().nullish(),
+  temperature: double().nullish(),
+  top_p: double().nullish(),
+  presence_penalty: double().nullish(),
+  frequency_penalty: double().nullish(),
   prompt_cache_key: z.string().nullish(),
   metadata: json.nullish(),
   store: z.boolean().nullish(),

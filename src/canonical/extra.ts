@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from "./json.ts";
+import { isJsonObject, type JsonObject, setField } from "./json.ts";
 
 /** What one wire carries and the canonical form does not model: read back only by the same wire. */
 export interface Extra {
@@ -8,20 +8,27 @@ export interface Extra {
   readonly hints?: JsonObject;
 }
 
+/** The names of fields that are read apart. */
+type Known = ReadonlySet<string> | readonly string[];
+
 /**
  * The fields of `source` whose keys are not among `known`, kept for the same wire; nothing where there are none. A field that
  * is null counts as absent, as it does on every wire.
  */
-export function extraOf(wire: string, source: object, known: ReadonlySet<string>): Extra | undefined {
-  const unknown = Object.entries(source).filter(([key, value]) =>
-    !known.has(key) && value !== undefined && value !== null
-  );
-  return unknown.length === 0 ? undefined : { wire, fields: Object.fromEntries(unknown) };
+export function extraOf(wire: string, source: object, known: Known): Extra | undefined {
+  let fields: JsonObject | undefined;
+  // No list of all entries: objects of a thousand unknown fields would cost several times as much.
+  for (const key in source) {
+    if (known instanceof Set ? known.has(key) : (known as readonly string[]).includes(key)) continue;
+    const value = (source as JsonObject)[key];
+    if (value !== undefined && value !== null) setField(fields ??= {}, key, value);
+  }
+  return fields && { wire, fields };
 }
 
 /** `extraOf` as a field to spread into a part or a message; none where there is nothing. */
-export function extraField(wire: string, source: object, known: Iterable<string>): { extra?: Extra } {
-  const extra = extraOf(wire, source, new Set(known));
+export function extraField(wire: string, source: object, known: Known): { extra?: Extra } {
+  const extra = extraOf(wire, source, known);
   return extra ? { extra } : {};
 }
 
@@ -97,9 +104,12 @@ function placesAt(values: readonly unknown[], [step, ...rest]: readonly string[]
   const objects = values.filter(isJsonObject);
   if (step === undefined) return objects;
   const [, key = "", kind = ""] = STEP.exec(step) ?? [];
-  const found = objects.flatMap((object): unknown => object[key] ?? []);
-  const picked = kind === ""
-    ? found
-    : found.filter((value) => isJsonObject(value) && (value.type === kind || value.role === kind));
-  return placesAt(picked, rest);
+  const found: unknown[] = [];
+  for (const object of objects) {
+    const inner = object[key];
+    for (const value of Array.isArray(inner) ? inner : [inner]) {
+      if (kind === "" || (isJsonObject(value) && (value.type === kind || value.role === kind))) found.push(value);
+    }
+  }
+  return placesAt(found, rest);
 }

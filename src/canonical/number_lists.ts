@@ -3,6 +3,7 @@
  * Each list is parsed by itself, so that others have their turns between them.
  */
 import { isJsonObject, type JsonValue } from "./json.ts";
+import { findStringEnd } from "./json_limits.ts";
 import type { Work } from "../util/work.ts";
 
 /** What is shorter takes no time that anybody notes, in characters. */
@@ -28,7 +29,7 @@ export function* parseLists(
     if (!found) break;
     const { index, 0: { length } } = found;
     if (length === 1) {
-      at = endOfText(text, index);
+      at = findStringEnd(text, index) + 1;
       continue;
     }
     const list = parse(text.slice(index, index + length));
@@ -42,16 +43,6 @@ export function* parseLists(
   if (lists.length === 0) return parse(text);
   const value = parse(rest.join("") + text.slice(start));
   return value === undefined ? undefined : withLists(value, lists);
-}
-
-/** Behind the quote that ends the text which begins at `start`: one before which there is an even number of backslashes. */
-function endOfText(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
-    let before = end;
-    while (text[before - 1] === "\\") before--;
-    if ((end - before) % 2 === 0) return end + 1;
-  }
-  return text.length;
 }
 
 /** The value, with each list in its place. */

@@ -1,3 +1,5 @@
+import { findStringEnd } from "./json_limits.ts";
+
 /**
  * Numbers that a double would change, kept as the text that they came in: `9007199254740993`, `0.12345678901234567890`,
  * `1e400`. Every other number is a plain one, and so may change its spelling but not its value: `1.0` becomes `1`, and `-0`
@@ -14,37 +16,88 @@ export interface RawNumber {
   readonly rawJSON: string;
 }
 
-type Revive = (key: string, value: unknown, context: { source?: string }) => unknown;
-
 // TypeScript does not know these yet.
-const { parse, rawJSON, isRawJSON } = JSON as unknown as {
-  parse(text: string, revive?: Revive): unknown;
+const { rawJSON, isRawJSON } = JSON as unknown as {
   rawJSON(text: string): RawNumber;
   isRawJSON(value: unknown): boolean;
 };
+const { parse } = JSON;
 
-/** More than fifteen digits, or an exponent of three: most texts hold no such number, and this tells so in little time. */
-const CANDIDATE = /[:,[]\s*-?\d(?:[\d.]{15}|[\d.]*[eE][-+]?\d{3})/;
-const ALONE = /^\s*-?\d/;
+/** What stands before a number of more than fifteen digits or with an exponent of three. Most texts hold no such number. */
+const BEFORE_LONG = /(?:^|[:,[])\s*(?=-?\d(?:[\d.]{15}|[\d.]*[eE][-+]?\d{3}))/g;
+/** A number, where it is one and a value. */
+const NUMBER_VALUE = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?(?=\s*(?:[,\]}]|$))/y;
 
-/** To look at each number takes some times as long as to parse it. No conversation has so many; what has is a list of vectors. */
-const MOST_VALUES = 500_000;
+/** Each long number is looked at by itself. No conversation has so many; what has is a list of vectors. */
+const MOST_LONG_NUMBERS = 30_000;
 
-class TooManyValues extends Error {}
+/** Begins the text that stands for a number while its surroundings are parsed. Nobody can know it, so no text has it. */
+const MARK = crypto.randomUUID().slice(0, 18);
 
-/** `JSON.parse`, for a text whose numbers keep their values; of more than half a million values, the nearest doubles. */
+/**
+ * `JSON.parse`, for a text whose numbers keep their values; of more than thirty thousand long numbers, the nearest doubles.
+ * A reviver, which sees the text of each number, costs ten times as much.
+ */
 export function parseExactly(text: string): unknown {
-  if (!CANDIDATE.test(text) && !ALONE.test(text)) return parse(text);
-  let values = 0;
+  const numbers: string[] = [];
+  const marked = markNumbers(text, numbers);
+  if (marked === undefined) return parse(text);
+  let value: unknown;
   try {
-    return parse(text, (_key, value, { source }) => {
-      if (++values > MOST_VALUES) throw new TooManyValues();
-      return typeof value !== "number" || source === undefined || isExact(source, value) ? value : rawJSON(source);
-    });
-  } catch (thrown) {
-    if (thrown instanceof TooManyValues) return parse(text);
-    throw thrown;
+    value = parse(marked);
+  } catch {
+    return parse(text); // throws, too, and knows the position in the text
   }
+  return restore(value, numbers);
+}
+
+/** The text with marks in place of the numbers that a double would change; nothing where there are none, or too many. */
+function markNumbers(text: string, numbers: string[]): string | undefined {
+  const pieces: string[] = [];
+  let [done, count] = [0, 0];
+  let quote = nextQuote(text, 0);
+  BEFORE_LONG.lastIndex = 0;
+  for (let found = BEFORE_LONG.exec(text); found; found = BEFORE_LONG.exec(text)) {
+    const start = BEFORE_LONG.lastIndex;
+    let outside = 0;
+    while (quote < start) {
+      outside = findStringEnd(text, quote) + 1;
+      quote = nextQuote(text, outside);
+    }
+    if (outside > start) {
+      BEFORE_LONG.lastIndex = outside;
+      continue;
+    }
+    NUMBER_VALUE.lastIndex = start;
+    const source = NUMBER_VALUE.exec(text)?.[0];
+    BEFORE_LONG.lastIndex = start + (source?.length ?? 1);
+    if (source === undefined) continue;
+    if (++count > MOST_LONG_NUMBERS) return undefined;
+    if (isExact(source, Number(source))) continue;
+    pieces.push(text.slice(done, start), `"${MARK}${numbers.length}"`);
+    numbers.push(source);
+    done = start + source.length;
+  }
+  return numbers.length === 0 ? undefined : pieces.join("") + text.slice(done);
+}
+
+function nextQuote(text: string, from: number): number {
+  const at = text.indexOf('"', from);
+  return at < 0 ? Infinity : at;
+}
+
+/** The value with each number in place of its mark. */
+function restore(value: unknown, numbers: readonly string[]): unknown {
+  if (typeof value === "string") {
+    return value.startsWith(MARK) ? rawJSON(numbers[Number(value.slice(MARK.length))]!) : value;
+  }
+  if (typeof value !== "object" || value === null) return value;
+  const container = value as Record<string, unknown>;
+  for (const key in container) {
+    const inner = container[key];
+    if (typeof inner === "string" || typeof inner === "object") container[key] = restore(inner, numbers);
+  }
+  return value;
 }
 
 export function isRawNumber(value: unknown): value is RawNumber {
@@ -125,12 +178,15 @@ function compareMagnitudes(a: Decimal, b: Decimal): number {
   return a.digits < b.digits ? -1 : a.digits > b.digits ? 1 : 0;
 }
 
+const SHORT_INTEGER = /^-?[1-9]\d{0,20}$/;
+
 /** Whether the number's own text has the value that `source` has. */
 function isExact(source: string, value: number): boolean {
   if (source.length <= 15 && !/e/i.test(source)) return true;
   const text = String(value);
   if (text === source) return true;
-  if (!Number.isFinite(value)) return false;
+  // A double writes an integer of so many digits in full, so the spelling tells.
+  if (!Number.isFinite(value) || SHORT_INTEGER.test(source)) return false;
   const [told, kept] = [readDecimal(source), readDecimal(text)];
   return told.negative === kept.negative && told.digits === kept.digits && told.exponent === kept.exponent;
 }

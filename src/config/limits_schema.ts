@@ -1,6 +1,6 @@
 /** The sections of the configuration that say how much is enough: limits and retries. */
 import { z } from "zod";
-import { DEEPEST_JSON, JSON_LIMITS } from "../canonical/json.ts";
+import { DEEPEST_JSON, JSON_LIMITS } from "../canonical/json_limits.ts";
 import { milliseconds, object } from "./fields.ts";
 
 export const retrySchema = object("How often a request is tried that its targets fail.", {
@@ -42,7 +42,10 @@ export const limitsSchema = object("Limits on what clients send, and on what ups
   jsonValues: z.int().min(1).default(JSON_LIMITS.values).meta({
     description:
       "Objects, arrays, strings, names of fields, booleans and nulls of one request, answer or event of a stream, and again of " +
-      "the arguments of all its calls together. Numbers are not counted.",
+      "the arguments of all its calls together. Numbers are counted apart.",
+  }),
+  jsonNumbers: z.int().min(1).default(JSON_LIMITS.numbers).meta({
+    description: "Numbers in it, such as the tokens of texts to embed. The vectors of an answer are not counted.",
   }),
   jsonNames: z.int().min(1).default(JSON_LIMITS.names).meta({
     description: "Names of fields in it that differ from each other.",

@@ -1,7 +1,7 @@
 import { promisify } from "node:util";
 import { brotliDecompress, constants, gunzip, inflate, inflateRaw, zstdDecompress } from "node:zlib";
 import { ByteBuffer, ByteReader } from "../util/byte_reader.ts";
-import { describeExcess, excessIn, findStringEnd, JSON_LIMITS, type JsonLimits } from "../canonical/json.ts";
+import { describeExcess, excessIn, findStringEnd, JSON_LIMITS, type JsonLimits } from "../canonical/json_limits.ts";
 import { parseExactly } from "../canonical/raw_number.ts";
 import { finish, step } from "../util/work.ts";
 import { GatewayError } from "../errors.ts";

@@ -1,5 +1,5 @@
 import type { GenerateRequest } from "../canonical/generate.ts";
-import { describeExcess, excessInArguments, type JsonLimits } from "../canonical/json.ts";
+import { describeExcess, excessInArguments, type JsonLimits } from "../canonical/json_limits.ts";
 import { finish } from "../util/work.ts";
 import { GatewayError } from "../errors.ts";
 

@@ -1,6 +1,6 @@
 import { createParser } from "eventsource-parser";
 import { ByteBuffer, ByteReader } from "../util/byte_reader.ts";
-import { excessOf, JSON_LIMITS } from "../canonical/json.ts";
+import { excessOf, JSON_LIMITS } from "../canonical/json_limits.ts";
 import { paced } from "../util/work.ts";
 import type { Frame } from "../contract/frame.ts";
 import { GatewayError } from "../errors.ts";

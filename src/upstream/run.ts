@@ -1,6 +1,7 @@
 /** One operation at one upstream: the whole answer, or step by step. */
 import { COLLECT } from "../canonical/collect.ts";
-import { excessInArguments, isJsonObject } from "../canonical/json.ts";
+import { isJsonObject } from "../canonical/json.ts";
+import { excessInArguments } from "../canonical/json_limits.ts";
 import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import { REPLAY } from "../canonical/replay.ts";
 import { finish, paced, step } from "../util/work.ts";

@@ -1,13 +1,6 @@
 import { ByteBuffer, ByteReader } from "../util/byte_reader.ts";
-import {
-  describeExcess,
-  excessIn,
-  JSON_LIMITS,
-  type JsonLimits,
-  type JsonValue,
-  parseJson,
-  readJson,
-} from "../canonical/json.ts";
+import { type JsonValue, parseJson, readJson } from "../canonical/json.ts";
+import { describeExcess, excessIn, JSON_LIMITS, type JsonLimits } from "../canonical/json_limits.ts";
 import { parseLists } from "../canonical/number_lists.ts";
 import type { ModelOperation } from "../canonical/operations.ts";
 import { parseExactly } from "../canonical/raw_number.ts";
@@ -219,7 +212,9 @@ export async function readReply(
 ): Promise<Reply> {
   const { status, headers, ok } = response;
   const bytes = await readBytes(response, limitBytes);
-  const body = await finish(parseBody(bytes, headers.get("content-type") ?? "", ok, limits, parse));
+  // Vectors are millions of numbers, which only the bytes limit.
+  const most = parse === parseExactly ? limits : { ...limits, numbers: Infinity };
+  const body = await finish(parseBody(bytes, headers.get("content-type") ?? "", ok, most, parse));
   return { status, headers, body };
 }
 

@@ -5,7 +5,7 @@
  */
 import process from "node:process";
 import { protocols } from "../../plugins/mod.ts";
-import { excessOf, JSON_LIMITS } from "../../src/canonical/json.ts";
+import { excessOf, JSON_LIMITS } from "../../src/canonical/json_limits.ts";
 import { newContext } from "../support/context.ts";
 import { toGatewayError } from "../../src/errors.ts";
 

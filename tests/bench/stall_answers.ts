@@ -1,5 +1,5 @@
 /** What the upstream of the bench of stalls answers, by the name of the case. */
-import { JSON_LIMITS } from "../../src/canonical/json.ts";
+import { JSON_LIMITS } from "../../src/canonical/json_limits.ts";
 import { createGzip } from "node:zlib";
 
 export interface HeavyAnswer {

@@ -1,4 +1,4 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../src/canonical/json.ts";
 import { checkSchema, newBudget } from "../../src/transforms/json_schema.ts";
@@ -11,7 +11,29 @@ import {
   parseExactly,
   type RawNumber,
 } from "../../src/canonical/raw_number.ts";
+import { assertCheap } from "../support/cost.ts";
 import { law } from "../support/law.ts";
+
+/** Pieces of JSON in any order, among them numbers that a double would change. */
+const brokenTexts = fc.array(
+  fc.constantFrom(
+    "9007199254740993",
+    "-1e400",
+    "0",
+    "01234567890123456789",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    ":",
+    " ",
+    '"',
+    "\\",
+    "a",
+  ),
+  { maxLength: 12 },
+).map((pieces) => pieces.join(""));
 
 const read = (text: string) => parseExactly(`[${text}]`) as unknown[];
 const numberIn = (text: string) => read(text)[0] as number | RawNumber;
@@ -121,7 +143,32 @@ Deno.test("a check of numbers that are long, or huge, ends", () => {
   assertEquals(fits('{"multipleOf":1e-999999999}', "1e999999999"), true);
 });
 
-Deno.test("of more values than a conversation has, numbers are the nearest doubles", () => {
-  const many = `[${"1,".repeat(500_000)}9007199254740993]`;
-  assertEquals((parseExactly(many) as number[]).at(-1), 2 ** 53);
+Deno.test("a number keeps its text among however many others, and beside texts that look like it", () => {
+  const others = "1,".repeat(500_000);
+  assert(isRawNumber((parseExactly(`[${others}9007199254740993]`) as unknown[]).at(-1)));
+  const text = '{"a":"[9007199254740993,","\\\\":[9007199254740993,"\\",9007199254740993]"],"b":{"c":[-1e400]}}';
+  assertEquals(JSON.stringify(parseExactly(text)), text);
+});
+
+Deno.test("of more long numbers than a conversation has, all are the nearest doubles", () => {
+  const many = `[${"9007199254740993,".repeat(40_000)}9007199254740993]`;
+  assertEquals(new Set(parseExactly(many) as number[]), new Set([2 ** 53]));
+});
+
+Deno.test("long numbers cost no more than a few times what others do", async () => {
+  for (const count of [29_000, 300_000]) {
+    const text = `[${"12345678901234567890,".repeat(count)}1]`;
+    await assertCheap(10, () => parseExactly(text));
+  }
+});
+
+law("a text that is no JSON stays none, and its mistake is found where it is", brokenTexts, (text) => {
+  let expected: unknown;
+  try {
+    expected = JSON.parse(text);
+  } catch (error) {
+    assertThrows(() => parseExactly(text), SyntaxError, (error as Error).message);
+    return;
+  }
+  assertEquals(JSON.parse(JSON.stringify(parseExactly(text))), expected);
 });

@@ -37,6 +37,7 @@ Deno.test("schema: what is left out gets its default", () => {
       sendStallMs: 60_000,
       jsonDepth: 512,
       jsonValues: 200_000,
+      jsonNumbers: 300_000,
       jsonNames: 20_000,
       messages: 40_000,
       parts: 40_000,

@@ -1,7 +1,10 @@
 import { assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { z } from "zod";
+import { protocols } from "../../plugins/mod.ts";
 import { formatPath, validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
+import { newContext } from "../support/context.ts";
+import { assertCheap } from "../support/cost.ts";
 
 const part = z.union([
   z.discriminatedUnion("type", [
@@ -63,3 +66,47 @@ Deno.test("paths are written as one would in code", () => {
   assertEquals(formatPath(["messages", 0, "content", 12, "image_url", "url"]), "messages[0].content[12].image_url.url");
   assertEquals(formatPath([]), "");
 });
+
+const FIELD = { chat: "messages", messages: "messages", responses: "input" } as const;
+type Wire = keyof typeof FIELD;
+
+/** A protocol's reader of request bodies. */
+function readerOf(wire: Wire): (body: object) => unknown {
+  const { parse } = protocols.find(({ name }) => name === wire)!;
+  const rest = { headers: new Headers(), params: {}, query: new URLSearchParams() };
+  return (body) => parse({ body: { model: "m", max_tokens: 9, ...body }, ...rest }, newContext(wire));
+}
+
+const TURN = { role: "user", content: "a" };
+const TURNS_THAT_ARE_NONE = [{}, null, 1, { role: "user", content: 1 }];
+const PARTS_THAT_ARE_NONE = [{}, { type: "text" }];
+/** Tools, and parts that only one of the wires knows. */
+const TOOLS_THAT_ARE_NONE: Record<Wire, object[]> = {
+  chat: [{}, { name: "" }, { type: "function", name: "" }, { type: "custom", custom: { name: "" } }],
+  messages: [{}, { name: "" }, { type: "custom" }],
+  responses: [{}, { type: "function", name: "" }, { type: "custom", name: "" }],
+};
+const OWN_PARTS: Record<Wire, object[]> = {
+  chat: [{ type: "image_url" }],
+  messages: [{ type: "image" }, { type: "tool_result" }],
+  responses: [{ type: "input_image" }, { type: "input_file" }],
+};
+
+for (const wire of Object.keys(FIELD) as Wire[]) {
+  const read = readerOf(wire);
+  const field = FIELD[wire];
+  const many = (item: unknown) => Array.from({ length: 190_000 }, () => item);
+
+  Deno.test(`${wire}: of a body of nothing but mistakes the first is told, and nobody looks for the others`, async () => {
+    const bodies = [
+      ...TURNS_THAT_ARE_NONE.map((turn) => ({ [field]: many(turn) })),
+      ...[...PARTS_THAT_ARE_NONE, ...OWN_PARTS[wire]].map((part) => ({ [field]: [{ ...TURN, content: many(part) }] })),
+      ...TOOLS_THAT_ARE_NONE[wire].map((tool) => ({ [field]: [TURN], tools: many(tool) })),
+    ];
+    for (const body of bodies) {
+      const { message } = assertThrows(() => read(body), GatewayError);
+      assertMatch(message, /^Invalid value at "\w+\[0\]/);
+      await assertCheap(1, () => assertThrows(() => read(body)));
+    }
+  });
+}

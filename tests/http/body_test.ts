@@ -8,7 +8,7 @@ import {
 } from "@std/assert";
 import fc from "fast-check";
 import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
-import { JSON_LIMITS } from "../../src/canonical/json.ts";
+import { JSON_LIMITS } from "../../src/canonical/json_limits.ts";
 import { type ErrorCode, GatewayError, toGatewayError } from "../../src/errors.ts";
 import { type BodyLimits, readJsonBody } from "../../src/http/body.ts";
 import { withFakeClock } from "../support/fake_clock.ts";

@@ -1,4 +1,4 @@
-import { JSON_LIMITS } from "../../src/canonical/json.ts";
+import { JSON_LIMITS } from "../../src/canonical/json_limits.ts";
 import type { Driver } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { Refusals } from "../../src/upstream/unsupported_fields.ts";

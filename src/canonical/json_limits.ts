@@ -1,0 +1,178 @@
+import { finishSync, type Work } from "../util/work.ts";
+
+/** Deeper than any document, and no deeper than what can be walked through and written again. */
+export const DEEPEST_JSON = 512;
+
+/** How much of JSON is made of a text: what is beyond is refused before it takes memory. */
+export interface JsonLimits {
+  /** How deep lists and objects may be nested. */
+  depth: number;
+  /** Objects, lists, texts, names of fields, `true`, `false` and `null`. */
+  values: number;
+  /** Numbers, which cost less. Vectors have millions of them. */
+  numbers: number;
+  /** Names of fields that differ from each other, which cost several times as much as other values. */
+  names: number;
+}
+
+/** What a real session stays within, as long as it is; `deno task bench:json` measures what it costs. */
+export const JSON_LIMITS: JsonLimits = { depth: DEEPEST_JSON, values: 200_000, numbers: 300_000, names: 20_000 };
+
+/**
+ * The limit that a text of JSON goes beyond, if it does. It reads the text once and makes nothing of it; a text that is not
+ * JSON is read all the same, as far as it goes.
+ */
+export function excessOf(text: string, limits: JsonLimits): keyof JsonLimits | undefined {
+  // Every level takes two characters, and every value at least one.
+  if (text.length <= Math.min(2 * limits.depth, limits.values, limits.numbers, limits.names)) return undefined;
+  return finishSync(excessIn(text, limits));
+}
+
+/** How much of a text is read before others may have a turn, in characters. */
+const SLICE = 1_000_000;
+
+/** The same in slices. */
+export function excessIn(text: string, limits: JsonLimits): Work<keyof JsonLimits | undefined> {
+  return excessInAll([text], limits);
+}
+
+/** The same of all the texts together: many short ones cost as much as a long one. */
+function* excessInAll(texts: readonly string[], limits: JsonLimits): Work<keyof JsonLimits | undefined> {
+  const counts = { values: 0, numbers: 0, names: 0 };
+  for (const text of texts) {
+    const excess = yield* countIn(text, limits, counts);
+    if (excess) return excess;
+  }
+  return counts.names > limits.names && hasMoreNames(texts, limits.names) ? "names" : undefined;
+}
+
+/**
+ * The limit that the arguments of calls go beyond together, if they do: each is JSON inside a text, so whoever counted what holds
+ * that text did not see it. One that is nested too deeply is never parsed, and stays the text that it is.
+ */
+export function excessInArguments(texts: readonly string[], limits: JsonLimits): Work<keyof JsonLimits | undefined> {
+  return excessInAll(texts, { ...limits, depth: Infinity });
+}
+
+/** Adds what is in the text to `counts`. */
+function* countIn(
+  text: string,
+  limits: JsonLimits,
+  counts: { values: number; numbers: number; names: number },
+): Work<"depth" | "values" | "numbers" | undefined> {
+  let depth = 0;
+  let { values, numbers, names } = counts;
+  let stop = SLICE;
+  for (let at = 0; at < text.length; at++) {
+    if (at >= stop) {
+      yield;
+      stop = at + SLICE;
+    }
+    switch (KIND[text.charCodeAt(at)]) {
+      case OPENING:
+        if (++depth > limits.depth) return "depth";
+        values++;
+        break;
+      case CLOSING:
+        depth--;
+        break;
+      case TEXT:
+        at = text.indexOf('"', at + 1);
+        while (at >= 0 && isEscaped(text, at)) {
+          if (at >= stop) {
+            yield;
+            stop = at + SLICE;
+          }
+          at = text.indexOf('"', at + 1);
+        }
+        if (at < 0) at = text.length;
+        values++;
+        break;
+      case WORD:
+        values++;
+        break;
+      case NUMBER:
+        if (++numbers > limits.numbers) return "numbers";
+        while (IN_NUMBER[text.charCodeAt(at + 1)]) at++;
+        break;
+      case COLON:
+        names++;
+        break;
+      case SPACE:
+        while (text.charCodeAt(at + 1) <= 0x20) at++;
+        break;
+    }
+    if (values > limits.values) return "values";
+  }
+  Object.assign(counts, { values, numbers, names });
+  // One of many texts has its turn as a slice of a long one has.
+  yield;
+}
+
+/** Kinds of characters: `t`, `f` and `n` each begin one word, and stand nowhere else in it. */
+const [OPENING, CLOSING, TEXT, WORD, NUMBER, COLON, SPACE] = [1, 2, 3, 4, 5, 6, 7];
+const KIND = new Uint8Array(128);
+for (
+  const [kind, characters] of [
+    [OPENING, "[{"],
+    [CLOSING, "]}"],
+    [TEXT, '"'],
+    [WORD, "tfn"],
+    [NUMBER, "-0123456789"],
+    [COLON, ":"],
+    [SPACE, " \t\r\n"],
+  ] as const
+) {
+  for (const character of characters) KIND[character.charCodeAt(0)] = kind;
+}
+
+const IN_NUMBER = new Uint8Array(128);
+for (const character of "0123456789.eE+-") IN_NUMBER[character.charCodeAt(0)] = 1;
+
+const NAME_END = /\s*:/y;
+
+function hasMoreNames(texts: readonly string[], most: number): boolean {
+  const names = new Set<string>();
+  for (const text of texts) {
+    for (let at = text.indexOf('"'); at >= 0; at = text.indexOf('"', at)) {
+      const end = findStringEnd(text, at) + 1;
+      NAME_END.lastIndex = end;
+      if (NAME_END.test(text) && names.add(text.slice(at, end)).size > most) return true;
+      at = end;
+    }
+  }
+  return false;
+}
+
+/** Where the string that begins at `start` ends: a quote before which there is an even number of backslashes. */
+export function findStringEnd(text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    if (!isEscaped(text, end)) return end;
+  }
+  return text.length;
+}
+
+function isEscaped(text: string, quote: number): boolean {
+  let before = quote;
+  while (text.charCodeAt(before - 1) === BACKSLASH) before--;
+  return (quote - before) % 2 === 1;
+}
+
+const BACKSLASH = 0x5c;
+
+/** What is wrong with a text that goes beyond a limit: "the body" comes before it. */
+export function describeExcess(excess: keyof JsonLimits, limits: JsonLimits): string {
+  const most = limits[excess];
+  switch (excess) {
+    case "depth":
+      return `is nested deeper than ${most} levels`;
+    case "values":
+      return `holds more than ${most} JSON values`;
+    case "numbers":
+      return `holds more than ${most} numbers`;
+    case "names":
+      return `holds more than ${most} different names of fields`;
+    default:
+      return excess satisfies never;
+  }
+}
