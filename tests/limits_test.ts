@@ -43,6 +43,13 @@ const CASES: { limits: Limits; status: number; code: string; message: string; bo
     message: "The body holds more than 100 JSON values",
   },
   {
+    limits: { jsonNumbers: 100 },
+    body: { metadata: { a: new Array(50).fill(1), b: new Array(51).fill(-1.5e3) } },
+    status: 400,
+    code: "invalid_request_error",
+    message: "The body holds more than 100 numbers",
+  },
+  {
     limits: { jsonNames: 100 },
     body: { metadata: Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`k${at}`, 1])) },
     status: 400,
@@ -151,10 +158,11 @@ Deno.test("limits.answerBytes: an upstream's answer that has no end is its failu
   assertEquals((await (await short.post(CHAT, chatBody())).json()).choices[0].message.content, "whole");
 });
 
-Deno.test("limits.jsonValues, limits.jsonNames: an answer of more is the upstream's failure, and is not parsed", async () => {
+Deno.test("limits.json*: an answer of more is the upstream's failure, and is not parsed", async () => {
   const names = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`k${at}`, 1]));
   const cases = [
     [{ jsonValues: 100 }, { more: new Array(100).fill({}) }, "holds more than 100 JSON values"],
+    [{ jsonNumbers: 100 }, { more: new Array(101).fill(1) }, "holds more than 100 numbers"],
     [{ jsonNames: 100 }, { more: names }, "holds more than 100 different names of fields"],
   ] as const;
   for (const [limits, more, told] of cases) {
@@ -186,6 +194,24 @@ Deno.test("limits.jsonValues, limits.jsonNames: an answer of more is the upstrea
     const many = await ask(() => answerStream([...Array(50).fill(word("one")), ENDING]), true);
     assertStringIncludes(many.text, "[DONE]");
   }
+});
+
+Deno.test("limits.jsonNumbers: vectors may hold as many as there is room for", async () => {
+  const config = {
+    upstreams: CONFIG.upstreams,
+    lanes: { oss: { models: { model: { task: "embedding", targets: CONFIG.lanes.oss.models.model.targets } } } },
+    limits: { jsonNumbers: 100 },
+  } as ConfigInput;
+  const embedding = Array.from({ length: 1_000 }, (_, at) => at / 8);
+  const upstream = fakeUpstream(() =>
+    Response.json({ object: "list", data: [{ object: "embedding", index: 0, embedding }] })
+  );
+  const app = newApp({ config, fetch: upstream.fetch });
+  const response = await app.post("/oss/v1/embeddings", { model: "model", input: "a" });
+  assertEquals((await response.json()).data[0].embedding.length, 1_000);
+  const refused = await app.post("/oss/v1/embeddings", { model: "model", input: new Array(101).fill(1) });
+  assertEquals(refused.status, 400);
+  assertStringIncludes(await refused.text(), "more than 100 numbers");
 });
 
 /** Each within the limits, and all together not. */

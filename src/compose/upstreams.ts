@@ -24,8 +24,8 @@ export function createUpstreams(world: World): Map<string, Upstream> {
 }
 
 /** How much JSON is made of a body or an answer. */
-export function jsonLimitsOf({ limits: { jsonDepth, jsonValues, jsonNames } }: Config): Upstream["json"] {
-  return { depth: jsonDepth, values: jsonValues, names: jsonNames };
+export function jsonLimitsOf({ limits: { jsonDepth, jsonValues, jsonNumbers, jsonNames } }: Config): Upstream["json"] {
+  return { depth: jsonDepth, values: jsonValues, numbers: jsonNumbers, names: jsonNames };
 }
 
 function createUpstream(

@@ -1,7 +1,7 @@
 /** How much JSON is in a text, told without making anything of it. */
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
-import { type JsonValue } from "../../src/canonical/json.ts";
+import type { JsonValue } from "../../src/canonical/json.ts";
 import { excessOf } from "../../src/canonical/json_limits.ts";
 import { law } from "../support/law.ts";
 
