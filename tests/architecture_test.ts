@@ -1,5 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
-import { importCycles, VERBS, violations } from "./support/architecture.ts";
+import { drivers, protocols } from "../plugins/mod.ts";
+import { importCycles, verbsOf, violations } from "./support/architecture.ts";
 
 const ROOT = new URL("../", import.meta.url);
 
@@ -18,24 +19,46 @@ Deno.test("every file keeps the rules of the house", () => {
   assertEquals(files.flatMap((path) => violations(path, read(path))), []);
 });
 
-Deno.test("a wire's folder has one file for each verb, which exports the verb; those of streams only where it streams", () => {
-  const wires = new Set(
-    files.filter((path) => /\/(parse|serialize)_\w+\.ts$/.test(path)).map((path) => path.split("/")[1]),
-  );
-  assert(wires.has("chat"));
-  for (const wire of wires) {
+const VERB = /^plugins\/(\w+)\/((?:parse|serialize)_(?:request|response|stream))\.ts$/;
+
+Deno.test("a wire's folder has a file for each verb of the sides that speak it and for no other, which exports the verb", () => {
+  const folders = new Set(files.flatMap((path) => VERB.exec(path)?.[1] ?? []));
+  assert(folders.has("chat"));
+  for (const folder of folders) {
     for (const file of ["mod", "wire"]) {
-      assert(files.includes(`plugins/${wire}/${file}.ts`), `plugins/${wire}/${file}.ts`);
+      assert(files.includes(`plugins/${folder}/${file}.ts`), `plugins/${folder}/${file}.ts`);
     }
-    const streams = files.some((path) => new RegExp(`^plugins/${wire}/(parse|serialize)_stream\\.ts$`).test(path));
-    for (const verb of VERBS.filter((verb) => streams || !verb.endsWith("_stream"))) {
+    const found = files.flatMap((path) => path.startsWith(`plugins/${folder}/`) ? VERB.exec(path)?.[2] ?? [] : []);
+    assertEquals(found.sort(), verbsOf(folder, protocols, drivers), `plugins/${folder}/`);
+    for (const verb of found) {
       const name = verb.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
       assert(
-        new RegExp(`^export (async )?function\\*? ${name}\\(`, "m").test(read(`plugins/${wire}/${verb}.ts`)),
-        `plugins/${wire}/${verb}.ts does not export ${name}`,
+        new RegExp(`^export function ${name}\\(`, "m").test(read(`plugins/${folder}/${verb}.ts`)),
+        `plugins/${folder}/${verb}.ts does not export ${name}`,
       );
     }
   }
+});
+
+Deno.test("a wire that is spoken on one side only has the verbs of that side", () => {
+  const stream = { framing: "ndjson" as const, writer: () => ({ write() {} }) };
+  const way = {
+    request: () => ({ path: "" }),
+    response: () => ({ model: "m", vectors: [], usage: { inputTokens: 1 } }),
+  };
+  assertEquals(verbsOf("own", [{ wire: "own", stream }], []), [
+    "parse_request",
+    "serialize_response",
+    "serialize_stream",
+  ]);
+  assertEquals(verbsOf("own", [{ wire: "own" }, { wire: "other", stream }], []), [
+    "parse_request",
+    "serialize_response",
+  ]);
+  assertEquals(verbsOf("own", [], [{ wire: "own", operations: { embed: way } }]), [
+    "parse_response",
+    "serialize_request",
+  ]);
 });
 
 Deno.test("no file imports itself by way of others", () => {

@@ -2,7 +2,7 @@
 import { assertEquals } from "@std/assert";
 import type { JsonObject, JsonValue } from "../src/canonical/json.ts";
 import { exchange, UPSTREAMS } from "./fidelity/exchange.ts";
-import type { Wire } from "./fidelity/sample.ts";
+import type { UpstreamWire } from "./fidelity/sample.ts";
 
 const HI = { messages: [{ role: "user", content: "Hi" }] };
 const TOOLS = ["a", "b"].map((name) => ({ type: "function", function: { name, parameters: { type: "object" } } }));
@@ -18,7 +18,7 @@ const thought = (fields: JsonObject) => ({
 interface Pair {
   /** What is noted of the name that does not count. */
   note: string;
-  wire: Wire;
+  wire: UpstreamWire;
   /** The field by the name that counts, by the other one, or by both, each with a value of its own. */
   said: (counts: number | undefined, other: number | undefined) => JsonObject;
 }

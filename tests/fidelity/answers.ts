@@ -1,7 +1,7 @@
 /** The fields of an upstream's answer, by its wire. */
 import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
 import { ANSWER } from "./exchange.ts";
-import type { Sample, Wire } from "./sample.ts";
+import type { Client, Sample, UpstreamWire } from "./sample.ts";
 
 const CITED = { url: "https://kept.test/keptUrl", title: "keptTitle" };
 const ARGUMENTS = '{"where":"keptArgument"}';
@@ -240,7 +240,11 @@ const RESPONSES: readonly Sample[] = [
   responsesHead("any other field", { another: "keptValue" }),
 ];
 
-export const ANSWERS: Record<Wire, readonly Sample[]> = { messages: MESSAGES, chat: CHAT, responses: RESPONSES };
+export const ANSWERS: Record<UpstreamWire, readonly Sample[]> = {
+  messages: MESSAGES,
+  chat: CHAT,
+  responses: RESPONSES,
+};
 
 // What the answers answer
 
@@ -248,7 +252,7 @@ const SCHEMA: JsonObject = { type: "object", properties: { where: { type: "strin
 const ASKED: JsonValue = [{ role: "user", content: "Hello" }];
 
 /** A request that offers what the samples call, and names the text that stops them. */
-export const ASKING: Record<Wire, JsonObject> = {
+export const ASKING: Record<Client, JsonObject> = {
   chat: {
     messages: ASKED,
     stop: ["keptStop"],

@@ -1,8 +1,8 @@
 /** Fields that upstreams need not hear of, by the client's wire. Everything else has to arrive, or be noted, or be refused. */
-import type { Wire } from "./sample.ts";
+import type { Client, UpstreamWire } from "./sample.ts";
 
 /** What the gateway does itself. It must show in the answer. */
-export const ANSWERED: Record<Wire, ReadonlySet<string>> = {
+export const ANSWERED: Record<Client, ReadonlySet<string>> = {
   chat: new Set(["stream_options.include_usage"]),
   messages: new Set(["safeguards", "thinking.display"]),
   responses: new Set([
@@ -19,7 +19,7 @@ const NO_HOSTED_TOOLS = "asks for more of what a hosted tool did, and there is n
 const OWN_NAME = "the client's own name for an item, which it never refers to in what it sends with it";
 
 /** What may be left out without a word, and why nothing is lost with it. */
-export const IDLE: Record<Wire, Readonly<Record<string, string>>> = {
+export const IDLE: Record<Client, Readonly<Record<string, string>>> = {
   chat: {
     "response_format: text": DEFAULT,
     "response_format.json_schema.name": "a label that the vendor's API wants; it is not for the model",
@@ -59,7 +59,7 @@ const ABOUT_SERVER = "what the server tells of itself";
 const MORE_COUNTS = "counts beside the totals, which include them";
 
 /** The same of an upstream's answer, by its wire. */
-export const IDLE_IN_ANSWERS: Record<Wire, Readonly<Record<string, string>>> = {
+export const IDLE_IN_ANSWERS: Record<UpstreamWire, Readonly<Record<string, string>>> = {
   chat: {
     "choices[].logprobs": "nobody asked: requests that ask for them are relayed",
     "choices[].stop_reason": "the text that stopped it, for which the client's protocol has no field",

@@ -5,21 +5,21 @@ import { createSealing } from "../../src/state/seal.ts";
 import { HEADERS, PATH } from "../regressions/support.ts";
 import { type ConfigInput, newApp, NOW } from "../support/app.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
-import type { Wire } from "./sample.ts";
+import type { Client, UpstreamWire } from "./sample.ts";
 
 /** What upstreams speak, and of which make their model is, where the wire has models of its own. */
 export const UPSTREAMS = ["chat", "messages", "responses", "vendor"] as const;
 export type UpstreamKind = typeof UPSTREAMS[number];
 
-export const WIRE_OF: Record<UpstreamKind, Wire> = {
+export const WIRE_OF: Record<UpstreamKind, UpstreamWire> = {
   chat: "chat",
   messages: "messages",
   responses: "responses",
   vendor: "responses",
 };
 
-const upstream = (wire: Wire) => ({ driver: wire, baseUrl: `http://${wire}.test/v1` });
-const model = (name: Wire, model: string) => ({ task: "chat" as const, targets: [{ upstream: name, model }] });
+const upstream = (wire: UpstreamWire) => ({ driver: wire, baseUrl: `http://${wire}.test/v1` });
+const model = (name: UpstreamWire, model: string) => ({ task: "chat" as const, targets: [{ upstream: name, model }] });
 
 const CONFIG: ConfigInput = {
   upstreams: { chat: upstream("chat"), messages: upstream("messages"), responses: upstream("responses") },
@@ -36,7 +36,7 @@ const CONFIG: ConfigInput = {
 };
 
 /** What an upstream of each wire answers: a thought, and a text that is JSON, too, because some requests want that. */
-export const ANSWER: Record<Wire, JsonObject> = {
+export const ANSWER: Record<UpstreamWire, JsonObject> = {
   chat: {
     id: "chatcmpl-upstream",
     object: "chat.completion",
@@ -80,7 +80,7 @@ export const ANSWER: Record<Wire, JsonObject> = {
 };
 
 /** With as many choices as were asked for. */
-function answerTo(wire: Wire, { n }: JsonObject): JsonObject {
+function answerTo(wire: UpstreamWire, { n }: JsonObject): JsonObject {
   if (wire !== "chat" || typeof n !== "number") return ANSWER[wire];
   const [choice] = ANSWER.chat.choices as JsonObject[];
   return { ...ANSWER.chat, choices: Array.from({ length: n }, (_, index) => ({ ...choice, index })) };
@@ -105,7 +105,7 @@ interface Told {
 
 /** Sends `body` to the model of that upstream. */
 export async function exchange(
-  client: Wire,
+  client: Client,
   to: UpstreamKind,
   body: JsonObject,
   { headers = {}, before, answer }: Told = {},

@@ -1,4 +1,4 @@
-import type { Wire } from "./sample.ts";
+import type { Client } from "./sample.ts";
 
 const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 const list = (names: string): string[] => names.trim().split(/\n\s*/);
@@ -8,7 +8,7 @@ const words = (before: string, names: string): string[] => names.trim().split(/\
  * What clients of each protocol are known to send, by the section of the project's reference of clients that names it. The
  * reference is not in this repository: a name that it gains is to be added here. `model` is what the table's columns are.
  */
-export const NAMED: Record<Wire, Readonly<Record<string, readonly string[]>>> = {
+export const NAMED: Record<Client, Readonly<Record<string, readonly string[]>>> = {
   messages: {
     "1.1 body": [
       ...words(

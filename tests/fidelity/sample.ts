@@ -1,8 +1,12 @@
 import type { JsonObject } from "../../src/canonical/json.ts";
 
-/** The wires of the table. */
-export const WIRES = ["chat", "messages", "responses"] as const;
-export type Wire = typeof WIRES[number];
+/** The wires that clients speak, in the page's order. */
+export const CLIENTS = ["messages", "chat", "responses"] as const;
+export type Client = typeof CLIENTS[number];
+
+/** The wires that upstreams speak, in the page's order. */
+export const UPSTREAM_WIRES = ["messages", "chat", "responses"] as const;
+export type UpstreamWire = typeof UPSTREAM_WIRES[number];
 
 /**
  * One field, used for real: a body that has it beside the same body without it, so that what comes of the field is seen from

@@ -4,10 +4,10 @@ import { CHAT_REQUESTS } from "./chat_requests.ts";
 import { type UpstreamKind, UPSTREAMS } from "./exchange.ts";
 import { MESSAGES_REQUESTS } from "./messages_requests.ts";
 import { RESPONSES_REQUESTS } from "./responses_requests.ts";
-import { type Sample, type Wire, WIRES } from "./sample.ts";
+import { type Client, CLIENTS, type Sample, UPSTREAM_WIRES, type UpstreamWire } from "./sample.ts";
 import { type Place, type Verdict, verdictOn, verdictOnAnswer } from "./verdict.ts";
 
-export const REQUESTS: Record<Wire, readonly Sample[]> = {
+export const REQUESTS: Record<Client, readonly Sample[]> = {
   messages: MESSAGES_REQUESTS,
   chat: CHAT_REQUESTS,
   responses: RESPONSES_REQUESTS,
@@ -19,13 +19,13 @@ export interface Row<Column extends string> {
 }
 
 /** What becomes of every field of a client's request, at each upstream. */
-export function rowsOf(client: Wire): Promise<Row<UpstreamKind>[]> {
+export function rowsOf(client: Client): Promise<Row<UpstreamKind>[]> {
   return rows(REQUESTS[client], UPSTREAMS, (sample, to) => verdictOn(sample, client, to));
 }
 
 /** What becomes of every field of an upstream's answer, for each client. */
-export function rowsOfAnswers(from: Wire): Promise<Row<Wire>[]> {
-  return rows(ANSWERS[from], WIRES, (sample, client) => verdictOnAnswer(sample, from, client));
+export function rowsOfAnswers(from: UpstreamWire): Promise<Row<Client>[]> {
+  return rows(ANSWERS[from], CLIENTS, (sample, client) => verdictOnAnswer(sample, from, client));
 }
 
 async function rows<Column extends string>(
@@ -44,21 +44,26 @@ async function rows<Column extends string>(
   return found;
 }
 
-const NAMES: Record<Wire, string> = { messages: "Messages", chat: "Chat completions", responses: "Responses" };
+const NAMES: Record<Client | UpstreamWire, string> = {
+  messages: "Messages",
+  chat: "Chat completions",
+  responses: "Responses",
+};
 const TO: Record<UpstreamKind, string> = {
   chat: "to chat",
   messages: "to messages",
   responses: "to responses",
   vendor: "to responses, OpenAI's models",
 };
-const FOR: Record<Wire, string> = { chat: "for chat", messages: "for messages", responses: "for responses" };
+const FOR: Record<Client, string> = { chat: "for chat", messages: "for messages", responses: "for responses" };
 
-/** Requests first, the protocols in the page's order. */
+/** Requests first. */
 export async function renderTables(): Promise<string> {
   const tables: string[] = [];
-  const order = ["messages", "chat", "responses"] as const;
-  for (const client of order) tables.push(render(`${NAMES[client]}: requests`, TO, await rowsOf(client)));
-  for (const from of order) tables.push(render(`${NAMES[from]}: answers of upstreams`, FOR, await rowsOfAnswers(from)));
+  for (const client of CLIENTS) tables.push(render(`${NAMES[client]}: requests`, TO, await rowsOf(client)));
+  for (const from of UPSTREAM_WIRES) {
+    tables.push(render(`${NAMES[from]}: answers of upstreams`, FOR, await rowsOfAnswers(from)));
+  }
   return tables.join("\n\n");
 }
 

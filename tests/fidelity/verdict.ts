@@ -4,7 +4,7 @@ import { type Change, changesIn } from "./changes.ts";
 import { ASKING } from "./answers.ts";
 import { ANSWERED, IDLE, IDLE_IN_ANSWERS } from "./exceptions.ts";
 import { exchange, type Outcome, type UpstreamKind } from "./exchange.ts";
-import type { Sample, Wire } from "./sample.ts";
+import type { Client, Sample, UpstreamWire } from "./sample.ts";
 
 export type Verdict =
   /** It is there, under its own name and with its own value. */
@@ -30,7 +30,7 @@ export interface Place {
 }
 
 /** On a field of a client's request, by what the upstream is asked. */
-export async function verdictOn(sample: Sample, client: Wire, to: UpstreamKind): Promise<Verdict> {
+export async function verdictOn(sample: Sample, client: Client, to: UpstreamKind): Promise<Verdict> {
   const { field, headers, before } = sample;
   const told = await exchange(client, to, sample.with, { headers, before });
   const untold = await exchange(client, to, sample.without);
@@ -50,7 +50,7 @@ export async function verdictOn(sample: Sample, client: Wire, to: UpstreamKind):
 }
 
 /** On a field of an upstream's answer, by what the client gets. */
-export async function verdictOnAnswer(sample: Sample, from: Wire, client: Wire): Promise<Verdict> {
+export async function verdictOnAnswer(sample: Sample, from: UpstreamWire, client: Client): Promise<Verdict> {
   const told = await exchange(client, from, ASKING[client], { answer: sample.with });
   const untold = await exchange(client, from, ASKING[client], { answer: sample.without });
   if (untold.status !== 200) throw new TypeError(`The sample without "${sample.field}" is answered ${untold.status}`);

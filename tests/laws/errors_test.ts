@@ -1,8 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { type ErrorCode, GatewayError, STATUS_OF } from "../../src/errors.ts";
-import { formatFrame } from "../../src/http/sse.ts";
 import { newWireRequest } from "../support/context.ts";
-import { CHAT, MESSAGES, WIRES } from "../support/wires.ts";
+import { CHAT, CLIENT_WIRES, MESSAGES } from "../support/wires.ts";
 
 const CODES = Object.keys(STATUS_OF) as ErrorCode[];
 const details = { param: "messages[0]", retryAfter: "7", allow: ["POST"], retryable: true };
@@ -10,7 +9,7 @@ const details = { param: "messages[0]", retryAfter: "7", allow: ["POST"], retrya
 /** Statuses that only one wire has: for it, an overload that waiting mends. */
 const OWN_STATUSES: Record<string, Partial<Record<ErrorCode, number>>> = { messages: { unavailable: 529 } };
 
-for (const wire of WIRES) {
+for (const wire of CLIENT_WIRES) {
   Deno.test(`${wire.name}: every error has its status, its headers and its message`, async () => {
     for (const code of CODES) {
       const response = wire.serializeError(new GatewayError(code, "It went wrong", details));
@@ -27,7 +26,7 @@ for (const wire of WIRES) {
     for (const code of CODES) {
       const error = new GatewayError(code, "It went wrong");
       const exchange = wire.newExchange({ model: "m", messages: [], stream: true }, newWireRequest({}));
-      const text = wire.writeFrames([{ type: "error", error }], exchange).map(formatFrame).join("");
+      const text = wire.writeText([{ type: "error", error }], exchange);
       assertEquals(text.split(wire.marks.error).length, 2);
       assertEquals(text.split(wire.marks.done).length, 1);
     }

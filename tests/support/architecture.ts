@@ -1,4 +1,6 @@
 /** The rules of the house, as a function on a file's path and text, so that they can be tested themselves. */
+import type { Driver } from "../../src/contract/driver.ts";
+import type { AnyProtocol } from "../../src/contract/protocol.ts";
 
 /** The layers, lowest first: a file imports from its own folder and from layers below it. */
 const LAYERS: readonly (readonly string[])[] = [
@@ -32,15 +34,21 @@ function openTo(place: string): readonly string[] | undefined {
 /** Where what only Deno has may stand. All else is web standards, and modules of `node:` that every runtime has. */
 const DENO_ONLY = /^src\/(platform\/|cli\/|state\/kv_)/;
 
-/** The verbs of a wire that is spoken to clients and to upstreams: one file each, in one folder. */
-export const VERBS = [
-  "parse_request",
-  "serialize_request",
-  "parse_response",
-  "serialize_response",
-  "parse_stream",
-  "serialize_stream",
-] as const;
+/** The verbs of a wire, in a file each: those of clients where a protocol speaks it, those of upstreams where a driver does. */
+export function verbsOf(
+  wire: string,
+  protocols: readonly Pick<AnyProtocol, "wire" | "stream">[],
+  drivers: readonly Pick<Driver, "wire" | "operations">[],
+): string[] {
+  const spoken = protocols.filter((protocol) => protocol.wire === wire);
+  const ways = drivers.filter((driver) => driver.wire === wire).flatMap(({ operations }) => Object.values(operations));
+  return [
+    ...(spoken.length > 0 ? ["parse_request", "serialize_response"] : []),
+    ...(spoken.some(({ stream }) => stream) ? ["serialize_stream"] : []),
+    ...(ways.length > 0 ? ["parse_response", "serialize_request"] : []),
+    ...(ways.some((way) => "stream" in way && way.stream) ? ["parse_stream"] : []),
+  ].sort();
+}
 
 /**
  * Makers and models that `src/` may not name. Names that are English words too (`together`, `replicate`, `fireworks`)

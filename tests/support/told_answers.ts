@@ -7,7 +7,7 @@ import { GatewayError } from "../../src/errors.ts";
 import { bodyOf } from "./chunks.ts";
 import { newContext, newWireRequest } from "./context.ts";
 import { answerBytes, type Fixture, isOk, isStream, loadFixtures } from "./fixtures.ts";
-import { type Wire, WIRES } from "./wires.ts";
+import { CLIENT_WIRES, type Wire, WIRES } from "./wires.ts";
 
 /** An upstream's answer as a client gets it, in both modes; of a failure its stream alone. */
 export interface ToldAnswer {
@@ -49,7 +49,7 @@ export async function* toldAnswers(): AsyncGenerator<ToldAnswer> {
     for (const fixture of loadFixtures(from.name).filter(isOk)) {
       const events = await eventsOf(fixture, from);
       const answer = wholeOf(events);
-      for (const to of WIRES) {
+      for (const to of CLIENT_WIRES) {
         const input = to.parseRequest(ASKED, newContext(to.name));
         const exchange = () => to.newExchange(input, ASKED);
         yield {

@@ -8,35 +8,76 @@ import type { Driver, Target, UpstreamOperation } from "../../src/contract/drive
 import type { Frame } from "../../src/contract/frame.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import type { GatewayError } from "../../src/errors.ts";
+import { formatFrame } from "../../src/http/sse.ts";
 import { readFrames } from "../../src/upstream/frames.ts";
 import { toArray } from "./chunks.ts";
 import { newContext, newExchange, type TestExchange } from "./context.ts";
 import { type Fixture, isStream, reply, wireRequest } from "./fixtures.ts";
 import { readEvents, writeFrames } from "./stages.ts";
 
-/** A conversational wire in both roles, with its verbs ready to be called in a test. */
-export class Wire {
-  readonly name: string;
-  readonly #protocol: Protocol<"generate">;
-  readonly #driver: Driver;
+/** What a stream holds at the end of an answer, and what in its place after a failure. */
+interface Marks {
+  done: string | RegExp;
+  error: string;
+}
 
-  /**
-   * `marks`: what a stream holds at the end of an answer, in its place after a failure, and where it is said how the answer
-   * ended. `vendors`: a model that knows all of the wire, where others do not: clients of the same wire are sent there.
-   */
-  constructor(
-    protocols: readonly AnyProtocol[],
-    driver: Driver,
-    readonly marks: { done: string | RegExp; error: string; ending: RegExp },
-    readonly vendors = TARGET.model,
-  ) {
+/** A conversational wire as clients speak it, with its verbs ready to be called in a test. */
+export class ClientWire<M extends Marks = Marks> {
+  /** That of the wire, which its fixtures and contexts have too. */
+  readonly name: string;
+  readonly marks: M;
+  readonly #protocol: Protocol<"generate">;
+
+  constructor(protocols: readonly AnyProtocol[], marks: M) {
     this.#protocol = protocols.find((protocol) => protocol.operation === "generate")!;
-    this.#driver = driver;
-    this.name = this.#protocol.name;
+    this.name = this.#protocol.wire;
+    this.marks = marks;
   }
 
   parseRequest(wire: WireRequest, context: Context): GenerateRequest {
     return this.#protocol.parse(wire, context);
+  }
+
+  async serializeResponse(output: GenerateResponse, exchange: TestExchange): Promise<JsonValue> {
+    return await this.#protocol.serialize(output, exchange).json();
+  }
+
+  /** The frames of a stream of these events. */
+  writeFrames(events: Iterable<GenerateEvent>, exchange: TestExchange): Frame[] {
+    return writeFrames(this.#protocol.stream!.writer(exchange), events);
+  }
+
+  /** The same as text, as the wire sets its frames apart. */
+  writeText(events: Iterable<GenerateEvent>, exchange: TestExchange): string {
+    const format = this.#protocol.stream!.framing === "sse" ? formatFrame : ({ data }: Frame) => `${data}\n`;
+    return this.writeFrames(events, exchange).map(format).join("");
+  }
+
+  serializeError(error: GatewayError): Response {
+    return this.#protocol.serializeError(error, { requestId: "request-1" });
+  }
+
+  newExchange(input: GenerateRequest, wire: WireRequest): TestExchange {
+    return newExchange(this.name, input, wire, this.#protocol.idPrefix);
+  }
+}
+
+/** A conversational wire in both roles. */
+export class Wire extends ClientWire<Marks & { ending: RegExp }> {
+  readonly #driver: Driver;
+
+  /**
+   * `marks.ending`: where a stream says how the answer ended. `vendors`: a model that knows all of the wire, where others do not:
+   * clients of the same wire are sent there.
+   */
+  constructor(
+    protocols: readonly AnyProtocol[],
+    driver: Driver,
+    marks: Marks & { ending: RegExp },
+    readonly vendors = TARGET.model,
+  ) {
+    super(protocols, marks);
+    this.#driver = driver;
   }
 
   /** The body for the upstream. */
@@ -81,32 +122,6 @@ export class Wire {
     return this.#driver.parseError(reply(fixture));
   }
 
-  async serializeResponse(output: GenerateResponse, exchange: TestExchange): Promise<JsonValue> {
-    return await this.#protocol.serialize(output, exchange).json();
-  }
-
-  /** The same of frames that come one by one. */
-  async *parseStream(frames: AsyncIterable<Frame>, input: GenerateRequest, context: AnswerContext) {
-    yield* this.readEvents(await toArray(frames), input, context);
-  }
-
-  async *serializeStream(events: AsyncIterable<GenerateEvent>, exchange: TestExchange) {
-    yield* this.writeFrames(await toArray(events), exchange);
-  }
-
-  /** The frames of a stream of these events. */
-  writeFrames(events: Iterable<GenerateEvent>, exchange: TestExchange): Frame[] {
-    return writeFrames(this.#protocol.stream!.writer(exchange), events);
-  }
-
-  serializeError(error: GatewayError): Response {
-    return this.#protocol.serializeError(error, { requestId: "request-1" });
-  }
-
-  newExchange(input: GenerateRequest, wire: WireRequest): TestExchange {
-    return newExchange(this.name, input, wire, this.#protocol.idPrefix);
-  }
-
   #operation(): UpstreamOperation<"generate"> {
     return this.#driver.operations.generate as UpstreamOperation<"generate">;
   }
@@ -134,5 +149,7 @@ export const RESPONSES = new Wire(responsesProtocols, responsesDriver, {
   ending: /(?:"|event: )response\.(?:completed|incomplete|failed)\b/,
 }, "gpt-5.2");
 
-/** Every conversational wire. The golden tables and the laws run over this list. */
+/** Every conversational wire that upstreams speak as well as clients. The golden tables and the laws run over these lists. */
 export const WIRES: readonly Wire[] = [CHAT, MESSAGES, RESPONSES];
+/** Every conversational wire that clients speak. */
+export const CLIENT_WIRES: readonly ClientWire[] = WIRES;

@@ -5,7 +5,7 @@ import { readFrames } from "../../../src/upstream/frames.ts";
 import { bodyOf, toArray } from "../chunks.ts";
 import { newContext } from "../context.ts";
 import { answerBytes, type Fixture, isOk, isStream, wireRequest } from "../fixtures.ts";
-import { type Wire, WIRES } from "../wires.ts";
+import { CLIENT_WIRES, type ClientWire, Wire } from "../wires.ts";
 
 /** What goes to an upstream or a client for one exchange. */
 export interface Translation {
@@ -35,8 +35,10 @@ export async function translate(fixture: Fixture, from: Wire): Promise<Translati
     const { wire, field } = input.relay;
     return [{ name: "relayed to its own wire alone", content: JSON.stringify({ wire, field }), notes: asked.notes }];
   }
-  for (const to of WIRES) {
-    translations.push(...await translateRequest(fixture, from, to, asked.notes, input, refusal));
+  for (const to of CLIENT_WIRES) {
+    if (to instanceof Wire) {
+      translations.push(...await translateRequest(fixture, from, to, asked.notes, input, refusal));
+    }
     if (!isOk(fixture)) {
       const content = await serializeError(from.parseError(fixture), to);
       translations.push({ name: `error to ${to.name}`, content, notes: [] });
@@ -70,13 +72,18 @@ async function translateRequest(
   }
 }
 
-async function translateAnswer(fixture: Fixture, from: Wire, to: Wire, input: GenerateRequest): Promise<Translation> {
+async function translateAnswer(
+  fixture: Fixture,
+  from: Wire,
+  to: ClientWire,
+  input: GenerateRequest,
+): Promise<Translation> {
   const wire = wireRequest(fixture);
   const exchange = to.newExchange(input, from === to ? wire : { ...wire, body: {} });
   const { notes, inputTokens } = exchange;
   if (isStream(fixture)) {
-    const events = from.parseStream(readFrames(bodyOf([answerBytes(fixture)])), input, exchange);
-    const content = await toArray(to.serializeStream(events, exchange));
+    const frames = await toArray(readFrames(bodyOf([answerBytes(fixture)])));
+    const content = to.writeFrames(from.readEvents(frames, input, exchange), exchange);
     return { name: `answer to ${to.name}, streamed`, content, notes, inputTokens };
   }
   try {
@@ -88,7 +95,7 @@ async function translateAnswer(fixture: Fixture, from: Wire, to: Wire, input: Ge
   }
 }
 
-async function serializeError(error: unknown, wire: Wire): Promise<string> {
+async function serializeError(error: unknown, wire: ClientWire): Promise<string> {
   if (!(error instanceof GatewayError)) throw error;
   const response = wire.serializeError(error);
   const { status, headers } = response;
