@@ -23,7 +23,14 @@ function commands(): string[] {
 }
 
 function isOptionWithValue(arg: string | undefined): boolean {
-  return arg === "--config" || arg === "--hostname" || arg === "--port";
+  return arg === "--config" || arg === "--hostname" || arg === "--port" || arg === MAIN;
+}
+
+/** What the program is given of the command line: all but what only the launcher reads. */
+function passedOn(): string[] {
+  return Deno.args.filter((arg, at) =>
+    arg !== WATCH && arg !== MAIN && !arg.startsWith(`${MAIN}=`) && Deno.args[at - 1] !== MAIN
+  );
 }
 
 /** A configuration that cannot be read needs no permissions: the gateway says what is wrong with it. */
@@ -36,6 +43,10 @@ function readJson(path: string | URL): unknown {
 }
 
 const WATCH = "--watch";
+/** The entry file of a gateway with plugins of its own. */
+const MAIN = "--main";
+/** What the gateway needs of Deno that is not stable yet, whatever the configuration beside the entry file has. */
+const UNSTABLE = ["--unstable-kv", "--unstable-no-legacy-abort"];
 
 async function launch(): Promise<number> {
   const orphaned = npmEnded();
@@ -54,14 +65,14 @@ async function launch(): Promise<number> {
   const flags = flagsOf({ ...permissions, write });
   // For those who work on the code: what they change is run anew.
   const isWatched = Deno.args.includes(WATCH);
-  const main = new URL("../main.ts", import.meta.url).href;
+  const main = option("main") ?? new URL("../main.ts", import.meta.url).href;
   const worker = new URL("../tokens/worker.ts", import.meta.url).href;
   if (!await isCached(main, worker)) {
     const { success, code } = await new Deno.Command(Deno.execPath(), { args: ["cache", main, worker] }).spawn().status;
     if (!success) return code;
   }
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", ...flags, ...(isWatched ? ["--watch"] : []), main, ...Deno.args.filter((arg) => arg !== WATCH)],
+    args: ["run", ...UNSTABLE, ...flags, ...(isWatched ? ["--watch"] : []), main, ...passedOn()],
     env: { LANEWAY_LAUNCHER: String(Deno.pid), LANEWAY_COMMAND: typedCommand() },
   }).spawn();
   // A terminal tells both of them, which the gateway takes as one; what another process sends reaches only this one.

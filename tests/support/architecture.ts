@@ -10,6 +10,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["src/canonical"],
   ["src/contract"],
   ["src/transforms"],
+  ["src/plugin.ts"],
   ["http", "config", "lanes", "routing", "upstream", "state", "tokens", "observe"].map((name) => `src/${name}`),
   ["src/context"],
   ["src/operations"],

@@ -1,0 +1,29 @@
+/**
+ * What a plugin is written with: the contracts that it fulfils, the canonical form that it reads and writes, and the few tools
+ * that built-in plugins share. A plugin is a pure, synchronous object; `run({ plugins })` and `createApp({ plugins })` take it.
+ *
+ * ```ts
+ * import type { Driver } from "@laneway/gateway/plugin";
+ *
+ * export const myDriver: Driver = { name: "mine", operations: { … }, parseError: … };
+ * ```
+ */
+export * from "./canonical/audio.ts";
+export * from "./canonical/embed.ts";
+export * from "./canonical/extra.ts";
+export * from "./canonical/generate.ts";
+export * from "./canonical/json.ts";
+export * from "./canonical/models.ts";
+export * from "./canonical/operations.ts";
+export * from "./canonical/rerank.ts";
+export * from "./canonical/usage.ts";
+export * from "./contract/call.ts";
+export * from "./contract/catalog.ts";
+export * from "./contract/context.ts";
+export * from "./contract/driver.ts";
+export * from "./contract/frame.ts";
+export * from "./contract/protocol.ts";
+export * from "./contract/stream.ts";
+export * from "./contract/validate.ts";
+export * from "./errors.ts";
+export * from "./transforms/part_writer.ts";
