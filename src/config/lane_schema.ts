@@ -9,8 +9,8 @@ const targetSchema = object("A model at an upstream.", {
   model: z.string().min(1).meta({ description: "What the upstream calls the model." }),
   weight: z.int().min(0).optional().meta({
     description:
-      "How large a share of new conversations begins here, beside the weights of the other targets. Where no target has " +
-      "one, all begin at the first.",
+      "This target's share of new conversations, relative to the weights of the others. If no target has one, all " +
+      "begin at the first.",
   }),
 });
 
@@ -27,8 +27,8 @@ const aliasSchema = object("A model of the lane.", {
   maxOutputTokens: tokensSchema.optional().meta({ description: "The most tokens that one answer may have." }),
   inputModalities: z.array(z.enum(MODALITIES)).min(1).optional().meta({
     description:
-      "What the model can be given. Where this is present, files of other kinds are refused in the user's newest " +
-      "turn, and replaced by a line of text in older turns and in results of tools.",
+      "What the model can be given. Files of other kinds are refused in the user's newest turn, and replaced by a " +
+      "line of text in older turns and tool results.",
   }),
   efforts: quirkFields.efforts.optional(),
   textForms: quirkFields.textForms.optional(),
@@ -37,8 +37,8 @@ const aliasSchema = object("A model of the lane.", {
   defaultMaxTokens: quirkFields.defaultMaxTokens.optional(),
   hedgeAfterMs: z.int().min(1).optional().meta({
     description:
-      "Where the target of a streamed answer says nothing for so many milliseconds, the next one is asked too, and the " +
-      "first that speaks is heard. At most one request in ten is asked twice, because both may be charged.",
+      "If the target of a streamed answer is silent for so many milliseconds, the next one is asked too, and the " +
+      "first that answers is used. At most one request in ten is asked twice, because both may be charged.",
   }),
   voices: quirkFields.voices.optional(),
 });
@@ -50,18 +50,18 @@ export const laneNameSchema = z.string()
 export const laneSchema = object("A path prefix with its own models.", {
   models: z.record(z.string().min(1, "Expected the name of a model"), aliasSchema).default({}).meta({
     description:
-      "The models of the lane, by the name that clients ask for. A name with * in it stands for all names that match, " +
-      "where no other fits better; such a name is not shown in the model list.",
+      "The models of the lane, by the name that clients ask for. A name with * in it stands for all names that " +
+      "match and that no other name fits better; it is not listed.",
   }),
   upstreams: z.partialRecord(z.enum(TASKS), z.string(), { error: unknownKeys(TASKS) }).default({}).meta({
     description:
-      "Where a model that the lane does not list goes, by task: the name of an upstream. The model keeps the " +
-      "name that the client gave.",
+      "Where a model goes that the lane does not list, by task: the name of an upstream. The model keeps the name " +
+      "that the client gave.",
   }),
   catalog: z.union([z.string(), z.array(z.string()).min(1)]).optional().meta({
     description:
-      "What those upstreams offer: the name of a catalog, or several. Their models are listed with the lane's own, and a " +
-      "name that none knows is answered 404. Where this is absent, or does not answer, the upstream decides.",
+      "What those upstreams offer: the name of a catalog, or of several. Their models are listed with the lane's " +
+      "own, and a name that none knows gets 404. Without it, or if it does not answer, the upstream decides.",
   }),
 });
 

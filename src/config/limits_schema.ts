@@ -3,11 +3,11 @@ import { z } from "zod";
 import { DEEPEST_JSON, JSON_LIMITS } from "../canonical/json_limits.ts";
 import { milliseconds, object } from "./fields.ts";
 
-export const retrySchema = object("How often a request is tried that its targets fail.", {
+export const retrySchema = object("How often a request is tried if its targets fail.", {
   rounds: z.int().min(1).max(10).default(3).meta({
     description:
-      "How often each target may be asked that certainly did not begin the work: it was not reached, or answered 409, 425, " +
-      "429, 503 or 529.",
+      "How often each target may be asked that certainly did not start on the request: it was not reached, or " +
+      "answered 409, 425, 429, 503 or 529.",
   }),
   failovers: z.int().min(0).max(10).default(1).meta({
     description:
@@ -26,29 +26,29 @@ export const limitsSchema = object("Limits on what clients send, and on what ups
     description: "Bytes of a request's headers. Longer ones get 431.",
   }),
   bodyBytes: z.int().min(1).default(31_457_280).meta({
-    description: "Bytes of one request body, as it comes and decompressed. Longer ones get 413.",
+    description: "Bytes of one request body, as it arrives and decompressed. Longer ones get 413.",
   }),
   bodyMs: milliseconds(60_000, "How long a client may take to send a body, in milliseconds. After it, 408."),
   uploadMs: milliseconds(300_000, "The same for a form with a file: 25 MB take minutes over a slow line."),
   stallMs: milliseconds(30_000, "How long a client may send nothing meanwhile, in milliseconds."),
   sendStallMs: milliseconds(
     60_000,
-    "How long a client may take nothing of a streamed answer, in milliseconds. After it the answer ends, and its place is " +
-      "free for others. What the system's buffers hold (some MB) counts as taken.",
+    "How long a client may read nothing of a streamed answer, in milliseconds. After it the answer ends, and " +
+      "its place is free for others. What the system's buffers hold (some MB) counts as read.",
   ),
   jsonDepth: z.int().min(10).max(DEEPEST_JSON).default(DEEPEST_JSON).meta({
-    description: "How deep arrays and objects may be nested, in a request, an answer and an event of a stream.",
+    description: "How deep arrays and objects may be nested, in a request, an answer or an event of a stream.",
   }),
   jsonValues: z.int().min(1).default(JSON_LIMITS.values).meta({
     description:
-      "Objects, arrays, strings, names of fields, booleans and nulls of one request, answer or event of a stream, and again of " +
-      "the arguments of all its calls together. Numbers are counted apart.",
+      "Objects, arrays, strings, field names, booleans and nulls in one request, answer or event of a stream, and " +
+      "again in the arguments of all its tool calls together. Numbers have a limit of their own.",
   }),
   jsonNumbers: z.int().min(1).default(JSON_LIMITS.numbers).meta({
     description: "Numbers in it, such as the tokens of texts to embed. The vectors of an answer are not counted.",
   }),
   jsonNames: z.int().min(1).default(JSON_LIMITS.names).meta({
-    description: "Names of fields in it that differ from each other.",
+    description: "Distinct field names in it.",
   }),
   messages: z.int().min(1).default(40_000).meta({ description: "Turns of one conversation." }),
   parts: z.int().min(1).default(40_000).meta({ description: "Pieces of content of one conversation." }),
@@ -58,25 +58,26 @@ export const limitsSchema = object("Limits on what clients send, and on what ups
   }),
   memoryBytes: z.int().min(1).optional().meta({
     description:
-      "Memory of the gateway above which requests that run a model get 503. Three quarters of the machine's or the " +
-      "container's where this is absent, but no more than the engine's own limit (some 4 GB) and no less than 112 MiB.",
+      "Memory of the gateway above which requests that run a model get 503. Without it, three quarters of the " +
+      "machine's or the container's, but no more than the engine's own limit (about 4 GB), and no less than 112 " +
+      "MiB.",
   }),
   answerBytes: z.int().min(1).default(67_108_864).meta({
-    description: "Bytes of an upstream's answer that is read whole. A longer one is an error of the upstream's.",
+    description: "Bytes of an upstream's answer that is read whole. A longer one is an error of the upstream.",
   }),
   streamBytes: z.int().min(1).default(268_435_456).meta({
     description:
-      "Bytes of an upstream's answer that is passed on as it comes: a stream of events, or speech. A longer one is ended " +
-      "with an error.",
+      "Bytes of an upstream's answer that is passed on as it comes: a stream of events, or speech. A longer one " +
+      "ends with an error.",
   }),
   frameBytes: z.int().min(1).default(33_554_432).meta({
     description:
-      "Length of one line of an upstream's stream in bytes, and of one event in characters. A longer one is an error of " +
-      "the upstream's.",
+      "Length of one line of an upstream's stream in bytes, and of one event in characters. A longer one is an " +
+      "error of the upstream.",
   }),
   uploadBytes: z.int().min(1).default(268_435_456).meta({
     description:
-      "Bytes of all bodies, of JSON and forms, that clients are sending or that are being worked on. Above it, more get " +
-      "503. Small ones, of up to a 256th of it (1 MiB), have a quarter more to themselves.",
+      "Bytes of all bodies, of JSON and forms, that clients are sending or that are being worked on. Above it, " +
+      "further ones get 503. Small ones, of up to a 256th of it (1 MiB), have a quarter more to themselves.",
   }),
 });

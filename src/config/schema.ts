@@ -1,4 +1,4 @@
-/** The configuration, said once: its types, its checks and its JSON schema all come from here. */
+/** The configuration: its types, its checks and its JSON schema all come from here. */
 import { z } from "zod";
 import { object, secretSchema } from "./fields.ts";
 import { laneNameSchema, laneSchema } from "./lane_schema.ts";
@@ -7,11 +7,12 @@ import { catalogSchema, upstreamSchema } from "./upstream_schema.ts";
 
 const amount = (description: string) => z.int().min(1).optional().meta({ description });
 
-const quotaSchema = object("What a key may use. What is absent is not limited.", {
-  requestsPerMinute: amount("Requests that run a model, a minute. Counting tokens and listing models are free."),
-  tokensPerMinute: amount("Tokens of input and output together, a minute."),
+const quotaSchema = object("What a key may use. What is absent has no limit.", {
+  requestsPerMinute: amount("Requests that run a model, per minute. Counting tokens and listing models are free."),
+  tokensPerMinute: amount("Tokens of input and output together, per minute."),
   tokensPerDay: amount(
-    "Tokens of input and output together, a day; it ends at midnight UTC, and is counted in the store.",
+    "Tokens of input and output together, per day. The day ends at midnight UTC. The count is kept in the " +
+      "store.",
   ),
   concurrentRequests: amount("Requests that run at once."),
 });
@@ -20,14 +21,13 @@ const keySchema = object("A key that clients authenticate with.", {
   name: z.string().min(1).meta({ description: "What the log calls this key. No two keys share a name." }),
   secret: secretSchema,
   lanes: z.array(z.string()).min(1).optional().meta({
-    description: "The lanes that the key opens. Every lane where this is absent.",
+    description: "The lanes that the key opens. Without it, every lane.",
   }),
   models: z.array(z.string().min(1)).min(1).optional().meta({
-    description:
-      "The models that the key may ask for, by name or by pattern with * in it. Every one where this is absent.",
+    description: "The models that the key may ask for, by name or by a pattern with * in it. Without it, every model.",
   }),
   expires: z.iso.datetime({ offset: true }).optional().meta({
-    description: "When the key ends.",
+    description: "When the key expires.",
     examples: ["2027-01-31T00:00:00Z"],
   }),
   quota: quotaSchema.optional(),
@@ -40,9 +40,7 @@ const storeSchema = object("Where conversations are kept that clients continue b
       "end with the gateway.",
   }),
   path: z.string().min(1).optional().meta({
-    description:
-      "The file of kv, which is made where there is none. In the folder that the user's system has for data where this " +
-      "is absent.",
+    description: "The file of kv; it is created if there is none. Without it, a file in the user's data folder.",
   }),
   retentionDays: z.number().positive().max(3650).default(30).meta({
     description: "How long a turn of a conversation is kept, in days.",
@@ -53,7 +51,7 @@ const storeSchema = object("Where conversations are kept that clients continue b
 });
 
 export const configSchema = object("Configuration of a Laneway gateway.", {
-  $schema: z.string().optional().meta({ description: "Where the JSON schema of this file is; for editors." }),
+  $schema: z.string().optional().meta({ description: "Where the JSON schema of this file is, for editors." }),
   extends: z.literal("default").optional().meta({
     description:
       "Starts from the built-in configuration, which the rest of this file overrides key by key. Arrays are " +
@@ -71,17 +69,16 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
     description: "The keys that clients may use. Without any, only this machine is served.",
   }),
   upstreams: z.record(z.string().min(1, "Expected the name of an upstream"), upstreamSchema).default({}).meta({
-    description: "The services that run models, by a name of your choice.",
+    description: "The services that run models, each under a name of your choice.",
   }),
   catalogs: z.record(z.string().min(1, "Expected the name of a catalog"), catalogSchema).default({}).meta({
-    description: "The services that tell what models there are, by a name of your choice.",
+    description: "The services that know which models there are, each under a name of your choice.",
   }),
   lanes: z.record(laneNameSchema, laneSchema).default({}).meta({
     description: "The lanes, by the name that begins their paths: oss serves /oss/v1.",
   }),
   storedKeys: z.boolean().default(false).meta({
-    description:
-      "Whether keys are admitted, too, that were made with the command keys, which can be revoked at any time.",
+    description: "Whether keys made with the command keys are admitted too. They can be revoked at any time.",
   }),
   retry: retrySchema.prefault({}),
   limits: limitsSchema.prefault({}),
@@ -89,9 +86,9 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
   sealing: object("How reasoning is sealed that clients keep and send back.", {
     key: secretSchema.optional().meta({
       description:
-        "The secret that it is sealed with: for several gateways that serve the same clients without a common store. " +
-        "Where this is absent, a key is made at the first need and kept in the store. With another key, what was sealed " +
-        "before is left out of later turns.",
+        "The secret that it is sealed with: for several gateways that serve the same clients without a common " +
+        "store. Without it, a key is made when it is first needed and kept in the store. With another key, what was " +
+        "sealed before is left out of later turns.",
     }),
   }).prefault({}),
 });

@@ -19,41 +19,41 @@ export const upstreamSchema = object("A service that runs models.", {
   baseUrl: baseUrlSchema.optional(),
   secret: z.union([z.literal("client"), secretSchema], { error: secretError }).optional().meta({
     description:
-      "Sent as a bearer token. Where its variable is not set, requests to this upstream get 503. With client, the " +
-      "caller's own token is sent: to this upstream, and to no other.",
+      "Sent as a bearer token. If its variable is not set, requests to this upstream get 503. With client, the " +
+      "caller's own token is sent, to this upstream only.",
   }),
   headers: z.record(
     headerNameSchema,
     z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, "Expected a header value: one line of Latin-1 text"),
-  ).default({}).meta({ description: "More headers for every request to this upstream." }),
+  ).default({}).meta({ description: "Further headers for every request to this upstream." }),
   refuses: z.array(z.string().min(1)).default([]).meta({
     description:
-      "Top-level fields of a request body that this upstream answers with an error. They are left out, and the client is " +
-      "told in a note; but max_tokens goes to a chat upstream as max_completion_tokens, where that is not listed too. " +
-      "Also names of hosted tools that it takes and does not run, such as web_search.",
+      "Top-level fields of a request body that this upstream answers with an error. They are left out and noted; " +
+      "but max_tokens goes to a chat upstream as max_completion_tokens if that is not listed too. Also names of " +
+      "hosted tools that the upstream accepts but does not run, such as web_search.",
   }),
   systemMessages: z.enum(["first", "anywhere"]).default("first").meta({
     description:
-      "Where this upstream's chat templates take system messages. With first, later ones of a client that speaks " +
-      "another protocol become part of the user's turn.",
+      "Where this upstream's chat templates take system messages. With first, later ones of clients of another " +
+      "protocol become part of the user's turn.",
   }),
   dialect: quirkFields.dialect.default("router"),
   reasoningField: quirkFields.reasoningField.default("reasoning_content"),
   defaultMaxTokens: quirkFields.defaultMaxTokens.optional(),
   catalog: z.string().optional().meta({
     description:
-      "For a service that passes requests on to others: the name of the catalog that tells where each of its models is.",
+      "For a service that passes requests on to others: the name of the catalog that knows where each model runs.",
   }),
   cacheControl: quirkFields.cacheControl.default("drop"),
   providers: object(
-    "For a service that chooses a provider for each request: how a conversation stays with the one that served it, whose " +
-      "cache holds its beginning. The next turn asks for model:provider, and without the provider where that fails.",
+    "For a service that chooses a provider for each request: how a conversation stays with the provider whose " +
+      "cache holds its beginning. The next turn asks for model:provider, and without the provider if that fails.",
     {
-      servedBy: headerNameSchema.meta({ description: "The header of its answers that names the provider." }),
+      servedBy: headerNameSchema.meta({ description: "The response header that names the provider." }),
       policies: z.array(z.string().min(1)).default([]).meta({
         description:
-          "The words after a model's colon that leave the choice to the service: a provider takes their place. Any other " +
-          "word there is the client's own choice, and stays.",
+          "The words after a model's colon that leave the choice to the service: a provider replaces them. Any other " +
+          "word is the client's own choice and stays.",
         examples: [["fastest", "cheapest"]],
       }),
     },
@@ -61,8 +61,8 @@ export const upstreamSchema = object("A service that runs models.", {
   resultsFrom: origins("https://media.example.com")
     .meta({
       description:
-        "Where the results may be fetched from that this upstream gives as URLs: origins, with *. for every host below " +
-        "one. They are fetched without a credential; a result that is anywhere else is an error.",
+        "The origins from which results may be fetched that this upstream gives as URLs; *. stands for every host " +
+        "below one. They are fetched without a credential. A result anywhere else is an error.",
       examples: [["https://media.example.com", "https://*.media.example.com"]],
     }),
   batch: quirkFields.batch.optional(),
@@ -71,22 +71,25 @@ export const upstreamSchema = object("A service that runs models.", {
   structuredOutput: quirkFields.structuredOutput.default("native"),
   tokenizers: z.string().optional().meta({
     description:
-      "Where the tokenizers of this upstream's models are: the name of a catalog that has their files. Clients that ask for " +
-      "a count then get one by the model's own chat template and vocabulary. Those are downloaded at the first count for a " +
-      "model (some 10 MB each), kept beside the store, and held in memory while they are used (some 150 MB each, two at " +
-      "most). Where this is absent nothing is downloaded.",
+      "The name of the catalog that has the tokenizers of this upstream's models. Clients that ask for a count " +
+      "get one by the model's own chat template and vocabulary. Those are downloaded at the first count for a " +
+      "model (about 10 MB each), kept beside the store, and held in memory while they are used (about 150 MB " +
+      "each, two at most). Without it, nothing is downloaded.",
   }),
   counter: quirkFields.counter.optional(),
   repairArguments: quirkFields.repairArguments.default(false),
-  concurrency: object("How many requests it is given at once. Further ones wait in turn.", {
+  concurrency: object("How many requests it gets at once. Further ones wait in turn.", {
     running: z.int().min(1).meta({ description: "Requests that run at once." }),
     waiting: z.int().min(0).default(100).meta({ description: "Requests that wait. Further ones get 503." }),
-    waitMs: milliseconds(10_000, "How long a request waits, in milliseconds, before it goes elsewhere or gets 503."),
+    waitMs: milliseconds(
+      10_000,
+      "How long a request waits, in milliseconds, before it goes to another target or gets 503.",
+    ),
   }).optional(),
   timeouts: timeoutsSchema.prefault({}),
 });
 
-export const catalogSchema = object("A service that tells what models there are.", {
+export const catalogSchema = object("A service that knows which models there are.", {
   plugin: z.string().meta({ description: "How to read its list: the name of a catalog plugin.", examples: ["hub"] }),
   baseUrl: baseUrlSchema,
   secret: secretSchema.optional().meta({
@@ -95,8 +98,8 @@ export const catalogSchema = object("A service that tells what models there are.
   filesFrom: origins("https://files.example.com")
     .meta({
       description:
-        "Where the files may be fetched from that this service redirects to: origins, with *. for every host below one. They " +
-        "are fetched without a credential.",
+        "The origins from which files may be fetched that this service redirects to; *. stands for every host below " +
+        "one. They are fetched without a credential.",
       examples: [["https://files.example.com", "https://*.files.example.com"]],
     }),
 });

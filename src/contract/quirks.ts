@@ -22,72 +22,73 @@ export const DIALECTS = [
 export const quirkFields = {
   batch: z.int().min(1).meta({
     description:
-      "The most texts that one request for embeddings, or for scores by the driver tei or hub, may hold. Longer lists " +
-      "are sent as several requests. The driver's own limit where this is absent.",
+      "The most texts in one request for embeddings, or for scores by the driver tei or hub. Longer lists are " +
+      "sent as several requests. Without it, the driver's own limit.",
   }),
   voices: z.record(z.string().min(1), z.string().min(1)).meta({
     description:
-      "For speech: the model's own voice for each name that clients use. The name * stands for all that are not listed.",
+      "For speech: the model's own voice for each name that clients use. * stands for all names that are not " +
+      "listed.",
     examples: [{ "alloy": "tara", "*": "leo" }],
   }),
   dialect: z.enum(DIALECTS).meta({
     description:
-      "How this upstream is told whether and how much a model is to think. With router, by reasoning_effort alone, or in " +
-      "the way of the provider that a model's name is pinned to. Else levels go there too, and on and off elsewhere: with " +
-      "template into chat_template_kwargs (servers that render the chat template themselves, such as those that run on " +
-      "your own machine), with template-args into chat_template_args, with reasoning into reasoning.enabled, with " +
-      "thinking into thinking.type, with enable-thinking into enable_thinking. With reasoning-object both go into reasoning.",
+      "How this upstream is asked whether and how much to think. With router, by reasoning_effort alone, or in " +
+      "the way of the provider that a model's name is pinned to. Otherwise levels go into reasoning_effort, and " +
+      "on and off elsewhere: with template into chat_template_kwargs (servers that render the chat template " +
+      "themselves), with template-args into chat_template_args, with reasoning into reasoning.enabled, with " +
+      "thinking into thinking.type, with enable-thinking into enable_thinking. With reasoning-object both go into " +
+      "reasoning.",
   }),
   reasoningField: z.enum(["reasoning_content", "reasoning"]).meta({
     description:
-      "The field of a turn in which this upstream's chat wire reads what the model thought. Some servers read only the one " +
-      "in which they tell it.",
+      "The field of a turn in which this upstream reads earlier reasoning. Some servers read only the field that " +
+      "they send.",
   }),
   efforts: z.array(z.enum(EFFORTS)).meta({
     description:
-      "The levels of reasoning effort that the model knows: what a client asks for is moved to the nearest. " +
-      "An empty list for a model that knows none. What is known of the model's family counts where this is absent; of an " +
-      "unknown one it is passed on as it came.",
+      "The levels of reasoning effort that the model knows: a request gets the nearest one. An empty list is for " +
+      "a model that knows none. Without it, what is known of the model's family counts; for an unknown model the " +
+      "level is passed on.",
   }),
   textForms: z.enum(["parse", "leave"]).meta({
-    description:
-      "What becomes of calls of tools and of reasoning that stand in the text of a chat answer, in the model's own form. " +
-      "With parse they are told as calls and as reasoning: for servers that do not know the model's form. With leave they " +
-      "stay text. What an alias says goes before what its upstream says.",
+    description: "What becomes of tool calls and reasoning that are in the text of a chat answer, in the model's own " +
+      "notation. With parse, they become tool calls and reasoning: for servers that do not know the model's " +
+      "notation. With leave, they stay text. An alias overrides its upstream.",
   }),
   cacheControl: z.enum(["pass", "drop"]).meta({
     description:
-      "What becomes of cache_control, the hint where a prefix ends that is worth keeping, on the way from a client of " +
-      "another protocol to an upstream that speaks chat. With pass it goes to texts, results of tools, tools and the " +
-      "request itself: for services that keep prefixes only where they are told to. Most keep them by themselves.",
+      "What becomes of cache hints (cache_control) on the way from a client of another protocol to an upstream " +
+      "that speaks chat. With pass, they go to texts, tool results, tools and the request itself: for services " +
+      "that cache prefixes only on request. Most always do.",
   }),
   structuredOutput: z.enum(["native", "instruct"]).meta({
     description:
-      "How a model is told that its answer is to be JSON, of a schema perhaps. With native, by the field that the " +
-      "upstream's protocol has for it. With instruct, in words: for servers that pass over the field. What comes back is " +
-      "then checked, and asked for once more where it does not fit. What an alias says goes before what its upstream says.",
+      "How a model is asked for JSON. With native, by the field that the upstream's protocol has for it. With " +
+      "instruct, by an instruction in the prompt: for servers that ignore the field. The answer is then checked " +
+      "against the schema, and asked for once more if it does not match. An alias overrides its upstream.",
   }),
   counter: z.enum(COUNTERS).meta({
     description:
-      "The endpoint with which this upstream counts the tokens of a request, by the last step of its path: clients that " +
-      "ask for a count then get the upstream's own. Where this is absent it is not asked, and the gateway counts.",
+      "The endpoint with which this upstream counts the tokens of a request, by the last step of its path: " +
+      "clients that ask for a count get the upstream's own. Without it, the gateway counts.",
   }),
   repairArguments: z.boolean().meta({
     description:
-      "Whether arguments of calls that are not JSON are repaired where there is one way to read them (single quotes, a " +
-      "comma too many, True and None, names without quotes) and the result fits the tool's schema. A stream then tells the " +
-      "arguments of a call in one piece. What an alias says goes before what its upstream says.",
+      "Whether tool arguments that are not JSON are repaired where there is one way to read them (single quotes, " +
+      "a trailing comma, True and None, names without quotes) and the result fits the tool's schema. A stream " +
+      "then carries the arguments of a call in one piece. An alias overrides its upstream.",
   }),
   defaultMaxTokens: z.int().min(1).meta({
     description:
-      "The limit of an answer, in tokens, that is sent where the upstream's protocol requires one and the client sets none: " +
-      "at messages upstreams. Without it, the model's maxOutputTokens and what its contextLength leaves; where neither is " +
-      "known, 32000. Where an upstream finds it too much and says what there is room for, it is asked once more. What an " +
-      "alias says goes before what its upstream says.",
+      "The limit of an answer in tokens that is sent if the upstream's protocol requires one and the client sets " +
+      "none: at messages upstreams. Without it, the model's maxOutputTokens and what its contextLength leaves; if " +
+      "neither is known, 32000. If an upstream refuses the limit and says how much room there is, it is asked " +
+      "once more. An alias overrides its upstream.",
   }),
   scores: z.enum(["as-they-are", "sigmoid"]).meta({
     description:
-      "What clients get as relevance scores. With sigmoid, scores that are not between 0 and 1 are made so, in the same " +
+      "What clients get as relevance scores. With sigmoid, scores outside 0 to 1 are mapped into it, in the same " +
       "order: for servers that give raw logits.",
   }),
 };
