@@ -140,10 +140,10 @@ Deno.test({
   ignore: Deno.build.os === "windows",
   async fn() {
     await withMute("stderr", async ({ url, folder, kill, read, heard, status }) => {
-      // Each of these is a line of what is wrong with the configuration.
-      const wrong = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`wrong-${at}-${"x".repeat(50)}`, 1]));
+      // Each of these is a line of what is wrong with the configuration. Read once, they are more than pipe and gateway hold.
+      const wrong = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`wrong-${at}-${LONG}`, 1]));
       await Deno.writeTextFile(`${folder}/gateway.json`, JSON.stringify({ ...CONFIG, ...wrong }));
-      for (let times = 0; times < 40; times++) {
+      for (let times = 0; times < 3; times++) {
         kill("SIGHUP");
         await assertServes(url);
       }
@@ -157,7 +157,7 @@ Deno.test({
         lines.find((line) => line.includes("dropped"))!,
         /^\d+ lines were dropped here, because nobody read them$/,
       );
-      const broken = lines.filter((line) => /wrong-/.test(line) && !/^ {2}wrong-\d+-x{50}: Unknown key/.test(line));
+      const broken = lines.filter((line) => /wrong-/.test(line) && !/^ {2}wrong-\d+-x{3000}: Unknown key/.test(line));
       assertEquals(broken, []);
       assertMatch(lines.at(-1)!, /^SIGTERM: finishing/);
     });

@@ -1,8 +1,15 @@
+/** How many letters of a name may be wrong. */
+const TYPOS = 2;
+
 /** What to say after an unknown name: the known one that was surely meant, else all that are known. */
 export function hint(name: string, known: readonly string[]): string {
+  const typed = folded(name);
   const [near] = known
-    .map((candidate) => ({ candidate, distance: distance(folded(name), folded(candidate)) }))
-    .filter(({ candidate, distance }) => distance <= (Math.min(name.length, candidate.length) > 4 ? 2 : 1))
+    .map((candidate) => ({ candidate, meant: folded(candidate) }))
+    // To compare names letter by letter takes long where they are.
+    .filter(({ meant }) => Math.abs(meant.length - typed.length) <= TYPOS)
+    .map(({ candidate, meant }) => ({ candidate, distance: distance(typed, meant) }))
+    .filter(({ candidate, distance }) => distance <= (Math.min(name.length, candidate.length) > 4 ? TYPOS : 1))
     .sort((a, b) => a.distance - b.distance);
   if (near) return `; did you mean "${near.candidate}"?`;
   return known.length === 0 ? "" : `; known: ${known.map((each) => `"${each}"`).join(", ")}`;
