@@ -21,6 +21,7 @@ export interface Known {
   tree: Tree;
 }
 
+const NONE: Envelope = new Map();
 const ABSENT = new Word("absent");
 const VARIES = new Word("…");
 const OPTIONAL = new Word("… or absent");
@@ -76,38 +77,59 @@ export function commonTo(objects: readonly Branch[]): Map<string, Member> {
   }
   return new Map(keys.map((key) => {
     const values = objects.filter((object) => Object.hasOwn(object, key)).map((object) => object[key]!);
-    const always = values.length === objects.length;
     // The type is shown always: an object is known by it.
-    return [key, { always, value: always && key !== "type" ? usualOf(values) : undefined }];
+    const value = key === "type" ? undefined : usualOf(values, objects.length);
+    return [key, { always: values.length === objects.length, value }];
   }));
 }
 
-/** The value that all are, or the empty one that most are. */
-function usualOf(values: Tree[]): Tree | undefined {
-  if (values.every((value) => isSame(value, values[0]))) return values[0];
-  return [null, [], {}].find((empty) => values.filter((value) => isSame(value, empty)).length * 2 > values.length);
+const EMPTY: readonly Tree[] = [null, [], {}];
+
+/** The value that all of the objects have, or most of them if it is empty, or nearly all if it tells nothing apart. */
+function usualOf(values: Tree[], objects: number): Tree | undefined {
+  const value = majorityOf(values);
+  if (value === undefined) return undefined;
+  const share = values.filter((other) => isSame(other, value)).length / objects;
+  return share > leastShare(value) ? value : undefined;
+}
+
+/** The value that more than half of them are, if there is one: each other value cancels out one of its votes. */
+function majorityOf(values: Tree[]): Tree | undefined {
+  let candidate: Tree | undefined;
+  let votes = 0;
+  for (const value of values) {
+    if (votes === 0) candidate = value;
+    votes += isSame(candidate, value) ? 1 : -1;
+  }
+  return candidate;
+}
+
+function leastShare(value: Tree): number {
+  if (EMPTY.some((empty) => isSame(empty, value))) return 0.5;
+  // Numbers and ids tell items apart.
+  return typeof value === "number" || value instanceof Word ? 0.99 : 0.8;
 }
 
 /** The tree without what its envelopes say already. What is usual and not there is shown as absent. */
 export function elide({ kind, tree }: Known, envelopes: Envelopes): Tree {
-  if (typeof tree !== "object") return tree;
   if (Array.isArray(tree)) return tree.map((item) => elide({ kind: kindOf(item, kind, "[]"), tree: item }, envelopes));
   if (!isBranch(tree)) return tree;
-  const envelope = envelopes.get(kind);
-  const missing = envelope
-    ? [...envelope.keys()].filter((key) => isUsual(envelope, key) && !Object.hasOwn(tree, key))
-    : [];
-  const shown = envelope ? shownOf(tree, missing, envelope) : Object.keys(tree);
-  return Object.fromEntries([
-    ...shown.map((key) => [key, elide(child(kind, key, tree), envelopes)] as const),
-    ...missing.map((key) => [key, ABSENT] as const),
-  ]);
+  const envelope = envelopes.get(kind) ?? NONE;
+  const elided: Branch = Object.create(null);
+  const missing = [...envelope.keys()].filter((key) => isUsual(envelope, key) && !Object.hasOwn(tree, key));
+  for (const key of shownOf(tree, missing, envelope)) {
+    const value = tree[key]!;
+    elided[key] = typeof value === "object" ? elide(child(kind, key, tree), envelopes) : value;
+  }
+  for (const key of missing) elided[key] = ABSENT;
+  return elided;
 }
 
 /** The keys of which the values are unusual, and those which could not be put back in their positions. */
 function shownOf(tree: Branch, missing: string[], envelope: Envelope): string[] {
   const keys = Object.keys(tree);
-  const usual = keys.filter((key) => isSame(envelope.get(key)?.value, tree[key]));
+  const usual = envelope === NONE ? [] : keys.filter((key) => isSame(envelope.get(key)?.value, tree[key]));
+  if (usual.length === 0) return keys;
   const without = (left: string[]) => keys.filter((key) => !left.includes(key));
   const isRestored = (left: string[]) => merge(without(left), missing, envelope).join() === keys.join();
   if (isRestored(usual)) return without(usual);
@@ -122,7 +144,7 @@ export function restore({ kind, tree }: Known, envelopes: Envelopes): Tree {
     return tree.map((item) => restore({ kind: kindOf(item, kind, "[]"), tree: item }, envelopes));
   }
   if (!isBranch(tree)) return tree;
-  const envelope: Envelope = envelopes.get(kind) ?? new Map();
+  const envelope = envelopes.get(kind) ?? NONE;
   const missing = Object.keys(tree).filter((key) => tree[key] === ABSENT && isUsual(envelope, key));
   const shown = Object.keys(tree).filter((key) => !missing.includes(key));
   return Object.fromEntries(
