@@ -70,6 +70,8 @@ export class Tokenizers {
   /** In the order in which the worker gets to them. */
   readonly #pending = new Map<number, Pending>();
   #worker: Worker | undefined;
+  /** Whether its code is loaded, which takes long on a busy machine and is no part of a job. */
+  #isUp = false;
   #jobs = 0;
   #watch: ReturnType<typeof setTimeout> | undefined;
   #cancelRest: (() => void) | undefined;
@@ -183,7 +185,9 @@ export class Tokenizers {
   #start(): Worker {
     // A literal, so that what makes one file of the program sees it.
     const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
+    this.#isUp = false;
     worker.onmessage = ({ data }: MessageEvent<Done>) => {
+      this.#isUp = true;
       const job = this.#pending.get(data.id);
       this.#pending.delete(data.id);
       this.#rewatch();
@@ -201,8 +205,9 @@ export class Tokenizers {
     clearTimeout(this.#watch);
     this.#cancelRest?.();
     this.#watch = this.#cancelRest = undefined;
-    if (this.#pending.size > 0) this.#watch = setTimeout(() => this.#giveUp(), this.#pace.jobMs);
-    else {
+    if (this.#pending.size > 0) {
+      if (this.#isUp) this.#watch = setTimeout(() => this.#giveUp(), this.#pace.jobMs);
+    } else {
       const rest = () => this.#end(unavailable("The worker was not needed"));
       this.#cancelRest = callWhileAlive(this.#pace.idleMs, rest);
     }

@@ -14,7 +14,7 @@ export type Job =
   | { type: "count"; id: number; model: string; prompt: string }
   | { type: "drop"; model: string };
 
-/** What a job came to; jobs are done in their order. */
+/** What a job came to; jobs are done in their order. The first, with id 0, is that the worker is up. */
 export type Done = { id: number; tokens?: number; error?: string };
 
 interface Loaded {
@@ -45,6 +45,8 @@ port.onmessage = ({ data: job }) => {
     port.postMessage({ id: job.id, error: String(thrown) });
   }
 };
+
+port.postMessage({ id: 0 });
 
 function load({ vocabulary, settings, template }: TokenizerFiles): Loaded {
   const config = settings ? parse(settings) : {};

@@ -1,6 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { type ConfigInput, newApp, type TestApp } from "../support/app.ts";
 import { type Asked, fakeUpstream } from "../support/fake_upstream.ts";
+import { until } from "../support/wait.ts";
 import { filesOf } from "./tiny_tokenizer.ts";
 
 const CONFIG = {
@@ -54,13 +55,9 @@ async function count(app: TestApp, body: object = HELLO) {
 
 /** Asks until the model is loaded, as agents do. */
 async function countLoaded(app: TestApp, body: object = HELLO) {
-  const deadline = performance.now() + 30_000;
-  while (performance.now() < deadline) {
-    const counted = await count(app, body);
-    if (counted.by === "tokenizer") return counted;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  throw new Error("The tokenizer was never loaded");
+  let counted = await count(app, body);
+  await until(async () => (counted = await count(app, body)).by === "tokenizer");
+  return counted;
 }
 
 async function withApp(answer: (asked: Asked) => Response, test: (app: TestApp, asked: Asked[]) => Promise<void>) {
