@@ -1,6 +1,7 @@
 /** Where the documents point to is there: files, headings, and the files that they name. */
 import { assert, assertEquals } from "@std/assert";
 import { dirname, join, normalize } from "node:path/posix";
+import { LAYERS } from "../support/architecture.ts";
 import { anchorsOf, documents, linksOf, proseOf, readDocument, ROOT, sourcesBelow } from "./documents.ts";
 
 const all = documents();
@@ -75,6 +76,13 @@ Deno.test("tree: the tree in how_it_works.md is the tree of src/ and plugins/", 
     );
     assertEquals(named.toSorted(), there.toSorted(), `What is in ${root}/, in docs/how_it_works.md`);
   }
+});
+
+Deno.test("tree: the layers in how_it_works.md are those that the architecture test knows", () => {
+  const [, layers = ""] = /layers below it:\n\n```\n([^]*?)```/.exec(readDocument("docs/how_it_works.md")) ?? [];
+  const named = layers.split("←").map((layer) => layer.match(/\w+/g)?.toSorted());
+  const known = LAYERS.map((layer) => layer.map((path) => path.replace(/^src\/|\.ts$/g, "")).toSorted());
+  assertEquals(named, known);
 });
 
 /** What the gateway says, in a symptom; `…` and `"…"` stand for what differs. */

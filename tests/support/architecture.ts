@@ -3,7 +3,7 @@ import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol } from "../../src/contract/protocol.ts";
 
 /** The layers, lowest first: a file imports from its own folder and from layers below it. */
-const LAYERS: readonly (readonly string[])[] = [
+export const LAYERS: readonly (readonly string[])[] = [
   ["src/util"],
   ["src/platform"],
   ["src/errors.ts"],
