@@ -160,7 +160,7 @@ export function parseOther(fields: JsonObject): OpaquePart {
 /** What says the same in words, as far as an item says anything to a model that cannot read it. */
 function inWords(item: JsonObject): string {
   const text = TELLING.map((field) => item[field]).filter((value) => value !== undefined && value !== null)
-    .map((value) => toJsonText(value).replace(BYTES, "...")).filter((one) => one !== "");
+    .map((value) => withoutBytes(toJsonText(value))).filter((one) => one !== "");
   return text.length === 0 ? "" : `[${String(item.type)}: ${text.join(" ")}]`;
 }
 
@@ -180,11 +180,27 @@ const TELLING = [
   "results",
   "error",
 ];
+/** The text with "..." for each run of base64: a picture as text is megabytes of noise. */
+function withoutBytes(text: string): string {
+  const pieces: string[] = [];
+  let done = 0;
+  BYTES.lastIndex = 0;
+  for (let found = BYTES.exec(text); found; found = BYTES.exec(text)) {
+    let end = BYTES.lastIndex;
+    for (MORE_BYTES.lastIndex = end; MORE_BYTES.test(text);) end = MORE_BYTES.lastIndex;
+    while (text[end] === "=") end++;
+    pieces.push(text.slice(done, found.index), "...");
+    done = BYTES.lastIndex = end;
+  }
+  return pieces.join("") + text.slice(done);
+}
+
 /**
- * A picture as text is megabytes of noise. It is looked for where a run of its letters begins: from the middle of each run that
- * is too short, too, it would take minutes.
+ * Looked for where a run begins: from the middle of each run that is too short, too, it would take minutes. A pattern for the
+ * whole run overflows the engine's stack at some megabytes.
  */
-const BYTES = /(?<![A-Za-z0-9+/])(data:[\w.+/-]+;base64,)?[A-Za-z0-9+/]{500,}={0,2}/g;
+const BYTES = /(?<![A-Za-z0-9+/])(?:data:[\w.+/-]{1,200};base64,)?[A-Za-z0-9+/]{500}/g;
+const MORE_BYTES = /[A-Za-z0-9+/]{1,10000}/y;
 
 // Ids of our own
 

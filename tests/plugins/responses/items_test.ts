@@ -15,3 +15,9 @@ Deno.test("items in words: text that looks like bytes everywhere, and is too sho
   const text = `data:${"a".repeat(494)} `.repeat(4_000);
   await assertCheap(100, () => assertEquals(wordsOf(text), `[screenshot: ${text}]`));
 });
+
+Deno.test("items in words: a picture of any size is left out, and cheap to leave out", async () => {
+  const picture = "iVBOR".repeat(6_000_000);
+  assertEquals(wordsOf(`a ${picture}== b data:image/png;base64,${picture}`), "[screenshot: a ... b ...]");
+  await assertCheap(40, () => wordsOf(picture));
+});
