@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { formatLogLine } from "../src/observe/log.ts";
 import { CHAT, chatBody, CONFIG, type ConfigInput, newApp } from "./support/app.ts";
-import { ANSWER, answerStream, answerWhole, ENDING, word } from "./support/chat.ts";
+import { ANSWER, answerStream, answerWhole, ENDING, frame, word } from "./support/chat.ts";
 import { fakeUpstream } from "./support/fake_upstream.ts";
 import { within } from "./support/wait.ts";
 
@@ -156,6 +156,36 @@ Deno.test("limits.answerBytes: an upstream's answer that has no end is its failu
   }
   const short = newApp({ config, fetch: fakeUpstream(() => answerWhole()).fetch });
   assertEquals((await (await short.post(CHAT, chatBody())).json()).choices[0].message.content, "whole");
+});
+
+/** What a model writes, as a delta or a message of the chat wire. */
+const WRITTEN: Record<string, (text: string) => object> = {
+  text: (content) => ({ content }),
+  reasoning: (reasoning_content) => ({ reasoning_content }),
+  arguments: (args) => ({ tool_calls: [{ index: 0, id: "call_1", function: { name: "f", arguments: args } }] }),
+};
+
+Deno.test("limits.answerText: a model that writes more fails, whole and streamed, in every protocol", async () => {
+  const pieces = Array.from({ length: 6 }, () => "a".repeat(50));
+  for (const [kind, delta] of Object.entries(WRITTEN)) {
+    const message = { role: "assistant", content: null, ...delta(pieces.join("")) };
+    const whole = () => Response.json({ ...ANSWER, choices: [{ index: 0, finish_reason: "stop", message }] });
+    const streamed = () => answerStream([...pieces.map((piece) => frame({ delta: delta(piece) })), ENDING]);
+    for (const path of [CHAT, MESSAGES, RESPONSES]) {
+      for (const stream of [false, true]) {
+        for (const answer of [whole, streamed]) {
+          for (const answerText of [299, 300]) {
+            const config = { ...CONFIG, limits: { answerText } };
+            const app = newApp({ config, fetch: fakeUpstream(answer).fetch });
+            const body = { model: "model", max_tokens: 9, messages: [TURN], input: "Hello", stream };
+            const text = await (await app.post(path, body)).text();
+            const isRefused = text.includes("The upstream's answer has more than 299 characters of text");
+            assertEquals(isRefused, answerText === 299, `${kind}, ${path}, ${stream}, ${answer.name}: ${text}`);
+          }
+        }
+      }
+    }
+  }
 });
 
 Deno.test("limits.json*: an answer of more is the upstream's failure, and is not parsed", async () => {

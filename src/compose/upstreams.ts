@@ -5,13 +5,13 @@ import type { Upstream } from "../upstream/send.ts";
 import { Refusals } from "../upstream/unsupported_fields.ts";
 import type { World } from "./world.ts";
 
-type Limits = Pick<Upstream, "answerBytes" | "streamBytes" | "frameBytes" | "json" | "slots">;
+type Limits = Pick<Upstream, "answerBytes" | "answerText" | "streamBytes" | "frameBytes" | "json" | "slots">;
 
 /** The configured upstreams by name. One that has not changed goes on with what it has learnt. */
 export function createUpstreams(world: World): Map<string, Upstream> {
   const { config, keep } = world;
-  const { answerBytes, streamBytes, frameBytes } = config.limits;
-  const read = { answerBytes, streamBytes, frameBytes, json: jsonLimitsOf(config) };
+  const { answerBytes, answerText, streamBytes, frameBytes } = config.limits;
+  const read = { answerBytes, answerText, streamBytes, frameBytes, json: jsonLimitsOf(config) };
   return new Map(
     Object.entries(config.upstreams).map(([name, upstream]) => {
       const { concurrency } = upstream;

@@ -65,6 +65,11 @@ export const limitsSchema = object("Limits on what clients send, and on what ups
   answerBytes: z.int().min(1).default(67_108_864).meta({
     description: "Bytes of an upstream's answer that is read whole. A longer one is an error of the upstream.",
   }),
+  answerText: z.int().min(1).default(8_388_608).meta({
+    description:
+      "Characters that a model writes in one answer, whole or streamed: its text, its reasoning and the arguments of its calls. " +
+      "More is an error of the upstream's.",
+  }),
   streamBytes: z.int().min(1).default(268_435_456).meta({
     description:
       "Bytes of an upstream's answer that is passed on as it comes: a stream of events, or speech. A longer one " +

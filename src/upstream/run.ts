@@ -10,6 +10,7 @@ import type { UpstreamOperation } from "../contract/driver.ts";
 import type { GatewayError } from "../errors.ts";
 import { type Ask, cannotStream, describe, local, open, wayOf } from "./call.ts";
 import { follow, reasonOf } from "./poll.ts";
+import { checkText, withinText } from "./answer_text.ts";
 import { type Pulse, readFrames } from "./frames.ts";
 import { brokenOff, parserFor, readReply, tooMuchJson } from "./send.ts";
 import { eventsOf } from "./stages.ts";
@@ -40,15 +41,19 @@ export async function answer<K extends ModelOperation>(ask: Ask<K>): Promise<Out
 /** The answer that the replies tell. */
 async function respond<K extends ModelOperation>(
   replies: Reply[],
-  { operation, input, target, context, upstream: { json } }: Ask<K>,
+  { operation, input, target, context, upstream: { json, answerText } }: Ask<K>,
   way: UpstreamOperation<K>,
 ): Promise<Output<K>> {
   // Before any of them is read.
   const calls = operation === "generate" ? replies.flatMap(({ body }) => argumentsIn(body)) : [];
   const excess = await finish(excessInArguments(calls, json));
   if (excess) throw tooMuchJson("answer has calls whose arguments' JSON", excess, json);
-  if (way.longResponse) return await finish(way.longResponse(replies, input, target, context));
-  return await step(() => way.response(replies, input, target, context));
+  const output =
+    await (way.longResponse
+      ? finish(way.longResponse(replies, input, target, context))
+      : step(() => way.response(replies, input, target, context)));
+  if (operation === "generate") checkText((output as Output<"generate">).content, answerText);
+  return output;
 }
 
 /** The arguments of all calls in an answer: on every wire that has them as a text, this is the field's name. */
@@ -84,7 +89,7 @@ function collectReply<K extends ModelOperation>(
   const isStream = /event-stream/.test(reply?.headers.get("content-type") ?? "");
   if (!collect || !way.stream || !isStream || typeof reply?.body !== "string") return undefined;
   const frames = readFrames(new Blob([reply.body]).stream(), undefined, upstream);
-  return collect(eventsOf(frames, way.stream.reader(input, target, context)));
+  return collect(eventsOf(frames, withinText(way.stream.reader(input, target, context), upstream.answerText)));
 }
 
 /** The answer step by step. Throws where the upstream fails; leaving it early ends the call. */
@@ -117,7 +122,7 @@ export async function* stream<K extends ModelOperation>(ask: Ask<K>): AsyncGener
         if (operation === "transcribe") throw thrown;
         failure = thrown;
       });
-      const reader = way.stream.reader(input, target, context);
+      const reader = withinText(way.stream.reader(input, target, context), upstream.answerText);
       yield* eventsOf(readFrames(response.body, pulse, upstream), reader);
     } else {
       // Some servers answer whole although a stream was asked for.

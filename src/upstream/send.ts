@@ -44,6 +44,8 @@ export interface Upstream {
   timeouts: Timeouts;
   /** The longest answer that is read whole, in bytes. */
   answerBytes: number;
+  /** The most that a model may write in one answer, in characters. */
+  answerText: number;
   /** The longest answer that is passed on as it comes, in bytes. */
   streamBytes: number;
   /** The longest line or event that is taken from its streams, in characters. */
@@ -269,8 +271,8 @@ function* parseBody(
   const excess = holdsJson && (yield* excessIn(text, limits));
   if (excess && ok) throw tooMuchJson("answer", excess, limits);
   yield;
-  // What a model wrote down as "1.50" is a text.
-  if (excess || (!holdsJson && /^text\/plain/.test(contentType))) return text;
+  // What a model wrote down as "1.50" is a text, and a stream that nobody asked for is no JSON.
+  if (excess || (!holdsJson && /^text\/(plain|event-stream)/.test(contentType))) return text;
   return (yield* parseLists(text, (part) => readJson(part, parse))) ?? parseOdd(text, limits, parse) ?? text;
 }
 

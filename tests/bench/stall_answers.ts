@@ -1,6 +1,7 @@
 /** What the upstream of the bench of stalls answers, by the name of the case. */
 import { JSON_LIMITS } from "../../src/canonical/json_limits.ts";
 import { createGzip } from "node:zlib";
+import { configSchema } from "../../src/config/schema.ts";
 
 export interface HeavyAnswer {
   body: BodyInit;
@@ -122,6 +123,8 @@ const MB = 1_000_000;
 const WORDS = "It is raining in Oslo, and 17 people wait for the bus. ";
 const words = (bytes: number) => WORDS.repeat(Math.ceil(bytes / WORDS.length));
 const CALLS = 100_000;
+/** As much as a model may write. */
+const TEXT = configSchema.parse({}).limits.answerText - WORDS.length;
 
 /** The gzip of so many bytes of `fill`, between `before` and `after`. */
 async function bomb(bytes: number, fill: string, before: string, after: string): Promise<Uint8Array<ArrayBuffer>> {
@@ -169,12 +172,18 @@ export const ANSWERS: Record<string, Make | undefined> = {
   "responses-calls": () => json(response(upTo(functionCall))),
   "responses-items": () => json(response(upTo((at) => outputText("a", `item_${at}`)))),
   "responses-calls-stream": () => responseStream(upTo(functionCall)),
-  "text": () => chatText(words(60 * MB)),
-  "text-messages": () => json(message([{ type: "text", text: words(60 * MB) }])),
-  "text-responses": () => json(response([outputText(words(60 * MB))])),
-  "text-no-usage": () => json({ ...chat({ content: words(60 * MB) }), usage: undefined }),
-  "reasoning": () => json(chat({ content: "ok", reasoning_content: words(30 * MB) })),
-  "one-letter-words": () => chatText("a ".repeat(10 * MB)),
+  "text": () => chatText(words(TEXT)),
+  "text-beyond": () => chatText(words(60 * MB)),
+  "frames-beyond": () => chatStream(many(60, () => chunk({ content: words(MB) })).join("")),
+  "picture": () =>
+    json(
+      response([{ type: "image_generation_call", id: "ig_1", status: "completed", result: "iVBOR".repeat(12 * MB) }]),
+    ),
+  "text-messages": () => json(message([{ type: "text", text: words(TEXT) }])),
+  "text-responses": () => json(response([outputText(words(TEXT))])),
+  "text-no-usage": () => json({ ...chat({ content: words(TEXT) }), usage: undefined }),
+  "reasoning": () => json(chat({ content: "ok", reasoning_content: words(TEXT) })),
+  "one-letter-words": () => chatText("a ".repeat(TEXT / 2)),
   "annotations": () =>
     json(response([{
       ...outputText("a"),
@@ -185,8 +194,8 @@ export const ANSWERS: Record<string, Make | undefined> = {
       }],
     }])),
   "frames-small": () => chatStream(many(CALLS, () => chunk({ content: "a " })).join("")),
-  "frames-large": () => chatStream(many(30, () => chunk({ content: words(MB) })).join("")),
-  "frame-one": () => chatTextStream(words(30 * MB)),
+  "frames-large": () => chatStream(many(8, () => chunk({ content: words(TEXT / 8 - WORDS.length) })).join("")),
+  "frame-one": () => chatTextStream(words(TEXT)),
   "frames-comments": () => chatStream(": ping\n\n".repeat(1_000_000)),
   "frames-empty": () => chatStream("data: {}\n\n".repeat(1_000_000)),
   "frames-messages": () =>
@@ -226,15 +235,15 @@ export const ANSWERS: Record<string, Make | undefined> = {
       ];
     }),
   ),
-  "near-json": () => json(chat({ tool_calls: [call(0, NEAR.repeat(10 * MB / NEAR.length))] }, "tool_calls")),
+  "near-json": () => json(chat({ tool_calls: [call(0, NEAR.repeat(8 * MB / NEAR.length))] }, "tool_calls")),
   "near-json-stream": () =>
-    chatStream(chunk({ tool_calls: [call(0, NEAR.repeat(10 * MB / NEAR.length))] }), "tool_calls"),
+    chatStream(chunk({ tool_calls: [call(0, NEAR.repeat(8 * MB / NEAR.length))] }), "tool_calls"),
   "near-json-calls": () => json(chat({ tool_calls: upTo((at) => call(at, "{'a': 1,}")) }, "tool_calls")),
   "near-json-fits": () =>
     json(chat({ tool_calls: [call(0, `{'a': [${"{'b': 1}, ".repeat(300_000)}]}`)] }, "tool_calls")),
   "form-objects": () => chatText(OBJECTS),
   "form-fenced": () => chatText(`Here:\n\`\`\`json\n${OBJECTS}\n\`\`\``),
-  "form-braces": () => chatText("{".repeat(10 * MB)),
+  "form-braces": () => chatText("{".repeat(8 * MB)),
   /** 64 MB of text. */
   "embeddings-float": () => embeddings(700, (vector) => vector),
   "embeddings-base64": () => embeddings(2_048, base64),

@@ -216,6 +216,8 @@ const CHAT_ANSWERS = [
   "chat-calls-stream",
   "chat-calls-one-frame",
   "text",
+  "text-beyond",
+  "frames-beyond",
   "text-no-usage",
   "reasoning",
   "one-letter-words",
@@ -236,6 +238,7 @@ const RESPONSES_ANSWERS = [
   "responses-items",
   "responses-calls-stream",
   "text-responses",
+  "picture",
   "annotations",
 ];
 const FORMS = [

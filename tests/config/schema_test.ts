@@ -44,6 +44,7 @@ Deno.test("schema: what is left out gets its default", () => {
       tools: 4_096,
       concurrentRequests: 2_000,
       answerBytes: 64 * 1024 * 1024,
+      answerText: 8_388_608,
       streamBytes: 256 * 1024 * 1024,
       frameBytes: 32 * 1024 * 1024,
       uploadBytes: 256 * 1024 * 1024,
