@@ -1,5 +1,6 @@
 /** The content of messages and of results, both ways: a text, or a list of parts. */
 import { type Extra, extraField, extraOf, fieldsFor } from "../../src/canonical/extra.ts";
+import type { PartEnd } from "../../src/transforms/part_writer.ts";
 import type {
   Annotation,
   FilePart,
@@ -201,4 +202,23 @@ export function itemExtra(item: JsonObject, known: readonly string[], hints?: Js
   const usual = item.status === "completed" || item.status === undefined ? ["status"] : [];
   const extra = extraOf(WIRE, item, new Set(["type", "id", ...known, ...usual]));
   return extra || hints ? { extra: { wire: WIRE, fields: extra?.fields ?? {}, ...(hints && { hints }) } } : {};
+}
+
+/** The parts of a message, and its own fields under the names that they have as a text's. */
+export function partsOf(item: JsonObject): { parts: JsonObject[]; fields: JsonObject } {
+  const { extra } = itemExtra(item, ["role", "content"]);
+  const fields = Object.entries(extra?.fields ?? {}).map(([name, value]) => [`message.${name}`, value]);
+  const content = typeof item.content === "string" ? [{ type: "output_text", text: item.content }] : item.content;
+  const parts = Array.isArray(content) ? (content as JsonValue[]).filter(isJsonObject) : [];
+  return { parts, fields: Object.fromEntries(fields) };
+}
+
+/** What ends such a part. */
+export function messageEnd(part: JsonObject, messageFields: JsonObject): PartEnd {
+  const { annotations, end } = textEnd(part);
+  const fields = { ...end.extra?.fields, ...messageFields };
+  return {
+    ...(annotations && { annotations }),
+    ...(Object.keys(fields).length > 0 && { extra: { wire: WIRE, fields } }),
+  };
 }

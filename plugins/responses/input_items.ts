@@ -2,7 +2,8 @@ import type { JsonObject } from "../../src/canonical/json.ts";
 import type { StoredAnswer } from "../../src/canonical/stored.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { messageId, serializeItems } from "./items.ts";
+import { messageId } from "./item_ids.ts";
+import { serializeItems } from "./serialize_items.ts";
 import { namespacesOf } from "./namespaces.ts";
 
 const PAGE = 20;

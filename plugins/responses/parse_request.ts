@@ -12,7 +12,7 @@ import { isJsonObject, type JsonObject, present } from "../../src/canonical/json
 import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { parseItems } from "./items.ts";
+import { parseItems } from "./parse_items.ts";
 import { namespacesOf } from "./namespaces.ts";
 import { searchesItself } from "./tool_search.ts";
 import { parseToolChoice, parseTools } from "./tools.ts";

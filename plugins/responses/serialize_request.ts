@@ -11,7 +11,7 @@ import type { Target } from "../../src/contract/driver.ts";
 import { fitThinking, isOpenAi } from "../shared/families.ts";
 import { refuseCompaction } from "./failed_tools.ts";
 import { idRuleOf } from "./families.ts";
-import { serializeItems } from "./items.ts";
+import { type Reader, serializeItems } from "./serialize_items.ts";
 import { serializeTool, serializeToolChoice } from "./tools.ts";
 import { isWholeSearch } from "./tool_search.ts";
 import { WIRE } from "./wire.ts";
@@ -31,12 +31,7 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     : arrangeTurns(input.messages, { wire: WIRE, systemMessages: target.systemMessages }, context.note);
   const { instructions, rest } = splitInstructions(withUpstreamIds(messages, idRuleOf(target.model)));
   const speech = { context, instructor: "system" as const, name: (name: string) => ({ name }), reader } as const;
-  // Only its own clients say what brings a deferred tool up, and only the vendor's models know of such tools.
-  const defers = context.clientWire === WIRE && reader === "vendor";
-  const tools = (input.tools ?? []).filter((tool) => defers || !isHidden(tool, input.toolChoice))
-    .map((tool) => serializeTool(tool, reader, context))
-    .filter((tool) => tool !== undefined);
-  refuseForced(input, WIRE, tools);
+  const tools = serializeTools(input, reader, context);
   noteUnspeakable(input, context);
   // Its vendor's own models come in new levels faster than anybody writes them down.
   const effort = effortOf(reader === "vendor" ? input.thinking : fitThinking(input, target, context.note));
@@ -50,9 +45,7 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     model: target.model,
     instructions,
     input: serializeItems(rest, speech),
-    ...(tools.length > 0 && { tools }),
-    ...(tools.length > 0 && { tool_choice: serializeToolChoice(input, reader) }),
-    ...(tools.length > 0 && { parallel_tool_calls: input.parallelToolCalls }),
+    ...tools,
     ...((Object.keys(reasoning).length > 0 || noReasoning) && { reasoning }),
     max_output_tokens: limitOf(input, context),
     temperature: input.temperature,
@@ -66,6 +59,18 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     ...(input.stream && { stream: true }),
     ...extra,
   };
+}
+
+/** The tools, and what is asked of them. */
+function serializeTools(input: GenerateRequest, reader: Reader, context: Context): JsonObject {
+  // Only its own clients say what brings a deferred tool up, and only the vendor's models know of such tools.
+  const defers = context.clientWire === WIRE && reader === "vendor";
+  const tools = (input.tools ?? []).filter((tool) => defers || !isHidden(tool, input.toolChoice))
+    .map((tool) => serializeTool(tool, reader, context))
+    .filter((tool) => tool !== undefined);
+  refuseForced(input, WIRE, tools);
+  if (tools.length === 0) return {};
+  return { tools, tool_choice: serializeToolChoice(input, reader), parallel_tool_calls: input.parallelToolCalls };
 }
 
 /** On another wire 0 warms a cache; here the least is one token. */

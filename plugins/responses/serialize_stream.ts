@@ -5,7 +5,7 @@ import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamWriter } from "../../src/contract/stream.ts";
 import type { GatewayError } from "../../src/errors.ts";
 import { serializeFailure } from "./errors.ts";
-import { partId } from "./items.ts";
+import { partId } from "./item_ids.ts";
 import {
   factsOf,
   isSearchCall,

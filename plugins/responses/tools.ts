@@ -6,7 +6,7 @@ import { type JsonObject, present } from "../../src/canonical/json.ts";
 import { objectSchema } from "../../src/transforms/tool_schema.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
-import type { Reader } from "./items.ts";
+import type { Reader } from "./serialize_items.ts";
 import type { Namespaces } from "./namespaces.ts";
 import { AS_IT_WAS, isSearch, searchAsFunction } from "./tool_search.ts";
 import { type CustomTool, type FunctionTool, isKnownTool, WIRE, type WireTool, type WireToolChoice } from "./wire.ts";
@@ -79,19 +79,8 @@ export function serializeTool(tool: Tool, reader: Reader, context: Context): Jso
   const { [AS_IT_WAS]: search, ...fields } = tool.type === "hosted" ? {} : fieldsFor(WIRE, tool.extra, context.note);
   if (isSearch(search) && reader !== "open") return search;
   switch (tool.type) {
-    case "function": {
-      const { name, description, parameters, strict, deferred } = tool;
-      return {
-        type: "function",
-        name,
-        description,
-        parameters: context.clientWire === WIRE && parameters ? parameters : objectSchema(parameters),
-        // Left out, it means true on this wire and false on the others.
-        strict: strict ?? (context.clientWire === WIRE ? null : false),
-        ...(deferred !== undefined && reader !== "open" && context.clientWire === WIRE && { defer_loading: true }),
-        ...fields,
-      };
-    }
+    case "function":
+      return { ...serializeFunction(tool, reader, context.clientWire === WIRE), ...fields };
     case "custom": {
       if (reader === "open") return serializeTool(asFunctionTool(tool), reader, context);
       const { name, description, grammar } = tool;
@@ -110,6 +99,22 @@ export function serializeTool(tool: Tool, reader: Reader, context: Context): Jso
     default:
       return tool satisfies never;
   }
+}
+
+function serializeFunction(
+  { name, description, parameters, strict, deferred }: Extract<Tool, { type: "function" }>,
+  reader: Reader,
+  isOwnClients: boolean,
+): JsonObject {
+  return {
+    type: "function",
+    name,
+    description,
+    parameters: isOwnClients && parameters ? parameters : objectSchema(parameters),
+    // Left out, it means true on this wire and false on the others.
+    strict: strict ?? (isOwnClients ? null : false),
+    ...(deferred !== undefined && reader !== "open" && isOwnClients && { defer_loading: true }),
+  };
 }
 
 const MODES = ["auto", "none", "required"] as const;

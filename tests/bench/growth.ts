@@ -8,7 +8,7 @@ import { textFormsFor } from "../../plugins/chat/text_forms.ts";
 import { serializeSrt, serializeVtt } from "../../plugins/audio/subtitles.ts";
 import { parseTranscript } from "../../plugins/hub/segments.ts";
 import { parseResponse as parseMessages } from "../../plugins/messages/parse_response.ts";
-import { parseOther } from "../../plugins/responses/items.ts";
+import { parseOther } from "../../plugins/responses/parse_items.ts";
 import { parseResponse as parseResponses } from "../../plugins/responses/parse_response.ts";
 import type { GenerateRequest, Message } from "../../src/canonical/generate.ts";
 import { isJsonText } from "../../src/canonical/json.ts";

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { parseOther } from "../../../plugins/responses/items.ts";
+import { parseOther } from "../../../plugins/responses/parse_items.ts";
 import { assertCheap } from "../../support/cost.ts";
 
 const wordsOf = (content: string) => parseOther({ type: "screenshot", content }).standIn;

@@ -1,0 +1,78 @@
+/** Which item of a stream an event is about. Servers name items by their ids, by their places, or not at all. */
+import type { OutputItem, WireEvent } from "./wire.ts";
+
+/** An item that the stream has begun, or that came in one piece. */
+export interface OpenItem {
+  type: string;
+  /** What of it went out already: its text, its thoughts, its arguments. */
+  sent: string;
+  /** The number of the paragraph of a summary that is being written. */
+  paragraph: number | undefined;
+  /** Another text of it was announced. */
+  moved: boolean;
+  over: boolean;
+  /** The item of the same id that is done already, and how this one began: only what follows tells whether it is another. */
+  reopens?: { done: OutputItem; start: OutputItem };
+}
+
+export class OpenItems {
+  readonly #items = new Map<string, OpenItem>();
+  /** Their keys, in their order. */
+  readonly #keys: string[] = [];
+  /** The item that began last, for servers that do not say which one they go on with. */
+  #latest = "";
+
+  get(key: string): OpenItem | undefined {
+    return this.#items.get(key);
+  }
+
+  /** Of an item in the list of them all, the name by which the stream knew it. */
+  find(item: OutputItem, index: number): string {
+    const names = [item.id, item.call_id, `@${index}`];
+    const known = names.find((name) => typeof name === "string" && this.#items.has(name));
+    // Without names, the items of a stream are known by their order.
+    return String(known ?? this.#keys[index] ?? `#${this.#items.size}`);
+  }
+
+  /** Some servers give two items one id. */
+  newKey(event: WireEvent, item: OutputItem): string {
+    const key = keyOf(event, item);
+    return key === undefined || this.#items.get(key)?.over ? `#${this.#items.size}` : key;
+  }
+
+  /** Some servers change the ids in the middle, or give one twice: then it is the item that is open. */
+  keyFor(event: WireEvent, item?: OutputItem): string {
+    const key = keyOf(event, item);
+    const known = key === undefined ? undefined : this.#items.get(key);
+    if (key !== undefined && known && (!known.over || key === this.#latest)) return key;
+    const latest = this.#items.get(this.#latest);
+    const fits = latest && !latest.over && (!item || item.type === latest.type);
+    return fits || key === undefined ? this.#latest : key;
+  }
+
+  begin(key: string, type: string): OpenItem {
+    this.#latest = key;
+    return this.add(key, type);
+  }
+
+  /** An item that the stream goes on with although it never began it. */
+  add(key: string, type: string): OpenItem {
+    const item = { type, sent: "", paragraph: undefined, moved: false, over: false };
+    this.#items.set(key, item);
+    this.#keys.push(key);
+    return item;
+  }
+
+  /** Leaves an item that came before out of the order. */
+  forget(key: string): void {
+    this.#keys.splice(this.#keys.indexOf(key), 1);
+  }
+}
+
+/** How a stream names an item: by its id, or by its place. Servers keep to one of them. */
+function keyOf({ item_id, output_index }: WireEvent, item?: OutputItem): string | undefined {
+  const id = item_id ?? item?.id;
+  if (typeof id === "string" && id !== "") return id;
+  if (output_index !== null && output_index !== undefined) return `@${output_index}`;
+  return typeof item?.call_id === "string" ? item.call_id : undefined;
+}

@@ -1,0 +1,189 @@
+/** Items of a conversation as messages: one item is one message, so that nothing of its place is lost. */
+import type { ItemReference, Message, OpaquePart, ReasoningPart } from "../../src/canonical/generate.ts";
+import { isJsonObject, type JsonObject, present, toJsonText } from "../../src/canonical/json.ts";
+import { itemExtra, parseContent, parseInput } from "./content.ts";
+import { parseItemId } from "./item_ids.ts";
+import type { Namespaces } from "./namespaces.ts";
+import { parseSearch } from "./tool_search.ts";
+import { isKnownItem, isKnownTool, type Item, type KnownItem, WIRE, type WireTool } from "./wire.ts";
+
+export interface ParsedItems {
+  messages: Message[];
+  references: ItemReference[];
+  /** Tools that came up in the middle of the conversation. */
+  tools: WireTool[];
+  /** The names of those among them that a search has found. */
+  found: Set<string>;
+}
+
+export function parseItems(items: readonly Item[], namespaces: Namespaces, before = 0): ParsedItems {
+  const parsed: ParsedItems = { messages: [], references: [], tools: [], found: new Set() };
+  const others = (item: Item, found: readonly string[] = []) =>
+    parseSearch(item as JsonObject, found) ?? parseUnknown(item);
+  for (const [position, item] of items.entries()) {
+    if (!isKnownItem(item)) parsed.messages.push(others(item));
+    else if (item.type === "item_reference") {
+      const at = before + parsed.messages.length;
+      parsed.references.push({ at, id: item.id, ...parseItemId(item.id, `input[${position}].id`) });
+    } else if (item.type === "additional_tools") {
+      for (const tool of item.tools) parsed.tools.push(tool);
+    } else if (item.type === "tool_search_output") {
+      const names = namesOf(item.tools, namespaces);
+      for (const name of names) parsed.found.add(name);
+      for (const tool of item.tools) parsed.tools.push(tool);
+      parsed.messages.push(others(item, names));
+    } else parsed.messages.push(parseItem(item, namespaces));
+  }
+  return parsed;
+}
+
+/** The names under which the model knows the tools. */
+function namesOf(tools: readonly WireTool[], namespaces: Namespaces): string[] {
+  return tools.filter(isKnownTool).flatMap((tool) =>
+    tool.type === "namespace"
+      ? tool.tools.flatMap(({ name }) =>
+        typeof name === "string" ? [namespaces.flatten({ name, namespace: tool.name })] : []
+      )
+      : [tool.name]
+  );
+}
+
+type ContentItem = Exclude<KnownItem, { type: "item_reference" | "additional_tools" | "tool_search_output" }>;
+
+function parseItem(item: ContentItem, namespaces: Namespaces): Message {
+  const id = present("id", item.id);
+  switch (item.type) {
+    case "message": {
+      const extra = itemExtra(item as JsonObject, ["role", "content"]);
+      if (item.role === "assistant") return { role: "assistant", ...id, content: parseContent(item.content), ...extra };
+      const role = item.role === "developer" ? "system" : item.role;
+      return { role, ...id, content: parseInput(item.content), ...extra };
+    }
+    case "function_call":
+    case "custom_tool_call": {
+      const [kind, input] = item.type === "function_call"
+        // Servers refuse an empty text where there are no arguments.
+        ? ["function" as const, item.arguments.trim() === "" ? "{}" : item.arguments]
+        : ["custom" as const, item.input];
+      return {
+        role: "assistant",
+        ...id,
+        content: [{ type: "tool-call", kind, id: item.call_id, name: namespaces.flatten(item), input }],
+        ...itemExtra(
+          item as JsonObject,
+          ["call_id", "name", "namespace", "arguments", "input"],
+          foreignName(item, namespaces),
+        ),
+      };
+    }
+    case "function_call_output":
+    case "custom_tool_call_output": {
+      const hints = item.type === "custom_tool_call_output" ? { type: item.type } : undefined;
+      return {
+        role: "tool",
+        ...id,
+        content: [{ type: "tool-result", id: item.call_id, content: parseInput(item.output) }],
+        ...itemExtra(item as JsonObject, ["call_id", "output"], hints),
+      };
+    }
+    case "reasoning":
+      return {
+        role: "assistant",
+        ...id,
+        content: [parseReasoning(item as JsonObject)],
+        ...itemExtra(item as JsonObject, ["summary", "content", "encrypted_content"]),
+      };
+    default:
+      return item satisfies never;
+  }
+}
+
+/** The key of the hint under which a call keeps the name and the namespace that are not the gateway's to change. */
+export const CALLED = "called";
+
+function foreignName(
+  { name, namespace }: { name: string; namespace?: string | null },
+  namespaces: Namespaces,
+): JsonObject | undefined {
+  return namespace && !namespaces.isFlattened({ name, namespace }) ? { [CALLED]: { name, namespace } } : undefined;
+}
+
+/** What a reasoning item says: its summary, its content; and what only the vendor can read. */
+export function parseReasoning(item: JsonObject): ReasoningPart {
+  const content = textsIn(item.content).join("");
+  const summary = textsIn(item.summary);
+  const data = item.encrypted_content;
+  const hints = summary.length > 0
+    ? { summary: item.summary, ...(content !== "" && { content: item.content }) }
+    : undefined;
+  return {
+    type: "reasoning",
+    text: [...summary, content].filter((text) => text !== "").join("\n\n"),
+    ...(typeof data === "string" && data !== "" && { opaque: { origin: WIRE, data } }),
+    ...(hints && { extra: { wire: WIRE, fields: {}, hints } }),
+  };
+}
+
+function textsIn(list: unknown): string[] {
+  if (!Array.isArray(list)) return [];
+  return list.map((one) => isJsonObject(one) && typeof one.text === "string" ? one.text : "").filter((text) =>
+    text !== ""
+  );
+}
+
+/** Items of tools that a server runs, of vendors, of times to come: kept whole, with words for models of other wires. */
+function parseUnknown(item: Item): Message {
+  const part: OpaquePart = parseOther(item as JsonObject);
+  const isInput = /(_output|_response)$/.test(item.type);
+  return isInput ? { role: "user", content: [part] } : { role: "assistant", content: [part] };
+}
+
+export function parseOther(fields: JsonObject): OpaquePart {
+  const standIn = inWords(fields);
+  return { type: "opaque", ...(standIn !== "" && { standIn }), extra: { wire: WIRE, fields } };
+}
+
+/** What says the same in words, as far as an item says anything to a model that cannot read it. */
+function inWords(item: JsonObject): string {
+  const text = TELLING.map((field) => item[field]).filter((value) => value !== undefined && value !== null)
+    .map((value) => withoutBytes(toJsonText(value))).filter((one) => one !== "");
+  return text.length === 0 ? "" : `[${String(item.type)}: ${text.join(" ")}]`;
+}
+
+/** What was done, then what came of it. */
+const TELLING = [
+  "name",
+  "arguments",
+  "code",
+  "action",
+  "operation",
+  "queries",
+  "approve",
+  "content",
+  "output",
+  "outputs",
+  "result",
+  "results",
+  "error",
+];
+/** The text with "..." for each run of base64: a picture as text is megabytes of noise. */
+function withoutBytes(text: string): string {
+  const pieces: string[] = [];
+  let done = 0;
+  BYTES.lastIndex = 0;
+  for (let found = BYTES.exec(text); found; found = BYTES.exec(text)) {
+    let end = BYTES.lastIndex;
+    for (MORE_BYTES.lastIndex = end; MORE_BYTES.test(text);) end = MORE_BYTES.lastIndex;
+    while (text[end] === "=") end++;
+    pieces.push(text.slice(done, found.index), "...");
+    done = BYTES.lastIndex = end;
+  }
+  return pieces.join("") + text.slice(done);
+}
+
+/**
+ * Looked for where a run begins: from the middle of each run that is too short, too, it would take minutes. A pattern for the
+ * whole run overflows the engine's stack at some megabytes.
+ */
+const BYTES = /(?<![A-Za-z0-9+/])(?:data:[\w.+/-]{1,200};base64,)?[A-Za-z0-9+/]{500}/g;
+const MORE_BYTES = /[A-Za-z0-9+/]{1,10000}/y;

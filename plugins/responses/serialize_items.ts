@@ -1,0 +1,226 @@
+/** Messages of a conversation as items. */
+import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
+import type {
+  AssistantMessage,
+  Message,
+  OpaquePart,
+  OutputPart,
+  ReasoningPart,
+  TextPart,
+  ToolCallPart,
+  ToolResultPart,
+} from "../../src/canonical/generate.ts";
+import { isJsonObject, type JsonObject, present, toJsonArguments } from "../../src/canonical/json.ts";
+import type { Context } from "../../src/contract/context.ts";
+import { wrapCustomInput } from "../../src/transforms/custom_tool.ts";
+import { standInFor } from "../../src/transforms/stand_in.ts";
+import { isContent, type MessagePart, serializeContent } from "./content.ts";
+import { splitEncrypted } from "./item_ids.ts";
+import type { ToolName } from "./namespaces.ts";
+import { CALLED } from "./parse_items.ts";
+import { AS_IT_WAS } from "./tool_search.ts";
+import { WIRE } from "./wire.ts";
+
+/** What the spelling of items depends on. */
+export interface Speech {
+  context: Context;
+  /** What instructions that stand among the items are called. */
+  instructor: "system" | "developer";
+  name(flat: string): ToolName;
+  reader: Reader;
+}
+
+/**
+ * Who reads it: the vendor's own models, other models, or a client. The vendor's know every item and every tool of the wire, and
+ * take reasoning back only as they encrypted it; others know messages, functions and the plain text of what was thought.
+ */
+export type Reader = "vendor" | "open" | "client";
+
+/** A conversation as items. `customCalls` are the ids of calls of custom tools, whose results are items of a type of their own. */
+export function serializeItems(messages: readonly Message[], speech: Speech): JsonObject[] {
+  const customCalls = new Set(
+    messages.flatMap(({ role, content }) => role === "assistant" ? content : [])
+      .filter((part) => part.type === "tool-call" && part.kind === "custom").map((part) => (part as ToolCallPart).id),
+  );
+  let thoughts = 0;
+  return messages.flatMap((message): JsonObject[] => {
+    const { role, id } = message;
+    const { context } = speech;
+    const { [AS_IT_WAS]: search, [CALLED]: called, ...fields } = fieldsFor(WIRE, message.extra, context.note);
+    const extra = isJsonObject(called) && speech.reader !== "open" ? { ...fields, ...called } : fields;
+    if (isJsonObject(search) && speech.reader !== "open") return [search];
+    const name = present("id", id);
+    switch (role) {
+      case "system":
+      case "user": {
+        const [only] = message.content;
+        if (isItem(only) && speech.reader !== "open") return [{ ...only.extra.fields, ...name }];
+        const said = serializeContent(inPlainWords(message.content, speech), context, "input");
+        const spoken = role === "system" ? speech.instructor : role;
+        return isSilent(said, context) ? [] : [{ type: "message", ...name, role: spoken, content: said, ...extra }];
+      }
+      case "assistant":
+        return serializeTurn(message, extra, speech, () => `rs_${thoughts++}`);
+      case "tool":
+        return message.content.map((result) => {
+          const { type, ...fields } = message.content.length === 1 ? extra : {};
+          const isCustom = customCalls.has(result.id) || type === "custom_tool_call_output";
+          return { ...serializeResult(result, isCustom && speech.reader !== "open", context), ...name, ...fields };
+        });
+      default:
+        return message satisfies never;
+    }
+  });
+}
+
+/** A turn in which another wire's client says nothing that this one can tell is left out. */
+function isSilent(said: unknown, { clientWire }: Context): boolean {
+  return said === "" && clientWire !== WIRE;
+}
+
+function isItem(part: { type: string } | undefined): part is OpaquePart {
+  return part?.type === "opaque" && !isContent(part as OpaquePart);
+}
+
+function serializeTurn(
+  message: AssistantMessage,
+  extra: JsonObject,
+  speech: Speech,
+  nextThought: () => string,
+): JsonObject[] {
+  const items: JsonObject[] = [];
+  const { context } = speech;
+  let said: MessagePart[] = [];
+  // Of an item that is a message of its own, the id and the further fields are the item's.
+  const own = message.content.every(isSpoken) || message.content.length === 1;
+  const flush = () => {
+    if (said.length === 0) return;
+    const content = serializeContent(said, context, "output");
+    const fields = said.flatMap((part) => Object.entries(fieldsFor(WIRE, part.extra)));
+    const { inner } = splitInside("message", Object.fromEntries(fields));
+    const id = own ? present("id", message.id) : {};
+    if (!isSilent(content, context)) {
+      items.push({
+        type: "message",
+        ...id,
+        role: "assistant",
+        content,
+        // A list of output needs a status, a text does not.
+        ...(typeof content !== "string" && { status: "completed" }),
+        ...inner,
+        ...(own && extra),
+      });
+    }
+    said = [];
+  };
+  for (const part of inPlainWords(message.content, speech)) {
+    if (isSpoken(part)) {
+      said.push(part);
+      continue;
+    }
+    flush();
+    const item = serializeOther(part, speech, () => own && message.id ? message.id : nextThought());
+    if (item) items.push(own ? { ...item, ...present("id", item.id ?? message.id), ...extra } : item);
+  }
+  flush();
+  return items;
+}
+
+/** The parts that those who do not know every kind of item can read: the others in words, if there are any. */
+function inPlainWords<T extends OutputPart>(parts: readonly T[], { reader, context }: Speech): (T | TextPart)[] {
+  if (reader !== "open") return [...parts];
+  return parts.flatMap((part): (T | TextPart)[] => {
+    if (part.type === "refusal") return [{ ...part, type: "text" }];
+    if (!isItem(part)) return [part];
+    const words = standInFor(part, context.note);
+    return words ? [words] : [];
+  });
+}
+
+function isSpoken(part: OutputPart): part is MessagePart {
+  return part.type === "text" || part.type === "refusal" || part.type === "file" ||
+    part.type === "opaque" && isContent(part);
+}
+
+function serializeOther(
+  part: Exclude<OutputPart, MessagePart> | OpaquePart,
+  speech: Speech,
+  nextThought: () => string,
+): JsonObject | undefined {
+  switch (part.type) {
+    case "opaque":
+      return part.extra.fields;
+    case "reasoning":
+      return serializeReasoning(part, speech, nextThought);
+    case "tool-call":
+      return serializeCall(part, speech, speech.context.note);
+    default:
+      return part satisfies never;
+  }
+}
+
+/** A namespace that the upstream told comes back to it and to the client, unless the name is one that was flattened here. */
+export function serializeCall(
+  part: ToolCallPart,
+  { name, reader }: Pick<Speech, "name" | "reader">,
+  note?: (text: string) => void,
+): JsonObject {
+  const { id, kind, input } = part;
+  const { namespace, ...fields } = fieldsFor(WIRE, part.extra, note);
+  const own = name(part.name);
+  const called = { ...(reader !== "open" && present("namespace", namespace)), ...own };
+  if (kind === "custom" && reader !== "open") {
+    return { type: "custom_tool_call", call_id: id, ...called, input, ...fields };
+  }
+  const args = kind === "custom" ? wrapCustomInput(input) : reader === "open" ? toJsonArguments(input) : input;
+  return { type: "function_call", call_id: id, ...called, arguments: args, ...fields };
+}
+
+/**
+ * Thoughts go back as their vendor, or the very target that is asked, encrypted them, else as plain text in the place where
+ * servers of open models look for it, wherever the client was told it. Servers want an id, and take any.
+ */
+function serializeReasoning(
+  { text, opaque, extra }: ReasoningPart,
+  { context, reader }: Speech,
+  nextThought: () => string,
+): JsonObject | undefined {
+  const { summary = [], content = [], ...fields } = fieldsFor(WIRE, extra, context.note);
+  const thoughts = text === "" ? [] : [{ type: "reasoning_text", text }];
+  const encrypted = encryptedFor(reader, opaque);
+  if (encrypted || reader === "client") {
+    const isSummarized = extra?.wire === WIRE && extra.hints?.summary !== undefined;
+    const written = isSummarized ? content : thoughts;
+    const list = Array.isArray(written) && written.length > 0 ? { content: written } : {};
+    return { type: "reasoning", id: nextThought(), summary, ...list, ...encrypted, ...fields };
+  }
+  if (opaque) context.note("dropped reasoning that only its vendor can read");
+  if (text === "") return undefined;
+  if (reader === "open") return { type: "reasoning", id: nextThought(), summary: [], content: thoughts, ...fields };
+  context.note("dropped reasoning of earlier turns");
+  return undefined;
+}
+
+/** What the reader can decrypt. */
+function encryptedFor(reader: Reader, opaque: ReasoningPart["opaque"]): JsonObject | undefined {
+  const isReadable = opaque?.origin === WIRE && (reader !== "open" || opaque.target !== undefined);
+  return isReadable ? splitEncrypted(opaque.data) : undefined;
+}
+
+/** This wire has no mark for a failed result, so it says so. */
+function serializeResult(
+  { id, content, isError, extra }: ToolResultPart,
+  isCustom: boolean,
+  context: Context,
+): JsonObject {
+  const said = serializeContent(content, context, "input");
+  const failed = typeof said === "string"
+    ? `Error: ${said}`
+    : [{ type: "input_text", text: "Error:" }, ...said as JsonObject[]];
+  return {
+    type: isCustom ? "custom_tool_call_output" : "function_call_output",
+    call_id: id,
+    output: isError ? failed : said,
+    ...fieldsFor(WIRE, extra, context.note),
+  };
+}
