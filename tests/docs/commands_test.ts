@@ -26,13 +26,15 @@ Deno.test("commands: every entry is for a command that a document has, and every
   for (const [, treatment] of TREATMENTS) if (treatment.how === "by") Deno.statSync(new URL(treatment.test, ROOT));
 });
 
-Deno.test("commands: every task that a document names is there", () => {
+Deno.test("commands: every task that a document names is there, and every task is named", () => {
   const { tasks } = JSON.parse(readDocument("deno.json"));
   const named = documents().flatMap(({ path, text }) =>
     [...text.matchAll(/\b(?:deno|deno@[\d.]+) task ([\w:]+)/g)].map(([, task]) => ({ path, task: task! }))
   );
   assert(named.length > 20);
   assertEquals(named.filter(({ task }) => !Object.hasOwn(tasks, task)), []);
+  const missing = Object.keys(tasks).filter((task) => !named.some((one) => one.task === task));
+  assertEquals(missing, [], "Tasks that no document names");
 });
 
 function obstacle(): string | undefined {
