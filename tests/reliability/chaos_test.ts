@@ -1,8 +1,8 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
-import { withGateway } from "./gateway.ts";
-import { inParallel } from "./gateway.ts";
+import { inParallel, withGateway } from "./gateway.ts";
 import { type Fate, fates, startFlaky, UNTAKEN } from "./flaky.ts";
+import { until } from "../support/wait.ts";
 import { report, scaled } from "./scale.ts";
 
 const SEED = 20261121;
@@ -62,32 +62,47 @@ Deno.test(`chaos: every request is served unless all its targets failed, or two 
     },
   };
   const outcomes: Outcome[] = [];
+  const metBy = (index: number) =>
+    upstreams.map(({ met }) => met.filter(({ request }) => request === `request ${index}`).map(({ fate }) => fate));
+  let met: Fate[][][] = [];
   try {
     await withGateway(config, async ({ url }) => {
       await inParallel(REQUESTS, WIDTH, async (index) => {
         outcomes[index] = await ask(url, `request ${index}`, index % 2 === 0);
       });
+      // Upstreams that the gateway gave up may see so later than the client has its answer.
+      const isSettled = () => {
+        met = outcomes.map((_, index) => metBy(index));
+        return met.every((fates, index) =>
+          fates.flat().filter((fate) => fate === "well").length <= (outcomes[index] === "served" ? 1 : 0)
+        );
+      };
+      await until(isSettled).catch(() => {}); // What is wrong is reported below.
     });
   } finally {
     await Promise.all(upstreams.map((upstream) => upstream.stop()));
   }
 
   for (const [index, outcome] of outcomes.entries()) {
-    const met = upstreams.map((upstream) => upstream.met.filter(({ request }) => request === `request ${index}`));
-    const where = `request ${index}: ${outcome}, ${JSON.stringify(met.map((one) => one.map(({ fate }) => fate)))}`;
-    for (const fatesThere of met.map((meetings) => meetings.map(({ fate }) => fate))) {
+    const fates = met[index]!;
+    const where = `request ${index}: ${outcome}, ${JSON.stringify(fates)}`;
+    for (const fatesThere of fates) {
       const taken = fatesThere.findIndex((fate) => !UNTAKEN.has(fate));
       assert(taken < 0 || taken === fatesThere.length - 1, `posted again to an upstream that had taken it: ${where}`);
     }
-    const all = met.flat().map(({ fate }) => fate);
+    const all = fates.flat();
     const failed = (fate: Fate) => fate !== "well";
-    if (outcome === "served") assertEquals(all.filter((fate) => !failed(fate)).length, 1, where);
-    if (outcome === "broken off") assert(all.includes("cut"), where);
+    if (outcome === "served") {
+      const wells = all.filter((fate) => !failed(fate)).length;
+      // A connection that served long ago may be closed by now.
+      assert(wells === 1 || (wells === 0 && all.includes("late")), where);
+    }
+    if (outcome === "broken off") assert(all.includes("cut") || all.includes("late"), where);
     if (outcome === "refused") {
       assert(all.every(failed), where);
       // After a first failure that may have cost something one other target is asked, and after a second nobody.
       const costly = all.filter((fate) => !UNTAKEN.has(fate)).length;
-      assert(costly === MOST_COSTLY || met.every((one) => one.length > 0), where);
+      assert(costly === MOST_COSTLY || fates.every((there) => there.length > 0), where);
     }
     assert(all.filter((fate) => failed(fate) && !UNTAKEN.has(fate)).length <= MOST_COSTLY, where);
   }

@@ -2,15 +2,15 @@ import { assert, assertEquals } from "@std/assert";
 import { answerTo, RESPONSES, said, type Talk, talkIn, talkOf, wholeOf } from "../continuity/echo.ts";
 import { startGateway, writeConfig } from "../continuity/gateway_process.ts";
 import { withFolder } from "../state/temp_folder.ts";
-import { delay } from "../support/wait.ts";
+import { until } from "../support/wait.ts";
 import { inParallel } from "./gateway.ts";
 import { report, scaled } from "./scale.ts";
 
 /** How often it is killed, and how many talk to it meanwhile. */
 const KILLS = scaled(10, 2);
 const TALKERS = scaled(100, 30);
-/** How long it works before it is killed, in milliseconds: another time at each kill. */
-const WORK_MS = 700;
+/** How many answers it gives before it is killed: another number at each kill. */
+const answersBefore = (kill: number) => 2 * TALKERS + 7 * kill;
 
 /** A turn whose answer was delivered. */
 interface Turn {
@@ -64,7 +64,8 @@ Deno.test(`crash: of ${TALKERS} conversations at once, no answer that was delive
             }
           }
         });
-        await Promise.race([talking, delay(WORK_MS + 37 * kill)]);
+        const enough = delivered.length + answersBefore(kill);
+        await Promise.race([talking, until(() => delivered.length >= enough)]);
         dying = true;
         await gateway.kill();
         await talking;
