@@ -36,7 +36,7 @@ export const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
   [/^curl http:\/\/127\.0\.0\.1:8000\/.* -o \S+$/, { how: "call" }],
   [/^curl http:\/\/127\.0\.0\.1:8000\//, { how: "call", prints: /\S/ }],
 
-  [/^(npx -y deno@\S+|deno) task start$/, { how: "by", test: "tests/npx_test.ts" }],
+  [/^(npx -y deno@\S+|deno) task start$/, { how: "by", test: "tests/cli/npx_test.ts" }],
   [/^npx -y deno@\S+ task test$/, { how: "by", test: ".ci/run" }],
   [/^deno task (check|test|test:clients)$/, { how: "by", test: ".ci/run" }],
   [/^deno task start keys create anna /, { how: "ends", prints: /\S{20,}/ }],
@@ -49,7 +49,7 @@ export const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
   [/^eval "exec deno run \$\(deno task start permissions\) src\/main\.ts"$/, { how: "serves" }],
   [/^deno serve -RWNE src\/app\.ts$/, { how: "serves", options: "--port 0" }],
   [/^deno task dev:hub$/, { how: "serves", options: "--port 0" }],
-  [/^deno test --config tests\/deno\.json --allow-all tests\/\w+_test\.ts$/, { how: "ends", prints: /\bok\b/ }],
+  [/^deno test --config tests\/deno\.json --allow-all tests\/[\w/]+_test\.ts$/, { how: "ends", prints: /\bok\b/ }],
 
   [/^deno task test:(reliability|engines)$/, {
     how: "not",

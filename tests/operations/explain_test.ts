@@ -1,0 +1,152 @@
+/** `x-laneway-explain`: what a request would become, with nobody called. */
+import { assert, assertEquals, assertObjectMatch } from "@std/assert";
+import { CONFIG, type ConfigInput, ENV, newApp } from "../support/app.ts";
+
+const EXPLAIN = { "x-laneway-explain": "true" };
+
+const config: ConfigInput = {
+  ...CONFIG,
+  upstreams: {
+    ...CONFIG.upstreams,
+    fake: { ...CONFIG.upstreams.fake, refuses: ["user"], headers: { "x-team": "blue", "x-api-key": "k-4f5e6d" } },
+    plain: { driver: "chat", baseUrl: "http://plain.test/v1" },
+    bare: { driver: "messages", baseUrl: "http://bare.test/v1", secret: { env: "UNSET" } },
+    ears: { driver: "audio", baseUrl: "http://ears.test/v1" },
+  },
+  lanes: {
+    oss: {
+      models: {
+        ...CONFIG.lanes.oss.models,
+        both: {
+          task: "chat",
+          targets: [{ upstream: "fake", model: "org/model" }, { upstream: "bare", model: "bare" }],
+        },
+        either: {
+          task: "chat",
+          targets: [{ upstream: "fake", model: "org/model" }, { upstream: "plain", model: "org/model" }],
+        },
+        ears: { task: "transcription", targets: [{ upstream: "ears", model: "whisper" }] },
+      },
+    },
+  },
+};
+
+function newExplained() {
+  const called: string[] = [];
+  const app = newApp({ config, fetch: (url) => (called.push(url), Promise.reject(new TypeError("Nobody is called"))) });
+  return { app, called };
+}
+
+for (
+  const [wire, path, body] of [
+    ["chat", "chat/completions", { messages: [{ role: "user", content: "Hi" }], user: "u" }],
+    ["messages", "messages", { max_tokens: 5, messages: [{ role: "user", content: "Hi" }] }],
+    ["responses", "responses", { input: "Hi", user: "u" }],
+  ] as const
+) {
+  for (const stream of [false, true]) {
+    Deno.test(`explain: ${wire}, ${stream ? "streamed" : "whole"}: every target, its calls, and no secret`, async () => {
+      const { app, called } = newExplained();
+      const response = await app.post(`/oss/v1/${path}`, { model: "both", stream, ...body }, EXPLAIN);
+      assertEquals(response.status, 200);
+      const text = await response.text();
+      for (const secret of [ENV.UPSTREAM_SECRET!, "k-4f5e6d"]) assert(!text.includes(secret));
+      const told = JSON.parse(text);
+      assertObjectMatch(told, { object: "explanation", operation: "generate", lane: "oss", model: "both" });
+      const [first, second] = told.targets;
+      assertObjectMatch(first, {
+        target: "fake/org/model",
+        driver: "chat",
+        requests: [{
+          method: "POST",
+          url: "http://upstream.test/v1/chat/completions",
+          headers: { authorization: "Bearer ***", "x-api-key": "***", "x-team": "blue" },
+          body: { model: "org/model", messages: [{ role: "user", content: "Hi" }] },
+        }],
+      });
+      assertEquals("user" in first.requests[0].body, false);
+      if (wire === "chat") assertEquals(first.notes, ["dropped user"]);
+      assertEquals([second.target, second.error.code], ["bare/bare", "unavailable"]);
+      assertEquals(called, []);
+      assertEquals(app.logs.map(({ status }) => status), [200]);
+    });
+  }
+}
+
+Deno.test("explain: the embedded upstream makes no call, and what it leaves out is told", async () => {
+  const { app } = newExplained();
+  const body = { model: "sandbox", messages: [{ role: "user", content: "Hi" }], user: "u" };
+  const [{ requests, notes }] = (await (await app.post("/oss/v1/chat/completions", body, EXPLAIN)).json()).targets;
+  const answered = await app.post("/oss/v1/chat/completions", body);
+  assertEquals([requests, notes.join(", ")], [[], answered.headers.get("x-laneway-notes") ?? ""]);
+});
+
+const STRICT = { "x-laneway-strict": "true" };
+const CHAT_PATH = "/oss/v1/chat/completions";
+const HI = { messages: [{ role: "user", content: "Hi" }] };
+
+for (
+  const [name, path, body] of [
+    ["a field that the only target refuses", CHAT_PATH, { ...HI, model: "model", user: "u" }],
+    ["a field that the first of two refuses, and the second cannot be asked", CHAT_PATH, {
+      ...HI,
+      model: "both",
+      user: "u",
+    }],
+    ["a field that the embedded upstream leaves out", "/oss/v1/messages", {
+      ...HI,
+      model: "sandbox",
+      max_tokens: 5,
+      top_k: 4,
+      mcp_servers: [{ type: "url" }],
+    }],
+    ["a hosted tool alone that nobody runs", "/oss/v1/messages", {
+      ...HI,
+      model: "model",
+      max_tokens: 5,
+      tools: [{ type: "web_search_20250305", name: "web_search" }],
+    }],
+    ["nothing to leave out", CHAT_PATH, { ...HI, model: "sandbox" }],
+  ] as const
+) {
+  for (const stream of [false, true]) {
+    Deno.test(`explain: a strict request is refused as it would be without, ${stream ? "streamed" : "whole"}: ${name}`, async () => {
+      const { app } = newExplained();
+      const whole = await app.post(path, { ...body, stream }, STRICT);
+      const told = await app.post(path, { ...body, stream }, { ...STRICT, ...EXPLAIN });
+      assertEquals(told.status, whole.status);
+      if (whole.ok) {
+        assertEquals((await told.json()).object, "explanation");
+        await whole.body?.cancel();
+      } else {
+        assertEquals((await told.json()).error, (await whole.json()).error);
+      }
+    });
+  }
+}
+
+Deno.test("explain: a strict request that one of two targets takes as it is is explained, with the other's refusal", async () => {
+  const { app } = newExplained();
+  const response = await app.post(CHAT_PATH, { ...HI, model: "either", user: "u" }, { ...STRICT, ...EXPLAIN });
+  const [first, second] = (await response.json()).targets;
+  assertEquals([response.status, first.error.code, second.requests.length], [200, "invalid_request", 1]);
+  assertEquals([first.notes, second.notes], [["dropped user"], []]);
+});
+
+Deno.test("explain: of a file is told what it is, and nothing of what is in it", async () => {
+  const { app, called } = newExplained();
+  const form = new FormData();
+  form.append("model", "ears");
+  form.append("file", new Blob(["RIFF....WAVEfmt "]), "a.wav");
+  const url = "http://gateway/oss/v1/audio/transcriptions";
+  const response = await app.fetch(new Request(url, { method: "POST", headers: EXPLAIN, body: form }));
+  const [{ requests }] = (await response.json()).targets;
+  assertEquals(requests[0].body.at(-1), { name: "file", file: { name: "a.wav", type: "audio/wav", bytes: 16 } });
+  assertEquals(called, []);
+});
+
+Deno.test("explain: what is wrong with the request is told as ever", async () => {
+  const { app } = newExplained();
+  assertEquals((await app.post("/oss/v1/embeddings", { model: "both", input: "a" }, EXPLAIN)).status, 422);
+  assertEquals((await app.post("/oss/v1/embeddings", { model: "none", input: "a" }, EXPLAIN)).status, 404);
+});

@@ -1,0 +1,351 @@
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { formatLogLine } from "../../../src/observe/log.ts";
+import { createKvStore } from "../../../src/state/kv_store.ts";
+import { createMemoryStore } from "../../../src/state/memory_store.ts";
+import type { Store, StoreKey } from "../../../src/state/store.ts";
+import { CONFIG, newApp, NOW, type TestApp } from "../../support/app.ts";
+import { answerStream, answerWhole, ENDING, word } from "../../support/chat.ts";
+import { bodyOf } from "../../support/chunks.ts";
+import { fakeUpstream } from "../../support/fake_upstream.ts";
+import { delay, until, within } from "../../support/wait.ts";
+import { withFolder } from "../temp_folder.ts";
+import { type Answer, answerTo, echoUpstream, EventReader, lastIn, respond, RESPONSES, said, WAYS } from "./echo.ts";
+
+const PACE = { storeMs: 50 };
+
+function memory(): Store {
+  return createMemoryStore({ now: () => NOW, limitBytes: 64 * 1024 * 1024 });
+}
+
+const fails = () => Promise.reject(new Error("The disk is full"));
+const hangs = () => new Promise<never>(() => {});
+
+function appOn(store: Store | undefined, options: Parameters<typeof newApp>[0] = {}): TestApp {
+  return newApp({ fetch: echoUpstream().fetch, pace: PACE, store, ...options });
+}
+
+/** Nothing is behind the id, as if nobody had given it out. */
+async function assertUnknown(app: TestApp, id: string): Promise<void> {
+  const continued = await respond(app, { input: "b", previous_response_id: id });
+  assertEquals([continued.status, continued.body.error?.code], [400, "previous_response_not_found"]);
+  const found = await app.get(`${RESPONSES}/${id}`);
+  assertEquals([found.status, (await found.json()).error.code], [404, null]);
+}
+
+// A store that does not take it
+
+/** Stores that take nothing, and what the log says then. */
+const CANNOT_STORE: Record<string, { store(): Store; cause: string }> = {
+  "refuses it": { store: () => ({ ...memory(), set: fails }), cause: "The disk is full" },
+  "never answers": { store: () => ({ ...memory(), set: hangs }), cause: "The store did not answer within 50 ms" },
+  "throws at once": {
+    store: () => ({
+      ...memory(),
+      set() {
+        throw new Error("No store");
+      },
+    }),
+    cause: "No store",
+  },
+  "takes the first half only": { store: () => takesHalf(0), cause: "The disk is full" },
+  "takes the second half only": { store: () => takesHalf(1), cause: "The disk is full" },
+};
+
+/** A store that takes every second value: an answer is kept in two. */
+function takesHalf(half: number): Store {
+  const store = memory();
+  let sets = 0;
+  return { ...store, set: (...args) => sets++ % 2 === half ? store.set(...args) : fails() };
+}
+
+for (const [name, { store, cause }] of Object.entries(CANNOT_STORE)) {
+  for (const [way, ask] of Object.entries(WAYS)) {
+    Deno.test(`a store that ${name} costs continuity, not the answer: ${way}`, async () => {
+      const app = appOn(store());
+      const { status, headers, body } = await within(5_000, ask(app, { input: "a" }));
+      assertEquals([status, body.status, said(body), body.store], [200, "completed", answerTo("a"), false]);
+      const entry = app.logs[0]!;
+      assertEquals([entry.status, entry.error], [200, undefined]);
+      assertEquals(JSON.parse(formatLogLine(entry)).cause, cause);
+      if (way === "whole") assertEquals(headers.get("x-laneway-notes"), "could not store the response");
+      await assertUnknown(app, body.id);
+    });
+  }
+}
+
+Deno.test("a store that does not take it is told before the terminal event of a stream, in a comment", async () => {
+  const app = appOn({ ...memory(), set: fails });
+  const response = await app.post(RESPONSES, { model: "model", input: "a", stream: true });
+  assertEquals(response.headers.get("x-laneway-notes"), null);
+  assertMatch(await response.text(), /^: notes: .*could not store the response\n\nevent: response\.completed\n/m);
+});
+
+Deno.test("a store that takes it too late has not taken it", async () => {
+  const store = memory();
+  const late = Promise.withResolvers<void>();
+  const keys: StoreKey[] = [];
+  const slow: Store = {
+    ...store,
+    async set(key, ...args) {
+      keys.push(key);
+      await late.promise;
+      await store.set(key, ...args);
+    },
+  };
+  const app = appOn(slow);
+  const { body } = await within(5_000, respond(app, { input: "a" }));
+  assertEquals(body.store, false);
+  late.resolve();
+  const left = async () =>
+    (await Promise.all(keys.map((key) => store.get(key)))).filter((value) => value !== undefined);
+  await delay(0);
+  await until(async () => (await left()).length === 0);
+  await assertUnknown(app, body.id);
+});
+
+// A store that cannot be opened
+
+Deno.test("a store that cannot be opened is tried again at the next answer", async () => {
+  await withFolder(async (folder) => {
+    let broken = true;
+    const store = createKvStore({
+      open: () => broken ? Promise.reject(new Error("No such disk")) : Deno.openKv(`${folder}/store.sqlite3`),
+      now: () => NOW,
+    });
+    const app = appOn(store, { pace: {} });
+    try {
+      for (const ask of Object.values(WAYS)) {
+        const { status, body } = await ask(app, { input: "a" });
+        assertEquals([status, said(body), body.store], [200, answerTo("a"), false]);
+        assertEquals(JSON.parse(formatLogLine(app.logs.at(-1)!)).cause, "No such disk");
+      }
+      // What is stored cannot be known, hence not that it is not there.
+      const { status, body } = await respond(app, { input: "b", previous_response_id: "resp_x" });
+      assertEquals([status, body.error?.code], [503, "unavailable"]);
+      broken = false;
+      const first = await respond(app, { input: "a" });
+      const second = await respond(app, { input: "b", previous_response_id: first.body.id });
+      assertEquals([first.body.store, second.status, second.body.store], [true, 200, true]);
+    } finally {
+      await app.close();
+    }
+  });
+});
+
+Deno.test("a store whose path cannot be a file: the answer is there, and the log says why it is not kept", async () => {
+  await withFolder(async (folder) => {
+    await Deno.writeTextFile(`${folder}/file`, "");
+    const config = { ...CONFIG, store: { kind: "kv" as const, path: `${folder}/file/store.sqlite3` } };
+    const app = appOn(undefined, { config });
+    for (const ask of Object.values(WAYS)) {
+      const { status, body } = await ask(app, { input: "a" });
+      assertEquals([status, said(body), body.store], [200, answerTo("a"), false]);
+      assertStringIncludes(JSON.parse(formatLogLine(app.logs.at(-1)!)).cause, "os error");
+    }
+    await app.close();
+  });
+});
+
+// A store that cannot be read
+
+for (const [name, call] of Object.entries({ refuses: fails, "never answers": hangs })) {
+  for (const [way, ask] of Object.entries(WAYS)) {
+    Deno.test(`a store that ${name} to read: nothing is answered without the turns before, ${way}`, async () => {
+      const upstream = echoUpstream();
+      const store = memory();
+      const app = appOn({ ...store, get: call }, { fetch: upstream.fetch });
+      const first = await respond(app, { input: "a" });
+      assertEquals(first.body.store, true);
+      for (
+        const body of [
+          { input: "b", previous_response_id: first.body.id },
+          { input: [{ type: "item_reference", id: first.body.output[0]!.id }] },
+        ]
+      ) {
+        const { status, body: answer } = await within(5_000, ask(app, body));
+        assertEquals([status, answer.error?.type, answer.error?.code], [503, "server_error", "unavailable"]);
+        assertEquals(app.logs.at(-1)!.status, 503);
+        assert(formatLogLine(app.logs.at(-1)!).match(/The disk is full|did not answer within 50 ms/));
+      }
+      assertEquals(upstream.asked.length, 1);
+    });
+  }
+
+  Deno.test(`a store that ${name} to read or delete is told as that, not as an answer that is not there`, async () => {
+    const app = appOn({ ...memory(), get: call, delete: call });
+    const { id } = (await respond(app, { input: "a" })).body;
+    const tries = [
+      () => app.get(`${RESPONSES}/${id}`),
+      () => app.get(`${RESPONSES}/${id}/input_items`),
+      () => app.post(`${RESPONSES}/${id}/cancel`, ""),
+      () => app.fetch(new Request(`http://gateway${RESPONSES}/${id}`, { method: "DELETE" })),
+      () => app.post(`${RESPONSES}/input_tokens`, { model: "model", input: "b", previous_response_id: id }),
+    ];
+    for (const send of tries) {
+      const response = await within(5_000, send());
+      assertEquals([response.status, (await response.json()).error.code], [503, "unavailable"]);
+    }
+  });
+}
+
+Deno.test("a deletion that failed half-way can be tried again until nothing is left", async () => {
+  const store = memory();
+  const keys: StoreKey[] = [];
+  let deletions = 0;
+  const app = appOn({
+    ...store,
+    set(key, ...args) {
+      keys.push(key);
+      return store.set(key, ...args);
+    },
+    delete: (key) => deletions++ === 1 ? fails() : store.delete(key),
+  });
+  const { id } = (await respond(app, { input: "a" })).body;
+  const statuses: number[] = [];
+  for (let tries = 0; tries < 2; tries++) {
+    const response = await app.fetch(new Request(`http://gateway${RESPONSES}/${id}`, { method: "DELETE" }));
+    await response.body?.cancel();
+    statuses.push(response.status);
+  }
+  assertEquals(statuses[0], 503);
+  assert(statuses[1] === 200 || statuses[1] === 404);
+  assertEquals(await Promise.all(keys.map((key) => store.get(key))), keys.map(() => undefined));
+  await assertUnknown(app, id);
+});
+
+// A store that is slow
+
+Deno.test("the first words do not wait for the store, and the terminal event does", async () => {
+  const store = memory();
+  const asked = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  let sets = 0;
+  const slow: Store = {
+    ...store,
+    async set(...args) {
+      sets++;
+      asked.resolve();
+      await release.promise;
+      await store.set(...args);
+    },
+  };
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const tell = writable.getWriter();
+  const upstream = fakeUpstream(() => new Response(readable, { headers: { "content-type": "text/event-stream" } }));
+  const app = appOn(slow, { fetch: upstream.fetch, pace: { storeMs: 10_000 } });
+  const bytes = (text: string) => new TextEncoder().encode(text);
+  const written = tell.write(bytes(word("one")));
+  const reader = new EventReader(await app.post(RESPONSES, { model: "model", input: "a", stream: true }));
+  await reader.until('"delta":"one"');
+  await written;
+  assertEquals(sets, 0);
+
+  const ended = tell.write(bytes(ENDING)).then(() => tell.close());
+  await reader.until("event: response.output_item.done");
+  const rest = reader.toEnd();
+  await asked.promise;
+  assertEquals(lastIn(reader.text), undefined);
+  release.resolve();
+  const text = await within(5_000, rest);
+  await ended;
+  const last = lastIn(text)!;
+  assertEquals([last.status, last.store, said(last)], ["completed", true, "one"]);
+  assertEquals((await app.get(`${RESPONSES}/${last.id}`).then((found) => found.json()) as Answer).id, last.id);
+});
+
+// A client that leaves
+
+/** A store that counts what is written to it. */
+function counting(): { store: Store; sets: () => number } {
+  const store = memory();
+  let sets = 0;
+  return {
+    sets: () => sets,
+    store: {
+      ...store,
+      set(...args) {
+        sets++;
+        return store.set(...args);
+      },
+    },
+  };
+}
+
+for (const words of [1, 5]) {
+  Deno.test(`a client that leaves after ${words} words, before the end: nothing is stored`, async () => {
+    const { store, sets } = counting();
+    const left = Promise.withResolvers<void>();
+    const upstream = fakeUpstream(({ signal }) => {
+      const body = new ReadableStream<Uint8Array>({
+        start(controller) {
+          for (let count = 0; count < words; count++) {
+            controller.enqueue(new TextEncoder().encode(word(`word ${count}`)));
+          }
+          // As `fetch` does it.
+          signal.addEventListener("abort", () => {
+            controller.error(signal.reason);
+            left.resolve();
+          });
+        },
+      });
+      return new Response(body, { headers: { "content-type": "text/event-stream" } });
+    }, () => answerWhole());
+    const app = appOn(store, { fetch: upstream.fetch });
+    const reader = new EventReader(await app.post(RESPONSES, { model: "model", input: "a", stream: true }));
+    await reader.until(`"delta":"word ${words - 1}"`);
+    await reader.leave();
+    await within(5_000, left.promise);
+    assertEquals(app.logs[0]?.status, 499);
+    assertEquals(sets(), 0);
+    await assertUnknown(app, reader.id!);
+  });
+}
+
+Deno.test("a client that leaves a whole answer before it is there: nothing is stored", async () => {
+  const { store, sets } = counting();
+  const left = new AbortController();
+  const asked = Promise.withResolvers<void>();
+  const upstream = fakeUpstream(({ signal }) => {
+    asked.resolve();
+    return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+  });
+  const app = appOn(store, { fetch: upstream.fetch });
+  const answer = app.fetch(
+    new Request(`http://gateway${RESPONSES}`, {
+      method: "POST",
+      body: JSON.stringify({ model: "model", input: "a" }),
+      signal: left.signal,
+    }),
+  );
+  await asked.promise;
+  left.abort();
+  const response = await within(5_000, answer);
+  await response.body?.cancel();
+  assertEquals([response.status, sets()], [499, 0]);
+});
+
+Deno.test("a client that leaves with the terminal event, before [DONE]: the answer is kept", async () => {
+  const app = appOn(memory());
+  const reader = new EventReader(await app.post(RESPONSES, { model: "model", input: "a", stream: true }));
+  await reader.until("event: response.completed");
+  await reader.leave();
+  assertEquals(reader.text.includes("[DONE]"), false);
+  const { status } = await respond(app, { input: "b", previous_response_id: reader.last!.id });
+  assertEquals([status, app.logs[0]!.status], [200, 200]);
+});
+
+Deno.test("an answer that its upstream broke off is not kept", async () => {
+  const { store, sets } = counting();
+  const pieces = [new TextEncoder().encode(word("one"))];
+  const upstream = fakeUpstream(
+    () =>
+      new Response(bodyOf(pieces, new TypeError("connection reset")), {
+        headers: { "content-type": "text/event-stream" },
+      }),
+    () => answerStream([word("one"), ENDING]),
+  );
+  const app = appOn(store, { fetch: upstream.fetch });
+  const { body } = await WAYS.streamed(app, { input: "a" });
+  assertEquals([body.status, body.store, sets()], ["failed", false, 0]);
+  await assertUnknown(app, body.id);
+});
