@@ -9,40 +9,20 @@ import type { GenerateRequest } from "../../src/canonical/generate.ts";
 import { upstreamName } from "../../src/transforms/tool_names.ts";
 import type { Work } from "../../src/util/work.ts";
 import type { Target } from "../../src/contract/driver.ts";
-import { CALL_FORMS, type CallableTools, readAddressed, readBareObject, type TextCall } from "./text_forms_calls.ts";
+import type { CallableTools, TextCall } from "./callable_tools.ts";
+import { MarkdownPlace } from "./markdown_place.ts";
+import { CHANNEL_ENDS, CHANNELS, LEFTOVERS, MARKS, REASONING, REASONING_OPENS } from "./text_forms_marks.ts";
+import { CALL_FORMS, readAddressed, readBareObject } from "./text_forms_calls.ts";
 import { Marks, oneOf, peek, type Reading, skipSpace, Source, until } from "./text_forms_source.ts";
 
 /** What a text turns out to be, in its order. */
 export type TextEvent = { type: "text" | "reasoning"; text: string } | ({ type: "call" } & TextCall);
 
-/** What opens reasoning, and what closes it. */
-const REASONING: Readonly<Record<string, string>> = {
-  "<think>": "</think>",
-  "<thinking>": "</thinking>",
-  "<mm:think>": "</mm:think>",
-  "[THINK]": "[/THINK]",
-};
-const REASONING_OPENS = Object.keys(REASONING);
-
 /** Families whose templates write the opening tag themselves, whatever was asked, so that answers begin with reasoning. */
 const OPENED = /deepseek-r1|qwq|-thinking(?:-|$)|minimax-m2/i;
 
-/** What begins a message of harmony: its header follows. */
-const CHANNELS = ["<|channel|>", "<|start|>assistant"];
-const CHANNEL_ENDS = ["<|end|>", "<|return|>"];
+/** What no header of a message of harmony is longer than, in characters. */
 const LONGEST_HEADER = 256;
-
-/** What engines leave behind a call: the ends of turns, and of tags that were not opened. */
-const LEFTOVERS = ["</tool_call>", "<|eom_id|>", "<|eot_id|>", "<|im_end|>", "<｜end▁of▁sentence｜>"];
-
-/** All that means something anywhere. */
-const MARKS = new Marks([
-  ...REASONING_OPENS,
-  ...CHANNELS,
-  ...CHANNEL_ENDS,
-  ...LEFTOVERS,
-  ...CALL_FORMS.map(({ open }) => open),
-]);
 
 const NO_TOOLS: CallableTools = new Map();
 
@@ -69,7 +49,7 @@ export class TextForms {
   #tools: CallableTools;
   #isOpened: boolean;
   readonly #source = new Source((text) => this.#pass(text));
-  readonly #place = new Place();
+  readonly #place = new MarkdownPlace();
   #events: TextEvent[] = [];
   /** From the first call on: the text as it came, and what it is taken for. Which of them counts is known at the end. */
   #called: { text: string; events: TextEvent[] } | undefined;
@@ -299,62 +279,3 @@ export class TextForms {
 /** What a mark is not preceded by on its line where it is one: as a tag, and as a token, which may follow a text at once. */
 const AMID = /[\p{L}\p{N}\p{Ps}\p{Pi}\p{Pf}"'`,=\-]/u;
 const QUOTE = /[\p{Ps}\p{Pi}"'`=]/u;
-
-/** Where in a text of Markdown we are. */
-class Place {
-  /** The last character of the line that is not a space; none at its start. */
-  last = "";
-  /** The last character of the line before that is not empty. */
-  lastBefore = "";
-  #fence: { mark: string; length: number } | undefined;
-  /** How many backticks opened the code that we are in. */
-  #inline = 0;
-  /** Backticks or tildes that came last: more of them may follow. */
-  #run = { mark: "", length: 0, isFirst: false };
-
-  get isInCode(): boolean {
-    this.#endRun();
-    return this.#fence !== undefined || this.#inline > 0;
-  }
-
-  reset(): void {
-    this.last = this.lastBefore = "";
-    this.#fence = undefined;
-    this.#inline = 0;
-    this.#run.length = 0;
-  }
-
-  follow(text: string): void {
-    if (!/[`~\n]/.test(text)) {
-      if (this.#run.length > 0) this.#endRun();
-      this.last = text.trimEnd().at(-1) ?? this.last;
-      return;
-    }
-    for (let at = 0; at < text.length; at++) {
-      const character = text[at]!;
-      if (character === "`" || character === "~") {
-        if (this.#run.mark !== character) this.#endRun();
-        if (this.#run.length === 0) this.#run = { mark: character, length: 0, isFirst: this.last === "" };
-        this.#run.length++;
-      } else {
-        this.#endRun();
-        // An empty line ends the paragraph, and with it code in a line.
-        if (character === "\n" && this.last === "") this.#inline = 0;
-      }
-      if (character === "\n") {
-        this.lastBefore = this.last || this.lastBefore;
-        this.last = "";
-      } else if (character.trim() !== "") this.last = character;
-    }
-  }
-
-  #endRun(): void {
-    const { mark, length, isFirst } = this.#run;
-    if (length === 0) return;
-    this.#run.length = 0;
-    if (this.#fence) {
-      if (isFirst && mark === this.#fence.mark && length >= this.#fence.length) this.#fence = undefined;
-    } else if (isFirst && length >= 3) this.#fence = { mark, length };
-    else if (mark === "`") this.#inline = this.#inline === length ? 0 : this.#inline || length;
-  }
-}

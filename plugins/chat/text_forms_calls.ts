@@ -1,15 +1,17 @@
 /** The forms in which models write calls of tools, each with its reader. */
-import { isJsonObject, isJsonText, type JsonObject, parseJson } from "../../src/canonical/json.ts";
+import { parseJson } from "../../src/canonical/json.ts";
+import {
+  asCall,
+  asCalls,
+  type CallableTools,
+  LONGEST_NAME,
+  memberOf,
+  membersOf,
+  type TextCall,
+  toolName,
+} from "./callable_tools.ts";
+import { ARGUMENT_TAGS, FUNCTION_TAG, invokeTag, readTagged } from "./text_forms_tagged.ts";
 import { jsonText, oneOf, peek, type Reading, skipSpace, type Source, until, word } from "./text_forms_source.ts";
-
-export interface TextCall {
-  name: string;
-  /** The arguments as JSON text. */
-  input: string;
-}
-
-/** The tools that may be called, each with the schema of its arguments. */
-export type CallableTools = ReadonlyMap<string, JsonObject | undefined>;
 
 /** Reads what follows a form's opening mark; nothing where it is not a call of one of the tools. */
 type CallReader = (source: Source, tools: CallableTools) => Reading<TextCall[] | undefined>;
@@ -21,50 +23,6 @@ export interface CallForm {
   isToken?: true;
   /** The mark stands inside another tag as a rule: where one comes before it that is text, it is text too. */
   isInner?: true;
-}
-
-/** What no name and no header of a call is longer than, in characters. */
-const LONGEST_NAME = 256;
-
-/** How arguments are written one by one, each between marks. */
-interface Tagged {
-  nameEnd: string;
-  key: string;
-  keyEnd: string;
-  /** What begins the value, where the end of the key does not. */
-  value?: string;
-  valueEnd: string;
-  end: string;
-  /** Values stand on lines of their own. */
-  onLines?: true;
-}
-
-const FUNCTION_TAG: Tagged = {
-  nameEnd: ">",
-  key: "<parameter=",
-  keyEnd: ">",
-  valueEnd: "</parameter>",
-  end: "</function>",
-  onLines: true,
-};
-
-const ARGUMENT_TAGS: Tagged = {
-  nameEnd: "",
-  key: "<arg_key>",
-  keyEnd: "</arg_key>",
-  value: "<arg_value>",
-  valueEnd: "</arg_value>",
-  end: "</tool_call>",
-};
-
-function invokeTag(prefix: string): Tagged {
-  return {
-    nameEnd: '">',
-    key: `<${prefix}parameter name="`,
-    keyEnd: ">",
-    valueEnd: `</${prefix}parameter>`,
-    end: `</${prefix}invoke>`,
-  };
 }
 
 const DSML = "｜DSML｜";
@@ -187,46 +145,6 @@ function* readNumbered(source: Source, tools: CallableTools): Reading<TextCall[]
   return calls && (yield* ends(source, "<|tool_call_end|>")) ? calls : undefined;
 }
 
-function* readTagged(source: Source, tools: CallableTools, tagged: Tagged): Reading<TextCall[] | undefined> {
-  const name = yield* toolName(source, tools);
-  if (name === undefined || (tagged.nameEnd && !(yield* word(source, tagged.nameEnd)))) return undefined;
-  const schema = tools.get(name);
-  const members: string[] = [];
-  for (;;) {
-    yield* skipSpace(source);
-    const mark = yield* oneOf(source, [tagged.key, tagged.end]);
-    if (mark === tagged.end) return [{ name, input: `{${members.join(",")}}` }];
-    const header = mark && (yield* until(source, tagged.keyEnd, LONGEST_NAME));
-    if (header === undefined) return undefined;
-    if (tagged.value) {
-      yield* skipSpace(source);
-      if (!(yield* word(source, tagged.value))) return undefined;
-    }
-    const value = yield* until(source, tagged.valueEnd);
-    if (value === undefined) return undefined;
-    // A name in quotes may say of its value whether it is a string.
-    const [, key = "", told] = /^\s*(.*?)\s*(?:"(?: string="(true|false)")?)?$/s.exec(header) ?? [];
-    const text = tagged.onLines ? value.replace(/^\n/, "").replace(/\n$/, "") : value;
-    const isString = told === undefined ? takesStrings(schema, key) : told === "true";
-    members.push(`${JSON.stringify(key)}:${!isString && isJsonText(text) ? text.trim() : JSON.stringify(text)}`);
-  }
-}
-
-/** Whether the schema lets the property be a string. */
-function takesStrings(schema: JsonObject | undefined, key: string): boolean {
-  const properties = schema?.properties;
-  const property = isJsonObject(properties) ? properties[key] : undefined;
-  return isJsonObject(property) &&
-    [property, ...alternatives(property)].some(({ type, enum: values }) =>
-      type === "string" || (Array.isArray(type) && type.includes("string")) ||
-      (type === undefined && Array.isArray(values) && values.some((value) => typeof value === "string"))
-    );
-}
-
-function alternatives({ anyOf, oneOf }: JsonObject): JsonObject[] {
-  return [anyOf, oneOf].flat().filter(isJsonObject);
-}
-
 /** An answer that is one call and nothing else; its first bracket is next. What it is called comes first. */
 export function* readBareObject(source: Source, tools: CallableTools): Reading<TextCall[] | undefined> {
   source.at++;
@@ -259,66 +177,4 @@ export function* readAddressed(
   yield* skipSpace(source);
   const calls = asCall(name, yield* jsonText(source), tools);
   return calls && (yield* ends(source, "<|call|>")) ? calls : undefined;
-}
-
-/** The longest name of a tool that comes next. */
-function* toolName(source: Source, tools: CallableTools): Reading<string | undefined> {
-  let left = [...tools.keys()];
-  let name = "";
-  for (;;) {
-    const next = yield* peek(source);
-    const longer = next === "" ? [] : left.filter((one) => one[name.length] === next);
-    if (longer.length === 0) return tools.has(name) ? name : undefined;
-    left = longer;
-    name += next;
-    source.at++;
-  }
-}
-
-/** Objects with a name and arguments, or with the arguments as a text of JSON; nothing where one is not a call. */
-function asCalls(texts: readonly (string | undefined)[], tools: CallableTools): TextCall[] | undefined {
-  const calls = texts.flatMap((text = "") => {
-    const call = parseJson(text);
-    if (!isJsonObject(call) || typeof call.name !== "string") return [];
-    const key = "arguments" in call ? "arguments" : "parameters";
-    const args = call[key] ?? "{}";
-    return asCall(call.name, typeof args === "string" ? args : memberOf(text, key), tools) ?? [];
-  });
-  return calls.length === texts.length && calls.length > 0 ? calls : undefined;
-}
-
-function asCall(name: string | undefined, input: string | undefined, tools: CallableTools): TextCall[] | undefined {
-  if (name === undefined || input === undefined || !tools.has(name)) return undefined;
-  return isJsonObject(parseJson(input)) ? [{ name, input }] : undefined;
-}
-
-/** The text of a field, as the model wrote it: its numbers may be longer than ours. */
-function memberOf(text: string, wanted: string): string | undefined {
-  return membersOf(text).findLast(({ key }) => key === wanted)?.value;
-}
-
-const MARKS = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]/gs;
-
-/** What is in an object or a list of JSON, each as its text. */
-function membersOf(text: string): { key?: string; value: string }[] {
-  const members: { key?: string; value: string }[] = [];
-  let depth = 0;
-  let key: string | undefined;
-  let start = text.search(/\S/) + 1;
-  for (const { 0: mark, index } of text.matchAll(MARKS)) {
-    const isTop = depth === 1;
-    if (mark === "{" || mark === "[") depth++;
-    if (mark === "}" || mark === "]") depth--;
-    if (!isTop) continue;
-    if (mark === ":") {
-      key = String(parseJson(text.slice(start, index)));
-      start = index + 1;
-    } else if (mark === "," || depth === 0) {
-      const value = text.slice(start, index).trim();
-      if (value !== "") members.push({ key, value });
-      key = undefined;
-      start = index + 1;
-    }
-  }
-  return members;
 }

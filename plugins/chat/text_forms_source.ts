@@ -176,33 +176,53 @@ const IN_STRING = /["\\]/g;
 
 /** The text of an object or a list, to the bracket that closes it; `depth` brackets are read already. It may yet not be JSON. */
 export function* jsonText(source: Source, depth = 0): Reading<string | undefined> {
+  const brackets = new Brackets(depth);
   let text = "";
-  let inString = false;
   for (;;) {
     const next = yield* peek(source);
-    if (next === "" || (depth === 0 && next !== "{" && next !== "[")) return undefined;
+    if (next === "" || (brackets.depth === 0 && next !== "{" && next !== "[")) return undefined;
     const { piece, at } = source;
-    let end = at;
-    // To the end of the piece, or to the character behind a backslash, which may be in the next one.
-    let isEscape = false;
-    while (end < piece.length && !isEscape) {
-      const pattern = inString ? IN_STRING : IN_JSON;
-      pattern.lastIndex = end;
-      const found = pattern.exec(piece)?.index ?? piece.length;
-      const mark = piece[found];
-      end = Math.min(found + 1, piece.length);
-      if (mark === "\\") isEscape = true;
-      else if (mark === '"') inString = !inString;
-      else if (mark === "{" || mark === "[") depth++;
-      else if (mark !== undefined && --depth === 0) break;
-    }
-    text += piece.slice(at, end);
-    source.at = end;
-    if (depth === 0) return text;
-    if (!isEscape) continue;
+    source.at = brackets.follow(piece, at);
+    text += piece.slice(at, source.at);
+    if (brackets.depth === 0) return text;
+    if (!brackets.isEscape) continue;
     const escaped = yield* peek(source);
     if (escaped === "") return undefined;
     text += escaped;
     source.at++;
+  }
+}
+
+/** Which brackets of a JSON text are open. */
+class Brackets {
+  depth: number;
+  /** Whether a backslash came last: the character behind it, which may be in the next piece, means nothing. */
+  isEscape = false;
+  #inString = false;
+
+  constructor(depth: number) {
+    this.depth = depth;
+  }
+
+  /** Where the last bracket is closed, or a backslash has come, or the piece ends. */
+  follow(piece: string, at: number): number {
+    this.isEscape = false;
+    let end = at;
+    while (end < piece.length && !this.isEscape) {
+      const pattern = this.#inString ? IN_STRING : IN_JSON;
+      pattern.lastIndex = end;
+      const found = pattern.exec(piece)?.index ?? piece.length;
+      end = Math.min(found + 1, piece.length);
+      this.#count(piece[found]);
+      if (this.depth === 0) break;
+    }
+    return end;
+  }
+
+  #count(mark: string | undefined): void {
+    if (mark === "\\") this.isEscape = true;
+    else if (mark === '"') this.#inString = !this.#inString;
+    else if (mark === "{" || mark === "[") this.depth++;
+    else if (mark !== undefined) this.depth--;
   }
 }
