@@ -103,12 +103,22 @@ interface Told {
   answer?: JsonObject;
 }
 
-/** Sends `body` to the model of that upstream. */
-export async function exchange(
+const exchanges = new Map<string, Promise<Outcome>>();
+
+/** Sends `body` to the model of that upstream. The same is sent once: most samples are compared with the same plain request. */
+export function exchange(client: Client, to: UpstreamKind, body: JsonObject, told: Told = {}): Promise<Outcome> {
+  const { headers, before, answer } = told;
+  const key = JSON.stringify([client, to, body, headers, before, answer]);
+  const made = exchanges.get(key) ?? send(client, to, body, told);
+  exchanges.set(key, made);
+  return made;
+}
+
+async function send(
   client: Client,
   to: UpstreamKind,
   body: JsonObject,
-  { headers = {}, before, answer }: Told = {},
+  { headers = {}, before, answer }: Told,
 ): Promise<Outcome> {
   const fake = fakeUpstream(({ body }) => Response.json(answer ?? answerTo(WIRE_OF[to], JSON.parse(body))));
   const store = createMemoryStore({ now: () => NOW, limitBytes: 1_000_000 });

@@ -25,7 +25,7 @@ const TWO_HOMES: ConfigInput = {
 };
 const ANSWER = { frames: chatStream([{ reasoning: "hm" }, { content: "Hi" }]), whole: chatWhole({ content: "Hi" }) };
 
-const EXCHANGES = 100;
+const EXCHANGES = 40;
 const REQUEST_BYTES = 100_000;
 /** Less than any form of one body, and more than a conversation's home and what a heap is uncertain by. */
 const MOST_BYTES_EACH = 40_000;
