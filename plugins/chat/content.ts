@@ -2,7 +2,6 @@
 import { extraField, extraOf, fieldsFor, inside, splitInside } from "../../src/canonical/extra.ts";
 import type { FilePart, FileSource, InputPart, RefusalPart } from "../../src/canonical/generate.ts";
 import { type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
-import { standInFor } from "../../src/transforms/stand_in.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { type Content, type ContentPart, isKnownPart, type KnownPart, WIRE } from "./wire.ts";
 
@@ -86,11 +85,7 @@ function isPlainText(part: JsonObject): part is { type: "text"; text: string } {
 }
 
 export function serializePart(part: ParsedPart, context: Context): JsonObject | undefined {
-  if (part.type === "opaque") {
-    if (part.extra.wire === WIRE) return part.extra.fields;
-    const words = standInFor(part, context.note);
-    return words && serializePart(words, context);
-  }
+  if (part.type === "opaque") return part.extra.fields;
   const fields = fieldsFor(WIRE, part.extra, context.note);
   switch (part.type) {
     case "text":

@@ -1,5 +1,5 @@
 /** What differs by model family on this wire, as data. */
-import type { IdRule } from "../../src/transforms/call_ids.ts";
+import type { IdRule } from "../../src/contract/intake.ts";
 import type { Effort, GenerateRequest } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { clampThinking, effortOf } from "../../src/transforms/thinking.ts";

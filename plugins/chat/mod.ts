@@ -7,7 +7,7 @@ import { refusedContents } from "../shared/refusals.ts";
 import { serializeAllowance, serializeError, upstreamRefusal } from "../shared/errors.ts";
 import { counters, countOperation } from "./count_tokens.ts";
 import { failTools, toolsBeside } from "./hosted.ts";
-import { refusedThinkingFields, refusesReasoning } from "./families.ts";
+import { idRuleOf, refusedThinkingFields, refusesReasoning } from "./families.ts";
 import { serializeModel, serializeModelList } from "./models.ts";
 import { parseRequest } from "./parse_request.ts";
 import { parseLongResponse, parseResponse } from "./parse_response.ts";
@@ -84,6 +84,13 @@ export const chatDriver: Driver = {
       stream: { framing: "sse", reader: parseStream },
     },
   },
+  intake: ({ model, cacheControl }) => ({
+    wire: WIRE,
+    takesCacheHints: cacheControl === "pass",
+    results: "after-calls",
+    callIds: idRuleOf(model),
+    leastOutputTokens: 1,
+  }),
   prompt: promptOf,
   synonyms: { max_tokens: "max_completion_tokens" },
   parseError: (reply) =>

@@ -1,5 +1,4 @@
-import { adoptCacheHints, CACHE_HINT } from "../../src/transforms/cache_hints.ts";
-import { withUpstreamIds } from "../../src/transforms/call_ids.ts";
+import { CACHE_HINT } from "../../src/transforms/cache_hints.ts";
 import { fieldsFor, mergeExtras, splitInside } from "../../src/canonical/extra.ts";
 import type {
   AssistantMessage,
@@ -16,11 +15,10 @@ import type {
 } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import { allowedTools, isHidden, refuseForced } from "../../src/transforms/offered_tools.ts";
-import { arrangeTurns, mendTurns } from "../../src/transforms/turns.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { serializeContent, serializePart } from "./content.ts";
-import { idRuleOf, limitFieldOf, refusedFieldsOf, takesReasoning, thinkingFields, wantsReasoning } from "./families.ts";
+import { limitFieldOf, refusedFieldsOf, takesReasoning, thinkingFields, wantsReasoning } from "./families.ts";
 import { carriedIn, isOwn } from "./own_reasoning.ts";
 import { serializeTool, serializeToolChoice, serializeUpstreamCall } from "./tools.ts";
 import { WIRE } from "./wire.ts";
@@ -29,8 +27,7 @@ import { WIRE } from "./wire.ts";
  * The body for an OpenAI-compatible server. The same request gives the same bytes, because upstreams cache by prefix.
  * Beyond what the client sent it holds one thing: a stream is always asked for its usage.
  */
-export function serializeRequest(asked: GenerateRequest, target: Target, context: Context): JsonObject {
-  const input = passesHints(target, context) ? adoptCacheHints(asked, WIRE, context.note) : asked;
+export function serializeRequest(input: GenerateRequest, target: Target, context: Context): JsonObject {
   const { inner: streamOptions, outer: extra } = splitInside(
     "stream_options",
     fieldsFor(WIRE, input.extra, context.note),
@@ -49,7 +46,7 @@ export function serializeRequest(asked: GenerateRequest, target: Target, context
     ...(tools.length > 0 && input.toolChoice && { tool_choice: serializeToolChoice(input.toolChoice) }),
     ...(tools.length > 0 && { parallel_tool_calls: input.parallelToolCalls }),
     ...controls,
-    [limitFieldOf(target.model)]: limitOf(input, context),
+    [limitFieldOf(target.model)]: input.maxOutputTokens,
     temperature: input.temperature,
     top_p: input.topP,
     presence_penalty: input.presencePenalty,
@@ -85,13 +82,6 @@ function templateVariables({ chat_template_kwargs: ours }: JsonObject, extra: Js
   return isJsonObject(ours) && isJsonObject(theirs) ? { chat_template_kwargs: { ...ours, ...theirs } } : {};
 }
 
-/** On another wire 0 warms a cache; here the least is one token. */
-function limitOf({ maxOutputTokens }: GenerateRequest, context: Context): number | undefined {
-  if (maxOutputTokens !== 0) return maxOutputTokens;
-  context.note("clamped max_tokens 0>1");
-  return 1;
-}
-
 /** Templates tell tools first, so one that the conversation has brought up must not move those that were there before it. */
 function lateLast(tools: readonly Tool[]): Tool[] {
   const isLate = (tool: Tool) => tool.type === "function" && tool.deferred === false;
@@ -103,19 +93,12 @@ function serializeOutputSchema({ name, description, schema, strict }: OutputSche
   return { type: "json_schema", json_schema: { name: name ?? "answer", description, schema, strict } };
 }
 
-/**
- * The turns. What a client of another wire may say and this one has no place for finds another: instructions in the middle
- * go where the target takes them, files in a tool's result into a user's turn after all results.
- */
+/** The turns. Files in a tool's result, for which this wire has no place, go into a user's turn after all results. */
 function serializeMessages(messages: readonly Message[], target: Target, context: Context): JsonObject[] {
-  const arranged = context.clientWire === WIRE
-    ? mendTurns(messages, context.note)
-    : arrangeTurns(messages, { wire: WIRE, systemMessages: target.systemMessages }, context.note);
   const apart = passesHints(target, context);
-  const placed = withUpstreamIds(arranged, idRuleOf(target.model));
   const turns: JsonObject[] = [];
   let held: JsonObject[] = [];
-  for (const [position, message] of placed.entries()) {
+  for (const [position, message] of messages.entries()) {
     const extra = fieldsFor(WIRE, message.extra, context.note);
     switch (message.role) {
       case "system":
@@ -143,7 +126,7 @@ function serializeMessages(messages: readonly Message[], target: Target, context
       default:
         message satisfies never;
     }
-    const next = placed[position + 1]?.role;
+    const next = messages[position + 1]?.role;
     if (held.length > 0 && next !== "tool" && next !== "user") {
       turns.push({ role: "user", content: held });
       held = [];

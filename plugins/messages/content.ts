@@ -12,7 +12,6 @@ import type {
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson, toJsonText } from "../../src/canonical/json.ts";
-import { standInFor } from "../../src/transforms/stand_in.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { type Block, type Content, isKnownBlock, type KnownBlock, type Source, WIRE } from "./wire.ts";
 
@@ -253,7 +252,7 @@ function isSpeakable(part: ParsedPart, context: Context): boolean {
       return speakable;
     }
     case "opaque":
-      return part.extra.wire === WIRE || standInFor(part, context.note) !== undefined;
+      return true;
     case "refusal":
     case "tool-call":
     case "tool-result":

@@ -10,6 +10,7 @@ import { serializeAllowance, serializeError } from "./errors.ts";
 import { refusesThinking } from "./families.ts";
 import { serializeModel, serializeModelList } from "./models.ts";
 import { failTools } from "./failed_tools.ts";
+import { intakeOf } from "./intake.ts";
 import { hidesThinking, parseRequest } from "./parse_request.ts";
 import { parseLongResponse, parseResponse } from "./parse_response.ts";
 import { parseStream } from "./parse_stream.ts";
@@ -104,6 +105,7 @@ export const messagesDriver: Driver = {
       stream: { framing: "sse", reader: parseStream },
     },
   },
+  intake: intakeOf,
   parseError(reply) {
     const error = upstreamRefusal(
       reply,

@@ -1,15 +1,10 @@
-import { adoptCacheHints } from "../../src/transforms/cache_hints.ts";
-import { withUpstreamIds } from "../../src/transforms/call_ids.ts";
 import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
 import type { GenerateRequest, Message, OutputSchema } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { allowedTools, isHidden, refuseForced } from "../../src/transforms/offered_tools.ts";
-import { changeReasoning } from "../../src/transforms/reasoning.ts";
-import { arrangeTurns, mendTurns } from "../../src/transforms/turns.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
-import { fitThinking } from "../shared/families.ts";
-import { type ParsedPart, serializeBlocks, serializeContent, signatureOf } from "./content.ts";
+import { type ParsedPart, serializeBlocks, serializeContent } from "./content.ts";
 import { isVendors } from "./families.ts";
 import { BETA_HEADER, BILLING_HEADER } from "./parse_request.ts";
 import { serializeTool, serializeToolChoice } from "./tools.ts";
@@ -18,26 +13,17 @@ import { VERSION_HEADER, WIRE } from "./wire.ts";
 /** The wire requires a limit; this one is sent where the client set none, and nothing is known of the model. */
 const DEFAULT_MAX_TOKENS = 32_000;
 
-/** The ids of calls that the wire has. */
-const CALL_IDS = { taken: /^[\w-]{1,64}$/, length: 64 };
-
 /** The body for a server that speaks this wire. The same request gives the same bytes. */
-export function serializeRequest(asked: GenerateRequest, target: Target, context: Context): JsonObject {
-  const fitted = withFittingEffort(asked, target, context);
-  const input = context.clientWire === WIRE ? fitted : adoptCacheHints(fitted, WIRE, context.note);
+export function serializeRequest(input: GenerateRequest, target: Target, context: Context): JsonObject {
   const { inner: inThinking, outer } = splitInside("thinking", fieldsFor(WIRE, input.extra, context.note));
   const { inner: inConfig, outer: { [BETA_HEADER]: _, output_config: noConfig, ...unknown } } = splitInside(
     "output_config",
     outer,
   );
   const extra = isVendors(target.model) ? unknown : withoutPrivate(unknown, context);
-  const earlier = isVendors(target.model) ? withoutUnsigned(input.messages, context) : input.messages;
-  const messages = context.clientWire === WIRE
-    ? mendTurns(earlier, context.note)
-    : arrangeTurns(earlier, { wire: WIRE, systemMessages: target.systemMessages }, context.note);
-  const { system, rest } = splitSystem(withUpstreamIds(messages, CALL_IDS), target, context);
+  const { system, rest } = splitSystem(input.messages, target, context);
   const tools = serializeTools(input, context);
-  noteUnspeakable(input, context);
+  if (input.outputSchema && !input.outputSchema.schema) context.note("dropped response_format");
   const outputConfig = serializeOutputConfig(input, inConfig, context);
   return {
     model: target.model,
@@ -63,13 +49,6 @@ function limitFor({ defaultMaxTokens = Infinity, answerRoom = Infinity }: Target
   return most === Infinity ? DEFAULT_MAX_TOKENS : most;
 }
 
-/** The turns without thoughts that the model's vendor has not signed. */
-function withoutUnsigned(messages: Message[], { note }: Context): Message[] {
-  const signed = changeReasoning(messages, ({ opaque }) => signatureOf(opaque) === "" ? [] : undefined);
-  if (signed !== messages) note("dropped reasoning that its vendor has not signed");
-  return signed;
-}
-
 /**
  * What tells of the person and their machine: paths and rules for a check of tool calls that the vendor alone makes, and ids of
  * the device and the session. Others have no use for it.
@@ -81,30 +60,10 @@ function withoutPrivate(fields: JsonObject, context: Context): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter(([field]) => !PRIVATE.includes(field)));
 }
 
-/** A level is held to those of the model's family. A budget, and no thinking at all, every server takes as it can. */
-function withFittingEffort(input: GenerateRequest, target: Target, { note }: Context): GenerateRequest {
-  const { effort, enabled } = input.thinking ?? {};
-  if (!effort || effort === "none" || enabled === false) return input;
-  const fitted = fitThinking(input, target, note);
-  return fitted === input.thinking ? input : { ...input, thinking: { ...input.thinking, effort: fitted?.effort } };
-}
-
 /** The headers that go with the body. Betas are the client's affair, if it speaks this wire. */
 export function serializeHeaders({ extra }: GenerateRequest): Record<string, string> {
   const beta = fieldsFor(WIRE, extra)[BETA_HEADER];
   return { [VERSION_HEADER]: "2023-06-01", ...(typeof beta === "string" && { [BETA_HEADER]: beta }) };
-}
-
-/** Knobs that this wire does not have. */
-function noteUnspeakable(input: GenerateRequest, context: Context): void {
-  const { seed, verbosity, cacheKey, metadata, outputSchema, presencePenalty, frequencyPenalty } = input;
-  if (presencePenalty !== undefined) context.note("dropped presence_penalty");
-  if (frequencyPenalty !== undefined) context.note("dropped frequency_penalty");
-  if (seed !== undefined) context.note("dropped seed");
-  if (verbosity !== undefined) context.note("dropped verbosity");
-  if (cacheKey !== undefined) context.note("dropped prompt_cache_key");
-  if (metadata && Object.keys(metadata).length > 0) context.note("dropped metadata");
-  if (outputSchema && !outputSchema.schema) context.note("dropped response_format");
 }
 
 function serializeTools(input: GenerateRequest, context: Context): JsonObject[] {

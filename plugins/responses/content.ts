@@ -11,7 +11,6 @@ import type {
   TextPart,
 } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
-import { standInFor } from "../../src/transforms/stand_in.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { type ContentPart, type Contents, isKnownContent, type KnownContent, WIRE } from "./wire.ts";
 
@@ -141,11 +140,7 @@ export function serializeContent(parts: readonly MessagePart[], context: Context
 }
 
 function serializePart(part: MessagePart, context: Context, side: "input" | "output"): JsonObject | undefined {
-  if (part.type === "opaque") {
-    if (part.extra.wire === WIRE) return part.extra.fields;
-    const words = standInFor(part, context.note);
-    return words && serializePart(words, context, side);
-  }
+  if (part.type === "opaque") return part.extra.fields;
   const fields = fieldsFor(WIRE, part.extra, context.note);
   switch (part.type) {
     case "text":

@@ -1,5 +1,5 @@
 /** What differs by model family, as data. */
-import type { IdRule } from "../../src/transforms/call_ids.ts";
+import type { IdRule } from "../../src/contract/intake.ts";
 import { ANY_ID, isOpenAi } from "../shared/families.ts";
 
 /** How the vendor says that it cannot read what it finds encrypted, or that an item of reasoning stands alone. */

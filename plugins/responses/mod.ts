@@ -12,6 +12,7 @@ import { countOperation } from "./count_tokens.ts";
 import { refusesReasoning } from "./families.ts";
 import { serializeInputItems } from "./input_items.ts";
 import { serializeModels } from "./models.ts";
+import { intakeOf } from "./intake.ts";
 import { includesEncrypted, parseRequest } from "./parse_request.ts";
 import { parseLongResponse, parseResponse } from "./parse_response.ts";
 import { parseStream } from "./parse_stream.ts";
@@ -173,6 +174,7 @@ export const responsesDriver: Driver = {
       stream: { framing: "sse", reader: parseStream },
     },
   },
+  intake: intakeOf,
   parseError: (reply) =>
     upstreamRefusal(reply, ({ message }) => ({ reasoning: refusesReasoning(message) ? "this" : undefined })),
 };

@@ -1,19 +1,14 @@
-import { withUpstreamIds } from "../../src/transforms/call_ids.ts";
 import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
 import type { GenerateRequest, Message, OutputSchema } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { isHidden, refuseForced } from "../../src/transforms/offered_tools.ts";
 import { effortOf } from "../../src/transforms/thinking.ts";
-import { mendItems } from "../../src/transforms/unpaired_items.ts";
-import { arrangeTurns } from "../../src/transforms/turns.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
-import { fitThinking, isOpenAi } from "../shared/families.ts";
+import { isOpenAi } from "../shared/families.ts";
 import { refuseCompaction } from "./failed_tools.ts";
-import { idRuleOf } from "./families.ts";
 import { type Reader, serializeItems } from "./serialize_items.ts";
 import { serializeTool, serializeToolChoice } from "./tools.ts";
-import { isWholeSearch } from "./tool_search.ts";
 import { WIRE } from "./wire.ts";
 
 /**
@@ -26,15 +21,10 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
   const { reasoning: noReasoning, text: noText, ...extra } = others;
   const reader = isOpenAi(target.model) ? "vendor" : "open";
   if (reader === "open") refuseCompaction(input);
-  const messages = context.clientWire === WIRE
-    ? mendItems(input.messages, (message) => reader === "vendor" && isWholeSearch(message), context.note)
-    : arrangeTurns(input.messages, { wire: WIRE, systemMessages: target.systemMessages }, context.note);
-  const { instructions, rest } = splitInstructions(withUpstreamIds(messages, idRuleOf(target.model)));
+  const { instructions, rest } = splitInstructions(input.messages);
   const speech = { context, instructor: "system" as const, name: (name: string) => ({ name }), reader } as const;
   const tools = serializeTools(input, reader, context);
-  noteUnspeakable(input, context);
-  // Its vendor's own models come in new levels faster than anybody writes them down.
-  const effort = effortOf(reader === "vendor" ? input.thinking : fitThinking(input, target, context.note));
+  const effort = effortOf(input.thinking);
   const reasoning = { ...(effort && { effort }), ...inReasoning };
   const text = {
     ...(input.outputSchema && { format: serializeFormat(input.outputSchema) }),
@@ -47,7 +37,7 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     input: serializeItems(rest, speech),
     ...tools,
     ...((Object.keys(reasoning).length > 0 || noReasoning) && { reasoning }),
-    max_output_tokens: limitOf(input, context),
+    max_output_tokens: input.maxOutputTokens,
     temperature: input.temperature,
     top_p: input.topP,
     presence_penalty: input.presencePenalty,
@@ -73,13 +63,6 @@ function serializeTools(input: GenerateRequest, reader: Reader, context: Context
   return { tools, tool_choice: serializeToolChoice(input, reader), parallel_tool_calls: input.parallelToolCalls };
 }
 
-/** On another wire 0 warms a cache; here the least is one token. */
-function limitOf({ maxOutputTokens }: GenerateRequest, context: Context): number | undefined {
-  if (maxOutputTokens !== 0) return maxOutputTokens;
-  context.note("clamped max_tokens 0>1");
-  return 1;
-}
-
 /** Instructions in plain text before the first turn have a field of their own, which every server knows. */
 function splitInstructions(messages: readonly Message[]): { instructions?: string; rest: readonly Message[] } {
   const [first, ...rest] = messages;
@@ -92,11 +75,4 @@ function splitInstructions(messages: readonly Message[]): { instructions?: strin
 function serializeFormat({ name, description, schema, strict }: OutputSchema): JsonObject {
   if (!schema && name === undefined) return { type: "json_object" };
   return { type: "json_schema", name: name ?? "answer", description, schema, strict };
-}
-
-/** Knobs that this wire does not have. */
-function noteUnspeakable({ topK, stopSequences, seed }: GenerateRequest, { note }: Context): void {
-  if (topK !== undefined) note("dropped top_k");
-  if (stopSequences && stopSequences.length > 0) note("dropped stop");
-  if (seed !== undefined) note("dropped seed");
 }

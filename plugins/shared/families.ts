@@ -2,7 +2,7 @@
  * What differs by model family, as data that several wires share: a family knows the same levels whichever wire its server
  * speaks. What one wire alone spells its own way is in that wire's folder.
  */
-import type { IdRule } from "../../src/transforms/call_ids.ts";
+import type { IdRule } from "../../src/contract/intake.ts";
 import type { Effort, GenerateRequest, Thinking } from "../../src/canonical/generate.ts";
 import { clampThinking } from "../../src/transforms/thinking.ts";
 import type { Target } from "../../src/contract/driver.ts";

@@ -7,6 +7,7 @@ import type { Call, Reply } from "./call.ts";
 import type { Catalog } from "./catalog.ts";
 import type { AnswerContext, Context } from "./context.ts";
 import type { Framing, StreamReader } from "./stream.ts";
+import type { Intake } from "./intake.ts";
 import type { Counter, OwnQuirk, Quirks } from "./quirks.ts";
 
 /** A model at an upstream. */
@@ -74,6 +75,8 @@ export interface Driver {
   /** Which quirks it reads of those that not every driver does. */
   reads?: readonly OwnQuirk[];
   operations: { [K in ModelOperation]?: UpstreamOperation<K> | LocalOperation<K> };
+  /** How its servers take conversations; absent where it takes the canonical form as it is. */
+  intake?(target: Target): Intake;
   /** What servers of this kind give a model's chat template. Pictures are left out. */
   prompt?(input: Input<"generate">, target: Target, context: Context): Prompt;
   /** How its servers list their models. */

@@ -1,19 +1,19 @@
-import type { FilePart, GenerateRequest, Message, TextPart, ToolResultPart } from "../canonical/generate.ts";
+import type { Effort, FilePart, GenerateRequest, Message, TextPart, ToolResultPart } from "../canonical/generate.ts";
 import { MODALITIES, type Modality } from "../canonical/models.ts";
 import { clampThinking } from "../transforms/thinking.ts";
-import { estimateInputTokens } from "../canonical/estimate.ts";
 import { GatewayError } from "../errors.ts";
 import type { Limits } from "./lane.ts";
 
-/**
- * The request, held to what its model can take: its effort, its files, the length of its answer. `note` hears of every
- * change; what nobody knows of the model is left to the upstream. Throws `invalid_request` for a file in the user's newest
- * turn that the model cannot take, because the answer would be about it.
- */
-export function clampRequest(request: GenerateRequest, limits: Limits, note: (text: string) => void): GenerateRequest {
-  const thinking = clampThinking(request.thinking, limits.efforts, note);
-  const clamped = { ...request, thinking, messages: clampFiles(request, limits.inputModalities, note) };
-  return { ...clamped, maxOutputTokens: clampOutput(clamped, limits, note) };
+type Note = (text: string) => void;
+
+/** The request, its effort held to the levels that the model knows; as it is where they are not known. */
+export function clampEffort(
+  request: GenerateRequest,
+  levels: readonly Effort[] | undefined,
+  note: Note,
+): GenerateRequest {
+  const thinking = clampThinking(request.thinking, levels, note);
+  return thinking === request.thinking ? request : { ...request, thinking };
 }
 
 /** The part of the window that must be left, by the estimate, for the estimate to be trusted: an eighth. */
@@ -23,40 +23,47 @@ const LEAST_ROOM = 8;
  * What an answer may have where the client set no limit: the model's own, and what its window leaves. The estimate counts
  * high, so near the window's end it is not believed; an upstream that knows better refuses, and says by how much.
  */
-export function answerRoom(request: GenerateRequest, limits: Limits): number | undefined {
+export function answerRoom(request: GenerateRequest, limits: Limits, inputTokens: number): number | undefined {
   const { maxOutputTokens = Infinity, contextLength = Infinity } = limits;
   if (request.maxOutputTokens !== undefined || Math.min(maxOutputTokens, contextLength) === Infinity) return undefined;
   if (contextLength === Infinity) return maxOutputTokens;
-  const room = contextLength - estimateInputTokens(request);
+  const room = contextLength - inputTokens;
   return Math.min(maxOutputTokens, Math.max(room, Math.ceil(contextLength / LEAST_ROOM)));
 }
 
-function clampOutput(
+/** The request, its answer no longer than the model's longest, and than what the input leaves of the window. */
+export function clampOutput(
   request: GenerateRequest,
-  { maxOutputTokens: most = Infinity, contextLength }: Limits,
-  note: (text: string) => void,
-): number | undefined {
+  { maxOutputTokens: most = Infinity, contextLength, estimate }: Limits & {
+    estimate(request: GenerateRequest): number;
+  },
+  note: Note,
+): GenerateRequest {
   const wanted = request.maxOutputTokens;
-  if (wanted === undefined) return undefined;
+  if (wanted === undefined) return request;
   const window = contextLength ?? Infinity;
-  const room = window - estimateInputTokens(request);
+  const room = window - estimate(request);
   // Near the window's end the estimate, which counts high, would leave an answer of a few words: there the upstream decides,
   // and says what does not fit in words that agents act on.
   const allowed = Math.min(wanted, most, room >= window / LEAST_ROOM ? room : window);
-  if (allowed < wanted) note(`clamped max_tokens ${wanted}>${allowed}`);
-  return allowed;
+  if (allowed >= wanted) return request;
+  note(`clamped max_tokens ${wanted}>${allowed}`);
+  return { ...request, maxOutputTokens: allowed };
 }
 
 /**
+ * The request, its files of kinds that the model takes. What nobody knows of the model is left to the upstream. Throws
+ * `invalid_request` for a file in the user's newest turn that the model cannot take, because the answer would be about it.
  * An agent sends all turns again with every request, so a file in an older turn, or one that a tool brought, must not fail
  * them: a line of text stands in for it.
  */
-function clampFiles(
-  { model, messages }: GenerateRequest,
+export function clampFiles(
+  request: GenerateRequest,
   taken: readonly Modality[] | undefined,
-  note: (text: string) => void,
-): Message[] {
-  if (!taken) return messages;
+  note: Note,
+): GenerateRequest {
+  const { model, messages } = request;
+  if (!taken || !messages.some(hasFiles)) return request;
   const newest = newestTurn(messages);
 
   const clampParts = <P extends { type: string }>(parts: readonly P[], path?: string): (P | TextPart)[] =>
@@ -74,7 +81,7 @@ function clampFiles(
     });
   const clampResult = (result: ToolResultPart) => ({ ...result, content: clampParts(result.content) });
 
-  return messages.map((message, index) => {
+  const clampMessage = (message: Message, index: number): Message => {
     switch (message.role) {
       case "system":
         return { ...message, content: clampParts(message.content) };
@@ -90,7 +97,12 @@ function clampFiles(
       default:
         return message satisfies never;
     }
-  });
+  };
+  return { ...request, messages: messages.map(clampMessage) };
+}
+
+function hasFiles({ content }: Message): boolean {
+  return content.some((part) => isFile(part) || part.type === "tool-result" && part.content.some(isFile));
 }
 
 /**

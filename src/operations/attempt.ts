@@ -1,5 +1,4 @@
 /** One target that is asked: how it is spoken to, and what is noted of it. */
-import { withoutHosted } from "../transforms/hosted_tools.ts";
 import type { Input, ModelOperation } from "../canonical/operations.ts";
 import type { Gateway } from "../context/gateway.ts";
 import { addNote, type Attempt } from "../context/recorder.ts";
@@ -8,10 +7,18 @@ import type { AnswerContext } from "../contract/context.ts";
 import type { Destination } from "../contract/destination.ts";
 import type { Driver, Target } from "../contract/driver.ts";
 import { GatewayError } from "../errors.ts";
-import { withoutForeignReasoning } from "../transforms/reasoning.ts";
-import type { Ask } from "../upstream/call.ts";
+import type { Ask, Lessons } from "../upstream/call.ts";
 import type { Upstream } from "../upstream/send.ts";
 import { count } from "./counting.ts";
+import { prepareForTarget, type Step, type TargetFacts } from "./prepare.ts";
+
+export interface AskOptions {
+  signal?: AbortSignal;
+  /** The tokens of a conversation, estimated. */
+  estimate?: number;
+  /** What each transform of the input does, for an explanation. */
+  steps?: Step[];
+}
 
 /** Asks the operation of a target, which is the request's attempt from now on. */
 export function ask<K extends ModelOperation>(
@@ -19,12 +26,12 @@ export function ask<K extends ModelOperation>(
   input: Input<K>,
   where: Destination,
   context: RequestContext,
-  signal: AbortSignal = context.signal,
+  options: AskOptions = {},
 ): Ask<K> {
   const upstream = upstreamOf(where, context);
   const attempt = context.recorder.begin(where);
   const onDescribed = () => refuseIfStrict(context, context.recorder.notes(attempt));
-  return { ...askQuietly(operation, input, where, context, attempt, upstream), signal, onDescribed };
+  return { ...askOf(operation, input, { where, upstream, attempt }, context, options), onDescribed };
 }
 
 /** The same, of which nothing is reported: `attempt` alone has what is noted. */
@@ -32,18 +39,32 @@ export function askQuietly<K extends ModelOperation>(
   operation: K,
   input: Input<K>,
   where: Destination,
-  context: RequestContext,
   attempt: Attempt,
-  upstream = upstreamOf(where, context),
+  context: RequestContext,
+  options: AskOptions = {},
 ): Ask<K> {
-  const { gateway, clientWire, caller, hide, signal } = context;
+  return askOf(operation, input, { where, upstream: upstreamOf(where, context), attempt }, context, options);
+}
+
+/** A target, how it is spoken to, and what is known of asking it. */
+interface Asked {
+  where: Destination;
+  upstream: Upstream;
+  attempt: Attempt;
+}
+
+function askOf<K extends ModelOperation>(
+  operation: K,
+  input: Input<K>,
+  { where, upstream, attempt }: Asked,
+  { gateway, clientWire, caller, hide, signal }: RequestContext,
+  { estimate = 0, steps, ...options }: AskOptions,
+): Ask<K> {
   const note = (text: string) => addNote(attempt.notes, hide(text));
   const target: Target = { ...upstream.quirks, ...where, model: where.pinned ?? where.model };
-  const offered = "messages" in input ? withoutHosted(input, upstream.refuses, note) : input;
-  const readable = "messages" in offered ? withoutForeignReasoning(offered, attempt.target, note) : offered;
-  const counted = "messages" in readable ? count(readable, attempt.target, gateway) : undefined;
+  const counted = "messages" in input ? count(input, estimate, attempt.target, gateway) : undefined;
   attempt.counted = counted;
-  const answerContext: AnswerContext = {
+  const context: AnswerContext = {
     clientWire,
     note,
     get inputTokens() {
@@ -52,20 +73,41 @@ export function askQuietly<K extends ModelOperation>(
       return counted.inputTokens;
     },
   };
-  const onHead = (headers: Headers) => {
-    const provider = providerIn(headers, upstream);
-    if (provider !== undefined && hide(provider) === provider) attempt.provider = provider;
-  };
   return {
     operation,
-    input: readable,
+    input,
+    estimate,
     target,
     upstream: upstream.takesTokens ? { ...upstream, secret: caller.token } : upstream,
-    context: answerContext,
+    context,
     fetch: gateway.fetch,
     signal,
+    ...options,
+    prepare(lessons) {
+      if (!("messages" in input)) return input;
+      const facts = { ...lessons, ...factsOf(upstream, target, attempt, clientWire) };
+      return prepareForTarget(input, facts, note, steps) as Input<K>;
+    },
     onDescribed: () => {},
-    onHead,
+    onHead(headers) {
+      const provider = providerIn(headers, upstream);
+      if (provider !== undefined && hide(provider) === provider) attempt.provider = provider;
+    },
+  };
+}
+
+function factsOf(
+  { driver, refuses }: Upstream,
+  target: Target,
+  attempt: Attempt,
+  clientWire: string,
+): Omit<TargetFacts, keyof Lessons> {
+  return {
+    target: attempt.target,
+    clientWire,
+    systemMessages: target.systemMessages,
+    refusedTools: refuses,
+    intake: driver.intake?.(target),
   };
 }
 

@@ -1,15 +1,13 @@
 /** How many tokens a conversation has, for a client that asks before it sends it. */
 import type { Input } from "../canonical/operations.ts";
-import { countFiles, TOKENS_PER_FILE } from "../canonical/estimate.ts";
+import { countFiles, estimateInputTokens, TOKENS_PER_FILE } from "../canonical/estimate.ts";
 import type { Count, CountedBy } from "../canonical/usage.ts";
 import { newAttempt } from "../context/recorder.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { Destination } from "../contract/destination.ts";
-import { clampRequest } from "../lanes/clamp.ts";
 import type { Resolution } from "../lanes/lane.ts";
 import type { Tokenizers } from "../tokens/tokenizers.ts";
-import { withUpstreamNames } from "../transforms/tool_names.ts";
-import type { Ask } from "../upstream/call.ts";
+import { type Ask, lessonsOf } from "../upstream/call.ts";
 import { answer } from "../upstream/run.ts";
 import { step } from "../util/work.ts";
 import { askQuietly } from "./attempt.ts";
@@ -17,6 +15,7 @@ import { count, learn, textOf } from "./counting.ts";
 import { withAffinity } from "./failover_plan.ts";
 import { type Incoming, openExchange } from "./incoming.ts";
 import { recall } from "./memory.ts";
+import { type ModelRequest, prepareForModel } from "./prepare.ts";
 import { resolve } from "./resolve.ts";
 
 /** How long an upstream may count, in milliseconds. */
@@ -28,32 +27,33 @@ export async function countTokens(incoming: Incoming<"countTokens">): Promise<Re
   const resolution = withAffinity(await resolve("countTokens", input.model, lane, context), input, lane, context);
   const [target] = resolution.targets;
   if (!target) throw new Error(`Model "${input.model}" has no target`);
-  const clamped = await step(() => clampQuietly(input, resolution));
-  const { inputTokens, by } = await countExactly(clamped, target, context);
+  const prepared = await step(() => prepareQuietly(input, resolution));
+  const { inputTokens, by } = await countExactly(prepared, target, context);
   context.recorder.countedBy = by;
   return protocol.serialize({ inputTokens }, openExchange(incoming, input));
 }
 
 /** As it would be asked for an answer. What would be refused then is counted as it is. */
-function clampQuietly(input: Input<"countTokens">, resolution: Resolution): Input<"countTokens"> {
+function prepareQuietly(input: Input<"countTokens">, limits: Resolution): ModelRequest {
   try {
-    return clampRequest(input, resolution, () => {});
+    return prepareForModel(input, limits, () => {});
   } catch {
-    return input;
+    return { request: input, estimate: estimateInputTokens(input) };
   }
 }
 
 /** As exactly as it can be had soon. Nothing that goes wrong on the way costs the client its count. */
 async function countExactly(
-  input: Input<"countTokens">,
+  { request: input, estimate }: ModelRequest,
   where: Destination,
   context: RequestContext,
 ): Promise<Count> {
   const { gateway, recorder } = context;
   // What an upstream could not be asked is no news to a client that only counts, and many counts ask nobody.
   const attempt = newAttempt(where);
-  const asked = { ...askQuietly("countTokens", input, where, context, attempt), signal: gateway.signal };
-  const text = textOf(asked.input);
+  const options = { signal: gateway.signal, estimate };
+  const asked = askQuietly("countTokens", input, where, attempt, context, options);
+  const text = textOf(input);
   const learnt = (inputTokens: number, by: CountedBy): Count => {
     learn({ inputTokens, outputTokens: 0 }, attempt, gateway);
     return { inputTokens, by };
@@ -66,7 +66,7 @@ async function countExactly(
   const tokenize = countByTokenizer(asked, gateway.tokenizers);
   const counted = tokenize && await gateway.tokenizerCounts.of(attempt.target, text, tokenize);
   if (counted !== undefined) return learnt(counted, "tokenizer");
-  return attempt.counted ?? count(asked.input, attempt.target, gateway);
+  return attempt.counted ?? count(input, estimate, attempt.target, gateway);
 }
 
 async function askForCount(asked: Ask<"countTokens">): Promise<number> {
@@ -75,14 +75,12 @@ async function askForCount(asked: Ask<"countTokens">): Promise<number> {
 }
 
 /** How the model itself would count, where its tokenizer can be had. What a picture costs stands in no template. */
-function countByTokenizer(
-  { input, target, upstream, context }: Ask<"countTokens">,
-  tokenizers: Tokenizers,
-): (() => Promise<number>) | undefined {
+function countByTokenizer(asked: Ask<"countTokens">, tokenizers: Tokenizers): (() => Promise<number>) | undefined {
+  const { input, target, upstream, context } = asked;
   const { tokenizers: service, driver } = upstream;
   if (service === undefined || !driver.prompt) return undefined;
   return async () => {
-    const prompt = driver.prompt!(withUpstreamNames(input), target, context);
+    const prompt = driver.prompt!(asked.prepare(lessonsOf(asked)), target, context);
     return await tokenizers.count(service, target.model, prompt) + countFiles(input) * TOKENS_PER_FILE;
   };
 }

@@ -1,23 +1,13 @@
 /** How many tokens a conversation has for a target: at once, as far as the gateway knows. */
 import type { JsonValue } from "../canonical/json.ts";
 import type { Input } from "../canonical/operations.ts";
-import { countFiles, estimateInputTokens } from "../canonical/estimate.ts";
+import { countFiles } from "../canonical/estimate.ts";
 import type { Count, ToldUsage } from "../canonical/usage.ts";
 import type { Gateway } from "../context/gateway.ts";
 import type { Attempt, Counted } from "../context/recorder.ts";
 
-const estimates = new WeakMap<Input<"countTokens">, number>();
-
-/** The tokens of a request by the length of its texts alone, counted once. */
-export function estimateOf(input: Input<"countTokens">): number {
-  const known = estimates.get(input) ?? estimateInputTokens(input);
-  estimates.set(input, known);
-  return known;
-}
-
-/** At once. A client that had the same conversation counted a moment ago is told the same. */
-export function count(input: Input<"countTokens">, target: string, gateway: Gateway): Counted {
-  const estimate = estimateOf(input);
+/** At once. A client that had the same conversation counted a moment ago is given the same. */
+export function count(input: Input<"countTokens">, estimate: number, target: string, gateway: Gateway): Counted {
   return { ...countKnown(input, target, estimate, gateway), estimate, isText: countFiles(input) === 0, used: false };
 }
 

@@ -4,7 +4,7 @@ import type { GenerateEvent, GenerateResponse, Message } from "../canonical/gene
 import type { RequestContext } from "../context/request_context.ts";
 import type { Exchange } from "../contract/context.ts";
 import type { Destination } from "../contract/destination.ts";
-import { answerRoom, clampRequest } from "../lanes/clamp.ts";
+import { answerRoom } from "../lanes/clamp.ts";
 import { checkSize } from "../http/size.ts";
 import { firstAnswer, firstStream } from "../routing/failover.ts";
 import { hearForeign, noteForeign } from "../transforms/foreign.ts";
@@ -16,12 +16,13 @@ import { finish, step } from "../util/work.ts";
 import { admit } from "./admit.ts";
 import { ask } from "./attempt.ts";
 import { withoutCarriedSecrets } from "./carried.ts";
-import { estimateOf, learn } from "./counting.ts";
+import { learn } from "./counting.ts";
 import { explainAll, wantsExplanation } from "./explain.ts";
 import { answerFailed, noteFailed, targetsThatRun, toolsNeeded } from "./failed_tools.ts";
 import { type Affinity, planFailover, withAffinity } from "./failover_plan.ts";
 import { type Incoming, openExchange } from "./incoming.ts";
 import { recall, remember, remembering, sealingFor } from "./memory.ts";
+import { prepareForModel, type Step } from "./prepare.ts";
 import { relay } from "./relay.ts";
 import { resolve } from "./resolve.ts";
 import { respondWithStream } from "./stream.ts";
@@ -33,6 +34,8 @@ interface Turn {
   /** What the client added in this turn. */
   messages: Message[];
   plan: Affinity;
+  /** Its tokens. */
+  estimate: number;
 }
 
 export async function generate(asked: Incoming<"generate">): Promise<Response> {
@@ -56,21 +59,22 @@ export async function generate(asked: Incoming<"generate">): Promise<Response> {
   }
   const chosen = able.length === 0 ? all : { ...all, targets: able };
   if (input.relay) return relay(incoming, input.relay, chosen.targets);
-  const clamped = await step(() => clampRequest(input, chosen, context.note));
-  const room = await step(() => answerRoom(clamped, chosen));
+  const steps: Step[] | undefined = wantsExplanation(wire) ? [] : undefined;
+  const { request, estimate } = await step(() => prepareForModel(input, chosen, context.note, steps));
+  const room = answerRoom(request, chosen, estimate);
   const plan = { ...chosen, targets: chosen.targets.map((target) => ({ ...target, answerRoom: room })) };
-  const exchange = openExchange(incoming, clamped);
-  if (wantsExplanation(wire)) return explainAll("generate", clamped, plan.targets, context);
-  await admit(context, await step(() => estimateOf(clamped)));
-  const turn = { incoming, exchange, messages, plan };
-  return clamped.stream ? generateStream(turn) : generateWhole(turn);
+  const exchange = openExchange(incoming, request);
+  if (steps) return explainAll("generate", request, plan.targets, context, steps);
+  await admit(context, estimate);
+  const turn = { incoming, exchange, messages, plan, estimate };
+  return request.stream ? generateStream(turn) : generateWhole(turn);
 }
 
-async function generateWhole({ incoming, exchange, messages, plan }: Turn): Promise<Response> {
+async function generateWhole({ incoming, exchange, messages, plan, estimate }: Turn): Promise<Response> {
   const { protocol, context } = incoming;
   const { gateway, recorder, hide, note } = context;
   const attempt = async (target: Destination) =>
-    answerAt(await step(() => ask("generate", exchange.input, target, context)));
+    answerAt(await step(() => ask("generate", exchange.input, target, context, { estimate })));
   const answered = await firstAnswer(planFailover(plan.targets, context, { conversation: plan.conversation }), attempt);
   const output = await step(() => withoutCarriedSecrets<"generate">(answered, hide));
   recorder.settle(
@@ -92,10 +96,10 @@ async function answerAt(asked: Ask<"generate">): Promise<GenerateResponse> {
   return await finish(repairResponse(response, asked.input, asked.context.note));
 }
 
-function generateStream({ incoming, exchange, messages, plan }: Turn): Promise<Response> {
+function generateStream({ incoming, exchange, messages, plan, estimate }: Turn): Promise<Response> {
   const { protocol, context } = incoming;
   const attempt = (target: Destination, signal: AbortSignal) =>
-    streamAt(ask("generate", exchange.input, target, context, signal));
+    streamAt(ask("generate", exchange.input, target, context, { signal, estimate }));
   const events = firstStream(planFailover(plan.targets, context, plan), attempt);
   return respondWithStream(protocol, exchange, events, context, throughStages(incoming, exchange, messages, context));
 }

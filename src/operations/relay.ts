@@ -1,3 +1,4 @@
+import { estimateInputTokens } from "../canonical/estimate.ts";
 import type { Input } from "../canonical/operations.ts";
 import type { Destination } from "../contract/destination.ts";
 import type { Protocol } from "../contract/protocol.ts";
@@ -8,7 +9,6 @@ import { step } from "../util/work.ts";
 import { admit } from "./admit.ts";
 import { ask, wireOf } from "./attempt.ts";
 import { weighRelayed } from "./carried.ts";
-import { estimateOf } from "./counting.ts";
 import { explainAll, wantsExplanation } from "./explain.ts";
 import { planFailover } from "./failover_plan.ts";
 import { type Incoming, openExchange } from "./incoming.ts";
@@ -31,9 +31,10 @@ export async function relay(
   const relayed = asRelay(protocol, protocol.relay, input);
   const exchange = openExchange({ protocol: relayed, wire, context }, input);
   if (wantsExplanation(wire)) return explainAll("relay", input, speaking, context);
-  await admit(context, await step(() => estimateOf(conversation)));
+  await admit(context, await step(() => estimateInputTokens(conversation)));
   if (input.stream) {
-    const attempt = (target: Destination, signal: AbortSignal) => stream(ask("relay", input, target, context, signal));
+    const attempt = (target: Destination, signal: AbortSignal) =>
+      stream(ask("relay", input, target, context, { signal }));
     return respondWithStream(relayed, exchange, firstStream(planFailover(speaking, context), attempt), context);
   }
   const output = await answerWhole("relay", input, speaking, context);

@@ -21,7 +21,7 @@ export async function transcribe(incoming: Incoming<"transcribe">): Promise<Resp
   await admit(context, 0);
   if (input.stream) {
     const attempt = (target: Destination, signal: AbortSignal) =>
-      stream(ask("transcribe", input, target, context, signal));
+      stream(ask("transcribe", input, target, context, { signal }));
     return respondWithStream(protocol, exchange, firstStream(planFailover(targets, context), attempt), context);
   }
   const output = await answerWhole("transcribe", input, targets, context);

@@ -1,12 +1,7 @@
 /** Ids of calls that servers refuse, under ids that they take. Nothing comes back: an answer names new calls only. */
 import { hash } from "node:crypto";
 import type { Message } from "../canonical/generate.ts";
-
-/** Which ids a server takes, and how long one may be. */
-export interface IdRule {
-  taken: RegExp;
-  length: number;
-}
+import type { IdRule } from "../contract/intake.ts";
 
 /** No server needs more to tell calls apart. */
 const ENOUGH = 24;

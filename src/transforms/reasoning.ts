@@ -29,6 +29,18 @@ export function withoutReasoning<T extends GenerateRequest>(input: T, note: (tex
   return { ...input, messages };
 }
 
+/** The request without the reasoning that a server refuses, because nobody has signed it. `note` hears of it. */
+export function withoutUnsignedReasoning<T extends GenerateRequest>(
+  input: T,
+  isUnsigned: (part: ReasoningPart) => boolean,
+  note: (text: string) => void,
+): T {
+  const messages = changeReasoning(input.messages, (part) => isUnsigned(part) ? [] : undefined);
+  if (messages === input.messages) return input;
+  note("dropped reasoning that its vendor has not signed");
+  return { ...input, messages };
+}
+
 /**
  * The messages with what `change` puts in place of a reasoning part, which stays where it gives nothing. They are the same
  * messages where every one of them stays.

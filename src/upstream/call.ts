@@ -1,21 +1,31 @@
 /** The calls that ask for an operation, and one of them made: without what the upstream refuses. */
-import { CACHE_HINT, withoutCacheHints } from "../transforms/cache_hints.ts";
+import { CACHE_HINT } from "../transforms/cache_hints.ts";
 import type { GenerateRequest, Message } from "../canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../canonical/json.ts";
 import type { Input, ModelOperation, Output } from "../canonical/operations.ts";
-import { withFormInWords } from "../transforms/output_form.ts";
-import { withoutReasoning } from "../transforms/reasoning.ts";
-import { withUpstreamNames } from "../transforms/tool_names.ts";
-import { estimateInputTokens } from "../canonical/estimate.ts";
 import type { AnswerContext } from "../contract/context.ts";
 import type { Call, Reply } from "../contract/call.ts";
 import type { LocalOperation, Target, UpstreamOperation } from "../contract/driver.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { type Fetch, readReply, send, type Upstream } from "./send.ts";
 
+/** What a target turned out to refuse, and how else it is asked. */
+export interface Lessons {
+  refusesCacheHints: boolean;
+  /** Whether it takes no reasoning of earlier turns. */
+  refusesReasoning: boolean;
+  /** Present where the form of the answer is asked for in words: the turns that correct an answer which had not that form. */
+  corrections?: readonly Message[];
+}
+
 export interface Ask<K extends ModelOperation> {
   operation: K;
+  /** As it was asked, before it was prepared for the target: the answer is read by it. */
   input: Input<K>;
+  /** The input as the target wants it; nothing but this changes it. */
+  prepare(lessons: Lessons): Input<K>;
+  /** The tokens of a conversation, estimated; 0 where it is none. */
+  estimate: number;
   target: Target;
   upstream: Upstream;
   context: AnswerContext;
@@ -69,28 +79,24 @@ function callsFor<K extends ModelOperation>(
   way: UpstreamOperation<K>,
   refused: readonly string[],
 ): Call[] {
-  const { input, context } = ask;
-  const takesReasoning = !refused.includes(REASONING);
-  const bare = "messages" in input && refused.includes(CACHE_HINT) ? withoutCacheHints(input, context.note) : input;
-  const told = "messages" in bare && !takesReasoning ? withoutReasoning(bare, context.note) : bare;
-  const heard = "messages" in told ? inWords(withUpstreamNames(told), ask) : told;
   const target = {
     ...ask.target,
-    ...(!takesReasoning && { refusesReasoning: true }),
+    ...(refused.includes(REASONING) && { refusesReasoning: true }),
     ...(refused.includes(NULL_CONTENT) && {
       silentContent: refused.includes(EMPTY_CONTENT) ? "absent" as const : "empty" as const,
     }),
   };
-  return [way.request(heard, target, context)].flat().map((call) => without(call, refused, ask));
+  const input = ask.prepare(lessonsOf(ask, refused));
+  return [way.request(input, target, ask.context)].flat().map((call) => without(call, refused, ask));
 }
 
-/** The request, with the form of its answer in words where the upstream has no other way to hear of it. */
-function inWords<K extends ModelOperation, T extends GenerateRequest>(input: T, ask: Ask<K>): T {
-  const { corrections = needsWords(ask) ? [] : undefined, context } = ask;
-  if (!corrections) return input;
-  context.note("asked for response_format by instruction");
-  const told = withFormInWords(input);
-  return corrections.length > 0 ? { ...told, messages: [...told.messages, ...corrections] } : told;
+/** What is known of the target, by which its input is prepared. */
+export function lessonsOf<K extends ModelOperation>(ask: Ask<K>, refused = refusedBy(ask)): Lessons {
+  return {
+    refusesCacheHints: refused.includes(CACHE_HINT),
+    refusesReasoning: refused.includes(REASONING),
+    corrections: ask.corrections ?? (needsWords(ask) ? [] : undefined),
+  };
 }
 
 /** What upstreams call the form of an answer when they refuse it, whichever field of their wire it stands in. */
@@ -218,7 +224,7 @@ const MOST_TAKEN = 7 / 8;
  */
 function withShorterAnswer<K extends ModelOperation>(
   call: Call,
-  { input }: Ask<K>,
+  { input, estimate }: Ask<K>,
   error: GatewayError,
 ): Call | undefined {
   const { answerLimit } = error.details;
@@ -227,7 +233,7 @@ function withShorterAnswer<K extends ModelOperation>(
   const fields = fieldsOf(call);
   const sent = fields[field];
   if (typeof sent !== "number") return undefined;
-  const reckoned = () => Math.min(estimateInputTokens(input), Math.floor(window * MOST_TAKEN));
+  const reckoned = () => Math.min(estimate, Math.floor(window * MOST_TAKEN));
   const counted = told ?? (total === undefined || total < sent ? total : total - sent);
   const room = most ?? window - (counted ?? reckoned());
   return room > 0 && room < sent ? { ...call, body: { ...fields, [field]: room } } : undefined;
@@ -297,7 +303,8 @@ function fieldsOf({ body, form }: Call): JsonObject {
 
 /** The embedded upstream is asked by answering, so what it leaves out is known only then. */
 export function local<K extends ModelOperation>(way: LocalOperation<K>, ask: Ask<K>): Output<K> {
-  const output = way.local(ask.input, ask.target, ask.context);
+  const input = ask.prepare({ refusesCacheHints: false, refusesReasoning: false });
+  const output = way.local(input, ask.target, ask.context);
   ask.onDescribed();
   return output;
 }

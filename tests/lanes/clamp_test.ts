@@ -2,7 +2,7 @@ import { assertEquals, assertStrictEquals, assertThrows } from "@std/assert";
 import type { FilePart, GenerateRequest, InputPart, Message } from "../../src/canonical/generate.ts";
 import { estimateInputTokens } from "../../src/canonical/estimate.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { clampRequest } from "../../src/lanes/clamp.ts";
+import { prepareForModel } from "../../src/operations/prepare.ts";
 import type { Limits } from "../../src/lanes/lane.ts";
 
 const text = (words: string): InputPart => ({ type: "text", text: words });
@@ -19,7 +19,12 @@ const system: Message = { role: "system", content: [text("Be kind")] };
 function fitted(request: Partial<GenerateRequest>, limits: Limits) {
   const notes: string[] = [];
   const whole = { model: "x", messages: [user(text("Hello"))], stream: false, ...request };
-  return { ...clampRequest(whole, limits, (note) => void (notes.includes(note) || notes.push(note))), notes };
+  const { request: prepared } = prepareForModel(
+    whole,
+    limits,
+    (note) => void (notes.includes(note) || notes.push(note)),
+  );
+  return { ...prepared, notes };
 }
 
 Deno.test("fit: of a model of which nothing is known nothing is changed", () => {

@@ -6,6 +6,7 @@ import { chatDriver } from "../../plugins/chat/mod.ts";
 import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
 import type { Call } from "../../src/contract/call.ts";
 import type { UpstreamOperation } from "../../src/contract/driver.ts";
+import { prepareFor } from "../support/prepare.ts";
 import { newContext, newWireRequest } from "../support/context.ts";
 import { law } from "../support/law.ts";
 import { inChat, inMessages, inResponses, type Script, script } from "../support/script.ts";
@@ -167,7 +168,9 @@ Deno.test("growing: it does so too where cache hints are passed on, but for the 
   const sent = claudeCode().map((body) => {
     const context = newContext(from.name);
     const input = from.parseRequest(newWireRequest(body), context);
-    const { messages } = (request(input, { ...TARGET, cacheControl: "pass" }, context) as Call).body as JsonObject;
+    const target = { ...TARGET, cacheControl: "pass" as const };
+    const { messages } = (request(prepareFor(chatDriver, input, target, context), target, context) as Call)
+      .body as JsonObject;
     return (messages as JsonObject[]).map((turn) => JSON.stringify(turn));
   });
   assertEquals(sent.map((turns) => turns.join().includes("cache_control")), [true, true, true, true]);

@@ -217,7 +217,8 @@ function tellings(messages: readonly Message[], rules: Rules, lost: (note: RegEx
         const files = result.content.filter(({ type }) => type === "file");
         const inside = rules.filesInResults ? result.content : result.content.filter(({ type }) => type !== "file");
         const parts = inside.map((part) => partFact("result", part)).filter((one) => one !== undefined);
-        if (!rules.filesInResults && files.length > 0 && files.length === result.content.length) {
+        const shown = result.content.filter((part) => !isWordless(part));
+        if (!rules.filesInResults && files.length > 0 && files.length === shown.length) {
           parts.push({ who: "result", told: "See the files below" });
         }
         tell({ who: "result", what: [nameOf(result.id), resultOf(result, parts, rules)] });

@@ -11,6 +11,7 @@ import type { GatewayError } from "../../src/errors.ts";
 import { formatFrame } from "../../src/http/sse.ts";
 import { readFrames } from "../../src/upstream/frames.ts";
 import { toArray } from "./chunks.ts";
+import { prepareFor } from "./prepare.ts";
 import { newContext, newExchange, type TestExchange } from "./context.ts";
 import { type Fixture, isStream, reply, wireRequest } from "./fixtures.ts";
 import { readEvents, writeFrames } from "./stages.ts";
@@ -83,7 +84,8 @@ export class Wire extends ClientWire<Marks & { ending: RegExp }> {
   /** The body for the upstream. */
   serializeRequest(input: GenerateRequest, context: Context): JsonValue {
     const target = context.clientWire === this.name ? { ...TARGET, model: this.vendors } : TARGET;
-    const call = this.#operation().request(input, target, context);
+    const prepared = prepareFor(this.#driver, input, target, context);
+    const call = this.#operation().request(prepared, target, context);
     if (Array.isArray(call) || call.body instanceof Uint8Array || call.body instanceof Blob) {
       throw new TypeError("One call with JSON was expected");
     }

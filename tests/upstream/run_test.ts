@@ -59,9 +59,12 @@ function ask<K extends "embed" | "generate">(
   more: Partial<Ask<K>> & { upstreamOptions?: Partial<Upstream> } = {},
 ): Ask<K> {
   const { upstreamOptions, ...rest } = more;
+  const input = more.input ?? (operation === "embed" ? EMBED : GENERATE) as Ask<K>["input"];
   return {
     operation,
-    input: (operation === "embed" ? EMBED : GENERATE) as Ask<K>["input"],
+    input,
+    prepare: () => input,
+    estimate: 1,
     target: TARGET,
     upstream: newUpstream({ driver: { ...DRIVER, operations }, ...upstreamOptions }),
     context: newContext(),

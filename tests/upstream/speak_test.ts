@@ -41,6 +41,8 @@ function ask(fetch: Fetch, more: Partial<Upstream> = {}, signal = new AbortContr
   return {
     operation: "speak",
     input: SPEAK,
+    prepare: () => SPEAK,
+    estimate: 0,
     target: TARGET,
     upstream: newUpstream({ driver, secret: "secret", resultsFrom: ["https://media.test"], ...more }),
     context: newContext(),

@@ -7,6 +7,7 @@ import type { Effort, Thinking } from "../../../src/canonical/generate.ts";
 import type { JsonObject } from "../../../src/canonical/json.ts";
 import type { Quirks } from "../../../src/contract/quirks.ts";
 import type { Target } from "../../../src/contract/driver.ts";
+import { prepareFor } from "../../support/prepare.ts";
 import { newContext, newWireRequest } from "../../support/context.ts";
 import { CHAT, TARGET } from "../../support/wires.ts";
 
@@ -312,7 +313,7 @@ Deno.test("families: a client's own variables of the template stand beside its e
     const body = { model: "m", messages, reasoning_effort: "none", chat_template_kwargs };
     const input = CHAT.parseRequest(newWireRequest(body), context);
     const target: Target = { ...TARGET, model: "zai-org/GLM-4.6", dialect: "template" };
-    return serializeRequest(input, target, context).chat_template_kwargs;
+    return serializeRequest(prepareFor(chatDriver, input, target, context), target, context).chat_template_kwargs;
   };
   assertEquals(send({ style: "short" }), { enable_thinking: false, style: "short" });
   assertEquals(send({ enable_thinking: true }), { enable_thinking: true });

@@ -1,13 +1,19 @@
 import { assertEquals } from "@std/assert";
+import { chatDriver } from "../../../plugins/chat/mod.ts";
 import { serializeRequest } from "../../../plugins/chat/serialize_request.ts";
 import type { JsonObject } from "../../../src/canonical/json.ts";
+import { prepareFor } from "../../support/prepare.ts";
 import { newContext, newWireRequest } from "../../support/context.ts";
 import { CHAT, MESSAGES, TARGET } from "../../support/wires.ts";
 
 function send(body: JsonObject, target = TARGET): { messages: JsonObject[]; notes: string[] } {
   const context = newContext(MESSAGES.name);
   const input = MESSAGES.parseRequest(newWireRequest({ model: "m", max_tokens: 9, ...body }), context);
-  return { messages: serializeRequest(input, target, context).messages as JsonObject[], notes: context.notes };
+  return {
+    messages: serializeRequest(prepareFor(chatDriver, input, target, context), target, context)
+      .messages as JsonObject[],
+    notes: context.notes,
+  };
 }
 
 const thought = [

@@ -3,6 +3,7 @@ import type { JsonObject } from "../../../src/canonical/json.ts";
 import { responsesDriver } from "../../../plugins/responses/mod.ts";
 import { parseRequest } from "../../../plugins/responses/parse_request.ts";
 import { serializeRequest } from "../../../plugins/responses/serialize_request.ts";
+import { prepareFor } from "../../support/prepare.ts";
 import { newContext, newWireRequest } from "../../support/context.ts";
 import { TARGET } from "../../support/wires.ts";
 
@@ -37,8 +38,10 @@ const conversation: JsonObject = {
 function send(model: string): { sent: JsonObject; notes: string[] } {
   const context = newContext("responses");
   const input = parseRequest(newWireRequest(conversation), context);
+  const target = { ...TARGET, model };
+  const prepared = prepareFor(responsesDriver, input, target, context);
   return {
-    sent: JSON.parse(JSON.stringify(serializeRequest(input, { ...TARGET, model }, context))),
+    sent: JSON.parse(JSON.stringify(serializeRequest(prepared, target, context))),
     notes: context.notes,
   };
 }

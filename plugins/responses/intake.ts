@@ -1,0 +1,22 @@
+/** How servers of this wire take a conversation. */
+import type { Target } from "../../src/contract/driver.ts";
+import type { Intake } from "../../src/contract/intake.ts";
+import { fitThinking, isOpenAi } from "../shared/families.ts";
+import { idRuleOf } from "./families.ts";
+import { isWholeSearch } from "./tool_search.ts";
+import { WIRE } from "./wire.ts";
+
+export function intakeOf(target: Target): Intake {
+  return {
+    wire: WIRE,
+    takesCacheHints: false,
+    results: "anywhere",
+    callIds: idRuleOf(target.model),
+    leastOutputTokens: 1,
+    lacks: { topK: "top_k", stopSequences: "stop", seed: "seed" },
+    // Its vendor's own models come in new levels faster than anybody writes them down, and only they know whole searches.
+    ...(isOpenAi(target.model)
+      ? { isWhole: isWholeSearch }
+      : { holdThinking: (request, note) => fitThinking(request, target, note) }),
+  };
+}

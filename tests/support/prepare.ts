@@ -1,0 +1,24 @@
+import type { GenerateRequest } from "../../src/canonical/generate.ts";
+import type { Context } from "../../src/contract/context.ts";
+import type { Driver, Target } from "../../src/contract/driver.ts";
+import { prepareForTarget } from "../../src/operations/prepare.ts";
+import { targetName } from "../../src/contract/destination.ts";
+
+/** The request as the core hands it to the driver, for an upstream that is not known to refuse anything. */
+export function prepareFor(
+  { intake }: Driver,
+  request: GenerateRequest,
+  target: Target,
+  { clientWire, note }: Context,
+): GenerateRequest {
+  const facts = {
+    target: targetName(target),
+    clientWire,
+    systemMessages: target.systemMessages,
+    refusedTools: [],
+    refusesCacheHints: false,
+    refusesReasoning: false,
+    intake: intake?.(target),
+  };
+  return prepareForTarget(request, facts, note);
+}
