@@ -69,8 +69,11 @@ Deno.test("launcher: a first start makes the folder of the store; SIGTERM passes
 Deno.test("launcher: what is wrong with the command line or the configuration is said by the gateway", async () => {
   await withFolder(async (folder) => {
     const options = { cwd: folder };
-    assertEquals((await runLaunched(["--port", "http"], options)).code, 2);
-    assertStringIncludes((await runLaunched(["--hostname", "*"], options)).stderr, "Cannot listen on");
+    const [port, hostname] = await Promise.all(
+      [["--port", "http"], ["--hostname", "*"]].map((args) => runLaunched(args, options)),
+    );
+    assertEquals(port!.code, 2);
+    assertStringIncludes(hostname!.stderr, "Cannot listen on");
     await write(folder, "{");
     const { code, stderr } = await runLaunched([], options);
     assertEquals(code, 1);
@@ -247,9 +250,10 @@ Deno.test("keys: made and revoked while two gateways run, within a second, and o
       const bytes = await Deno.readFile(`${folder}/data/${name}`).catch(() => new Uint8Array());
       assert(!new TextDecoder("latin1").decode(bytes).includes(b!.slice(8)), name);
     }
-    for (const args of [[], ["create"], ["create", "b"], ["create", "c", "--lane", "no"], ["revoke", "x"]]) {
+    const mistakes = [[], ["create"], ["create", "b"], ["create", "c", "--lane", "no"], ["revoke", "x"]];
+    await Promise.all(mistakes.map(async (args) => {
       assertEquals((await runLaunched(["keys", ...args], options)).code, 2, args.join(" "));
-    }
+    }));
   }, { changes: { storedKeys: true } });
 });
 
@@ -282,9 +286,9 @@ Deno.test("keys: a store that cannot be used is told in a line, and asks callers
     await Deno.mkdir(`${folder}/data`, { recursive: true });
     await Deno.writeTextFile(`${folder}/data/store.sqlite3`, "no database");
     assertEquals(await chat(url, "laneway_any"), 503);
-    for (const args of [["list"], ["create", "a"], ["revoke", "a"]]) {
+    await Promise.all([["list"], ["create", "a"], ["revoke", "a"]].map(async (args) => {
       const { code, stderr } = await runLaunched(["keys", ...args], { cwd: folder });
       assertEquals([code, stderr], [1, `Cannot use the store ${folder}/data/store.sqlite3: file is not a database\n`]);
-    }
+    }));
   }, { changes: { storedKeys: true } });
 });
