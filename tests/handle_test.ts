@@ -6,7 +6,7 @@ import type { Frame } from "../src/contract/frame.ts";
 import type { Emit } from "../src/contract/stream.ts";
 import { type ErrorCode, STATUS_OF } from "../src/errors.ts";
 import { formatLogLine } from "../src/observe/log.ts";
-import { readFrames } from "../src/upstream/frames.ts";
+import { readFrames } from "./support/sources.ts";
 import {
   CHAT,
   chatBody,

@@ -1,4 +1,4 @@
-import { collectSync } from "../../src/canonical/collect.ts";
+import { collect } from "../../src/canonical/collect.ts";
 import type { GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
 import { finishSync, type Work } from "../../src/util/work.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
@@ -30,5 +30,5 @@ export function* parseLongResponse(
   const reader = new AnswerReader(input, target, context);
   const events = yield* reader.readLong({ ...answer, choices: first && [first] });
   yield;
-  return collectSync([...events, ...reader.end(true)]);
+  return collect([...events, ...reader.end(true)]);
 }

@@ -1,4 +1,4 @@
-import { collectSync } from "../../src/canonical/collect.ts";
+import { collect } from "../../src/canonical/collect.ts";
 import type { GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
 import { isJsonObject } from "../../src/canonical/json.ts";
 import { finishSync, type Work } from "../../src/util/work.ts";
@@ -28,5 +28,5 @@ export function* parseLongResponse(
   yield;
   const events = new AnswerReader(input, context).whole(message);
   yield;
-  return collectSync(events);
+  return collect(events);
 }

@@ -1,4 +1,4 @@
-import { collectSync } from "../../src/canonical/collect.ts";
+import { collect } from "../../src/canonical/collect.ts";
 import type { GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
 import { isJsonObject } from "../../src/canonical/json.ts";
 import { finishSync, type Work } from "../../src/util/work.ts";
@@ -26,5 +26,5 @@ export function* parseLongResponse(
   const reader = new AnswerReader(input, context);
   const events = [reader.start(response), ...reader.end(response)];
   yield;
-  return collectSync(events);
+  return collect(events);
 }

@@ -1,26 +1,34 @@
 import type { GenerateEvent, GenerateResponse, OutputPart } from "./generate.ts";
 import { type Extra, mergeExtras } from "./extra.ts";
 import { GatewayError } from "../errors.ts";
+import type { EventSource } from "../util/event_source.ts";
 import type { OperationName, Output, StreamEvent } from "./operations.ts";
 
-/** The whole answer that a stream of events tells. Throws what its `error` event holds. */
-export async function collect(events: AsyncIterable<GenerateEvent>): Promise<GenerateResponse> {
-  const collector = new Collector();
-  for await (const event of events) {
-    const response = collector.add(event);
-    if (response) return response;
-  }
-  throw incomplete();
-}
-
-/** The same for events that are all there. */
-export function collectSync(events: Iterable<GenerateEvent>): GenerateResponse {
+/** The whole answer that the events of a stream make. Throws what their `error` event holds. */
+export function collect(events: Iterable<GenerateEvent>): GenerateResponse {
   const collector = new Collector();
   for (const event of events) {
     const response = collector.add(event);
     if (response) return response;
   }
   throw incomplete();
+}
+
+/** The same of a source, which is ended. */
+export async function collectFrom(source: EventSource<GenerateEvent>): Promise<GenerateResponse> {
+  const collector = new Collector();
+  try {
+    for (;;) {
+      const events = await source.next();
+      if (!events) throw incomplete();
+      for (const event of events) {
+        const response = collector.add(event);
+        if (response) return response;
+      }
+    }
+  } finally {
+    await source.cancel();
+  }
 }
 
 /** Puts an answer together as its events pass by. */
@@ -70,6 +78,6 @@ function incomplete(): GatewayError {
 }
 
 /** How a stream becomes the whole answer of an operation, for operations that stream. */
-export const COLLECT: { [K in OperationName]?: (events: AsyncIterable<StreamEvent<K>>) => Promise<Output<K>> } = {
+export const COLLECT: { [K in OperationName]?: (events: Iterable<StreamEvent<K>>) => Output<K> } = {
   generate: collect,
 };

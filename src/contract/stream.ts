@@ -30,5 +30,5 @@ export interface StreamWriter<E> {
   write(event: E, emit: Emit<Frame>): void;
 }
 
-/** How frames are set apart: server-sent events, lines of JSON, or bytes as they are. */
-export type Framing = "sse" | "ndjson" | "bytes";
+/** How frames are set apart: as server-sent events, or as lines of JSON. */
+export type Framing = "sse" | "ndjson";

@@ -1,6 +1,3 @@
-import type { Frame } from "../contract/frame.ts";
-import { formatFrame } from "./sse.ts";
-
 /** A client that takes nothing of its answer. */
 export interface Unread {
   /** How long it may take nothing, in milliseconds; at most a quarter of it more. What the system buffers counts as taken. */
@@ -9,33 +6,42 @@ export interface Unread {
   onStall(): void;
 }
 
+/** The text of a streamed answer, in the chunks in which it is sent. */
+export interface Chunks {
+  /** The next one; `undefined` at the end. */
+  next(): Promise<string | undefined>;
+  /** Ends it; resolves once all that it held is given back. */
+  cancel(): Promise<void>;
+}
+
 export interface StreamOptions extends Unread {
-  /** What goes out in silence; a comment where there is nothing. */
-  keepAlive(): Frame | undefined;
+  /** What sets the frames apart. */
+  mediaType: string;
+  /** What goes out in silence; nothing where the protocol has no such thing. */
+  keepAlive(): string;
   /** Silence after which it goes out, in milliseconds; at most half of it more. */
   keepAliveMs: number;
-  /** What is to be said before the next frame, such as a note that came late. */
-  interject(): Frame | undefined;
   /** The client left before the end. */
   onLeave(): void;
-  /** The frames failed, which tell every failure but one of their own; the client's connection breaks off. */
+  /** The chunks failed, which tell every failure but one of their own; the client's connection breaks off. */
   onFailure(thrown: unknown): void;
   /** All is over. */
   onEnd(): void;
 }
 
 /**
- * A response that streams `frames`. It asks for a frame only when the client's connection takes one, so a slow reader slows
- * the upstream down.
+ * A response that streams chunks. It asks for one only when the client's connection takes one, so a slow reader slows the
+ * upstream down.
  */
-export function streamResponse(frames: AsyncIterable<Frame>, options: StreamOptions): Response {
-  const { keepAlive, keepAliveMs, sendStallMs } = options;
-  const iterator = frames[Symbol.asyncIterator]();
+export function streamResponse(chunks: Chunks, options: StreamOptions): Response {
+  const { mediaType, keepAlive, keepAliveMs, sendStallMs } = options;
   const encoder = new TextEncoder();
   let timer: ReturnType<typeof setInterval> | undefined;
   let lastWrite = performance.now();
+  let isOver = false;
 
   const end = () => {
+    isOver = true;
     clearInterval(timer);
     taking.end();
     options.onEnd();
@@ -48,30 +54,28 @@ export function streamResponse(frames: AsyncIterable<Frame>, options: StreamOpti
         options.onStall();
         end();
         controller.error(brief());
-        iterator.return?.().catch(() => {}); // nobody hears of it any more
+        chunks.cancel().catch(() => {}); // nobody hears of it any more
       };
       timer = setInterval(() => {
         // A reader that takes nothing needs no sign of life, and must not pile them up.
         if (controller.desiredSize !== 0 || performance.now() - lastWrite < keepAliveMs) return;
         lastWrite = performance.now();
-        controller.enqueue(encoder.encode(formatFrame(keepAlive() ?? { comment: "keep-alive" })));
+        const text = keepAlive();
+        if (text !== "") controller.enqueue(encoder.encode(text));
       }, keepAliveMs / 2);
     },
     async pull(controller) {
       taking.asked();
       try {
-        const { done, value } = await iterator.next();
+        const text = await chunks.next();
+        if (isOver) return;
         taking.handed();
         lastWrite = performance.now();
-        if (done) {
-          end();
-          controller.close();
-          return;
-        }
-        const interjection = options.interject();
-        const text = interjection ? formatFrame(interjection) + formatFrame(value) : formatFrame(value);
-        controller.enqueue(encoder.encode(text));
+        if (text !== undefined) return controller.enqueue(encoder.encode(text));
+        end();
+        controller.close();
       } catch (thrown) {
+        if (isOver) return;
         options.onFailure(thrown);
         end();
         controller.error(brief());
@@ -80,13 +84,13 @@ export function streamResponse(frames: AsyncIterable<Frame>, options: StreamOpti
     async cancel() {
       options.onLeave();
       end();
-      await iterator.return?.();
+      await chunks.cancel();
     },
   }, { highWaterMark: 0 });
 
   return new Response(body, {
     headers: {
-      "content-type": "text/event-stream; charset=utf-8",
+      "content-type": mediaType,
       "cache-control": "no-cache",
       // Proxies that buffer a stream break it.
       "x-accel-buffering": "no",

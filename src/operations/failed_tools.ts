@@ -8,6 +8,7 @@ import { refuseIfStrict, type RequestContext } from "../context/request_context.
 import type { Exchange, WireRequest } from "../contract/context.ts";
 import type { Protocol } from "../contract/protocol.ts";
 import type { Destination } from "../contract/destination.ts";
+import { sourceOf } from "../util/event_source.ts";
 import { admit } from "./admit.ts";
 import { wireOf } from "./attempt.ts";
 import { remember, remembering } from "./memory.ts";
@@ -60,20 +61,12 @@ export async function answerFailed(
     ...(counts && { extra: { wire: protocol.name, fields: { usage: counts } } }),
   };
   if (exchange.input.stream) {
-    const store = (response: GenerateResponse) => remember(response, exchange, messages, context);
-    return respondWithStream(
-      protocol,
-      exchange,
-      replayed(response),
-      context,
-      (events) => exchange.stored ? remembering(events, store) : events,
-    );
+    const passage = exchange.stored
+      ? remembering((response) => remember(response, exchange, messages, context))
+      : undefined;
+    return respondWithStream(protocol, exchange, sourceOf(replay(response)), context, passage);
   }
   context.recorder.entry.usage = response.usage;
   await remember(response, exchange, messages, context);
   return protocol.serialize(response, exchange);
-}
-
-async function* replayed(response: GenerateResponse) {
-  yield* replay(response);
 }

@@ -1,19 +1,22 @@
 /** A conversation's next turn: parse → recall → resolve → prepare → call → serialize. */
 import { estimateInputTokens } from "../canonical/estimate.ts";
 import type { GenerateEvent, GenerateResponse, Message } from "../canonical/generate.ts";
-import type { RequestContext } from "../context/request_context.ts";
 import type { Exchange } from "../contract/context.ts";
 import type { Destination } from "../contract/destination.ts";
 import { answerRoom } from "../lanes/clamp.ts";
 import { checkSize } from "../http/size.ts";
-import { firstAnswer, firstStream } from "../routing/failover.ts";
-import { hearForeign, noteForeign } from "../transforms/foreign.ts";
+import { firstAnswer } from "../routing/failover.ts";
+import { firstStream } from "../routing/first_stream.ts";
+import { transformed } from "../transforms/apply.ts";
+import { noteForeign, noteForeignEvents } from "../transforms/foreign.ts";
 import { repairCalls, repairResponse } from "../transforms/repair_calls.ts";
 import { sealReasoning, sealStream } from "../transforms/sealing.ts";
 import type { Ask } from "../upstream/call.ts";
 import { answerInForm, streamInForm } from "../upstream/structured_output.ts";
+import type { EventSource } from "../util/event_source.ts";
 import { finish, step } from "../util/work.ts";
 import { admit } from "./admit.ts";
+import type { Passage } from "./answer_loop.ts";
 import { ask } from "./attempt.ts";
 import { withoutCarriedSecrets } from "./carried.ts";
 import { learn } from "./counting.ts";
@@ -86,7 +89,8 @@ async function generateWhole({ incoming, exchange, messages, plan, estimate }: T
   const sealing = sealingFor(protocol, exchange, context);
   const isKept = sealing !== undefined || exchange.stored;
   await step(() => [output, ...output.content].forEach((one) => noteForeign(one, protocol.wire, isKept, note)));
-  const content = sealing ? await sealReasoning(output.content, sealing) : output.content;
+  for (const part of output.content) await sealing?.toOpen(part)?.();
+  const content = sealing ? sealReasoning(output.content, sealing) : output.content;
   return protocol.serialize({ ...output, content }, exchange);
 }
 
@@ -101,26 +105,29 @@ function generateStream({ incoming, exchange, messages, plan, estimate }: Turn):
   const attempt = (target: Destination, signal: AbortSignal) =>
     streamAt(ask("generate", exchange.input, target, context, { signal, estimate }));
   const events = firstStream(planFailover(plan.targets, context, plan), attempt);
-  return respondWithStream(protocol, exchange, events, context, throughStages(incoming, exchange, messages, context));
+  return respondWithStream(protocol, exchange, events, context, passageOf(incoming, exchange, messages));
 }
 
 /** What events pass on their way to the client: foreign fields are noted, the answer is stored, its reasoning is sealed. */
-function throughStages(
-  { protocol }: Incoming<"generate">,
+function passageOf(
+  { protocol, context }: Incoming<"generate">,
   exchange: Exchange<"generate">,
   messages: Message[],
-  context: RequestContext,
-): (events: AsyncGenerator<GenerateEvent>) => AsyncGenerator<GenerateEvent> {
-  const store = (response: GenerateResponse) => remember(response, exchange, messages, context);
+): Passage<GenerateEvent> {
   const sealing = sealingFor(protocol, exchange, context);
-  return (events) => {
-    const noted = hearForeign(events, protocol.wire, sealing !== undefined || exchange.stored, context.note);
-    const kept = exchange.stored ? remembering(noted, store) : noted;
-    return sealing ? sealStream(kept, sealing) : kept;
+  const kept = exchange.stored ? remembering((response) => remember(response, exchange, messages, context)) : undefined;
+  return {
+    transforms: [
+      noteForeignEvents(protocol.wire, sealing !== undefined || exchange.stored, context.note),
+      ...kept?.transforms ?? [],
+      ...sealing ? [sealStream(sealing)] : [],
+    ],
+    before: (event) => event.type === "part-start" ? sealing?.toOpen(event.part) : kept?.before(event),
   };
 }
 
-function streamAt(asked: Ask<"generate">): AsyncIterable<GenerateEvent> {
+function streamAt(asked: Ask<"generate">): EventSource<GenerateEvent> {
+  const { input, target, context, signal } = asked;
   const events = streamInForm(asked);
-  return asked.target.repairArguments ? repairCalls(events, asked.input, asked.context.note) : events;
+  return target.repairArguments ? transformed(events, repairCalls(input, context.note), signal) : events;
 }

@@ -1,6 +1,6 @@
 /** What a conversation builds on from turn to turn: in the gateway's memory, or sealed, in the client's. */
 import { Collector } from "../canonical/collect.ts";
-import type { GenerateEvent, GenerateResponse, Message } from "../canonical/generate.ts";
+import type { GenerateEvent, GenerateResponse, Message, OutputPart } from "../canonical/generate.ts";
 import type { Input } from "../canonical/operations.ts";
 import { holdsSealed, openReasoning, type Sealing } from "../transforms/sealing.ts";
 import type { RequestContext } from "../context/request_context.ts";
@@ -8,6 +8,7 @@ import type { Exchange } from "../contract/context.ts";
 import type { Protocol } from "../contract/protocol.ts";
 import type { Recalled } from "../state/continuity.ts";
 import type { Sealer } from "../state/seal.ts";
+import type { Passage } from "./answer_loop.ts";
 
 /** The request with all that it builds on, from the gateway's memory and out of what the client keeps sealed. */
 export async function recall(asked: Input<"generate">, context: RequestContext): Promise<Recalled> {
@@ -24,18 +25,27 @@ export function sealingFor(
   { reasoning }: Protocol<"generate">,
   { wire }: Exchange<"generate">,
   context: RequestContext,
-): Sealing | undefined {
+): OpenedSealing | undefined {
   const place = reasoning?.(wire);
-  const { caller: { owner }, clientWire } = context;
+  const { caller: { owner }, clientWire, recorder } = context;
+  let sealer: Sealer | undefined;
   return place && {
     ...place,
     wire: clientWire,
-    async seal({ opaque, ...thought }) {
-      const sealer = await sealerFor(context);
-      const bound = opaque && { opaque: { ...opaque, target: context.recorder.attempt?.target } };
+    toOpen({ type }) {
+      return type !== "reasoning" || sealer ? undefined : async () => void (sealer = await sealerFor(context));
+    },
+    seal({ opaque, ...thought }) {
+      if (!sealer) throw new Error("The sealer has not been opened");
+      const bound = opaque && { opaque: { ...opaque, target: recorder.attempt?.target } };
       return sealer.seal({ ...thought, ...bound }, clientWire, owner);
     },
   };
+}
+
+interface OpenedSealing extends Sealing {
+  /** What is to be awaited before such a part is sealed. An answer without reasoning needs no key. */
+  toOpen(part: OutputPart): (() => Promise<void>) | undefined;
 }
 
 /** Without the store's key, what is sealed opens until this process ends: the log says why. */
@@ -69,15 +79,22 @@ export async function remember(
   }
 }
 
-/** The same in a stream: the last event waits until the answer is stored. */
-export async function* remembering(
-  events: AsyncIterable<GenerateEvent>,
-  store: (response: GenerateResponse) => Promise<void>,
-): AsyncGenerator<GenerateEvent> {
+/** The same in a stream: its end waits until the answer is stored. */
+export function remembering(store: (response: GenerateResponse) => Promise<void>): Required<Passage<GenerateEvent>> {
   const collector = new Collector();
-  for await (const event of events) {
-    const response = event.type === "error" ? undefined : collector.add(event);
-    if (response) await store(response);
-    yield event;
-  }
+  return {
+    transforms: [{
+      push(event, emit) {
+        if (event.type !== "finish" && event.type !== "error") collector.add(event);
+        emit(event);
+      },
+    }],
+    before(event) {
+      if (event.type !== "finish") return undefined;
+      return async () => {
+        const response = collector.add(event);
+        if (response) await store(response);
+      };
+    },
+  };
 }

@@ -7,6 +7,7 @@ import { passOn } from "../http/respond.ts";
 import { preferFormat } from "../lanes/speech.ts";
 import { firstAnswer } from "../routing/failover.ts";
 import { speak as speakAt } from "../upstream/speak.ts";
+import { type EventSource, opening, sourceOf } from "../util/event_source.ts";
 import { admit } from "./admit.ts";
 import { ask } from "./attempt.ts";
 import { explainAll, wantsExplanation } from "./explain.ts";
@@ -69,9 +70,28 @@ function deliverSpeech(speech: Speech, { gateway, recorder, leave, hasLeft }: Re
   };
 }
 
-async function* speechEvents(start: () => Promise<Speech>, usage: SpeechUsage): AsyncGenerator<SpeechEvent> {
-  const { audio } = await start();
-  if (audio instanceof Uint8Array) yield { type: "audio", bytes: audio };
-  else for await (const bytes of audio) yield { type: "audio", bytes };
-  yield { type: "finish", usage };
+/** Speech as the events of a stream. */
+function speechEvents(start: () => Promise<Speech>, usage: SpeechUsage): EventSource<SpeechEvent> {
+  const finish: SpeechEvent = { type: "finish", usage };
+  return opening(async () => {
+    const { audio } = await start();
+    return audio instanceof Uint8Array ? sourceOf([{ type: "audio", bytes: audio }, finish]) : soundsOf(audio, finish);
+  });
+}
+
+function soundsOf(audio: ReadableStream<Uint8Array<ArrayBuffer>>, finish: SpeechEvent): EventSource<SpeechEvent> {
+  const reader = audio.getReader();
+  let isOver = false;
+  return {
+    async next() {
+      if (isOver) return undefined;
+      const { done, value } = await reader.read();
+      isOver = done;
+      return [done ? finish : { type: "audio", bytes: value }];
+    },
+    async cancel() {
+      isOver = true;
+      await reader.cancel().catch(() => {}); // it has failed already
+    },
+  };
 }

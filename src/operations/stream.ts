@@ -1,104 +1,113 @@
-/** An answer that is told step by step, as its client reads it. */
+/** A streamed answer, as its client reads it. */
 import type { StreamEvent } from "../canonical/operations.ts";
 import type { ToldUsage } from "../canonical/usage.ts";
 import { clientClosed, clientStalled, type RequestContext } from "../context/request_context.ts";
 import { withoutSecrets } from "../context/secrets.ts";
 import type { Exchange } from "../contract/context.ts";
-import type { Frame } from "../contract/frame.ts";
 import type { Protocol } from "../contract/protocol.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
+import { FORMAT, MEDIA_TYPE } from "../http/framing.ts";
 import { formatNotes } from "../http/notes.ts";
 import { streamResponse } from "../http/respond.ts";
 import { guard } from "../upstream/guard.ts";
-import { framesOf } from "../upstream/stages.ts";
+import type { EventSource } from "../util/event_source.ts";
+import { settleWithin } from "../util/timeout.ts";
+import { AnswerLoop, type Passage } from "./answer_loop.ts";
 import { weighRelayed, withoutEventSecrets } from "./carried.ts";
 import { learn } from "./counting.ts";
 
-/** The operations whose answers can be told step by step. */
+/** The operations whose answers can be streamed. */
 export type Streamed = "generate" | "relay" | "speak" | "transcribe";
 
 /**
- * The commit point of a stream: its head goes out once an upstream has said something, so that a failure before it has a proper
- * status, and the head names who serves; an upstream that is silent for long is not waited for, because proxies and clients give up on a silent gateway.
+ * The commit point of a stream: its head goes out at the upstream's first event, so that a failure before it has a proper
+ * status, and the head names who serves; an upstream that is silent for long is not waited for, because proxies and clients
+ * give up on a silent gateway.
  */
 export async function respondWithStream<K extends Streamed>(
   protocol: Protocol<K>,
   exchange: Exchange<K>,
-  told: AsyncIterable<StreamEvent<K>>,
+  source: EventSource<StreamEvent<K>>,
   context: RequestContext,
-  through = (events: AsyncGenerator<StreamEvent<K>>): AsyncGenerator<StreamEvent<K>> => events,
+  passage: Passage<StreamEvent<K>> = {},
 ): Promise<Response> {
-  const { gateway, recorder } = context;
+  const { gateway: { pace, limits }, recorder, hide, leave } = context;
+  if (!protocol.stream) throw new GatewayError("unsupported", `"${protocol.name}" does not stream`);
   recorder.entry.stream = true;
-  let ending = false;
-  let finished = false;
-  const guarded = guard(
-    told,
-    (event) => {
-      if (event.type !== "error") {
-        recorder.firstEvent();
-        recorder.isAnswered = true;
-      }
-      recorder.emittedTokens += tokensOf(event);
-      if (event.type === "finish") {
-        const usage = usageOf(event);
-        if (usage) recorder.settle(usage, () => recorder.emittedTokens);
-        learn(usage, recorder.attempt, gateway);
-        finished = true;
-      } else if (event.type === "start") {
-        const { counted } = recorder.attempt ?? {};
-        recorder.countedBy = counted?.used ? counted.by : "upstream";
-      }
-      if (event.type === "error") recorder.fail(event.error);
-      ending ||= event.type === "finish" || event.type === "error";
-    },
-    (error) => withoutSecrets(error, context.hide),
-    (event) => withoutEventSecrets<K>(event, context.hide),
-  );
-  const events = through(guarded);
+  const { framing } = protocol.stream;
+  const writer = protocol.stream.writer(exchange);
+  const format = FORMAT[framing];
+  const observer = new Observer(context);
+  const events = guard(source, {
+    changeError: (error) => withoutSecrets(error, hide),
+    change: (event) => withoutEventSecrets<K>(event, hide),
+    onEvent: (event) => observer.see(event),
+  });
   const first = events.next();
-  const early = await Promise.race([first, silence(first, gateway.pace.headAfterMs)]);
-  if (early?.value?.type === "error") throw early.value.error;
+  const [early] = await settleWithin(first, pace.headAfterMs) ?? [];
+  if (early?.type === "error") {
+    await events.cancel();
+    throw early.error;
+  }
 
-  const frames = framesFor(protocol, resume(first, events), exchange);
-  const said = new Set(recorder.notes());
-  return streamResponse(frames, {
-    keepAlive: () => protocol.keepAlive?.(exchange.frames),
-    keepAliveMs: gateway.pace.keepAliveMs,
-    interject(): Frame | undefined {
-      const late = ending ? recorder.notes().filter((note) => !said.has(note)) : [];
-      if (late.length === 0) return undefined;
-      for (const note of late) said.add(note);
-      return { comment: `notes: ${formatNotes(late)}` };
+  const reported = new Set(recorder.notes());
+  const chunks = new AnswerLoop(resume(first, events), writer, passage, {
+    format,
+    signal: context.signal,
+    lateNotes() {
+      const late = recorder.notes().filter((note) => !reported.has(note));
+      return late.length > 0 ? { comment: `notes: ${formatNotes(late)}` } : undefined;
     },
-    sendStallMs: gateway.limits.sendStallMs,
+  });
+  return streamResponse(chunks, {
+    mediaType: MEDIA_TYPE[framing],
+    keepAlive: () => format(protocol.keepAlive?.(exchange.frames) ?? { comment: "keep-alive" }),
+    keepAliveMs: pace.keepAliveMs,
+    sendStallMs: limits.sendStallMs,
     onStall() {
-      // All was said, only the last of it was not taken.
-      if (finished) return;
-      recorder.fail(clientStalled(gateway.limits.sendStallMs));
-      context.leave();
+      // The client has the whole answer but for the last piece that was sent.
+      if (observer.finished) return;
+      recorder.fail(clientStalled(limits.sendStallMs));
+      leave();
     },
-    onLeave: context.leave,
-    onFailure: (thrown) => recorder.fail(toGatewayError(thrown)),
-    onEnd() {
-      // An SDK leaves with the last frame, before the connection ends.
-      recorder.close(context.hasLeft() && !finished ? clientClosed().status : 200);
-      // A client may leave before the serializer has begun, which then would not end them.
-      void events.return(undefined);
+    onLeave: leave,
+    onFailure(thrown) {
+      recorder.fail(toGatewayError(thrown));
+      void chunks.cancel();
     },
+    // An SDK leaves with the last frame, before the connection ends.
+    onEnd: () => recorder.close(context.hasLeft() && !observer.finished ? clientClosed().status : 200),
   });
 }
 
-function framesFor<K extends Streamed>(
-  protocol: Protocol<K>,
-  events: AsyncGenerator<StreamEvent<K>>,
-  exchange: Exchange<K>,
-): AsyncIterable<Frame> {
-  if (protocol.stream) return framesOf(events, protocol.stream.writer(exchange));
-  throw new GatewayError("unsupported", `"${protocol.name}" does not stream`);
+/** Records what a stream reports: for the log, the charge and the gateway's own counting. */
+class Observer {
+  finished = false;
+  readonly #context: RequestContext;
+
+  constructor(context: RequestContext) {
+    this.#context = context;
+  }
+
+  see(event: StreamEvent<Streamed>): void {
+    const { gateway, recorder } = this.#context;
+    if (event.type === "error") return recorder.fail(event.error);
+    recorder.firstEvent();
+    recorder.isAnswered = true;
+    recorder.emittedTokens += tokensOf(event);
+    if (event.type === "start") {
+      const { counted } = recorder.attempt ?? {};
+      recorder.countedBy = counted?.used ? counted.by : "upstream";
+    } else if (event.type === "finish") {
+      const usage = usageOf(event);
+      if (usage) recorder.settle(usage, () => recorder.emittedTokens);
+      learn(usage, recorder.attempt, gateway);
+      this.finished = true;
+    }
+  }
 }
 
-/** Tokens that an event tells, estimated in little time: what they were is known at the end, if it comes to that. */
+/** The tokens of an event, estimated in little time: what they were is known at the end, if it comes to that. */
 function tokensOf(event: StreamEvent<Streamed>): number {
   switch (event.type) {
     case "part-delta":
@@ -120,16 +129,15 @@ function usageOf(event: StreamEvent<Streamed> & { type: "finish" }): ToldUsage |
   return usage && "inputTokens" in usage ? usage : undefined;
 }
 
-/** Nothing, after `ms`; cut short by what it waits for, so that no timer is left. */
-async function silence(until: Promise<unknown>, ms: number): Promise<undefined> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  await Promise.race([until, new Promise((resolve) => timer = setTimeout(resolve, ms))]);
-  clearTimeout(timer);
-}
-
-async function* resume<E>(first: Promise<IteratorResult<E>>, rest: AsyncIterable<E>): AsyncGenerator<E> {
-  const { done, value } = await first;
-  if (done) return;
-  yield value;
-  yield* rest;
+/** The source with its first events, which are awaited already. */
+function resume<E>(first: Promise<readonly E[] | undefined>, source: EventSource<E>): EventSource<E> {
+  let pending: typeof first | undefined = first;
+  return {
+    next() {
+      const events = pending ?? source.next();
+      pending = undefined;
+      return events;
+    },
+    cancel: () => source.cancel(),
+  };
 }

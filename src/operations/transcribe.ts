@@ -1,7 +1,7 @@
 import { estimateTextTokens } from "../canonical/estimate.ts";
 import type { Destination } from "../contract/destination.ts";
-import { firstStream } from "../routing/failover.ts";
-import { stream } from "../upstream/run.ts";
+import { firstStream } from "../routing/first_stream.ts";
+import { stream } from "../upstream/stream.ts";
 import { admit } from "./admit.ts";
 import { ask } from "./attempt.ts";
 import { explainAll, wantsExplanation } from "./explain.ts";

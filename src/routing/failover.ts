@@ -1,5 +1,5 @@
 /** Who is asked, in which order and how often, until somebody answers. */
-import { type ErrorCode, GatewayError, isFailure, toGatewayError } from "../errors.ts";
+import { type ErrorCode, isFailure, toGatewayError } from "../errors.ts";
 import type { Breaker } from "./circuit_breaker.ts";
 
 export interface RetryPolicy {
@@ -66,125 +66,6 @@ export async function firstAnswer<T, R>(
   }
 }
 
-/** One target while it has said nothing that counts. */
-interface Run<T, E> {
-  target: T;
-  /** How it starts, held back: who goes on to say nothing has not answered. */
-  start?: E;
-  events: AsyncIterator<E>;
-  step: Promise<Step<E>>;
-  /** Ends it, and gives its place back. */
-  end(): void;
-}
-
-type Step<E> = { result: IteratorResult<E>; thrown?: undefined } | { thrown: unknown; result?: undefined };
-
-/** The stream of the first target that gets as far as content. From there on a failure is the answer's own. */
-export async function* firstStream<T, E extends { type: string }>(
-  road: Road<T>,
-  attempt: (target: T, signal: AbortSignal) => AsyncIterable<E>,
-): AsyncGenerator<E> {
-  const course = new Course(road);
-  const runs = new Set<Run<T, E>>();
-  let hedge = road.hedge;
-  try {
-    for (;;) {
-      if (runs.size === 0) runs.add(begin(await course.next(), road, attempt));
-      const first = await soonest(runs, hedge);
-      if (!first) {
-        const other = hedge?.spend() ? course.nextNow() : undefined;
-        hedge = undefined;
-        if (other !== undefined) runs.add(begin(other, road, attempt));
-        continue;
-      }
-      const { run, step: { result, thrown } } = first;
-      if (!result) {
-        runs.delete(run);
-        run.end();
-        course.failed(run.target, thrown, runs.size > 0);
-      } else if (!result.done && result.value.type === "start") {
-        run.start = result.value;
-        run.step = stepOf(run.events);
-      } else {
-        runs.delete(run);
-        for (const loser of runs) loser.end();
-        runs.clear();
-        runs.add(run);
-        road.onServed(run.target);
-        if (run.start) yield run.start;
-        yield* rest(result, run.events, (thrown) => course.broke(run.target, thrown));
-        course.served(run.target);
-        runs.delete(run);
-        return;
-      }
-    }
-  } finally {
-    for (const run of runs) run.end();
-  }
-}
-
-/** The first step that any of them makes; nothing where all are silent for so long that another target is to be asked. */
-async function soonest<T, E>(
-  runs: ReadonlySet<Run<T, E>>,
-  hedge: Hedge | undefined,
-): Promise<{ run: Run<T, E>; step: Step<E> } | undefined> {
-  const steps = Array.from(runs, async (run) => ({ run, step: await run.step }));
-  if (!hedge || runs.size > 1) return await Promise.race(steps);
-  const late = Promise.withResolvers<undefined>();
-  const timer = setTimeout(late.resolve, hedge.afterMs, undefined);
-  const first = await Promise.race([...steps, late.promise]);
-  clearTimeout(timer);
-  return first;
-}
-
-function begin<T, E>(
-  target: T,
-  road: Road<T>,
-  attempt: (target: T, signal: AbortSignal) => AsyncIterable<E>,
-): Run<T, E> {
-  const stop = new AbortController();
-  const signal = AbortSignal.any([road.signal, stop.signal]);
-  const events = placed(target, road, signal, attempt);
-  const end = () => {
-    stop.abort(new GatewayError("upstream_error", "Another target answered first"));
-    void events.return(undefined).catch(() => {}); // what a loser still says is of no use
-  };
-  return { target, events, end, step: stepOf(events) };
-}
-
-/** The events of one attempt, in a place of its own at the upstream. */
-async function* placed<T, E>(
-  target: T,
-  road: Road<T>,
-  signal: AbortSignal,
-  attempt: (target: T, signal: AbortSignal) => AsyncIterable<E>,
-): AsyncGenerator<E> {
-  const leave = await road.enter(target, signal);
-  try {
-    road.onAsk(target);
-    yield* attempt(target, signal);
-  } finally {
-    leave();
-  }
-}
-
-function stepOf<E>(events: AsyncIterator<E>): Promise<Step<E>> {
-  return events.next().then((result) => ({ result }), (thrown) => ({ thrown }));
-}
-
-async function* rest<E>(
-  first: IteratorResult<E>,
-  events: AsyncIterator<E>,
-  onBroken: (thrown: unknown) => void,
-): AsyncGenerator<E> {
-  try {
-    for (let step = first; !step.done; step = await events.next()) yield step.value;
-  } catch (thrown) {
-    onBroken(thrown);
-    throw thrown;
-  }
-}
-
 /** What this upstream cannot do and another one may. What the caller did wrong is wrong everywhere. */
 const INABILITIES: ReadonlySet<ErrorCode> = new Set([
   "model_not_found",
@@ -194,7 +75,7 @@ const INABILITIES: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /** One request's way along its targets. */
-class Course<T> {
+export class Course<T> {
   readonly #road: Road<T>;
   readonly #refusals: unknown[] = [];
   #round = 0;

@@ -1,6 +1,7 @@
 import type { Extra } from "../canonical/extra.ts";
 import type { GenerateEvent, OpaqueReasoning } from "../canonical/generate.ts";
 import { isJsonObject } from "../canonical/json.ts";
+import type { StreamTransform } from "../contract/stream.ts";
 
 /** An answer, a part of one, or a step of a stream: what of it only one wire may have. */
 interface Told {
@@ -36,15 +37,16 @@ function isBlank(value: unknown): boolean {
 }
 
 /** The same of a stream, step by step. */
-export async function* hearForeign(
-  events: AsyncIterable<GenerateEvent>,
+export function noteForeignEvents(
   clientWire: string,
   isKept: boolean,
   note: (text: string) => void,
-): AsyncGenerator<GenerateEvent> {
-  for await (const event of events) {
-    if (event.type === "part-start") noteForeign(event.part, clientWire, isKept, note);
-    if (event.type === "part-end" || event.type === "finish") noteForeign(event, clientWire, isKept, note);
-    yield event;
-  }
+): StreamTransform<GenerateEvent> {
+  return {
+    push(event, emit) {
+      if (event.type === "part-start") noteForeign(event.part, clientWire, isKept, note);
+      if (event.type === "part-end" || event.type === "finish") noteForeign(event, clientWire, isKept, note);
+      emit(event);
+    },
+  };
 }

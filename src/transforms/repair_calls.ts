@@ -12,7 +12,8 @@ import type {
 import { isJsonObject, isJsonText, type JsonObject } from "../canonical/json.ts";
 import { type Budget, fits, newBudget } from "./json_schema.ts";
 import { readLongNearJson } from "./near_json.ts";
-import { finish, type Work } from "../util/work.ts";
+import type { Emit, StreamTransform } from "../contract/stream.ts";
+import type { Work } from "../util/work.ts";
 
 type Note = (text: string) => void;
 type Tools = Pick<GenerateRequest, "tools">;
@@ -24,32 +25,37 @@ interface HeldCall {
   end?: GenerateEvent & { type: "part-end" };
 }
 
-export async function* repairCalls(
-  events: AsyncIterable<GenerateEvent>,
-  request: Tools,
-  note: Note,
-): AsyncGenerator<GenerateEvent> {
+export function repairCalls(request: Tools, note: Note): StreamTransform<GenerateEvent> {
   const budget = newBudget();
   let held: HeldCall | undefined;
-  for await (const event of events) {
-    if (held?.end) {
-      const isCut = event.type === "finish" && event.finish.reason === "length";
-      yield inputOf(held.end.index, isCut ? kept(held, note) : await finish(repaired(held, request, note, budget)));
-      yield held.end;
-      held = undefined;
-    }
+  const pass = (event: GenerateEvent, emit: Emit<GenerateEvent>) => {
     if (event.type === "part-start" && event.part.type === "tool-call" && event.part.kind === "function") {
       held = { name: event.part.name, input: "" };
-      yield event;
+      emit(event);
     } else if (held && event.type === "part-delta") held.input += event.delta.text;
     else if (held && event.type === "part-end") {
       if (isJsonText(held.input)) {
-        yield inputOf(event.index, held.input);
-        yield event;
+        emit(inputOf(event.index, held.input));
+        emit(event);
         held = undefined;
       } else held.end = event;
-    } else yield event;
+    } else emit(event);
+  };
+  function* release(
+    call: HeldCall,
+    end: GenerateEvent & { type: "part-end" },
+    next: GenerateEvent,
+    emit: Emit<GenerateEvent>,
+  ): Work<void> {
+    const isCut = next.type === "finish" && next.finish.reason === "length";
+    emit(inputOf(end.index, isCut ? kept(call, note) : yield* repaired(call, request, note, budget)));
+    emit(end);
+    held = undefined;
+    pass(next, emit);
   }
+  return {
+    push: (event, emit) => held?.end ? release(held, held.end, event, emit) : pass(event, emit),
+  };
 }
 
 /** The same of a whole answer, in slices. */

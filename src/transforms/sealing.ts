@@ -4,6 +4,7 @@
  */
 import type { GenerateEvent, Message, OpaqueReasoning, OutputPart, ReasoningPart } from "../canonical/generate.ts";
 import type { ReasoningPlace } from "../contract/protocol.ts";
+import type { StreamTransform } from "../contract/stream.ts";
 import { changeReasoning } from "./reasoning.ts";
 
 /** What is sealed of a part. */
@@ -13,7 +14,7 @@ export type Thought = Pick<ReasoningPart, "text" | "opaque" | "extra">;
 export interface Sealing extends ReasoningPlace {
   /** The client's wire. */
   wire: string;
-  seal(thought: Thought): Promise<string>;
+  seal(thought: Thought): string;
 }
 
 /** What every sealed text begins with; the number is that of its form. */
@@ -51,52 +52,46 @@ export function openReasoning(
 }
 
 /** The parts of a whole answer, as the client is to have them. */
-export async function sealReasoning(parts: readonly OutputPart[], sealing: Sealing): Promise<OutputPart[]> {
-  const sealed: OutputPart[] = [];
-  for (const part of parts) {
-    if (part.type !== "reasoning" || staysOpen(part, sealing)) sealed.push(part);
-    else {
-      const opaque = await toOpaque(part, sealing);
-      sealed.push({ ...part, text: sealing.hidden ? "" : part.text, opaque });
-    }
-  }
-  return sealed;
+export function sealReasoning(parts: readonly OutputPart[], sealing: Sealing): OutputPart[] {
+  return parts.map((part) => {
+    if (part.type !== "reasoning" || staysOpen(part, sealing)) return part;
+    return { ...part, text: sealing.hidden ? "" : part.text, opaque: toOpaque(part, sealing) };
+  });
 }
 
 /** The same step by step: what seals a part comes at its end, unless nothing of it can be told in words. */
-export async function* sealStream(
-  events: AsyncIterable<GenerateEvent>,
-  sealing: Sealing,
-): AsyncGenerator<GenerateEvent> {
+export function sealStream(sealing: Sealing): StreamTransform<GenerateEvent> {
   let open: ReasoningPart | undefined;
-  for await (const event of events) {
+  const sealed = (event: GenerateEvent): GenerateEvent | undefined => {
     switch (event.type) {
       case "part-start": {
         const { part } = event;
-        if (part.type !== "reasoning") yield event;
-        else if (part.opaque === undefined) {
+        if (part.type !== "reasoning") return event;
+        if (part.opaque === undefined) {
           open = { ...part };
-          yield event;
-        } else if (staysOpen(part, sealing)) yield event;
-        else yield { ...event, part: { ...part, opaque: await toOpaque(part, sealing) } };
-        break;
+          return event;
+        }
+        return staysOpen(part, sealing) ? event : { ...event, part: { ...part, opaque: toOpaque(part, sealing) } };
       }
       case "part-delta":
         if (open) open.text += event.delta.text;
-        if (!open || !sealing.hidden) yield event;
-        break;
+        return open && sealing.hidden ? undefined : event;
       case "part-end": {
         const whole = open &&
           { ...open, ...(event.opaque && { opaque: event.opaque }), extra: event.extra ?? open.extra };
         open = undefined;
-        if (!whole || staysOpen(whole, sealing)) yield event;
-        else yield { ...event, opaque: await toOpaque(whole, sealing) };
-        break;
+        return !whole || staysOpen(whole, sealing) ? event : { ...event, opaque: toOpaque(whole, sealing) };
       }
       default:
-        yield event;
+        return event;
     }
-  }
+  };
+  return {
+    push(event, emit) {
+      const changed = sealed(event);
+      if (changed) emit(changed);
+    },
+  };
 }
 
 /** Whether there is nothing to seal, or nothing that needs it. An upstream that is such a gateway too must not be taken for this one. */
@@ -106,8 +101,8 @@ function staysOpen({ text, opaque }: Thought, { wire, hidden, keepsOwn }: Sealin
 }
 
 /** Sealed as what the client's wire takes for its vendor's own. What the wire itself carries needs no sealing. */
-async function toOpaque({ text, opaque, extra }: Thought, { wire, seal }: Sealing): Promise<OpaqueReasoning> {
+function toOpaque({ text, opaque, extra }: Thought, { wire, seal }: Sealing): OpaqueReasoning {
   const foreign = extra && extra.wire !== wire ? extra : undefined;
-  const data = await seal({ text, ...(opaque && { opaque }), ...(foreign && { extra: foreign }) });
+  const data = seal({ text, ...(opaque && { opaque }), ...(foreign && { extra: foreign }) });
   return { origin: wire, data };
 }

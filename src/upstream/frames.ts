@@ -1,8 +1,10 @@
+/** The frames of an upstream's stream. */
 import { createParser } from "eventsource-parser";
 import { ByteBuffer, ByteReader } from "../util/byte_reader.ts";
+import type { EventSource } from "../util/event_source.ts";
 import { excessOf, JSON_LIMITS } from "../canonical/json_limits.ts";
-import { paced } from "../util/work.ts";
 import type { Frame } from "../contract/frame.ts";
+import type { Framing } from "../contract/stream.ts";
 import { GatewayError } from "../errors.ts";
 import { brokenOff, tooLong, tooMuchJson, type Upstream } from "./send.ts";
 
@@ -25,56 +27,170 @@ export interface Pulse {
 }
 
 /**
- * The frames of an upstream's stream, comments among them. Bytes may be cut anywhere; CRLF, a byte order mark and fields
- * without a blank are taken; a last event without its blank line counts. Ends where the bytes end; what it means that they
- * end there, the caller knows. `pulse` hears when a piece is waited for, and when it is there. Throws where a line, an
- * event or all of them are longer than they may be.
+ * The frames of an upstream's stream, comments among them: a batch is what one read ended. Ends where the bytes end; what it
+ * means that they end there, the caller knows. `pulse` hears when a piece is waited for, and when it is there. Throws where a
+ * line, an event or all of them are longer than they may be.
  */
-export async function* readFrames(
-  body: ReadableStream<Uint8Array>,
-  pulse?: Pulse,
-  { frameBytes, streamBytes, json } = LIMITS,
-): AsyncGenerator<Frame> {
-  const frames: Frame[] = [];
-  const parser = createParser({
-    onEvent({ event, data, id }) {
-      const excess = excessOf(data, json);
-      if (excess) throw tooMuchJson("stream holds an event that", excess, json);
-      frames.push({ event, data, id });
-    },
-    onComment: (comment) => frames.push({ comment }),
-    onError: (error) => {
-      if (error.type === "max-buffer-size-exceeded") throw frameTooLong();
-    },
-    maxBufferSize: frameBytes,
-  });
-  const lines = new Lines(frameBytes);
-  const reader = new ByteReader(body, BUFFER_BYTES);
-  let length = 0;
-  /** Those since the last event: each takes far more memory than it has bytes, until its event ends. */
-  let openLines = 0;
-  let ended = false;
-  try {
-    while (!ended) {
-      pulse?.wait();
-      const bytes = await reader.read().catch((cause) => {
-        if (!pulse) throw brokenOff(cause);
-        pulse.broken(cause);
-      });
-      ended = bytes === undefined;
-      length += bytes?.length ?? 0;
-      if (length > streamBytes) throw tooLong("stream", streamBytes);
-      const text = bytes ? lines.read(bytes) : `${lines.end()}\n\n`;
-      parser.feed(text);
-      const hasEvent = frames.some(({ data }) => data !== undefined);
-      openLines = hasEvent ? 0 : openLines + (text.match(/[\r\n]/g)?.length ?? 0);
-      if (openLines > json.values) throw frameTooLong();
-      pulse?.beat(hasEvent);
-      yield* paced(frames.splice(0));
-    }
-  } finally {
-    if (!ended) await leave(reader);
+export class FrameSource implements EventSource<Frame> {
+  readonly #reader: ByteReader;
+  readonly #parser: FrameParser;
+  readonly #pulse: Pulse | undefined;
+  readonly #streamBytes: number;
+  #length = 0;
+  #isReading = false;
+  #isOver = false;
+
+  constructor(body: ReadableStream<Uint8Array>, framing: Framing = "sse", pulse?: Pulse, limits = LIMITS) {
+    this.#reader = new ByteReader(body, BUFFER_BYTES);
+    this.#parser = PARSERS[framing](limits);
+    this.#pulse = pulse;
+    this.#streamBytes = limits.streamBytes;
   }
+
+  async next(): Promise<Frame[] | undefined> {
+    while (!this.#isOver) {
+      this.#pulse?.wait();
+      const bytes = await this.#read();
+      this.#length += bytes?.length ?? 0;
+      if (this.#length > this.#streamBytes) throw tooLong("stream", this.#streamBytes);
+      const frames = bytes ? this.#parser.read(bytes) : this.#parser.end();
+      this.#pulse?.beat(frames.some(isEvent));
+      if (frames.length > 0) return frames;
+    }
+    return undefined;
+  }
+
+  async #read(): Promise<Uint8Array | undefined> {
+    this.#isReading = true;
+    try {
+      const bytes = await this.#reader.read();
+      this.#isOver ||= bytes === undefined;
+      return bytes;
+    } catch (cause) {
+      if (!this.#pulse) throw brokenOff(cause);
+      this.#pulse.broken(cause);
+      this.#isOver = true;
+      return undefined;
+    } finally {
+      this.#isReading = false;
+    }
+  }
+
+  /**
+   * After `[DONE]` nothing follows but the end of the body. Reading that far lets the connection be used again; an upstream
+   * that stays silent instead is not waited for.
+   */
+  async cancel(): Promise<void> {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    if (!this.#isReading) {
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      const patience = new Promise<"late">((resolve) => timer = setTimeout(resolve, PATIENCE_MS, "late"));
+      const rest = this.#reader.read().catch(() => undefined);
+      const next = await Promise.race([rest, patience]);
+      clearTimeout(timer);
+      if (next === undefined) return;
+    }
+    await this.#reader.cancel().catch(() => {});
+  }
+}
+
+/** Finds the frames in bytes that come in pieces, cut anywhere. */
+export interface FrameParser {
+  read(bytes: Uint8Array): Frame[];
+  end(): Frame[];
+}
+
+const PARSERS: Record<Framing, (limits: Limits) => FrameParser> = {
+  sse: (limits) => new EventParser(limits),
+  ndjson: (limits) => new LineParser(limits),
+};
+
+/** All frames of a stream that is all there. */
+export function framesIn(text: string, framing: Framing, limits: Limits): Frame[] {
+  const parser = PARSERS[framing](limits);
+  return [...parser.read(new TextEncoder().encode(text)), ...parser.end()];
+}
+
+/**
+ * Server-sent events. CRLF, a byte order mark and fields without a blank are taken; a last event without its blank line
+ * counts.
+ */
+class EventParser implements FrameParser {
+  readonly #lines: Lines;
+  readonly #parser: ReturnType<typeof createParser>;
+  readonly #mostLines: number;
+  #frames: Frame[] = [];
+  /** Those since the last event: each takes far more memory than it has bytes, until its event ends. */
+  #openLines = 0;
+
+  constructor({ frameBytes, json }: Limits) {
+    this.#lines = new Lines(frameBytes);
+    this.#mostLines = json.values;
+    this.#parser = createParser({
+      onEvent: ({ event, data, id }) => {
+        checkJson(data, json);
+        this.#frames.push({ event, data, id });
+      },
+      onComment: (comment) => void this.#frames.push({ comment }),
+      onError: (error) => {
+        if (error.type === "max-buffer-size-exceeded") throw frameTooLong();
+      },
+      maxBufferSize: frameBytes,
+    });
+  }
+
+  read(bytes: Uint8Array): Frame[] {
+    return this.#parse(this.#lines.read(bytes));
+  }
+
+  end(): Frame[] {
+    return this.#parse(`${this.#lines.end()}\n\n`);
+  }
+
+  #parse(text: string): Frame[] {
+    if (text === "") return [];
+    this.#parser.feed(text);
+    const frames = this.#frames;
+    this.#frames = [];
+    this.#openLines = frames.some(isEvent) ? 0 : this.#openLines + (text.match(/[\r\n]/g)?.length ?? 0);
+    if (this.#openLines > this.#mostLines) throw frameTooLong();
+    return frames;
+  }
+}
+
+/** JSON in lines. A last line without its end counts; blank lines are signs of life. */
+class LineParser implements FrameParser {
+  readonly #lines: Lines;
+  readonly #json: Limits["json"];
+
+  constructor({ frameBytes, json }: Limits) {
+    this.#lines = new Lines(frameBytes, false);
+    this.#json = json;
+  }
+
+  read(bytes: Uint8Array): Frame[] {
+    return this.#parse(this.#lines.read(bytes));
+  }
+
+  end(): Frame[] {
+    return this.#parse(this.#lines.end());
+  }
+
+  #parse(text: string): Frame[] {
+    const frames = text.split("\n").map((line) => line.trim()).filter(Boolean).map((data) => ({ data }));
+    for (const { data } of frames) checkJson(data, this.#json);
+    return frames;
+  }
+}
+
+function isEvent({ data }: Frame): boolean {
+  return data !== undefined;
+}
+
+function checkJson(data: string, limits: Limits["json"]): void {
+  const excess = excessOf(data, limits);
+  if (excess) throw tooMuchJson("stream holds an event that", excess, limits);
 }
 
 function frameTooLong(): GatewayError {
@@ -89,11 +205,12 @@ class Lines {
   /** The beginning of a line whose end has not come. */
   readonly #rest = new ByteBuffer();
 
-  constructor(readonly mostBytes: number) {}
+  /** `endsAtCr`: a carriage return ends a line, too. */
+  constructor(readonly mostBytes: number, readonly endsAtCr = true) {}
 
   /** The lines that are whole by now, as text; none where no line has ended. */
   read(bytes: Uint8Array): string {
-    const end = Math.max(bytes.lastIndexOf(LF), bytes.lastIndexOf(CR)) + 1;
+    const end = Math.max(bytes.lastIndexOf(LF), this.endsAtCr ? bytes.lastIndexOf(CR) : -1) + 1;
     let whole = bytes.subarray(0, end);
     if (end > 0 && this.#rest.length > 0) {
       this.#rest.append(whole);
@@ -108,17 +225,4 @@ class Lines {
   end(): string {
     return this.#decoder.decode(this.#rest.take());
   }
-}
-
-/**
- * After `[DONE]` nothing follows but the end of the body. Reading that far lets the connection be used again; an upstream
- * that stays silent instead is not waited for.
- */
-async function leave(reader: ByteReader): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const patience = new Promise<"late">((resolve) => timer = setTimeout(resolve, PATIENCE_MS, "late"));
-  const rest = reader.read().catch(() => undefined);
-  const next = await Promise.race([rest, patience]);
-  clearTimeout(timer);
-  if (next !== undefined) await reader.cancel().catch(() => {});
 }

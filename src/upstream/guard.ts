@@ -1,35 +1,69 @@
 import { GatewayError, toGatewayError } from "../errors.ts";
+import type { EventSource } from "../util/event_source.ts";
 
 interface ErrorEvent {
   type: "error";
   error: GatewayError;
 }
 
+/** What is to be done with each event before anybody else has it. */
+export interface GuardOptions<E> {
+  /** How an error is reported. */
+  changeError?(error: GatewayError): GatewayError;
+  /** How any other event is. */
+  change?(event: E): E;
+  /** Sees each event as it is reported. */
+  onEvent(event: E | ErrorEvent): void;
+}
+
 /**
- * Makes every stream end as it must: what is thrown becomes the one final `error`, and a stream that just stops is an error
- * too. `tell` and `change` say how an error, and any other event, is told; `onEvent` sees each as it is told, first.
+ * Makes every stream end as it must: what is thrown becomes the one final `error`, a stream that just stops is an error too,
+ * and nothing follows `finish` or `error`. Never throws.
  */
-export async function* guard<E extends { type: string }>(
-  events: AsyncIterable<E>,
-  onEvent: (event: E | ErrorEvent) => void,
-  tell: (error: GatewayError) => GatewayError = (error) => error,
-  change: (event: E) => E = (event) => event,
-): AsyncGenerator<E | ErrorEvent> {
-  let failure: GatewayError | undefined;
-  try {
-    for await (const heard of events) {
-      const event = isError(heard) ? { ...heard, error: tell(heard.error) } : change(heard);
-      onEvent(event);
-      yield event;
-      if (event.type === "finish" || event.type === "error") return;
-    }
-  } catch (thrown) {
-    failure = toGatewayError(thrown);
-  }
-  failure ??= new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
-  const event: ErrorEvent = { type: "error", error: tell(failure) };
-  onEvent(event);
-  yield event;
+export function guard<E extends { type: string }>(
+  source: EventSource<E>,
+  { changeError = (error) => error, change = (event) => event, onEvent }: GuardOptions<E>,
+): EventSource<E | ErrorEvent> {
+  let isOver = false;
+  const reported = (event: E): E | ErrorEvent =>
+    isError(event) ? { ...event, error: changeError(event.error) } : change(event);
+  const fail = (error: GatewayError): ErrorEvent => {
+    isOver = true;
+    const event: ErrorEvent = { type: "error", error: changeError(error) };
+    onEvent(event);
+    return event;
+  };
+  return {
+    async next() {
+      if (isOver) {
+        await source.cancel();
+        return undefined;
+      }
+      const passed: (E | ErrorEvent)[] = [];
+      try {
+        const events = await source.next();
+        if (!events) return [fail(incomplete())];
+        for (const one of events) {
+          const event = reported(one);
+          onEvent(event);
+          passed.push(event);
+          isOver = event.type === "finish" || event.type === "error";
+          if (isOver) break;
+        }
+      } catch (thrown) {
+        passed.push(fail(toGatewayError(thrown)));
+      }
+      return passed;
+    },
+    cancel() {
+      isOver = true;
+      return source.cancel();
+    },
+  };
+}
+
+function incomplete(): GatewayError {
+  return new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
 }
 
 function isError(event: { type: string }): event is ErrorEvent {

@@ -1,20 +1,18 @@
-/** One operation at one upstream: the whole answer, or step by step. */
+/** One operation at one upstream: the whole answer. */
 import { COLLECT } from "../canonical/collect.ts";
 import { isJsonObject } from "../canonical/json.ts";
 import { excessInArguments } from "../canonical/json_limits.ts";
 import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
-import { REPLAY } from "../canonical/replay.ts";
-import { finish, paced, step } from "../util/work.ts";
+import { finish, step } from "../util/work.ts";
 import type { Reply } from "../contract/call.ts";
 import type { UpstreamOperation } from "../contract/driver.ts";
-import type { GatewayError } from "../errors.ts";
-import { type Ask, cannotStream, describe, local, open, wayOf } from "./call.ts";
-import { follow, reasonOf } from "./poll.ts";
 import { checkText, withinText } from "./answer_text.ts";
-import { type Pulse, readFrames } from "./frames.ts";
-import { brokenOff, parserFor, readReply, tooMuchJson } from "./send.ts";
-import { eventsOf } from "./stages.ts";
+import { type Ask, describe, local, wayOf } from "./call.ts";
 import { Watch } from "./deadlines.ts";
+import { framesIn } from "./frames.ts";
+import { follow, reasonOf } from "./poll.ts";
+import { readEvents } from "./read_events.ts";
+import { tooMuchJson } from "./send.ts";
 
 /** The whole answer. */
 export async function answer<K extends ModelOperation>(ask: Ask<K>): Promise<Output<K>> {
@@ -26,8 +24,7 @@ export async function answer<K extends ModelOperation>(ask: Ask<K>): Promise<Out
   const watch = new Watch(ask.signal, timeouts.wholeMs);
   try {
     const replies = await sideBySide(calls, (call) => follow(call, ask, way, watch));
-    const collected = collectReply(replies, ask, way);
-    return collected ? await collected : await respond(replies, ask, way);
+    return await collectReply(replies, ask, way, watch.signal) ?? await respond(replies, ask, way);
   } catch (thrown) {
     const reason = reasonOf(thrown, watch);
     // Of a batch the other calls are of no use any more.
@@ -39,7 +36,7 @@ export async function answer<K extends ModelOperation>(ask: Ask<K>): Promise<Out
 }
 
 /** The answer that the replies tell. */
-async function respond<K extends ModelOperation>(
+export async function respond<K extends ModelOperation>(
   replies: Reply[],
   { operation, input, target, context, upstream: { json, answerText } }: Ask<K>,
   way: UpstreamOperation<K>,
@@ -80,86 +77,22 @@ async function sideBySide<T, R>(items: readonly T[], work: (item: T) => Promise<
 }
 
 /** Some servers stream although a whole answer was asked for: the answer that the stream tells. */
-function collectReply<K extends ModelOperation>(
+async function collectReply<K extends ModelOperation>(
   [reply]: readonly Reply[],
   { operation, input, target, upstream, context }: Ask<K>,
   way: UpstreamOperation<K>,
-): Promise<Output<K>> | undefined {
+  signal: AbortSignal,
+): Promise<Output<K> | undefined> {
   const collect = COLLECT[operation];
   const isStream = /event-stream/.test(reply?.headers.get("content-type") ?? "");
   if (!collect || !way.stream || !isStream || typeof reply?.body !== "string") return undefined;
-  const frames = readFrames(new Blob([reply.body]).stream(), undefined, upstream);
-  return collect(eventsOf(frames, withinText(way.stream.reader(input, target, context), upstream.answerText)));
-}
-
-/** The answer step by step. Throws where the upstream fails; leaving it early ends the call. */
-export async function* stream<K extends ModelOperation>(ask: Ask<K>): AsyncGenerator<StreamEvent<K>> {
-  const { operation, input, target, upstream, context } = ask;
-  const way = wayOf(ask);
-  const replay = REPLAY[operation];
-  if ("local" in way) {
-    if (!replay) throw cannotStream(ask);
-    yield* paced(replay(local(way, ask)));
-    return;
+  const reader = withinText(way.stream.reader(input, target, context), upstream.answerText);
+  const events: StreamEvent<K>[] = [];
+  const emit = (event: StreamEvent<K>) => void events.push(event);
+  await readEvents(framesIn(reply.body, way.stream.framing, upstream), reader, emit, signal);
+  if (!reader.done) {
+    const work = reader.end(emit);
+    if (work) await finish(work, signal);
   }
-  if (!way.stream) {
-    if (!replay) throw cannotStream(ask);
-    yield* paced(replay(await answer(ask)));
-    return;
-  }
-  const [call] = await step(() => describe(ask, way));
-  if (!call) throw cannotStream(ask);
-  const { timeouts } = upstream;
-  const watch = new Watch(ask.signal, timeouts.totalMs);
-  let failure: GatewayError | undefined;
-  try {
-    watch.begin(timeouts.headMs, "begin to answer");
-    const response = await open(call, ask, watch.signal);
-    watch.begin(timeouts.firstEventMs, "send a first event");
-    if (response.body && isEventStream(response, operation)) {
-      const pulse = pulseOf(watch, timeouts.idleMs, (thrown) => {
-        // Some streams of transcripts have no end but that of the body, which a break is not.
-        if (operation === "transcribe") throw thrown;
-        failure = thrown;
-      });
-      const reader = withinText(way.stream.reader(input, target, context), upstream.answerText);
-      yield* eventsOf(readFrames(response.body, pulse, upstream), reader);
-    } else {
-      // Some servers answer whole although a stream was asked for.
-      if (!replay) throw cannotStream(ask);
-      const reply = await readReply(response, upstream.answerBytes, upstream.json, parserFor(operation));
-      yield* paced(replay(await respond([reply], ask, way)));
-    }
-  } catch (thrown) {
-    watch.signal.throwIfAborted();
-    // An answer that had its ending when the connection broke is whole; one that had not fails for the break.
-    throw failure ?? thrown;
-  } finally {
-    watch.stop();
-  }
-}
-
-/**
- * The first event ends one phase and begins the next; every further sign of life, comments too, keeps that going. While a
- * slow client keeps the gateway from reading, the upstream's clock stands.
- */
-function pulseOf(watch: Watch, idleMs: number, onBroken: (failure: GatewayError) => void): Pulse {
-  let begun = false;
-  return {
-    wait: () => begun ? watch.touch() : undefined,
-    beat(event) {
-      if (!begun && event) {
-        begun = true;
-        watch.begin(idleMs, "send another event");
-      }
-      if (begun) watch.rest();
-    },
-    broken: (cause) => onBroken(brokenOff(cause)),
-  };
-}
-
-/** Some servers and proxies call a stream plain text or bytes; a transcript can be plain text indeed. */
-function isEventStream({ headers }: Response, operation: ModelOperation): boolean {
-  const type = headers.get("content-type") ?? "";
-  return operation === "transcribe" ? /event-stream/.test(type) : !/json|html/.test(type);
+  return collect(events);
 }

@@ -1,13 +1,15 @@
 /** An answer in the form that was asked for, from upstreams that do not see to that themselves. */
-import { collect, Collector } from "../canonical/collect.ts";
+import { collectFrom, Collector } from "../canonical/collect.ts";
 import { addUsage, type Usage } from "../canonical/usage.ts";
-import type { Finish, GenerateEvent, GenerateResponse, Message, OutputPart, TextPart } from "../canonical/generate.ts";
+import type { Finish, GenerateEvent, GenerateResponse, OutputPart, TextPart } from "../canonical/generate.ts";
 import { isJsonText } from "../canonical/json.ts";
 import { correction, readForm } from "../transforms/output_form.ts";
 import { replay, replayPart } from "../canonical/replay.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { type Ask, needsWords, refusesForm, rememberWords, wayOf } from "./call.ts";
-import { answer, stream } from "./run.ts";
+import { type EventSource, opening, orElse, seen, sourceOf } from "../util/event_source.ts";
+import { answer } from "./run.ts";
+import { stream } from "./stream.ts";
 
 /** The whole answer. */
 export async function answerInForm(ask: Ask<"generate">): Promise<GenerateResponse> {
@@ -15,7 +17,9 @@ export async function answerInForm(ask: Ask<"generate">): Promise<GenerateRespon
   const native = needsWords(ask) ? undefined : await answerNatively(ask);
   if (native && !passesOver(native, ask)) return native;
   const isFirst = ({ corrections }: Ask<"generate">) => corrections?.length === 0;
-  return await collect(checked(ask, (again) => native && isFirst(again) ? replay(native) : replayed(again)));
+  const attempt = (again: Ask<"generate">) =>
+    opening(async () => sourceOf(replay(native && isFirst(again) ? native : await answer(again))));
+  return await collectFrom(new CheckedAnswer(ask, attempt));
 }
 
 /** Nothing where the upstream does not take the form. */
@@ -28,24 +32,14 @@ async function answerNatively(ask: Ask<"generate">): Promise<GenerateResponse | 
   }
 }
 
-async function* replayed(ask: Ask<"generate">): AsyncGenerator<GenerateEvent> {
-  yield* replay(await answer(ask));
-}
-
 /** The answer step by step. Where no form was asked for, this is no step more. */
-export function streamInForm(ask: Ask<"generate">): AsyncGenerator<GenerateEvent> {
-  return isChecked(ask) ? streamForm(ask) : stream(ask);
-}
-
-async function* streamForm(ask: Ask<"generate">): AsyncGenerator<GenerateEvent> {
-  if (!needsWords(ask)) {
-    try {
-      return yield* watched(ask);
-    } catch (thrown) {
-      if (!refusesForm(thrown, ask)) throw thrown;
-    }
-  }
-  yield* checked(ask, stream);
+export function streamInForm(ask: Ask<"generate">): EventSource<GenerateEvent> {
+  if (!isChecked(ask)) return stream(ask);
+  if (needsWords(ask)) return new CheckedAnswer(ask, stream);
+  return orElse(
+    watched(ask),
+    (thrown) => refusesForm(thrown, ask) ? new CheckedAnswer(ask, stream) : undefined,
+  );
 }
 
 /** The embedded upstream keeps to every form. */
@@ -53,17 +47,15 @@ function isChecked(ask: Ask<"generate">): boolean {
   return ask.input.outputSchema !== undefined && !("local" in wayOf(ask));
 }
 
-/** What is out cannot be taken back: it is said, and the next one is asked for in words. */
-async function* watched(ask: Ask<"generate">): AsyncGenerator<GenerateEvent> {
+/** What is out cannot be taken back: it is noted, and the next one is asked for in words. */
+function watched(ask: Ask<"generate">): EventSource<GenerateEvent> {
   const collector = new Collector();
-  for await (const event of stream(ask)) {
+  return seen(stream(ask), (event) => {
     const response = collector.add(event);
-    if (response && passesOver(response, ask)) {
-      ask.context.note("the answer is not the JSON that was asked for");
-      rememberWords(ask);
-    }
-    yield event;
-  }
+    if (!response || !passesOver(response, ask)) return;
+    ask.context.note("the answer is not the JSON that was asked for");
+    rememberWords(ask);
+  });
 }
 
 /** Whether the upstream did as if no form had been asked for: some do, and do not say so. */
@@ -82,57 +74,96 @@ function isNoAnswer({ type }: OutputPart): boolean {
 /** How often a model is asked for an answer in a form before it counts as one that cannot give it. */
 const TRIES = 2;
 
-type Attempt = (ask: Ask<"generate">) => AsyncIterable<GenerateEvent> | Iterable<GenerateEvent>;
+type Attempt = (ask: Ask<"generate">) => EventSource<GenerateEvent>;
 
 /**
  * An answer that was asked for in words. Its text is held back until it is whole and fits; what the model thinks goes out as
  * it comes. An answer that calls tools, refuses, or was cut off is no answer in a form, and goes out as it is.
  */
-async function* checked(ask: Ask<"generate">, attempt: Attempt): AsyncGenerator<GenerateEvent> {
-  const out = new Renumbered();
-  let corrections: Message[] = [];
-  let spent: Usage | undefined;
-  for (let tries = 1;; tries++) {
-    const held = new HeldTexts();
-    let ending: Extract<GenerateEvent, { type: "finish" }> | undefined;
-    const told = attempt({ ...ask, corrections });
-    for await (const event of tries === 1 ? told : afterAnswer(told)) {
-      if (event.type === "finish") {
-        ending = event;
-        break;
-      }
-      if (event.type === "start") {
-        rememberWords(ask);
-        out.start(event);
-      } else if (!held.take(event)) {
-        if (event.type === "part-start" && isNoAnswer(event.part)) yield* out.parts(held.release());
-        yield* out.pass(event);
-      }
-    }
-    if (!ending) return; // it just stopped, which is an error like that of any other stream
-    spent = spent ? addUsage(spent, ending.usage) : ending.usage;
-    const read = readHeld(held, ending.finish, ask);
-    if (!("problem" in read)) {
-      yield* out.parts(read.parts);
-      yield* out.pass({ ...ending, usage: spent });
-      return;
-    }
-    if (tries === TRIES) {
-      const message = `The model did not answer in the form that was asked for, in ${TRIES} tries: ${read.problem}`;
-      throw new GatewayError("upstream_error", message, { retryable: false });
-    }
-    ask.context.note("asked again for an answer in the form asked for");
-    corrections = correction(held.text, read.problem);
-  }
-}
+class CheckedAnswer implements EventSource<GenerateEvent> {
+  readonly #ask: Ask<"generate">;
+  readonly #attempt: Attempt;
+  readonly #out = new Renumbered();
+  #source: EventSource<GenerateEvent>;
+  #held = new HeldTexts();
+  #tries = 1;
+  #spent: Usage | undefined;
+  #isOver = false;
+  /** What is thrown next: the events before it are given first. */
+  #failure: GatewayError | undefined;
 
-/** The target has answered once, which it charges for: no refusal of the second try says that nothing was begun. */
-async function* afterAnswer(told: ReturnType<Attempt>): AsyncGenerator<GenerateEvent> {
-  try {
-    yield* told;
-  } catch (thrown) {
-    const { code, message, details } = toGatewayError(thrown);
-    throw new GatewayError(code, message, { ...details, notProcessed: false });
+  constructor(ask: Ask<"generate">, attempt: Attempt) {
+    this.#ask = ask;
+    this.#attempt = attempt;
+    this.#source = attempt({ ...ask, corrections: [] });
+  }
+
+  async next(): Promise<GenerateEvent[] | undefined> {
+    while (!this.#isOver) {
+      const events = await this.#read();
+      // It just stopped, which is an error like that of any other stream.
+      if (!events) return undefined;
+      const passed: GenerateEvent[] = [];
+      for (const event of events) {
+        if (event.type === "finish") {
+          await this.#source.cancel();
+          this.#end(event, passed);
+          break;
+        }
+        this.#take(event, passed);
+      }
+      if (passed.length > 0) return passed;
+    }
+    if (this.#failure) throw this.#failure;
+    return undefined;
+  }
+
+  async cancel(): Promise<void> {
+    this.#isOver = true;
+    this.#failure = undefined;
+    await this.#source.cancel();
+  }
+
+  /** The target has answered once, which it charges for: no refusal of the second try says that nothing was begun. */
+  async #read(): Promise<readonly GenerateEvent[] | undefined> {
+    try {
+      return await this.#source.next();
+    } catch (thrown) {
+      if (this.#tries === 1) throw thrown;
+      const { code, message, details } = toGatewayError(thrown);
+      throw new GatewayError(code, message, { ...details, notProcessed: false });
+    }
+  }
+
+  #take(event: GenerateEvent, passed: GenerateEvent[]): void {
+    if (event.type === "start") {
+      rememberWords(this.#ask);
+      this.#out.start(event);
+    } else if (!this.#held.take(event)) {
+      if (event.type === "part-start" && isNoAnswer(event.part)) passed.push(...this.#out.parts(this.#held.release()));
+      passed.push(...this.#out.pass(event));
+    }
+  }
+
+  /** The answer goes out, or is asked for once more. */
+  #end(ending: GenerateEvent & { type: "finish" }, passed: GenerateEvent[]): void {
+    const ask = this.#ask;
+    this.#spent = this.#spent ? addUsage(this.#spent, ending.usage) : ending.usage;
+    const read = readHeld(this.#held, ending.finish, ask);
+    if (!("problem" in read)) {
+      this.#isOver = true;
+      passed.push(...this.#out.parts(read.parts), ...this.#out.pass({ ...ending, usage: this.#spent }));
+    } else if (this.#tries === TRIES) {
+      const message = `The model did not answer in the form that was asked for, in ${TRIES} tries: ${read.problem}`;
+      this.#isOver = true;
+      this.#failure = new GatewayError("upstream_error", message, { retryable: false });
+    } else {
+      ask.context.note("asked again for an answer in the form asked for");
+      const corrections = correction(this.#held.text, read.problem);
+      this.#tries++;
+      this.#held = new HeldTexts();
+      this.#source = this.#attempt({ ...ask, corrections });
+    }
   }
 }
 

@@ -9,13 +9,15 @@ export type Work<T> = Generator<void, T, void>;
 /** How long one slice takes, in milliseconds, before others have a turn. */
 const SLICE_MS = 10;
 
-/** Does the work, slice by slice. */
-export async function finish<T>(work: Work<T>): Promise<T> {
+/** Does the work, slice by slice. Throws the signal's reason between two slices where nobody waits for the result any more. */
+export async function finish<T>(work: Work<T>, signal?: AbortSignal): Promise<T> {
   const slice = new Slice();
   for (;;) {
     const { done, value } = work.next();
     if (done) return value;
-    if (slice.isOver()) await othersTurn();
+    if (!slice.isOver()) continue;
+    await othersTurn();
+    signal?.throwIfAborted();
   }
 }
 

@@ -19,7 +19,7 @@ import { PartWriter, type ToolCallDelta } from "../../src/transforms/part_writer
 import { mendItems } from "../../src/transforms/unpaired_items.ts";
 import { arrangeTurns } from "../../src/transforms/turns.ts";
 import { readFormBody } from "../../src/http/multipart.ts";
-import { readFrames } from "../../src/upstream/frames.ts";
+import { readFrames } from "../support/sources.ts";
 import { bodyOf, piecesOf, toArray } from "../support/chunks.ts";
 import { growsLinearly } from "./grows_linearly.ts";
 import { TARGET } from "../support/wires.ts";

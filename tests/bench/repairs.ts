@@ -7,7 +7,7 @@ import { mendTurns } from "../../src/transforms/turns.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target, UpstreamOperation } from "../../src/contract/driver.ts";
 import type { Frame } from "../../src/contract/frame.ts";
-import { eventsOf } from "../../src/upstream/stages.ts";
+import { readEvents, transform } from "../support/stages.ts";
 import type { Figures } from "./figures.ts";
 
 export const REPAIRS = ["repairs off", "repairs on"] as const;
@@ -69,21 +69,12 @@ function framesOf(deltaAt: (at: number) => object): Frame[] {
   return [...frames, frame({ delta: {}, finish_reason: "stop" })];
 }
 
-async function read(frames: readonly Frame[], target: Target): Promise<number> {
+function read(frames: readonly Frame[], target: Target): number {
   const began = performance.now();
-  let events: AsyncIterable<GenerateEvent> = eventsOf(
-    oneByOne(frames),
-    operation.stream!.reader(REQUEST, target, CONTEXT),
-  );
-  if (target.repairArguments) events = repairCalls(events, REQUEST, CONTEXT.note);
-  let count = 0;
-  for await (const _ of events) count++;
-  if (count < 3) throw new Error("The stream told nothing");
+  let events: GenerateEvent[] = readEvents(operation.stream!.reader(REQUEST, target, CONTEXT), frames);
+  if (target.repairArguments) events = transform(repairCalls(REQUEST, CONTEXT.note), events);
+  if (events.length < 3) throw new Error("The stream holds no answer");
   return performance.now() - began;
-}
-
-async function* oneByOne(frames: readonly Frame[]): AsyncGenerator<Frame> {
-  yield* frames;
 }
 
 function mend(isOn: boolean): number {

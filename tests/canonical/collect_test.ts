@@ -1,8 +1,8 @@
 import { assertEquals, assertRejects, assertThrows } from "@std/assert";
-import { collect, collectSync } from "../../src/canonical/collect.ts";
-import type { GenerateEvent } from "../../src/canonical/generate.ts";
+import { collect, collectFrom } from "../../src/canonical/collect.ts";
+import type { GenerateEvent, GenerateResponse } from "../../src/canonical/generate.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { fromArray } from "../support/chunks.ts";
+import { sourceOf } from "../../src/util/event_source.ts";
 
 const start: GenerateEvent = { type: "start", model: "m", inputTokens: 1 };
 const finish: GenerateEvent = {
@@ -31,7 +31,7 @@ const events: GenerateEvent[] = [
 ];
 
 Deno.test("a stream's parts, ending and usage are the answer's", async () => {
-  assertEquals(await collect(fromArray(events)), {
+  const response: GenerateResponse = {
     model: "m",
     content: [
       {
@@ -46,17 +46,19 @@ Deno.test("a stream's parts, ending and usage are the answer's", async () => {
     ],
     finish: finish.finish,
     usage: finish.usage,
-  });
+  };
+  assertEquals(collect(events), response);
+  assertEquals(await collectFrom(sourceOf(events)), response);
 });
 
 Deno.test("collecting leaves the events as they were", () => {
   const before = structuredClone(events);
-  collectSync(events);
+  collect(events);
   assertEquals(events, before);
 });
 
 Deno.test("what a stream carries for its own wire comes together from its first and last event", () => {
-  const response = collectSync([
+  const response = collect([
     { ...start, extra: { wire: "x", fields: { a: 1, b: 1 } } },
     { ...finish, extra: { wire: "x", fields: { b: 2 } } },
   ]);
@@ -65,10 +67,12 @@ Deno.test("what a stream carries for its own wire comes together from its first 
 
 Deno.test("an error event is thrown", async () => {
   const error = new GatewayError("rate_limit", "Slow down");
-  assertEquals(await assertRejects(() => collect(fromArray([start, { type: "error", error }]))), error);
+  const failing: GenerateEvent[] = [start, { type: "error", error }];
+  assertEquals(assertThrows(() => collect(failing)), error);
+  assertEquals(await assertRejects(() => collectFrom(sourceOf(failing))), error);
 });
 
 Deno.test("a stream that just stops is an error, not an answer", () => {
-  const error = assertThrows(() => collectSync(events.slice(0, -1)), GatewayError);
+  const error = assertThrows(() => collect(events.slice(0, -1)), GatewayError);
   assertEquals(error.code, "upstream_error");
 });

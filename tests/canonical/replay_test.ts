@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import { collectSync } from "../../src/canonical/collect.ts";
+import { collect } from "../../src/canonical/collect.ts";
 import type { GenerateResponse } from "../../src/canonical/generate.ts";
 import { replay } from "../../src/canonical/replay.ts";
 import { assertWellFormed } from "../support/well_formed.ts";
@@ -29,7 +29,7 @@ const response: GenerateResponse = {
 Deno.test("a replayed answer is a well-formed stream that tells the same", () => {
   const events = [...replay(response)];
   assertWellFormed(events);
-  assertEquals(collectSync(events), response);
+  assertEquals(collect(events), response);
 });
 
 Deno.test("what belongs to a whole part comes with its end", () => {

@@ -14,7 +14,7 @@ import type { Reply } from "../../src/contract/call.ts";
 import type { Driver, UpstreamOperation } from "../../src/contract/driver.ts";
 import type { AnyProtocol } from "../../src/contract/protocol.ts";
 import { GatewayError, toGatewayError } from "../../src/errors.ts";
-import { readFrames } from "../../src/upstream/frames.ts";
+import { readFrames } from "../support/sources.ts";
 import { readReply } from "../../src/upstream/send.ts";
 import { bodyOf, toArray } from "../support/chunks.ts";
 import { newContext, newWireRequest } from "../support/context.ts";

@@ -1,17 +1,20 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import type { Frame } from "../../src/contract/frame.ts";
 import { type StreamOptions, streamResponse, withoutBody } from "../../src/http/respond.ts";
-import { delay, within } from "../support/wait.ts";
+import { delay, until, within } from "../support/wait.ts";
 
 const NEVER = 2 ** 30;
 
 /** A streamed response, and what happened to it. */
-function respond(frames: AsyncIterable<Frame>, more: Partial<StreamOptions> = {}) {
+function respond(texts: AsyncGenerator<string>, more: Partial<StreamOptions> = {}) {
   const happened: string[] = [];
-  const response = streamResponse(frames, {
-    keepAlive: () => undefined,
+  const chunks = {
+    next: async () => (await texts.next()).value as string | undefined,
+    cancel: async () => void await texts.return(undefined),
+  };
+  const response = streamResponse(chunks, {
+    mediaType: "text/event-stream; charset=utf-8",
+    keepAlive: () => ": keep-alive\n\n",
     keepAliveMs: NEVER,
-    interject: () => undefined,
     sendStallMs: NEVER,
     onStall: () => void happened.push("stalled"),
     onLeave: () => void happened.push("left"),
@@ -22,39 +25,39 @@ function respond(frames: AsyncIterable<Frame>, more: Partial<StreamOptions> = {}
   return { response, happened };
 }
 
-/** Frames that a test hands over one by one. */
-function slowFrames() {
+/** Chunks that a test hands over one by one. */
+function slowChunks() {
   let asked = 0;
   let isOver = false;
-  let next = Promise.withResolvers<Frame | undefined>();
-  async function* frames(): AsyncGenerator<Frame> {
+  let next = Promise.withResolvers<string | undefined>();
+  async function* chunks(): AsyncGenerator<string> {
     try {
       for (;;) {
         asked++;
-        const frame = await next.promise;
+        const text = await next.promise;
         next = Promise.withResolvers();
-        if (!frame) return;
-        yield frame;
+        if (text === undefined) return;
+        yield text;
       }
     } finally {
       isOver = true;
     }
   }
   return {
-    frames: frames(),
-    give: (frame?: Frame) => next.resolve(frame),
+    chunks: chunks(),
+    give: (text?: string) => next.resolve(text),
     asked: () => asked,
     isOver: () => isOver,
   };
 }
 
-async function* of(...data: string[]): AsyncGenerator<Frame> {
-  for (const text of data) yield await Promise.resolve({ data: text });
+async function* of(...texts: string[]): AsyncGenerator<string> {
+  for (const text of texts) yield await Promise.resolve(text);
 }
 
 Deno.test("respond: frames go out as they are, and then the stream is over", async () => {
-  const { response, happened } = respond(of("one", "two"));
-  assertEquals(await response.text(), "data: one\n\ndata: two\n\n");
+  const { response, happened } = respond(of("one\n", "two\n"));
+  assertEquals(await response.text(), "one\ntwo\n");
   assertEquals(happened, ["ended"]);
   assertEquals(response.headers.get("content-type"), "text/event-stream; charset=utf-8");
   assertEquals(response.headers.get("cache-control"), "no-cache");
@@ -62,49 +65,54 @@ Deno.test("respond: frames go out as they are, and then the stream is over", asy
 });
 
 Deno.test("respond: a frame is asked for when somebody reads, and not before", async () => {
-  const source = slowFrames();
-  const { response } = respond(source.frames);
+  const source = slowChunks();
+  const { response } = respond(source.chunks);
   await delay(10);
   assertEquals(source.asked(), 0);
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   const first = reader.read();
-  source.give({ data: "one" });
+  source.give("data: one\n\n");
   assertEquals((await first).value, "data: one\n\n");
   source.give();
   await reader.read();
 });
 
 Deno.test("respond: in silence a keep-alive goes out time after time, and then the frame", async () => {
-  const source = slowFrames();
-  const { response } = respond(source.frames, { keepAliveMs: 10, keepAlive: () => ({ event: "ping", data: "{}" }) });
+  const source = slowChunks();
+  const { response } = respond(source.chunks, { keepAliveMs: 10, keepAlive: () => "event: ping\ndata: {}\n\n" });
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   for (let count = 0; count < 4; count++) {
     assertEquals((await within(5_000, reader.read())).value, "event: ping\ndata: {}\n\n");
   }
-  source.give({ data: "one" });
+  source.give("data: one\n\n");
   let text = "";
   while (!text.endsWith("data: one\n\n")) text += (await reader.read()).value;
   source.give();
   while (!(await reader.read()).done);
 });
 
-Deno.test("respond: where no keep-alive is given, it is a comment", async () => {
-  const source = slowFrames();
-  const { response } = respond(source.frames, { keepAliveMs: 10, onLeave: () => source.give() });
-  const reader = response.body!.getReader();
-  assertEquals(new TextDecoder().decode((await reader.read()).value), ": keep-alive\n\n");
-  await within(5_000, reader.cancel());
+Deno.test("respond: where there is no keep-alive, nothing goes out in silence", async () => {
+  const source = slowChunks();
+  let asked = 0;
+  const { response } = respond(source.chunks, { keepAliveMs: 2, keepAlive: () => (asked++, "") });
+  const text = response.text();
+  await until(() => asked > 2);
+  source.give("one\n");
+  source.give();
+  await until(() => source.asked() > 1);
+  source.give();
+  assertEquals(await text, "one\n");
 });
 
 Deno.test("respond: keep-alives do not pile up before a client that does not read", async () => {
-  const source = slowFrames();
-  const { response } = respond(source.frames, { keepAliveMs: 2 });
+  const source = slowChunks();
+  const { response } = respond(source.chunks, { keepAliveMs: 2 });
   const reader = response.body!.pipeThrough(new TextDecoderStream(), { preventCancel: true }).getReader();
-  source.give({ data: "one" });
+  source.give("data: one\n\n");
   let text = "";
   while (!text.includes("one")) text += (await reader.read()).value;
   await delay(100);
-  source.give({ data: "two" });
+  source.give("data: two\n\n");
   text = "";
   while (!text.includes("two")) text += (await reader.read()).value;
   // One may lie in each of the queues on the way.
@@ -113,18 +121,12 @@ Deno.test("respond: keep-alives do not pile up before a client that does not rea
   while (!(await reader.read()).done);
 });
 
-Deno.test("respond: what is to be said goes out right before the next frame", async () => {
-  const late: (Frame | undefined)[] = [undefined, { comment: "notes: estimated usage" }];
-  const { response } = respond(of("one", "two"), { interject: () => late.shift() });
-  assertEquals(await response.text(), "data: one\n\n: notes: estimated usage\n\ndata: two\n\n");
-});
-
 Deno.test("respond: a client that leaves ends the frames, once", async () => {
-  const source = slowFrames();
-  const { response, happened } = respond(source.frames);
+  const source = slowChunks();
+  const { response, happened } = respond(source.chunks);
   const reader = response.body!.getReader();
   const first = reader.read();
-  source.give({ data: "one" });
+  source.give("data: one\n\n");
   await first;
   await within(5_000, reader.cancel());
   assertEquals([happened, source.isOver()], [["left", "ended"], true]);
@@ -138,8 +140,8 @@ Deno.test("respond: HEAD gets the head alone", async () => {
 });
 
 Deno.test("respond: frames that fail break the stream off and end it: nothing of it runs on, and its log is written", async () => {
-  async function* failing(): AsyncGenerator<Frame> {
-    yield await Promise.resolve({ data: "one" });
+  async function* failing(): AsyncGenerator<string> {
+    yield await Promise.resolve("data: one\n\n");
     throw new RangeError("what stands in the text is nobody's affair");
   }
   // A timer that is left would be a leak of this test.

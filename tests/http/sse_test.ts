@@ -2,7 +2,7 @@ import { assertEquals } from "@std/assert";
 import fc from "fast-check";
 import type { Frame } from "../../src/contract/frame.ts";
 import { formatFrame } from "../../src/http/sse.ts";
-import { readFrames } from "../../src/upstream/frames.ts";
+import { readFrames } from "../support/sources.ts";
 import { bodyOf, toArray } from "../support/chunks.ts";
 
 const TABLE: Record<string, { frame: Frame; text: string }> = {

@@ -18,14 +18,15 @@ interface Source {
 const WAYS: Record<string, (sendStallMs: number) => Source> = {
   events(sendStallMs) {
     const { pieces, give, happened, options } = source(sendStallMs);
-    const frames = (async function* () {
-      for await (const data of pieces) yield { data };
-    })();
-    const response = streamResponse(frames, {
+    const chunks = {
+      next: async () => (await pieces.next()).value as string,
+      cancel: async () => void await pieces.return(undefined),
+    };
+    const response = streamResponse(chunks, {
       ...options,
-      keepAlive: () => undefined,
+      mediaType: "text/event-stream",
+      keepAlive: () => "",
       keepAliveMs: 2 ** 31 - 1,
-      interject: () => undefined,
     });
     return { body: response.body!, give, happened };
   },

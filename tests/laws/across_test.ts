@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import type fc from "fast-check";
-import { collectSync } from "../../src/canonical/collect.ts";
+import { collect } from "../../src/canonical/collect.ts";
 import type {
   GenerateRequest,
   GenerateResponse,
@@ -203,7 +203,7 @@ for (const { from, to, request, response } of pairs) {
       const meant = { ...answer, content: toldIn(to, answer.content) };
       assertEquals(meaningOf(whole, answer), meaningOf(meant));
       const frames = to.writeFrames(replay(answer), exchange);
-      const streamed = collectSync(to.readEvents(frames, input, newContext(to.name)));
+      const streamed = collect(to.readEvents(frames, input, newContext(to.name)));
       assertEquals(meaningOf(streamed, answer), meaningOf(meant));
     },
   );

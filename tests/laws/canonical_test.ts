@@ -1,6 +1,6 @@
 /** Conversations that no one wire brings about: what a wire can tell of one comes back, and a note says what it cannot. */
 import { assert, assertEquals } from "@std/assert";
-import { collectSync } from "../../src/canonical/collect.ts";
+import { collect } from "../../src/canonical/collect.ts";
 import { replay } from "../../src/canonical/replay.ts";
 import { newContext, newWireRequest } from "../support/context.ts";
 import { canonicalRequest, canonicalResponse, NO_WIRE } from "../support/canonical_arbitraries.ts";
@@ -41,7 +41,7 @@ for (const wire of WIRES) {
       const whole = await wire.serializeResponse(response, exchanges[0]);
       assertEquals(answerFacts(wire.parseResponse(whole, input, newContext(wire.name)), rules).facts, facts, "whole");
       const frames = wire.writeFrames(replay(response), exchanges[1]);
-      const streamed = collectSync(wire.readEvents(frames, input, newContext(wire.name)));
+      const streamed = collect(wire.readEvents(frames, input, newContext(wire.name)));
       assertEquals(answerFacts(streamed, rules).facts, facts, "streamed");
       for (const { notes } of exchanges) {
         for (const loss of losses) assert(notes.some((note) => loss.test(note)), `${loss} is in ${notes.join("; ")}`);

@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import type { Frame } from "../../src/contract/frame.ts";
-import { readFrames } from "../../src/upstream/frames.ts";
+import { readFrames } from "../support/sources.ts";
 import { bodyOf, boundariesOf, latin1, piecesOf, toArray } from "../support/chunks.ts";
 import { answerBytes, isStream, loadFixtures } from "../support/fixtures.ts";
 import { law } from "../support/law.ts";

@@ -1,6 +1,6 @@
 /** How an answer ended: streamed and whole say the same of every word, and what is said inside counts more than a name. */
 import { assertEquals } from "@std/assert";
-import { collectSync } from "../../src/canonical/collect.ts";
+import { collect } from "../../src/canonical/collect.ts";
 import type { GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
 import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
 import type { Frame } from "../../src/contract/frame.ts";
@@ -112,7 +112,7 @@ function whole(wire: Wire, client: Wire, body: JsonObject): Promise<Outcome> {
 function streamed(wire: Wire, client: Wire, values: JsonObject[]): Promise<Outcome> {
   const frames: Frame[] = values.map((value) => ({ data: JSON.stringify(value) }));
   if (wire === CHAT) frames.push({ data: "[DONE]" });
-  return outcomeOf(client, (context) => collectSync(wire.readEvents(frames, INPUT, context)));
+  return outcomeOf(client, (context) => collect(wire.readEvents(frames, INPUT, context)));
 }
 
 for (const [place, { wire, whole: body, stream }] of Object.entries(TELLINGS)) {

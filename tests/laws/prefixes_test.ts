@@ -3,7 +3,7 @@ import type { GenerateEvent } from "../../src/canonical/generate.ts";
 import { isJsonText } from "../../src/canonical/json.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { readFrames } from "../../src/upstream/frames.ts";
+import { readFrames } from "../support/sources.ts";
 import { bodyOf, boundariesOf, latin1, toArray } from "../support/chunks.ts";
 import { newContext } from "../support/context.ts";
 import { answerBytes, type Fixture, isStream, loadFixtures, wireRequest } from "../support/fixtures.ts";

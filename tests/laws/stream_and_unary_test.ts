@@ -1,11 +1,11 @@
 import { assert, assertEquals } from "@std/assert";
-import { collectSync } from "../../src/canonical/collect.ts";
+import { collect } from "../../src/canonical/collect.ts";
 import type { GenerateResponse } from "../../src/canonical/generate.ts";
 import { isJsonText } from "../../src/canonical/json.ts";
 import { replay } from "../../src/canonical/replay.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { formatFrame } from "../../src/http/sse.ts";
-import { readFrames } from "../../src/upstream/frames.ts";
+import { readFrames } from "../support/sources.ts";
 import { bodyOf, toArray } from "../support/chunks.ts";
 import { newContext, newWireRequest } from "../support/context.ts";
 import { answerBytes, isOk, isStream, loadFixtures } from "../support/fixtures.ts";
@@ -31,7 +31,7 @@ for (const { wire, response: responses } of LAW_INPUTS) {
     const bytes = new TextEncoder().encode(frames.map(formatFrame).join(""));
     const events = wire.readEvents(await toArray(readFrames(bodyOf([bytes]))), input, newContext(wire.name));
     assertWellFormed(events);
-    assertEquals(collectSync(events), response);
+    assertEquals(collect(events), response);
 
     const whole = await wire.serializeResponse(response, exchange);
     assertEquals(wire.parseResponse(whole, input, newContext(wire.name)), response);
@@ -71,7 +71,7 @@ for (const wire of WIRES) {
       let response: GenerateResponse;
       try {
         response = isStream(fixture)
-          ? collectSync(await wire.readStream(fixture, bodyOf([answerBytes(fixture)])))
+          ? collect(await wire.readStream(fixture, bodyOf([answerBytes(fixture)])))
           : wire.parseResponse(fixture.response.json ?? fixture.response.text ?? "", input, context);
       } catch (error) {
         assert(error instanceof GatewayError);
@@ -79,7 +79,7 @@ for (const wire of WIRES) {
       }
       const events = [...replay(response)];
       assertWellFormed(events);
-      const streamed = collectSync(wire.readEvents(wire.writeFrames(events, exchange), input, context));
+      const streamed = collect(wire.readEvents(wire.writeFrames(events, exchange), input, context));
       assertEquals(meaningOf(streamed), meaningOf(response));
       const whole = wire.parseResponse(await wire.serializeResponse(response, exchange), input, context);
       assertEquals(meaningOf(whole), meaningOf(response));

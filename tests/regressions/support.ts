@@ -5,7 +5,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import type { Frame } from "../../src/contract/frame.ts";
-import { readFrames } from "../../src/upstream/frames.ts";
+import { readFrames } from "../support/sources.ts";
 import { type ConfigInput, newApp, type TestApp, type TestAppOptions } from "../support/app.ts";
 import { bodyOf, toArray } from "../support/chunks.ts";
 import { type Asked, type FakeUpstream, fakeUpstream } from "../support/fake_upstream.ts";

@@ -2,8 +2,10 @@ import { assertEquals, assertGreater, assertRejects } from "@std/assert";
 import type { GenerateEvent } from "../../src/canonical/generate.ts";
 import { type ErrorCode, GatewayError, STATUS_OF } from "../../src/errors.ts";
 import { Breaker } from "../../src/routing/circuit_breaker.ts";
-import { firstAnswer as askAll, firstStream as streamAll, type Road } from "../../src/routing/failover.ts";
+import { firstAnswer as askAll, type Road } from "../../src/routing/failover.ts";
+import { firstStream as streamOf } from "../../src/routing/first_stream.ts";
 import { fromArray } from "../support/chunks.ts";
+import { eachOf, sourceFrom } from "../support/sources.ts";
 import { until } from "../support/wait.ts";
 
 const FAILURES: ErrorCode[] = ["upstream_error", "upstream_timeout", "unavailable", "rate_limit"];
@@ -36,6 +38,13 @@ function firstStream<T extends string, E extends { type: string }>(
   attempt: (target: T) => AsyncIterable<E>,
 ): AsyncGenerator<E> {
   return streamAll(road(targets), attempt);
+}
+
+function streamAll<T, E extends { type: string }>(
+  road: Road<T>,
+  attempt: (target: T, signal: AbortSignal) => AsyncIterable<E>,
+): AsyncGenerator<E> {
+  return eachOf(streamOf(road, (target, signal) => sourceFrom(attempt(target, signal))));
 }
 
 function failure(code: ErrorCode): GatewayError {

@@ -2,7 +2,7 @@
 import { assert, assertArrayIncludes, assertEquals, AssertionError } from "@std/assert";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import type { Frame } from "../../src/contract/frame.ts";
-import { readFrames } from "../../src/upstream/frames.ts";
+import { readFrames } from "./sources.ts";
 import { bodyOf, toArray } from "./chunks.ts";
 import { assertMessagesStream } from "./messages_grammar.ts";
 import { assertResponsesStream } from "./responses_grammar.ts";

@@ -1,6 +1,6 @@
 /** The stages of a stream as what they are: functions from an array to an array. */
 import type { Frame } from "../../src/contract/frame.ts";
-import type { StreamReader, StreamWriter } from "../../src/contract/stream.ts";
+import type { StreamReader, StreamTransform, StreamWriter } from "../../src/contract/stream.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { finishSync } from "../../src/util/work.ts";
 
@@ -36,4 +36,14 @@ export function writeFrames<E>(writer: StreamWriter<E>, events: Iterable<E>): Fr
   const frames: Frame[] = [];
   for (const event of events) writer.write(event, (frame) => void frames.push(frame));
   return frames;
+}
+
+/** What a transform makes of these events. */
+export function transform<E>(by: StreamTransform<E>, events: Iterable<E>): E[] {
+  const changed: E[] = [];
+  for (const event of events) {
+    const work = by.push(event, (one) => void changed.push(one));
+    if (work) finishSync(work);
+  }
+  return changed;
 }

@@ -1,4 +1,4 @@
-import { collectSync } from "../../src/canonical/collect.ts";
+import { collect } from "../../src/canonical/collect.ts";
 import type { GenerateEvent, GenerateResponse } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { replay } from "../../src/canonical/replay.ts";
@@ -40,7 +40,7 @@ async function eventsOf(fixture: Fixture, from: Wire): Promise<GenerateEvent[]> 
 }
 
 function wholeOf(events: readonly GenerateEvent[]): GenerateResponse | undefined {
-  return events.at(-1)?.type === "finish" ? collectSync(events) : undefined;
+  return events.at(-1)?.type === "finish" ? collect(events) : undefined;
 }
 
 /** Every answer of every fixture, in the wire of every client. */

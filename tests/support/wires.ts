@@ -9,7 +9,7 @@ import type { Frame } from "../../src/contract/frame.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import type { GatewayError } from "../../src/errors.ts";
 import { formatFrame } from "../../src/http/sse.ts";
-import { readFrames } from "../../src/upstream/frames.ts";
+import { readFrames } from "./sources.ts";
 import { toArray } from "./chunks.ts";
 import { prepareFor } from "./prepare.ts";
 import { newContext, newExchange, type TestExchange } from "./context.ts";

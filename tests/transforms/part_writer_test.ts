@@ -1,5 +1,5 @@
 import { assertEquals, assertThrows } from "@std/assert";
-import { collectSync } from "../../src/canonical/collect.ts";
+import { collect } from "../../src/canonical/collect.ts";
 import type { FinishReason, GenerateEvent, GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
 import { PartWriter } from "../../src/transforms/part_writer.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -22,8 +22,8 @@ function write(script: Script, reason: FinishReason = "stop", asked: Asked = { m
   return events;
 }
 
-const answer = (script: Script, reason?: FinishReason): GenerateResponse => collectSync(write(script, reason));
-const contentOf = (script: Script, asked?: Asked) => collectSync(write(script, "stop", asked)).content;
+const answer = (script: Script, reason?: FinishReason): GenerateResponse => collect(write(script, reason));
+const contentOf = (script: Script, asked?: Asked) => collect(write(script, "stop", asked)).content;
 const call = (id: string, name: string, input: string) => ({
   type: "tool-call" as const,
   kind: "function" as const,

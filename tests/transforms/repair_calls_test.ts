@@ -4,7 +4,7 @@ import type { FinishReason, GenerateEvent, GenerateResponse, ToolCallPart } from
 import { repairCalls, repairResponse } from "../../src/transforms/repair_calls.ts";
 import { finishSync } from "../../src/util/work.ts";
 import { replay } from "../../src/canonical/replay.ts";
-import { toArray } from "../support/chunks.ts";
+import { transform } from "../support/stages.ts";
 import { assertWellFormed } from "../support/well_formed.ts";
 
 const tools = [{
@@ -25,7 +25,7 @@ function responseOf(content: GenerateResponse["content"], reason: FinishReason =
   return { model: "m", content, finish: { reason }, usage: { inputTokens: 1, outputTokens: 1 } };
 }
 
-async function* inPieces(response: GenerateResponse): AsyncGenerator<GenerateEvent> {
+function* inPieces(response: GenerateResponse): Generator<GenerateEvent> {
   for (const event of replay(response)) {
     if (event.type !== "part-delta" || event.delta.text.length < 2) yield event;
     else {
@@ -36,18 +36,13 @@ async function* inPieces(response: GenerateResponse): AsyncGenerator<GenerateEve
 }
 
 /** Both modes, which agree. */
-async function repair(response: GenerateResponse): Promise<{ inputs: string[]; notes: string[] }> {
+function repair(response: GenerateResponse): { inputs: string[]; notes: string[] } {
   const notes: string[] = [];
   const whole = finishSync(repairResponse(response, { tools }, (note) => void notes.push(note)));
   const streamNotes: string[] = [];
-  const events = await toArray(repairCalls(inPieces(response), { tools }, (note) => void streamNotes.push(note)));
+  const events = transform(repairCalls({ tools }, (note) => void streamNotes.push(note)), inPieces(response));
   assertWellFormed(events);
-  assertEquals(
-    await collect((async function* () {
-      yield* events;
-    })()),
-    whole,
-  );
+  assertEquals(collect(events), whole);
   assertEquals(streamNotes, notes);
   return { inputs: whole.content.flatMap((part) => part.type === "tool-call" ? [part.input] : []), notes };
 }

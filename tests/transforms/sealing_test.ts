@@ -3,7 +3,7 @@ import type { GenerateEvent, GenerateResponse, Message, OutputPart } from "../..
 import { collect } from "../../src/canonical/collect.ts";
 import { replay } from "../../src/canonical/replay.ts";
 import { holdsSealed, openReasoning, type Sealing, sealReasoning, sealStream } from "../../src/transforms/sealing.ts";
-import { toArray } from "../support/chunks.ts";
+import { transform } from "../support/stages.ts";
 import { assertWellFormed } from "../support/well_formed.ts";
 
 /** Seals so that a test can read it. */
@@ -11,7 +11,7 @@ const SEALING: Sealing = {
   wire: "messages",
   hidden: false,
   keepsOwn: true,
-  seal: (thought) => Promise.resolve(`lw1.${JSON.stringify(thought)}`),
+  seal: (thought) => `lw1.${JSON.stringify(thought)}`,
 };
 const open = ({ data }: { data: string }) => data.includes("stale") ? undefined : JSON.parse(data.slice(4));
 
@@ -30,10 +30,6 @@ const THOUGHTS: OutputPart[] = [
 const usage = { inputTokens: 1, outputTokens: 1 };
 const RESPONSE: GenerateResponse = { model: "m", content: THOUGHTS, finish: { reason: "tool-calls" }, usage };
 
-async function* from(events: Iterable<GenerateEvent>): AsyncGenerator<GenerateEvent> {
-  yield* events;
-}
-
 for (
   const sealing of [
     SEALING,
@@ -45,18 +41,18 @@ for (
   const { wire, hidden, keepsOwn } = sealing;
   const how = `${wire}${hidden ? ", hidden" : ""}${keepsOwn ? ", its own as it is" : ""}`;
 
-  Deno.test(`sealing (${how}): whole and streamed are the same, in order, and open as they were`, async () => {
-    const whole = await sealReasoning(THOUGHTS, sealing);
-    const events = await toArray(sealStream(from(replay(RESPONSE)), sealing));
+  Deno.test(`sealing (${how}): whole and streamed are the same, in order, and open as they were`, () => {
+    const whole = sealReasoning(THOUGHTS, sealing);
+    const events = transform(sealStream(sealing), replay(RESPONSE));
     assertWellFormed(events);
-    assertEquals((await collect(from(events))).content, whole);
+    assertEquals(collect(events).content, whole);
     const [message] = openReasoning([{ role: "assistant", content: whole }], open, () => {});
     assertEquals(message, { role: "assistant", content: THOUGHTS });
   });
 }
 
-Deno.test("sealing: what is the wire's own goes out as it is, all else sealed beside its words", async () => {
-  const [plain, , signed, whole, both] = await sealReasoning(THOUGHTS, SEALING);
+Deno.test("sealing: what is the wire's own goes out as it is, all else sealed beside its words", () => {
+  const [plain, , signed, whole, both] = sealReasoning(THOUGHTS, SEALING);
   assertEquals(plain, {
     type: "reasoning",
     text: " plain\n",
@@ -67,11 +63,11 @@ Deno.test("sealing: what is the wire's own goes out as it is, all else sealed be
   assertEquals(both, { type: "reasoning", text: "both", opaque: { origin: "messages", data } });
 });
 
-Deno.test("sealing: hidden words are nowhere but in what is sealed", async () => {
-  const sealed = await sealReasoning(THOUGHTS, { ...SEALING, hidden: true });
+Deno.test("sealing: hidden words are nowhere but in what is sealed", () => {
+  const sealed = sealReasoning(THOUGHTS, { ...SEALING, hidden: true });
   const texts = sealed.flatMap((part) => part.type === "reasoning" ? [part.text] : []);
   assertEquals(texts, ["", "", "", "", ""]);
-  const events = await toArray(sealStream(from(replay(RESPONSE)), { ...SEALING, hidden: true }));
+  const events = transform(sealStream({ ...SEALING, hidden: true }), replay(RESPONSE));
   assertEquals(events.filter((event) => event.type === "part-delta" && event.delta.type === "reasoning"), []);
 });
 
@@ -99,8 +95,8 @@ Deno.test("opening: what others signed is left alone, and needs no key", () => {
   assertEquals(openReasoning(messages, () => ({ text: "forged" }), () => {}), messages);
 });
 
-Deno.test("sealing: a stream that fails in a thought ends in its error", async () => {
+Deno.test("sealing: a stream that fails in a thought ends in its error", () => {
   const error = { type: "error", error: new Error("gone") } as unknown as GenerateEvent;
-  const events = await toArray(sealStream(from([...replay(RESPONSE)].slice(0, 3).concat(error)), SEALING));
+  const events = transform(sealStream(SEALING), [...replay(RESPONSE)].slice(0, 3).concat(error));
   assertEquals(events.at(-1), error);
 });

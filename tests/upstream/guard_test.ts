@@ -3,6 +3,7 @@ import type { GenerateEvent } from "../../src/canonical/generate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { guard } from "../../src/upstream/guard.ts";
 import { fromArray, toArray } from "../support/chunks.ts";
+import { eachOf, sourceFrom } from "../support/sources.ts";
 
 const START: GenerateEvent = { type: "start", model: "m", inputTokens: 1 };
 const FINISH: GenerateEvent = {
@@ -14,7 +15,7 @@ const FINISH: GenerateEvent = {
 /** The events that come out, as those who watch see them too. */
 async function guarded(events: AsyncIterable<GenerateEvent>): Promise<GenerateEvent[]> {
   const seen: GenerateEvent[] = [];
-  const out = await toArray(guard(events, (event) => seen.push(event)));
+  const out = await toArray(eachOf(guard(sourceFrom(events), { onEvent: (event) => void seen.push(event) })));
   assertEquals(seen, out);
   return out;
 }
@@ -58,7 +59,7 @@ Deno.test("guard: leaving it early ends what it reads", async () => {
       isOver = true;
     }
   }
-  for await (const _ of guard(events(), () => {})) break;
+  for await (const _ of eachOf(guard(sourceFrom(events()), { onEvent: () => {} }))) break;
   assertEquals(isOver, true);
 });
 
@@ -68,7 +69,9 @@ Deno.test("guard: an error is told in the same way whether it is thrown or is an
   const inside: GenerateEvent = { type: "error", error: failure };
   for (const events of [fromArray([START], failure), fromArray([START, inside])]) {
     const seen: GenerateEvent[] = [];
-    const [, last, ...more] = await toArray(guard(events, (event) => seen.push(event), tell));
+    const [, last, ...more] = await toArray(
+      eachOf(guard(sourceFrom(events), { onEvent: (event) => void seen.push(event), changeError: tell })),
+    );
     assertEquals(last?.type === "error" && last.error.message, "The key *** is not good");
     assertEquals([more, seen[1]], [[], last]);
   }

@@ -7,9 +7,11 @@ import type { Driver, LocalOperation, UpstreamOperation } from "../../src/contra
 import type { StreamReader } from "../../src/contract/stream.ts";
 import { GatewayError } from "../../src/errors.ts";
 import type { Ask } from "../../src/upstream/call.ts";
-import { answer, stream } from "../../src/upstream/run.ts";
+import { answer } from "../../src/upstream/run.ts";
+import { stream as streamOf } from "../../src/upstream/stream.ts";
 import type { Fetch, Upstream } from "../../src/upstream/send.ts";
 import { toArray } from "../support/chunks.ts";
+import { eachOf } from "../support/sources.ts";
 import { newContext } from "../support/context.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
 import { delay, until, within } from "../support/wait.ts";
@@ -73,6 +75,10 @@ function ask<K extends "embed" | "generate">(
     onDescribed: () => {},
     ...rest,
   };
+}
+
+function stream<K extends "embed" | "generate">(asked: Ask<K>) {
+  return eachOf(streamOf(asked));
 }
 
 const NO_CALL: Fetch = () => Promise.reject(new Error("No call was expected"));

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { ByteReader } from "../../src/util/byte_reader.ts";
 import { finish, finishSync, othersTurn, paced, step, type Work } from "../../src/util/work.ts";
-import { readFrames } from "../../src/upstream/frames.ts";
+import { readFrames } from "../support/sources.ts";
 import { readBytes } from "../../src/upstream/send.ts";
 import { bodyOf, toArray } from "../support/chunks.ts";
 import { turnsDuring } from "../support/turns.ts";

@@ -4,7 +4,7 @@ import type { Transcript, TranscriptEvent, TranscriptFormat } from "../../../src
 import type { JsonObject } from "../../../src/canonical/json.ts";
 import { GatewayError } from "../../../src/errors.ts";
 import { formatFrame } from "../../../src/http/sse.ts";
-import { readFrames } from "../../../src/upstream/frames.ts";
+import { readFrames } from "../../support/sources.ts";
 import { bodyOf, boundariesOf, toArray } from "../../support/chunks.ts";
 import { newContext } from "../../support/context.ts";
 import { readEvents, writeFrames } from "../../support/stages.ts";

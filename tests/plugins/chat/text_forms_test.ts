@@ -3,11 +3,11 @@ import fc from "fast-check";
 import { mock } from "node:test";
 import { type TextEvent, TextForms, textFormsFor } from "../../../plugins/chat/text_forms.ts";
 import { chatDriver } from "../../../plugins/chat/mod.ts";
-import { collectSync } from "../../../src/canonical/collect.ts";
+import { collect } from "../../../src/canonical/collect.ts";
 import type { GenerateRequest, Tool } from "../../../src/canonical/generate.ts";
 import type { JsonObject, JsonValue } from "../../../src/canonical/json.ts";
 import type { Target, UpstreamOperation } from "../../../src/contract/driver.ts";
-import { readFrames } from "../../../src/upstream/frames.ts";
+import { readFrames } from "../../support/sources.ts";
 import { bodyOf, toArray } from "../../support/chunks.ts";
 import { newContext } from "../../support/context.ts";
 import { readEvents } from "../../support/stages.ts";
@@ -446,7 +446,7 @@ law(
     const message = { role: "assistant", content: text };
     const body = { model: "org/model", choices: [{ index: 0, message, finish_reason: "stop" }] };
     const whole = DRIVER.response([{ status: 200, headers: new Headers(), body }], input, target, newContext());
-    assertEquals(collectSync(events), whole);
+    assertEquals(collect(events), whole);
   },
 );
 

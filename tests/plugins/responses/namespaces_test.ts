@@ -1,7 +1,7 @@
 /** Of the names that calls have, only those are turned back that were flattened here; any other namespace is the vendor's. */
 import { assertEquals } from "@std/assert";
 import type { GenerateResponse } from "../../../src/canonical/generate.ts";
-import { collectSync } from "../../../src/canonical/collect.ts";
+import { collect } from "../../../src/canonical/collect.ts";
 import type { JsonObject, JsonValue } from "../../../src/canonical/json.ts";
 import { newContext, newWireRequest } from "../../support/context.ts";
 import { CHAT, MESSAGES, RESPONSES } from "../../support/wires.ts";
@@ -59,7 +59,7 @@ function readBoth(called: JsonObject, client: string): GenerateResponse[] {
     INPUT,
     newContext(client),
   );
-  return [RESPONSES.parseResponse(response, INPUT, newContext(client)), collectSync(events)];
+  return [RESPONSES.parseResponse(response, INPUT, newContext(client)), collect(events)];
 }
 
 function nameIn(item: JsonValue | undefined): JsonObject {

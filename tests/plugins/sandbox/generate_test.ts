@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertFalse, assertMatch, assertStringIncludes } from "@std/assert";
 import fc from "fast-check";
-import { collectSync } from "../../../src/canonical/collect.ts";
+import { collect } from "../../../src/canonical/collect.ts";
 import {
   EFFORTS,
   type GenerateRequest,
@@ -363,7 +363,7 @@ Deno.test("any request gets a well-formed answer, and the same one again", () =>
       const response = ask(random);
       seen.add(response.finish.reason);
       assertEquals(JSON.stringify(ask(structuredClone(random))), JSON.stringify(response));
-      assertEquals(collectSync(replay(response)), response);
+      assertEquals(collect(replay(response)), response);
       const { usage, finish, content } = response;
       assert(usage.outputTokens <= (random.maxOutputTokens ?? Infinity));
       assert((usage.reasoningTokens ?? 0) <= usage.outputTokens && usage.inputTokens > 0);

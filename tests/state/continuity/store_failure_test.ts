@@ -324,12 +324,11 @@ Deno.test("a client that leaves a whole answer before it is there: nothing is st
   assertEquals([response.status, sets()], [499, 0]);
 });
 
-Deno.test("a client that leaves with the terminal event, before [DONE]: the answer is kept", async () => {
+Deno.test("a client that leaves with the terminal event, before the stream ends: the answer is kept", async () => {
   const app = appOn(memory());
   const reader = new EventReader(await app.post(RESPONSES, { model: "model", input: "a", stream: true }));
   await reader.until("event: response.completed");
   await reader.leave();
-  assertEquals(reader.text.includes("[DONE]"), false);
   const { status } = await respond(app, { input: "b", previous_response_id: reader.last!.id });
   assertEquals([status, app.logs[0]!.status], [200, 200]);
 });

@@ -1,7 +1,7 @@
 import type { GenerateRequest } from "../../../src/canonical/generate.ts";
 import type { Frame } from "../../../src/contract/frame.ts";
 import { GatewayError } from "../../../src/errors.ts";
-import { readFrames } from "../../../src/upstream/frames.ts";
+import { readFrames } from "../sources.ts";
 import { bodyOf, toArray } from "../chunks.ts";
 import { newContext } from "../context.ts";
 import { answerBytes, type Fixture, isOk, isStream, wireRequest } from "../fixtures.ts";

@@ -1,0 +1,155 @@
+/** Streams of several targets, of which one is the answer. */
+import { GatewayError } from "../errors.ts";
+import { type EventSource, opening } from "../util/event_source.ts";
+import { settleWithin } from "../util/timeout.ts";
+import { Course, type Hedge, type Road } from "./failover.ts";
+
+/** One target that is asked for its stream. */
+interface Run<T, E> {
+  target: T;
+  events: EventSource<E>;
+  /** How it starts, held back: who goes on to say nothing has not answered. */
+  held: E[];
+  step: Promise<Step<E>>;
+  /** Gives it up, whatever it does, and its place back. */
+  end(): void;
+  /** The same of one that has answered: it may read what is left of its body. */
+  leave(): Promise<void>;
+}
+
+type Step<E> = { events: readonly E[] | undefined; thrown?: undefined } | { events?: undefined; thrown: unknown };
+
+/** The stream of the first target that gets as far as content. From there on a failure is the answer's own. */
+export function firstStream<T, E extends { type: string }>(
+  road: Road<T>,
+  attempt: (target: T, signal: AbortSignal) => EventSource<E>,
+): EventSource<E> {
+  return new FirstStream(road, attempt);
+}
+
+class FirstStream<T, E extends { type: string }> implements EventSource<E> {
+  readonly #road: Road<T>;
+  readonly #attempt: (target: T, signal: AbortSignal) => EventSource<E>;
+  readonly #course: Course<T>;
+  readonly #runs = new Set<Run<T, E>>();
+  #hedge: Hedge | undefined;
+  #serving: Run<T, E> | undefined;
+
+  constructor(road: Road<T>, attempt: (target: T, signal: AbortSignal) => EventSource<E>) {
+    this.#road = road;
+    this.#attempt = attempt;
+    this.#course = new Course(road);
+    this.#hedge = road.hedge;
+  }
+
+  async next(): Promise<readonly E[] | undefined> {
+    try {
+      return this.#serving ? await this.#goOn(this.#serving) : await this.#first();
+    } catch (thrown) {
+      this.#endAll();
+      throw thrown;
+    }
+  }
+
+  async cancel(): Promise<void> {
+    if (this.#serving) await this.#serving.leave();
+    else this.#endAll();
+  }
+
+  async #first(): Promise<readonly E[] | undefined> {
+    for (;;) {
+      if (this.#runs.size === 0) this.#runs.add(begin(await this.#course.next(), this.#road, this.#attempt));
+      const first = await soonest(this.#runs, this.#hedge);
+      if (!first) {
+        this.#askAnother();
+        continue;
+      }
+      const { run, step: { events, thrown } } = first;
+      if (thrown !== undefined) {
+        this.#runs.delete(run);
+        run.end();
+        this.#course.failed(run.target, thrown, this.#runs.size > 0);
+      } else if (events?.every(({ type }) => type === "start")) {
+        run.held.push(...events);
+        run.step = stepOf(run.events);
+      } else return this.#serve(run, events);
+    }
+  }
+
+  #askAnother(): void {
+    const other = this.#hedge?.spend() ? this.#course.nextNow() : undefined;
+    this.#hedge = undefined;
+    if (other !== undefined) this.#runs.add(begin(other, this.#road, this.#attempt));
+  }
+
+  async #serve(run: Run<T, E>, events?: readonly E[]): Promise<readonly E[] | undefined> {
+    this.#runs.delete(run);
+    this.#endAll();
+    this.#serving = run;
+    this.#road.onServed(run.target);
+    this.#noteEnd(run, events);
+    const all = [...run.held, ...events ?? []];
+    if (all.length > 0) return all;
+    await run.leave();
+    return undefined;
+  }
+
+  async #goOn(run: Run<T, E>): Promise<readonly E[] | undefined> {
+    try {
+      const events = await run.events.next();
+      this.#noteEnd(run, events);
+      if (!events) await run.leave();
+      return events;
+    } catch (thrown) {
+      run.end();
+      this.#course.broke(run.target, thrown);
+      throw thrown;
+    }
+  }
+
+  /** Whoever told all of its answer is well. */
+  #noteEnd({ target }: Run<T, E>, events?: readonly E[]): void {
+    if (events?.at(-1)?.type === "finish") this.#course.served(target);
+  }
+
+  #endAll(): void {
+    for (const run of this.#runs) run.end();
+    this.#runs.clear();
+  }
+}
+
+/** The first step that any of them makes; nothing where all are silent for so long that another target is to be asked. */
+async function soonest<T, E>(
+  runs: ReadonlySet<Run<T, E>>,
+  hedge: Hedge | undefined,
+): Promise<{ run: Run<T, E>; step: Step<E> } | undefined> {
+  const steps = Array.from(runs, async (run) => ({ run, step: await run.step }));
+  const first = Promise.race(steps);
+  return hedge && runs.size === 1 ? await settleWithin(first, hedge.afterMs) : await first;
+}
+
+function begin<T, E>(
+  target: T,
+  road: Road<T>,
+  attempt: (target: T, signal: AbortSignal) => EventSource<E>,
+): Run<T, E> {
+  const stop = new AbortController();
+  const signal = AbortSignal.any([road.signal, stop.signal]);
+  const entered = road.enter(target, signal);
+  const events = opening(async () => {
+    await entered;
+    road.onAsk(target);
+    return attempt(target, signal);
+  });
+  let over: Promise<void> | undefined;
+  const leave = () => over ??= Promise.all([entered, events.cancel()]).then(([giveBack]) => giveBack(), () => {}); // `next` tells why
+  const end = () => {
+    stop.abort(new GatewayError("upstream_error", "Another target answered first"));
+    void leave();
+  };
+  return { target, events, held: [], step: stepOf(events), end, leave };
+}
+
+function stepOf<E>(events: EventSource<E>): Promise<Step<E>> {
+  return events.next().then((events) => ({ events }), (thrown) => ({ thrown }));
+}

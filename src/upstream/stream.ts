@@ -1,0 +1,161 @@
+/** One operation at one upstream, step by step: bytes are read, set apart into frames, and read as events. */
+import type { ModelOperation, StreamEvent } from "../canonical/operations.ts";
+import { REPLAY } from "../canonical/replay.ts";
+import { type EventSource, opening, sourceOf } from "../util/event_source.ts";
+import { finish, step } from "../util/work.ts";
+import type { UpstreamOperation } from "../contract/driver.ts";
+import type { Emit, StreamReader } from "../contract/stream.ts";
+import type { GatewayError } from "../errors.ts";
+import { withinText } from "./answer_text.ts";
+import { type Ask, cannotStream, describe, local, open, wayOf } from "./call.ts";
+import { Watch } from "./deadlines.ts";
+import { FrameSource, type Pulse } from "./frames.ts";
+import { readEvents } from "./read_events.ts";
+import { answer, respond } from "./run.ts";
+import { brokenOff, parserFor, readReply } from "./send.ts";
+
+/** The answer step by step. Fails where the upstream does; leaving it early ends the call. */
+export function stream<K extends ModelOperation>(ask: Ask<K>): EventSource<StreamEvent<K>> {
+  return opening(() => openStream(ask));
+}
+
+async function openStream<K extends ModelOperation>(ask: Ask<K>): Promise<EventSource<StreamEvent<K>>> {
+  const way = wayOf(ask);
+  const replay = REPLAY[ask.operation];
+  if (!("local" in way) && way.stream) return await openCall(ask, way);
+  if (!replay) throw cannotStream(ask);
+  return sourceOf(replay("local" in way ? local(way, ask) : await answer(ask)));
+}
+
+async function openCall<K extends ModelOperation>(
+  ask: Ask<K>,
+  way: UpstreamOperation<K>,
+): Promise<EventSource<StreamEvent<K>>> {
+  const { operation, input, target, context, upstream } = ask;
+  const { timeouts, answerBytes, json } = upstream;
+  const [call] = await step(() => describe(ask, way));
+  if (!call || !way.stream) throw cannotStream(ask);
+  const watch = new Watch(ask.signal, timeouts.totalMs);
+  try {
+    watch.begin(timeouts.headMs, "begin to answer");
+    const response = await open(call, ask, watch.signal);
+    watch.begin(timeouts.firstEventMs, "send a first event");
+    if (response.body && isEventStream(response, operation)) {
+      const reader = withinText(way.stream.reader(input, target, context), upstream.answerText);
+      return new AnswerStream(response.body, reader, way.stream.framing, watch, ask);
+    }
+    // Some servers answer whole although a stream was asked for.
+    const replay = REPLAY[operation];
+    if (!replay) throw cannotStream(ask);
+    const reply = await readReply(response, answerBytes, json, parserFor(operation));
+    const whole = await respond([reply], ask, way);
+    watch.stop();
+    return sourceOf(replay(whole));
+  } catch (thrown) {
+    watch.stop();
+    watch.signal.throwIfAborted();
+    throw thrown;
+  }
+}
+
+/** Some servers and proxies call a stream plain text or bytes; a transcript can be plain text indeed. */
+function isEventStream({ headers }: Response, operation: ModelOperation): boolean {
+  const type = headers.get("content-type") ?? "";
+  return operation === "transcribe" ? /event-stream/.test(type) : !/json|html/.test(type);
+}
+
+/** The events of one streamed answer: a batch is what one read of the upstream gave. */
+class AnswerStream<E> implements EventSource<E> {
+  readonly #frames: FrameSource;
+  readonly #reader: StreamReader<E>;
+  readonly #watch: Watch;
+  /** What broke the connection off, if anything did. */
+  #broken: GatewayError | undefined;
+  /** What is thrown next: the events before it are given first. */
+  #failure: { reason: unknown } | undefined;
+  #isWaiting = false;
+  #isOver = false;
+  #isCancelled = false;
+
+  constructor(
+    body: ReadableStream<Uint8Array>,
+    reader: StreamReader<E>,
+    framing: ConstructorParameters<typeof FrameSource>[1],
+    watch: Watch,
+    { operation, upstream }: Ask<ModelOperation>,
+  ) {
+    const pulse = pulseOf(watch, upstream.timeouts.idleMs, (failure) => {
+      // Some streams of transcripts have no end but that of the body, which a break is not.
+      if (operation === "transcribe") throw failure;
+      this.#broken = failure;
+    });
+    this.#frames = new FrameSource(body, framing, pulse, upstream);
+    this.#reader = reader;
+    this.#watch = watch;
+  }
+
+  async next(): Promise<E[] | undefined> {
+    const events: E[] = [];
+    this.#isWaiting = true;
+    try {
+      while (!this.#isOver && events.length === 0) await this.#read((event) => void events.push(event));
+    } catch (thrown) {
+      this.#fail(thrown);
+    }
+    this.#isWaiting = false;
+    if (this.#isCancelled || events.length === 0) {
+      await this.#close();
+      if (this.#failure && !this.#isCancelled) throw this.#failure.reason;
+      return undefined;
+    }
+    return events;
+  }
+
+  async #read(emit: Emit<E>): Promise<void> {
+    const frames = await this.#frames.next();
+    if (frames) await readEvents(frames, this.#reader, emit, this.#watch.signal);
+    else {
+      const work = this.#reader.end(emit);
+      if (work) await finish(work, this.#watch.signal);
+    }
+    this.#isOver = !frames || this.#reader.done;
+  }
+
+  /** An answer that had its ending when the connection broke is whole; one that had not fails for the break. */
+  #fail(thrown: unknown): void {
+    const { signal } = this.#watch;
+    this.#isOver = true;
+    this.#failure = { reason: signal.aborted ? signal.reason : this.#broken ?? thrown };
+  }
+
+  async cancel(): Promise<void> {
+    this.#isCancelled = true;
+    this.#isOver = true;
+    if (this.#isWaiting) this.#watch.cancel();
+    await this.#close();
+  }
+
+  async #close(): Promise<void> {
+    await this.#frames.cancel();
+    this.#watch.stop();
+  }
+}
+
+/**
+ * The first event ends one phase and begins the next; every further sign of life, comments too, keeps that going. While a
+ * slow client keeps the gateway from reading, the upstream's clock stands.
+ */
+function pulseOf(watch: Watch, idleMs: number, onBroken: (failure: GatewayError) => void): Pulse {
+  let begun = false;
+  return {
+    wait: () => begun ? watch.touch() : undefined,
+    beat(event) {
+      if (!begun && event) {
+        begun = true;
+        watch.begin(idleMs, "send another event");
+      }
+      if (begun) watch.rest();
+    },
+    broken: (cause) => onBroken(brokenOff(cause)),
+  };
+}
