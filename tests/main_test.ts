@@ -1,15 +1,15 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { GATEWAY_ENV, gatewayArgs, statusOf } from "./support/gateway_process.ts";
 import { until, within } from "./support/wait.ts";
 
 const ROOT = new URL("../", import.meta.url);
 const { version } = JSON.parse(Deno.readTextFileSync(new URL("deno.json", ROOT)));
 
 function command(args: string[], cwd: string | URL = ROOT): Deno.Command {
-  const permissions = ["--no-prompt", "--allow-net", "--allow-env", "--allow-read"];
   return new Deno.Command(Deno.execPath(), {
-    args: ["run", "--no-lock", ...permissions, new URL("src/main.ts", ROOT).href, ...args],
+    args: gatewayArgs(args),
     cwd,
-    env: { LANEWAY_CONFIG: "", HF_TOKEN: "", NO_COLOR: "1" },
+    env: GATEWAY_ENV,
     stdout: "piped",
     stderr: "piped",
   });
@@ -133,12 +133,6 @@ async function withSlowRequest(
   }
 }
 
-async function status(url: string): Promise<number> {
-  const response = await fetch(url);
-  await response.body?.cancel();
-  return response.status;
-}
-
 /** Whether the port still takes connections. */
 async function accepts(url: string): Promise<boolean> {
   const { hostname, port } = new URL(url);
@@ -155,10 +149,10 @@ Deno.test("main: starts on a free port, serves, tells balancers that it stops, a
     assertStringIncludes(message, `Laneway ${version} serves http://127.0.0.1:`);
     assertStringIncludes(message, 'Configuration: "gateway.json"');
     assertStringIncludes(message, "export HF_TOKEN=...");
-    assertEquals([await status(`${url}/healthz`), await status(`${url}/readyz`)], [200, 200]);
+    assertEquals([await statusOf(`${url}/healthz`), await statusOf(`${url}/readyz`)], [200, 200]);
     kill("SIGTERM");
-    await until(async () => await status(`${url}/readyz`) === 503);
-    assertEquals(await status(`${url}/healthz`), 200);
+    await until(async () => await statusOf(`${url}/readyz`) === 503);
+    assertEquals(await statusOf(`${url}/healthz`), 200);
     const { code, stderr } = await ended;
     assertEquals(code, 0);
     assertStringIncludes(stderr, "SIGTERM");

@@ -2,10 +2,9 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { chunk, jsonAnswer, LAST_CHUNK, postHead, STREAM_HEAD, TcpClient, TcpUpstream } from "../sockets/tcp.ts";
 import { ENDING, word } from "../support/chat.ts";
+import { GATEWAY_ENV, gatewayArgs, statusOf } from "../support/gateway_process.ts";
 import { withFolder } from "../support/process.ts";
 import { delay, until, within } from "../support/wait.ts";
-
-const MAIN = new URL("../../src/main.ts", import.meta.url).href;
 
 const ANSWER = {
   id: "1",
@@ -37,11 +36,11 @@ async function withDescriptors(count: number, limits: object, use: (gateway: Gat
         limits,
       }),
     );
-    const args = ["run", "--no-lock", "--no-prompt", "--allow-net", "--allow-env", "--allow-read", MAIN, "--port", "0"];
+    const args = gatewayArgs(["--port", "0"]);
     const child = new Deno.Command("sh", {
       args: ["-c", `ulimit -n ${count} && exec "$@"`, "sh", Deno.execPath(), ...args],
       cwd: folder,
-      env: { LANEWAY_CONFIG: "", HF_TOKEN: "", NO_COLOR: "1" },
+      env: GATEWAY_ENV,
       stdout: "null",
       stderr: "piped",
     }).spawn();
@@ -78,14 +77,8 @@ function chat(url: string, stream: boolean): Promise<Response> {
   });
 }
 
-async function status(url: string): Promise<number> {
-  try {
-    const response = await fetch(url, { headers: { connection: "close" }, signal: AbortSignal.timeout(1_000) });
-    await response.body?.cancel();
-    return response.status;
-  } catch {
-    return 0;
-  }
+function status(url: string): Promise<number> {
+  return statusOf(url, { headers: { connection: "close" }, signal: AbortSignal.timeout(1_000) });
 }
 
 /** As many connections as the gateway takes of `count`. */

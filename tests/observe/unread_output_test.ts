@@ -1,9 +1,9 @@
 /** A gateway of whose log, or of what it says, nobody reads a word. */
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { GATEWAY_ENV, gatewayArgs, statusOf } from "../support/gateway_process.ts";
 import { withFolder } from "../support/process.ts";
 import { until, within } from "../support/wait.ts";
 
-const ROOT = new URL("../../", import.meta.url);
 /** Makes a line of the log so long; a pipe holds 64 kB of them, and the gateway 1 MiB. */
 const LONG = "x".repeat(3_000);
 const REQUESTS = 600;
@@ -27,19 +27,9 @@ async function withMute(unread: "stdout" | "stderr", use: (gateway: Mute) => Pro
     listener.close();
     await Deno.writeTextFile(`${folder}/gateway.json`, JSON.stringify(CONFIG));
     const child = new Deno.Command(Deno.execPath(), {
-      args: [
-        "run",
-        "--no-lock",
-        "--no-prompt",
-        "--allow-net",
-        "--allow-env",
-        "--allow-read",
-        MAIN,
-        "--port",
-        `${port}`,
-      ],
+      args: gatewayArgs(["--port", `${port}`]),
       cwd: folder,
-      env: { LANEWAY_CONFIG: "", HF_TOKEN: "", NO_COLOR: "1" },
+      env: GATEWAY_ENV,
       stdout: "piped",
       stderr: "piped",
     }).spawn();
@@ -52,7 +42,7 @@ async function withMute(unread: "stdout" | "stderr", use: (gateway: Mute) => Pro
     const url = `http://127.0.0.1:${port}`;
     let reading: Promise<string> | undefined;
     try {
-      for (let tries = 0; await status(`${url}/healthz`) !== 200; tries++) {
+      for (let tries = 0; await statusOf(`${url}/healthz`) !== 200; tries++) {
         if (tries > 400) throw new Error("It did not start");
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
@@ -80,28 +70,17 @@ const CONFIG = {
   lanes: { oss: { upstreams: { chat: "here" } } },
   store: { kind: "memory" },
 };
-const MAIN = new URL("src/main.ts", ROOT).href;
-
-async function status(url: string, init?: RequestInit): Promise<number> {
-  try {
-    const response = await fetch(url, { ...init, signal: AbortSignal.timeout(10_000) });
-    await response.body?.cancel();
-    return response.status;
-  } catch {
-    return 0;
-  }
-}
 
 /** It answers, about itself and by a model. */
 async function assertServes(url: string): Promise<void> {
   const body = JSON.stringify({ model: "sandbox", messages: [{ role: "user", content: "Hello" }] });
   const init = { method: "POST", headers: { "content-type": "application/json" }, body };
-  assertEquals([await status(`${url}/healthz`), await status(`${url}/oss/v1/chat/completions`, init)], [200, 200]);
+  assertEquals([await statusOf(`${url}/healthz`), await statusOf(`${url}/oss/v1/chat/completions`, init)], [200, 200]);
 }
 
 async function fill(url: string): Promise<void> {
   const one = async () => {
-    for (let at = 0; at < REQUESTS / 10; at++) assertEquals(await status(`${url}/oss/${LONG}`), 404);
+    for (let at = 0; at < REQUESTS / 10; at++) assertEquals(await statusOf(`${url}/oss/${LONG}`), 404);
   };
   await Promise.all(Array.from({ length: 10 }, one));
 }

@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { answerTo, RESPONSES, said, type Talk, talkIn, talkOf, wholeOf } from "../state/continuity/echo.ts";
-import { startGateway, writeConfig } from "../state/continuity/gateway_process.ts";
+import { startGateway, writeConfig } from "../support/gateway_process.ts";
 import { withFolder } from "../state/temp_folder.ts";
 import { until } from "../support/wait.ts";
 import { inParallel } from "./gateway.ts";

@@ -1,6 +1,6 @@
 /** The gateway as a process of its own, before upstreams of this one. */
 import type { ConfigInput } from "../support/app.ts";
-import { type GatewayProcess, startGateway } from "../state/continuity/gateway_process.ts";
+import { type GatewayProcess, startGateway } from "../support/gateway_process.ts";
 
 /**
  * Calls `use` with a gateway of this configuration, which keeps nothing on disk unless it says where. `options` are Deno's

@@ -1,5 +1,5 @@
 import { assertEquals, assertLess } from "@std/assert";
-import { startGateway } from "../state/continuity/gateway_process.ts";
+import { startGateway } from "../support/gateway_process.ts";
 import { type Asked, chunk, jsonAnswer, postHead, STREAM_HEAD, TcpClient, TcpUpstream } from "../sockets/tcp.ts";
 import { ANSWER, word } from "../support/chat.ts";
 import { delay, within } from "../support/wait.ts";

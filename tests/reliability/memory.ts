@@ -2,7 +2,7 @@
 import { assert } from "@std/assert";
 import { residentKb } from "../bench/server.ts";
 import { within } from "../support/wait.ts";
-import type { GatewayProcess } from "../state/continuity/gateway_process.ts";
+import type { GatewayProcess } from "../support/gateway_process.ts";
 
 /** Options of Deno for a gateway whose memory is looked at. */
 export const WATCHED = ["--inspect=127.0.0.1:0"];

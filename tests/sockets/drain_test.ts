@@ -4,18 +4,13 @@ import { ANSWER, ENDING, word } from "../support/chat.ts";
 import { until } from "../support/wait.ts";
 import { withGateway } from "./gateway.ts";
 import { chunk, jsonAnswer, LAST_CHUNK, postHead, STREAM_HEAD } from "./tcp.ts";
-
-async function status(url: string): Promise<number> {
-  const response = await fetch(url);
-  await response.body?.cancel();
-  return response.status;
-}
+import { statusOf } from "../support/gateway_process.ts";
 
 Deno.test("drain: balancers are told first, and everything is served still", async () => {
   await withGateway(async ({ app, url, connect, upstream }) => {
-    assertEquals(await status(`${url}/readyz`), 200);
+    assertEquals(await statusOf(`${url}/readyz`), 200);
     app.drain();
-    assertEquals([await status(`${url}/readyz`), await status(`${url}/healthz`)], [503, 200]);
+    assertEquals([await statusOf(`${url}/readyz`), await statusOf(`${url}/healthz`)], [503, 200]);
     const client = await connect();
     await client.post(CHAT, chatBody());
     await (await upstream.next()).write(jsonAnswer(ANSWER));
@@ -49,7 +44,7 @@ Deno.test("drain: a request that is still being sent when the server shuts down 
     const client = await connect();
     await client.send(`${postHead(CHAT, 1_000)}{"model": "model", `);
     // Once a later request is answered this one is being read.
-    await status(`${url}/healthz`);
+    await statusOf(`${url}/healthz`);
     app.drain();
     const down = server.shutdown();
     await client.readUntil("The gateway is shutting down");

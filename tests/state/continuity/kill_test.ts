@@ -15,7 +15,7 @@ import {
   talkOf,
   wholeOf,
 } from "./echo.ts";
-import { type GatewayProcess, startGateway, writeConfig } from "./gateway_process.ts";
+import { type GatewayProcess, startGateway, writeConfig } from "../../support/gateway_process.ts";
 
 const KILLS = 20;
 /** Conversations that go on at once: half of them streamed, half of them whole. */

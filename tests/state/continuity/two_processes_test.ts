@@ -3,7 +3,7 @@ import { withFolder } from "../temp_folder.ts";
 import type { FakeUpstream } from "../../support/fake_upstream.ts";
 import { within } from "../../support/wait.ts";
 import { type Answer, answerTo, echoUpstream, lastIn, RESPONSES, said, talkIn, talkOf } from "./echo.ts";
-import { type GatewayProcess, startGateway, writeConfig } from "./gateway_process.ts";
+import { type GatewayProcess, startGateway, writeConfig } from "../../support/gateway_process.ts";
 
 interface Setting {
   gateways: [GatewayProcess, GatewayProcess];

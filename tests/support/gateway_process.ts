@@ -1,9 +1,29 @@
 /** The gateway as a process of its own before an upstream of this one, on a store that outlives it. */
-import type { ConfigInput } from "../../support/app.ts";
-import { within } from "../../support/wait.ts";
+import type { ConfigInput } from "./app.ts";
+import { within } from "./wait.ts";
 
-const ROOT = new URL("../../../", import.meta.url);
-const PERMISSIONS = ["--allow-net", "--allow-env", "--allow-read", "--allow-write", "--no-prompt"];
+const ROOT = new URL("../../", import.meta.url);
+const MAIN = new URL("src/main.ts", ROOT).href;
+const PERMISSIONS = ["--no-prompt", "--allow-net", "--allow-env", "--allow-read"];
+
+/** The environment of a gateway that takes nothing from the machine's. */
+export const GATEWAY_ENV = { LANEWAY_CONFIG: "", HF_TOKEN: "", NO_COLOR: "1" };
+
+/** What Deno is started with for a gateway that gets `args`. `options` are Deno's own. */
+export function gatewayArgs(args: readonly string[], options: readonly string[] = []): string[] {
+  return ["run", "--no-lock", ...PERMISSIONS, ...options, MAIN, ...args];
+}
+
+/** The status of the answer; 0 where none comes. */
+export async function statusOf(url: string, init: RequestInit = {}): Promise<number> {
+  try {
+    const response = await fetch(url, { signal: AbortSignal.timeout(10_000), ...init });
+    await response.body?.cancel();
+    return response.status;
+  } catch {
+    return 0;
+  }
+}
 
 export interface GatewayProcess {
   /** Its address, without a slash at the end. */
@@ -35,11 +55,10 @@ export async function startGateway(
   options: readonly string[] = [],
   onLog?: (line: string) => void,
 ): Promise<GatewayProcess> {
-  const main = new URL("src/main.ts", ROOT).href;
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "--no-lock", ...options, ...PERMISSIONS, main, "--config", config, "--port", "0"],
+    args: gatewayArgs(["--config", config, "--port", "0"], ["--allow-write", ...options]),
     cwd: ROOT,
-    env: { LANEWAY_CONFIG: "", NO_COLOR: "1" },
+    env: GATEWAY_ENV,
     stdout: onLog ? "piped" : "null",
     stderr: "piped",
   }).spawn();
