@@ -2,7 +2,7 @@ import type { Effort, FilePart, GenerateRequest, Message, TextPart, ToolResultPa
 import { MODALITIES, type Modality } from "../canonical/models.ts";
 import { clampThinking } from "../transforms/thinking.ts";
 import { GatewayError } from "../errors.ts";
-import type { Limits } from "./lane.ts";
+import type { Limits } from "./resolution.ts";
 
 type Note = (text: string) => void;
 

@@ -5,7 +5,7 @@ import type { Count, CountedBy } from "../canonical/usage.ts";
 import { newAttempt } from "../context/recorder.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { Destination } from "../contract/destination.ts";
-import type { Resolution } from "../lanes/lane.ts";
+import type { Resolution } from "../lanes/resolution.ts";
 import type { Tokenizers } from "../tokens/tokenizers.ts";
 import { type Ask, lessonsOf } from "../upstream/call.ts";
 import { answer } from "../upstream/run.ts";

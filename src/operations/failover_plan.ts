@@ -2,7 +2,8 @@
 import type { GenerateRequest } from "../canonical/generate.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import { type Destination, targetName } from "../contract/destination.ts";
-import type { Lane, Resolution } from "../lanes/lane.ts";
+import type { Lane } from "../lanes/lane.ts";
+import type { Resolution } from "../lanes/resolution.ts";
 import type { Road } from "../routing/failover.ts";
 import { conversationKey, homeFirst } from "../routing/session_affinity.ts";
 

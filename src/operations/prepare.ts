@@ -7,7 +7,7 @@ import { estimateInputTokens } from "../canonical/estimate.ts";
 import type { GenerateRequest, Message } from "../canonical/generate.ts";
 import type { Intake } from "../contract/intake.ts";
 import { clampEffort, clampFiles, clampOutput } from "../lanes/clamp.ts";
-import type { Limits } from "../lanes/lane.ts";
+import type { Limits } from "../lanes/resolution.ts";
 import { adoptCacheHints, withoutCacheHints } from "../transforms/cache_hints.ts";
 import { withUpstreamIds } from "../transforms/call_ids.ts";
 import { withinControls, withLeastOutput } from "../transforms/controls.ts";

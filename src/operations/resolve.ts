@@ -6,7 +6,8 @@ import type { RequestContext } from "../context/request_context.ts";
 import { GatewayError } from "../errors.ts";
 import type { Caller } from "../http/auth.ts";
 import type { LostPath } from "../http/lost_path.ts";
-import type { Lane, Resolution } from "../lanes/lane.ts";
+import type { Lane } from "../lanes/lane.ts";
+import type { Resolution } from "../lanes/resolution.ts";
 import { matchesAny } from "../lanes/patterns.ts";
 import { similarNames } from "../lanes/similar.ts";
 

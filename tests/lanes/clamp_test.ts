@@ -3,7 +3,7 @@ import type { FilePart, GenerateRequest, InputPart, Message } from "../../src/ca
 import { estimateInputTokens } from "../../src/canonical/estimate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { prepareForModel } from "../../src/operations/prepare.ts";
-import type { Limits } from "../../src/lanes/lane.ts";
+import type { Limits } from "../../src/lanes/resolution.ts";
 
 const text = (words: string): InputPart => ({ type: "text", text: words });
 const file = (mediaType: string): FilePart => ({ type: "file", mediaType, source: { type: "base64", data: "AAAA" } });

@@ -1,0 +1,45 @@
+/** The lane's own names for models, as the configuration has them. */
+import { withoutNulls } from "../canonical/json.ts";
+import { INPUT_OF, type ModelInfo, type Task } from "../canonical/models.ts";
+import type { Quirks } from "../contract/quirks.ts";
+import type { Limits } from "./resolution.ts";
+
+interface WeightedTarget {
+  upstream: string;
+  model: string;
+  /** How large a share of new conversations begins here. */
+  weight?: number;
+}
+
+/** A curated name, and where its model is. */
+export interface Alias extends Limits {
+  task: Task;
+  /** In order of preference, but where they have weights. */
+  targets: readonly WeightedTarget[];
+  hedgeAfterMs?: number;
+  displayName?: string;
+  ownedBy?: string;
+  voices?: Quirks["voices"];
+  textForms?: Quirks["textForms"];
+  structuredOutput?: Quirks["structuredOutput"];
+  repairArguments?: boolean;
+  defaultMaxTokens?: number;
+}
+
+/** What the alias says of its model goes before what its upstream says. */
+export function quirksOf(alias: Alias): Quirks {
+  const { voices, efforts, textForms, structuredOutput, repairArguments, defaultMaxTokens } = alias;
+  return withoutNulls({ voices, efforts, textForms, structuredOutput, repairArguments, defaultMaxTokens });
+}
+
+/** Agents write `[1m]` after a model's name to ask for a window of a million tokens, and some leave it there. */
+export function withoutWindow(model: string): string {
+  return model.replace(/(?<=.)\[1m\]$/i, "");
+}
+
+export function describe(id: string, alias: Alias, created: number): ModelInfo {
+  const { task, ownedBy, displayName, contextLength, maxOutputTokens, inputModalities, efforts, targets } = alias;
+  const owner = ownedBy ?? targets[0]?.model.split("/").at(-2) ?? targets[0]?.upstream ?? "";
+  const info = { id, task, created, ownedBy: owner, displayName, contextLength, maxOutputTokens, efforts };
+  return { ...info, inputModalities: inputModalities ?? INPUT_OF[task] };
+}

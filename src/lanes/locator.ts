@@ -1,0 +1,120 @@
+import type { ModelInfo, Task } from "../canonical/models.ts";
+import type { Destination } from "../contract/destination.ts";
+import { GatewayError } from "../errors.ts";
+import { type Alias, quirksOf } from "./alias.ts";
+import type { ModelFinder } from "./finder.ts";
+import type { Resolution } from "./resolution.ts";
+import type { Listing } from "./listing.ts";
+import { isPurposeUnknown, type TaskCheck } from "./tasks.ts";
+import { drawFirst } from "./weights.ts";
+
+export interface LocatorOptions {
+  lane: string;
+  /** By task: the upstream that gets what the lane does not list. */
+  upstreams: Readonly<Partial<Record<Task, string>>>;
+  /** By upstream: who knows where its models are. */
+  finders: ReadonlyMap<string, ModelFinder>;
+  listing: Listing;
+  checkTask: TaskCheck;
+}
+
+/** Where models are. */
+export class Locator {
+  readonly #options: LocatorOptions;
+  /** Where the lane sends what it does not list; any of them can tell what a model is for. */
+  readonly #finder?: ModelFinder;
+
+  constructor(options: LocatorOptions) {
+    this.#options = options;
+    const { upstreams, finders } = options;
+    this.#finder = Object.values(upstreams).map((name) => finders.get(name)).find((one) => one !== undefined);
+  }
+
+  /** What the services behind the lane's upstreams know of a model; nothing where none of them can tell. */
+  async find(model: string): Promise<Awaited<ReturnType<ModelFinder["find"]>> | undefined> {
+    return await this.#finder?.find(model);
+  }
+
+  /** The destinations of all targets. One that has none is passed over, unless it is the last that is left. */
+  async locateAlias(model: string, task: Task, alias: Alias): Promise<Destination[]> {
+    const targets = drawFirst(alias.targets, Math.random);
+    const located = await Promise.allSettled(
+      targets.map((target) => this.#locate(model, task, target, () => Promise.resolve([alias.task]))),
+    );
+    const destinations = located.flatMap((result) => result.status === "fulfilled" ? result.value : []);
+    const failed = located.find((result) => result.status === "rejected");
+    if (destinations.length === 0) throw failed?.reason ?? unserved(model, task);
+    const quirks = quirksOf(alias);
+    return destinations.map((destination) => ({ ...destination, ...quirks }));
+  }
+
+  /** A model that a catalog may know, for an upstream that takes any name. */
+  async locateOpen(model: string, task: Task): Promise<Resolution> {
+    const { upstreams, finders, listing, checkTask } = this.#options;
+    const upstream = upstreams[task];
+    if (upstream !== undefined && finders.has(upstream)) {
+      const targets = await this.#locate(model, task, { upstream, model }, () => this.#listedTasks(model));
+      if (targets.length === 0) throw unserved(model, task);
+      return { targets };
+    }
+    const listed = await listing.find(model);
+    const known = typeof listed === "object" ? listed : undefined;
+    checkTask(model, { tasks: known ? [known.task] : [] }, task);
+    if (listed === "unknown") await this.checkUnlisted(model, task);
+    if (upstream === undefined) throw this.unknown(model);
+    return { targets: [{ upstream, model }], ...(known && limitsOf(known)) };
+  }
+
+  /** A model that no catalog lists may be known for another task, or be too new for the list. */
+  async checkUnlisted(model: string, task: Task): Promise<void> {
+    const found = await this.find(model) ?? "unknown";
+    if (found === "unknown") throw this.unknown(model);
+    if (found === "unreachable" || isPurposeUnknown(found, task)) return;
+    this.#options.checkTask(model, { tasks: found.tasks, other: found.otherTask }, task);
+  }
+
+  unknown(model: string): GatewayError {
+    const message = `Cannot find model "${model}" in lane "${this.#options.lane}"`;
+    return new GatewayError("model_not_found", message, { param: "model" });
+  }
+
+  /**
+   * Where an upstream has the model, whose task is `configured` where the upstream's catalog does not tell. Throws for a model
+   * of another task, or one that nobody serves.
+   */
+  async #locate(
+    model: string,
+    task: Task,
+    target: { upstream: string; model: string },
+    configured: () => Promise<readonly Task[]>,
+  ): Promise<Destination[]> {
+    const { finders, checkTask } = this.#options;
+    const { upstream, model: name } = target;
+    const finder = finders.get(upstream);
+    if (!finder) {
+      checkTask(model, { tasks: await configured() }, task);
+      return [{ upstream, model: name }];
+    }
+    const found = await finder.find(name);
+    if (found === "unknown") throw this.unknown(model);
+    const known = found === "unreachable" || isPurposeUnknown(found, task) ? undefined : found;
+    checkTask(model, { tasks: known?.tasks ?? await configured(), other: known?.otherTask }, task);
+    const places = known ? finder.choose(known, name, task) : finder.guess(name, task);
+    const isGuessed = found === "unreachable";
+    return places.map(({ task: _, ...place }) => ({ ...place, upstream, ...(isGuessed && { guessed: true }) }));
+  }
+
+  async #listedTasks(model: string): Promise<readonly Task[]> {
+    const listed = await this.#options.listing.find(model);
+    return typeof listed === "object" ? [listed.task] : [];
+  }
+}
+
+function limitsOf({ contextLength, maxOutputTokens, inputModalities }: ModelInfo): Omit<Resolution, "targets"> {
+  return { contextLength, maxOutputTokens, inputModalities };
+}
+
+function unserved(model: string, task: Task): GatewayError {
+  const message = `Cannot find anybody who serves model "${model}" for ${task} now`;
+  return new GatewayError("model_not_found", message, { param: "model" });
+}

@@ -1,0 +1,35 @@
+import type { Task } from "../canonical/models.ts";
+import type { Found } from "../contract/catalog.ts";
+import { GatewayError } from "../errors.ts";
+
+/** What a model is known to be for; `other`: something that no endpoint serves. */
+export interface Purpose {
+  tasks: readonly Task[];
+  other?: string;
+}
+
+/**
+ * Throws `model_task_mismatch` where a model of another task is asked for. Does nothing where nobody knows what the model is for.
+ */
+export type TaskCheck = (model: string, purpose: Purpose, wanted: Task) => void;
+
+/** `endpoints`: by task, the paths below the lane `name` that take a model of it. */
+export function createTaskCheck(
+  name: string,
+  endpoints: Readonly<Partial<Record<Task, readonly string[]>>>,
+): TaskCheck {
+  const pathsOf = (task: Task) => endpoints[task]?.map((path) => `/${name}${path}`).join(" or ");
+  return (model, { tasks, other }, wanted) => {
+    if (tasks.includes(wanted) || (tasks.length === 0 && !other)) return;
+    const paths = tasks.map(pathsOf).filter((path) => path !== undefined).join(" or ");
+    const where = paths === "" ? "" : `, at ${paths}`;
+    const purpose = tasks.join(" and ") || other;
+    const message = `Model "${model}" is for ${purpose}${where}; this endpoint needs a model for ${wanted}`;
+    throw new GatewayError("model_task_mismatch", message, { param: "model" });
+  };
+}
+
+/** Whether nobody knows what the model is for, as far as the task is concerned. */
+export function isPurposeUnknown({ tasks, otherTask, possibleTasks }: Found, task: Task): boolean {
+  return tasks.length === 0 && (!otherTask || possibleTasks?.includes(task) === true);
+}
