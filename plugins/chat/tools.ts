@@ -29,7 +29,7 @@ export function parseTool(tool: ChatTool): Tool {
   const inner = extraOf(WIRE, custom, new Set(DEFINITION_KEYS));
   const outer = tool.custom && outerExtra(tool, "custom");
   // Upstreams are told of it as of a function.
-  const fields = { ...outer?.fields, ...inside("function", inner) };
+  const fields = inside("function", inner, { ...outer?.fields });
   return {
     type: "custom",
     name,
@@ -45,7 +45,7 @@ export function parseTool(tool: ChatTool): Tool {
 export function parseFunction(definition: FunctionDefinition, outer?: Extra): FunctionTool {
   const { name, description, parameters, strict } = definition;
   const inner = extraOf(WIRE, definition, new Set(DEFINITION_KEYS));
-  const fields = { ...outer?.fields, ...inside("function", inner) };
+  const fields = inside("function", inner, { ...outer?.fields });
   return {
     type: "function",
     name,
@@ -144,7 +144,7 @@ export function parseToolCall(call: ToolCall, flat: ReadonlySet<unknown>): ToolC
   if (flat.has(name)) return { type: "tool-call", kind: "custom", id: call.id, name, input: toJsonText(args) };
   const inner = extraOf(WIRE, call.function, new Set(["name", "arguments"]));
   const outer = extraOf(WIRE, call, new Set(["id", "type", "function", "index"]));
-  const fields = { ...outer?.fields, ...inside("function", inner) };
+  const fields = inside("function", inner, { ...outer?.fields });
   return {
     type: "tool-call",
     kind: "function",

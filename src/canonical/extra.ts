@@ -39,10 +39,10 @@ export function fieldsFor(wire: string, extra: Extra | undefined, note?: (text: 
   return {};
 }
 
-/** Unknown fields inside a field that is known itself, named by their path: `image_url.detail`. */
-export function inside(key: string, extra: Extra | undefined): JsonObject {
-  const fields = Object.entries(extra?.fields ?? {});
-  return Object.fromEntries(fields.map(([name, value]) => [`${key}.${name}`, value]));
+/** Unknown fields inside a field that is known itself, named by their path: `image_url.detail`. They are added to `fields`. */
+export function inside(key: string, extra: Extra | undefined, fields: JsonObject = {}): JsonObject {
+  for (const name in extra?.fields) fields[`${key}.${name}`] = extra.fields[name];
+  return fields;
 }
 
 /**

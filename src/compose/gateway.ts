@@ -117,6 +117,8 @@ function createMemory({ config, keep, env, store, now, pace }: World): Pick<Gate
       now,
       retentionMs: config.store.retentionDays * DAY_MS,
       patienceMs: pace.storeMs,
+      // In our own form, a message has more values than on its wire.
+      limits: { characters: config.limits.bodyBytes, values: 2 * config.limits.jsonValues },
     }),
     sealer: keep("sealer", config.sealing, () =>
       createSealing({

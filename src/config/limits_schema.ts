@@ -62,8 +62,10 @@ export const limitsSchema = object("Limits on what clients send, and on what ups
       "machine's or the container's, but no more than the engine's own limit (about 4 GB), and no less than 112 " +
       "MiB.",
   }),
-  answerBytes: z.int().min(1).default(67_108_864).meta({
-    description: "Bytes of an upstream's answer that is read whole. A longer one is an error of the upstream.",
+  answerBytes: z.int().min(1).default(50_331_648).meta({
+    description:
+      "Bytes of an upstream's answer that is read whole: 2,048 vectors of 4,096 numbers fit as base64. A longer one is an error " +
+      "of the upstream's.",
   }),
   answerText: z.int().min(1).default(8_388_608).meta({
     description:

@@ -1,8 +1,9 @@
 /** What a conversation builds on from turn to turn: in the gateway's memory, or sealed, in the client's. */
 import { Collector } from "../canonical/collect.ts";
-import type { GenerateEvent, GenerateResponse, Message, OutputPart } from "../canonical/generate.ts";
+import type { GenerateEvent, GenerateResponse, Message, OpaqueReasoning, OutputPart } from "../canonical/generate.ts";
 import type { Input } from "../canonical/operations.ts";
-import { holdsSealed, openReasoning, type Sealing } from "../transforms/sealing.ts";
+import { openReasoning, sealedIn, type Sealing, type Thought } from "../transforms/sealing.ts";
+import { paced } from "../util/work.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { Exchange } from "../contract/context.ts";
 import type { Protocol } from "../contract/protocol.ts";
@@ -13,10 +14,15 @@ import type { Passage } from "./answer_loop.ts";
 /** The request with all that it builds on, from the gateway's memory and out of what the client keeps sealed. */
 export async function recall(asked: Input<"generate">, context: RequestContext): Promise<Recalled> {
   const { input, messages } = await context.gateway.continuity.recall(asked, context.caller.owner);
-  if (!holdsSealed(input.messages)) return { input, messages };
+  const sealed = sealedIn(input.messages);
+  if (sealed.length === 0) return { input, messages };
   const sealer = await sealerFor(context);
-  const open = (sealed: Message[]) =>
-    openReasoning(sealed, ({ data, origin }) => sealer.open(data, origin, context.caller.owner), context.note);
+  const thoughts = new Map<OpaqueReasoning, Thought | undefined>();
+  // One after the other: a long session has thousands.
+  for await (const opaque of paced(sealed)) {
+    thoughts.set(opaque, sealer.open(opaque.data, opaque.origin, context.caller.owner));
+  }
+  const open = (closed: Message[]) => openReasoning(closed, (opaque) => thoughts.get(opaque), context.note);
   return { input: { ...input, messages: open(input.messages) }, messages: open(messages) };
 }
 

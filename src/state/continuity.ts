@@ -40,6 +40,16 @@ export interface ContinuityOptions {
   retentionMs: number;
   /** How long the store may take, in milliseconds: a client waits for it. */
   patienceMs: number;
+  /** How long a conversation may be that is put together of stored turns. */
+  limits: ConversationLimits;
+}
+
+/** Those of a request, which could say the same in one piece. */
+export interface ConversationLimits {
+  /** Of all its texts. */
+  characters: number;
+  /** Of JSON, numbers among them. */
+  values: number;
 }
 
 export function createContinuity(options: ContinuityOptions): Continuity {
@@ -127,9 +137,12 @@ class StoredAnswers implements Continuity {
   /** The turns up to `id`, the oldest first. */
   async #history(id: string, owner: string): Promise<Message[]> {
     const turns: Turn[] = [];
+    const left = { ...this.#options.limits };
     for (let at: string | undefined = id; at !== undefined;) {
       const turn: Turn | undefined = await this.#readTurn(owner, at);
       if (!turn) throw notFound(id, at);
+      takeFrom(left, turn);
+      if (left.characters < 0 || left.values < 0) throw tooLong();
       turns.push(turn);
       at = turn.previous;
     }
@@ -158,6 +171,19 @@ class StoredAnswers implements Continuity {
     }
     return messages;
   }
+}
+
+/** Takes what the value holds from what is left. */
+function takeFrom(left: ConversationLimits, value: unknown): void {
+  left.values--;
+  if (typeof value === "string") left.characters -= value.length;
+  if (typeof value !== "object" || value === null) return;
+  for (const key in value) takeFrom(left, (value as Record<string, unknown>)[key]);
+}
+
+function tooLong(): GatewayError {
+  const message = "The stored conversation is longer than one request may be: start a new one";
+  return new GatewayError("invalid_request", message, { param: "previous_response_id" });
 }
 
 /** The owner is part of every key, so nobody reads what is another's. */

@@ -26,10 +26,12 @@ function isSealed(opaque: OpaqueReasoning | undefined): opaque is OpaqueReasonin
   return opaque !== undefined && opaque.target === undefined && SEALED.test(opaque.data);
 }
 
-/** Whether there is anything to open. */
-export function holdsSealed(messages: readonly Message[]): boolean {
-  return messages.some(({ role, content }) =>
-    role === "assistant" && content.some((part) => part.type === "reasoning" && isSealed(part.opaque))
+/** What there is to open. */
+export function sealedIn(messages: readonly Message[]): OpaqueReasoning[] {
+  return messages.flatMap(({ role, content }) =>
+    role === "assistant"
+      ? content.flatMap((part) => part.type === "reasoning" && isSealed(part.opaque) ? [part.opaque] : [])
+      : []
   );
 }
 

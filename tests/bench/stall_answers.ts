@@ -173,16 +173,17 @@ export const ANSWERS: Record<string, Make | undefined> = {
   "responses-items": () => json(response(upTo((at) => outputText("a", `item_${at}`)))),
   "responses-calls-stream": () => responseStream(upTo(functionCall)),
   "text": () => chatText(words(TEXT)),
-  "text-beyond": () => chatText(words(60 * MB)),
+  "text-beyond": () => chatText(words(48 * MB)),
   "frames-beyond": () => chatStream(many(60, () => chunk({ content: words(MB) })).join("")),
   "picture": () =>
     json(
-      response([{ type: "image_generation_call", id: "ig_1", status: "completed", result: "iVBOR".repeat(12 * MB) }]),
+      response([{ type: "image_generation_call", id: "ig_1", status: "completed", result: "iVBOR".repeat(9 * MB) }]),
     ),
   "text-messages": () => json(message([{ type: "text", text: words(TEXT) }])),
   "text-responses": () => json(response([outputText(words(TEXT))])),
   "text-no-usage": () => json({ ...chat({ content: words(TEXT) }), usage: undefined }),
   "reasoning": () => json(chat({ content: "ok", reasoning_content: words(TEXT) })),
+  "thought": () => json(chat({ content: "ok", reasoning_content: "It is raining." })),
   "one-letter-words": () => chatText("a ".repeat(TEXT / 2)),
   "annotations": () =>
     json(response([{
@@ -207,7 +208,7 @@ export const ANSWERS: Record<string, Make | undefined> = {
     '{"choices":[{"index":0,"message":{"content":"',
     '"}}]}',
     200,
-    60 * MB,
+    48 * MB,
   ),
   "bomb-error": bombOf("application/json", " ", '{"error": "', '"}', 400),
   "bomb-stream": bombOf("text/event-stream", ": ping\n\n"),
@@ -244,11 +245,11 @@ export const ANSWERS: Record<string, Make | undefined> = {
   "form-objects": () => chatText(OBJECTS),
   "form-fenced": () => chatText(`Here:\n\`\`\`json\n${OBJECTS}\n\`\`\``),
   "form-braces": () => chatText("{".repeat(8 * MB)),
-  /** 64 MB of text. */
-  "embeddings-float": () => embeddings(700, (vector) => vector),
+  /** 46 MB of text. */
+  "embeddings-float": () => embeddings(500, (vector) => vector),
   "embeddings-base64": () => embeddings(2_048, base64),
   "pooling": () => json(many(32, () => many(64, (at) => FLOATS[at]!.slice(0, 1_024)))),
-  "pooling-one": () => json([many(700, (at) => FLOATS[at % 64]!)]),
+  "pooling-one": () => json([many(500, (at) => FLOATS[at % 64]!)]),
   "rerank": () => json({ results: many(10_000, (index) => ({ index, relevance_score: Math.sin(index) })) }),
   "transcript": () =>
     json({

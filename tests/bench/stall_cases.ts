@@ -1,13 +1,18 @@
 /** The heavy requests of the bench of stalls: each just below what the limits let through. */
 
 import { configSchema } from "../../src/config/schema.ts";
+import type { JsonObject } from "../../src/canonical/json.ts";
 import { countUpTo } from "./stall_answers.ts";
 
 export interface StallCase {
   name: string;
   /** Below the gateway's origin. */
   path: string;
-  body: () => unknown | FormData;
+  body: (earlier: JsonObject) => unknown | FormData;
+  /** What is asked before: its answers give the request what it builds on. */
+  before?: (origin: string) => Promise<JsonObject>;
+  /** The answer that the upstream gives before. */
+  prepares?: string;
   headers?: Record<string, string>;
 }
 
@@ -210,6 +215,44 @@ const others = WIRES.flatMap((client): StallCase[] => [
   },
 ]);
 
+const post = async (origin: string, path: string, body: object): Promise<JsonObject> => {
+  const headers = { "content-type": "application/json" };
+  return await (await fetch(origin + path, { method: "POST", headers, body: JSON.stringify(body) })).json();
+};
+
+/** A stored conversation of so many turns, each with a text of so many bytes. */
+const chain = (turns: number, bytes: number) => async (origin: string) => {
+  let id: unknown;
+  for (let turn = 0; turn < turns; turn++) {
+    const body = { model: "ok", input: words(bytes), store: true, previous_response_id: id };
+    ({ id } = await post(origin, "/chat/v1/responses", body));
+  }
+  return { id } as JsonObject;
+};
+
+/** A thought as the gateway seals it for clients of the messages wire. */
+const sealed = (model: string) => async (origin: string): Promise<JsonObject> => {
+  const { content } = await post(origin, "/chat/v1/messages", messages(model, [hi]));
+  return { thought: (content as JsonObject[])[0] };
+};
+
+const memories: StallCase[] = [
+  ...([[1_000, 10], [14, 2 * MB]] as const).map(([turns, bytes]): StallCase => ({
+    name: `stored: ${turns} turns of ${bytes} bytes`,
+    path: "/chat/v1/responses",
+    before: chain(turns, bytes),
+    body: ({ id }) => ({ model: "ok", input: "Hi", previous_response_id: id }),
+  })),
+  ...([["thought", 11_000], ["reasoning", 1]] as const).map(([model, count]): StallCase => ({
+    name: `sealed: ${count} times the thought of "${model}"`,
+    path: "/chat/v1/messages",
+    prepares: model,
+    before: sealed(model),
+    body: ({ thought }) =>
+      messages("ok", [hi, ...many(count, () => [{ role: "assistant", content: [thought] }, hi]).flat()]),
+  })),
+];
+
 /** The heavy answers, and where each is asked for: the lane is the upstream's wire. */
 const CHAT_ANSWERS = [
   "chat-calls",
@@ -289,7 +332,7 @@ const SCHEMA = {
 };
 
 const ENCODINGS = ["float", "base64"] as const;
-const COUNT_OF = { float: 700, base64: 2_048 };
+const COUNT_OF = { float: 500, base64: 2_048 };
 
 const tasks: StallCase[] = [
   ...ENCODINGS.flatMap((asked) =>
@@ -382,6 +425,7 @@ export const CASES: readonly StallCase[] = [
   ...requests,
   ...counts,
   ...others,
+  ...memories,
   ...answersOf("chat", CHAT_ANSWERS),
   ...answersOf("messages", MESSAGES_ANSWERS),
   ...answersOf("responses", RESPONSES_ANSWERS),

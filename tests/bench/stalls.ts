@@ -10,6 +10,7 @@
  * Each is the least of several times, because a machine that does something else makes them greater and never less.
  */
 import { parseArgs } from "node:util";
+import type { JsonObject } from "../../src/canonical/json.ts";
 import { cpuUs, type Server, startServer, stopServers } from "./server.ts";
 import { CASES, type StallCase } from "./stall_cases.ts";
 
@@ -90,8 +91,11 @@ async function startGateway(heavy: Server, ping: Server): Promise<Server> {
 }
 
 async function measure(one: StallCase, gateway: Server, upstream: Server): Promise<Stall> {
-  const { request, model } = await requestOf(one, gateway.origin);
-  await (await fetch(`${upstream.origin}/prepare/${model}`)).text();
+  const prepare = async (name: string) => void await (await fetch(`${upstream.origin}/prepare/${name}`)).text();
+  if (one.prepares) await prepare(one.prepares);
+  const earlier = await one.before?.(gateway.origin) ?? {};
+  const { request, model } = await requestOf(one, earlier, gateway.origin);
+  await prepare(String(model));
   const stalls: Stall[] = [];
   for (let time = 0; time < Number(timesText); time++) {
     const ping = await openPing(gateway.origin);
@@ -118,8 +122,8 @@ async function readMeter({ origin }: Server): Promise<number> {
 }
 
 /** The whole request as bytes: whoever sends it has nothing else to do, and nothing of the machine is taken but for that. */
-async function requestOf({ path, body, headers = {} }: StallCase, origin: string) {
-  const made = body();
+async function requestOf({ path, body, headers = {} }: StallCase, earlier: JsonObject, origin: string) {
+  const made = body(earlier);
   const isForm = made instanceof FormData;
   const content = new Response(isForm ? made : JSON.stringify(made));
   const type = isForm ? content.headers.get("content-type")! : "application/json";

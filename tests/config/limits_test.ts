@@ -368,3 +368,22 @@ Deno.test("limits.tools: beyond it many times over, too, wherever the tools come
   const { error } = await response.json();
   assertEquals([response.status, error.param], [400, "tools"]);
 });
+
+Deno.test("limits.bodyBytes: a stored conversation grows no longer than one request may be", async () => {
+  const app = newApp({
+    config: { ...CONFIG, limits: { bodyBytes: 2_000 } },
+    fetch: fakeUpstream(() => answerWhole()).fetch,
+  });
+  const statuses: number[] = [];
+  let previous: unknown;
+  let told = "";
+  for (let turn = 0; turn < 4; turn++) {
+    const body = { model: "model", input: "a".repeat(900), store: true, previous_response_id: previous };
+    const response = await app.post(RESPONSES, body);
+    statuses.push(response.status);
+    told = await response.text();
+    previous = JSON.parse(told).id ?? previous;
+  }
+  assertEquals(statuses, [200, 200, 200, 400]);
+  assertStringIncludes(told, "The stored conversation is longer than one request may be: start a new one");
+});

@@ -43,7 +43,7 @@ Deno.test("schema: what is left out gets its default", () => {
       parts: 40_000,
       tools: 4_096,
       concurrentRequests: 2_000,
-      answerBytes: 64 * 1024 * 1024,
+      answerBytes: 48 * 1024 * 1024,
       answerText: 8_388_608,
       streamBytes: 256 * 1024 * 1024,
       frameBytes: 32 * 1024 * 1024,

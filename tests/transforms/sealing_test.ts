@@ -2,7 +2,7 @@ import { assertEquals } from "@std/assert";
 import type { GenerateEvent, GenerateResponse, Message, OutputPart } from "../../src/canonical/generate.ts";
 import { collect } from "../../src/canonical/collect.ts";
 import { replay } from "../../src/canonical/replay.ts";
-import { holdsSealed, openReasoning, type Sealing, sealReasoning, sealStream } from "../../src/transforms/sealing.ts";
+import { openReasoning, sealedIn, type Sealing, sealReasoning, sealStream } from "../../src/transforms/sealing.ts";
 import { transform } from "../support/stages.ts";
 import { assertWellFormed } from "../support/well_formed.ts";
 
@@ -91,7 +91,7 @@ Deno.test("opening: what others signed is left alone, and needs no key", () => {
     role: "assistant",
     content: [{ type: "reasoning", text: "hm", opaque: own }, { type: "reasoning", text: "none" }],
   }];
-  assertEquals(holdsSealed(messages), false);
+  assertEquals(sealedIn(messages), []);
   assertEquals(openReasoning(messages, () => ({ text: "forged" }), () => {}), messages);
 });
 

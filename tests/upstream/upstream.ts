@@ -25,7 +25,7 @@ export function newUpstream(more: Partial<Upstream> = {}): Upstream {
     resultsFrom: [],
     takesTokens: false,
     timeouts: { headMs: 60_000, firstEventMs: 60_000, idleMs: 60_000, wholeMs: 60_000, totalMs: 60_000 },
-    answerBytes: 64 * 1024 * 1024,
+    answerBytes: 48 * 1024 * 1024,
     answerText: 8 * 1024 * 1024,
     streamBytes: 256 * 1024 * 1024,
     frameBytes: 32 * 1024 * 1024,
