@@ -1,7 +1,7 @@
 /** How servers of this wire count what a request would be to their model. */
 import type { GenerateRequest } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
-import { toldCount } from "../../src/canonical/usage.ts";
+import { reportedCount } from "../../src/canonical/usage.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Counter } from "../../src/contract/quirks.ts";
 import type { Call } from "../../src/contract/call.ts";
@@ -37,7 +37,7 @@ export const countOperation: UpstreamOperation<"countTokens"> = {
   request: (input, target, context) => counterOf(target).request(serializeCounted(input, target, context)),
   response: ([reply], _input, target) => {
     const body = reply?.body;
-    return toldCount(isJsonObject(body) ? counterOf(target).count(body as JsonObject) : undefined);
+    return reportedCount(isJsonObject(body) ? counterOf(target).count(body as JsonObject) : undefined);
   },
 };
 

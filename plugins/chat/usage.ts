@@ -1,16 +1,16 @@
-import { toldTotals, type ToldUsage, type Usage } from "../../src/canonical/usage.ts";
+import { reportedTotals, type ReportedUsage, type Usage } from "../../src/canonical/usage.ts";
 import { extraOf } from "../../src/canonical/extra.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import { type ChatUsage, WIRE } from "./wire.ts";
 
 /** What the upstream counted. */
-export function parseUsage(usage: ChatUsage): ToldUsage {
+export function parseUsage(usage: ChatUsage): ReportedUsage {
   const { prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details, completion_tokens_details } = usage;
   const cached = prompt_tokens_details?.cached_tokens ?? usage.prompt_cache_hit_tokens ?? usage.cached_tokens;
   const written = prompt_tokens_details?.cache_write_tokens ?? prompt_tokens_details?.cache_creation_input_tokens;
   const reasoning = completion_tokens_details?.reasoning_tokens;
   return {
-    ...toldTotals(prompt_tokens, completion_tokens, total_tokens),
+    ...reportedTotals(prompt_tokens, completion_tokens, total_tokens),
     ...(cached !== undefined && cached !== null && { cachedInputTokens: cached }),
     ...(written !== undefined && written !== null && { cacheWriteTokens: written }),
     ...(reasoning !== undefined && reasoning !== null && { reasoningTokens: reasoning }),

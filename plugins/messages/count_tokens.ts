@@ -1,6 +1,6 @@
 /** How servers of this wire count what a request would be to their model. */
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
-import { toldCount } from "../../src/canonical/usage.ts";
+import { reportedCount } from "../../src/canonical/usage.ts";
 import type { UpstreamOperation } from "../../src/contract/driver.ts";
 import { serializeHeaders, serializeRequest } from "./serialize_request.ts";
 
@@ -13,5 +13,5 @@ export const countOperation: UpstreamOperation<"countTokens"> = {
     const counted: JsonObject = Object.fromEntries(COUNTED.map((field) => [field, body[field]]));
     return { path: "messages/count_tokens", headers: serializeHeaders(input), body: counted };
   },
-  response: ([reply]) => toldCount(isJsonObject(reply?.body) ? (reply.body as JsonObject).input_tokens : undefined),
+  response: ([reply]) => reportedCount(isJsonObject(reply?.body) ? (reply.body as JsonObject).input_tokens : undefined),
 };

@@ -1,16 +1,16 @@
 import { extraOf, inside, splitInside } from "../../src/canonical/extra.ts";
-import { toldTotals, type ToldUsage, type Usage } from "../../src/canonical/usage.ts";
+import { reportedTotals, type ReportedUsage, type Usage } from "../../src/canonical/usage.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { USAGE_KEYS, WIRE, type WireUsage } from "./wire.ts";
 
 /** This wire counts cached input apart; the canonical total includes it, and is known only where the rest is. */
-export function parseUsage(usage: WireUsage): ToldUsage {
+export function parseUsage(usage: WireUsage): ReportedUsage {
   const { input_tokens, output_tokens, cache_creation_input_tokens: written, cache_read_input_tokens: read } = usage;
   const isCounted = input_tokens !== null && input_tokens !== undefined;
   const input = isCounted ? input_tokens + (written ?? 0) + (read ?? 0) : undefined;
   const thinking = usage.output_tokens_details?.thinking_tokens;
   return {
-    ...toldTotals(input, output_tokens, undefined),
+    ...reportedTotals(input, output_tokens, undefined),
     ...(read !== null && read !== undefined && { cachedInputTokens: read }),
     ...(written !== null && written !== undefined && { cacheWriteTokens: written }),
     ...(thinking !== null && thinking !== undefined && { reasoningTokens: thinking }),

@@ -1,6 +1,6 @@
 /** How servers of this wire count what a request would be to their model. */
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
-import { toldCount } from "../../src/canonical/usage.ts";
+import { reportedCount } from "../../src/canonical/usage.ts";
 import type { UpstreamOperation } from "../../src/contract/driver.ts";
 import { serializeRequest } from "./serialize_request.ts";
 
@@ -15,5 +15,5 @@ export const countOperation: UpstreamOperation<"countTokens"> = {
       body: Object.fromEntries(COUNTED.map((field): [string, JsonObject[string]] => [field, body[field]])),
     };
   },
-  response: ([reply]) => toldCount(isJsonObject(reply?.body) ? (reply.body as JsonObject).input_tokens : undefined),
+  response: ([reply]) => reportedCount(isJsonObject(reply?.body) ? (reply.body as JsonObject).input_tokens : undefined),
 };

@@ -1,5 +1,5 @@
 import { extraOf, inside, splitInside } from "../../src/canonical/extra.ts";
-import { toldTotals, type ToldUsage, type Usage } from "../../src/canonical/usage.ts";
+import { reportedTotals, type ReportedUsage, type Usage } from "../../src/canonical/usage.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { WIRE, type WireUsage } from "./wire.ts";
 
@@ -10,12 +10,12 @@ const KNOWN_IN = new Set(["cached_tokens", "cache_write_tokens"]);
 const KNOWN_OUT = new Set(["reasoning_tokens"]);
 
 /** What the upstream counted. */
-export function parseUsage(usage: WireUsage): ToldUsage {
+export function parseUsage(usage: WireUsage): ReportedUsage {
   const { input_tokens, output_tokens, total_tokens } = usage;
   const { cached_tokens: cached, cache_write_tokens: written } = usage[IN] ?? {};
   const reasoning = usage[OUT]?.reasoning_tokens;
   return {
-    ...toldTotals(input_tokens, output_tokens, total_tokens),
+    ...reportedTotals(input_tokens, output_tokens, total_tokens),
     ...(cached !== undefined && cached !== null && { cachedInputTokens: cached }),
     ...(written !== undefined && written !== null && { cacheWriteTokens: written }),
     ...(reasoning !== undefined && reasoning !== null && { reasoningTokens: reasoning }),

@@ -74,8 +74,8 @@ export function usageOfInputs(
   note: (text: string) => void,
 ): EmbedResponse["usage"] {
   const sum = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0);
-  const told = counts.map((count) => Math.ceil(Math.max(0, count || 0)));
-  if (!told.includes(0)) return { inputTokens: sum(told) };
+  const stated = counts.map((count) => Math.ceil(Math.max(0, count || 0)));
+  if (!stated.includes(0)) return { inputTokens: sum(stated) };
   note("estimated usage");
   return { inputTokens: estimateInputsTokens(input), estimated: true };
 }

@@ -80,9 +80,7 @@ export function mediaTypeOfSpeech(
   const asked = MEDIA_TYPE_OF[wanted];
   const word = (declared ?? "").toLowerCase().replace(/;.*/s, "").trim();
   const named = SOUND.test(word) ? SYNONYMS[word] ?? word : undefined;
-  // Raw samples may begin with anything, the mark of a bare frame too.
-  const isRaw = named === MEDIA_TYPE_OF.pcm && start[0] === 0xff;
-  const seen = (isRaw ? undefined : sniffMedia(start)) ?? (/^text\/|json|html|xml/.test(word) ? word : writing(start));
+  const seen = typeBySight(start, word, named);
   // A type that is two, of which a browser takes the second, begins with the word too.
   if (seen !== undefined && !SOUND.test(seen)) {
     throw new GatewayError("upstream_error", `The upstream sent ${seen} in place of sound`);
@@ -92,6 +90,14 @@ export function mediaTypeOfSpeech(
   const mediaType = isOpus ? MEDIA_TYPE_OF.opus : seen ?? named ?? asked;
   if (mediaType !== asked) note(`delivered ${mediaType} in place of ${wanted}`);
   return mediaType;
+}
+
+/** What the bytes are, or what a word that is none of sound says that they are. */
+function typeBySight(start: Uint8Array, word: string, named: string | undefined): string | undefined {
+  // Raw samples may begin with anything, the mark of a bare frame too.
+  const isRaw = named === MEDIA_TYPE_OF.pcm && start[0] === 0xff;
+  const seen = isRaw ? undefined : sniffMedia(start);
+  return seen ?? (/^text\/|json|html|xml/.test(word) ? word : writing(start));
 }
 
 /** JSON and pages are what failures come as, under a content type of sound too. */

@@ -187,6 +187,6 @@ function isExact(source: string, value: number): boolean {
   if (text === source) return true;
   // A double writes an integer of so many digits in full, so the spelling tells.
   if (!Number.isFinite(value) || SHORT_INTEGER.test(source)) return false;
-  const [told, kept] = [readDecimal(source), readDecimal(text)];
-  return told.negative === kept.negative && told.digits === kept.digits && told.exponent === kept.exponent;
+  const [read, kept] = [readDecimal(source), readDecimal(text)];
+  return read.negative === kept.negative && read.digits === kept.digits && read.exponent === kept.exponent;
 }

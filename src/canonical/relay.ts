@@ -1,6 +1,6 @@
 import type { GatewayError } from "../errors.ts";
 import type { JsonObject } from "./json.ts";
-import type { ToldUsage } from "./usage.ts";
+import type { ReportedUsage } from "./usage.ts";
 
 /**
  * A request that shapes its whole answer in a way that one wire alone knows. It goes to upstreams of that wire as the client
@@ -17,10 +17,10 @@ export interface RelayRequest {
 
 export interface RelayResponse {
   body: JsonObject;
-  usage?: ToldUsage;
+  usage?: ReportedUsage;
 }
 
 export type RelayEvent =
   | { type: "frame"; body: JsonObject }
-  | { type: "finish"; usage?: ToldUsage }
+  | { type: "finish"; usage?: ReportedUsage }
   | { type: "error"; error: GatewayError };

@@ -12,7 +12,7 @@ export interface Usage {
 }
 
 /** What an upstream told of an answer's tokens: all of the counts, some, or none. */
-export type ToldUsage = Partial<Usage>;
+export type ReportedUsage = Partial<Usage>;
 
 /**
  * Who counted the tokens of a request: the upstream that is asked, the model's own chat template and vocabulary, the gateway
@@ -27,8 +27,8 @@ export interface Count {
 }
 
 /** A count that an upstream gave. Throws where it is none. */
-export function toldCount(told: unknown): { inputTokens: number } {
-  if (typeof told === "number" && Number.isSafeInteger(told) && told > 0) return { inputTokens: told };
+export function reportedCount(reported: unknown): { inputTokens: number } {
+  if (typeof reported === "number" && Number.isSafeInteger(reported) && reported > 0) return { inputTokens: reported };
   throw new GatewayError("upstream_error", "The upstream's answer is no count of tokens", { retryable: false });
 }
 
@@ -36,11 +36,11 @@ export function toldCount(told: unknown): { inputTokens: number } {
  * The totals of an answer, as far as they are told. Servers that count nothing leave them out or say 0; no conversation has
  * 0 tokens, but an answer may.
  */
-export function toldTotals(
+export function reportedTotals(
   input: number | null | undefined,
   output: number | null | undefined,
   total: number | null | undefined,
-): ToldUsage {
+): ReportedUsage {
   const inputTokens = input || Math.max(0, (total ?? 0) - (output ?? 0));
   const outputTokens = output ?? (input && total ? Math.max(0, total - input) : undefined);
   return {
@@ -57,16 +57,16 @@ interface Estimate {
 }
 
 /** Every count that was told, and estimates of the totals that were not. `outputWeight`: of the whole answer. */
-export function completeUsage(told: ToldUsage, estimate: Estimate, outputWeight: number): Usage {
-  const missing = [told.inputTokens === undefined && "input", told.outputTokens === undefined && "output"];
+export function completeUsage(reported: ReportedUsage, estimate: Estimate, outputWeight: number): Usage {
+  const missing = [reported.inputTokens === undefined && "input", reported.outputTokens === undefined && "output"];
   const [first, second] = missing.filter(Boolean);
   if (first) estimate.note?.(second ? "estimated usage" : `estimated ${first} tokens`);
   // The totals hold their parts.
-  const parts = (told.cachedInputTokens ?? 0) + (told.cacheWriteTokens ?? 0);
+  const parts = (reported.cachedInputTokens ?? 0) + (reported.cacheWriteTokens ?? 0);
   return {
-    ...told,
-    inputTokens: told.inputTokens ?? Math.max(estimate.inputTokens, parts),
-    outputTokens: told.outputTokens ?? Math.max(1, Math.ceil(outputWeight), told.reasoningTokens ?? 0),
+    ...reported,
+    inputTokens: reported.inputTokens ?? Math.max(estimate.inputTokens, parts),
+    outputTokens: reported.outputTokens ?? Math.max(1, Math.ceil(outputWeight), reported.reasoningTokens ?? 0),
     ...(first && { estimated: true as const }),
   };
 }

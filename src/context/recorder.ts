@@ -1,5 +1,5 @@
 /** What becomes of one request, as it is learnt: its notes, attempts and usage, up to its line in the log. */
-import { completeUsage, type CountedBy, type ToldUsage } from "../canonical/usage.ts";
+import { completeUsage, type CountedBy, type ReportedUsage } from "../canonical/usage.ts";
 import type { Count } from "../canonical/usage.ts";
 import { type Destination, targetName } from "../contract/destination.ts";
 import type { GatewayError } from "../errors.ts";
@@ -117,7 +117,7 @@ export class Recorder {
    * The upstream's counts are the answer's, for the log; what is charged is bounded. `emitted`: the answer's tokens,
    * estimated.
    */
-  settle(reported: ToldUsage, emitted: () => number): void {
+  settle(reported: ReportedUsage, emitted: () => number): void {
     const { estimate } = this;
     const usage = completeUsage(
       reported,

@@ -36,10 +36,10 @@ export function formatPath(path: readonly PropertyKey[]): string {
 /** What is wrong at one place. */
 interface Mistake {
   path: PropertyKey[];
-  /** What the place may hold, in words; empty where `told` says what is wrong. */
+  /** What the place may hold, in words; empty where `complaints` say what is wrong. */
   expected: string[];
   /** The schema's own words. */
-  told: string[];
+  complaints: string[];
   /** The place holds what says which kind of thing this is, and that is another kind. */
   isOtherKind: boolean;
 }
@@ -61,15 +61,15 @@ function deepest(issues: readonly z.core.$ZodIssue[], value: unknown, prefix: Pr
   return {
     path: best.path,
     expected: [...new Set(same.flatMap(({ expected }) => expected))],
-    told: [...new Set(same.flatMap(({ told }) => told))],
+    complaints: [...new Set(same.flatMap(({ complaints }) => complaints))],
     isOtherKind: same.every(({ isOtherKind }) => isOtherKind),
   };
 }
 
 function mistakeOf(issue: z.core.$ZodIssue, path: PropertyKey[]): Mistake {
   const expected = expectedBy(issue);
-  const told = expected.length > 0 ? [] : [issue.message.replace(/^Invalid input: /, "")];
-  return { path, expected, told, isOtherKind: isOfOtherKind(issue) };
+  const complaints = expected.length > 0 ? [] : [issue.message.replace(/^Invalid input: /, "")];
+  return { path, expected, complaints, isOtherKind: isOfOtherKind(issue) };
 }
 
 /** Whether the object says that it is another kind of thing than the schema is for. */
@@ -95,8 +95,8 @@ function expectedBy(issue: z.core.$ZodIssue): string[] {
 const WORD_OF: Readonly<Record<string, string>> = { array: "list", int: "whole number" };
 
 /** "expected string or list, received 3". */
-function describe({ expected, told }: Mistake, value: unknown): string {
-  if (expected.length === 0) return told.join(", or ");
+function describe({ expected, complaints }: Mistake, value: unknown): string {
+  if (expected.length === 0) return complaints.join(", or ");
   const words = expected.length === 1 ? expected[0] : `${expected.slice(0, -1).join(", ")} or ${expected.at(-1)}`;
   return `expected ${words}, received ${inWords(value)}`;
 }

@@ -204,8 +204,8 @@ function parseJson(text: string): unknown {
     return parseExactly(text);
   } catch (error) {
     // The engine's message quotes the body, so neither it nor the error goes on from here.
-    const told = / at position (\d+) \(line \d+ column \d+\)$/.exec(String(error))?.[1];
-    const position = told === undefined ? findNoValue(text) : Number(told);
+    const stated = / at position (\d+) \(line \d+ column \d+\)$/.exec(String(error))?.[1];
+    const position = stated === undefined ? findNoValue(text) : Number(stated);
     const found = position < text.length ? "character" : "end";
     throw new GatewayError("invalid_request", `The body is not JSON: unexpected ${found} at position ${position}`);
   }

@@ -16,9 +16,9 @@ export async function readFormBody(request: Request, limits: BodyLimits): Promis
   const boundary = quoted ?? plain;
   if (boundary === undefined) {
     const found = /^[\w.+-]+\/[\w.+-]+/.exec(type)?.[0];
-    const told = found === undefined ? "a content type that is missing or unreadable" : `content type "${found}"`;
+    const what = found === undefined ? "a content type that is missing or unreadable" : `content type "${found}"`;
     const wanted = "send multipart/form-data with its boundary";
-    throw new GatewayError("unsupported_media_type", `Cannot read a form of ${told}: ${wanted}`);
+    throw new GatewayError("unsupported_media_type", `Cannot read a form of ${what}: ${wanted}`);
   }
   const bytes = await readBody(request, "a multipart form", limits);
   const parts = await finish(partsOf(bytes, boundary));
@@ -125,9 +125,9 @@ function extendedValue(text: string | undefined): string | undefined {
 
 /** SDKs send every file as bytes without a type, so the bytes are asked first, and then the file's name. */
 function mediaTypeOf(bytes: Uint8Array, filename: string, declared: string): string {
-  const told = /^(audio|video)\/[\w.+-]+/i.exec(declared)?.[0].toLowerCase();
+  const named = /^(audio|video)\/[\w.+-]+/i.exec(declared)?.[0].toLowerCase();
   const extension = filename.slice(filename.lastIndexOf(".") + 1).toLowerCase();
-  return sniffMedia(bytes) ?? told ?? MEDIA_TYPE_OF_EXTENSION.get(extension) ?? "application/octet-stream";
+  return sniffMedia(bytes) ?? named ?? MEDIA_TYPE_OF_EXTENSION.get(extension) ?? "application/octet-stream";
 }
 
 const MEDIA_TYPE_OF_EXTENSION: ReadonlyMap<string, string> = new Map([

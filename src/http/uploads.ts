@@ -79,14 +79,14 @@ export function createUploads({ form, json, totalBytes }: UploadLimits, room: Ro
 
     async readJson(request) {
       const declared = Number(request.headers.get("content-length") ?? NaN);
-      const isTold = declared > 0 && declared <= json.limitBytes;
-      let held = isTold ? take(declared, 0) : 0;
+      const isDeclared = declared > 0 && declared <= json.limitBytes;
+      let held = isDeclared ? take(declared, 0) : 0;
       let length = 0;
       const onLength = (bytes: number) => {
         length = bytes;
         if (bytes <= held) return;
         // Room that is taken as it comes would be used up by many bodies of which none comes to its end.
-        const isKnown = isTold || bytes <= totalBytes * SMALL;
+        const isKnown = isDeclared || bytes <= totalBytes * SMALL;
         held = take(isKnown ? bytes : Math.max(bytes, Math.min(json.limitBytes, totalBytes)), held);
       };
       try {
@@ -104,8 +104,8 @@ export function createUploads({ form, json, totalBytes }: UploadLimits, room: Ro
 /** As much as the client says; as much as there may be where it does not say it, or compresses it. */
 function mostBytesOf(headers: Headers, limitBytes: number): number {
   const declared = Number(headers.get("content-length") ?? NaN);
-  const isTold = declared > 0 && declared < limitBytes && !headers.has("content-encoding");
-  return isTold ? declared : limitBytes;
+  const isDeclared = declared > 0 && declared < limitBytes && !headers.has("content-encoding");
+  return isDeclared ? declared : limitBytes;
 }
 
 function sizeOf(fields: readonly FormField[]): number {

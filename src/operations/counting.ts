@@ -2,7 +2,7 @@
 import type { JsonValue } from "../canonical/json.ts";
 import type { Input } from "../canonical/operations.ts";
 import { countFiles } from "../canonical/estimate.ts";
-import type { Count, ToldUsage } from "../canonical/usage.ts";
+import type { Count, ReportedUsage } from "../canonical/usage.ts";
 import type { Gateway } from "../context/gateway.ts";
 import type { Attempt, Counted } from "../context/recorder.ts";
 
@@ -31,7 +31,7 @@ export function textOf({ messages, tools, toolChoice, outputSchema, thinking }: 
 }
 
 /** What an upstream counted makes the next counts of the same model better. */
-export function learn(usage: ToldUsage | undefined, attempt: Attempt | undefined, { calibration }: Gateway): void {
+export function learn(usage: ReportedUsage | undefined, attempt: Attempt | undefined, { calibration }: Gateway): void {
   if (!usage?.inputTokens || usage.estimated || !attempt?.counted?.isText) return;
   calibration.learn(attempt.target, attempt.counted.estimate, usage.inputTokens);
 }

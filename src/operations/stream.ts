@@ -1,6 +1,6 @@
 /** A streamed answer, as its client reads it. */
 import type { StreamEvent } from "../canonical/operations.ts";
-import type { ToldUsage } from "../canonical/usage.ts";
+import type { ReportedUsage } from "../canonical/usage.ts";
 import { clientClosed, clientStalled, type RequestContext } from "../context/request_context.ts";
 import { withoutSecrets } from "../context/secrets.ts";
 import type { Exchange } from "../contract/context.ts";
@@ -123,7 +123,7 @@ function tokensOf(event: StreamEvent<Streamed>): number {
 
 const CHARACTERS_PER_TOKEN = 4;
 
-function usageOf(event: StreamEvent<Streamed> & { type: "finish" }): ToldUsage | undefined {
+function usageOf(event: StreamEvent<Streamed> & { type: "finish" }): ReportedUsage | undefined {
   if ("usage" in event) return event.usage;
   const usage = "transcript" in event ? event.transcript.usage : undefined;
   return usage && "inputTokens" in usage ? usage : undefined;

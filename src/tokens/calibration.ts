@@ -19,7 +19,7 @@ const MOST_MODELS = 5_000;
 
 interface Learnt {
   estimated: number;
-  told: number;
+  reported: number;
 }
 
 /** How many tokens models really make of what is estimated, by what upstreams told in their answers. */
@@ -30,16 +30,16 @@ export class Calibration {
   count(model: string, estimate: number): Count {
     const learnt = this.#models.get(model);
     if (!learnt) return { inputTokens: estimate, by: "estimated" };
-    return { inputTokens: Math.ceil(estimate * MARGIN * learnt.told / learnt.estimated), by: "calibrated" };
+    return { inputTokens: Math.ceil(estimate * MARGIN * learnt.reported / learnt.estimated), by: "calibrated" };
   }
 
   /** An upstream told how many tokens it was that had been estimated so. Long requests say more than short ones. */
-  learn(model: string, estimate: number, told: number): void {
-    if (!(told > 0 && estimate > 0)) return;
-    if (told > ABSURD_RATIO * Math.max(estimate, TRUST) || told < estimate / ABSURD_RATIO) return;
-    const { estimated, told: before } = this.#models.get(model) ?? { estimated: TRUST, told: TRUST };
+  learn(model: string, estimate: number, reported: number): void {
+    if (!(reported > 0 && estimate > 0)) return;
+    if (reported > ABSURD_RATIO * Math.max(estimate, TRUST) || reported < estimate / ABSURD_RATIO) return;
+    const { estimated, reported: before } = this.#models.get(model) ?? { estimated: TRUST, reported: TRUST };
     const fade = Math.min(1, MEMORY / (estimated + estimate));
-    const believed = Math.min(Math.max(told, estimate * LEAST_RATIO), estimate * MOST_RATIO);
-    this.#models.set(model, { estimated: (estimated + estimate) * fade, told: (before + believed) * fade });
+    const believed = Math.min(Math.max(reported, estimate * LEAST_RATIO), estimate * MOST_RATIO);
+    this.#models.set(model, { estimated: (estimated + estimate) * fade, reported: (before + believed) * fade });
   }
 }

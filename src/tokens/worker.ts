@@ -67,9 +67,9 @@ function parse(bytes: Uint8Array): JsonObject {
 }
 
 /** Older repositories keep the template, or several by name, in the settings. */
-function templateIn({ chat_template: told }: JsonObject): string | undefined {
-  if (typeof told === "string") return told;
-  const named = Array.isArray(told) ? told.filter(isJsonObject) : [];
+function templateIn({ chat_template: given }: JsonObject): string | undefined {
+  if (typeof given === "string") return given;
+  const named = Array.isArray(given) ? given.filter(isJsonObject) : [];
   const chosen = named.find(({ name }) => name === "tool_use") ?? named.find(({ name }) => name === "default");
   return typeof chosen?.template === "string" ? chosen.template : undefined;
 }

@@ -7,11 +7,11 @@ import { isJsonObject, parseJson } from "../canonical/json.ts";
 
 export function asFunctionTool({ name, description, grammar, extra }: CustomTool): FunctionTool {
   const rule = grammar && `The input must match this ${grammar.syntax} grammar:\n${grammar.definition}`;
-  const told = [description, rule].filter((text) => text !== undefined).join("\n\n");
+  const described = [description, rule].filter((text) => text !== undefined).join("\n\n");
   return {
     type: "function",
     name,
-    ...(told !== "" && { description: told }),
+    ...(described !== "" && { description: described }),
     parameters: {
       type: "object",
       properties: { input: { type: "string", description: "The whole input of the tool, as plain text" } },

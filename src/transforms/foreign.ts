@@ -4,7 +4,7 @@ import { isJsonObject } from "../canonical/json.ts";
 import type { StreamTransform } from "../contract/stream.ts";
 
 /** An answer, a part of one, or a step of a stream: what of it only one wire may have. */
-interface Told {
+interface Sent {
   type?: string;
   extra?: Extra;
   opaque?: OpaqueReasoning;
@@ -15,7 +15,7 @@ interface Told {
  * `isKept`: what only a vendor can read is sealed for the client, or stored.
  */
 export function noteForeign(
-  { type, extra, opaque }: Told,
+  { type, extra, opaque }: Sent,
   clientWire: string,
   isKept: boolean,
   note: (text: string) => void,

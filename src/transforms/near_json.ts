@@ -27,14 +27,14 @@ const LONGEST = 1_000_000;
 const SLICE = 1_000;
 
 /** The object that the text tells; nothing where that is not certain. */
-export function readNearJson(told: string): NearJson | undefined {
-  return finishSync(readLongNearJson(told));
+export function readNearJson(written: string): NearJson | undefined {
+  return finishSync(readLongNearJson(written));
 }
 
 /** The same in slices. */
-export function* readLongNearJson(told: string): Work<NearJson | undefined> {
-  if (told.length > LONGEST) return undefined;
-  const tokens = yield* tokensOf(unfenced(told));
+export function* readLongNearJson(written: string): Work<NearJson | undefined> {
+  if (written.length > LONGEST) return undefined;
+  const tokens = yield* tokensOf(unfenced(written));
   const last = tokens?.at(-1);
   if (!tokens || last === undefined) return undefined;
   let [objects, lists] = [0, 0];
@@ -54,12 +54,12 @@ export function* readLongNearJson(told: string): Work<NearJson | undefined> {
 }
 
 /** What stands inside a fence, or the text. A pattern for all of it takes hours for some texts that a model can write. */
-function unfenced(told: string): string {
-  const text = told.trim();
-  if (!text.startsWith(FENCE) || !text.endsWith(FENCE) || text.length < 2 * FENCE.length) return told;
+function unfenced(written: string): string {
+  const text = written.trim();
+  if (!text.startsWith(FENCE) || !text.endsWith(FENCE) || text.length < 2 * FENCE.length) return written;
   const inner = text.slice(FENCE.length, -FENCE.length);
   const end = inner.indexOf("\n");
-  return end >= 0 && /^(json)?$/.test(inner.slice(0, end).trim()) ? inner.slice(end + 1) : told;
+  return end >= 0 && /^(json)?$/.test(inner.slice(0, end).trim()) ? inner.slice(end + 1) : written;
 }
 
 /** The parts of the text, without the space between them; nothing where a character has no place. */

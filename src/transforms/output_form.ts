@@ -40,12 +40,12 @@ function atLastUserTurn(messages: readonly Message[], words: string): Message[] 
   const at = messages.findLastIndex(({ role }) => role === "user");
   const last = messages[at];
   const turn: UserMessage = last?.role === "user" ? last : { role: "user", content: [] };
-  const told = { ...turn, content: [...turn.content] };
-  const end = told.content.at(-1);
+  const instructed = { ...turn, content: [...turn.content] };
+  const end = instructed.content.at(-1);
   // One text is told as one: some templates take nothing else.
-  if (end?.type === "text" && !end.extra) told.content.splice(-1, 1, { ...end, text: `${end.text}\n\n${words}` });
-  else told.content.push({ type: "text", text: words });
-  return at < 0 ? [...messages, told] : messages.with(at, told);
+  if (end?.type === "text" && !end.extra) instructed.content.splice(-1, 1, { ...end, text: `${end.text}\n\n${words}` });
+  else instructed.content.push({ type: "text", text: words });
+  return at < 0 ? [...messages, instructed] : messages.with(at, instructed);
 }
 
 const LONGEST_REPEATED = 8_000;

@@ -50,7 +50,7 @@ export function changeReasoning(
   change: (part: ReasoningPart) => OutputPart[] | undefined,
 ): Message[] {
   let changed = false;
-  const told = messages.flatMap((message): Message[] => {
+  const turns = messages.flatMap((message): Message[] => {
     if (message.role !== "assistant") return [message];
     let touched = false;
     const content = message.content.flatMap((part) => {
@@ -63,7 +63,7 @@ export function changeReasoning(
     // A turn in which nothing is left is none, and servers refuse it.
     return content.length > 0 ? [{ ...message, content }] : [];
   });
-  return changed ? told : messages;
+  return changed ? turns : messages;
 }
 
 function isAnothers(opaque: OpaqueReasoning | undefined, target: string): boolean {

@@ -23,10 +23,10 @@ export function arrangeTurns(
   { wire, systemMessages }: { wire: string; systemMessages: "first" | "anywhere" },
   note: Note,
 ): Message[] {
-  const told = messages.map((message) => withoutWordless(message, wire, note))
+  const worded = messages.map((message) => withoutWordless(message, wire, note))
     .filter((message) => message !== undefined)
-    .filter((message) => message.role !== "system" || isTold(message, note));
-  const answered = answerCalls(resultsFirst(withDistinctIds(joinAssistant(told), note)), note);
+    .filter((message) => message.role !== "system" || hasContent(message, note));
+  const answered = answerCalls(resultsFirst(withDistinctIds(joinAssistant(worded), note)), note);
   return systemMessages === "anywhere" ? answered : foldSystemMessages(answered, note);
 }
 
@@ -80,7 +80,7 @@ function withoutWordless(message: Message, wire: string, note: Note): Message | 
 }
 
 /** Whether there is any content in it; where not, only another wire has something to say about it. */
-function isTold({ content, extra }: SystemMessage, note: Note): boolean {
+function hasContent({ content, extra }: SystemMessage, note: Note): boolean {
   if (content.length === 0) noteLost(extra, note);
   return content.length > 0;
 }
@@ -227,11 +227,11 @@ function foldSystemMessages(messages: readonly Message[], note: Note): Message[]
   const folded: Message[] = [];
   for (const message of messages) {
     const last = folded.at(-1);
-    const told = message.role === "system" && last && last.role !== "system" ? asReminder(message, note) : message;
-    if (last && (told.role === "system" || told.role === "user") && last.role === told.role) {
-      noteLost(told.extra, note);
-      for (const part of told.content) last.content.push(part);
-    } else folded.push({ ...told, content: [...told.content] } as Message);
+    const turn = message.role === "system" && last && last.role !== "system" ? asReminder(message, note) : message;
+    if (last && (turn.role === "system" || turn.role === "user") && last.role === turn.role) {
+      noteLost(turn.extra, note);
+      for (const part of turn.content) last.content.push(part);
+    } else folded.push({ ...turn, content: [...turn.content] } as Message);
   }
   return folded;
 }

@@ -229,12 +229,12 @@ function withShorterAnswer<K extends ModelOperation>(
 ): Call | undefined {
   const { answerLimit } = error.details;
   if (!answerLimit || !("messages" in input) || input.maxOutputTokens !== undefined) return undefined;
-  const { field, most, window = 0, input: told, total } = answerLimit;
+  const { field, most, window = 0, input: reported, total } = answerLimit;
   const fields = fieldsOf(call);
   const sent = fields[field];
   if (typeof sent !== "number") return undefined;
   const reckoned = () => Math.min(estimate, Math.floor(window * MOST_TAKEN));
-  const counted = told ?? (total === undefined || total < sent ? total : total - sent);
+  const counted = reported ?? (total === undefined || total < sent ? total : total - sent);
   const room = most ?? window - (counted ?? reckoned());
   return room > 0 && room < sent ? { ...call, body: { ...fields, [field]: room } } : undefined;
 }

@@ -19,12 +19,12 @@ export interface Explanation {
 /** What would be asked of a target, for a person to read: nothing is sent, and no secret is told. */
 export function explain<K extends ModelOperation>(ask: Ask<K>): Explanation {
   const { upstream, target } = ask;
-  const told = { upstream: upstream.name, driver: upstream.driver.name, model: target.model };
+  const asked = { upstream: upstream.name, driver: upstream.driver.name, model: target.model };
   try {
-    return { ...told, requests: callsOf(ask).map((call) => explainCall(call, upstream)) };
+    return { ...asked, requests: callsOf(ask).map((call) => explainCall(call, upstream)) };
   } catch (thrown) {
     const { code, message } = toGatewayError(thrown);
-    return { ...told, error: { code, message }, thrown };
+    return { ...asked, error: { code, message }, thrown };
   }
 }
 
