@@ -110,11 +110,13 @@ function serializeFile(
     const { inner, outer } = splitInside(type, fields);
     return { type, [type]: { ...known, ...inner }, ...outer };
   };
-  const isPicture = kind === "image" && source.type !== "id";
+  if (kind === "image" && source.type !== "id") {
+    if (name !== undefined) note("dropped filename");
+    return part("image_url", { url: urlOf(mediaType, source), detail });
+  }
   const isSound = kind === "audio" && source.type === "base64";
-  if (name !== undefined && (isPicture || isSound)) note("dropped filename");
-  if (detail !== undefined && detail !== "auto" && !isPicture) note("dropped detail");
-  if (isPicture) return part("image_url", { url: urlOf(mediaType, source), detail });
+  if (isSound && name !== undefined) note("dropped filename");
+  if (detail !== undefined && detail !== "auto") note("dropped detail");
   if (isSound) {
     const format = Object.keys(AUDIO_TYPES).find((name) => AUDIO_TYPES[name] === mediaType) ?? subtype;
     return part("input_audio", { data: source.data, format });
@@ -124,10 +126,12 @@ function serializeFile(
     note("replaced a file by its address");
     return { type: "text", text: `[${name ?? "File"}: ${source.url}]` };
   }
-  const where: JsonObject = source.type === "id" ? { file_id: source.id } : {
-    file_data: mediaType === "application/octet-stream" ? source.data : urlOf(mediaType, source),
-  };
-  return part("file", { ...where, ...(name !== undefined && { filename: name }) });
+  return part("file", { ...fileFields(mediaType, source), ...(name !== undefined && { filename: name }) });
+}
+
+function fileFields(mediaType: string, source: Exclude<FileSource, { type: "url" }>): JsonObject {
+  if (source.type === "id") return { file_id: source.id };
+  return { file_data: mediaType === "application/octet-stream" ? source.data : urlOf(mediaType, source) };
 }
 
 function urlOf(mediaType: string, source: Exclude<FileSource, { type: "id" }>): string {

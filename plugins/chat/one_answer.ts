@@ -35,13 +35,7 @@ export class OneAnswer {
       if (held) this.#drop();
       return this.#pass(chunk);
     }
-    if (this.#isNamed || held?.id === id) {
-      if (!this.#isOver && !this.#others.has(id) && onlyEnds(chunk)) return this.#pass(chunk);
-      this.#others.add(id);
-      this.#drop();
-      this.#isNamed = true;
-      return [];
-    }
+    if (this.#isNamed || held?.id === id) return this.#leaveOut(chunk, id);
     if (!held) {
       if (!onlyEnds(chunk)) this.#others.add(id);
       this.#held = chunk;
@@ -50,6 +44,15 @@ export class OneAnswer {
     this.#isFresh = true;
     this.#held = undefined;
     return [held, chunk];
+  }
+
+  /** A chunk of another answer, unless it ends this one. */
+  #leaveOut(chunk: ChatAnswer, id: string | undefined): ChatAnswer[] {
+    if (!this.#isOver && !this.#others.has(id) && onlyEnds(chunk)) return this.#pass(chunk);
+    this.#others.add(id);
+    this.#drop();
+    this.#isNamed = true;
+    return [];
   }
 
   /** What is still held back: a chunk that only ends the answer is its end, under whichever id. */

@@ -1,32 +1,24 @@
 /** Reads what an upstream says of one answer, whole or in increments, and turns it into canonical events. */
-import { type Extra, extraOf, inside } from "../../src/canonical/extra.ts";
-import { completeUsage, type Usage } from "../../src/canonical/usage.ts";
-import type { Annotation, Finish, GenerateEvent, GenerateRequest } from "../../src/canonical/generate.ts";
-import { isJsonObject, isJsonText, type JsonObject, toJsonText, withoutNulls } from "../../src/canonical/json.ts";
-import { PartWriter } from "../../src/transforms/part_writer.ts";
 import { weighText } from "../../src/canonical/estimate.ts";
-import type { Work } from "../../src/util/work.ts";
+import type { Finish, GenerateEvent, GenerateRequest } from "../../src/canonical/generate.ts";
+import { isJsonObject, withoutNulls } from "../../src/canonical/json.ts";
+import { completeUsage, type Usage } from "../../src/canonical/usage.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
+import { PartWriter } from "../../src/transforms/part_writer.ts";
+import type { Work } from "../../src/util/work.ts";
 import { saysFailure } from "../shared/endings.ts";
 import { upstreamStreamError } from "../shared/errors.ts";
+import { AnswerFields } from "./answer_fields.ts";
+import { DeltaTexts, parseAnnotation } from "./delta_texts.ts";
 import { parseFinish } from "./finish.ts";
+import { OpenCalls, saysNothing } from "./open_calls.ts";
 import { OwnReasoning } from "./own_reasoning.ts";
 import { type TextEvent, type TextForms, textFormsFor } from "./text_forms.ts";
-import { parseUsage, unknownUsage } from "./usage.ts";
-import {
-  ANSWER_KEYS,
-  answerSchema,
-  type ChatAnswer,
-  type ChatChoice,
-  type ChatDelta,
-  CHOICE_KEYS,
-  DELTA_KEYS,
-  type ToolCallFragment,
-  WIRE,
-} from "./wire.ts";
+import { parseUsage } from "./usage.ts";
+import { answerSchema, type ChatAnswer, type ChatChoice, type ChatDelta, type ToolCallFragment, WIRE } from "./wire.ts";
 
 /** An answer or a chunk, checked. An `error` in it is thrown, whatever the HTTP status was. */
 export function parseAnswer(body: unknown): ChatAnswer {
@@ -40,13 +32,6 @@ export function notAnAnswer(): GatewayError {
   return new GatewayError("upstream_error", "The upstream's answer is not a chat completion");
 }
 
-interface OpenCall {
-  key: string;
-  id: string | undefined;
-  name: string | undefined;
-  args: string;
-}
-
 /** One answer as it comes in. `read` takes whole answers and chunks alike; `end` says how it ended. */
 export class AnswerReader {
   readonly #input: GenerateRequest;
@@ -58,26 +43,18 @@ export class AnswerReader {
   #ahead: readonly TextEvent[] | undefined;
   /** Only for clients of other wires: those of this one get it as it is. */
   readonly #own: OwnReasoning | undefined;
-  /** By the number and by the id that the upstream gives them, the latest of each. */
-  readonly #numbered = new Map<number, OpenCall>();
-  readonly #named = new Map<string, OpenCall>();
-  #latestCall: OpenCall | undefined;
-  /** By their place in the latest increment that told of several. */
-  readonly #placed: OpenCall[] = [];
-  #callCount = 0;
   /** What came as `function_call`, which counts for nothing once there are `tool_calls`: only the end tells. */
   #legacy: ToolCallFragment[] | undefined = [];
+  readonly #calls = new OpenCalls();
+  readonly #texts = new DeltaTexts();
+  readonly #fields = new AnswerFields();
   #textCalls = 0;
   #started = false;
   #empty = true;
   /** Of all that was said, for where the upstream does not count: the text itself would be kept for as long as it goes on. */
   #outputWeight = 0;
-  #namedReasoning = false;
   #finish: Finish | undefined;
   #usage: ChatAnswer["usage"];
-  #fields: JsonObject = {};
-  #choiceFields: JsonObject = {};
-  #messageFields: JsonObject = {};
 
   constructor(input: GenerateRequest, target: Target, context: AnswerContext) {
     this.#input = input;
@@ -89,13 +66,12 @@ export class AnswerReader {
 
   read(answer: ChatAnswer): GenerateEvent[] {
     const events: GenerateEvent[] = [];
-    const extra = extraOf(WIRE, answer, ANSWER_KEYS);
-    if (extra) Object.assign(this.#fields, extra.fields);
+    this.#fields.addAnswer(answer);
     if (!this.#started) {
       this.#started = true;
+      const extra = this.#fields.atStart();
       const model = answer.model ?? this.#input.model;
-      const told = extra && extraFrom(extra.fields);
-      events.push({ type: "start", model, inputTokens: this.#context.inputTokens, ...(told && { extra: told }) });
+      events.push({ type: "start", model, inputTokens: this.#context.inputTokens, ...(extra && { extra }) });
     }
     // Counts come with the last content, after it, or both; the later ones know more (cached tokens).
     const usage = answer.usage ?? answer.choices?.[0]?.usage;
@@ -124,13 +100,12 @@ export class AnswerReader {
     if (last.length > 0) this.#empty = false;
     const finish = this.#finish ?? (complete && !this.#empty ? { reason: "stop" as const } : undefined);
     if (!finish) throw new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
-    const events = [...last, ...this.#writer.finish(finish, this.#countUsage(), this.#finishExtra())];
+    const events = [...last, ...this.#writer.finish(finish, this.#countUsage(), this.#fields.atEnd(this.#usage))];
     return this.#own ? this.#own.carry(events) : events;
   }
 
   #readChoice(choice: ChatChoice): GenerateEvent[] {
-    const fields = extraOf(WIRE, choice, CHOICE_KEYS)?.fields;
-    for (const [key, value] of Object.entries(fields ?? {})) if (value !== null) this.#choiceFields[key] = value;
+    this.#fields.addChoice(choice);
     const delta = choice.delta ?? choice.message;
     const events = delta ? this.#readDelta(delta) : [];
     if (choice.finish_reason) {
@@ -145,33 +120,38 @@ export class AnswerReader {
   }
 
   #readDelta(delta: ChatDelta): GenerateEvent[] {
-    const unknown = extraOf(WIRE, delta, DELTA_KEYS)?.fields;
-    if (unknown) mergeIncrement(this.#messageFields, unknown);
+    this.#fields.addDelta(delta);
     if (Array.isArray(delta.reasoning_details)) this.#own?.add(delta.reasoning_details);
-    const { text, reasoning } = this.#textsIn(delta);
-    if (text || reasoning || delta.refusal) this.#outputWeight += weighText(reasoning + text + (delta.refusal ?? ""));
+    const { text, reasoning, refusal } = this.#texts.in(delta);
+    if (text || reasoning || refusal) this.#outputWeight += weighText(reasoning + text + refusal);
     const events = this.#writer.reasoning(reasoning);
     events.push(
       ...(this.#forms ? this.#readForms(this.#forms, text, delta, reasoning !== "") : this.#writer.text(text)),
     );
     if (delta.annotations?.length) this.#writer.attach({ annotations: delta.annotations.map(parseAnnotation) });
-    events.push(...this.#writer.refusal(delta.refusal ?? ""));
-    const isOne = delta.tool_calls?.length === 1;
-    for (const [place, fragment] of delta.tool_calls?.entries() ?? []) {
-      events.push(...this.#readCall(fragment, isOne ? undefined : place));
-    }
-    // Some servers tell a call in its legacy form too (llama-cpp-python, where the tool was named).
-    if (delta.tool_calls?.some((fragment) => !saysNothing(fragment))) this.#legacy = undefined;
-    else if (delta.function_call) this.#legacy?.push({ index: 0, function: delta.function_call });
+    events.push(...this.#writer.refusal(refusal), ...this.#readCalls(delta));
     if (events.length > 0) this.#empty = false;
     return events;
   }
 
-  #textsIn(delta: ChatDelta): { text: string; reasoning: string } {
-    const { thinking, text } = splitContent(delta.content);
-    const named = delta.reasoning_content || delta.reasoning || delta.reasoning_text || "";
-    if (named) this.#namedReasoning = true;
-    return { text, reasoning: thinking + (this.#namedReasoning ? named : detailsText(delta)) };
+  #readCalls({ tool_calls, function_call }: ChatDelta): GenerateEvent[] {
+    const isOne = tool_calls?.length === 1;
+    const events: GenerateEvent[] = [];
+    for (const [place, fragment] of tool_calls?.entries() ?? []) {
+      events.push(...this.#readCall(fragment, isOne ? undefined : place));
+    }
+    // Some servers tell a call in its legacy form too (llama-cpp-python, where the tool was named).
+    if (tool_calls?.some((fragment) => !saysNothing(fragment))) this.#legacy = undefined;
+    else if (function_call) this.#legacy?.push({ index: 0, function: function_call });
+    return events;
+  }
+
+  #readCall(fragment: ToolCallFragment, place?: number): GenerateEvent[] {
+    const read = this.#calls.read(fragment, place);
+    if (!read) return [];
+    this.#empty = false;
+    this.#outputWeight += weighText(read.delta.input);
+    return this.#writer.toolCall(read.key, read.delta);
   }
 
   /** What the upstream tells itself goes before what its text may hold. */
@@ -182,7 +162,7 @@ export class AnswerReader {
   }
 
   *#readAhead(forms: TextForms, delta: ChatDelta): Work<TextEvent[]> {
-    const { text, reasoning } = this.#textsIn(delta);
+    const { text, reasoning } = this.#texts.in(delta);
     const left = this.#leaveForms(forms, delta, reasoning !== "");
     const read = yield* forms.readLong(text);
     return [...left, ...read];
@@ -202,156 +182,7 @@ export class AnswerReader {
     });
   }
 
-  #readCall(fragment: ToolCallFragment, place?: number): GenerateEvent[] {
-    if (saysNothing(fragment)) return [];
-    this.#empty = false;
-    const { name, arguments: args } = fragment.function ?? {};
-    const added = fragment.custom?.input ?? (args ? toJsonText(args) : "");
-    const told = name || fragment.custom?.name || undefined;
-    const call = this.#callOf(fragment, told, added, place);
-    if (place !== undefined) this.#placed[place] = call;
-    if (fragment.id && !call.id) {
-      call.id = fragment.id;
-      this.#named.set(call.id, call);
-    }
-    call.name ??= told;
-    call.args += added;
-    this.#outputWeight += weighText(added);
-    const { id: _id, index: _index, ...rest } = fragment;
-    const inner = extraOf(WIRE, fragment.function ?? {}, new Set(["name", "arguments"]));
-    const outer = extraOf(WIRE, rest, new Set(["type", "function", "custom"]));
-    const extra = (inner || outer) &&
-      { wire: WIRE, fields: { ...outer?.fields, ...inside("function", inner) } };
-    const kind = fragment.type === "custom" ? "custom" as const : "function" as const;
-    return this.#writer.toolCall(call.key, { kind, id: call.id, name: told, input: added, ...(extra && { extra }) });
-  }
-
-  /**
-   * The call that a fragment belongs to. Upstreams leave `index` out, or give every call 0, or a new id with every
-   * fragment: a name, or arguments after complete ones, begin a call where the numbers do not tell. Of several fragments that
-   * say nothing of themselves each goes on with the call that was told in its place.
-   */
-  #callOf(
-    { index, id }: ToolCallFragment,
-    name: string | undefined,
-    added: string,
-    place: number | undefined,
-  ): OpenCall {
-    const placed = place !== undefined && !id ? this.#placed[place] : undefined;
-    const known = typeof index === "number"
-      ? this.#numbered.get(index)
-      : (id ? this.#named.get(id) : undefined) ?? (name ? undefined : placed ?? this.#latestCall);
-    if (known && !beginsAnother(known, id ?? undefined, name, added)) return known;
-    const call: OpenCall = { key: String(this.#callCount++), id: undefined, name: undefined, args: "" };
-    if (typeof index === "number") this.#numbered.set(index, call);
-    this.#latestCall = call;
-    return call;
-  }
-
   #countUsage(): Usage {
     return completeUsage(this.#usage ? parseUsage(this.#usage) : {}, this.#context, this.#outputWeight);
-  }
-
-  #finishExtra(): Extra | undefined {
-    const usage = this.#usage && unknownUsage(this.#usage);
-    return extraFrom({
-      ...this.#fields,
-      ...(Object.keys(this.#choiceFields).length > 0 && { choice: this.#choiceFields }),
-      ...(Object.keys(this.#messageFields).length > 0 && { message: this.#messageFields }),
-      ...(usage && { usage }),
-    });
-  }
-}
-
-/** What servers tell of themselves, or a second time: nothing of the answer is lost with it. */
-const ABOUT_SERVER: ReadonlySet<string> = new Set([
-  "system_fingerprint",
-  "service_tier",
-  "timings",
-  "provider",
-  "kv_transfer_params",
-  "native_finish_reason",
-  "stop_reason",
-  "token_ids",
-  "reasoning_details",
-  "usage",
-]);
-
-/** What holds more of an answer; in the last of them litellm keeps what its own schema does not have. */
-const HOLDERS: ReadonlySet<string> = new Set(["choice", "message", "provider_specific_fields"]);
-
-/** What no other wire has of an answer, apart from what none of them needs. */
-function extraFrom(told: JsonObject): Extra | undefined {
-  const isHint = ([key, value]: [string, unknown]): boolean =>
-    ABOUT_SERVER.has(key) || value === null ||
-    HOLDERS.has(key) && isJsonObject(value) && Object.entries(value).every(isHint);
-  const all = Object.entries(told);
-  const hints = all.filter(isHint);
-  if (all.length === 0) return undefined;
-  return {
-    wire: WIRE,
-    fields: Object.fromEntries(all.filter((one) => !isHint(one))),
-    ...(hints.length > 0 && { hints: Object.fromEntries(hints) }),
-  };
-}
-
-/** Some hosts have an empty call where there is none (Snowflake), or in the last chunk of every stream. */
-function saysNothing(fragment: ToolCallFragment): boolean {
-  const { id, function: called, custom } = fragment;
-  if (id || called?.name || called?.arguments || custom?.name || custom?.input) return false;
-  return extraOf(WIRE, fragment, FRAGMENT_KEYS) === undefined;
-}
-
-const FRAGMENT_KEYS: ReadonlySet<string> = new Set(["index", "id", "type", "function", "custom"]);
-
-function beginsAnother(call: OpenCall, id: string | undefined, name: string | undefined, added: string): boolean {
-  if (!name) return false;
-  if (id && call.id && id !== call.id) return true;
-  return call.args !== "" && isJsonText(call.args) && (name !== call.name || added.trim() !== "");
-}
-
-/** Hosts spell reasoning in several ways, some in two at once with the same text: the details count where no name does. */
-function detailsText(delta: ChatDelta): string {
-  const details = delta.reasoning_details;
-  if (!Array.isArray(details)) return "";
-  return details.map((detail) => isJsonObject(detail) ? detail.text ?? detail.summary : "")
-    .filter((text) => typeof text === "string").join("");
-}
-
-function splitContent(content: ChatDelta["content"]): { thinking: string; text: string } {
-  if (typeof content === "string" || !content) return { thinking: "", text: content ?? "" };
-  const textsIn = (parts: unknown): string =>
-    Array.isArray(parts)
-      ? parts.map((part) => isJsonObject(part) && typeof part.text === "string" ? part.text : "").join("")
-      : "";
-  return {
-    thinking: content.map((part) => part.type === "thinking" ? textsIn(part.thinking) : "").join(""),
-    text: textsIn(content.filter((part) => part.type === "text")),
-  };
-}
-
-function parseAnnotation(annotation: object): Annotation {
-  const cited = "url_citation" in annotation && isJsonObject(annotation.url_citation) ? annotation.url_citation : {};
-  const { url, title, start_index, end_index } = cited;
-  return {
-    type: "url-citation",
-    url: typeof url === "string" ? url : "",
-    ...(typeof title === "string" && title !== "" && { title }),
-    // An empty place is none.
-    ...(typeof end_index === "number" && end_index > 0 && {
-      ...(typeof start_index === "number" && { start: start_index }),
-      end: end_index,
-    }),
-  };
-}
-
-/** Adds an increment of fields that we do not know: texts and lists grow, anything else is replaced. */
-function mergeIncrement(into: JsonObject, fields: JsonObject): void {
-  for (const [key, value] of Object.entries(fields)) {
-    const before = into[key];
-    if (value === null) continue;
-    if (typeof before === "string" && typeof value === "string") into[key] = before + value;
-    else if (Array.isArray(before) && Array.isArray(value)) { for (const one of value) before.push(one); }
-    else into[key] = Array.isArray(value) ? [...value] : value;
   }
 }

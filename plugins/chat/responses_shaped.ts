@@ -80,22 +80,18 @@ const STORED = ["previous_response_id", "conversation", "prompt"];
 
 /** The body in this wire's form; itself, where it is that already. */
 export function toChatShape(body: unknown, note: Note): unknown {
-  if (!isJsonObject(body) || body.input === undefined || body.input === null) return body;
-  if (Array.isArray(body.messages) ? body.messages.length > 0 : body.messages) return body;
+  if (!isJsonObject(body) || !isShaped(body)) return body;
   const shaped = validate(shapedSchema, body);
   const { input, instructions, tools, max_output_tokens, reasoning, text, messages: _, ...rest } = shaped;
-  for (const field of STORED) {
-    if (rest[field]) {
-      const message =
-        `This endpoint stores nothing: send the whole conversation, or "${field}" to the responses endpoint`;
-      throw new GatewayError("invalid_request", message, { param: field });
-    }
-  }
-  noteOutweighed("max_completion_tokens", rest.max_completion_tokens, max_output_tokens, note);
-  noteOutweighed("reasoning_effort", rest.reasoning_effort, reasoning?.effort, note);
-  noteOutweighed("verbosity", rest.verbosity, text?.verbosity, note);
+  refuseStored(rest);
   const format = text?.format && toResponseFormat(text.format);
-  noteOutweighed("response_format", rest.response_format, format, note);
+  const fields = {
+    ...present("max_completion_tokens", max_output_tokens),
+    ...present("reasoning_effort", reasoning?.effort),
+    ...present("verbosity", text?.verbosity),
+    ...(format && { response_format: format }),
+  };
+  for (const [name, value] of Object.entries(fields)) noteOutweighed(name, rest[name], value, note);
   for (const field of DROPPED) if (rest[field]) note(`dropped ${field}`);
   for (const field of [...WITHOUT_LOSS, ...DROPPED, ...STORED]) delete rest[field];
   return {
@@ -106,11 +102,21 @@ export function toChatShape(body: unknown, note: Note): unknown {
     ],
     ...(isJsonObject(body.stream_options) && usageOption(body.stream_options)),
     ...(tools && { tools: tools.filter((tool) => isSpeakable(tool, note)) }),
-    ...present("max_completion_tokens", max_output_tokens),
-    ...present("reasoning_effort", reasoning?.effort),
-    ...present("verbosity", text?.verbosity),
-    ...(format && { response_format: format }),
+    ...fields,
   };
+}
+
+/** Whether it has an input, and no messages of this wire. */
+function isShaped({ input, messages }: JsonObject): boolean {
+  const hasMessages = Array.isArray(messages) ? messages.length > 0 : messages;
+  return input !== undefined && input !== null && !hasMessages;
+}
+
+function refuseStored(body: { [name: string]: unknown }): void {
+  const field = STORED.find((name) => body[name]);
+  if (field === undefined) return;
+  const message = `This endpoint stores nothing: send the whole conversation, or "${field}" to the responses endpoint`;
+  throw new GatewayError("invalid_request", message, { param: field });
 }
 
 /** Of the options of a stream, the one that this wire has too. */
@@ -133,63 +139,70 @@ function toResponseFormat(format: NonNullable<NonNullable<Shaped["text"]>["forma
 
 /** What the assistant thinks, says and calls are items there, and one turn here. */
 function toMessages(items: readonly Item[], note: Note): JsonObject[] {
-  const messages: JsonObject[] = [];
-  let turn: JsonObject | undefined;
-  const speak = (more: JsonObject) => {
-    if (!turn) messages.push(turn = { role: "assistant", content: null });
-    const { content, reasoning_content, tool_calls, ...rest } = more;
+  const turns = new Turns();
+  for (const [position, item] of items.entries()) {
+    if (isKnownItem(item)) addItem(item, `input[${position}]`, turns, note);
+    else note(`dropped an item of type ${item.type}`);
+  }
+  return turns.messages;
+}
+
+class Turns {
+  readonly messages: JsonObject[] = [];
+  /** The assistant's turn, while it goes on. */
+  #turn: JsonObject | undefined;
+
+  add(message: JsonObject): void {
+    this.#turn = undefined;
+    this.messages.push(message);
+  }
+
+  /** Adds to the assistant's turn. */
+  extend({ content, reasoning_content, tool_calls, ...rest }: JsonObject): void {
+    if (!this.#turn) this.messages.push(this.#turn = { role: "assistant", content: null });
+    const turn = this.#turn;
     Object.assign(turn, rest);
     if (content !== undefined && content !== null) turn.content = joined(turn.content, content);
     if (reasoning_content) turn.reasoning_content = `${turn.reasoning_content ?? ""}${reasoning_content}`;
     if (tool_calls) turn.tool_calls = append(asList(turn.tool_calls), asList(tool_calls));
-  };
-  const told = (message: JsonObject) => {
-    turn = undefined;
-    messages.push(message);
-  };
-  for (const [position, item] of items.entries()) {
-    if (!isKnownItem(item)) {
-      note(`dropped an item of type ${item.type}`);
-      continue;
-    }
-    switch (item.type) {
-      case "message": {
-        const { type: _, id: _id, status: _status, phase: _phase, role, content, tool_calls, ...rest } = item;
-        const said = toContent(content, note);
-        const calls = tool_calls && { tool_calls: tool_calls as JsonObject[] };
-        if (role !== "assistant") told({ ...rest as JsonObject, role, content: said ?? "" });
-        else speak({ ...rest as JsonObject, content: said ?? null, ...calls });
-        break;
-      }
-      case "function_call": {
-        const called = { name: item.name, arguments: item.arguments };
-        speak({ tool_calls: [{ id: item.call_id, type: "function", function: called }] });
-        break;
-      }
-      case "custom_tool_call": {
-        const called = { name: item.name, input: item.input };
-        speak({ tool_calls: [{ id: item.call_id, type: "custom", custom: called }] });
-        break;
-      }
-      case "function_call_output":
-      case "custom_tool_call_output":
-        told({ role: "tool", tool_call_id: item.call_id, content: toContent(item.output, note) ?? "" });
-        break;
-      case "reasoning": {
-        const thought = (item.content?.length ? item.content : item.summary ?? []).map(({ text }) => text).join("");
-        if (thought !== "") speak({ reasoning_content: thought });
-        else note("dropped reasoning that only its vendor can read");
-        break;
-      }
-      case "item_reference": {
-        const message = "This endpoint stores nothing: send the item itself";
-        throw new GatewayError("invalid_request", message, { param: `input[${position}]` });
-      }
-      default:
-        item satisfies never;
-    }
   }
-  return messages;
+}
+
+function addItem(item: KnownItem, place: string, turns: Turns, note: Note): void {
+  switch (item.type) {
+    case "message":
+      return addMessage(item, turns, note);
+    case "function_call": {
+      const called = { name: item.name, arguments: item.arguments };
+      return turns.extend({ tool_calls: [{ id: item.call_id, type: "function", function: called }] });
+    }
+    case "custom_tool_call": {
+      const called = { name: item.name, input: item.input };
+      return turns.extend({ tool_calls: [{ id: item.call_id, type: "custom", custom: called }] });
+    }
+    case "function_call_output":
+    case "custom_tool_call_output":
+      return turns.add({ role: "tool", tool_call_id: item.call_id, content: toContent(item.output, note) ?? "" });
+    case "reasoning": {
+      const thought = (item.content?.length ? item.content : item.summary ?? []).map(({ text }) => text).join("");
+      if (thought === "") return note("dropped reasoning that only its vendor can read");
+      return turns.extend({ reasoning_content: thought });
+    }
+    case "item_reference": {
+      const message = "This endpoint stores nothing: send the item itself";
+      throw new GatewayError("invalid_request", message, { param: place });
+    }
+    default:
+      item satisfies never;
+  }
+}
+
+function addMessage(item: Extract<KnownItem, { type: "message" }>, turns: Turns, note: Note): void {
+  const { type: _, id: _id, status: _status, phase: _phase, role, content, tool_calls, ...rest } = item;
+  const parts = toContent(content, note);
+  const calls = tool_calls && { tool_calls: tool_calls as JsonObject[] };
+  if (role === "assistant") turns.extend({ ...rest as JsonObject, content: parts ?? null, ...calls });
+  else turns.add({ ...rest as JsonObject, role, content: parts ?? "" });
 }
 
 /** Texts that come one after the other stay apart. */

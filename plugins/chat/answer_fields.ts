@@ -1,0 +1,95 @@
+/** What no other wire has of an answer: it rides through to clients of this one. */
+import { type Extra, extraOf } from "../../src/canonical/extra.ts";
+import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { unknownUsage } from "./usage.ts";
+import {
+  ANSWER_KEYS,
+  type ChatAnswer,
+  type ChatChoice,
+  type ChatDelta,
+  CHOICE_KEYS,
+  DELTA_KEYS,
+  WIRE,
+} from "./wire.ts";
+
+/** The fields that we do not know of one answer, as its increments come in. */
+export class AnswerFields {
+  readonly #answer: JsonObject = {};
+  readonly #choice: JsonObject = {};
+  readonly #message: JsonObject = {};
+
+  /** Those of an answer or a chunk, apart from its choices. */
+  addAnswer(answer: ChatAnswer): void {
+    const extra = extraOf(WIRE, answer, ANSWER_KEYS);
+    if (extra) Object.assign(this.#answer, extra.fields);
+  }
+
+  addChoice(choice: ChatChoice): void {
+    const fields = extraOf(WIRE, choice, CHOICE_KEYS)?.fields;
+    for (const [key, value] of Object.entries(fields ?? {})) if (value !== null) this.#choice[key] = value;
+  }
+
+  addDelta(delta: ChatDelta): void {
+    const fields = extraOf(WIRE, delta, DELTA_KEYS)?.fields;
+    if (fields) mergeIncrement(this.#message, fields);
+  }
+
+  /** What the beginning of the answer has. */
+  atStart(): Extra | undefined {
+    return extraFrom(this.#answer);
+  }
+
+  /** All of them, with the counts of the usage that we do not know. */
+  atEnd(counts: ChatAnswer["usage"]): Extra | undefined {
+    const usage = counts && unknownUsage(counts);
+    return extraFrom({
+      ...this.#answer,
+      ...(Object.keys(this.#choice).length > 0 && { choice: this.#choice }),
+      ...(Object.keys(this.#message).length > 0 && { message: this.#message }),
+      ...(usage && { usage }),
+    });
+  }
+}
+
+/** What servers tell of themselves, or a second time: nothing of the answer is lost with it. */
+const ABOUT_SERVER: ReadonlySet<string> = new Set([
+  "system_fingerprint",
+  "service_tier",
+  "timings",
+  "provider",
+  "kv_transfer_params",
+  "native_finish_reason",
+  "stop_reason",
+  "token_ids",
+  "reasoning_details",
+  "usage",
+]);
+
+/** What holds more of an answer; in the last of them litellm keeps what its own schema does not have. */
+const HOLDERS: ReadonlySet<string> = new Set(["choice", "message", "provider_specific_fields"]);
+
+/** What no other wire has of an answer, apart from what none of them needs. */
+function extraFrom(fields: JsonObject): Extra | undefined {
+  const isHint = ([key, value]: [string, unknown]): boolean =>
+    ABOUT_SERVER.has(key) || value === null ||
+    HOLDERS.has(key) && isJsonObject(value) && Object.entries(value).every(isHint);
+  const all = Object.entries(fields);
+  const hints = all.filter(isHint);
+  if (all.length === 0) return undefined;
+  return {
+    wire: WIRE,
+    fields: Object.fromEntries(all.filter((one) => !isHint(one))),
+    ...(hints.length > 0 && { hints: Object.fromEntries(hints) }),
+  };
+}
+
+/** Adds an increment of fields that we do not know: texts and lists grow, anything else is replaced. */
+function mergeIncrement(into: JsonObject, fields: JsonObject): void {
+  for (const [key, value] of Object.entries(fields)) {
+    const before = into[key];
+    if (value === null) continue;
+    if (typeof before === "string" && typeof value === "string") into[key] = before + value;
+    else if (Array.isArray(before) && Array.isArray(value)) { for (const one of value) before.push(one); }
+    else into[key] = Array.isArray(value) ? [...value] : value;
+  }
+}

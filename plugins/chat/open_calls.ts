@@ -1,0 +1,88 @@
+/** Which call of a tool a fragment of a stream belongs to, and what it adds to it. */
+import { type Extra, extraOf, inside } from "../../src/canonical/extra.ts";
+import { isJsonText, toJsonText } from "../../src/canonical/json.ts";
+import type { ToolCallDelta } from "../../src/transforms/part_writer.ts";
+import { type ToolCallFragment, WIRE } from "./wire.ts";
+
+interface OpenCall {
+  key: string;
+  id: string | undefined;
+  name: string | undefined;
+  args: string;
+}
+
+/** The calls of one answer, as their fragments come in. */
+export class OpenCalls {
+  /** By the number and by the id that the upstream gives them, the latest of each. */
+  readonly #numbered = new Map<number, OpenCall>();
+  readonly #named = new Map<string, OpenCall>();
+  #latest: OpenCall | undefined;
+  /** By their place in the latest increment that told of several. */
+  readonly #placed: OpenCall[] = [];
+  #count = 0;
+
+  /** What the fragment adds to the call of that key; nothing where it says nothing. `place`: in a list of several. */
+  read(
+    fragment: ToolCallFragment,
+    place?: number,
+  ): { key: string; delta: ToolCallDelta & { input: string } } | undefined {
+    if (saysNothing(fragment)) return undefined;
+    const { name: functionName, arguments: args } = fragment.function ?? {};
+    const input = fragment.custom?.input ?? (args ? toJsonText(args) : "");
+    const name = functionName || fragment.custom?.name || undefined;
+    const call = this.#callOf(fragment, name, input, place);
+    if (place !== undefined) this.#placed[place] = call;
+    if (fragment.id && !call.id) {
+      call.id = fragment.id;
+      this.#named.set(call.id, call);
+    }
+    call.name ??= name;
+    call.args += input;
+    const extra = extraIn(fragment);
+    const kind = fragment.type === "custom" ? "custom" : "function";
+    return { key: call.key, delta: { kind, id: call.id, name, input, ...(extra && { extra }) } };
+  }
+
+  /**
+   * The call that a fragment belongs to. Upstreams leave `index` out, or give every call 0, or a new id with every
+   * fragment: a name, or arguments after complete ones, begin a call where the numbers do not tell. Of several fragments that
+   * say nothing of themselves each goes on with the call that was told in its place.
+   */
+  #callOf(
+    { index, id }: ToolCallFragment,
+    name: string | undefined,
+    added: string,
+    place: number | undefined,
+  ): OpenCall {
+    const placed = place !== undefined && !id ? this.#placed[place] : undefined;
+    const known = typeof index === "number"
+      ? this.#numbered.get(index)
+      : (id ? this.#named.get(id) : undefined) ?? (name ? undefined : placed ?? this.#latest);
+    if (known && !beginsAnother(known, id ?? undefined, name, added)) return known;
+    const call: OpenCall = { key: String(this.#count++), id: undefined, name: undefined, args: "" };
+    if (typeof index === "number") this.#numbered.set(index, call);
+    this.#latest = call;
+    return call;
+  }
+}
+
+function extraIn({ id: _id, index: _index, ...rest }: ToolCallFragment): Extra | undefined {
+  const inner = extraOf(WIRE, rest.function ?? {}, new Set(["name", "arguments"]));
+  const outer = extraOf(WIRE, rest, new Set(["type", "function", "custom"]));
+  return inner || outer ? { wire: WIRE, fields: { ...outer?.fields, ...inside("function", inner) } } : undefined;
+}
+
+/** Some hosts have an empty call where there is none (Snowflake), or in the last chunk of every stream. */
+export function saysNothing(fragment: ToolCallFragment): boolean {
+  const { id, function: called, custom } = fragment;
+  if (id || called?.name || called?.arguments || custom?.name || custom?.input) return false;
+  return extraOf(WIRE, fragment, FRAGMENT_KEYS) === undefined;
+}
+
+const FRAGMENT_KEYS: ReadonlySet<string> = new Set(["index", "id", "type", "function", "custom"]);
+
+function beginsAnother(call: OpenCall, id: string | undefined, name: string | undefined, added: string): boolean {
+  if (!name) return false;
+  if (id && call.id && id !== call.id) return true;
+  return call.args !== "" && isJsonText(call.args) && (name !== call.name || added.trim() !== "");
+}
