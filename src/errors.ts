@@ -74,9 +74,13 @@ export interface ErrorDetails {
  */
 export class GatewayError extends Error {
   override readonly name = "GatewayError";
+  readonly code: ErrorCode;
+  readonly details: ErrorDetails;
 
-  constructor(readonly code: ErrorCode, message: string, readonly details: ErrorDetails = {}) {
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, { cause: details.cause });
+    this.code = code;
+    this.details = details;
   }
 
   get status(): number {

@@ -66,9 +66,14 @@ const FORMATS: Record<string, string> = {
 };
 
 class Maker {
+  readonly root: JsonValue;
+  readonly wording: Wording;
   #work = MAX_WORK;
 
-  constructor(readonly root: JsonValue, readonly wording: Wording) {}
+  constructor(root: JsonValue, wording: Wording) {
+    this.root = root;
+    this.wording = wording;
+  }
 
   value(schema: JsonValue, place: Place): JsonValue | undefined {
     const refs = new Set(place.refs);

@@ -32,10 +32,15 @@ const CONTROLS: Record<string, string> = { n: "\n", r: "\r", t: "\t", f: "\f", v
 const OTHERS = "a0A-_ .é";
 
 class Reader {
+  readonly pattern: string;
+  readonly extra: number;
   failed = false;
   #at = 0;
 
-  constructor(readonly pattern: string, readonly extra: number) {}
+  constructor(pattern: string, extra: number) {
+    this.pattern = pattern;
+    this.extra = extra;
+  }
 
   get atEnd(): boolean {
     return this.#at >= this.pattern.length;

@@ -27,10 +27,12 @@ export interface LoadOptions extends Surroundings {
 /** A configuration that cannot be used, with everything that is wrong with it. The message is for people, in lines. */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
+  readonly problems: readonly Problem[];
 
-  constructor(source: string, readonly problems: readonly Problem[]) {
+  constructor(source: string, problems: readonly Problem[]) {
     const lines = problems.map(({ path, message }) => `  ${path === "" ? "" : `${path}: `}${message}`);
     super([`Cannot use the configuration in ${source}:`, ...lines].join("\n"));
+    this.problems = problems;
   }
 }
 

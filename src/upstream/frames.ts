@@ -204,20 +204,25 @@ class Lines {
   readonly #decoder = new TextDecoder();
   /** The beginning of a line whose end has not come. */
   readonly #rest = new ByteBuffer();
+  readonly #mostBytes: number;
+  readonly #endsAtCr: boolean;
 
   /** `endsAtCr`: a carriage return ends a line, too. */
-  constructor(readonly mostBytes: number, readonly endsAtCr = true) {}
+  constructor(mostBytes: number, endsAtCr = true) {
+    this.#mostBytes = mostBytes;
+    this.#endsAtCr = endsAtCr;
+  }
 
   /** The lines that are whole by now, as text; none where no line has ended. */
   read(bytes: Uint8Array): string {
-    const end = Math.max(bytes.lastIndexOf(LF), this.endsAtCr ? bytes.lastIndexOf(CR) : -1) + 1;
+    const end = Math.max(bytes.lastIndexOf(LF), this.#endsAtCr ? bytes.lastIndexOf(CR) : -1) + 1;
     let whole = bytes.subarray(0, end);
     if (end > 0 && this.#rest.length > 0) {
       this.#rest.append(whole);
       whole = this.#rest.take();
     }
     if (end < bytes.length) this.#rest.append(bytes.subarray(end));
-    if (this.#rest.length > this.mostBytes) throw frameTooLong();
+    if (this.#rest.length > this.#mostBytes) throw frameTooLong();
     return this.#decoder.decode(whole, { stream: true });
   }
 

@@ -125,14 +125,18 @@ function hold(response: Response): Response {
   return response;
 }
 
-/** The platform's words for a connection that was never made; one that broke may have brought the request. */
-const NOT_MADE = /client error \(Connect\)|dns error|tcp connect error|connection refused/i;
+/** The platforms' words for a connection that was never made (Deno's, Node's); one that broke may have brought the request. */
+const NOT_MADE =
+  /client error \(Connect\)|dns error|tcp connect error|connection refused|\bconnect E[A-Z]+|getaddrinfo|ECONNREFUSED/i;
 
 /** The system's words where the process or the machine may open no further connection. */
-const EXHAUSTED = /too many open files/i;
+const EXHAUSTED = /too many open files|\bE[MN]FILE\b/i;
 
 function says(words: RegExp, thrown: unknown): boolean {
-  for (let error = thrown; error instanceof Error; error = error.cause) if (words.test(error.message)) return true;
+  for (let error = thrown; error instanceof Error; error = error.cause) {
+    // Of an address with several numbers, Node's error has a code and no message.
+    if (words.test(`${error.message} ${(error as { code?: string }).code}`)) return true;
+  }
   return false;
 }
 

@@ -1,4 +1,5 @@
 import { assertEquals } from "@std/assert";
+import { copy } from "../support/copy.ts";
 import { withFolder, withLaunched } from "../support/process.ts";
 
 const ROOT = new URL("../../", import.meta.url);
@@ -88,11 +89,3 @@ Deno.test({
     });
   },
 });
-
-async function copy(from: string, to: string): Promise<void> {
-  await Deno.mkdir(to, { recursive: true });
-  for await (const { name, isDirectory } of Deno.readDir(from)) {
-    if (isDirectory) await copy(`${from}/${name}`, `${to}/${name}`);
-    else await Deno.copyFile(`${from}/${name}`, `${to}/${name}`);
-  }
-}

@@ -45,6 +45,7 @@ export const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
   [/^deno task start --config my\.json keys list$/, { how: "ends" }],
   [/^deno task start permissions$/, { how: "ends", prints: /--allow-net=/ }],
   [/^deno task catalog oss models\.json$/, { how: "ends", prints: /written to .*models\.json/ }],
+  [/^(npm install --ignore-scripts|node src\/node\.ts)$/, { how: "by", test: "tests/clients/node_test.ts" }],
   [/^deno cache src\//, { how: "ends" }],
   [/^eval "exec deno run \$\(deno task start permissions\) src\/main\.ts"$/, { how: "serves" }],
   [/^deno serve -RWNE src\/app\.ts$/, { how: "serves", options: "--port 0" }],

@@ -21,7 +21,12 @@ class Stream {
   /** The bytes that say how the answer ended: before the first of them nobody can know it, after the last everybody. */
   readonly #ending: { from: number; to: number };
 
-  constructor(readonly wire: Wire, readonly fixture: Fixture) {
+  readonly wire: Wire;
+  readonly fixture: Fixture;
+
+  constructor(wire: Wire, fixture: Fixture) {
+    this.wire = wire;
+    this.fixture = fixture;
     this.bytes = answerBytes(fixture);
     this.boundaries = boundariesOf(this.bytes);
     this.#input = wire.inputOf(fixture);

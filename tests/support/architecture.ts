@@ -18,7 +18,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ["src/compose"],
   ["src/app.ts"],
   ["src/cli"],
-  ["src/main.ts"],
+  ["src/main.ts", "src/node.ts"],
 ];
 /** What plugins may import besides their own folder. */
 const OPEN_TO_PLUGINS = [...LAYERS.slice(0, 6).flat().filter((layer) => layer !== "src/platform"), "plugins/shared"];

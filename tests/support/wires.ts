@@ -66,6 +66,7 @@ export class ClientWire<M extends Marks = Marks> {
 /** A conversational wire in both roles. */
 export class Wire extends ClientWire<Marks & { ending: RegExp }> {
   readonly #driver: Driver;
+  readonly vendors: string;
 
   /**
    * `marks.ending`: where a stream says how the answer ended. `vendors`: a model that knows all of the wire, where others do not:
@@ -75,10 +76,11 @@ export class Wire extends ClientWire<Marks & { ending: RegExp }> {
     protocols: readonly AnyProtocol[],
     driver: Driver,
     marks: Marks & { ending: RegExp },
-    readonly vendors = TARGET.model,
+    vendors = TARGET.model,
   ) {
     super(protocols, marks);
     this.#driver = driver;
+    this.vendors = vendors;
   }
 
   /** The body for the upstream. */

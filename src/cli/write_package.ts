@@ -1,0 +1,37 @@
+/** Writes `package.json`, for Node, from `deno.json`; with `--check` it only says whether that file is current. */
+import manifest from "../../deno.json" with { type: "json" };
+
+const file = new URL("../../package.json", import.meta.url);
+
+/** What npm and Node need to know: the packages by the names that the source has for them, and what others may import. */
+export function packageText(): string {
+  const { name, version, exports, imports } = manifest;
+  const dependencies = Object.entries(imports).map(([name, specifier]) => [name, versionOf(name, specifier)]);
+  const content = {
+    name,
+    version,
+    private: true,
+    license: "MIT",
+    type: "module",
+    engines: { node: ">=24.2" },
+    scripts: { start: "node src/node.ts" },
+    exports: { ...exports, "./node": "./src/node.ts" },
+    dependencies: Object.fromEntries(dependencies),
+  };
+  return JSON.stringify(content, null, 2) + "\n";
+}
+
+/** `npm:zod@4.6.7` is version 4.6.7 of `zod`; under another name it stays an alias of the package. */
+function versionOf(name: string, specifier: string): string {
+  return specifier.startsWith(`npm:${name}@`) ? specifier.slice(`npm:${name}@`.length) : specifier;
+}
+
+if (import.meta.main) {
+  if (!Deno.args.includes("--check")) {
+    Deno.writeTextFileSync(file, packageText());
+  } else if (Deno.readTextFileSync(file) !== packageText()) {
+    // deno-lint-ignore no-console -- this is a command line
+    console.error('package.json is stale: run "deno task package" and commit it');
+    Deno.exit(1);
+  }
+}

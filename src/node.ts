@@ -1,0 +1,10 @@
+/**
+ * The program on Node 24 or later: `node src/node.ts`. One with plugins of its own gives `run` both:
+ * `run({ platform: node, plugins })`.
+ */
+import { run } from "./cli/run.ts";
+import { node } from "./platform/node.ts";
+
+export { node, run };
+
+if (import.meta.main) await run({ platform: node });

@@ -1,0 +1,103 @@
+/**
+ * Node 24 or later, without a build: it strips the types. There is no sandbox and no database, so what is stored is stored in
+ * memory. Importing this file gives Node the few web standards that the gateway uses and Node lacks.
+ */
+import { fstatSync, write as writeFile } from "node:fs";
+import { Socket } from "node:net";
+import { isatty } from "node:tty";
+import type { Platform } from "./platform.ts";
+import { serve } from "./node_serve.ts";
+import { NodeWorker } from "./node_thread.ts";
+
+const DESCRIPTOR = { stdin: 0, stdout: 1, stderr: 2 } as const;
+
+export const node: Platform = {
+  os: process.platform === "win32" ? "windows" : process.platform,
+  hasDatabase: false,
+  args: process.argv.slice(2),
+  command: "node src/node.ts",
+  env: (name) => process.env[name],
+  fetch: fetchPatiently,
+  write: (to, bytes) => writerOf(DESCRIPTOR[to])(bytes),
+  isTerminal: (stream) => isatty(DESCRIPTOR[stream]),
+  isGranted: () => true,
+  onSignal(signal, run) {
+    process.on(signal, run);
+    return () => process.off(signal, run);
+  },
+  parentId: () => process.ppid,
+  serve,
+  exit: (code) => process.exit(code),
+};
+
+type Write = (bytes: Uint8Array) => Promise<number>;
+
+const writers = new Map<number, Write>();
+
+function writerOf(descriptor: number): Write {
+  const writer = writers.get(descriptor) ?? createWriter(descriptor);
+  writers.set(descriptor, writer);
+  return writer;
+}
+
+/** Node's own `process.stdout` waits for the reader of a pipe, and everything with it. */
+function createWriter(descriptor: number): Write {
+  const stats = fstatSync(descriptor);
+  if (!stats.isFIFO() && !stats.isSocket()) {
+    return (bytes) =>
+      new Promise((resolve, reject) =>
+        writeFile(descriptor, bytes, (error, count) => error ? reject(error) : resolve(count))
+      );
+  }
+  const socket = new Socket({ fd: descriptor, readable: false, writable: true });
+  socket.unref();
+  socket.on("error", () => {}); // each write is told of it
+  return (bytes) =>
+    new Promise((resolve, reject) =>
+      socket.write(bytes, (error?: Error | null) => error ? reject(error) : resolve(bytes.length))
+    );
+}
+
+/** What `fetch` sends by, as far as it is used here; Node has its class, and no name for it. */
+type DispatcherClass = new (options: object) => object;
+
+const PATIENT = {
+  // It would give up on a head, on each piece of a body and on a connection by clocks of its own, which nobody can configure.
+  headersTimeout: 0,
+  bodyTimeout: 0,
+  connect: { timeout: 0 },
+  maxHeaderSize: 65_536,
+};
+
+let dispatcher: object | undefined;
+
+/** Node's `fetch`, without the time-outs of its own (10 s to connect, 300 s for a head and between two pieces of a body). */
+function fetchPatiently(input: Parameters<typeof fetch>[0], init?: RequestInit): Promise<Response> {
+  dispatcher ??= createDispatcher();
+  return fetch(input, { ...init, dispatcher } as RequestInit);
+}
+
+function createDispatcher(): object {
+  // Whoever names `Response` first makes Node load what `fetch` is made of.
+  void Response;
+  const known = (globalThis as Record<symbol, unknown>)[Symbol.for("undici.globalDispatcher.1")];
+  if (!known) throw new Error("Cannot find what this version of Node sends requests by: use Node 24");
+  return new (known.constructor as DispatcherClass)(PATIENT);
+}
+
+// deno-lint-ignore no-explicit-any -- each lacks what the gateway does not use of it
+const standards: any = globalThis;
+standards.Worker ??= NodeWorker;
+standards.Uint8Array.fromBase64 ??= fromBase64;
+standards.Uint8Array.prototype.toBase64 ??= function (this: Uint8Array): string {
+  return Buffer.from(this.buffer, this.byteOffset, this.byteLength).toString("base64");
+};
+
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?$/;
+
+/** As strict as the standard, where `Buffer` reads what it can. */
+function fromBase64(text: string): Uint8Array {
+  const dense = text.replace(/[\t\n\f\r ]+/g, "");
+  if (!BASE64.test(dense)) throw new SyntaxError("Cannot read the text: it is not base64");
+  return new Uint8Array(Buffer.from(dense, "base64"));
+}

@@ -1,0 +1,93 @@
+/** The gateway as a process of Node: a copy of the program with its packages from npm, as a checkout has them. */
+import { copy } from "../support/copy.ts";
+import type { ConfigInput } from "../support/app.ts";
+import { ENV } from "../support/app.ts";
+import { withFolder } from "../support/process.ts";
+import { until, within } from "../support/wait.ts";
+
+const ROOT = new URL("../../", import.meta.url);
+
+export interface NodeGateway {
+  url: string;
+  pid: number;
+  /** The lines of its log so far. */
+  logs: Record<string, unknown>[];
+  /** All that it said to whoever runs it. */
+  said(): string;
+  kill(signal: Deno.Signal): void;
+  /** The exit code. */
+  ended: Promise<number>;
+  /** Its configuration's file. */
+  config: string;
+}
+
+export interface NodeOptions {
+  /** Options of Node itself. */
+  options?: string[];
+  args?: string[];
+}
+
+/** Calls `use` with the program in a folder of its own. */
+export async function withProgram(use: (folder: string) => Promise<void>): Promise<void> {
+  await withFolder(async (folder) => {
+    for (const part of ["src", "plugins"]) await copy(new URL(part, ROOT).pathname, `${folder}/${part}`);
+    for (const file of ["deno.json", "gateway.json", "package.json"]) {
+      await Deno.copyFile(new URL(file, ROOT), `${folder}/${file}`);
+    }
+    const args = ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"];
+    const { success, stderr } = await new Deno.Command("npm", { args, cwd: folder, stdin: "null" }).output();
+    if (!success) throw new Error(`Cannot install the packages: ${new TextDecoder().decode(stderr)}`);
+    await use(folder);
+  });
+}
+
+/** Starts the gateway on a free port and calls `use` once it serves; ends it where `use` has not. */
+export async function withNodeGateway(
+  node: string,
+  folder: string,
+  config: ConfigInput,
+  use: (gateway: NodeGateway) => Promise<void>,
+  { options = [], args = [] }: NodeOptions = {},
+): Promise<void> {
+  const file = await Deno.makeTempFile({ dir: folder, suffix: ".json" });
+  await Deno.writeTextFile(file, JSON.stringify(config));
+  const child = new Deno.Command(node, {
+    args: [...options, "src/node.ts", "--config", file, "--port", "0", ...args],
+    cwd: folder,
+    clearEnv: true,
+    env: { ...ENV, HOME: folder, PATH: "/usr/bin:/bin" },
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  const logs: Record<string, unknown>[] = [];
+  const logging = (async () => {
+    let rest = "";
+    for await (const piece of child.stdout.pipeThrough(new TextDecoderStream())) {
+      const lines = (rest + piece).split("\n");
+      rest = lines.pop()!;
+      for (const line of lines) logs.push(JSON.parse(line));
+    }
+  })();
+  let text = "";
+  let isOver = false;
+  const listening = (async () => {
+    for await (const piece of child.stderr.pipeThrough(new TextDecoderStream())) text += piece;
+  })();
+  const ended = (async () => {
+    const { code } = await child.status;
+    isOver = true;
+    await Promise.all([logging, listening]);
+    return code;
+  })();
+  try {
+    await until(() => isOver || /^Keys: /m.test(text));
+    const [url] = /http:\/\/[\d.:]+/.exec(text) ?? [];
+    if (url === undefined) throw new Error(`It did not start: ${text}`);
+    const kill = (signal: Deno.Signal) => child.kill(signal);
+    await use({ url, pid: child.pid, logs, said: () => text, kill, ended, config: file });
+  } finally {
+    if (!isOver) child.kill("SIGKILL");
+    await within(20_000, ended);
+  }
+}
