@@ -284,16 +284,22 @@ async function testUpstreams(test: Test): Promise<void> {
   await test("a kept connection that breaks under a request is no reason to send it twice", async (setting) => {
     const { connect, upstream, logs } = setting;
     const client = await connect();
-    await client.post(CHAT, chatBody());
-    await (await upstream.next()).write(jsonAnswer(ANSWER));
-    await client.readUntil('"whole"');
-    await client.post(CHAT, chatBody());
-    const again = await upstream.next();
-    assertEquals(again.connection, 0);
-    again.cut();
+    const ask = async () => {
+      await client.post(CHAT, chatBody());
+      return await upstream.next();
+    };
+    let asked = await ask();
+    // Node uses a connection again, though not always the last one.
+    for (const used = new Set<number>(); !used.has(asked.connection); asked = await ask()) {
+      used.add(asked.connection);
+      await asked.write(jsonAnswer(ANSWER));
+      await client.readUntil('"whole"', used.size);
+    }
+    const before = upstream.asked.length;
+    asked.cut();
     await client.readUntil("HTTP/1.1 502");
-    await until(() => logs.length === 2);
-    assertEquals(upstream.asked.length, 2);
+    await until(() => logs.length === before);
+    assertEquals(upstream.asked.length, before);
   });
 
   const closed = Deno.listen({ hostname: "127.0.0.1", port: 0 });
