@@ -7,7 +7,7 @@ import type { AnswerContext } from "../contract/context.ts";
 import type { Destination } from "../contract/destination.ts";
 import type { Driver, Target } from "../contract/driver.ts";
 import { GatewayError } from "../errors.ts";
-import type { Ask, Lessons } from "../upstream/call.ts";
+import type { Ask, Lessons } from "../upstream/ask.ts";
 import type { Upstream } from "../upstream/send.ts";
 import { count } from "./counting.ts";
 import { prepareForTarget, type Step, type TargetFacts } from "./prepare.ts";

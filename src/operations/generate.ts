@@ -11,7 +11,7 @@ import { transformed } from "../transforms/apply.ts";
 import { noteForeign, noteForeignEvents } from "../transforms/foreign.ts";
 import { repairCalls, repairResponse } from "../transforms/repair_calls.ts";
 import { sealReasoning, sealStream } from "../transforms/sealing.ts";
-import type { Ask } from "../upstream/call.ts";
+import type { Ask } from "../upstream/ask.ts";
 import { answerInForm, streamInForm } from "../upstream/structured_output.ts";
 import type { EventSource } from "../util/event_source.ts";
 import { finish, step } from "../util/work.ts";

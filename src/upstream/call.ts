@@ -1,60 +1,13 @@
 /** The calls that ask for an operation, and one of them made: without what the upstream refuses. */
 import { CACHE_HINT } from "../transforms/cache_hints.ts";
-import type { GenerateRequest, Message } from "../canonical/generate.ts";
-import { isJsonObject, type JsonObject } from "../canonical/json.ts";
-import type { Input, ModelOperation, Output } from "../canonical/operations.ts";
-import type { AnswerContext } from "../contract/context.ts";
+import type { ModelOperation } from "../canonical/operations.ts";
 import type { Call, Reply } from "../contract/call.ts";
-import type { LocalOperation, Target, UpstreamOperation } from "../contract/driver.ts";
-import { GatewayError, toGatewayError } from "../errors.ts";
-import { type Fetch, readReply, send, type Upstream } from "./send.ts";
-
-/** What a target turned out to refuse, and how else it is asked. */
-export interface Lessons {
-  refusesCacheHints: boolean;
-  /** Whether it takes no reasoning of earlier turns. */
-  refusesReasoning: boolean;
-  /** Present where the form of the answer is asked for in words: the turns that correct an answer which had not that form. */
-  corrections?: readonly Message[];
-}
-
-export interface Ask<K extends ModelOperation> {
-  operation: K;
-  /** As it was asked, before it was prepared for the target: the answer is read by it. */
-  input: Input<K>;
-  /** The input as the target wants it; nothing but this changes it. */
-  prepare(lessons: Lessons): Input<K>;
-  /** The tokens of a conversation, estimated; 0 where it is none. */
-  estimate: number;
-  target: Target;
-  upstream: Upstream;
-  context: AnswerContext;
-  fetch: Fetch;
-  /** Aborted when nobody waits for the answer any more. */
-  signal: AbortSignal;
-  /**
-   * Present where the form of the answer is asked for in words: the turns that correct an answer which had not that form,
-   * none at the first try. Where it is absent, what is known of the upstream decides.
-   */
-  corrections?: readonly Message[];
-  /** Called when the upstream's calls are described, and before one is made again with less: the last moment to refuse. */
-  onDescribed(): void;
-  /** Hears the head of each answer that is no failure. */
-  onHead?(headers: Headers): void;
-}
-
-/** How the upstream is asked. Throws where it lacks its secret, or does not serve the operation. */
-export function wayOf<K extends ModelOperation>(
-  { operation, upstream }: Ask<K>,
-): UpstreamOperation<K> | LocalOperation<K> {
-  if (upstream.missingSecret !== undefined) {
-    const message = `Upstream "${upstream.name}" has no secret: set the environment variable ${upstream.missingSecret}`;
-    throw new GatewayError("unavailable", message, { retryable: false, notProcessed: true });
-  }
-  const way = upstream.driver.operations[operation];
-  if (!way) throw new GatewayError("unsupported", `Upstream "${upstream.name}" does not serve "${operation}"`);
-  return way;
-}
+import type { UpstreamOperation } from "../contract/driver.ts";
+import { GatewayError } from "../errors.ts";
+import { type Ask, type Lessons, placeOf, wayOf } from "./ask.ts";
+import { fieldsOf, tellsRoom, without, withShorterAnswer } from "./call_fields.ts";
+import { FORM, needsWords } from "./form_in_words.ts";
+import { readReply, send, type Upstream } from "./send.ts";
 
 /** Among what an upstream refuses, the reasoning of earlier turns: no field of the body, and neither are cache hints. */
 const REASONING = "reasoning of earlier turns";
@@ -99,71 +52,9 @@ export function lessonsOf<K extends ModelOperation>(ask: Ask<K>, refused = refus
   };
 }
 
-/** What upstreams call the form of an answer when they refuse it, whichever field of their wire it stands in. */
-const FORM = "response_format";
-
-/** Whether this upstream can only be told in words what form the answer is to have. */
-export function needsWords<K extends ModelOperation>(ask: Ask<K>): boolean {
-  const { input, target, upstream } = ask;
-  if (!("messages" in input) || !input.outputSchema) return false;
-  // Whoever only counts is to be told the same.
-  const way = upstream.driver.operations.generate;
-  const hasForm = !way || "local" in way || way.hasForm?.(input.outputSchema) !== false;
-  return !hasForm || target.structuredOutput === "instruct" ||
-    upstream.refuses.includes(FORM) || upstream.refusals.of(placeOf(ask)).includes(nameOfForm(input));
-}
-
-/** Whether the upstream failed for the form of the answer that it was asked for: then it may answer when it is told in words. */
-export function refusesForm(thrown: unknown, { input }: Ask<"generate">): boolean {
-  return input.outputSchema !== undefined && toGatewayError(thrown).details.unsupported?.includes(FORM) === true;
-}
-
-/** What is learnt once it has answered without. */
-export function rememberWords(ask: Ask<"generate">): void {
-  if (!needsWords(ask)) ask.upstream.refusals.add(placeOf(ask), [nameOfForm(ask.input)]);
-}
-
-/** Some servers take a form, and tools, but not both. */
-function nameOfForm({ tools = [] }: GenerateRequest): string {
-  return tools.length > 0 ? "a form beside tools" : "a form";
-}
-
 /** What the upstream is configured to refuse, and what it turned out to. */
 function refusedBy<K extends ModelOperation>(ask: Ask<K>): readonly string[] {
   return [...ask.upstream.refuses, ...ask.upstream.refusals.of(placeOf(ask))];
-}
-
-/** The call without those of the fields that it has, or with them under their other names; itself where it has none. */
-function without<K extends ModelOperation>(call: Call, fields: readonly string[], { context, upstream }: Ask<K>): Call {
-  const sent = fieldsOf(call);
-  const dropped = new Set(fields.filter((field) => Object.hasOwn(sent, field)));
-  if (dropped.size === 0) return call;
-  const { synonyms = {} } = upstream.driver;
-  const nameOf = (field: string) => {
-    if (!dropped.has(field)) return field;
-    const other = synonyms[field];
-    return other === undefined || Object.hasOwn(sent, other) || fields.includes(other) ? undefined : other;
-  };
-  for (const field of dropped) if (nameOf(field) === undefined) context.note(`dropped ${field}`);
-  const kept = call.form
-    ? { form: call.form.filter(({ name }) => !dropped.has(name)) }
-    : { body: rename(sent, nameOf) };
-  return { ...call, ...kept };
-}
-
-/** The fields under their new names, in their order; without those that have none. */
-function rename(fields: JsonObject, nameOf: (field: string) => string | undefined): JsonObject {
-  return Object.fromEntries(
-    Object.entries(fields).flatMap(([field, value]) => {
-      const name = nameOf(field);
-      return name === undefined ? [] : [[name, value]];
-    }),
-  );
-}
-
-/** One model at one of the places that an upstream may have. */
-function placeOf<K extends ModelOperation>({ upstream, target }: Ask<K>): string {
-  return `${upstream.baseUrl} ${target.model}`;
 }
 
 /** The response to a call, if it is no failure. */
@@ -207,36 +98,6 @@ async function accepted<K extends ModelOperation>(first: Call, ask: Ask<K>, sign
     learnt.push(...named.filter((one) => isLearnt(one, call, less, error)));
     call = less;
   }
-}
-
-/** Whether a refusal says how long the answer may be beside this input. */
-function tellsRoom({ details: { answerLimit } }: GatewayError): boolean {
-  const { most, input, total } = answerLimit ?? {};
-  return [most, input, total].some((one) => one !== undefined);
-}
-
-/** The part of the window that the input takes at most, by the estimate, which counts high: an upstream says by how much. */
-const MOST_TAKEN = 7 / 8;
-
-/**
- * The call with the limit for which the refusal leaves room, where the client set none: what was sent was a guess. Nothing
- * where the input alone is too long.
- */
-function withShorterAnswer<K extends ModelOperation>(
-  call: Call,
-  { input, estimate }: Ask<K>,
-  error: GatewayError,
-): Call | undefined {
-  const { answerLimit } = error.details;
-  if (!answerLimit || !("messages" in input) || input.maxOutputTokens !== undefined) return undefined;
-  const { field, most, window = 0, input: reported, total } = answerLimit;
-  const fields = fieldsOf(call);
-  const sent = fields[field];
-  if (typeof sent !== "number") return undefined;
-  const reckoned = () => Math.min(estimate, Math.floor(window * MOST_TAKEN));
-  const counted = reported ?? (total === undefined || total < sent ? total : total - sent);
-  const room = most ?? window - (counted ?? reckoned());
-  return room > 0 && room < sent ? { ...call, body: { ...fields, [field]: room } } : undefined;
 }
 
 /** What an upstream's refusal is about, where the same can be asked without it. Without the form of its answer it could not. */
@@ -292,24 +153,4 @@ const BUSY: ReadonlySet<number> = new Set([503, 529]);
 /** Whether a status says that the work was not begun. A server may be at work still, and charge for it, after any other one. */
 function isNotProcessed(status: number): boolean {
   return status < 500 ? !LATE_REFUSALS.has(status) : BUSY.has(status);
-}
-
-/** What a call sends by name: nothing where it sends bytes. */
-function fieldsOf({ body, form }: Call): JsonObject {
-  if (form) return Object.fromEntries(form.map(({ name, value }) => [name, value ?? null]));
-  if (!isJsonObject(body) || body instanceof Uint8Array) return {};
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
-}
-
-/** The embedded upstream is asked by answering, so what it leaves out is known only then. */
-export function local<K extends ModelOperation>(way: LocalOperation<K>, ask: Ask<K>): Output<K> {
-  const input = ask.prepare({ refusesCacheHints: false, refusesReasoning: false });
-  const output = way.local(input, ask.target, ask.context);
-  ask.onDescribed();
-  return output;
-}
-
-/** What is asked of an upstream that gives no answer step by step. */
-export function cannotStream({ operation, upstream }: Ask<ModelOperation>): GatewayError {
-  return new GatewayError("unsupported", `Upstream "${upstream.name}" does not stream "${operation}"`);
 }

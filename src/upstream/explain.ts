@@ -2,7 +2,8 @@ import type { JsonObject, JsonValue } from "../canonical/json.ts";
 import type { ModelOperation } from "../canonical/operations.ts";
 import type { Call } from "../contract/call.ts";
 import { toGatewayError } from "../errors.ts";
-import { type Ask, describe, local, wayOf } from "./call.ts";
+import { type Ask, local, wayOf } from "./ask.ts";
+import { describe } from "./call.ts";
 import { headOf, type Upstream } from "./send.ts";
 
 export interface Explanation {

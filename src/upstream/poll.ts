@@ -4,7 +4,8 @@ import type { ModelOperation } from "../canonical/operations.ts";
 import type { Call, Reply } from "../contract/call.ts";
 import type { UpstreamOperation } from "../contract/driver.ts";
 import { GatewayError, isFailure, toGatewayError } from "../errors.ts";
-import { type Ask, open } from "./call.ts";
+import type { Ask } from "./ask.ts";
+import { open } from "./call.ts";
 import { parserFor, readReply, send } from "./send.ts";
 import type { Watch } from "./deadlines.ts";
 

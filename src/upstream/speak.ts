@@ -1,7 +1,8 @@
 import type { Speech } from "../canonical/audio.ts";
 import { ByteReader } from "../util/byte_reader.ts";
 import type { Reply } from "../contract/call.ts";
-import { type Ask, cannotStream, describe, local, wayOf } from "./call.ts";
+import { type Ask, cannotStream, local, wayOf } from "./ask.ts";
+import { describe } from "./call.ts";
 import { follow, reasonOf } from "./poll.ts";
 import { brokenOff, readReply, tooLong, type Upstream } from "./send.ts";
 import { Watch } from "./deadlines.ts";

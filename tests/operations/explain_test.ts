@@ -25,6 +25,7 @@ const config: ConfigInput = {
           task: "chat",
           targets: [{ upstream: "fake", model: "org/model" }, { upstream: "plain", model: "org/model" }],
         },
+        limited: { task: "chat", maxOutputTokens: 1_000, targets: [{ upstream: "plain", model: "org/model" }] },
         ears: { task: "transcription", targets: [{ upstream: "ears", model: "whisper" }] },
       },
     },
@@ -149,4 +150,52 @@ Deno.test("explain: what is wrong with the request is told as ever", async () =>
   const { app } = newExplained();
   assertEquals((await app.post("/oss/v1/embeddings", { model: "both", input: "a" }, EXPLAIN)).status, 422);
   assertEquals((await app.post("/oss/v1/embeddings", { model: "none", input: "a" }, EXPLAIN)).status, 404);
+});
+
+interface ExplainedStep {
+  step: string;
+  notes: string[];
+  changes: { path: string; before?: unknown; after?: unknown }[];
+}
+
+Deno.test("explain: what changed the request is shown step by step, for its model and for each target", async () => {
+  const { app } = newExplained();
+  const body = {
+    model: "limited",
+    max_tokens: 5_000,
+    tools: [{ name: "files.read", input_schema: { type: "object" } }],
+    messages: [
+      { role: "user", content: "Read it" },
+      { role: "assistant", content: [{ type: "tool_use", id: "a", name: "files.read", input: {} }] },
+      { role: "user", content: "Never mind" },
+    ],
+  };
+  const response = await app.post("/oss/v1/messages", body, EXPLAIN);
+  const { steps, targets } = await response.json() as {
+    steps: ExplainedStep[];
+    targets: { requests?: { body: { tools: unknown[]; max_tokens: number } }[]; steps: ExplainedStep[] }[];
+  };
+  assertEquals(steps, [{
+    step: "length of the answer",
+    notes: ["clamped max_tokens 5000>1000"],
+    changes: [{ path: "maxOutputTokens", before: 5_000, after: 1_000 }],
+  }]);
+  const [first] = targets;
+  assertEquals(first!.steps.map(({ step }) => step), ["tool names", "order of turns"]);
+  const [names, turns] = first!.steps;
+  const name = names!.changes[0]!.after;
+  assert(typeof name === "string" && /^files_read_[\da-f]{8}$/.test(name), String(name));
+  assertEquals(names!.changes, [
+    { path: "messages[1].content[0].name", before: "files.read", after: name },
+    { path: "tools[0].name", before: "files.read", after: name },
+  ]);
+  assertEquals(turns!.notes, ["answered call a, which has no result"]);
+  assertEquals(turns!.changes.map(({ path, before }) => [path, before]), [["messages[2]", undefined]]);
+  assertEquals(first!.requests![0]!.body.max_tokens, 1_000);
+});
+
+Deno.test("explain: a request that goes as it is has no steps", async () => {
+  const { app } = newExplained();
+  const { steps, targets } = await (await app.post(CHAT_PATH, { ...HI, model: "both" }, EXPLAIN)).json();
+  assertEquals([steps, targets[0].steps], [[], []]);
 });

@@ -6,7 +6,7 @@ import type { Call } from "../../src/contract/call.ts";
 import type { Driver, LocalOperation, UpstreamOperation } from "../../src/contract/driver.ts";
 import type { StreamReader } from "../../src/contract/stream.ts";
 import { GatewayError } from "../../src/errors.ts";
-import type { Ask } from "../../src/upstream/call.ts";
+import type { Ask } from "../../src/upstream/ask.ts";
 import { answer } from "../../src/upstream/run.ts";
 import { stream as streamOf } from "../../src/upstream/stream.ts";
 import type { Fetch, Upstream } from "../../src/upstream/send.ts";

@@ -4,7 +4,7 @@ import type { JsonObject } from "../../src/canonical/json.ts";
 import type { Reply } from "../../src/contract/call.ts";
 import type { UpstreamOperation } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
-import type { Ask } from "../../src/upstream/call.ts";
+import type { Ask } from "../../src/upstream/ask.ts";
 import { speak } from "../../src/upstream/speak.ts";
 import type { Fetch, Upstream } from "../../src/upstream/send.ts";
 import type { Timeouts } from "../../src/upstream/deadlines.ts";

@@ -1,0 +1,75 @@
+/** A call without fields that its upstream refuses, or with a shorter answer. */
+import { isJsonObject, type JsonObject } from "../canonical/json.ts";
+import type { ModelOperation } from "../canonical/operations.ts";
+import type { Call } from "../contract/call.ts";
+import type { GatewayError } from "../errors.ts";
+import type { Ask } from "./ask.ts";
+
+/** The call without those of the fields that it has, or with them under their other names; itself where it has none. */
+export function without<K extends ModelOperation>(
+  call: Call,
+  fields: readonly string[],
+  { context, upstream }: Ask<K>,
+): Call {
+  const sent = fieldsOf(call);
+  const dropped = new Set(fields.filter((field) => Object.hasOwn(sent, field)));
+  if (dropped.size === 0) return call;
+  const { synonyms = {} } = upstream.driver;
+  const nameOf = (field: string) => {
+    if (!dropped.has(field)) return field;
+    const other = synonyms[field];
+    return other === undefined || Object.hasOwn(sent, other) || fields.includes(other) ? undefined : other;
+  };
+  for (const field of dropped) if (nameOf(field) === undefined) context.note(`dropped ${field}`);
+  const kept = call.form
+    ? { form: call.form.filter(({ name }) => !dropped.has(name)) }
+    : { body: rename(sent, nameOf) };
+  return { ...call, ...kept };
+}
+
+/** The fields under their new names, in their order; without those that have none. */
+function rename(fields: JsonObject, nameOf: (field: string) => string | undefined): JsonObject {
+  return Object.fromEntries(
+    Object.entries(fields).flatMap(([field, value]) => {
+      const name = nameOf(field);
+      return name === undefined ? [] : [[name, value]];
+    }),
+  );
+}
+
+/** Whether a refusal says how long the answer may be beside this input. */
+export function tellsRoom({ details: { answerLimit } }: GatewayError): boolean {
+  const { most, input, total } = answerLimit ?? {};
+  return [most, input, total].some((one) => one !== undefined);
+}
+
+/** The part of the window that the input takes at most, by the estimate, which counts high: an upstream says by how much. */
+const MOST_TAKEN = 7 / 8;
+
+/**
+ * The call with the limit for which the refusal leaves room, where the client set none: what was sent was a guess. Nothing
+ * where the input alone is too long.
+ */
+export function withShorterAnswer<K extends ModelOperation>(
+  call: Call,
+  { input, estimate }: Ask<K>,
+  error: GatewayError,
+): Call | undefined {
+  const { answerLimit } = error.details;
+  if (!answerLimit || !("messages" in input) || input.maxOutputTokens !== undefined) return undefined;
+  const { field, most, window = 0, input: reported, total } = answerLimit;
+  const fields = fieldsOf(call);
+  const sent = fields[field];
+  if (typeof sent !== "number") return undefined;
+  const reckoned = () => Math.min(estimate, Math.floor(window * MOST_TAKEN));
+  const counted = reported ?? (total === undefined || total < sent ? total : total - sent);
+  const room = most ?? window - (counted ?? reckoned());
+  return room > 0 && room < sent ? { ...call, body: { ...fields, [field]: room } } : undefined;
+}
+
+/** What a call sends by name: nothing where it sends bytes. */
+export function fieldsOf({ body, form }: Call): JsonObject {
+  if (form) return Object.fromEntries(form.map(({ name, value }) => [name, value ?? null]));
+  if (!isJsonObject(body) || body instanceof Uint8Array) return {};
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
+}
