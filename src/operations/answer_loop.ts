@@ -87,7 +87,7 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
    */
   #write(): string {
     const { format, lateNotes } = this.#options;
-    const slice = new Slice();
+    const slice = this.#ready.length > 1 ? new Slice() : undefined;
     let text = "";
     let frames: string[] = [];
     const emit = (frame: Frame) => void frames.push(format(frame));
@@ -98,7 +98,7 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
       const notes = event.type === "finish" || event.type === "error" ? lateNotes() : undefined;
       if (notes) text += format(notes);
       for (const frame of frames) text += frame;
-      if (slice.isOver()) break;
+      if (slice?.isOver()) break;
     }
     return text;
   }

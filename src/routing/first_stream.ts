@@ -42,13 +42,8 @@ class FirstStream<T, E extends { type: string }> implements EventSource<E> {
     this.#hedge = road.hedge;
   }
 
-  async next(): Promise<readonly E[] | undefined> {
-    try {
-      return this.#serving ? await this.#goOn(this.#serving) : await this.#first();
-    } catch (thrown) {
-      this.#endAll();
-      throw thrown;
-    }
+  next(): Promise<readonly E[] | undefined> {
+    return this.#serving ? this.#goOn(this.#serving) : this.#first();
   }
 
   async cancel(): Promise<void> {
@@ -57,23 +52,33 @@ class FirstStream<T, E extends { type: string }> implements EventSource<E> {
   }
 
   async #first(): Promise<readonly E[] | undefined> {
-    for (;;) {
-      if (this.#runs.size === 0) this.#runs.add(begin(await this.#course.next(), this.#road, this.#attempt));
-      const first = await soonest(this.#runs, this.#hedge);
-      if (!first) {
-        this.#askAnother();
-        continue;
+    try {
+      for (;;) {
+        if (this.#runs.size === 0) this.#runs.add(begin(await this.#course.next(), this.#road, this.#attempt));
+        const first = await soonest(this.#runs, this.#hedge);
+        if (first) {
+          const { run, step } = first;
+          if (!this.#isTooSoon(run, step)) return await this.#serve(run, step.events);
+        } else this.#askAnother();
       }
-      const { run, step: { events, thrown } } = first;
-      if (thrown !== undefined) {
-        this.#runs.delete(run);
-        run.end();
-        this.#course.failed(run.target, thrown, this.#runs.size > 0);
-      } else if (events?.every(({ type }) => type === "start")) {
-        run.held.push(...events);
-        run.step = stepOf(run.events);
-      } else return this.#serve(run, events);
+    } catch (thrown) {
+      this.#endAll();
+      throw thrown;
     }
+  }
+
+  /** Whether this step of a target makes it the answer's not yet, or not at all. */
+  #isTooSoon(run: Run<T, E>, { events, thrown }: Step<E>): boolean {
+    if (thrown !== undefined) {
+      this.#runs.delete(run);
+      run.end();
+      this.#course.failed(run.target, thrown, this.#runs.size > 0);
+      return true;
+    }
+    if (!events?.every(({ type }) => type === "start")) return false;
+    run.held.push(...events);
+    run.step = stepOf(run.events);
+    return true;
   }
 
   #askAnother(): void {

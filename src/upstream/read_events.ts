@@ -9,12 +9,12 @@ export async function readEvents<E>(
   emit: Emit<E>,
   signal?: AbortSignal,
 ): Promise<void> {
-  const slice = new Slice();
+  const slice = frames.length > 1 ? new Slice() : undefined;
   for (const frame of frames) {
     const work = reader.read(frame, emit);
     if (work) await finish(work, signal);
     if (reader.done) return;
-    if (!slice.isOver()) continue;
+    if (!slice?.isOver()) continue;
     await othersTurn();
     signal?.throwIfAborted();
   }

@@ -97,29 +97,28 @@ class AnswerStream<E> implements EventSource<E> {
 
   async next(): Promise<E[] | undefined> {
     const events: E[] = [];
+    const emit = (event: E) => void events.push(event);
+    const { signal } = this.#watch;
     this.#isWaiting = true;
     try {
-      while (!this.#isOver && events.length === 0) await this.#read((event) => void events.push(event));
+      while (!this.#isOver && events.length === 0) {
+        const frames = await this.#frames.next();
+        if (frames) await readEvents(frames, this.#reader, emit, signal);
+        else {
+          this.#isOver = true;
+          const work = this.#reader.end(emit);
+          if (work) await finish(work, signal);
+        }
+        this.#isOver ||= this.#reader.done;
+      }
     } catch (thrown) {
       this.#fail(thrown);
     }
     this.#isWaiting = false;
-    if (this.#isCancelled || events.length === 0) {
-      await this.#close();
-      if (this.#failure && !this.#isCancelled) throw this.#failure.reason;
-      return undefined;
-    }
-    return events;
-  }
-
-  async #read(emit: Emit<E>): Promise<void> {
-    const frames = await this.#frames.next();
-    if (frames) await readEvents(frames, this.#reader, emit, this.#watch.signal);
-    else {
-      const work = this.#reader.end(emit);
-      if (work) await finish(work, this.#watch.signal);
-    }
-    this.#isOver = !frames || this.#reader.done;
+    if (events.length > 0 && !this.#isCancelled) return events;
+    await this.#close();
+    if (this.#failure && !this.#isCancelled) throw this.#failure.reason;
+    return undefined;
   }
 
   /** An answer that had its ending when the connection broke is whole; one that had not fails for the break. */

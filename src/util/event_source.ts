@@ -44,18 +44,20 @@ export function sourceOf<E>(events: Iterable<E>): EventSource<E> {
 
 /** A source that is opened when its first events are asked for. */
 export function opening<E>(open: () => Promise<EventSource<E>>): EventSource<E> {
-  let opened: Promise<EventSource<E>> | undefined;
+  let opening: Promise<EventSource<E>> | undefined;
+  let source: EventSource<E> | undefined;
   let isCancelled = false;
+  const first = async () => {
+    if (isCancelled) return undefined;
+    source = await (opening ??= open());
+    return isCancelled ? undefined : await source.next();
+  };
   return {
-    async next() {
-      if (isCancelled) return undefined;
-      const source = await (opened ??= open());
-      return isCancelled ? undefined : await source.next();
-    },
+    next: () => source ? source.next() : first(),
     async cancel() {
       isCancelled = true;
-      const source = await opened?.catch(() => undefined); // whoever called `next` learns of it
-      await source?.cancel();
+      const opened = await opening?.catch(() => undefined); // whoever called `next` learns of it
+      await opened?.cancel();
     },
   };
 }

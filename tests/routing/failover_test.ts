@@ -327,6 +327,18 @@ Deno.test("retry: a stream that breaks off after its content counts against its 
   assertEquals(breaker.order(["a", "b"], (one) => one), ["b", "a"]);
 });
 
+Deno.test("retry: a stream that comes to its end makes up for the failures before it", async () => {
+  const breaker = new Breaker(Date.now, { failures: 2 });
+  const order = () => breaker.order(["a", "b"], (one) => one).join("");
+  const broken = () => fromArray([start("a"), PART], CUT);
+  const whole = () => fromArray([start("a"), PART, FINISH]);
+  const all: Road<string> = road(["a", "b"], { breaker });
+  for (const attempt of [broken, whole, broken]) await told(streamAll(all, attempt));
+  assertEquals(order(), "ab");
+  await told(streamAll(all, broken));
+  assertEquals(order(), "ba");
+});
+
 // Two at once
 
 /** Says nothing until it is let, or given up; tells which. */

@@ -1,6 +1,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import type { Frame } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
+import { FrameSource } from "../../src/upstream/frames.ts";
 import { readFrames } from "../support/sources.ts";
 import { bodyOf, piecesOf, toArray } from "../support/chunks.ts";
 import { delay } from "../support/wait.ts";
@@ -117,4 +118,29 @@ Deno.test("frames: they end where the body breaks, and who watches hears of it",
   const pulse = { wait: () => {}, beat: () => {}, broken: (why: unknown) => void told.push(why) };
   const frames = await toArray(readFrames(bodyOf([bytesOf("data: one\n\n")], cause), pulse));
   assertEquals([frames.map(({ data }) => data), told], [["one"], [cause]]);
+});
+
+const LINES: Record<string, { text: string; expected: string[] }> = {
+  "lines": { text: '{"a":1}\n{"b":2}\n', expected: ['{"a":1}', '{"b":2}'] },
+  "CRLF and blank lines": { text: '{"a":1}\r\n\r\n\n{"b":2}\r\n', expected: ['{"a":1}', '{"b":2}'] },
+  "no line break at the end": { text: '{"a":1}\n{"b":"世界 👋"}', expected: ['{"a":1}', '{"b":"世界 👋"}'] },
+  "nothing": { text: "", expected: [] },
+};
+
+for (const [name, { text, expected }] of Object.entries(LINES)) {
+  Deno.test(`frames: of JSON lines, ${name}, wherever the bytes are cut`, async () => {
+    const bytes = bytesOf(text);
+    const read = async (...pieces: Uint8Array<ArrayBuffer>[]) =>
+      (await toArray(readFrames(bodyOf(pieces), undefined, "ndjson"))).map(({ data }) => data);
+    for (let at = 0; at <= bytes.length; at++) {
+      assertEquals(await read(bytes.slice(0, at), bytes.slice(at)), expected, `cut at ${at}`);
+    }
+    assertEquals(await read(...piecesOf(bytes, 1)), expected, "byte by byte");
+  });
+}
+
+Deno.test("frames: JSON lines come as they end, several of one read at once", async () => {
+  const source = new FrameSource(bodyOf(['{"a":1}\n{"b":', "2}\n"].map(bytesOf)), "ndjson");
+  assertEquals([await source.next(), await source.next()], [[{ data: '{"a":1}' }], [{ data: '{"b":2}' }]]);
+  assertEquals(await source.next(), undefined);
 });
