@@ -16,7 +16,7 @@ export interface Run {
 }
 
 export interface Person {
-  app: TestApp;
+  app: Served;
   /** What the gateway's upstreams were sent. */
   sent: JsonObject[];
   /** The folder that Claude Code takes for the user's home. */
@@ -24,6 +24,16 @@ export interface Person {
   /** Runs `claude -p` with these arguments; `env` is all that its environment holds beside the address and the home. */
   run(args: string[], env?: Record<string, string>): Promise<Run>;
 }
+
+/** A gateway, and what of it the tests look at. */
+export type Served = Pick<TestApp, "fetch" | "logs" | "abort">;
+
+/** Starts a gateway whose upstreams are called by `fetch`. */
+export type Start = (config: ConfigInput, fetch: (request: Request) => Promise<Response>) => Served | Promise<Served>;
+
+/** In this process. */
+const startHere: Start = (config, fetch) =>
+  newApp({ config, now: Date.now, fetch: (url, init) => fetch(new Request(url, init)) });
 
 export const KEY = ENV.TEAM_KEY!;
 
@@ -40,18 +50,17 @@ export async function withClaudeCode(
   config: ConfigInput,
   use: (person: Person) => Promise<void>,
   script?: (call: number, body: JsonObject) => Response,
+  start = startHere,
 ): Promise<void> {
   const sent: JsonObject[] = [];
-  const app = newApp({
-    config: { ...config, keys: [{ name: "team", secret: { env: "TEAM_KEY" } }] },
-    now: Date.now,
-    async fetch(input, init) {
-      const request = new Request(input, init);
+  const app = await start(
+    { ...config, keys: [{ name: "team", secret: { env: "TEAM_KEY" } }] },
+    async (request) => {
       const body: JsonObject = JSON.parse(await request.clone().text());
       const call = sent.push(body) - 1;
       return script && new URL(request.url).hostname === "scripted.test" ? script(call, body) : fetch(request);
     },
-  });
+  );
   const recorder = record(app);
   const home = await Deno.makeTempDir({ prefix: "laneway-claude-code-" });
   const folder = `${home}/project`;

@@ -2,7 +2,9 @@
 import { copy } from "../support/copy.ts";
 import type { ConfigInput } from "../support/app.ts";
 import { ENV } from "../support/app.ts";
+import type { LogEntry } from "../../src/observe/log.ts";
 import { withFolder } from "../support/process.ts";
+import type { Start } from "./claude_code.ts";
 import { until, within } from "../support/wait.ts";
 
 const ROOT = new URL("../../", import.meta.url);
@@ -25,6 +27,49 @@ export interface NodeOptions {
   /** Options of Node itself. */
   options?: string[];
   args?: string[];
+}
+
+/** Calls `use` with what starts gateways as processes of Node; they end with it. Their upstreams are called by this process. */
+export async function withStart(node: string, use: (start: Start) => Promise<void>): Promise<void> {
+  await withProgram(async (folder) => {
+    const running: Promise<void>[] = [];
+    const over = Promise.withResolvers<void>();
+    const start: Start = async (config, fetch) => {
+      const bridge = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
+        const { pathname, search } = new URL(request.url);
+        return fetch(new Request(decodeURIComponent(pathname.slice(1)) + search, request));
+      });
+      const through = (baseUrl: string) => `http://127.0.0.1:${bridge.addr.port}/${encodeURIComponent(`${baseUrl}`)}`;
+      const upstreams = Object.fromEntries(
+        Object.entries(config.upstreams ?? {}).map(([name, upstream]) => {
+          const { baseUrl } = upstream;
+          return [name, baseUrl === undefined ? upstream : { ...upstream, baseUrl: through(baseUrl) }];
+        }),
+      );
+      const started = Promise.withResolvers<NodeGateway>();
+      const gateway = withNodeGateway(node, folder, { ...config, upstreams }, async (gateway) => {
+        started.resolve(gateway);
+        await over.promise;
+      });
+      gateway.catch(started.reject);
+      running.push(gateway.finally(() => bridge.shutdown()));
+      const { url, logs } = await started.promise;
+      return {
+        logs: logs as unknown as LogEntry[],
+        fetch(request) {
+          const { pathname, search } = new URL(request.url);
+          return globalThis.fetch(new Request(url + pathname + search, request));
+        },
+        abort() {},
+      };
+    };
+    try {
+      await use(start);
+    } finally {
+      over.resolve();
+      await Promise.all(running);
+    }
+  });
 }
 
 /** Calls `use` with the program in a folder of its own. */

@@ -24,7 +24,7 @@ export interface Recorder {
   stop(): Promise<void>;
 }
 
-export function record(app: App): Recorder {
+export function record(app: Pick<App, "fetch">): Recorder {
   const exchanges: Exchange[] = [];
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request, info) => {
     const text = await request.clone().text();
