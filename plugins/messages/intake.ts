@@ -3,7 +3,7 @@ import type { GenerateRequest, Thinking } from "../../src/canonical/generate.ts"
 import type { Target } from "../../src/contract/driver.ts";
 import type { Intake } from "../../src/contract/intake.ts";
 import { fitThinking } from "../shared/families.ts";
-import { signatureOf } from "./content.ts";
+import { signatureOf } from "./serialize_content.ts";
 import { isVendors } from "./families.ts";
 import { WIRE } from "./wire.ts";
 

@@ -21,7 +21,7 @@ import type {
 import { isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
-import { inputParts, parseContent, toolReferences } from "./content.ts";
+import { inputParts, parseContent, toolReferences } from "./parse_content.ts";
 import { parseTool, parseToolChoice } from "./tools.ts";
 import {
   type MessagesRequest,

@@ -9,7 +9,8 @@ import type { AnswerContext } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { saysFailure } from "../shared/endings.ts";
 import { upstreamStreamError } from "../shared/errors.ts";
-import { parseCitations, parseContent, parseInput } from "./content.ts";
+import { parseCitations, parseContent } from "./parse_content.ts";
+import { parseInput } from "./tool_input.ts";
 import { isOwnWord, parseFinish } from "./finish.ts";
 import { parseUsage, unknownUsage } from "./usage.ts";
 import { type MessagesResponse, RESPONSE_KEYS, WIRE, type WireEvent, type WireUsage } from "./wire.ts";
@@ -173,33 +174,14 @@ export class AnswerReader {
     const block = this.#blocks.get(index);
     if (!block) return [];
     this.#blocks.delete(index);
-    const { key, fields, kind, citations, json, signature } = block;
+    const { key, fields, kind, json } = block;
     switch (kind) {
-      case "text": {
-        const told = extraOf(WIRE, fields, new Set(["type", "text"]))?.fields;
-        const { citations: whole, ...others } = { ...told, ...(citations.length > 0 && { citations }) };
-        const annotations = Array.isArray(whole) ? parseCitations(whole) : [];
-        // Where other wires have all of them, nothing is lost there.
-        const isSaid = Array.isArray(whole) && annotations.length === whole.length;
-        const cited: JsonObject = whole === undefined ? {} : { citations: whole };
-        const extra = {
-          wire: WIRE,
-          fields: isSaid ? others : { ...others, ...cited },
-          ...(isSaid && { hints: cited }),
-        };
-        return this.#endText(index, {
-          ...(annotations.length > 0 && { annotations }),
-          ...(Object.keys({ ...others, ...cited }).length > 0 && { extra }),
-        });
-      }
+      case "text":
+        return this.#endText(index, textEnd(block));
       case "thinking": {
-        const opaque = signature === "" ? undefined : { origin: WIRE, data: signature };
-        const extra = extraOf(WIRE, fields, new Set(["type", "thinking", "signature"]));
-        const end = { ...(opaque && { opaque }), ...(extra && { extra }) };
+        const end = thinkingEnd(block);
         // The thoughts may be withheld; what is signed must come back all the same.
-        if (opaque && !block.spoke) {
-          return this.#writer.whole({ type: "reasoning", text: "", ...end });
-        }
+        if (end.opaque && !block.spoke) return this.#writer.whole({ type: "reasoning", text: "", ...end });
         return this.#endText(index, end);
       }
       case "tool":
@@ -246,6 +228,29 @@ export class AnswerReader {
   #countUsage(): Usage {
     return completeUsage(this.#usage ? parseUsage(this.#usage) : {}, this.#context, this.#outputWeight);
   }
+}
+
+function textEnd({ fields, citations }: OpenBlock): PartEnd {
+  const own = extraOf(WIRE, fields, new Set(["type", "text"]))?.fields;
+  const { citations: whole, ...others } = { ...own, ...(citations.length > 0 && { citations }) };
+  const annotations = Array.isArray(whole) ? parseCitations(whole) : [];
+  const cited: JsonObject = whole === undefined ? {} : { citations: whole };
+  const fieldsOfAll = { ...others, ...cited };
+  if (Object.keys(fieldsOfAll).length === 0) return {};
+  // Where other wires have all of the citations, nothing is lost there.
+  const isWhole = Array.isArray(whole) && annotations.length === whole.length;
+  return {
+    ...(annotations.length > 0 && { annotations }),
+    extra: isWhole ? { wire: WIRE, fields: others, hints: cited } : { wire: WIRE, fields: fieldsOfAll },
+  };
+}
+
+function thinkingEnd({ fields, signature }: OpenBlock): PartEnd {
+  const extra = extraOf(WIRE, fields, new Set(["type", "thinking", "signature"]));
+  return {
+    ...(signature !== "" && { opaque: { origin: WIRE, data: signature } }),
+    ...(extra && { extra }),
+  };
 }
 
 function kindOf(type: unknown): OpenBlock["kind"] {

@@ -4,7 +4,7 @@ import type { JsonObject } from "../../src/canonical/json.ts";
 import { allowedTools, isHidden, refuseForced } from "../../src/transforms/offered_tools.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
-import { type ParsedPart, serializeBlocks, serializeContent } from "./content.ts";
+import { type ParsedPart, serializeBlocks, serializeContent } from "./serialize_content.ts";
 import { isVendors } from "./families.ts";
 import { BETA_HEADER, BILLING_HEADER } from "./parse_request.ts";
 import { serializeTool, serializeToolChoice } from "./tools.ts";

@@ -3,7 +3,7 @@ import type { GenerateResponse, OutputPart } from "../../src/canonical/generate.
 import { isJsonObject, isJsonText, type JsonObject } from "../../src/canonical/json.ts";
 import { noteDropped } from "../../src/transforms/stand_in.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
-import { serializeBlock } from "./content.ts";
+import { serializeBlock } from "./serialize_content.ts";
 import { serializeFinish } from "./finish.ts";
 import { safeguardsIn } from "./parse_request.ts";
 import { serializeUsage } from "./usage.ts";

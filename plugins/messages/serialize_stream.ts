@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Exchange } from "../../src/contract/context.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamWriter } from "../../src/contract/stream.ts";
-import { isRedacted, serializeBlock, serializeCitation, signatureOf } from "./content.ts";
+import { isRedacted, serializeBlock, serializeCitation, signatureOf } from "./serialize_content.ts";
 import { serializeErrorBody } from "./errors.ts";
 import { serializeFinish } from "./finish.ts";
 import { isSpeakable, safeguardResults } from "./serialize_response.ts";

@@ -1,21 +1,9 @@
-/** Content blocks, both ways. */
-import { extraField, extraOf, fieldsFor } from "../../src/canonical/extra.ts";
-import type {
-  Annotation,
-  FilePart,
-  InputPart,
-  OpaquePart,
-  OutputPart,
-  ReasoningPart,
-  TextPart,
-  ToolCallPart,
-  ToolResultPart,
-} from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject, type JsonValue, parseJson, toJsonText } from "../../src/canonical/json.ts";
-import type { Context } from "../../src/contract/context.ts";
+/** Content blocks as parts. */
+import { extraField, extraOf } from "../../src/canonical/extra.ts";
+import type { Annotation, FilePart, InputPart, OpaquePart } from "../../src/canonical/generate.ts";
+import { isJsonObject, type JsonObject, type JsonValue, toJsonText } from "../../src/canonical/json.ts";
+import { type ParsedPart, serializeBlock } from "./serialize_content.ts";
 import { type Block, type Content, isKnownBlock, type KnownBlock, type Source, WIRE } from "./wire.ts";
-
-export type ParsedPart = OutputPart | ToolResultPart;
 
 export function parseContent(content: Content | null | undefined): ParsedPart[] {
   if (content === null || content === undefined || content === "") return [];
@@ -186,135 +174,9 @@ function textsIn(content: unknown): string {
     .filter(isText).join("\n");
 }
 
-/** A part as a block; `note` hears of fields that only another wire understands. */
-export function serializeBlock(part: ParsedPart, context?: Context): JsonObject {
-  if (part.type === "opaque") {
-    return part.extra.wire === WIRE ? part.extra.fields : { type: "text", text: part.standIn ?? "" };
-  }
-  const fields = fieldsFor(WIRE, part.extra, context?.note);
-  switch (part.type) {
-    case "text":
-      return { type: "text", text: part.text, ...citations(part, context), ...fields };
-    case "refusal":
-      return { type: "text", text: part.text };
-    case "reasoning":
-      return isRedacted(part)
-        ? { type: "redacted_thinking", data: part.opaque?.data ?? "", ...fields }
-        : { type: "thinking", thinking: part.text, signature: signatureOf(part.opaque), ...fields };
-    case "tool-call":
-      return { type: "tool_use", id: part.id, name: part.name, input: inputOf(part), ...fields };
-    case "tool-result":
-      return {
-        type: "tool_result",
-        tool_use_id: part.id,
-        ...(part.content.length > 0 && { content: serializeContent(part.content, context) }),
-        ...(part.isError && { is_error: true }),
-        ...fields,
-      };
-    case "file":
-      if (part.detail !== undefined && part.detail !== "auto") context?.note("dropped detail");
-      if (part.name !== undefined && isPicture(part)) context?.note("dropped filename");
-      return serializeFile(part, fields);
-    default:
-      return part satisfies never;
-  }
-}
-
-/** The blocks of a turn. One plain text goes as a string. */
-export function serializeContent(parts: readonly ParsedPart[], context?: Context): string | JsonObject[] {
-  const blocks = serializeBlocks(parts, context);
-  const [first] = blocks;
-  return blocks.length === 1 && first?.type === "text" && Object.keys(first).length === 2 ? String(first.text) : blocks;
-}
-
-/** The blocks of a request. Parts that the wire has no block for are left out and noted. */
-export function serializeBlocks(parts: readonly ParsedPart[], context?: Context): JsonObject[] {
-  return parts.filter((part) => !context || isSpeakable(part, context)).map((part) => serializeBlock(part, context));
-}
-
-function isSpeakable(part: ParsedPart, context: Context): boolean {
-  // The answer to a client that got no text is an empty one, which servers refuse when it comes back.
-  if (context.clientWire === WIRE) return part.type !== "text" || part.text !== "" || part.extra !== undefined;
-  switch (part.type) {
-    case "text":
-      // Servers refuse a text in which nothing is said.
-      if (part.text.trim() !== "") return true;
-      fieldsFor(WIRE, part.extra, context.note);
-      return false;
-    case "reasoning":
-      // What the upstream wrote itself comes back to it from the gateway's memory, whatever the client speaks.
-      if (part.opaque?.origin === WIRE) return true;
-      if (part.opaque) context.note("dropped reasoning that only its vendor can read");
-      return part.text !== "";
-    case "file": {
-      const speakable = !/^(audio|video)\//.test(part.mediaType);
-      if (!speakable) context.note(`dropped a file of type ${part.mediaType}`);
-      return speakable;
-    }
-    case "opaque":
-      return true;
-    case "refusal":
-    case "tool-call":
-    case "tool-result":
-      return true;
-    default:
-      return part satisfies never;
-  }
-}
-
-/** Reasoning whose text, too, only its vendor can read. */
-export function isRedacted({ extra }: ReasoningPart): boolean {
-  return fieldsFor(WIRE, extra).type === "redacted_thinking";
-}
-
-/** A signature is its vendor's own; without one the field is there and empty, as clients store it. */
-export function signatureOf(opaque: { origin: string; data: string } | undefined): string {
-  return opaque?.origin === WIRE ? opaque.data : "";
-}
-
-/** A custom tool is spoken as a function with one text. */
-function inputOf({ kind, input }: ToolCallPart): JsonObject {
-  return kind === "custom" ? { input } : parseInput(input);
-}
-
-/** The input of a call is an object on this wire. */
-export function parseInput(input: string): JsonObject {
-  const value = parseJson(input);
-  if (value === undefined) return input.trim() === "" ? {} : { input };
-  return isJsonObject(value) ? value : { input: value };
-}
-
-function citations({ annotations }: TextPart, context?: Context): JsonObject {
-  for (const { extra } of annotations ?? []) fieldsFor(WIRE, extra, context?.note);
-  return annotations?.length ? { citations: annotations.map(serializeCitation) } : {};
-}
-
 /** Of the citations of a text, those of pages mean the same on other wires. */
 export function parseCitations(citations: readonly JsonValue[]): Annotation[] {
   return citations.filter(isJsonObject).flatMap(({ url, title }): Annotation[] =>
     isText(url) ? [{ type: "url-citation", url, ...(isText(title) && { title }) }] : []
   );
-}
-
-export function serializeCitation({ url, title }: Annotation): JsonObject {
-  return { type: "web_search_result_location", url, title: title ?? null, cited_text: "", encrypted_index: "" };
-}
-
-function isPicture({ mediaType }: Pick<FilePart, "mediaType">): boolean {
-  return mediaType.startsWith("image/");
-}
-
-function serializeFile({ mediaType, source, name }: FilePart, fields: JsonObject): JsonObject {
-  const type = isPicture({ mediaType }) ? "image" : "document";
-  const title = type === "document" && name !== undefined ? { title: name } : {};
-  switch (source.type) {
-    case "base64":
-      return { type, source: { type: "base64", media_type: mediaType, data: source.data }, ...title, ...fields };
-    case "url":
-      return { type, source: { type: "url", url: source.url }, ...title, ...fields };
-    case "id":
-      return { type, source: { type: "file", file_id: source.id }, ...title, ...fields };
-    default:
-      return source satisfies never;
-  }
 }
