@@ -9,6 +9,7 @@ const MIB = 2 ** 20;
 /** What the socket buffers of two connections may hold (10 MiB each on Linux), and a little. */
 const READ_AHEAD = 24 * MIB;
 const OFFERED = 32 * MIB;
+const LIMITS = { answerText: 2 * OFFERED };
 
 /** A character that no frame has of its own. */
 const LETTER = "Z";
@@ -46,7 +47,7 @@ Deno.test("a client that reads slowly slows the upstream down, and loses nothing
     await all;
     await until(() => setting.app.logs.length === 1);
     assertEquals(setting.app.logs[0]!.status, 200);
-  });
+  }, { limits: LIMITS });
 });
 
 Deno.test("a client that pauses for longer than an upstream may is not told that the upstream was late", async () => {
@@ -56,7 +57,7 @@ Deno.test("a client that pauses for longer than an upstream may is not told that
     await delay(4 * idleMs);
     assertEquals(await client.count(LETTER, "[DONE]"), PIECES * LETTERS_A_PIECE);
     await all;
-  }, { timeouts: { idleMs } });
+  }, { timeouts: { idleMs }, limits: LIMITS });
 });
 
 Deno.test("a client that leaves with much unread stops the upstream", async () => {
@@ -67,5 +68,5 @@ Deno.test("a client that leaves with much unread stops the upstream", async () =
     await all.catch(() => {}); // what it still wanted to send
     await until(() => setting.app.logs.length === 1);
     assertEquals(setting.app.logs[0]!.status, 499);
-  });
+  }, { limits: LIMITS });
 });

@@ -10,7 +10,8 @@ import { type Asked, chunk, LAST_CHUNK, STREAM_HEAD, type TcpClient } from "./tc
 /** Long enough that a machine that is busy does not blame a client which only waits for its turn. */
 const STALL_MS = 1_000;
 const PIECE = chunk(word("Z".repeat(64 * 1024)));
-const LIMITS = { sendStallMs: STALL_MS };
+/** An answer fills the buffers of two connections, and more. */
+const LIMITS = { sendStallMs: STALL_MS, answerText: 2 ** 30 };
 
 /** A stream of which the client reads nothing, and whose upstream sends for as long as somebody takes it. */
 async function neglect({ connect, upstream }: Setting): Promise<{ client: TcpClient; asked: Asked }> {
