@@ -81,7 +81,7 @@ Deno.test("the rules catch what they are for", () => {
     ["src/errors.ts", 'import type { Extra } from "./canonical/extra.ts";', "imports src/canonical/extra.ts"],
     ["src/canonical/json.ts", 'export * from "../contract/driver.ts";', "imports src/contract/driver.ts"],
     ["src/contract/driver.ts", 'import { readBody } from "../http/body.ts";', "imports src/http/body.ts"],
-    ["src/http/body.ts", 'import { load } from "../config/load.ts";', "imports src/config/load.ts"],
+    ["src/http/body.ts", 'import { send } from "../upstream/send.ts";', "imports src/upstream/send.ts"],
     ["src/upstream/run.ts", 'import {\n  handle,\n} from "../handle.ts";', "imports src/handle.ts"],
     ["src/handle.ts", 'import app from "./app.ts";', "imports src/app.ts"],
     ["src/app.ts", 'import "./main.ts";', "imports src/main.ts"],

@@ -16,13 +16,7 @@ const targetSchema = object("A model at an upstream.", {
 
 const tokensSchema = z.int().min(1);
 
-const aliasSchema = object("A model of the lane.", {
-  task: z.enum(TASKS).meta({ description: "What the model is for." }),
-  targets: z.array(targetSchema).min(1).meta({
-    description: "Where its requests go, in order of preference: the next one is asked when one fails.",
-  }),
-  displayName: z.string().optional().meta({ description: "A name for people, shown in the model list." }),
-  ownedBy: z.string().optional().meta({ description: "Who made the model, shown in the model list." }),
+const modelLimits = {
   contextLength: tokensSchema.optional().meta({ description: "Tokens of input and output together." }),
   maxOutputTokens: tokensSchema.optional().meta({ description: "The most tokens that one answer may have." }),
   inputModalities: z.array(z.enum(MODALITIES)).min(1).optional().meta({
@@ -31,6 +25,17 @@ const aliasSchema = object("A model of the lane.", {
       "line of text in older turns and tool results.",
   }),
   efforts: quirkFields.efforts.optional(),
+};
+const modelLimitsSchema = z.object(modelLimits);
+
+const aliasSchema = object("A model of the lane.", {
+  task: z.enum(TASKS).meta({ description: "What the model is for." }),
+  targets: z.array(targetSchema).min(1).meta({
+    description: "Where its requests go, in order of preference: the next one is asked when one fails.",
+  }),
+  displayName: z.string().optional().meta({ description: "A name for people, shown in the model list." }),
+  ownedBy: z.string().optional().meta({ description: "Who made the model, shown in the model list." }),
+  ...modelLimits,
   textForms: quirkFields.textForms.optional(),
   structuredOutput: quirkFields.structuredOutput.optional(),
   repairArguments: quirkFields.repairArguments.optional(),
@@ -66,5 +71,7 @@ export const laneSchema = object("A path prefix with its own models.", {
 });
 
 /** A curated name, and where its model is. */
-export type AliasConfig = z.output<typeof aliasSchema>;
+export type Alias = z.output<typeof aliasSchema>;
+/** What is known of a model, whichever lane and upstream it is at. */
+export type ModelLimits = Readonly<z.output<typeof modelLimitsSchema>>;
 export type LaneConfig = z.output<typeof laneSchema>;

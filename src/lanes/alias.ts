@@ -1,30 +1,8 @@
 /** The lane's own names for models, as the configuration has them. */
 import { withoutNulls } from "../canonical/json.ts";
-import { INPUT_OF, type ModelInfo, type Task } from "../canonical/models.ts";
+import { INPUT_OF, type ModelInfo } from "../canonical/models.ts";
 import type { Quirks } from "../contract/quirks.ts";
-import type { Limits } from "./resolution.ts";
-
-interface WeightedTarget {
-  upstream: string;
-  model: string;
-  /** How large a share of new conversations begins here. */
-  weight?: number;
-}
-
-/** A curated name, and where its model is. */
-export interface Alias extends Limits {
-  task: Task;
-  /** In order of preference, but where they have weights. */
-  targets: readonly WeightedTarget[];
-  hedgeAfterMs?: number;
-  displayName?: string;
-  ownedBy?: string;
-  voices?: Quirks["voices"];
-  textForms?: Quirks["textForms"];
-  structuredOutput?: Quirks["structuredOutput"];
-  repairArguments?: boolean;
-  defaultMaxTokens?: number;
-}
+import type { Alias } from "../config/lane_schema.ts";
 
 /** What the alias says of its model goes before what its upstream says. */
 export function quirksOf(alias: Alias): Quirks {

@@ -2,7 +2,7 @@ import type { Effort, FilePart, GenerateRequest, Message, TextPart, ToolResultPa
 import { MODALITIES, type Modality } from "../canonical/models.ts";
 import { clampThinking } from "../transforms/thinking.ts";
 import { GatewayError } from "../errors.ts";
-import type { Limits } from "./resolution.ts";
+import type { ModelLimits } from "../config/lane_schema.ts";
 
 type Note = (text: string) => void;
 
@@ -23,7 +23,7 @@ const LEAST_ROOM = 8;
  * What an answer may have where the client set no limit: the model's own, and what its window leaves. The estimate counts
  * high, so near the window's end it is not believed; an upstream that knows better refuses, and says by how much.
  */
-export function answerRoom(request: GenerateRequest, limits: Limits, inputTokens: number): number | undefined {
+export function answerRoom(request: GenerateRequest, limits: ModelLimits, inputTokens: number): number | undefined {
   const { maxOutputTokens = Infinity, contextLength = Infinity } = limits;
   if (request.maxOutputTokens !== undefined || Math.min(maxOutputTokens, contextLength) === Infinity) return undefined;
   if (contextLength === Infinity) return maxOutputTokens;
@@ -34,7 +34,7 @@ export function answerRoom(request: GenerateRequest, limits: Limits, inputTokens
 /** The request, its answer no longer than the model's longest, and than what the input leaves of the window. */
 export function clampOutput(
   request: GenerateRequest,
-  { maxOutputTokens: most = Infinity, contextLength, estimate }: Limits & {
+  { maxOutputTokens: most = Infinity, contextLength, estimate }: ModelLimits & {
     estimate(request: GenerateRequest): number;
   },
   note: Note,

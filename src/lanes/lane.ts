@@ -1,7 +1,8 @@
 import { isPattern, type ModelInfo, type Task } from "../canonical/models.ts";
 import { type OperationName, TASK_OF } from "../canonical/operations.ts";
 import { type GatewayError, toGatewayError } from "../errors.ts";
-import { type Alias, describe, withoutWindow } from "./alias.ts";
+import type { Alias } from "../config/lane_schema.ts";
+import { describe, withoutWindow } from "./alias.ts";
 import type { CatalogCache } from "./catalog.ts";
 import type { ModelFinder } from "./finder.ts";
 import { Listing } from "./listing.ts";

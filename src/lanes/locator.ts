@@ -1,7 +1,8 @@
 import type { ModelInfo, Task } from "../canonical/models.ts";
 import type { Destination } from "../contract/destination.ts";
 import { GatewayError } from "../errors.ts";
-import { type Alias, quirksOf } from "./alias.ts";
+import type { Alias } from "../config/lane_schema.ts";
+import { quirksOf } from "./alias.ts";
 import type { ModelFinder } from "./finder.ts";
 import type { Resolution } from "./resolution.ts";
 import type { Listing } from "./listing.ts";
@@ -111,7 +112,7 @@ export class Locator {
 }
 
 function limitsOf({ contextLength, maxOutputTokens, inputModalities }: ModelInfo): Omit<Resolution, "targets"> {
-  return { contextLength, maxOutputTokens, inputModalities };
+  return { contextLength, maxOutputTokens, inputModalities: inputModalities && [...inputModalities] };
 }
 
 function unserved(model: string, task: Task): GatewayError {

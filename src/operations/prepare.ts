@@ -7,7 +7,7 @@ import { estimateInputTokens } from "../canonical/estimate.ts";
 import type { GenerateRequest, Message } from "../canonical/generate.ts";
 import type { Intake } from "../contract/intake.ts";
 import { clampEffort, clampFiles, clampOutput } from "../lanes/clamp.ts";
-import type { Limits } from "../lanes/resolution.ts";
+import type { ModelLimits } from "../config/lane_schema.ts";
 import { adoptCacheHints, withoutCacheHints } from "../transforms/cache_hints.ts";
 import { withUpstreamIds } from "../transforms/call_ids.ts";
 import { withinControls, withLeastOutput } from "../transforms/controls.ts";
@@ -35,7 +35,7 @@ export interface Step {
   changes: Difference[];
 }
 
-export interface ModelFacts extends Limits {
+export interface ModelFacts extends ModelLimits {
   /** The request's tokens, estimated. Made when it is first needed, and carried from there. */
   estimate(request: GenerateRequest): number;
 }
@@ -116,7 +116,12 @@ export interface ModelRequest {
  * The request as its model can take it. `steps` is given what each transform did. Throws `invalid_request` where the answer
  * would be about what the model cannot take.
  */
-export function prepareForModel(request: GenerateRequest, limits: Limits, note: Note, steps?: Step[]): ModelRequest {
+export function prepareForModel(
+  request: GenerateRequest,
+  limits: ModelLimits,
+  note: Note,
+  steps?: Step[],
+): ModelRequest {
   let tokens: number | undefined;
   const estimate = (one: GenerateRequest) => tokens ??= estimateInputTokens(one);
   const prepared = run(FOR_MODEL, request, { ...limits, estimate }, note, steps);

@@ -4,7 +4,7 @@ import { REPLAY } from "../canonical/replay.ts";
 import { type EventSource, opening, sourceOf } from "../util/event_source.ts";
 import { finish, step } from "../util/work.ts";
 import type { UpstreamOperation } from "../contract/driver.ts";
-import type { Emit, StreamReader } from "../contract/stream.ts";
+import type { StreamReader } from "../contract/stream.ts";
 import type { GatewayError } from "../errors.ts";
 import { withinText } from "./answer_text.ts";
 import { type Ask, cannotStream, local, wayOf } from "./ask.ts";

@@ -3,7 +3,7 @@ import type { FilePart, GenerateRequest, InputPart, Message } from "../../src/ca
 import { estimateInputTokens } from "../../src/canonical/estimate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { prepareForModel } from "../../src/operations/prepare.ts";
-import type { Limits } from "../../src/lanes/resolution.ts";
+import type { ModelLimits } from "../../src/config/lane_schema.ts";
 
 const text = (words: string): InputPart => ({ type: "text", text: words });
 const file = (mediaType: string): FilePart => ({ type: "file", mediaType, source: { type: "base64", data: "AAAA" } });
@@ -16,7 +16,7 @@ const result = (...content: InputPart[]): Message => ({
 });
 const system: Message = { role: "system", content: [text("Be kind")] };
 
-function fitted(request: Partial<GenerateRequest>, limits: Limits) {
+function fitted(request: Partial<GenerateRequest>, limits: ModelLimits) {
   const notes: string[] = [];
   const whole = { model: "x", messages: [user(text("Hello"))], stream: false, ...request };
   const { request: prepared } = prepareForModel(
@@ -81,7 +81,7 @@ Deno.test("fit: what asks for no token at all stays so", () => {
 
 // Files
 
-const textOnly: Limits = { inputModalities: ["text"] };
+const textOnly: ModelLimits = { inputModalities: ["text"] };
 const noImages = 'the model "x" takes no images';
 const standIn = text(`[image omitted: ${noImages}]`);
 
