@@ -10,7 +10,7 @@ import { createUploads } from "../http/uploads.ts";
 import type { Gateway } from "../context/gateway.ts";
 import { Breaker } from "../routing/circuit_breaker.ts";
 import { HedgeBudget } from "../routing/hedging.ts";
-import { Homes } from "../routing/session_affinity.ts";
+import { SessionAffinity } from "../routing/session_affinity.ts";
 import { createContinuity } from "../state/continuity.ts";
 import { createKeyReader, createKeyring } from "../state/keyring.ts";
 import type { Ledger } from "../state/ledger.ts";
@@ -100,9 +100,9 @@ function createGuards(world: World, ledger: Ledger): Pick<Gateway, "authenticate
 }
 
 /** What decides which target a request goes to next. */
-function createRouting({ config, keep, monotonic }: World): Pick<Gateway, "homes" | "breaker" | "retry" | "hedges"> {
+function createRouting({ config, keep, monotonic }: World): Pick<Gateway, "affinity" | "breaker" | "retry" | "hedges"> {
   return {
-    homes: keep("homes", null, () => new Homes(monotonic)),
+    affinity: keep("affinity", null, () => new SessionAffinity(monotonic)),
     breaker: keep("breaker", null, () => new Breaker(monotonic)),
     retry: { ...config.retry, baseMs: RETRY_BASE_MS },
     hedges: keep("hedges", null, () => new HedgeBudget()),

@@ -1,11 +1,11 @@
 import type { Config } from "../config/schema.ts";
 import type { Driver } from "../contract/driver.ts";
-import { Slots } from "../routing/concurrency.ts";
+import { ConcurrencyLimit } from "../routing/concurrency.ts";
 import type { Upstream } from "../upstream/send.ts";
 import { Refusals } from "../upstream/unsupported_fields.ts";
 import type { World } from "./world.ts";
 
-type Limits = Pick<Upstream, "answerBytes" | "answerText" | "streamBytes" | "frameBytes" | "json" | "slots">;
+type Limits = Pick<Upstream, "answerBytes" | "answerText" | "streamBytes" | "frameBytes" | "json" | "concurrency">;
 
 /** The configured upstreams by name. One that has not changed goes on with what it has learnt. */
 export function createUpstreams(world: World): Map<string, Upstream> {
@@ -14,10 +14,11 @@ export function createUpstreams(world: World): Map<string, Upstream> {
   const read = { answerBytes, answerText, streamBytes, frameBytes, json: jsonLimitsOf(config) };
   return new Map(
     Object.entries(config.upstreams).map(([name, upstream]) => {
-      const { concurrency } = upstream;
+      const { concurrency: limits } = upstream;
       // What runs there goes on, whatever else of the upstream has changed.
-      const slots = concurrency && keep(`slots ${name}`, concurrency, () => new Slots(name, concurrency));
-      const make = () => createUpstream(name, upstream, { ...read, slots }, world);
+      const concurrency = limits &&
+        keep(`concurrency ${name}`, limits, () => new ConcurrencyLimit(name, limits));
+      const make = () => createUpstream(name, upstream, { ...read, concurrency }, world);
       return [name, keep(`upstream ${name}`, [upstream, read], make)];
     }),
   );

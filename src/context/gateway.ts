@@ -6,7 +6,7 @@ import type { Load, LoadLimits } from "../http/load_shedding.ts";
 import type { SizeLimits } from "../http/size.ts";
 import type { Service } from "../http/service.ts";
 import type { Uploads } from "../http/uploads.ts";
-import type { Homes } from "../routing/session_affinity.ts";
+import type { SessionAffinity } from "../routing/session_affinity.ts";
 import type { Lane } from "../lanes/lane.ts";
 import type { LogEntry } from "../observe/log.ts";
 import type { Continuity } from "../state/continuity.ts";
@@ -26,7 +26,7 @@ export interface Gateway {
   registry: Registry;
   lanes: ReadonlyMap<string, Lane>;
   /** Where conversations were answered last. */
-  homes: Homes;
+  affinity: SessionAffinity;
   /** In which clients of any protocol say which conversation a request belongs to. */
   sessionHeaders: readonly string[];
   upstreams: ReadonlyMap<string, Upstream>;

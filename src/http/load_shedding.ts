@@ -16,7 +16,7 @@ export interface Load {
   /** Throws `unavailable` where nobody would be let in: asked before a body is read, which takes memory. */
   check(limits: LoadLimits): void;
   /** Lets a request in; what it gives lets it out again. Throws `unavailable`. */
-  enter(limits: LoadLimits): () => void;
+  acquire(limits: LoadLimits): () => void;
 }
 
 /** How long a reading of the memory and of the descriptors holds, in milliseconds. */
@@ -72,7 +72,7 @@ export function createLoad({ memory, collect, areDescriptorsScarce, now }: LoadO
 
   return {
     check,
-    enter(limits) {
+    acquire(limits) {
       check(limits);
       running++;
       entered++;

@@ -5,7 +5,7 @@ import type { RequestContext } from "../context/request_context.ts";
  * may use. `tokens`: what it is sure to use. Throws `unavailable` or `rate_limit`; what is refused has used nothing.
  */
 export async function admit({ gateway, caller, recorder, hasLeft }: RequestContext, tokens: number): Promise<void> {
-  recorder.atEnd(gateway.load.enter(gateway.limits));
+  recorder.atEnd(gateway.load.acquire(gateway.limits));
   const account = gateway.admission(caller);
   // Without the store a key is judged by what is known here: the log says why.
   const failure = await account?.ready?.();

@@ -4,8 +4,8 @@ import type { RequestContext } from "../context/request_context.ts";
 import { type Destination, targetName } from "../contract/destination.ts";
 import type { Lane } from "../lanes/lane.ts";
 import type { Resolution } from "../lanes/resolution.ts";
-import type { Road } from "../routing/failover.ts";
-import { conversationKey, homeFirst } from "../routing/session_affinity.ts";
+import type { FailoverPlan } from "../routing/failover.ts";
+import { conversationKey, orderByAffinity } from "../routing/session_affinity.ts";
 
 export interface PlanOptions {
   /** After what silence of a stream the next target is asked too, in milliseconds. */
@@ -19,8 +19,8 @@ export function planFailover(
   targets: readonly Destination[],
   { gateway, signal, caller, recorder }: RequestContext,
   { hedgeAfterMs, conversation }: PlanOptions = {},
-): Road<Destination> {
-  const { breaker, retry: policy, hedges, homes, upstreams, now } = gateway;
+): FailoverPlan<Destination> {
+  const { breaker, retry: policy, hedges, affinity, upstreams, now } = gateway;
   if (hedgeAfterMs !== undefined) hedges.earn();
   return {
     targets,
@@ -32,14 +32,15 @@ export function planFailover(
     // What a caller's own token fails with says nothing of the next caller's.
     idOf: (where) =>
       upstreams.get(where.upstream)?.takesTokens ? `${targetName(where)} ${caller.owner}` : targetName(where),
-    enter: async (where, until) => await upstreams.get(where.upstream)?.slots?.take(caller.owner, until) ?? (() => {}),
+    acquire: async (where, until) =>
+      await upstreams.get(where.upstream)?.concurrency?.acquire(caller.owner, until) ?? (() => {}),
     onAsk: () => void recorder.asked++,
     onServed(where) {
       const attempt = recorder.serve(where);
-      if (attempt && conversation !== undefined) homes.keep(conversation, attempt);
+      if (attempt && conversation !== undefined) affinity.keep(conversation, attempt);
     },
     onFailed(where) {
-      if (conversation !== undefined) homes.forget(conversation, targetName(where));
+      if (conversation !== undefined) affinity.forget(conversation, targetName(where));
     },
   };
 }
@@ -60,5 +61,9 @@ export function withAffinity(
   if (targets.length < 2 && !targets.some(({ upstream }) => policiesOf(upstream))) return resolution;
   const scope = [owner, lane.name, input.model];
   const conversation = conversationKey(scope, input, request.headers, gateway.sessionHeaders);
-  return { ...resolution, conversation, targets: homeFirst(targets, gateway.homes.of(conversation), policiesOf) };
+  return {
+    ...resolution,
+    conversation,
+    targets: orderByAffinity(targets, gateway.affinity.of(conversation), policiesOf),
+  };
 }

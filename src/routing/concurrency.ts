@@ -1,6 +1,6 @@
 import { GatewayError } from "../errors.ts";
 
-export interface SlotLimits {
+export interface ConcurrencyLimits {
   /** How many calls run at once. */
   running: number;
   /** How many wait for their turn; further ones are refused at once. */
@@ -17,21 +17,21 @@ interface Waiter {
  * The places at one upstream. Where all are taken, callers wait in turn: each of those who wait gets one place before any
  * of them gets a second, so that one with many requests does not keep the others out.
  */
-export class Slots {
+export class ConcurrencyLimit {
   readonly #name: string;
-  readonly #limits: SlotLimits;
+  readonly #limits: ConcurrencyLimits;
   /** By caller, the one whose turn is next first. */
   readonly #queues = new Map<string, Waiter[]>();
   #running = 0;
   #waiting = 0;
 
-  constructor(name: string, limits: SlotLimits) {
+  constructor(name: string, limits: ConcurrencyLimits) {
     this.#name = name;
     this.#limits = limits;
   }
 
   /** Resolves to what gives the place back. Throws `unavailable` where it takes too long, and what ends `signal`. */
-  async take(caller: string, signal: AbortSignal): Promise<() => void> {
+  async acquire(caller: string, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
     if (this.#running < this.#limits.running) this.#running++;
     else await this.#wait(caller, signal);

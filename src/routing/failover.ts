@@ -14,13 +14,13 @@ export interface RetryPolicy {
 }
 
 /** The targets of one request, and how to go from one to the next. */
-export interface Road<T> {
+export interface FailoverPlan<T> {
   /** In order of preference. */
   targets: readonly T[];
   /** What a target's failures are counted under. */
   idOf(target: T): string;
   /** A place at the target's upstream, until it is given back. */
-  enter(target: T, signal: AbortSignal): Promise<() => void>;
+  acquire(target: T, signal: AbortSignal): Promise<() => void>;
   breaker: Breaker;
   policy: RetryPolicy;
   /** Asks a further target when one has been silent for this long: the first that speaks is heard. */
@@ -44,24 +44,24 @@ export interface Hedge {
 
 /** The answer of the first target that gives one. */
 export async function firstAnswer<T, R>(
-  road: Road<T>,
+  plan: FailoverPlan<T>,
   attempt: (target: T, signal: AbortSignal) => Promise<R>,
 ): Promise<R> {
-  const course = new Course(road);
+  const failover = new Failover(plan);
   for (;;) {
-    const target = await course.next();
-    let leave = () => {};
+    const target = await failover.next();
+    let release = () => {};
     try {
-      leave = await road.enter(target, road.signal);
-      road.onAsk(target);
-      const result = await attempt(target, road.signal);
-      course.served(target);
-      road.onServed(target);
+      release = await plan.acquire(target, plan.signal);
+      plan.onAsk(target);
+      const result = await attempt(target, plan.signal);
+      failover.served(target);
+      plan.onServed(target);
       return result;
     } catch (thrown) {
-      course.failed(target, thrown);
+      failover.failed(target, thrown);
     } finally {
-      leave();
+      release();
     }
   }
 }
@@ -75,8 +75,8 @@ const INABILITIES: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /** One request's way along its targets. */
-export class Course<T> {
-  readonly #road: Road<T>;
+export class Failover<T> {
+  readonly #plan: FailoverPlan<T>;
   readonly #refusals: unknown[] = [];
   #round = 0;
   #waitedMs = 0;
@@ -86,9 +86,9 @@ export class Course<T> {
   /** Those that may be asked again, with the wait that they ask for. */
   #again: { target: T; waitMs: number }[] = [];
 
-  constructor(road: Road<T>) {
-    this.#road = road;
-    this.#left = road.breaker.order(road.targets, road.idOf);
+  constructor(plan: FailoverPlan<T>) {
+    this.#plan = plan;
+    this.#left = plan.breaker.order(plan.targets, plan.idOf);
   }
 
   /** The target to ask next, after a wait where all have been asked. Throws what is to be told where none is left. */
@@ -102,28 +102,28 @@ export class Course<T> {
   }
 
   served(target: T): void {
-    this.#road.breaker.succeeded(this.#road.idOf(target));
+    this.#plan.breaker.succeeded(this.#plan.idOf(target));
   }
 
   /** Throws what no other target can mend, or may not try to, unless one is being asked already. */
   failed(target: T, thrown: unknown, othersRun = false): void {
     this.broke(target, thrown);
     if (mayHaveBegun(thrown)) this.#begun++;
-    const mayGoOn = isWorthAnother(thrown) && this.#begun <= this.#road.policy.failovers;
+    const mayGoOn = isWorthAnother(thrown) && this.#begun <= this.#plan.policy.failovers;
     if (!mayGoOn && !othersRun) throw thrown;
     this.#refusals.push(thrown);
-    if (isRepeatable(thrown)) this.#again.push({ target, waitMs: waitOf(thrown, this.#road.now()) });
+    if (isRepeatable(thrown)) this.#again.push({ target, waitMs: waitOf(thrown, this.#plan.now()) });
   }
 
   /** Counts what the target did, where it is a failure. */
   broke(target: T, thrown: unknown): void {
-    if (this.#road.signal.aborted) return;
-    if (isTargets(thrown)) this.#road.onFailed(target);
-    if (isFailure(thrown)) this.#road.breaker.failed(this.#road.idOf(target), waitOf(thrown, this.#road.now()));
+    if (this.#plan.signal.aborted) return;
+    if (isTargets(thrown)) this.#plan.onFailed(target);
+    if (isFailure(thrown)) this.#plan.breaker.failed(this.#plan.idOf(target), waitOf(thrown, this.#plan.now()));
   }
 
   async #nextRound(): Promise<T> {
-    const { policy, signal } = this.#road;
+    const { policy, signal } = this.#plan;
     this.#round++;
     const leftMs = policy.budgetMs - this.#waitedMs;
     // Jitter, so that requests which failed together do not come back together.

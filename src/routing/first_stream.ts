@@ -2,7 +2,7 @@
 import { GatewayError } from "../errors.ts";
 import { type EventSource, opening } from "../util/event_source.ts";
 import { settleWithin } from "../util/timeout.ts";
-import { Course, type Hedge, type Road } from "./failover.ts";
+import { Failover, type FailoverPlan, type Hedge } from "./failover.ts";
 
 /** One target that is asked for its stream. */
 interface Run<T, E> {
@@ -14,32 +14,32 @@ interface Run<T, E> {
   /** Gives it up, whatever it does, and its place back. */
   end(): void;
   /** The same of one that has answered: it may read what is left of its body. */
-  leave(): Promise<void>;
+  release(): Promise<void>;
 }
 
 type Step<E> = { events: readonly E[] | undefined; thrown?: undefined } | { events?: undefined; thrown: unknown };
 
 /** The stream of the first target that gets as far as content. From there on a failure is the answer's own. */
 export function firstStream<T, E extends { type: string }>(
-  road: Road<T>,
+  plan: FailoverPlan<T>,
   attempt: (target: T, signal: AbortSignal) => EventSource<E>,
 ): EventSource<E> {
-  return new FirstStream(road, attempt);
+  return new FirstStream(plan, attempt);
 }
 
 class FirstStream<T, E extends { type: string }> implements EventSource<E> {
-  readonly #road: Road<T>;
+  readonly #plan: FailoverPlan<T>;
   readonly #attempt: (target: T, signal: AbortSignal) => EventSource<E>;
-  readonly #course: Course<T>;
+  readonly #failover: Failover<T>;
   readonly #runs = new Set<Run<T, E>>();
   #hedge: Hedge | undefined;
   #serving: Run<T, E> | undefined;
 
-  constructor(road: Road<T>, attempt: (target: T, signal: AbortSignal) => EventSource<E>) {
-    this.#road = road;
+  constructor(plan: FailoverPlan<T>, attempt: (target: T, signal: AbortSignal) => EventSource<E>) {
+    this.#plan = plan;
     this.#attempt = attempt;
-    this.#course = new Course(road);
-    this.#hedge = road.hedge;
+    this.#failover = new Failover(plan);
+    this.#hedge = plan.hedge;
   }
 
   next(): Promise<readonly E[] | undefined> {
@@ -47,14 +47,14 @@ class FirstStream<T, E extends { type: string }> implements EventSource<E> {
   }
 
   async cancel(): Promise<void> {
-    if (this.#serving) await this.#serving.leave();
+    if (this.#serving) await this.#serving.release();
     else this.#endAll();
   }
 
   async #first(): Promise<readonly E[] | undefined> {
     try {
       for (;;) {
-        if (this.#runs.size === 0) this.#runs.add(begin(await this.#course.next(), this.#road, this.#attempt));
+        if (this.#runs.size === 0) this.#runs.add(begin(await this.#failover.next(), this.#plan, this.#attempt));
         const first = await soonest(this.#runs, this.#hedge);
         if (first) {
           const { run, step } = first;
@@ -72,7 +72,7 @@ class FirstStream<T, E extends { type: string }> implements EventSource<E> {
     if (thrown !== undefined) {
       this.#runs.delete(run);
       run.end();
-      this.#course.failed(run.target, thrown, this.#runs.size > 0);
+      this.#failover.failed(run.target, thrown, this.#runs.size > 0);
       return true;
     }
     if (!events?.every(({ type }) => type === "start")) return false;
@@ -82,20 +82,20 @@ class FirstStream<T, E extends { type: string }> implements EventSource<E> {
   }
 
   #askAnother(): void {
-    const other = this.#hedge?.spend() ? this.#course.nextNow() : undefined;
+    const other = this.#hedge?.spend() ? this.#failover.nextNow() : undefined;
     this.#hedge = undefined;
-    if (other !== undefined) this.#runs.add(begin(other, this.#road, this.#attempt));
+    if (other !== undefined) this.#runs.add(begin(other, this.#plan, this.#attempt));
   }
 
   async #serve(run: Run<T, E>, events?: readonly E[]): Promise<readonly E[] | undefined> {
     this.#runs.delete(run);
     this.#endAll();
     this.#serving = run;
-    this.#road.onServed(run.target);
+    this.#plan.onServed(run.target);
     this.#noteEnd(run, events);
     const all = [...run.held, ...events ?? []];
     if (all.length > 0) return all;
-    await run.leave();
+    await run.release();
     return undefined;
   }
 
@@ -103,18 +103,18 @@ class FirstStream<T, E extends { type: string }> implements EventSource<E> {
     try {
       const events = await run.events.next();
       this.#noteEnd(run, events);
-      if (!events) await run.leave();
+      if (!events) await run.release();
       return events;
     } catch (thrown) {
       run.end();
-      this.#course.broke(run.target, thrown);
+      this.#failover.broke(run.target, thrown);
       throw thrown;
     }
   }
 
   /** Whoever told all of its answer is well. */
   #noteEnd({ target }: Run<T, E>, events?: readonly E[]): void {
-    if (events?.at(-1)?.type === "finish") this.#course.served(target);
+    if (events?.at(-1)?.type === "finish") this.#failover.served(target);
   }
 
   #endAll(): void {
@@ -135,24 +135,24 @@ async function soonest<T, E>(
 
 function begin<T, E>(
   target: T,
-  road: Road<T>,
+  plan: FailoverPlan<T>,
   attempt: (target: T, signal: AbortSignal) => EventSource<E>,
 ): Run<T, E> {
   const stop = new AbortController();
-  const signal = AbortSignal.any([road.signal, stop.signal]);
-  const entered = road.enter(target, signal);
+  const signal = AbortSignal.any([plan.signal, stop.signal]);
+  const acquired = plan.acquire(target, signal);
   const events = opening(async () => {
-    await entered;
-    road.onAsk(target);
+    await acquired;
+    plan.onAsk(target);
     return attempt(target, signal);
   });
   let over: Promise<void> | undefined;
-  const leave = () => over ??= Promise.all([entered, events.cancel()]).then(([giveBack]) => giveBack(), () => {}); // `next` tells why
+  const release = () => over ??= Promise.all([acquired, events.cancel()]).then(([freePlace]) => freePlace(), () => {}); // `next` tells why
   const end = () => {
     stop.abort(new GatewayError("upstream_error", "Another target answered first"));
-    void leave();
+    void release();
   };
-  return { target, events, held: [], step: stepOf(events), end, leave };
+  return { target, events, held: [], step: stepOf(events), end, release };
 }
 
 function stepOf<E>(events: EventSource<E>): Promise<Step<E>> {

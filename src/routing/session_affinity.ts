@@ -5,7 +5,7 @@ import type { GenerateRequest, Message } from "../canonical/generate.ts";
 import { type Destination, targetName, withoutPolicy } from "../contract/destination.ts";
 
 /** Where a conversation was answered. */
-export interface Home {
+export interface LastTarget {
   /** The name of the target. */
   target: string;
   /** Who served there, where the upstream chooses among providers and says whom it chose. */
@@ -17,47 +17,47 @@ const KEPT_MS = 3_600_000;
 /** How many conversations are remembered; the one that was answered first is forgotten for a further one. */
 const MOST_CONVERSATIONS = 10_000;
 
-/** The homes of the latest conversations. */
-export class Homes {
-  readonly #homes = new BoundedMap<string, Home & { until: number }>(MOST_CONVERSATIONS);
+/** Where the latest conversations were answered. */
+export class SessionAffinity {
+  readonly #targets = new BoundedMap<string, LastTarget & { until: number }>(MOST_CONVERSATIONS);
   readonly #now: () => number;
 
   constructor(now: () => number) {
     this.#now = now;
   }
 
-  of(conversation: string): Home | undefined {
-    const home = this.#homes.get(conversation);
-    return home && this.#now() < home.until ? home : undefined;
+  of(conversation: string): LastTarget | undefined {
+    const last = this.#targets.get(conversation);
+    return last && this.#now() < last.until ? last : undefined;
   }
 
-  keep(conversation: string, { target, provider }: Home): void {
-    this.#homes.set(conversation, { target, ...(provider && { provider }), until: this.#now() + KEPT_MS });
+  keep(conversation: string, { target, provider }: LastTarget): void {
+    this.#targets.set(conversation, { target, ...(provider && { provider }), until: this.#now() + KEPT_MS });
   }
 
-  /** A target that failed is no home; that of another conversation, or another target by now, stays. */
+  /** A target that failed is forgotten; that of another conversation, or another target by now, stays. */
   forget(conversation: string, target: string): void {
-    if (this.#homes.get(conversation)?.target === target) this.#homes.delete(conversation);
+    if (this.#targets.get(conversation)?.target === target) this.#targets.delete(conversation);
   }
 }
 
 /**
- * The targets in the order in which the conversation asks them: its home first. Where the upstream chooses among providers,
+ * The targets in the order in which the conversation asks them: the last one that answered it first. Where the upstream chooses among providers,
  * the one that served is asked for by name, and then the upstream may choose anew. `policiesOf` gives what may stand after
  * the colon of a model's name at such an upstream and chooses none; any other word there is somebody's own choice.
  */
-export function homeFirst(
+export function orderByAffinity(
   targets: readonly Destination[],
-  home: Home | undefined,
+  last: LastTarget | undefined,
   policiesOf: (upstream: string) => readonly string[] | undefined,
 ): readonly Destination[] {
-  const own = home && targets.find((target) => targetName(target) === home.target);
+  const own = last && targets.find((target) => targetName(target) === last.target);
   if (!own) return targets;
   const { model } = own;
   const bare = withoutPolicy(model);
   const policies = policiesOf(own.upstream);
   const isOpen = bare === model || policies?.includes(model.slice(bare.length + 1));
-  const pinned = home.provider !== undefined && policies && isOpen ? `${bare}:${home.provider}` : undefined;
+  const pinned = last.provider !== undefined && policies && isOpen ? `${bare}:${last.provider}` : undefined;
   return [...(pinned ? [{ ...own, pinned }] : []), own, ...targets.filter((target) => target !== own)];
 }
 

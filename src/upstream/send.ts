@@ -27,7 +27,7 @@ export interface Upstream {
   /** Whether it gets the caller's own token in place of a secret of the gateway's. */
   takesTokens: boolean;
   /** How many calls it is given at once; no limit where absent. */
-  slots?: { take(caller: string, signal: AbortSignal): Promise<() => void> };
+  concurrency?: { acquire(caller: string, signal: AbortSignal): Promise<() => void> };
   headers: Readonly<Record<string, string>>;
   /** Top-level fields of a request body that it answers with an error: left out and noted. */
   refuses: readonly string[];

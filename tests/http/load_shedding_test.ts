@@ -16,9 +16,9 @@ function newLoad(limits: LoadLimits) {
       state.garbage = 0;
     },
   });
-  const own = { enter: () => load.enter(limits) };
+  const own = { acquire: () => load.acquire(limits) };
   const refused = () => {
-    const error = assertThrows(() => own.enter(), GatewayError);
+    const error = assertThrows(() => own.acquire(), GatewayError);
     assertEquals([error.code, error.details.retryAfter], ["unavailable", "1"]);
   };
   return { state, own, refused };
@@ -26,51 +26,51 @@ function newLoad(limits: LoadLimits) {
 
 Deno.test("load: so many requests run at once, and one that is over makes room, once", () => {
   const { own, refused } = newLoad({ concurrentRequests: 2 });
-  const leave = own.enter();
-  own.enter();
+  const leave = own.acquire();
+  own.acquire();
   refused();
   leave();
   leave();
-  own.enter();
+  own.acquire();
   refused();
 });
 
 Deno.test("load: above the limit of memory nobody is let in, until there is less", () => {
   const { state, own, refused } = newLoad({ concurrentRequests: 1_000, memoryBytes: 100 });
-  own.enter();
+  own.acquire();
   state.bytes = 101;
-  own.enter(); // The last reading holds for a moment.
+  own.acquire(); // The last reading holds for a moment.
   state.ms += 250;
   refused();
   refused();
   state.bytes = 100;
   state.ms += 250;
-  own.enter();
+  own.acquire();
   assertEquals(state.reads, 4);
 });
 
 Deno.test("load: garbage is no load: it is collected where memory is full, and not all the time", () => {
   const { state, own, refused } = newLoad({ concurrentRequests: 1_000, memoryBytes: 100 });
-  own.enter();
+  own.acquire();
   state.garbage = 1_000;
   state.ms += 250;
-  own.enter();
+  own.acquire();
   assertEquals(state.collections, 1);
   state.garbage = 1_000;
   state.ms += 250;
   refused();
   state.ms += 5_000;
-  own.enter();
+  own.acquire();
   assertEquals(state.collections, 2);
 });
 
 Deno.test("load: where few descriptors are left nobody is let in, until there are more", () => {
   const { state, own, refused } = newLoad({ concurrentRequests: 9 });
-  own.enter();
+  own.acquire();
   state.scarce = true;
   state.ms += 250;
   refused();
   state.scarce = false;
   state.ms += 250;
-  own.enter();
+  own.acquire();
 });

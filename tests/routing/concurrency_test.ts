@@ -1,15 +1,15 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { GatewayError } from "../../src/errors.ts";
-import { Slots } from "../../src/routing/concurrency.ts";
+import { ConcurrencyLimit } from "../../src/routing/concurrency.ts";
 import { within } from "../support/wait.ts";
 
 const NEVER = new AbortController().signal;
 
-Deno.test("slots: no more calls run than there are places, and one that ends lets the next one in", async () => {
-  const slots = new Slots("up", { running: 2, waiting: 5, waitMs: 10_000 });
-  const [first] = [await slots.take("a", NEVER), await slots.take("a", NEVER)];
+Deno.test("concurrency: no more calls run than there are places, and one that ends lets the next one in", async () => {
+  const concurrency = new ConcurrencyLimit("up", { running: 2, waiting: 5, waitMs: 10_000 });
+  const [first] = [await concurrency.acquire("a", NEVER), await concurrency.acquire("a", NEVER)];
   let third = false;
-  const waiting = slots.take("a", NEVER).then((leave) => {
+  const waiting = concurrency.acquire("a", NEVER).then((leave) => {
     third = true;
     return leave;
   });
@@ -20,7 +20,7 @@ Deno.test("slots: no more calls run than there are places, and one that ends let
   const leave = await waiting;
   assertEquals(third, true);
   let fourth = false;
-  const next = slots.take("a", NEVER).then((leave) => {
+  const next = concurrency.acquire("a", NEVER).then((leave) => {
     fourth = true;
     return leave;
   });
@@ -30,12 +30,12 @@ Deno.test("slots: no more calls run than there are places, and one that ends let
   (await next)();
 });
 
-Deno.test("slots: those who wait get their places in turn, whoever asked more often", async () => {
-  const slots = new Slots("up", { running: 1, waiting: 10, waitMs: 10_000 });
-  const leave = await slots.take("greedy", NEVER);
+Deno.test("concurrency: those who wait get their places in turn, whoever asked more often", async () => {
+  const concurrency = new ConcurrencyLimit("up", { running: 1, waiting: 10, waitMs: 10_000 });
+  const leave = await concurrency.acquire("greedy", NEVER);
   const order: string[] = [];
   const wait = async (caller: string, name: string) => {
-    const done = await slots.take(caller, NEVER);
+    const done = await concurrency.acquire(caller, NEVER);
     order.push(name);
     done();
   };
@@ -52,45 +52,49 @@ Deno.test("slots: those who wait get their places in turn, whoever asked more of
   assertEquals(order, ["g1", "m1", "o1", "g2", "m2", "g3"]);
 });
 
-Deno.test("slots: a full line and a long wait are told as busy, with the time to come back", async () => {
-  const slots = new Slots("up", { running: 1, waiting: 1, waitMs: 5 });
-  const leave = await slots.take("a", NEVER);
-  const late = slots.take("a", NEVER);
-  const refused = await assertRejects(() => slots.take("b", NEVER), GatewayError, 'Upstream "up" is busy');
+Deno.test("concurrency: a full line and a long wait are told as busy, with the time to come back", async () => {
+  const concurrency = new ConcurrencyLimit("up", { running: 1, waiting: 1, waitMs: 5 });
+  const leave = await concurrency.acquire("a", NEVER);
+  const late = concurrency.acquire("a", NEVER);
+  const refused = await assertRejects(() => concurrency.acquire("b", NEVER), GatewayError, 'Upstream "up" is busy');
   assertEquals([refused.code, refused.details.retryAfter], ["unavailable", "1"]);
   assertEquals((await assertRejects(() => late, GatewayError)).code, "unavailable");
   // Those who gave up stand in no line, and hold nothing.
-  const next = slots.take("c", NEVER);
+  const next = concurrency.acquire("c", NEVER);
   leave();
   (await next)();
-  (await slots.take("d", NEVER))();
+  (await concurrency.acquire("d", NEVER))();
 });
 
-Deno.test("slots: who has got a place makes room in the line", async () => {
-  const slots = new Slots("up", { running: 1, waiting: 1, waitMs: 10_000 });
-  const first = await slots.take("a", NEVER);
-  const second = slots.take("a", NEVER);
+Deno.test("concurrency: who has got a place makes room in the line", async () => {
+  const concurrency = new ConcurrencyLimit("up", { running: 1, waiting: 1, waitMs: 10_000 });
+  const first = await concurrency.acquire("a", NEVER);
+  const second = concurrency.acquire("a", NEVER);
   first();
-  const third = slots.take("a", NEVER);
+  const third = concurrency.acquire("a", NEVER);
   (await second)();
   (await third)();
 });
 
-Deno.test("slots: a client that has left by then stands in no line", async () => {
-  const slots = new Slots("up", { running: 1, waiting: 1, waitMs: 10_000 });
-  const leave = await slots.take("a", NEVER);
-  await assertRejects(() => within(1_000, slots.take("b", AbortSignal.abort(new Error("left")))), Error, "left");
-  const next = slots.take("c", NEVER);
+Deno.test("concurrency: a client that has left by then stands in no line", async () => {
+  const concurrency = new ConcurrencyLimit("up", { running: 1, waiting: 1, waitMs: 10_000 });
+  const leave = await concurrency.acquire("a", NEVER);
+  await assertRejects(
+    () => within(1_000, concurrency.acquire("b", AbortSignal.abort(new Error("left")))),
+    Error,
+    "left",
+  );
+  const next = concurrency.acquire("c", NEVER);
   leave();
   (await next)();
 });
 
-Deno.test("slots: a client that leaves while it waits gives its turn to the next", async () => {
-  const slots = new Slots("up", { running: 1, waiting: 5, waitMs: 10_000 });
-  const leave = await slots.take("a", NEVER);
+Deno.test("concurrency: a client that leaves while it waits gives its turn to the next", async () => {
+  const concurrency = new ConcurrencyLimit("up", { running: 1, waiting: 5, waitMs: 10_000 });
+  const leave = await concurrency.acquire("a", NEVER);
   const gone = new AbortController();
-  const left = slots.take("a", gone.signal);
-  const next = slots.take("b", NEVER);
+  const left = concurrency.acquire("a", gone.signal);
+  const next = concurrency.acquire("b", NEVER);
   gone.abort(new Error("left"));
   await assertRejects(() => left, Error, "left");
   leave();

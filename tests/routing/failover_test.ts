@@ -2,7 +2,7 @@ import { assertEquals, assertGreater, assertRejects } from "@std/assert";
 import type { GenerateEvent } from "../../src/canonical/generate.ts";
 import { type ErrorCode, GatewayError, STATUS_OF } from "../../src/errors.ts";
 import { Breaker } from "../../src/routing/circuit_breaker.ts";
-import { firstAnswer as askAll, type Road } from "../../src/routing/failover.ts";
+import { type FailoverPlan, firstAnswer as askAll } from "../../src/routing/failover.ts";
 import { firstStream as streamOf } from "../../src/routing/first_stream.ts";
 import { fromArray } from "../support/chunks.ts";
 import { eachOf, sourceFrom } from "../support/sources.ts";
@@ -13,11 +13,11 @@ const INABILITIES: ErrorCode[] = ["model_not_found", "unsupported", "unsupported
 const WORTH_ANOTHER = [...FAILURES, ...INABILITIES];
 const CODES = Object.keys(STATUS_OF) as ErrorCode[];
 
-function road<T extends string>(targets: readonly T[], changes: Partial<Road<T>> = {}): Road<T> {
+function plan<T extends string>(targets: readonly T[], changes: Partial<FailoverPlan<T>> = {}): FailoverPlan<T> {
   return {
     targets,
     idOf: (target) => target,
-    enter: () => Promise.resolve(() => {}),
+    acquire: () => Promise.resolve(() => {}),
     breaker: new Breaker(Date.now),
     policy: { rounds: 3, failovers: 1, budgetMs: 1_000, baseMs: 1 },
     now: Date.now,
@@ -30,21 +30,21 @@ function road<T extends string>(targets: readonly T[], changes: Partial<Road<T>>
 }
 
 function firstAnswer<T extends string, R>(targets: readonly T[], attempt: (target: T) => Promise<R>): Promise<R> {
-  return askAll(road(targets), attempt);
+  return askAll(plan(targets), attempt);
 }
 
 function firstStream<T extends string, E extends { type: string }>(
   targets: readonly T[],
   attempt: (target: T) => AsyncIterable<E>,
 ): AsyncGenerator<E> {
-  return streamAll(road(targets), attempt);
+  return streamAll(plan(targets), attempt);
 }
 
 function streamAll<T, E extends { type: string }>(
-  road: Road<T>,
+  plan: FailoverPlan<T>,
   attempt: (target: T, signal: AbortSignal) => AsyncIterable<E>,
 ): AsyncGenerator<E> {
-  return eachOf(streamOf(road, (target, signal) => sourceFrom(attempt(target, signal))));
+  return eachOf(streamOf(plan, (target, signal) => sourceFrom(attempt(target, signal))));
 }
 
 function failure(code: ErrorCode): GatewayError {
@@ -179,14 +179,14 @@ const CUT = new GatewayError("upstream_error", "Cut");
 
 Deno.test("retry: where all targets failed, those that did not take the request are asked again", async () => {
   const { asked, attempt } = scripted({ a: [OVERLOADED, OVERLOADED], b: [SILENT], c: [OVERLOADED] });
-  assertEquals(await askAll(road(["a", "b", "c"]), attempt), "c");
+  assertEquals(await askAll(plan(["a", "b", "c"]), attempt), "c");
   assertEquals(asked, ["a", "b", "c", "a", "c"]);
 });
 
 Deno.test("retry: no target that may have taken the request is asked again", async () => {
   for (const failed of [SILENT, CUT]) {
     const { asked, attempt } = scripted({ a: [failed] });
-    assertEquals(await assertRejects(() => askAll(road(["a"]), attempt)), failed);
+    assertEquals(await assertRejects(() => askAll(plan(["a"]), attempt)), failed);
     assertEquals(asked, ["a"]);
   }
 });
@@ -194,13 +194,13 @@ Deno.test("retry: no target that may have taken the request is asked again", asy
 Deno.test("retry: a failure that no repetition mends is not repeated", async () => {
   const final = new GatewayError("upstream_error", "Bad credentials", { notProcessed: true, retryable: false });
   const { asked, attempt } = scripted({ a: [final], b: [final] });
-  await assertRejects(() => askAll(road(["a", "b"]), attempt));
+  await assertRejects(() => askAll(plan(["a", "b"]), attempt));
   assertEquals(asked, ["a", "b"]);
 });
 
 Deno.test("retry: there are so many rounds, and the last failure is told", async () => {
   const { asked, attempt } = scripted({ a: [OVERLOADED, OVERLOADED, OVERLOADED, OVERLOADED] });
-  assertEquals(await assertRejects(() => askAll(road(["a"]), attempt)), OVERLOADED);
+  assertEquals(await assertRejects(() => askAll(plan(["a"]), attempt)), OVERLOADED);
   assertEquals(asked, ["a", "a", "a"]);
 });
 
@@ -208,19 +208,19 @@ Deno.test("retry: a target that says when to come back is asked then; one that w
   const soon = new GatewayError("rate_limit", "Slow down", { notProcessed: true, retryAfter: "0.05" });
   const { asked, attempt } = scripted({ a: [soon] });
   const begun = performance.now();
-  await askAll(road(["a"]), attempt);
+  await askAll(plan(["a"]), attempt);
   assertEquals([asked, performance.now() - begun >= 49], [["a", "a"], true]);
 
   const late = new GatewayError("rate_limit", "Slow down", { notProcessed: true, retryAfter: "7" });
   const patient = scripted({ a: [late] });
-  assertEquals(await assertRejects(() => askAll(road(["a"]), patient.attempt)), late);
+  assertEquals(await assertRejects(() => askAll(plan(["a"]), patient.attempt)), late);
   assertEquals(patient.asked, ["a"]);
 });
 
 Deno.test("retry: there is no pause that the budget has no time for", async () => {
   const { asked, attempt } = scripted({ a: [OVERLOADED] });
   const policy = { rounds: 3, failovers: 1, budgetMs: 10, baseMs: 100 };
-  assertEquals(await assertRejects(() => askAll(road(["a"], { policy }), attempt)), OVERLOADED);
+  assertEquals(await assertRejects(() => askAll(plan(["a"], { policy }), attempt)), OVERLOADED);
   assertEquals(asked, ["a"]);
 });
 
@@ -228,14 +228,14 @@ Deno.test("retry: all pauses together fit into the budget", async () => {
   const soon = new GatewayError("rate_limit", "Slow down", { notProcessed: true, retryAfter: "0.04" });
   const { asked, attempt } = scripted({ a: Array(10).fill(soon) });
   const policy = { rounds: 10, failovers: 1, budgetMs: 100, baseMs: 1 };
-  assertEquals(await assertRejects(() => askAll(road(["a"], { policy }), attempt)), soon);
+  assertEquals(await assertRejects(() => askAll(plan(["a"], { policy }), attempt)), soon);
   assertEquals(asked, ["a", "a", "a"]);
 });
 
 Deno.test("retry: a target that wants more time than another one is not asked before it is over", async () => {
   const busy = new GatewayError("rate_limit", "Slow down", { notProcessed: true, retryAfter: "0.5" });
   const { asked, attempt } = scripted({ a: [busy], b: [OVERLOADED] });
-  assertEquals(await askAll(road(["a", "b"]), attempt), "b");
+  assertEquals(await askAll(plan(["a", "b"]), attempt), "b");
   assertEquals(asked, ["a", "b", "b"]);
 });
 
@@ -246,7 +246,7 @@ Deno.test("retry: each pause is longer than the one before", async () => {
     return Promise.reject(OVERLOADED);
   };
   const policy = { rounds: 5, failovers: 1, budgetMs: 60_000, baseMs: 20 };
-  await assertRejects(() => askAll(road(["a"], { policy }), attempt));
+  await assertRejects(() => askAll(plan(["a"], { policy }), attempt));
   // Halved at most: see the next test.
   assertGreater(times[4]! - times[3]!, 20 * 2 ** 3 / 2 - 1);
 });
@@ -256,7 +256,7 @@ Deno.test("retry: what failed together does not come back together", async () =>
   const policy = { rounds: 2, failovers: 1, budgetMs: 60_000, baseMs: 100 };
   const ask = async () => {
     let time = 0;
-    await askAll(road(["a"], { policy }), () => {
+    await askAll(plan(["a"], { policy }), () => {
       if (time++ === 0) return Promise.reject(OVERLOADED);
       times.push(performance.now());
       return Promise.resolve();
@@ -273,7 +273,7 @@ Deno.test("retry: a date in retry-after is a time to come back, too", async () =
     retryAfter: new Date(now + 3_600_000).toUTCString(),
   });
   const { asked, attempt } = scripted({ a: [late] });
-  await assertRejects(() => askAll(road(["a"], { now: () => now }), attempt));
+  await assertRejects(() => askAll(plan(["a"], { now: () => now }), attempt));
   assertEquals(asked, ["a"]);
 });
 
@@ -281,7 +281,7 @@ Deno.test("retry: a client that leaves ends the wait", async () => {
   const gone = new AbortController();
   const policy = { rounds: 3, failovers: 1, budgetMs: 60_000, baseMs: 30_000 };
   const { asked, attempt } = scripted({ a: [OVERLOADED] });
-  const answer = askAll(road(["a"], { policy, signal: gone.signal }), attempt);
+  const answer = askAll(plan(["a"], { policy, signal: gone.signal }), attempt);
   setTimeout(() => gone.abort(new Error("left")), 5);
   await assertRejects(() => answer, Error, "left");
   assertEquals(asked, ["a"]);
@@ -293,7 +293,7 @@ Deno.test("retry: a stream that was refused is asked for again, one that broke o
     a: [fromArray([], OVERLOADED), fromArray([start("a"), PART, FINISH])],
     b: [fromArray([start("b")], CUT)],
   };
-  const events = streamAll(road(["a", "b"]), (target) => {
+  const events = streamAll(plan(["a", "b"]), (target) => {
     asked.push(target);
     return script[target]!.shift()!;
   });
@@ -310,9 +310,9 @@ Deno.test("retry: what fails again and again is asked last, and serves where not
     asked.push(target);
     return target === failing ? Promise.reject(CUT) : Promise.resolve(target);
   };
-  for (let time = 0; time < 3; time++) await askAll(road(["a", "b"], { breaker }), attempt("a"));
+  for (let time = 0; time < 3; time++) await askAll(plan(["a", "b"], { breaker }), attempt("a"));
   assertEquals(asked.splice(0), ["a", "b", "a", "b", "b"]);
-  assertEquals(await askAll(road(["a", "b"], { breaker }), attempt("b")), "a");
+  assertEquals(await askAll(plan(["a", "b"], { breaker }), attempt("b")), "a");
 });
 
 Deno.test("retry: a stream that breaks off after its content counts against its target, a client that leaves does not", async () => {
@@ -320,7 +320,7 @@ Deno.test("retry: a stream that breaks off after its content counts against its 
   const broken = () => fromArray([start("a"), PART], CUT);
   const gone = new AbortController();
   gone.abort(new Error("left"));
-  const all: Road<string> = road(["a", "b"], { breaker, signal: gone.signal });
+  const all: FailoverPlan<string> = plan(["a", "b"], { breaker, signal: gone.signal });
   await told(streamAll(all, broken));
   assertEquals(breaker.order(["a", "b"], (one) => one), ["a", "b"]);
   await told(streamAll({ ...all, signal: new AbortController().signal }, broken));
@@ -332,7 +332,7 @@ Deno.test("retry: a stream that comes to its end makes up for the failures befor
   const order = () => breaker.order(["a", "b"], (one) => one).join("");
   const broken = () => fromArray([start("a"), PART], CUT);
   const whole = () => fromArray([start("a"), PART, FINISH]);
-  const all: Road<string> = road(["a", "b"], { breaker });
+  const all: FailoverPlan<string> = plan(["a", "b"], { breaker });
   for (const attempt of [broken, whole, broken]) await told(streamAll(all, attempt));
   assertEquals(order(), "ab");
   await told(streamAll(all, broken));
@@ -365,7 +365,7 @@ Deno.test("retry: a target that stays silent is joined by the next; the first th
   const served: string[] = [];
   const hedge = { afterMs: 5, spend: () => true };
   const events = streamAll(
-    road(["a", "b", "c"], { hedge, onServed: (target) => served.push(target) }),
+    plan(["a", "b", "c"], { hedge, onServed: (target) => served.push(target) }),
     (target, signal) => {
       log.push(`asked ${target}`);
       return silent(log, target, signal, target === "b" ? Promise.resolve() : undefined);
@@ -379,7 +379,7 @@ Deno.test("retry: a target that stays silent is joined by the next; the first th
 Deno.test("retry: a target that speaks in time is joined by nobody", async () => {
   const log: string[] = [];
   const hedge = { afterMs: 60_000, spend: () => true };
-  const events = streamAll(road(["a", "b"], { hedge }), (target, signal) => {
+  const events = streamAll(plan(["a", "b"], { hedge }), (target, signal) => {
     log.push(target);
     return silent(log, target, signal, new Promise((resolve) => setTimeout(resolve, 20)));
   });
@@ -391,7 +391,7 @@ Deno.test("retry: where the budget for it is spent, nobody is joined", async () 
   const log: string[] = [];
   const hedge = { afterMs: 5, spend: () => false };
   const spoken = new Promise((resolve) => setTimeout(resolve, 20));
-  const events = streamAll(road(["a", "b"], { hedge }), (target, signal) => {
+  const events = streamAll(plan(["a", "b"], { hedge }), (target, signal) => {
     log.push(target);
     return silent(log, target, signal, spoken);
   });
@@ -404,7 +404,7 @@ for (const thrown of [CUT, failure("invalid_request")]) {
     const hedge = { afterMs: 5, spend: () => true };
     const spoken = new Promise((resolve) => setTimeout(resolve, 40));
     const asked: string[] = [];
-    const events = streamAll(road(["a", "b", "c"], { hedge }), (target, signal) => {
+    const events = streamAll(plan(["a", "b", "c"], { hedge }), (target, signal) => {
       asked.push(target);
       return target === "b" ? fromArray([start("b")], thrown) : silent([], target, signal, spoken);
     });
@@ -417,26 +417,26 @@ for (const thrown of [CUT, failure("invalid_request")]) {
 
 Deno.test("retry: an attempt holds its place until it is over, however it ends", async () => {
   let held = 0;
-  const enter = () => {
+  const acquire = () => {
     held++;
     return Promise.resolve(() => void held--);
   };
-  await askAll(road(["a", "b"], { enter }), scripted({ a: [CUT] }).attempt);
+  await askAll(plan(["a", "b"], { acquire }), scripted({ a: [CUT] }).attempt);
   assertEquals(held, 0);
   const events = streamAll(
-    road(["a", "b"], { enter }),
+    plan(["a", "b"], { acquire }),
     (target) => target === "a" ? fromArray([], CUT) : fromArray([start("b"), PART, FINISH]),
   );
   const seen: number[] = [];
   for await (const _ of events) seen.push(held);
   assertEquals([seen, held], [[1, 1, 1], 0]);
-  const left = streamAll(road(["a"], { enter }), (_, signal) => silent([], "a", signal, Promise.resolve()));
+  const left = streamAll(plan(["a"], { acquire }), (_, signal) => silent([], "a", signal, Promise.resolve()));
   for await (const _ of left) break;
   await until(() => held === 0);
 });
 
 Deno.test("retry: where a target has no place, the next one is asked", async () => {
   const busy = new GatewayError("unavailable", "Busy", { notProcessed: true });
-  const enter = (target: string) => target === "a" ? Promise.reject(busy) : Promise.resolve(() => {});
-  assertEquals(await askAll(road(["a", "b"], { enter }), (target) => Promise.resolve(target)), "b");
+  const acquire = (target: string) => target === "a" ? Promise.reject(busy) : Promise.resolve(() => {});
+  assertEquals(await askAll(plan(["a", "b"], { acquire }), (target) => Promise.resolve(target)), "b");
 });

@@ -1,48 +1,50 @@
 import { assertEquals, assertNotEquals } from "@std/assert";
 import type { GenerateRequest, Message } from "../../src/canonical/generate.ts";
-import { conversationKey, homeFirst, Homes } from "../../src/routing/session_affinity.ts";
+import { conversationKey, orderByAffinity, SessionAffinity } from "../../src/routing/session_affinity.ts";
 
 const HOUR_MS = 3_600_000;
 
-Deno.test("homes: the latest target counts, for an hour after its last answer", () => {
+Deno.test("affinity: the latest target counts, for an hour after its last answer", () => {
   let now = 0;
-  const homes = new Homes(() => now);
-  homes.keep("talk", { target: "a/model" });
-  homes.keep("talk", { target: "b/model", provider: "novita" });
+  const affinity = new SessionAffinity(() => now);
+  affinity.keep("talk", { target: "a/model" });
+  affinity.keep("talk", { target: "b/model", provider: "novita" });
   now = HOUR_MS - 1;
-  assertEquals(homes.of("talk")?.target, "b/model");
-  homes.keep("talk", { target: "b/model", provider: "novita" });
+  assertEquals(affinity.of("talk")?.target, "b/model");
+  affinity.keep("talk", { target: "b/model", provider: "novita" });
   now += HOUR_MS - 1;
-  assertEquals(homes.of("talk")?.provider, "novita");
+  assertEquals(affinity.of("talk")?.provider, "novita");
   now += 1;
-  assertEquals(homes.of("talk"), undefined);
+  assertEquals(affinity.of("talk"), undefined);
 });
 
-Deno.test("homes: only the target that failed is forgotten", () => {
-  const homes = new Homes(() => 0);
-  homes.keep("talk", { target: "a/model" });
-  homes.forget("talk", "b/model");
-  homes.forget("other", "a/model");
-  assertEquals(homes.of("talk")?.target, "a/model");
-  homes.forget("talk", "a/model");
-  assertEquals(homes.of("talk"), undefined);
+Deno.test("affinity: only the target that failed is forgotten", () => {
+  const affinity = new SessionAffinity(() => 0);
+  affinity.keep("talk", { target: "a/model" });
+  affinity.forget("talk", "b/model");
+  affinity.forget("other", "a/model");
+  assertEquals(affinity.of("talk")?.target, "a/model");
+  affinity.forget("talk", "a/model");
+  assertEquals(affinity.of("talk"), undefined);
 });
 
-Deno.test("homes: of ten thousand conversations the one that was answered first is forgotten", () => {
-  const homes = new Homes(() => 0);
-  for (const talk of ["again", "first", "again"]) homes.keep(talk, { target: "a/model" });
-  for (let at = 0; at < 9_999; at++) homes.keep(`talk-${at}`, { target: "a/model" });
-  const known = ["first", "again", "talk-0", "talk-9998"].filter((talk) => homes.of(talk));
+Deno.test("affinity: of ten thousand conversations the one that was answered first is forgotten", () => {
+  const affinity = new SessionAffinity(() => 0);
+  for (const talk of ["again", "first", "again"]) affinity.keep(talk, { target: "a/model" });
+  for (let at = 0; at < 9_999; at++) affinity.keep(`talk-${at}`, { target: "a/model" });
+  const known = ["first", "again", "talk-0", "talk-9998"].filter((talk) => affinity.of(talk));
   assertEquals(known, ["again", "talk-0", "talk-9998"]);
 });
 
 const TARGETS = [{ upstream: "a", model: "org/model" }, { upstream: "b", model: "org/model" }];
 const policiesOf = (upstream: string) => upstream === "router" ? ["fastest", "cheapest"] : undefined;
 
-Deno.test("homes: the conversation's home is asked first, then the others in their order", () => {
+Deno.test("affinity: the conversation's last target is asked first, then the others in their order", () => {
   const three = [...TARGETS, { upstream: "c", model: "org/model" }];
-  const order = (home?: string) =>
-    homeFirst(three, home === undefined ? undefined : { target: home }, policiesOf).map(({ upstream }) => upstream);
+  const order = (last?: string) =>
+    orderByAffinity(three, last === undefined ? undefined : { target: last }, policiesOf).map(({ upstream }) =>
+      upstream
+    );
   assertEquals(order(), ["a", "b", "c"]);
   assertEquals(order("c/org/model"), ["c", "a", "b"]);
   // The configuration may have changed since.
@@ -56,17 +58,17 @@ for (
     ["org/model:together", undefined],
   ] as const
 ) {
-  Deno.test(`homes: ${model} is ${pinned ? `asked as ${pinned}, then as it is` : "somebody's own choice"}`, () => {
+  Deno.test(`affinity: ${model} is ${pinned ? `asked as ${pinned}, then as it is` : "somebody's own choice"}`, () => {
     const own = { upstream: "router", model };
-    const home = { target: `router/${model}`, provider: "novita" };
-    const asked = homeFirst([TARGETS[0]!, own], home, policiesOf).map((one) => one.pinned ?? one.model);
+    const last = { target: `router/${model}`, provider: "novita" };
+    const asked = orderByAffinity([TARGETS[0]!, own], last, policiesOf).map((one) => one.pinned ?? one.model);
     assertEquals(asked, [...(pinned ? [pinned] : []), model, "org/model"]);
   });
 }
 
-Deno.test("homes: an upstream that chooses no providers is asked for none", () => {
-  const home = { target: "a/org/model", provider: "novita" };
-  assertEquals(homeFirst(TARGETS, home, policiesOf).map(({ pinned }) => pinned), [undefined, undefined]);
+Deno.test("affinity: an upstream that chooses no providers is asked for none", () => {
+  const last = { target: "a/org/model", provider: "novita" };
+  assertEquals(orderByAffinity(TARGETS, last, policiesOf).map(({ pinned }) => pinned), [undefined, undefined]);
 });
 
 const NAMES = ["x-session", "x-agent"];
