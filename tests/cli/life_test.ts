@@ -62,7 +62,7 @@ Deno.test("launcher: a first start makes the folder of the store; SIGTERM passes
     assertEquals([status, (await respond(url, { previous_response_id: id })).status], [200, 200]);
     assert((await Deno.stat(`${folder}/data/store.sqlite3`)).isFile);
     kill("SIGTERM");
-    assertEquals(await within(20_000, ended), 0);
+    assertEquals(await within(60_000, ended), 0);
   });
 });
 
@@ -130,7 +130,7 @@ Deno.test({
     await withGateway(async ({ kill, said, ended }) => {
       kill("SIGKILL");
       await said("SIGTERM: finishing");
-      await within(20_000, ended); // Its stderr is the gateway's, too.
+      await within(60_000, ended); // Its stderr is the gateway's, too.
     });
   },
 });

@@ -68,7 +68,7 @@ async function withChain(manager: string, use: (chain: Chain) => Promise<void>):
     } finally {
       for (const group of [child.pid, pidIn(text)]) killGroup(group);
       await child.status;
-      await within(20_000, over);
+      await within(60_000, over);
     }
   });
 }
@@ -92,7 +92,7 @@ for (const manager of Object.keys(MANAGERS)) {
         await withChain(manager, async ({ pid, over, text }) => {
           const { port } = new URL(text().match(/http:\/\/[\d.:]+/)![0]);
           Deno.kill(pid, signal);
-          await within(20_000, over);
+          await within(60_000, over);
           assert(text().includes("SIGTERM: finishing the requests that run"), text());
           const refused = await Deno.connect({ port: Number(port) }).then((open) => open.close(), () => "refused");
           assertEquals(refused, "refused");

@@ -14,9 +14,7 @@ export type Fate =
   | "error in stream"
   | "no JSON"
   | "hang"
-  | "cut"
-  /** It would have answered well, but the gateway had given it up by then, as it may on a busy machine. */
-  | "late";
+  | "cut";
 
 const ERRORS: readonly Fate[] = [
   "reset",
@@ -57,20 +55,13 @@ export interface FlakyUpstream {
 export function startFlaky(next: () => Fate): FlakyUpstream {
   const upstream = new TcpUpstream();
   const met: Meeting[] = [];
-  /** By the numbers of the connections. */
-  const latest = new Map<number, Meeting>();
   let stopped = false;
   const served = (async () => {
     while (!stopped) {
       const asked = await upstream.next();
       const body = JSON.parse(asked.body);
       const fate = next();
-      const meeting: Meeting = { request: body.messages.at(-1).content, fate };
-      met.push(meeting);
-      latest.set(asked.connection, meeting);
-      asked.left.then(() => {
-        if (meeting.fate === "well" && latest.get(asked.connection) === meeting) meeting.fate = "late";
-      });
+      met.push({ request: body.messages.at(-1).content, fate });
       answer(asked, fate, body).catch(() => {}); // The gateway has left.
     }
   })();
@@ -119,7 +110,6 @@ async function answer(
       return await asked.write(
         'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{"choices',
       );
-    case "late":
     case "hang":
       return; // Until the gateway has enough.
     case "cut":

@@ -66,7 +66,7 @@ export async function startGateway(
   const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
   let message = "";
   while (!message.includes("Keys: ")) {
-    const { done, value } = await within(20_000, reader.read());
+    const { done, value } = await within(60_000, reader.read());
     if (done) throw new Error(`The gateway did not start: ${message}`);
     message += value;
   }
@@ -76,7 +76,7 @@ export async function startGateway(
   const end = async (signal: Deno.Signal) => {
     child.kill(signal);
     try {
-      return (await within(10_000, child.status)).code;
+      return (await within(60_000, child.status)).code;
     } catch (error) {
       child.kill("SIGKILL");
       throw error;
