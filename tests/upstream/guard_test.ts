@@ -2,6 +2,7 @@ import { assertEquals } from "@std/assert";
 import type { GenerateEvent } from "../../src/canonical/generate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { guard } from "../../src/upstream/guard.ts";
+import { sourceOf } from "../../src/util/event_source.ts";
 import { fromArray, toArray } from "../support/chunks.ts";
 import { eachOf, sourceFrom } from "../support/sources.ts";
 
@@ -48,6 +49,11 @@ Deno.test("guard: a stream that just stops is a failure of the upstream", async 
 Deno.test("guard: nothing comes after the end", async () => {
   assertEquals(codes(await guarded(fromArray([START, FINISH, START]))), ["start", "finish"]);
   assertEquals(codes(await guarded(fromArray([START, FINISH], new Error("late")))), ["start", "finish"]);
+});
+
+Deno.test("guard: nothing comes after the end, though it came with it", async () => {
+  const events = await toArray(eachOf(guard(sourceOf([START, FINISH, START]), { onEvent: () => {} })));
+  assertEquals(codes(events), ["start", "finish"]);
 });
 
 Deno.test("guard: leaving it early ends what it reads", async () => {

@@ -382,6 +382,70 @@ Deno.test("run: leaving a stream early ends the call", async () => {
   assertEquals(signal?.aborted, false);
 });
 
+/** Every frame is a delta; a stream without an end is cut. */
+const deltas = streaming({
+  done: false,
+  read: ({ data = "" }, emit) => {
+    if (data === "bad") throw new GatewayError("upstream_error", "A bad frame");
+    emit({ type: "part-delta", index: 0, delta: { type: "text", text: data } });
+  },
+  end() {
+    throw new GatewayError("upstream_error", "The answer was cut");
+  },
+});
+
+/** Streams these pieces, and then breaks, ends or waits until the call is ended. */
+function inPieces(pieces: string[], then: "breaks" | "ends" | "waits"): Fetch {
+  return (_, { signal }) => {
+    const left = [...pieces];
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => signal?.addEventListener("abort", () => controller.error(signal.reason)),
+      pull(controller) {
+        const piece = left.shift();
+        if (piece !== undefined) controller.enqueue(new TextEncoder().encode(piece));
+        else if (then === "breaks") controller.error(new TypeError("connection reset"));
+        else if (then === "ends") controller.close();
+        else return new Promise(() => {});
+      },
+    }, { highWaterMark: 0 });
+    return Promise.resolve(new Response(body, { headers: { "content-type": "text/event-stream" } }));
+  };
+}
+
+for (
+  const [what, pieces, then, message] of [
+    ["a bad frame", ["data: one\n\ndata: two\n\ndata: bad\n\n"], "waits", "A bad frame"],
+    ["a missing end", ["data: one\n\n", "data: two\n\n"], "ends", "The answer was cut"],
+    ["a broken connection", ["data: one\n\ndata: two"], "breaks", "The upstream broke the connection off"],
+  ] as const
+) {
+  Deno.test(`run: the events before ${what} are given before the failure`, async () => {
+    const source = streamOf(ask("generate", { generate: deltas }, inPieces([...pieces], then)));
+    const read: string[] = [];
+    const error = await assertRejects(async () => {
+      for (let batch = await source.next(); batch; batch = await source.next()) read.push(...texts(batch));
+    }, GatewayError);
+    assertEquals([read, error.message], [["one", "two"], message]);
+  });
+}
+
+Deno.test("run: a stream whose client is gone fails for that, and one that is ended while it waits just ends", async () => {
+  const gone = new AbortController();
+  const left = new GatewayError("client_closed", "The client closed the connection");
+  const waits = inPieces(["data: one\n\n"], "waits");
+  const source = streamOf(ask("generate", { generate: deltas }, waits, { signal: gone.signal }));
+  await source.next();
+  const next = source.next();
+  gone.abort(left);
+  assertEquals(await assertRejects(() => next, GatewayError), left);
+
+  const other = streamOf(ask("generate", { generate: deltas }, waits));
+  await other.next();
+  const waiting = other.next();
+  await other.cancel();
+  assertEquals(await waiting, undefined);
+});
+
 function texts(events: readonly GenerateEvent[]): string[] {
   return events.flatMap((event) => event.type === "part-delta" ? [event.delta.text] : []);
 }

@@ -73,10 +73,10 @@ Deno.test("sources: one that is ended while it opens ends what was opened, and g
 
 Deno.test("sources: another one goes on where one fails, once, and only for what it is meant for", async () => {
   const failure = new Error("no");
-  const other = (thrown: unknown) => thrown === failure ? batches([[3]], new Error("nor this")) : undefined;
+  const other = (thrown: unknown) => thrown === failure ? batches([[3]], failure) : undefined;
   const source = orElse(batches([[1, 2]], failure), other);
   assertEquals([await source.next(), await source.next()], [[1, 2], [3]]);
-  await assertRejects(() => source.next(), Error, "nor this");
+  assertEquals(await assertRejects(() => source.next()), failure);
   await assertRejects(() => orElse(batches([], new Error("else")), other).next(), Error, "else");
 });
 
