@@ -1,6 +1,7 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
-import { compareNumbers, isInteger, isNumber, toDouble } from "../../src/canonical/raw_number.ts";
+import { numberFor } from "./number.ts";
 import { textMatching } from "./pattern.ts";
+import { asArray, hasType, mergeSchemas, resolveReference, typesOf } from "./schema.ts";
 import { prefix } from "./words.ts";
 
 /** How the values of one example are worded. */
@@ -66,13 +67,13 @@ const FORMATS: Record<string, string> = {
 };
 
 class Maker {
-  readonly root: JsonValue;
-  readonly wording: Wording;
+  readonly #root: JsonValue;
+  readonly #wording: Wording;
   #work = MAX_WORK;
 
   constructor(root: JsonValue, wording: Wording) {
-    this.root = root;
-    this.wording = wording;
+    this.#root = root;
+    this.#wording = wording;
   }
 
   value(schema: JsonValue, place: Place): JsonValue | undefined {
@@ -80,40 +81,22 @@ class Maker {
     const flat = this.#flatten(schema, place.refs, refs, place.depth);
     if (!flat || !this.#afford(refs.size)) return undefined;
     const inner: Place = { ...place, refs, depth: place.depth + 1 };
-
-    if (flat.const !== undefined) return this.#given(flat.const);
     const types = typesOf(flat);
-    const fits = (value: JsonValue) => flat.type === undefined || hasType(value, types);
-    if (Array.isArray(flat.enum)) {
-      const fitting = flat.enum.filter(fits);
-      return this.#given(fitting[place.position % fitting.length]);
-    }
-    const fixed = this.wording.fixed?.(place.name);
-    if (fixed !== undefined && (types.length === 0 || types.includes("string"))) return fixed;
-    if (fixed !== undefined && types.includes("array")) return fixed.split(" ");
-    const suggestion = [flat.default, ...asArray(flat.examples), flat.example]
-      .find((value) => value !== undefined && value !== null && fits(value));
-    if (suggestion !== undefined) return this.#given(suggestion);
-
+    const prescribed = this.#prescribed(flat, types, place);
+    if (prescribed) return prescribed.value;
     for (const key of ["anyOf", "oneOf"]) {
       const { [key]: branches, ...base } = flat;
-      if (!Array.isArray(branches)) continue;
-      for (const branch of nullLast(branches)) {
-        const value = this.value({ allOf: [base, branch] }, inner);
-        if (value !== undefined) return value;
-      }
-      return undefined;
+      if (Array.isArray(branches)) return this.#branch(branches, base, inner);
     }
-
     switch (types[0]) {
       case "object":
         return this.#object(flat, inner);
       case "array":
         return this.#array(flat, inner);
       case "integer":
-        return number(flat, true, place.position);
+        return numberFor(flat, true, place.position);
       case "number":
-        return number(flat, false, place.position);
+        return numberFor(flat, false, place.position);
       case "boolean":
         return place.position % 2 === 1;
       case "null":
@@ -121,6 +104,35 @@ class Maker {
       default:
         return this.#text(flat, place);
     }
+  }
+
+  /** The value that the schema or the wording prescribes, which may be too large; nothing where they leave it open. */
+  #prescribed(
+    schema: JsonObject,
+    types: readonly string[],
+    { name, position }: Place,
+  ): { value: JsonValue | undefined } | undefined {
+    if (schema.const !== undefined) return { value: this.#given(schema.const) };
+    const fits = (value: JsonValue) => schema.type === undefined || hasType(value, types);
+    if (Array.isArray(schema.enum)) {
+      const fitting = schema.enum.filter(fits);
+      return { value: this.#given(fitting[position % fitting.length]) };
+    }
+    const fixed = this.#wording.fixed?.(name);
+    if (fixed !== undefined && (types.length === 0 || types.includes("string"))) return { value: fixed };
+    if (fixed !== undefined && types.includes("array")) return { value: fixed.split(" ") };
+    const suggestion = [schema.default, ...asArray(schema.examples), schema.example]
+      .find((value) => value !== undefined && value !== null && fits(value));
+    return suggestion === undefined ? undefined : { value: this.#given(suggestion) };
+  }
+
+  /** A value for the first of the branches that allows one. */
+  #branch(branches: readonly JsonValue[], base: JsonObject, place: Place): JsonValue | undefined {
+    for (const branch of nullLast(branches)) {
+      const value = this.value({ allOf: [base, branch] }, place);
+      if (value !== undefined) return value;
+    }
+    return undefined;
   }
 
   /** The schema with its references followed and its `allOf` merged; nothing where it allows nothing or would not end. */
@@ -133,14 +145,14 @@ class Maker {
     if (typeof $ref === "string") {
       if (path.has($ref) || !this.#afford($ref.length)) return undefined;
       used.add($ref);
-      const target = this.#flatten(resolve(this.root, $ref), new Set(path).add($ref), used, depth + 1);
+      const target = this.#flatten(resolveReference(this.#root, $ref), new Set(path).add($ref), used, depth + 1);
       if (!target) return undefined;
-      flat = merge(target, flat);
+      flat = mergeSchemas(target, flat);
     }
     for (const part of asArray(allOf)) {
       const other = this.#flatten(part, path, used, depth + 1);
       if (!other) return undefined;
-      flat = merge(flat, other);
+      flat = mergeSchemas(flat, other);
       if (!this.#afford(weightOf(flat))) return undefined;
     }
     return flat;
@@ -149,8 +161,8 @@ class Maker {
   #object(schema: JsonObject, place: Place): JsonObject | undefined {
     const properties = isJsonObject(schema.properties) ? schema.properties : {};
     const required = new Set(asArray(schema.required).filter((name) => typeof name === "string"));
-    const wanted = new Set(this.wording.requiredOnly ? required : [...Object.keys(properties), ...required]);
-    const least = typeof schema.minProperties === "number" ? schema.minProperties : 0;
+    const wanted = new Set(this.#wording.requiredOnly ? required : [...Object.keys(properties), ...required]);
+    const least = limitOf(schema.minProperties, 0);
     const spare = Object.keys(properties).filter((name) => !wanted.has(name));
     const fields = new Map<string, JsonValue>();
     const add = (name: string) => {
@@ -174,8 +186,8 @@ class Maker {
   #array(schema: JsonObject, place: Place): JsonValue[] | undefined {
     const first = Array.isArray(schema.items) ? schema.items : asArray(schema.prefixItems);
     const rest = Array.isArray(schema.items) ? schema.additionalItems : schema.items;
-    const least = typeof schema.minItems === "number" ? schema.minItems : schema.contains !== undefined ? 1 : 0;
-    const most = typeof schema.maxItems === "number" ? schema.maxItems : Infinity;
+    const least = limitOf(schema.minItems, schema.contains === undefined ? 0 : 1);
+    const most = limitOf(schema.maxItems, Infinity);
     const wanted = Math.max(least, Math.min(most, first.length || (rest === undefined ? 0 : 1)));
     const items: JsonValue[] = [];
     while (items.length < wanted) {
@@ -190,8 +202,8 @@ class Maker {
   }
 
   #text(schema: JsonObject, { name, position }: Place): string | undefined {
-    const least = typeof schema.minLength === "number" ? schema.minLength : 0;
-    const most = typeof schema.maxLength === "number" ? schema.maxLength : Infinity;
+    const least = limitOf(schema.minLength, 0);
+    const most = limitOf(schema.maxLength, Infinity);
     let text: string | undefined;
     if (typeof schema.pattern === "string" && this.#afford(schema.pattern.length)) {
       text = textMatching(schema.pattern);
@@ -199,7 +211,7 @@ class Maker {
     }
     if (typeof schema.format === "string" && Object.hasOwn(FORMATS, schema.format)) text ??= FORMATS[schema.format];
     if (text === undefined) {
-      const plain = this.wording.text(name) + (position > 0 ? ` ${position + 1}` : "");
+      const plain = this.#wording.text(name) + (position > 0 ? ` ${position + 1}` : "");
       const missing = Math.min(least, MAX_TEXT) - [...plain].length;
       text = prefix(missing > 0 ? plain + ".".repeat(missing) : plain, most);
     }
@@ -217,45 +229,8 @@ class Maker {
   }
 }
 
-/** What fits both schemas. */
-function merge(first: JsonObject, second: JsonObject): JsonObject {
-  const merged: JsonObject = { ...first, ...second };
-  if (isJsonObject(first.properties) && isJsonObject(second.properties)) {
-    const both = { ...first.properties, ...second.properties };
-    for (const [name, schema] of Object.entries(second.properties)) {
-      const other = Object.hasOwn(first.properties, name) ? first.properties[name] : undefined;
-      if (other !== undefined && schema !== undefined) both[name] = { allOf: [other, schema] };
-    }
-    merged.properties = both;
-  }
-  if (Array.isArray(first.required) && Array.isArray(second.required)) {
-    merged.required = [...first.required, ...second.required];
-  }
-  if (Array.isArray(first.enum) && Array.isArray(second.enum)) {
-    const allowed = new Set(second.enum.map((value) => JSON.stringify(value)));
-    merged.enum = first.enum.filter((value) => allowed.has(JSON.stringify(value)));
-  }
-  if (first.type !== undefined && second.type !== undefined) {
-    const allowed = typesOf(second);
-    // Whole numbers are numbers: of the two names the narrower stays.
-    merged.type = typesOf(first).flatMap((type) =>
-      allowed.includes(type)
-        ? [type]
-        : type === "number" && allowed.includes("integer") || type === "integer" && allowed.includes("number")
-        ? ["integer"]
-        : []
-    );
-    if (merged.type.length === 0) merged.enum = [];
-  }
-  for (const key of ["minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"]) {
-    const [a, b] = [first[key], second[key]];
-    if (isNumber(a) && isNumber(b)) merged[key] = compareNumbers(a, b) < 0 ? second[key] : first[key];
-  }
-  for (const key of ["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"]) {
-    const [a, b] = [first[key], second[key]];
-    if (isNumber(a) && isNumber(b)) merged[key] = compareNumbers(a, b) > 0 ? second[key] : first[key];
-  }
-  return merged;
+function limitOf(limit: JsonValue | undefined, otherwise: number): number {
+  return typeof limit === "number" ? limit : otherwise;
 }
 
 /** What it costs to look at a schema once. */
@@ -266,10 +241,6 @@ function weightOf(schema: JsonObject): number {
   return sizes.reduce((sum, size) => sum + size, 10 + sizes.length);
 }
 
-function asArray(value: JsonValue | undefined): JsonValue[] {
-  return Array.isArray(value) ? value : [];
-}
-
 /** The schema of properties that are required and not described. */
 function additional(schema: JsonValue | undefined): JsonValue {
   return isJsonObject(schema) ? schema : {};
@@ -278,66 +249,4 @@ function additional(schema: JsonValue | undefined): JsonValue {
 function nullLast(branches: readonly JsonValue[]): JsonValue[] {
   const isNull = (branch: JsonValue) => isJsonObject(branch) && (branch.type === "null" || branch.const === null);
   return [...branches.filter((branch) => !isNull(branch)), ...branches.filter(isNull)];
-}
-
-/** What a reference of the same document points to; anything goes where it points nowhere. */
-function resolve(root: JsonValue, ref: string): JsonValue {
-  if (ref !== "#" && !ref.startsWith("#/")) return {};
-  let found: JsonValue | undefined = root;
-  for (const step of ref.slice(1).split("/").slice(1)) {
-    const key = step.replaceAll("~1", "/").replaceAll("~0", "~");
-    if (typeof found !== "object" || found === null || !Object.hasOwn(found, key)) return {};
-    found = Array.isArray(found) ? found[Number(key)] : found[key];
-  }
-  return found ?? {};
-}
-
-/** In the order of preference where a schema allows several. */
-const TYPES = ["string", "object", "array", "integer", "number", "boolean", "null"];
-
-/** The types that the schema names, or the one that its keywords speak of; none where anything goes. */
-function typesOf(schema: JsonObject): string[] {
-  const { type } = schema;
-  if (type !== undefined) return TYPES.filter((name) => type === name || asArray(type).includes(name));
-  const speaks = (...keywords: string[]) => keywords.some((keyword) => schema[keyword] !== undefined);
-  if (speaks("properties", "required", "additionalProperties", "minProperties")) return ["object"];
-  if (speaks("items", "prefixItems", "minItems", "contains")) return ["array"];
-  if (speaks("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")) return ["number"];
-  return [];
-}
-
-function hasType(value: JsonValue, types: readonly string[]): boolean {
-  if (isNumber(value)) return types.includes("number") || (types.includes("integer") && isInteger(value));
-  const type = value === null ? "null" : Array.isArray(value) ? "array" : typeof value;
-  return types.includes(type);
-}
-
-/** A number within the bounds, near 1 where they allow it. */
-function number(schema: JsonObject, whole: boolean, position: number): number {
-  const [low, lowIsOpen] = bound(schema.minimum, schema.exclusiveMinimum, -1);
-  const [high, highIsOpen] = bound(schema.maximum, schema.exclusiveMaximum, 1);
-  const inside = (value: number) =>
-    (whole ? Number.isInteger(value) : Number.isFinite(value)) &&
-    (lowIsOpen ? value > low : value >= low) && (highIsOpen ? value < high : value <= high);
-  const { multipleOf } = schema;
-  const step = typeof multipleOf === "number" && multipleOf > 0 ? multipleOf : whole ? 1 : undefined;
-  const candidates = step === undefined ? [1, low, low / 2 + high / 2, low + 1, high, high - 1] : [
-    Math.ceil(1 / step) * step,
-    Math.ceil(low / step) * step,
-    (Math.ceil(low / step) + 1) * step,
-    Math.floor(high / step) * step,
-    (Math.floor(high / step) - 1) * step,
-  ];
-  const value = candidates.find(inside) ?? 0;
-  const next = value + position * (step ?? 1);
-  return inside(next) ? next : value;
-}
-
-/** The limit, and whether it is outside itself; `side` is -1 for the lower, 1 for the upper. */
-function bound(limit: JsonValue | undefined, open: JsonValue | undefined, side: -1 | 1): [number, boolean] {
-  const closed = limit !== undefined && isNumber(limit) ? toDouble(limit) : side * Infinity;
-  // In the fourth draft `exclusiveMinimum` was a flag beside `minimum`.
-  if (open === undefined || !isNumber(open)) return [closed, open === true];
-  const edge = toDouble(open);
-  return side * edge <= side * closed ? [edge, true] : [closed, false];
 }
