@@ -59,70 +59,87 @@ function retryAfterOf(headers: Headers): string | undefined {
 
 /** Without a status it is the upstream's own failure, unless its words say otherwise. */
 function failureOf(status: number | undefined, headers: Headers, body: unknown): GatewayError {
-  const message = upstreamMessage(body);
   const inner = isJsonObject(body) && isJsonObject(body.error) ? body.error : isJsonObject(body) ? body : {};
-  const words = [inner.code, inner.type].filter((word) => typeof word === "string").join(" ");
-  const details: ErrorDetails = {
-    upstreamStatus: status,
-    retryAfter: retryAfterOf(headers) ?? /;\s*t=(\d+)/.exec(headers.get("ratelimit") ?? "")?.[1],
-    param: typeof inner.param === "string" ? inner.param : undefined,
+  const refusal: Refusal = {
+    status,
+    isRefusal: status !== undefined && status >= 400 && status < 500,
+    inner,
+    words: [inner.code, inner.type].filter((word) => typeof word === "string").join(" "),
+    message: upstreamMessage(body),
+    details: {
+      upstreamStatus: status,
+      retryAfter: retryAfterOf(headers) ?? /;\s*t=(\d+)/.exec(headers.get("ratelimit") ?? "")?.[1],
+      param: typeof inner.param === "string" ? inner.param : undefined,
+    },
   };
-  const fail = (code: ErrorCode, text: string) => new GatewayError(code, text, details);
-  const says = message === "" ? `The upstream answered ${status}` : message;
-  const isRefusal = status !== undefined && status >= 400 && status < 500;
+  return failureByWords(refusal) ?? failureByStatus(refusal);
+}
 
+/** What an upstream answers in place of what it was asked for. */
+interface Refusal {
+  status: number | undefined;
+  /** Whether the status blames the request. */
+  isRefusal: boolean;
+  inner: JsonObject;
+  /** Its code and its type. */
+  words: string;
+  message: string;
+  details: ErrorDetails;
+}
+
+function failureByWords({ status, isRefusal, inner, words, message, details }: Refusal): GatewayError | undefined {
+  const says = message || `The upstream answered ${status}`;
   // Some say with 500, by its code, what no repetition mends.
   if (saysOverflow(isRefusal || status === undefined ? `${words} ${message}` : words)) {
-    return fail("context_length_exceeded", overflowSays(inner, says));
+    return new GatewayError("context_length_exceeded", overflowSays(inner, says), details);
   }
   // llama.cpp says with 500 what no repetition mends.
   if (/\b(image|audio|video|vision) (input|inputs) (is|are) not supported\b/i.test(message)) {
-    return fail("invalid_request", message);
+    return new GatewayError("invalid_request", message, details);
   }
   if (isRefusal && OTHER_TASK.test(message)) {
-    details.param ??= "model";
-    details.tryNextTarget = true;
-    return fail("model_task_mismatch", says);
+    const param = details.param ?? "model";
+    return new GatewayError("model_task_mismatch", says, { ...details, param, tryNextTarget: true });
   }
   // The second is how the hub's per-provider routes say it, with status 400.
   if (/\bmodel_not_(supported|found)\b/.test(words) || /^model not supported by provider/i.test(message)) {
-    return fail("model_not_found", says);
+    return new GatewayError("model_not_found", says, details);
   }
-  if (/\binsufficient_quota\b/.test(words)) return fail("billing", says);
-  switch (status) {
-    case undefined:
-      return fail("upstream_error", `The upstream failed${message === "" ? " while it answered" : `: ${message}`}`);
-    case 401:
-    case 403:
-      details.retryable = false;
-      return fail("upstream_error", `The upstream refused the gateway's credentials (${status})`);
-    case 402:
-      return fail("billing", says);
-    case 404:
-      return fail("model_not_found", says);
-    case 408:
-    case 504:
-    case 524:
-      return fail("upstream_timeout", message === "" ? "The upstream ran out of time" : message);
-    case 413:
-      return fail("request_too_large", says);
-    // Somebody else is at the same thing, or the server wants no early data: it did not begin, and the same may go well soon.
-    case 409:
-    case 425:
-      return fail("unavailable", message === "" ? "The upstream is not ready for the request" : message);
-    // How TEI says that the engine inside it failed.
-    case 424:
-      return fail("upstream_error", message === "" ? says : `The upstream failed (${status}): ${message}`);
-    case 429:
-      return fail("rate_limit", message === "" ? "The upstream limits the rate of requests" : message);
-    case 503:
-    case 529:
-      return fail("unavailable", message === "" ? "The upstream is overloaded" : message);
-    default:
-      return isRefusal
-        ? fail("invalid_request", says)
-        : fail("upstream_error", message === "" ? says : `The upstream failed (${status}): ${message}`);
+  return /\binsufficient_quota\b/.test(words) ? new GatewayError("billing", says, details) : undefined;
+}
+
+/** The codes of statuses, and what such an answer says where the upstream gives no message. */
+const BY_STATUS: ReadonlyMap<number, [code: ErrorCode, text?: string]> = new Map([
+  [402, ["billing"]],
+  [404, ["model_not_found"]],
+  [408, ["upstream_timeout", "The upstream ran out of time"]],
+  // Somebody else is at the same thing, or the server wants no early data: it did not begin, and the same may go well soon.
+  [409, ["unavailable", "The upstream is not ready for the request"]],
+  [413, ["request_too_large"]],
+  [425, ["unavailable", "The upstream is not ready for the request"]],
+  [429, ["rate_limit", "The upstream limits the rate of requests"]],
+  [503, ["unavailable", "The upstream is overloaded"]],
+  [504, ["upstream_timeout", "The upstream ran out of time"]],
+  [524, ["upstream_timeout", "The upstream ran out of time"]],
+  [529, ["unavailable", "The upstream is overloaded"]],
+]);
+
+function failureByStatus({ status, isRefusal, message, details }: Refusal): GatewayError {
+  const says = message || `The upstream answered ${status}`;
+  if (status === undefined) {
+    const text = `The upstream failed${message === "" ? " while it answered" : `: ${message}`}`;
+    return new GatewayError("upstream_error", text, details);
   }
+  if (status === 401 || status === 403) {
+    const text = `The upstream refused the gateway's credentials (${status})`;
+    return new GatewayError("upstream_error", text, { ...details, retryable: false });
+  }
+  const [code, text] = BY_STATUS.get(status) ?? [];
+  if (code) return new GatewayError(code, message || (text ?? says), details);
+  // With 424 TEI says that the engine inside it failed.
+  if (isRefusal && status !== 424) return new GatewayError("invalid_request", says, details);
+  const failed = message === "" ? says : `The upstream failed (${status}): ${message}`;
+  return new GatewayError("upstream_error", failed, details);
 }
 
 /** llama.cpp told the numbers in fields of their own, before it said them in its message. */
