@@ -88,15 +88,14 @@ export function streamResponse(chunks: Chunks, options: StreamOptions): Response
     },
   }, { highWaterMark: 0 });
 
-  return new Response(body, {
-    headers: {
-      "content-type": mediaType,
-      "cache-control": "no-cache",
-      // Proxies that buffer a stream break it.
-      "x-accel-buffering": "no",
-    },
-  });
+  return new Response(body, { headers: { "content-type": mediaType, ...STREAM_HEADERS } });
 }
+
+const STREAM_HEADERS = {
+  "cache-control": "no-cache",
+  // Proxies that buffer a stream break it.
+  "x-accel-buffering": "no",
+};
 
 export interface PassOnOptions extends Unread {
   /** The client left before the end. */

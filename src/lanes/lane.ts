@@ -1,3 +1,4 @@
+import type { Found } from "../contract/catalog.ts";
 import { isPattern, type ModelInfo, type Task } from "../canonical/models.ts";
 import { type OperationName, TASK_OF } from "../canonical/operations.ts";
 import { type GatewayError, toGatewayError } from "../errors.ts";
@@ -101,9 +102,9 @@ class ConfiguredLane implements Lane {
     if (offered) return { ...offered, id };
     const found = await this.#locator.find(model) ?? listed;
     const isKnown = typeof found === "object";
-    const isOfOtherTask = isKnown && found.tasks.length === 0 && found.otherTask !== undefined && !found.possibleTasks;
     // The upstream knows what it serves; the lane can only say that it would ask.
-    if (found === "unknown" || isOfOtherTask || (!isKnown && !upstreams.chat)) throw this.#locator.unknown(model);
+    const isUnknown = isKnown ? isOfOtherTask(found) : found === "unknown" || !upstreams.chat;
+    if (isUnknown) throw this.#locator.unknown(model);
     const task = isKnown ? found.tasks[0] ?? "chat" : "chat";
     return { id, task, created, ownedBy: model.includes("/") ? model.split("/")[0]! : this.name };
   }
@@ -142,4 +143,9 @@ class ConfiguredLane implements Lane {
     if (this.#findAlias(model) ?? this.#findAlias(withoutWindow(model))) return "own";
     return this.#options.upstreams[task] === undefined ? undefined : "any";
   }
+}
+
+/** Whether the model is for none of our tasks, as far as anybody knows. */
+function isOfOtherTask({ tasks, otherTask, possibleTasks }: Found): boolean {
+  return tasks.length === 0 && otherTask !== undefined && !possibleTasks;
 }

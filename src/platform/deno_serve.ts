@@ -20,7 +20,7 @@ export function serve({ hostname, port, handler, onListen, onError, areWasted, o
   const ended: Promise<void>[] = [];
   let isStopped = false;
   let renewedAt = -Infinity;
-  let saidAt = -Infinity;
+  const report = rarely(say);
   let running = 0;
   let current: Deno.HttpServer<Deno.NetAddr> | undefined;
 
@@ -41,13 +41,10 @@ export function serve({ hostname, port, handler, onListen, onError, areWasted, o
 
   function renew(server: Deno.HttpServer<Deno.NetAddr>, reason: string, pauseMs: number): void {
     renewedAt = performance.now();
-    if (renewedAt - saidAt >= SAY_MS) {
-      saidAt = renewedAt;
-      say(`${reason}. Connections that are idle are closed, and all else goes on`);
-    }
+    report(`${reason}. Connections that are idle are closed, and all else goes on`);
     current = undefined;
     onRenew();
-    const over = server.shutdown().catch(() => {}); // how it failed has been told
+    const over = server.shutdown().catch(() => {}); // why it failed is reported already
     ended.push(over);
     over.then(() => ended.splice(ended.indexOf(over), 1));
     again(server.addr.port, pauseMs);
@@ -76,5 +73,16 @@ export function serve({ hostname, port, handler, onListen, onError, areWasted, o
       clearInterval(timer);
       await Promise.all([...ended, current?.shutdown().catch(() => {})]);
     },
+  };
+}
+
+/** The same, but not more often than once in `SAY_MS`. */
+function rarely(say: (text: string) => void): (text: string) => void {
+  let last = -Infinity;
+  return (text) => {
+    const now = performance.now();
+    if (now - last < SAY_MS) return;
+    last = now;
+    say(text);
   };
 }

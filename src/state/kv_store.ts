@@ -38,16 +38,29 @@ export interface KvStoreOptions {
  * head together with the chunks of the one before, so a process that dies at any moment leaves the old value, the new
  * one, or none. At worst it leaves chunks that no head names, which go when they expire.
  */
-export function createKvStore({ open, now }: KvStoreOptions): Store {
-  const { database, close } = shareOpening(open);
+export function createKvStore(options: KvStoreOptions): Store {
+  return new KvStore(options);
+}
 
-  async function get(key: StoreKey): Promise<unknown> {
-    const kv = await database();
+class KvStore implements Store {
+  readonly #database: () => Promise<Deno.Kv>;
+  readonly #now: () => number;
+  readonly close: () => void;
+
+  constructor({ open, now }: KvStoreOptions) {
+    const { database, close } = shareOpening(open);
+    this.#database = database;
+    this.#now = now;
+    this.close = close;
+  }
+
+  async get(key: StoreKey): Promise<unknown> {
+    const kv = await this.#database();
     let seen: string | undefined;
     while (true) {
       const { value: head, versionstamp } = await kv.get<Head>(headKey(key));
       // The database removes late what has expired. A head that is still the same lacks its chunks for good.
-      if (!head || head.expiresAt <= now() || versionstamp === seen) return undefined;
+      if (!head || head.expiresAt <= this.#now() || versionstamp === seen) return undefined;
       const parts = head.text ? [head.text] : await readChunks(kv, head.id);
       if (head.text || parts.length === head.chunks) return parseExactly(await new Blob(parts).text());
       // The value was replaced or removed between the two reads.
@@ -55,81 +68,75 @@ export function createKvStore({ open, now }: KvStoreOptions): Store {
     }
   }
 
-  return {
-    get,
+  async set(key: StoreKey, value: unknown, expiresAt: number): Promise<void> {
+    const bytes = new TextEncoder().encode(JSON.stringify(value));
+    const expireIn = Math.max(0, Math.ceil(expiresAt - this.#now()));
+    const id = crypto.randomUUID();
+    const writes = bytes.length > INLINE_BYTES ? chunksOf(id, bytes, expireIn) : [];
+    const chunks = writes.length;
+    if (chunks > MOST_CHUNKS) {
+      throw new Error(`Cannot store ${bytes.length} bytes: the limit is ${MOST_CHUNKS * CHUNK_BYTES}`);
+    }
+    const head: Head = { expiresAt, id, chunks, ...(chunks === 0 && { text: bytes }) };
+    const kv = await this.#database();
+    while (writes.length > CHUNKS_PER_WRITE) {
+      await commit(kv.atomic().mutate(...writes.splice(0, CHUNKS_PER_WRITE)));
+    }
+    // Most values are written once, hence the first attempt expects none.
+    let before: Deno.KvEntryMaybe<Head> = { key: headKey(key), value: null, versionstamp: null };
+    const replacement = () =>
+      kv.atomic().check(before).set(before.key, head, { expireIn }).mutate(...writes, ...removals(before.value));
+    while (!await commit(replacement())) before = await kv.get<Head>(before.key);
+  }
 
-    async set(key, value, expiresAt) {
-      const bytes = new TextEncoder().encode(JSON.stringify(value));
-      const expireIn = Math.max(0, Math.ceil(expiresAt - now()));
+  async ensure(key: StoreKey, value: unknown): Promise<unknown> {
+    const text = new TextEncoder().encode(JSON.stringify(value));
+    if (text.length > INLINE_BYTES) throw new Error(`Cannot keep ${text.length} bytes: the limit is ${INLINE_BYTES}`);
+    const head: Head = { expiresAt: Number.MAX_SAFE_INTEGER, text, id: crypto.randomUUID(), chunks: 0 };
+    const kv = await this.#database();
+    while (true) {
+      const found = await this.get(key);
+      if (found !== undefined) return found;
+      // What has expired may still be there; what somebody else puts there meanwhile makes the check fail.
+      const before = await kv.get<Head>(headKey(key));
+      if (before.value && before.value.expiresAt > this.#now()) continue;
+      await commit(kv.atomic().check(before).mutate(...removals(before.value)).set(before.key, head));
+    }
+  }
+
+  async update(key: StoreKey, change: (value: unknown) => unknown): Promise<void> {
+    const kv = await this.#database();
+    while (true) {
+      const before = await kv.get<Head>(headKey(key));
+      const value = await this.get(key);
+      const bytes = new TextEncoder().encode(JSON.stringify(change(value)));
       const id = crypto.randomUUID();
-      const writes = bytes.length > INLINE_BYTES ? chunksOf(id, bytes, expireIn) : [];
-      const chunks = writes.length;
-      if (chunks > MOST_CHUNKS) {
-        throw new Error(`Cannot store ${bytes.length} bytes: the limit is ${MOST_CHUNKS * CHUNK_BYTES}`);
+      const chunks = bytes.length > INLINE_BYTES ? chunksOf(id, bytes) : [];
+      if (chunks.length > CHUNKS_PER_WRITE) {
+        throw new Error(`Cannot keep ${bytes.length} bytes: the limit is ${CHUNKS_PER_WRITE * CHUNK_BYTES}`);
       }
-      const head: Head = { expiresAt, id, chunks, ...(chunks === 0 && { text: bytes }) };
-      const kv = await database();
-      while (writes.length > CHUNKS_PER_WRITE) {
-        await commit(kv.atomic().mutate(...writes.splice(0, CHUNKS_PER_WRITE)));
-      }
-      // Most values are written once, hence the first attempt expects none.
-      let before: Deno.KvEntryMaybe<Head> = { key: headKey(key), value: null, versionstamp: null };
-      const replacement = () =>
-        kv.atomic().check(before).set(before.key, head, { expireIn }).mutate(...writes, ...removals(before.value));
-      while (!await commit(replacement())) before = await kv.get<Head>(before.key);
-    },
+      const head: Head = {
+        expiresAt: Number.MAX_SAFE_INTEGER,
+        id,
+        chunks: chunks.length,
+        ...(chunks.length === 0 && { text: bytes }),
+      };
+      // Where another's write came between, also between the two reads, the check fails.
+      const replacement = kv.atomic().check(before).set(before.key, head)
+        .mutate(...chunks, ...removals(before.value));
+      if (await commit(replacement)) return;
+    }
+  }
 
-    async ensure(key, value) {
-      const text = new TextEncoder().encode(JSON.stringify(value));
-      if (text.length > INLINE_BYTES) throw new Error(`Cannot keep ${text.length} bytes: the limit is ${INLINE_BYTES}`);
-      const head: Head = { expiresAt: Number.MAX_SAFE_INTEGER, text, id: crypto.randomUUID(), chunks: 0 };
-      const kv = await database();
-      while (true) {
-        const found = await get(key);
-        if (found !== undefined) return found;
-        // What has expired may still be there; what somebody else puts there meanwhile makes the check fail.
-        const before = await kv.get<Head>(headKey(key));
-        if (before.value && before.value.expiresAt > now()) continue;
-        await commit(kv.atomic().check(before).mutate(...removals(before.value)).set(before.key, head));
-      }
-    },
-
-    async update(key, change) {
-      const kv = await database();
-      while (true) {
-        const before = await kv.get<Head>(headKey(key));
-        const value = await get(key);
-        const bytes = new TextEncoder().encode(JSON.stringify(change(value)));
-        const id = crypto.randomUUID();
-        const chunks = bytes.length > INLINE_BYTES ? chunksOf(id, bytes) : [];
-        if (chunks.length > CHUNKS_PER_WRITE) {
-          throw new Error(`Cannot keep ${bytes.length} bytes: the limit is ${CHUNKS_PER_WRITE * CHUNK_BYTES}`);
-        }
-        const head: Head = {
-          expiresAt: Number.MAX_SAFE_INTEGER,
-          id,
-          chunks: chunks.length,
-          ...(chunks.length === 0 && { text: bytes }),
-        };
-        // Where another's write came between, also between the two reads, the check fails.
-        const replacement = kv.atomic().check(before).set(before.key, head)
-          .mutate(...chunks, ...removals(before.value));
-        if (await commit(replacement)) return;
-      }
-    },
-
-    async delete(key) {
-      const kv = await database();
-      while (true) {
-        const entry = await kv.get<Head>(headKey(key));
-        if (!entry.value) return false;
-        const removal = kv.atomic().check(entry).mutate(...removals(entry.value)).delete(entry.key);
-        if (await commit(removal)) return entry.value.expiresAt > now();
-      }
-    },
-
-    close,
-  };
+  async delete(key: StoreKey): Promise<boolean> {
+    const kv = await this.#database();
+    while (true) {
+      const entry = await kv.get<Head>(headKey(key));
+      if (!entry.value) return false;
+      const removal = kv.atomic().check(entry).mutate(...removals(entry.value)).delete(entry.key);
+      if (await commit(removal)) return entry.value.expiresAt > this.#now();
+    }
+  }
 }
 
 /**

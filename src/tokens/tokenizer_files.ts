@@ -40,66 +40,82 @@ async function read(path: string): Promise<Bytes> {
   return new Uint8Array(await readFile(path));
 }
 
-export function createTokenizerFolder({ path, now, limitBytes = LIMIT_BYTES }: FolderOptions): TokenizerFolder {
-  const folderOf = (model: string) => join(path, encodeURIComponent(model));
+export function createTokenizerFolder(options: FolderOptions): TokenizerFolder {
+  return new Folder(options);
+}
 
-  async function remove(folder: string): Promise<void> {
-    await rm(folder, { recursive: true }).catch(() => {});
+class Folder implements TokenizerFolder {
+  readonly #path: string;
+  readonly #now: () => number;
+  readonly #limitBytes: number;
+
+  constructor({ path, now, limitBytes = LIMIT_BYTES }: FolderOptions) {
+    this.#path = path;
+    this.#now = now;
+    this.#limitBytes = limitBytes;
+  }
+
+  async read(model: string): ReturnType<TokenizerFolder["read"]> {
+    const folder = this.#folderOf(model);
+    try {
+      const { mtimeMs } = await stat(join(folder, NAMES.vocabulary));
+      const [vocabulary, settings, template] = await Promise.all(
+        KINDS.map((kind) => read(join(folder, NAMES[kind])).catch(() => undefined)),
+      );
+      if (!vocabulary) return undefined;
+      return { files: { vocabulary, settings, template }, isOld: this.#now() - mtimeMs > FRESH_MS };
+    } catch {
+      return undefined;
+    }
+  }
+
+  async write(model: string, files: Parameters<TokenizerFolder["write"]>[1]): Promise<void> {
+    try {
+      // Beside it is the store, which is its owner's alone.
+      await mkdir(this.#path, { recursive: true, mode: 0o700 });
+      // Other gateways may read the folder: it is there whole or not at all.
+      const made = await mkdtemp(join(this.#path, "new-"));
+      try {
+        for (const kind of KINDS) {
+          const bytes = files[kind];
+          if (bytes) await writeFile(join(made, NAMES[kind]), bytes);
+        }
+        await this.remove(model);
+        await rename(made, this.#folderOf(model));
+      } finally {
+        await remove(made);
+      }
+      await this.#makeRoom();
+    } catch {
+      // A disk that is full, or that may not be written to.
+    }
+  }
+
+  remove(model: string): Promise<void> {
+    return remove(this.#folderOf(model));
+  }
+
+  #folderOf(model: string): string {
+    return join(this.#path, encodeURIComponent(model));
   }
 
   /** The folders that were written longest ago go first. */
-  async function makeRoom(): Promise<void> {
+  async #makeRoom(): Promise<void> {
     const folders: { folder: string; bytes: number; written: number }[] = [];
-    for (const name of await readdir(path)) {
-      const folder = join(path, name);
+    for (const name of await readdir(this.#path)) {
+      const folder = join(this.#path, name);
       const files = await Promise.all(KINDS.map((kind) => stat(join(folder, NAMES[kind])).catch(() => undefined)));
       const bytes = files.reduce((sum, file) => sum + (file?.size ?? 0), 0);
       folders.push({ folder, bytes, written: files[0]?.mtimeMs ?? 0 });
     }
-    let left = limitBytes;
+    let left = this.#limitBytes;
     for (const { folder, bytes } of folders.sort((a, b) => b.written - a.written)) {
       left -= bytes;
       if (left < 0) await remove(folder);
     }
   }
+}
 
-  return {
-    async read(model) {
-      const folder = folderOf(model);
-      try {
-        const { mtimeMs } = await stat(join(folder, NAMES.vocabulary));
-        const [vocabulary, settings, template] = await Promise.all(
-          KINDS.map((kind) => read(join(folder, NAMES[kind])).catch(() => undefined)),
-        );
-        if (!vocabulary) return undefined;
-        return { files: { vocabulary, settings, template }, isOld: now() - mtimeMs > FRESH_MS };
-      } catch {
-        return undefined;
-      }
-    },
-
-    async write(model, files) {
-      try {
-        // Beside it is the store, which is its owner's alone.
-        await mkdir(path, { recursive: true, mode: 0o700 });
-        // Other gateways may read the folder: it is there whole or not at all.
-        const made = await mkdtemp(join(path, "new-"));
-        try {
-          for (const kind of KINDS) {
-            const bytes = files[kind];
-            if (bytes) await writeFile(join(made, NAMES[kind]), bytes);
-          }
-          await remove(folderOf(model));
-          await rename(made, folderOf(model));
-        } finally {
-          await remove(made);
-        }
-        await makeRoom();
-      } catch {
-        // A disk that is full, or that may not be written to.
-      }
-    },
-
-    remove: (model) => remove(folderOf(model)),
-  };
+async function remove(folder: string): Promise<void> {
+  await rm(folder, { recursive: true }).catch(() => {});
 }
