@@ -146,13 +146,5 @@ Deno.test("every protocol has a wire, and those that share one share it with wha
       assert(speaks, `${name} speaks ${wire}`);
     }
   }
-  assertEquals([...wires].toSorted(), [
-    "chat",
-    "embeddings",
-    "messages",
-    "rerank",
-    "responses",
-    "speech",
-    "transcriptions",
-  ]);
+  assertEquals([...wires].toSorted(), ["audio", "chat", "embeddings", "messages", "rerank", "responses"]);
 });
