@@ -89,6 +89,8 @@ export const chatDriver: Driver = {
     takesCacheHints: cacheControl === "pass",
     results: "after-calls",
     callIds: idRuleOf(model),
+    namesAllowedTools: false,
+    knowsDeferredTools: false,
     leastOutputTokens: 1,
   }),
   prompt: promptOf,

@@ -14,7 +14,6 @@ import type {
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
-import { allowedTools, isHidden, refuseForced } from "../../src/transforms/offered_tools.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { serializeContent, serializePart } from "./content.ts";
@@ -32,11 +31,7 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
     "stream_options",
     fieldsFor(WIRE, input.extra, context.note),
   );
-  const tools = lateLast(allowedTools(input.tools ?? [], input.toolChoice))
-    .filter((tool) => !isHidden(tool, input.toolChoice))
-    .map((tool) => serializeTool(tool, context))
-    .filter((tool) => tool !== undefined);
-  refuseForced(input, WIRE, tools);
+  const tools = lateLast(input.tools ?? []).map((tool) => serializeTool(tool, context));
   const controls = thinkingFields(input, target, context.note);
   return withoutRefused(target.model, context, {
     model: target.model,

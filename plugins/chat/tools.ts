@@ -61,7 +61,7 @@ function outerExtra(tool: object, key: string): Extra | undefined {
 }
 
 /** Open servers know functions only, so a custom tool is spoken to them as one. */
-export function serializeTool(tool: Tool, context: Context): JsonObject | undefined {
+export function serializeTool(tool: Tool, context: Context): JsonObject {
   switch (tool.type) {
     case "function": {
       const { inner, outer } = splitInside("function", fieldsFor(WIRE, tool.extra, context.note));
@@ -76,9 +76,7 @@ export function serializeTool(tool: Tool, context: Context): JsonObject | undefi
     case "custom":
       return serializeTool(asFunctionTool(tool), context);
     case "hosted":
-      if (tool.extra.wire === WIRE) return tool.extra.fields;
-      context.note(`dropped tool ${tool.name}`);
-      return undefined;
+      return tool.extra.fields;
     default:
       return tool satisfies never;
   }

@@ -16,6 +16,8 @@ export function intakeOf(target: Target): Intake {
     takesCacheHints: true,
     results: "after-calls",
     callIds: CALL_IDS,
+    namesAllowedTools: false,
+    knowsDeferredTools: true,
     holdThinking: (request, note) => withFittingEffort(request, target, note),
     ...(isVendors(target.model) && { isUnsigned: ({ opaque }) => signatureOf(opaque) === "" }),
     lacks: {

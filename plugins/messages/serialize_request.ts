@@ -1,7 +1,6 @@
 import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
 import type { GenerateRequest, Message, OutputSchema } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
-import { allowedTools, isHidden, refuseForced } from "../../src/transforms/offered_tools.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { type ParsedPart, serializeBlocks, serializeContent } from "./serialize_content.ts";
@@ -22,7 +21,7 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
   );
   const extra = isVendors(target.model) ? unknown : withoutPrivate(unknown, context);
   const { system, rest } = splitSystem(input.messages, target, context);
-  const tools = serializeTools(input, context);
+  const tools = (input.tools ?? []).map((tool) => serializeTool(tool, context));
   if (input.outputSchema && !input.outputSchema.schema) context.note("dropped response_format");
   const outputConfig = serializeOutputConfig(input, inConfig, context);
   return {
@@ -64,16 +63,6 @@ function withoutPrivate(fields: JsonObject, context: Context): JsonObject {
 export function serializeHeaders({ extra }: GenerateRequest): Record<string, string> {
   const beta = fieldsFor(WIRE, extra)[BETA_HEADER];
   return { [VERSION_HEADER]: "2023-06-01", ...(typeof beta === "string" && { [BETA_HEADER]: beta }) };
-}
-
-function serializeTools(input: GenerateRequest, context: Context): JsonObject[] {
-  const { tools = [], toolChoice } = input;
-  const spoken = allowedTools(tools, toolChoice)
-    .filter((tool) => context.clientWire === WIRE || !isHidden(tool, toolChoice))
-    .map((tool) => serializeTool(tool, context))
-    .filter((tool) => tool !== undefined);
-  refuseForced(input, WIRE, spoken);
-  return spoken;
 }
 
 function serializeThinking({ thinking }: GenerateRequest, fields: JsonObject): JsonObject | undefined {

@@ -38,16 +38,14 @@ function clientTool(type: unknown): ClientTool | undefined {
   return typeof type === "string" ? CLIENT_TOOLS.find(({ types }) => types.test(type)) : undefined;
 }
 
-export function serializeTool(tool: Tool, context: Context): JsonObject | undefined {
+export function serializeTool(tool: Tool, context: Context): JsonObject {
   switch (tool.type) {
     case "function":
       return serializeFunction(tool, context);
     case "custom":
       return serializeFunction(asFunctionTool(tool), context);
     case "hosted":
-      if (tool.extra.wire === WIRE) return tool.extra.fields;
-      context.note(`dropped tool ${tool.name}`);
-      return undefined;
+      return tool.extra.fields;
     default:
       return tool satisfies never;
   }

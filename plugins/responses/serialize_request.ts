@@ -1,7 +1,6 @@
 import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
 import type { GenerateRequest, Message, OutputSchema } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
-import { isHidden, refuseForced } from "../../src/transforms/offered_tools.ts";
 import { effortOf } from "../../src/transforms/thinking.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
@@ -53,12 +52,7 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
 
 /** The tools, and what is asked of them. */
 function serializeTools(input: GenerateRequest, reader: Reader, context: Context): JsonObject {
-  // Only its own clients say what brings a deferred tool up, and only the vendor's models know of such tools.
-  const defers = context.clientWire === WIRE && reader === "vendor";
-  const tools = (input.tools ?? []).filter((tool) => defers || !isHidden(tool, input.toolChoice))
-    .map((tool) => serializeTool(tool, reader, context))
-    .filter((tool) => tool !== undefined);
-  refuseForced(input, WIRE, tools);
+  const tools = (input.tools ?? []).map((tool) => serializeTool(tool, reader, context));
   if (tools.length === 0) return {};
   return { tools, tool_choice: serializeToolChoice(input, reader), parallel_tool_calls: input.parallelToolCalls };
 }

@@ -75,7 +75,7 @@ function parseTool(tool: FunctionTool | CustomTool, known: ReadonlySet<string> |
  * A function has all of its keys, as the vendor's own API requires. Open models know functions only, so a custom tool is spoken
  * to them as one.
  */
-export function serializeTool(tool: Tool, reader: Reader, context: Context): JsonObject | undefined {
+export function serializeTool(tool: Tool, reader: Reader, context: Context): JsonObject {
   const { [AS_IT_WAS]: search, ...fields } = tool.type === "hosted" ? {} : fieldsFor(WIRE, tool.extra, context.note);
   if (isSearch(search) && reader !== "open") return search;
   switch (tool.type) {
@@ -93,9 +93,7 @@ export function serializeTool(tool: Tool, reader: Reader, context: Context): Jso
       };
     }
     case "hosted":
-      if (tool.extra.wire === WIRE) return tool.extra.fields;
-      context.note(`dropped tool ${tool.name}`);
-      return undefined;
+      return tool.extra.fields;
     default:
       return tool satisfies never;
   }

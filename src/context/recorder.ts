@@ -128,7 +128,7 @@ export class Recorder {
     const charge = chargeFor(usage, () => estimate + emitted());
     this.#charge = charge.tokens;
     if (charge.reported !== undefined && this.isMetered) {
-      this.note(`charged ${charge.tokens} tokens of the ${charge.reported} that the upstream told`);
+      this.note(`charged ${charge.tokens} tokens of the ${charge.reported} that the upstream reported`);
     }
   }
 

@@ -1,4 +1,4 @@
-/** What an upstream says may quote the credential that it was sent: nobody is told that. */
+/** An upstream's words may quote the credential that it was sent: it is hidden from everybody. */
 import { GatewayError } from "../errors.ts";
 
 /** Shorter ones are words that local servers want and nobody keeps, such as "none": text is full of them. */

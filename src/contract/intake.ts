@@ -20,6 +20,10 @@ export interface Intake {
   /** Turns that are the upstream's own affair, as they came. */
   isWhole?(message: Message): boolean;
   callIds: IdRule;
+  /** Whether the tools that a choice allows can be named beside the others; else the model is offered those alone. */
+  namesAllowedTools: boolean;
+  /** Whether it knows tools that its model is not shown before the conversation brings them up. Its own wire's clients ask so. */
+  knowsDeferredTools: boolean;
   /** The request's thinking, held to the levels of its model's family; as it is where absent. `note` is given every change. */
   holdThinking?(request: GenerateRequest, note: (text: string) => void): Thinking | undefined;
   /** Whether reasoning of earlier turns is refused, because nobody has signed it; none is where absent. */

@@ -2,7 +2,7 @@ import type { Finder, Found } from "../contract/catalog.ts";
 import type { Call, Reply } from "../contract/call.ts";
 import { within } from "./within.ts";
 
-/** Tells where a single model is; what it was told it keeps for a while. */
+/** Finds where a single model is, and remembers it for a while. */
 export interface ModelFinder {
   /** What is known of a model; `unknown` where there is no such model, `unreachable` where nobody can say. */
   find(name: string): Promise<Found | "unknown" | "unreachable">;

@@ -35,7 +35,7 @@ export interface LaneOptions {
 /** A path prefix with its own models. */
 export interface Lane {
   name: string;
-  /** The lane's own models, then the catalogs'. `note` hears of a catalog that gives none. */
+  /** The lane's own models, then the catalogs'. `note` is given why a catalog lists none. */
   list(note: (text: string) => void): Promise<ModelInfo[]>;
   /** Throws `model_not_found`. */
   get(model: string): Promise<ModelInfo>;

@@ -1,6 +1,6 @@
 /** Which of a list's names somebody may have meant who wrote another one. */
 
-/** The most names that are told. */
+/** The most names that are given. */
 const MOST_NAMES = 3;
 /** Names are not compared beyond this length. */
 const LONGEST_NAME = 128;

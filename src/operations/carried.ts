@@ -1,25 +1,25 @@
-/** What an answer carries beside what the model said: whoever stands between may have put a secret into it. */
+/** What an answer carries beside what the model wrote: whoever stands between may have put a secret into it. */
 import type { JsonObject } from "../canonical/json.ts";
 import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import { weighText } from "../canonical/estimate.ts";
 import type { Hide } from "../context/secrets.ts";
 
 /** The places of the model's own words, by their keys; lists take no key. */
-interface Said {
-  readonly [key: string]: Said;
+interface Words {
+  readonly [key: string]: Words;
 }
 
 /** A text stays here, and what is no text is gone into. */
-const WORDS: Said = {};
+const WORDS: Words = {};
 /** Neither is sound changed, but its bytes say nothing of its tokens. */
-const SOUND: Said = {};
-const PART: Said = { text: WORDS, input: WORDS };
-const SEGMENT: Said = { text: WORDS };
-const TRANSCRIPT: Said = { text: WORDS, segments: SEGMENT, words: { word: WORDS } };
+const SOUND: Words = {};
+const PART: Words = { text: WORDS, input: WORDS };
+const SEGMENT: Words = { text: WORDS };
+const TRANSCRIPT: Words = { text: WORDS, segments: SEGMENT, words: { word: WORDS } };
 /** Of the chat wire, whose answers are relayed as they are. A content is a text, or a list of parts. */
-const CONTENT: Said = { text: WORDS, refusal: WORDS };
-const CALL: Said = { function: { arguments: WORDS }, custom: { input: WORDS } };
-const MESSAGE: Said = {
+const CONTENT: Words = { text: WORDS, refusal: WORDS };
+const CALL: Words = { function: { arguments: WORDS }, custom: { input: WORDS } };
+const MESSAGE: Words = {
   content: CONTENT,
   refusal: WORDS,
   reasoning: WORDS,
@@ -28,11 +28,11 @@ const MESSAGE: Said = {
   function_call: { arguments: WORDS },
   audio: { data: SOUND, transcript: WORDS },
 };
-const RELAYED: Said = { choices: { message: MESSAGE, delta: MESSAGE, text: WORDS } };
+const RELAYED: Words = { choices: { message: MESSAGE, delta: MESSAGE, text: WORDS } };
 
 /** All answers and events have their own places of words, which have no place of the same name in another. */
-const ANSWER: Said = { ...TRANSCRIPT, content: PART, body: RELAYED };
-const EVENT: Said = {
+const ANSWER: Words = { ...TRANSCRIPT, content: PART, body: RELAYED };
+const EVENT: Words = {
   text: WORDS,
   part: PART,
   delta: { text: WORDS },
@@ -62,44 +62,44 @@ export function weighRelayed(body: JsonObject): number {
   return weighIn(body, RELAYED);
 }
 
-function weighIn(value: unknown, said: Said | undefined): number {
-  if (!said) return 0;
-  if (typeof value === "string") return said === WORDS || said === CONTENT ? weighText(value) : 0;
-  if (Array.isArray(value)) return value.reduce((sum: number, one) => sum + weighIn(one, said), 0);
+function weighIn(value: unknown, words: Words | undefined): number {
+  if (!words) return 0;
+  if (typeof value === "string") return words === WORDS || words === CONTENT ? weighText(value) : 0;
+  if (Array.isArray(value)) return value.reduce((sum: number, one) => sum + weighIn(one, words), 0);
   if (!isPlain(value)) return 0;
-  return Object.entries(value).reduce((sum, [key, one]) => sum + weighIn(one, placeIn(said, key)), 0);
+  return Object.entries(value).reduce((sum, [key, one]) => sum + weighIn(one, placeIn(words, key)), 0);
 }
 
-function hideIn(value: unknown, said: Said | undefined, hide: Hide): unknown {
-  if (typeof value === "string") return said === WORDS || said === CONTENT || said === SOUND ? value : hide(value);
-  if (Array.isArray(value)) return hideInList(value, said, hide);
-  return isPlain(value) ? hideInObject(value, said, hide) : value;
+function hideIn(value: unknown, words: Words | undefined, hide: Hide): unknown {
+  if (typeof value === "string") return words === WORDS || words === CONTENT || words === SOUND ? value : hide(value);
+  if (Array.isArray(value)) return hideInList(value, words, hide);
+  return isPlain(value) ? hideInObject(value, words, hide) : value;
 }
 
-function hideInList(list: readonly unknown[], said: Said | undefined, hide: Hide): readonly unknown[] {
+function hideInList(list: readonly unknown[], words: Words | undefined, hide: Hide): readonly unknown[] {
   // Vectors have millions of them.
   if (typeof list[0] === "number") return list;
   let changed: unknown[] | undefined;
   for (const [index, value] of list.entries()) {
-    const masked = hideIn(value, said, hide);
+    const masked = hideIn(value, words, hide);
     if (masked !== value) (changed ??= [...list])[index] = masked;
   }
   return changed ?? list;
 }
 
-function hideInObject(object: Record<string, unknown>, said: Said | undefined, hide: Hide): Record<string, unknown> {
+function hideInObject(object: Record<string, unknown>, words: Words | undefined, hide: Hide): Record<string, unknown> {
   const entries = Object.entries(object);
   let isChanged = false;
   const masked = entries.map(([key, value]): [string, unknown] => {
-    const one: [string, unknown] = [hide(key), hideIn(value, placeIn(said, key), hide)];
+    const one: [string, unknown] = [hide(key), hideIn(value, placeIn(words, key), hide)];
     isChanged ||= one[0] !== key || one[1] !== value;
     return one;
   });
   return isChanged ? Object.fromEntries(masked) : object;
 }
 
-function placeIn(said: Said | undefined, key: string): Said | undefined {
-  return said && Object.hasOwn(said, key) ? said[key] : undefined;
+function placeIn(words: Words | undefined, key: string): Words | undefined {
+  return words && Object.hasOwn(words, key) ? words[key] : undefined;
 }
 
 /** Neither bytes, streams and errors nor numbers that are kept as they were written. */

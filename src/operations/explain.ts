@@ -14,7 +14,7 @@ export function wantsExplanation({ headers }: { headers: Headers }): boolean {
 /**
  * What a request would become: what was changed for its model (`steps`), and its targets in their order, each with what is
  * changed for it, step by step, the calls that it would get, and what they leave out.
- * Throws what a strict request would be told, where no target would serve it.
+ * Throws the error that a strict request would get, where no target would serve it.
  */
 export function explainAll<K extends ModelOperation>(
   operation: K,

@@ -1,4 +1,4 @@
-/** Requests whose answer needs a tool that no upstream of the model runs: they are told so, and cost nothing. */
+/** Requests whose answer needs a tool that no upstream of the model runs: the answer says so, and costs nothing. */
 import type { FailedTools } from "../canonical/hosted_tools.ts";
 import { neededTools } from "../transforms/hosted_tools.ts";
 import type { GenerateResponse, HostedTool, Message } from "../canonical/generate.ts";

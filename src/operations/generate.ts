@@ -8,7 +8,7 @@ import { checkSize } from "../http/size.ts";
 import { firstAnswer } from "../routing/failover.ts";
 import { firstStream } from "../routing/first_stream.ts";
 import { transformed } from "../transforms/apply.ts";
-import { noteForeign, noteForeignEvents } from "../transforms/foreign.ts";
+import { noteLostEventFields, noteLostFields } from "../transforms/lost_fields.ts";
 import { repairCalls, repairResponse } from "../transforms/repair_calls.ts";
 import { sealReasoning, sealStream } from "../transforms/sealing.ts";
 import type { Ask } from "../upstream/ask.ts";
@@ -88,7 +88,7 @@ async function generateWhole({ incoming, exchange, messages, plan, estimate }: T
   await remember(output, exchange, messages, context);
   const sealing = sealingFor(protocol, exchange, context);
   const isKept = sealing !== undefined || exchange.stored;
-  await step(() => [output, ...output.content].forEach((one) => noteForeign(one, protocol.wire, isKept, note)));
+  await step(() => [output, ...output.content].forEach((one) => noteLostFields(one, protocol.wire, isKept, note)));
   for (const part of output.content) await sealing?.toOpen(part)?.();
   const content = sealing ? sealReasoning(output.content, sealing) : output.content;
   return protocol.serialize({ ...output, content }, exchange);
@@ -118,7 +118,7 @@ function passageOf(
   const kept = exchange.stored ? remembering((response) => remember(response, exchange, messages, context)) : undefined;
   return {
     transforms: [
-      noteForeignEvents(protocol.wire, sealing !== undefined || exchange.stored, context.note),
+      noteLostEventFields(protocol.wire, sealing !== undefined || exchange.stored, context.note),
       ...kept?.transforms ?? [],
       ...sealing ? [sealStream(sealing)] : [],
     ],

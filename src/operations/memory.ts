@@ -61,7 +61,7 @@ async function sealerFor({ gateway, recorder }: RequestContext): Promise<Sealer>
   return sealer;
 }
 
-/** Before the client hears of the answer's end, so that it can go on from there at once. A store that fails costs no answer. */
+/** Before the end of the answer goes out, so that it can go on from there at once. A store that fails costs no answer. */
 export async function remember(
   response: GenerateResponse,
   exchange: Exchange<"generate">,

@@ -12,6 +12,7 @@ import { adoptCacheHints, withoutCacheHints } from "../transforms/cache_hints.ts
 import { withUpstreamIds } from "../transforms/call_ids.ts";
 import { withinControls, withLeastOutput } from "../transforms/controls.ts";
 import { withoutHosted } from "../transforms/hosted_tools.ts";
+import { withOfferedTools } from "../transforms/offered_tools.ts";
 import { withFormInWords } from "../transforms/output_form.ts";
 import { withoutForeignReasoning, withoutReasoning, withoutUnsignedReasoning } from "../transforms/reasoning.ts";
 import { withStandIns } from "../transforms/stand_in.ts";
@@ -85,6 +86,7 @@ const FOR_TARGET: readonly Transform<TargetFacts>[] = [
   { name: "structured output in words", apply: askInWords },
   { name: "effort of the model's family", apply: holdThinking },
   { name: "cache hints", apply: adoptHints },
+  { name: "offered tools", apply: offerTools },
   {
     name: "unsigned reasoning",
     apply: (request, { intake }, note) =>
@@ -173,6 +175,17 @@ function holdThinking(request: GenerateRequest, { intake }: TargetFacts, note: N
 /** Hints of a client of the same wire stand where its servers want them. */
 function adoptHints(request: GenerateRequest, { intake, clientWire }: TargetFacts, note: Note): GenerateRequest {
   return intake?.takesCacheHints && intake.wire !== clientWire ? adoptCacheHints(request, intake.wire, note) : request;
+}
+
+/** The tools that the upstream can offer its model. Throws where the answer depends on one that it cannot. */
+function offerTools(request: GenerateRequest, { intake, clientWire }: TargetFacts, note: Note): GenerateRequest {
+  if (!intake || !request.tools) return request;
+  const { wire, namesAllowedTools, knowsDeferredTools } = intake;
+  return withOfferedTools(request, {
+    wire,
+    isNarrowed: !namesAllowedTools,
+    showsDeferred: knowsDeferredTools && clientWire === wire,
+  }, note);
 }
 
 /** A client of the same wire has put its turns in order; only what every server would refuse is mended. */

@@ -9,11 +9,38 @@ export function allowedTools(tools: readonly Tool[], choice: ToolChoice | undefi
   return tools.filter(({ name }) => names.has(name));
 }
 
+export interface Offer {
+  /** The wire whose hosted tools are its own. */
+  wire: string;
+  /** Whether only the tools that the choice allows are offered. */
+  isNarrowed: boolean;
+  /** Whether the upstream keeps from its model by itself what the conversation has not brought up yet. */
+  showsDeferred: boolean;
+}
+
+/** The request with the tools that its upstream can offer. Throws where the answer depends on one that it cannot. */
+export function withOfferedTools(
+  request: GenerateRequest,
+  { wire, isNarrowed, showsDeferred }: Offer,
+  note: (text: string) => void,
+): GenerateRequest {
+  const { tools = [], toolChoice } = request;
+  const offered = (isNarrowed ? allowedTools(tools, toolChoice) : tools)
+    .filter((tool) => showsDeferred || !isHidden(tool, toolChoice))
+    .filter((tool) => {
+      const isForeign = tool.type === "hosted" && tool.extra.wire !== wire;
+      if (isForeign) note(`dropped tool ${tool.name}`);
+      return !isForeign;
+    });
+  refuseForced(request, wire, offered);
+  return offered.length === tools.length ? request : { ...request, tools: offered };
+}
+
 /**
  * Whether the model is not to see the tool before the conversation brings it up: for upstreams that know no such tools. A
  * forced one it must see.
  */
-export function isHidden(tool: Tool, choice: ToolChoice | undefined): boolean {
+function isHidden(tool: Tool, choice: ToolChoice | undefined): boolean {
   const forced = choice?.type === "tool" && choice.name === tool.name;
   return tool.type === "function" && tool.deferred === true && !forced;
 }
@@ -22,7 +49,7 @@ export function isHidden(tool: Tool, choice: ToolChoice | undefined): boolean {
  * An answer by a tool that had to be left out would not be the answer that was asked for. `spoken` are those that an upstream of
  * `wire` hears of.
  */
-export function refuseForced(
+function refuseForced(
   { tools = [], toolChoice }: Pick<GenerateRequest, "tools" | "toolChoice">,
   wire: string,
   spoken: readonly unknown[],

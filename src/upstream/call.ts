@@ -85,7 +85,7 @@ async function accepted<K extends ModelOperation>(first: Call, ask: Ask<K>, sign
     if (!error) return response;
     const shorter = shortened ? undefined : withShorterAnswer(call, ask, error);
     if (shorter) {
-      // What was only reckoned may be told exactly by the next refusal.
+      // The next refusal may state exactly what was only reckoned.
       shortened = tellsRoom(error);
       call = shorter;
       continue;

@@ -17,7 +17,7 @@ export interface Explanation {
   thrown?: unknown;
 }
 
-/** What would be asked of a target, for a person to read: nothing is sent, and no secret is told. */
+/** What would be asked of a target, for a person to read: nothing is sent, and no secret is shown. */
 export function explain<K extends ModelOperation>(ask: Ask<K>): Explanation {
   const { upstream, target } = ask;
   const asked = { upstream: upstream.name, driver: upstream.driver.name, model: target.model };

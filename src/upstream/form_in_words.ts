@@ -7,18 +7,18 @@ import { type Ask, placeOf } from "./ask.ts";
 /** What upstreams call the form of an answer when they refuse it, whichever field of their wire it stands in. */
 export const FORM = "response_format";
 
-/** Whether this upstream can only be told in words what form the answer is to have. */
+/** Whether this upstream can be asked only in words for the form of the answer. */
 export function needsWords<K extends ModelOperation>(ask: Ask<K>): boolean {
   const { input, target, upstream } = ask;
   if (!("messages" in input) || !input.outputSchema) return false;
-  // Whoever only counts is to be told the same.
+  // A request to count is to be the same.
   const way = upstream.driver.operations.generate;
   const hasForm = !way || "local" in way || way.hasForm?.(input.outputSchema) !== false;
   return !hasForm || target.structuredOutput === "instruct" ||
     upstream.refuses.includes(FORM) || upstream.refusals.of(placeOf(ask)).includes(nameOfForm(input));
 }
 
-/** Whether the upstream failed for the form of the answer that it was asked for: then it may answer when it is told in words. */
+/** Whether the upstream failed because of the form that was asked for: it may answer where it is asked for in words. */
 export function refusesForm(thrown: unknown, { input }: Ask<"generate">): boolean {
   return input.outputSchema !== undefined && toGatewayError(thrown).details.unsupported?.includes(FORM) === true;
 }

@@ -123,7 +123,7 @@ for (const [name, { send, wire, answer }] of Object.entries(SPOKEN)) {
       const notes = `${first.headers.get("x-laneway-notes")} ${text} ${formatLogLine(app.logs[0]!)}`;
       if (charged === BELIEVED) {
         // Said to the client, in a header or at the end of its stream, and in the log.
-        assertEquals(notes.match(/charged 200000 tokens of the \d+ that the upstream told/g)?.length, 2, notes);
+        assertEquals(notes.match(/charged 200000 tokens of the \d+ that the upstream reported/g)?.length, 2, notes);
       } else assert(told < BELIEVED || !Number.isSafeInteger(told), `${where}: ${charged}`);
       // What was used before stays used.
       clock.ms += 60_000;
@@ -159,7 +159,7 @@ Deno.test("a long answer is believed ten times what it is estimated at, and its 
   const response = await app.post(CHAT, chatBody({ messages: [{ role: "user", content: long }] }), KEY);
   const notes = response.headers.get("x-laneway-notes") ?? "";
   await response.body?.cancel();
-  const charged = Number(/charged (\d+) tokens of the 6000000 that the upstream told/.exec(notes)?.[1]);
+  const charged = Number(/charged (\d+) tokens of the 6000000 that the upstream reported/.exec(notes)?.[1]);
   assert(charged >= 10 * long.length / 4 && charged <= 10 * long.length / 4 + 500, notes);
   assertStringIncludes(formatLogLine(app.logs[0]!), '"inputTokens":5000000');
   await app.close();

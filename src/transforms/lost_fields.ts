@@ -11,10 +11,10 @@ interface Sent {
 }
 
 /**
- * `note` hears of what only the wire of the upstream has, where the client speaks another: its serializer leaves it behind.
+ * `note` is given what only the wire of the upstream has, where the client speaks another: its serializer leaves it behind.
  * `isKept`: what only a vendor can read is sealed for the client, or stored.
  */
-export function noteForeign(
+export function noteLostFields(
   { type, extra, opaque }: Sent,
   clientWire: string,
   isKept: boolean,
@@ -37,15 +37,15 @@ function isBlank(value: unknown): boolean {
 }
 
 /** The same of a stream, step by step. */
-export function noteForeignEvents(
+export function noteLostEventFields(
   clientWire: string,
   isKept: boolean,
   note: (text: string) => void,
 ): StreamTransform<GenerateEvent> {
   return {
     push(event, emit) {
-      if (event.type === "part-start") noteForeign(event.part, clientWire, isKept, note);
-      if (event.type === "part-end" || event.type === "finish") noteForeign(event, clientWire, isKept, note);
+      if (event.type === "part-start") noteLostFields(event.part, clientWire, isKept, note);
+      if (event.type === "part-end" || event.type === "finish") noteLostFields(event, clientWire, isKept, note);
       emit(event);
     },
   };
