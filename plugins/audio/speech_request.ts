@@ -26,7 +26,7 @@ export function parseSpeechRequest(body: unknown): SpeechRequest {
 }
 
 /**
- * A server that streams only where it is asked to (vLLM-Omni) hears of the wish, in the two formats for which it takes it.
+ * A server that streams only where it is asked to (vLLM-Omni) gets the wish, in the two formats for which it takes it.
  * The gateway wraps the bytes in events itself: what servers put into events of their own is not always the wanted format.
  */
 function parseExtra(request: object, format: SpeechFormat, streams: boolean): Extra | undefined {

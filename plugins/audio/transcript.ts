@@ -87,9 +87,9 @@ export function parseUsage(usage: WireUsage): Transcript["usage"] {
 }
 
 /** Throws `invalid_request` where the format needs to know what the upstream did not tell. */
-export function serializeTranscript(told: Transcript, input: TranscriptionRequest, context: Context): Response {
-  const output = asOneSegment(told, input, context);
-  checkTold(output, input, context);
+export function serializeTranscript(transcript: Transcript, input: TranscriptionRequest, context: Context): Response {
+  const output = asOneSegment(transcript, input, context);
+  checkComplete(output, input, context);
   const { text, segments = [] } = output;
   switch (input.format) {
     case "json":
@@ -126,7 +126,7 @@ function asOneSegment(output: Transcript, { format }: TranscriptionRequest, cont
 const TIMED: ReadonlySet<TranscriptFormat> = new Set(["srt", "vtt", "verbose_json", "diarized_json"]);
 
 /** Silence needs no times. */
-function checkTold(
+function checkComplete(
   { text, segments = [], words = [] }: Transcript,
   { format, timestamps }: TranscriptionRequest,
   context: Context,
@@ -147,7 +147,7 @@ function checkTold(
   if (timestamps?.includes("word") && words.length === 0) context.note("dropped timestamp_granularities word");
 }
 
-/** What the upstream said, and nothing invented: a segment of which it said no more has only its id, times and text. */
+/** What the upstream sent, and nothing invented: a segment of which it sent no more has only its id, times and text. */
 function verbose({ text, language, duration, segments, words }: Transcript, input: TranscriptionRequest): JsonObject {
   return {
     task: input.translateTo ? "translate" : "transcribe",
@@ -177,7 +177,7 @@ export function serializeSegment({ start, end, text, speaker, extra }: Transcrip
   return { type: "transcript.text.segment", id: toJsonText(id), start, end, text, speaker };
 }
 
-/** What the upstream said of the whole, and what it counted. */
+/** What the upstream sent about the whole, and what it counted. */
 export function withExtra(body: JsonObject, { usage, extra }: Transcript): JsonObject {
   const { inner, outer } = splitInside("usage", fieldsFor(WIRE, extra));
   return { ...body, ...outer, usage: usage && { ...serializeUsage(usage), ...inner } };

@@ -98,7 +98,7 @@ const transcriptFields = {
 export const transcriptSchema = z.looseObject(transcriptFields);
 export const TRANSCRIPT_KEYS: ReadonlySet<string> = new Set(Object.keys(transcriptFields));
 
-/** One event of a stream: the wire's own, told apart by `type`, or vLLM's chunk with `choices`. */
+/** One event of a stream: the wire's own, distinguished by `type`, or vLLM's chunk with `choices`. */
 export const eventSchema = z.looseObject({
   type: z.string().nullish(),
   delta: z.string().nullish(),

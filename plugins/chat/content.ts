@@ -54,13 +54,13 @@ function sourceOf(url: string, bare = false): Sourced {
 }
 
 function fileOf(part: KnownPart, key: string, known: string[], mediaType: string, sourced: Sourced): FilePart {
-  const { mediaType: told, ...source } = sourced;
+  const { mediaType: declared, ...source } = sourced;
   const inner = extraOf(WIRE, part[key] as JsonObject, new Set(known));
   const outer = extraOf(WIRE, part, new Set(["type", key]));
   const fields = { ...outer?.fields, ...inside(key, inner) };
   return {
     type: "file",
-    mediaType: told ?? mediaType,
+    mediaType: declared ?? mediaType,
     source,
     ...(Object.keys(fields).length > 0 && { extra: { wire: WIRE, fields } }),
   };
@@ -71,13 +71,13 @@ function fileOf(part: KnownPart, key: string, known: string[], mediaType: string
  * mean nothing here unless they are to stay `apart`; anything else goes as parts.
  */
 export function serializeContent(parts: readonly ParsedPart[], context: Context, apart = false): JsonValue {
-  const said = parts.map((part) => serializePart(part, context)).filter((part) => part !== undefined);
-  if (context.clientWire !== WIRE && !apart && said.every(isPlainText)) {
-    return said.map(({ text }) => text).filter((text) => text !== "").join("\n\n");
+  const blocks = parts.map((part) => serializePart(part, context)).filter((part) => part !== undefined);
+  if (context.clientWire !== WIRE && !apart && blocks.every(isPlainText)) {
+    return blocks.map(({ text }) => text).filter((text) => text !== "").join("\n\n");
   }
-  const [first] = said;
+  const [first] = blocks;
   if (first === undefined) return "";
-  return said.length === 1 && isPlainText(first) ? first.text : said;
+  return blocks.length === 1 && isPlainText(first) ? first.text : blocks;
 }
 
 function isPlainText(part: JsonObject): part is { type: "text"; text: string } {

@@ -1,4 +1,4 @@
-/** How hosts are told whether and how much to think: each in its own way, as data. */
+/** How a request says to hosts whether and how much to think: each in its own way, as data. */
 import type { Effort } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import type { Quirks } from "../../src/contract/quirks.ts";
@@ -40,7 +40,7 @@ const DIALECTS: Record<NonNullable<Quirks["dialect"]>, Dialect> = {
   "enable-thinking": { toggle: (on) => ({ enable_thinking: on }), level },
 };
 
-/** The dialects of providers behind a router that is told which one to take. It passes on what it does not know. */
+/** The dialects of providers behind a router that takes the one that the request names. It passes on what it does not know. */
 const OF_PROVIDER: Readonly<Record<string, Dialect>> = {
   "together": DIALECTS.reasoning,
   "deepinfra": DIALECTS.reasoning,

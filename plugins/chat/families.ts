@@ -26,7 +26,10 @@ export function thinkingFields(
   const isOn = asked !== "none" && !efforts && family?.toggle && !family.levels;
   if (isOn) return switchOn(asked, family, dialect, note);
   const effort = efforts || !family ? asked : effortOf(clampThinking(thinking, levelsOf(family), note));
-  if (!effort) return {};
+  return effort ? levelFields(effort, family, dialect) : {};
+}
+
+function levelFields(effort: Effort, family: Family | undefined, dialect: Dialect): JsonObject {
   return effort === "none" && dialect.toggle?.(false, family) || dialect.level(effort, family);
 }
 

@@ -1,7 +1,7 @@
 import type { Finish, FinishReason } from "../../src/canonical/generate.ts";
 import { reasonOf } from "../shared/endings.ts";
 
-/** How the wire spells each reason. SDKs refuse any other word, so an ending that no wire shares is told as the nearest. */
+/** How the wire spells each reason. SDKs refuse any other word, so an ending that no wire shares is sent as the nearest. */
 const WORD_OF: Record<FinishReason, string> = {
   "stop": "stop",
   "length": "length",

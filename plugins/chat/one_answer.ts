@@ -10,7 +10,7 @@ export class OneAnswer {
   #id: string | undefined;
   /** Whether the id came twice, so that it names an answer. */
   #isNamed = false;
-  /** The ids under which other answers were told: their ends are no end of this one. */
+  /** The ids under which other answers came: their ends are no end of this one. */
   readonly #others = new Set<string | undefined>();
   /** Whether ids are new with every chunk. */
   #isFresh = false;
@@ -19,7 +19,7 @@ export class OneAnswer {
   readonly #indexes = new Set<number>();
   /** The indexes that a role began. */
   readonly #begun = new Set<number>();
-  readonly #told = new Set<string>();
+  readonly #kinds = new Set<string>();
   #isOver = false;
   /** Whether anything of another answer was left out. */
   hasOthers = false;
@@ -31,7 +31,7 @@ export class OneAnswer {
     this.#id ??= id;
     const held = this.#held;
     if (id === this.#id) {
-      if (this.#told.size > 0) this.#isNamed = true;
+      if (this.#kinds.size > 0) this.#isNamed = true;
       if (held) this.#drop();
       return this.#pass(chunk);
     }
@@ -83,12 +83,12 @@ export class OneAnswer {
     const kinds = kindsOf(choice);
     if ((choice.delta ?? choice.message)?.role) this.#begun.add(index);
     const isSilent = kinds.length === 0 && !choice.finish_reason;
-    const isNext = !this.#isOver && !this.#begun.has(index) && kinds.every((kind) => !this.#told.has(kind));
+    const isNext = !this.#isOver && !this.#begun.has(index) && kinds.every((kind) => !this.#kinds.has(kind));
     const isOurs = this.#indexes.has(index) || this.#indexes.size === 0 || isNext;
     // What says nothing decides nothing.
     if (isSilent || !isOurs) return isOurs;
     this.#indexes.add(index);
-    for (const kind of kinds) this.#told.add(kind);
+    for (const kind of kinds) this.#kinds.add(kind);
     if (choice.finish_reason) this.#isOver = true;
     return true;
   }
@@ -105,9 +105,9 @@ function tellsAnything({ choices }: ChatAnswer): boolean {
 
 /** What a choice brings of each kind of content. */
 function kindsOf({ delta, message }: ChatChoice): string[] {
-  const told = delta ?? message;
-  if (!told) return [];
-  const { content, reasoning_content, reasoning, reasoning_text, refusal, tool_calls, function_call } = told;
+  const increment = delta ?? message;
+  if (!increment) return [];
+  const { content, reasoning_content, reasoning, reasoning_text, refusal, tool_calls, function_call } = increment;
   return [
     ...(reasoning_content || reasoning || reasoning_text ? ["reasoning"] : []),
     ...(content?.length || refusal ? ["text"] : []),

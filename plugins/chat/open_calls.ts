@@ -17,7 +17,7 @@ export class OpenCalls {
   readonly #numbered = new Map<number, OpenCall>();
   readonly #named = new Map<string, OpenCall>();
   #latest: OpenCall | undefined;
-  /** By their place in the latest increment that told of several. */
+  /** By their place in the latest increment that had several. */
   readonly #placed: OpenCall[] = [];
   #count = 0;
 
@@ -46,7 +46,7 @@ export class OpenCalls {
   /**
    * The call that a fragment belongs to. Upstreams leave `index` out, or give every call 0, or a new id with every
    * fragment: a name, or arguments after complete ones, begin a call where the numbers do not tell. Of several fragments that
-   * say nothing of themselves each goes on with the call that was told in its place.
+   * say nothing of themselves each goes on with the call that came in its place.
    */
   #callOf(
     { index, id }: ToolCallFragment,

@@ -52,7 +52,7 @@ export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequ
     messages: parseMessages(body.messages, flatCustomTools(body)),
     stream: body.stream ?? false,
     ...(tools.length > 0 && { tools }),
-    ...(toolChoice && { toolChoice }),
+    ...present("toolChoice", toolChoice),
     ...present("parallelToolCalls", body.parallel_tool_calls),
     ...(reasoning_effort && { thinking: { effort: reasoning_effort } }),
     ...present("maxOutputTokens", body.max_completion_tokens ?? body.max_tokens),
@@ -63,12 +63,12 @@ export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequ
     ...present("topK", body.top_k),
     ...(stop !== null && stop !== undefined && { stopSequences: typeof stop === "string" ? [stop] : stop }),
     ...(typeof body.seed === "number" && { seed: body.seed }),
-    ...(outputSchema && { outputSchema }),
+    ...present("outputSchema", outputSchema),
     ...present("verbosity", body.verbosity),
     ...present("cacheKey", body.prompt_cache_key),
-    ...(metadata && { metadata }),
-    ...(relay && { relay }),
-    ...(extra && { extra }),
+    ...present("metadata", metadata),
+    ...present("relay", relay),
+    ...present("extra", extra),
   };
 }
 

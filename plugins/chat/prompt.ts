@@ -34,8 +34,8 @@ function textIn(content: JsonValue | undefined): string {
 
 /** Templates go through the arguments by name, and fail on a text. */
 function toCall(call: JsonObject): JsonObject {
-  const told = isJsonObject(call.function) ? call.function : {};
-  return { ...call, function: { ...told, arguments: argumentsIn(told.arguments) } };
+  const called = isJsonObject(call.function) ? call.function : {};
+  return { ...call, function: { ...called, arguments: argumentsIn(called.arguments) } };
 }
 
 function argumentsIn(text: JsonValue | undefined): JsonObject {

@@ -51,7 +51,7 @@ export class AnswerReader {
   #textCalls = 0;
   #started = false;
   #empty = true;
-  /** Of all that was said, for where the upstream does not count: the text itself would be kept for as long as it goes on. */
+  /** The weight of the output, for where the upstream does not count: the text itself would be kept for as long as it goes on. */
   #outputWeight = 0;
   #finish: Finish | undefined;
   #usage: ChatAnswer["usage"];
@@ -91,7 +91,7 @@ export class AnswerReader {
   }
 
   /**
-   * `complete`: the upstream said that it was done. Without that and without a finish reason the connection was cut, which
+   * `complete`: the upstream reported that it was done. Without that and without a finish reason the connection was cut, which
    * is a failure, never an ending.
    */
   end(complete: boolean): GenerateEvent[] {

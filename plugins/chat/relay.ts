@@ -45,7 +45,7 @@ function parseWhole(body: unknown, input: RelayRequest, context: Context): Relay
   const { choices, usage } = parseAnswer(body);
   if (!choices || choices.length === 0 || !isJsonObject(body)) throw notAnAnswer();
   noteMissing(choices.length, input, context);
-  return { body, ...told(usage) };
+  return { body, ...usageField(usage) };
 }
 
 /** Some servers ignore `n` (llama-cpp-python). */
@@ -94,11 +94,11 @@ class RelayReader implements StreamReader<RelayEvent> {
 
   #finish(emit: Emit<RelayEvent>): void {
     noteMissing(this.#begun.size, this.#input, this.#context);
-    emit({ type: "finish", ...told(this.#usage) });
+    emit({ type: "finish", ...usageField(this.#usage) });
   }
 }
 
-function told(usage: ChatAnswer["usage"]): Pick<RelayResponse, "usage"> {
+function usageField(usage: ChatAnswer["usage"]): Pick<RelayResponse, "usage"> {
   const counts = usage ? parseUsage(usage) : {};
   return Object.keys(counts).length > 0 ? { usage: counts } : {};
 }

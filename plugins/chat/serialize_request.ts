@@ -154,15 +154,15 @@ function serializeResult(
   const apart = passesHints(target, context);
   const texts = content.filter((part) => part.type !== "file");
   // Some hosts refuse an empty result, and the files follow in a turn of their own.
-  const said = texts.length === 0 && content.length > 0
+  const result = texts.length === 0 && content.length > 0
     ? "See the files below"
     : serializeContent(texts, context, apart);
-  const told = isError ? ["Error", ...partsIn(said).map((part) => part.text)].join(": ") : said;
+  const marked = isError ? ["Error", ...partsIn(result).map((part) => part.text)].join(": ") : result;
   const { [CACHE_HINT]: hint, ...fields } = fieldsFor(WIRE, extra, context.note);
   return {
     role: "tool",
     tool_call_id: id,
-    content: apart ? hinted(told, hint) : told,
+    content: apart ? hinted(marked, hint) : marked,
     ...fields,
     ...(!apart && hint !== undefined && { [CACHE_HINT]: hint }),
   };
@@ -192,14 +192,14 @@ function serializeAssistant(
   const refusals = content.filter(isPlainRefusal);
   const shown = content.filter(isShown);
   for (const { extra } of refusals) fieldsFor(WIRE, extra, context.note);
-  const said = serializeContent(shown, context, passesHints(target, context));
-  const silent = said === "" && calls.length + refusals.length > 0;
+  const written = serializeContent(shown, context, passesHints(target, context));
+  const silent = written === "" && calls.length + refusals.length > 0;
   const { details, calls: fieldsOf } = carriedIn(reasoning);
   const { model, reasoningField = "reasoning_content", refusesReasoning, silentContent } = target;
   const saysNothing = calls.length > 0 && wantsReasoning(model) && !refusesReasoning;
   return {
     role: "assistant",
-    ...(!(silent && silentContent === "absent") && { content: silent && silentContent === undefined ? null : said }),
+    ...(!(silent && silentContent === "absent") && { content: silent && silentContent === undefined ? null : written }),
     ...(refusals.length > 0 && { refusal: refusals.map((part) => part.text).join("") }),
     ...(saysNothing && { [reasoningField]: "" }),
     ...serializeReasoning(reasoning, details, target, context),

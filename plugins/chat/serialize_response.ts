@@ -56,7 +56,7 @@ function serializeMessage(content: readonly OutputPart[], legacy: boolean, excha
   };
 }
 
-/** SDKs insist on all four fields. A place that nobody told is the empty one at the beginning. */
+/** SDKs insist on all four fields. A place that is not known is the empty one at the beginning. */
 export function serializeAnnotation({ url, title = "", start = 0, end = 0 }: Annotation): JsonObject {
   return { type: "url_citation", url_citation: { url, title, start_index: start, end_index: end } };
 }

@@ -38,7 +38,7 @@ export function textFormsFor(input: GenerateRequest, target: Target): TextForms 
   const { tools = [], toolChoice } = input;
   const offered = toolChoice?.type === "none" ? [] : allowedTools(tools, toolChoice).flatMap((tool) => {
     if (tool.type === "hosted") return [];
-    // As the model heard of it.
+    // As the model knows it.
     return [[upstreamName(tool.name), (tool.type === "custom" ? asFunctionTool(tool) : tool).parameters] as const];
   });
   return new TextForms(new Map(offered), OPENED.test(target.model));
@@ -69,7 +69,7 @@ export class TextForms {
   read(text: string): TextEvent[] {
     if (text === "") return [];
     this.#readOn(text);
-    return this.#told();
+    return this.#takeEvents();
   }
 
   /** The same of a text that may be long, in slices. */
@@ -78,7 +78,7 @@ export class TextForms {
       this.#readOn(text.slice(at, at + SLICE));
       yield;
     }
-    return this.#told();
+    return this.#takeEvents();
   }
 
   #readOn(text: string): void {
@@ -87,7 +87,7 @@ export class TextForms {
     this.#reading.next();
   }
 
-  /** The upstream tells its calls itself: what looks like one in the text is none. */
+  /** The upstream sends its calls itself: what looks like one in the text is none. */
   leaveCalls(): TextEvent[] {
     this.#tools = NO_TOOLS;
     if (!this.#called) return [];
@@ -98,10 +98,10 @@ export class TextForms {
     this.#pass(text);
     this.#after = "text";
     this.#reading = this.#begin();
-    return this.#told();
+    return this.#takeEvents();
   }
 
-  /** The upstream tells reasoning itself, so that the text does not begin amid it. */
+  /** The upstream sends reasoning itself, so that the text does not begin amid it. */
   leaveReasoning(): void {
     this.#isOpened = false;
   }
@@ -117,10 +117,10 @@ export class TextForms {
       this.#kind = "text";
       this.#pass(text);
     }
-    return this.#told();
+    return this.#takeEvents();
   }
 
-  #told(): TextEvent[] {
+  #takeEvents(): TextEvent[] {
     const events = this.#events;
     if (events.length > 0) this.#events = [];
     return events;

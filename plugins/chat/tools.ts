@@ -28,7 +28,7 @@ export function parseTool(tool: ChatTool): Tool {
   const grammar = format?.grammar ?? format;
   const inner = extraOf(WIRE, custom, new Set(DEFINITION_KEYS));
   const outer = tool.custom && outerExtra(tool, "custom");
-  // Upstreams are told of it as of a function.
+  // Upstreams get it as a function.
   const fields = inside("function", inner, { ...outer?.fields });
   return {
     type: "custom",

@@ -41,11 +41,11 @@ export function unknownUsage(usage: ChatUsage): JsonObject | undefined {
 
 /** `unknown` is what `unknownUsage` kept of the same answer. */
 export function serializeUsage(usage: Usage, unknown: JsonValue | undefined): JsonObject {
-  const told = serializeKnown(usage);
+  const counts = serializeKnown(usage);
   for (const [key, value] of Object.entries(isJsonObject(unknown) ? unknown : {})) {
-    told[key] = isJsonObject(value) ? { ...told[key] as JsonObject | undefined, ...value } : value;
+    counts[key] = isJsonObject(value) ? { ...counts[key] as JsonObject | undefined, ...value } : value;
   }
-  return told;
+  return counts;
 }
 
 function serializeKnown(usage: Usage): JsonObject {

@@ -25,8 +25,8 @@ function* piecesOf({ vectors, usage }: EmbedResponse, { input }: Exchange<"embed
     yield (index > 0 ? "," : "") + JSON.stringify({ object: "embedding", index, embedding: spell(vector) });
   }
   const { inputTokens } = usage;
-  const told = { prompt_tokens: inputTokens, total_tokens: inputTokens };
-  yield `],"model":${JSON.stringify(input.model)},"usage":${JSON.stringify(told)}}`;
+  const counts = { prompt_tokens: inputTokens, total_tokens: inputTokens };
+  yield `],"model":${JSON.stringify(input.model)},"usage":${JSON.stringify(counts)}}`;
 }
 
 /** 32-bit floats, little-endian, as every machine that Deno runs on has them in memory. */

@@ -28,8 +28,8 @@ export const finder: Finder = {
     if (status === 404) return undefined;
     if (status === 401) {
       // The hub tells a stranger the same of a private repository as of a missing one. A bad token it names.
-      const said = `${headers.get("x-error-message") ?? ""} ${upstreamMessage(body)}`;
-      if (!said.includes("Invalid credentials")) return undefined;
+      const text = `${headers.get("x-error-message") ?? ""} ${upstreamMessage(body)}`;
+      if (!text.includes("Invalid credentials")) return undefined;
     }
     if (status !== 200) throw upstreamError(reply);
     if (!isJsonObject(body) || !isHubId(body.id)) {

@@ -15,7 +15,7 @@ const PIPELINE_TAGS = [
   "text-classification",
 ];
 
-/** What is told of each model. Tags are long, and only of classifiers they say more than the kind does. */
+/** What is listed of each model. Tags are long, and only of classifiers they say more than the kind does. */
 const FIELDS = ["inferenceProviderMapping", "pipeline_tag", "createdAt"];
 const FIELDS_OF_CLASSIFIERS = [...FIELDS, "tags", "library_name"];
 

@@ -49,19 +49,19 @@ function live(providers: unknown): JsonObject[] {
 
 /** What is safe to use: any of the providers may get the request. */
 function smallestContext(providers: readonly JsonObject[]): number | undefined {
-  const told = providers.map(({ context_length }) => context_length).filter(isCount);
-  return told.length === 0 ? undefined : Math.min(...told);
+  const lengths = providers.map(({ context_length }) => context_length).filter(isCount);
+  return lengths.length === 0 ? undefined : Math.min(...lengths);
 }
 
 /** One provider that takes tools is enough: the router sends requests with tools to it. */
 function supportsTools(providers: readonly JsonObject[]): boolean | undefined {
-  const told = providers.map(({ supports_tools }) => supports_tools).filter((value) => typeof value === "boolean");
-  return told.length === 0 ? undefined : told.includes(true);
+  const answers = providers.map(({ supports_tools }) => supports_tools).filter((value) => typeof value === "boolean");
+  return answers.length === 0 ? undefined : answers.includes(true);
 }
 
 function inputModalities(architecture: unknown): Modality[] | undefined {
-  const told = isJsonObject(architecture) ? architecture.input_modalities : undefined;
-  if (!Array.isArray(told)) return undefined;
-  const known = MODALITIES.filter((modality) => told.includes(modality));
+  const modalities = isJsonObject(architecture) ? architecture.input_modalities : undefined;
+  if (!Array.isArray(modalities)) return undefined;
+  const known = MODALITIES.filter((modality) => modalities.includes(modality));
   return known.length === 0 ? undefined : known;
 }

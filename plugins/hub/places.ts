@@ -76,16 +76,16 @@ const TASK_OF: ReadonlyMap<unknown, Task> = new Map([
 const MAY_CHAT: readonly unknown[] = ["text-generation", "image-text-to-text"];
 
 /**
- * A model as the hub's API tells it. What a provider is said to run it for counts before what the repository is tagged
+ * A model as the hub's API has it. What a provider is said to run it for counts before what the repository is tagged
  * with, also where that provider is no place: because it is not live, or has no route.
  */
 export function readFound(id: string, model: JsonObject): Found {
   const entries = readMapping(model.inferenceProviderMapping);
   const tagged = taskOf(id, model.pipeline_tag, model);
-  const told = entries.map(({ task }) => typeof task === "string" ? taskOf(id, task, model) : tagged);
-  const tasks = [...new Set(told.filter((task) => task !== undefined))];
+  const tasksOf = entries.map(({ task }) => typeof task === "string" ? taskOf(id, task, model) : tagged);
+  const tasks = [...new Set(tasksOf.filter((task) => task !== undefined))];
   const places = entries.flatMap(({ provider, status, providerId, adapter }, index) => {
-    const task = told[index];
+    const task = tasksOf[index];
     const name = provider === OWN_ENGINE ? id : providerId;
     // An adapter's weights would be left out, and another model than the one that was asked for would answer.
     if (task === undefined || status !== "live" || adapter || !isId(name)) return [];

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, present } from "../../src/canonical/json
 import { GatewayError } from "../../src/errors.ts";
 import { refuseFailure } from "./failure.ts";
 
-/** What is to be told with its time, as models have it: they tell of words or of longer pieces, not of both. */
+/** What has a time, as models give it: of words or of longer pieces, not of both. */
 export function wantedTimes({ format, timestamps }: TranscriptionRequest): "word" | "segment" | undefined {
   if (timestamps?.includes("word")) return "word";
   return format === "json" || format === "text" ? undefined : "segment";
@@ -31,13 +31,8 @@ export function parseTranscript(output: unknown, input: TranscriptionRequest): T
   }
   if (!isJsonObject(output)) throw noTranscript();
   refuseFailure(output);
-  // Of a model that translates beside its transcript, the pieces are the transcript's.
-  if (input.translateTo && typeof output.translation === "string") {
-    return { text: output.translation.trim(), language: input.translateTo };
-  }
-  if (input.translateTo && typeof output.transcription === "string") {
-    throw new GatewayError("upstream_error", "The model transcribed and did not translate");
-  }
+  const translation = input.translateTo && readTranslation(output, input.translateTo);
+  if (translation) return translation;
   const pieces = readPieces(output);
   const text = [output.transcription, output.text, output.output].find((value) => typeof value === "string") ??
     pieces?.map((piece) => piece.text).join("");
@@ -47,6 +42,13 @@ export function parseTranscript(output: unknown, input: TranscriptionRequest): T
     ...present("language", input.translateTo ?? readLanguage(output)),
     ...readTimes(text, pieces ?? [], input),
   };
+}
+
+/** Of a model that translates beside its transcript, the pieces are the transcript's. */
+function readTranslation({ translation, transcription }: JsonObject, language: string): Transcript | undefined {
+  if (typeof translation === "string") return { text: translation.trim(), language };
+  if (typeof transcription !== "string") return undefined;
+  throw new GatewayError("upstream_error", "The model transcribed and did not translate");
 }
 
 function noTranscript(): GatewayError {
@@ -87,12 +89,12 @@ function readSpan(entry: JsonObject): Span {
 }
 
 /**
- * A time that is not told is the nearest that is: the end of the file's last piece, mostly, which the model did not hear, and
+ * A time that is missing is the nearest that is: the end of the file's last piece, mostly, which the model did not hear, and
  * that of words without letters.
  */
 function closed(spans: readonly Span[]): Piece[] {
   const pieces: Piece[] = [];
-  // The next start that is told, for each.
+  // The next start that is known, for each.
   const next = new Array<number | undefined>(spans.length);
   for (let index = spans.length - 2; index >= 0; index--) next[index] = spans[index + 1]!.start ?? next[index + 1];
   for (const [index, { entry, text, start = pieces.at(-1)?.end ?? 0, end }] of spans.entries()) {

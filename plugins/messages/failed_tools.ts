@@ -9,7 +9,7 @@ import type { Exchange } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { WIRE } from "./wire.ts";
 
-/** How the calls of one kind of server tool are told. */
+/** How the calls of one kind of server tool are written. */
 interface Kind {
   /** The types that name it; the date at the end is its version. */
   types: RegExp;

@@ -55,14 +55,14 @@ export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequ
     ...(body.tools && body.tools.length > 0 && { tools: body.tools.map((tool) => parseTool(tool, known)) }),
     ...(tool_choice && { toolChoice: parseToolChoice(tool_choice) }),
     ...(tool_choice?.disable_parallel_tool_use && { parallelToolCalls: false }),
-    ...(thinking && { thinking }),
+    ...present("thinking", thinking),
     ...present("maxOutputTokens", body.max_tokens),
     ...present("temperature", body.temperature),
     ...present("topP", body.top_p),
     ...present("topK", body.top_k),
     ...(body.stop_sequences && body.stop_sequences.length > 0 && { stopSequences: body.stop_sequences }),
-    ...(outputSchema && { outputSchema }),
-    ...(extra && { extra }),
+    ...present("outputSchema", outputSchema),
+    ...present("extra", extra),
   };
 }
 

@@ -37,7 +37,7 @@ export class AnswerReader {
   #blockCount = 0;
   /** The block whose text came last: servers that interleave blocks end it when others speak already. */
   #speaking: number | undefined;
-  /** Of all that was said, for where the upstream does not count: the text itself would be kept for as long as it goes on. */
+  /** The weight of the output, for where the upstream does not count: the text itself would be kept for as long as it goes on. */
   #outputWeight = 0;
   #empty = true;
   #finish: Finish | undefined;
@@ -53,8 +53,8 @@ export class AnswerReader {
   /** The beginning of an answer: all of it but its blocks and its end. */
   start(message: MessagesResponse): GenerateEvent {
     this.#note(message);
-    const told = message.usage && parseUsage(message.usage)?.inputTokens;
-    const inputTokens = told ?? this.#context.inputTokens;
+    const reported = message.usage && parseUsage(message.usage)?.inputTokens;
+    const inputTokens = reported ?? this.#context.inputTokens;
     return { type: "start", model: message.model ?? this.#input.model, inputTokens };
   }
 
@@ -86,7 +86,7 @@ export class AnswerReader {
   }
 
   /**
-   * `complete`: the upstream said that it was done. Without that and without a stop reason the answer was cut, which is a
+   * `complete`: the upstream reported that it was done. Without that and without a stop reason the answer was cut, which is a
    * failure, never an ending.
    */
   end(complete: boolean): GenerateEvent[] {
@@ -94,8 +94,8 @@ export class AnswerReader {
     if (!finish) throw new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
     const usage = this.#usage && unknownUsage(this.#usage);
     const hints = usage && Object.keys(usage).length > 0 ? { usage } : undefined;
-    const told = hints !== undefined || Object.keys(this.#extra).length > 0;
-    const extra = told ? { wire: WIRE, fields: this.#extra, ...(hints && { hints }) } : undefined;
+    const hasExtra = hints !== undefined || Object.keys(this.#extra).length > 0;
+    const extra = hasExtra ? { wire: WIRE, fields: this.#extra, ...(hints && { hints }) } : undefined;
     return this.#writer.finish(finish, this.#countUsage(), extra);
   }
 

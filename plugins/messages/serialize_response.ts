@@ -49,7 +49,7 @@ export function isSpeakable(part: OutputPart, context: Context): boolean {
     context.note(`dropped a file of type ${part.mediaType}`);
     return false;
   }
-  // What carries another wire's reasoning is told sealed, where it is told.
+  // What carries another wire's reasoning is sent sealed, where it is sent.
   if (part.type === "reasoning") return part.text !== "" || !part.opaque || part.opaque.origin === WIRE;
   if (part.type !== "opaque" || part.extra.wire === WIRE) return true;
   noteDropped(part, context.note);

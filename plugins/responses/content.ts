@@ -67,12 +67,12 @@ function parseText(part: JsonObject & { text: string }): TextPart {
 export function textEnd(part: JsonObject): { annotations?: Annotation[]; end: { extra?: Extra } } {
   const cited = Array.isArray(part.annotations) ? part.annotations : [];
   const annotations = cited.map(parseAnnotation).filter((one) => one !== undefined);
-  const said = annotations.length === cited.length;
+  const isWhole = annotations.length === cited.length;
   const known = [
     "type",
     "text",
     "refusal",
-    ...(said ? ["annotations"] : []),
+    ...(isWhole ? ["annotations"] : []),
     ...(isEmpty(part.logprobs) ? ["logprobs"] : []),
   ];
   return { ...(annotations.length > 0 && { annotations }), end: extraField(WIRE, part, known) };
@@ -111,14 +111,14 @@ export function serializeAnnotation({ url, title, start = 0, end = 0, extra }: A
 function parseFile(part: Extract<KnownContent, { type: "input_file" }>): FilePart {
   const { file_data, file_url, file_id, filename } = part;
   const anyType = "application/octet-stream";
-  const told = file_id
+  const source = file_id
     ? { mediaType: anyType, source: { type: "id" as const, id: file_id } }
     : file_url
     ? sourceOf(file_url, anyType)
     : sourceOf(file_data ?? "", anyType, true);
   return {
     type: "file",
-    ...told,
+    ...source,
     ...(filename && { name: filename }),
     ...extraField(WIRE, part, ["type", "file_data", "file_url", "file_id", "filename"]),
   };
@@ -133,10 +133,12 @@ function sourceOf(text: string, mediaType: string, bare = false): { mediaType: s
 
 /** What a request holds. One plain text goes as a string, which every server takes. */
 export function serializeContent(parts: readonly MessagePart[], context: Context, side: "input" | "output"): JsonValue {
-  const said = parts.map((part) => serializePart(part, context, side)).filter((part) => part !== undefined);
-  const [first] = said;
+  const written = parts.map((part) => serializePart(part, context, side)).filter((part) => part !== undefined);
+  const [first] = written;
   if (first === undefined) return "";
-  return said.length === 1 && typeof first.text === "string" && Object.keys(first).length === 2 ? first.text : said;
+  return written.length === 1 && typeof first.text === "string" && Object.keys(first).length === 2
+    ? first.text
+    : written;
 }
 
 function serializePart(part: MessagePart, context: Context, side: "input" | "output"): JsonObject | undefined {

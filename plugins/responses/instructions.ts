@@ -1,4 +1,4 @@
-/** What a coding agent is told that has no instructions of its own for a model: how to work, and how its tools are meant. */
+/** The instructions for a coding agent that has none of its own for a model: how to work, and how its tools are meant. */
 export const AGENT_INSTRUCTIONS =
   `You are a coding agent. You work in a person's terminal, in the folder that they opened, and you act through the tools you are given.
 

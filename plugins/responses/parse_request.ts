@@ -28,10 +28,10 @@ export function parseRequest(wire: WireRequest, context: Context): GenerateReque
   const namespaces = namespacesOf(wire.body);
   const instructions = parseInstructions(body);
   const input = typeof body.input === "string" ? [] : body.input ?? [];
-  const { messages: told, references, tools: later, found } = parseItems(input, namespaces, instructions.length);
+  const { messages: parsed, references, tools: later, found } = parseItems(input, namespaces, instructions.length);
   const asked: Message[] = typeof body.input === "string"
     ? [{ role: "user", content: [{ type: "text", text: body.input }] }]
-    : told;
+    : parsed;
   const known = searchesItself(wire.body) ? found : undefined;
   const tools = uniqueTools(parseTools([...body.tools ?? [], ...later], namespaces, known));
   const { tool_choice, reasoning, text, metadata } = body;
@@ -51,12 +51,12 @@ export function parseRequest(wire: WireRequest, context: Context): GenerateReque
     ...present("topP", body.top_p),
     ...present("presencePenalty", body.presence_penalty),
     ...present("frequencyPenalty", body.frequency_penalty),
-    ...(outputSchema && { outputSchema }),
+    ...present("outputSchema", outputSchema),
     ...present("verbosity", text?.verbosity),
     ...present("cacheKey", body.prompt_cache_key),
-    ...(metadata && { metadata }),
-    ...(memory && { memory }),
-    ...(extra && { extra }),
+    ...present("metadata", metadata),
+    ...present("memory", memory),
+    ...present("extra", extra),
   };
 }
 
@@ -170,7 +170,7 @@ const LOST_NOWHERE: ReadonlySet<string> = new Set([
 
 /** What rides through: fields that we do not know, at the top and inside those that we do. */
 function parseExtra(body: ResponsesRequest): Extra | undefined {
-  const { reasoning, text, include, stream_options } = body;
+  const { reasoning, text, include } = body;
   const { format } = text ?? {};
   const ownFormat = format && (!KNOWN_FORMATS.includes(format.type) || extraOf(WIRE, format, FORMAT_KEYS));
   const fields: JsonObject = {
@@ -180,15 +180,19 @@ function parseExtra(body: ResponsesRequest): Extra | undefined {
     ...(ownFormat && { "text.format": format as JsonObject }),
     ...(include?.some((one) => !LOST_NOWHERE.has(one)) && { include }),
   };
+  const hints = hintsIn(body);
+  if (Object.keys({ ...fields, ...hints }).length === 0) return undefined;
+  return { wire: WIRE, fields, ...(Object.keys(hints).length > 0 && { hints }) };
+}
+
+/** Fields without which nothing is lost. */
+function hintsIn({ reasoning, text, include, stream_options }: ResponsesRequest): JsonObject {
   const summary = reasoning?.summary ?? reasoning?.generate_summary;
-  // Without these nothing is lost.
-  const hints: JsonObject = {
+  return {
     ...(include && include.length > 0 && { include }),
     ...(typeof summary === "string" && { "reasoning.summary": summary }),
     ...(isJsonObject(stream_options) && { stream_options }),
     ...emptyField("reasoning", reasoning),
     ...emptyField("text", text),
   };
-  if (Object.keys({ ...fields, ...hints }).length === 0) return undefined;
-  return { wire: WIRE, fields, ...(Object.keys(hints).length > 0 && { hints }) };
 }

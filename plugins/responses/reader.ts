@@ -30,7 +30,7 @@ export class AnswerReader {
   readonly #otherIds = new Set<string>();
   /** The item whose text came last: servers that interleave items end it when others speak already. */
   #speaking: string | undefined;
-  /** Of all that was said, for where the upstream does not count: the text itself would be kept for as long as it goes on. */
+  /** The weight of the output, for where the upstream does not count: the text itself would be kept for as long as it goes on. */
   #outputWeight = 0;
 
   constructor(input: GenerateRequest, context: AnswerContext) {
@@ -55,7 +55,7 @@ export class AnswerReader {
       case "response.reasoning_summary_part.added":
         return this.#move(this.#items.keyFor(event));
       case "response.output_item.done":
-        return item ? this.#endToldItem(this.#items.keyFor(event, item), item) : [];
+        return item ? this.#endStreamedItem(this.#items.keyFor(event, item), item) : [];
       case "response.function_call_arguments.delta":
       case "response.custom_tool_call_input.delta":
         return this.#addInput(this.#items.keyFor(event), delta);
@@ -71,10 +71,10 @@ export class AnswerReader {
     const kind = TEXT_OF.get(event.type ?? "");
     if (!kind) return [];
     const paragraph = kind === "reasoning" ? event.summary_index ?? undefined : undefined;
-    return this.#say(this.#items.keyFor(event), kind, delta, paragraph);
+    return this.#addText(this.#items.keyFor(event), kind, delta, paragraph);
   }
 
-  /** The whole answer, at its end: what a stream told already is not told again. */
+  /** The whole answer, at its end: what a stream sent already is not emitted again. */
   end(response: WireResponse): GenerateEvent[] {
     const { status } = response;
     if (response.error || status === "failed" || status === "cancelled") throw upstreamStreamError(response);
@@ -104,8 +104,8 @@ export class AnswerReader {
     // Tools are offered under flat names; some servers split them again. Any other namespace is the server's own.
     const flat = typeof name === "string" && typeof namespace === "string" ? flatName({ name, namespace }) : undefined;
     const isSplit = flat !== undefined && this.#input.tools?.some((tool) => tool.name === flat);
-    const told = flat !== undefined && !isSplit ? { namespace: namespace as string } : undefined;
-    const { extra } = itemExtra(item as JsonObject, CALL_KEYS, told);
+    const hints = flat !== undefined && !isSplit ? { namespace: namespace as string } : undefined;
+    const { extra } = itemExtra(item as JsonObject, CALL_KEYS, hints);
     return this.#writer.toolCall(key, {
       kind,
       id: typeof call_id === "string" ? call_id : undefined,
@@ -114,8 +114,8 @@ export class AnswerReader {
     });
   }
 
-  /** Only a stream tells an item again that is done. In a list, items that share an id are several. */
-  #endToldItem(key: string, item: OutputItem): GenerateEvent[] {
+  /** Only a stream repeats an item that is done. In a list, items that share an id are several. */
+  #endStreamedItem(key: string, item: OutputItem): GenerateEvent[] {
     const events = this.#endItem(key, item);
     if (typeof item.id === "string") this.#done.set(item.id, item);
     return events;
@@ -183,8 +183,8 @@ export class AnswerReader {
         continue;
       }
       const isRest = parts.length === 1 && text.startsWith(open.sent);
-      if (!isStreamed) events.push(...this.#say(key, kind, text));
-      else if (isRest) events.push(...this.#say(key, kind, text.slice(open.sent.length), open.paragraph));
+      if (!isStreamed) events.push(...this.#addText(key, kind, text));
+      else if (isRest) events.push(...this.#addText(key, kind, text.slice(open.sent.length), open.paragraph));
       // Of several texts that came in increments only the last is open still.
       if (!isStreamed || index === parts.length - 1) events.push(...this.#endText(key, messageEnd(part, fields)));
     }
@@ -202,7 +202,7 @@ export class AnswerReader {
       // The thoughts may be withheld; what is encrypted must come back all the same.
       return opaque ? this.#writer.whole({ type: "reasoning", text: "", ...end }) : [];
     }
-    const events = open.sent === "" ? this.#say(key, "reasoning", text) : [];
+    const events = open.sent === "" ? this.#addText(key, "reasoning", text) : [];
     return [...events, ...this.#endText(key, end)];
   }
 
@@ -222,18 +222,18 @@ export class AnswerReader {
   }
 
   /** Two items are two parts, and so are two texts of one message; the paragraphs of one thought are not. */
-  #say(key: string, kind: "text" | "reasoning" | "refusal", text: string, paragraph?: number): GenerateEvent[] {
+  #addText(key: string, kind: "text" | "reasoning" | "refusal", text: string, paragraph?: number): GenerateEvent[] {
     if (text === "") return [];
     const item = this.#items.get(key) ?? this.#items.add(key, "");
     item.reopens = undefined;
     const moved = item.moved || item.sent !== "" && item.paragraph !== paragraph;
     const another = this.#speaking !== undefined && this.#speaking !== key;
     const events = another || moved && kind !== "reasoning" ? this.#writer.endPart() : [];
-    const said = moved && kind === "reasoning" ? `\n\n${text}` : text;
-    Object.assign(item, { paragraph, moved: false, sent: item.sent + said });
+    const added = moved && kind === "reasoning" ? `\n\n${text}` : text;
+    Object.assign(item, { paragraph, moved: false, sent: item.sent + added });
     this.#speaking = key;
-    this.#outputWeight += weighText(said);
-    return [...events, ...this.#writer[kind](said)];
+    this.#outputWeight += weighText(added);
+    return [...events, ...this.#writer[kind](added)];
   }
 
   #addInput(key: string, input: string): GenerateEvent[] {
@@ -278,7 +278,7 @@ function finishExtra(response: WireResponse, reason: string | undefined): Extra 
   return { wire: WIRE, fields, ...(Object.keys(hints).length > 0 && { hints }) };
 }
 
-/** How a call ended is told by how the answer did. */
+/** How a call ended follows from how the answer did. */
 const CALL_KEYS = ["call_id", "name", "namespace", "arguments", "input", "status"];
 
 function kindOf(type: string): "function" | "custom" | undefined {

@@ -55,9 +55,11 @@ export function serializeItems(messages: readonly Message[], speech: Speech): Js
       case "user": {
         const [only] = message.content;
         if (isItem(only) && speech.reader !== "open") return [{ ...only.extra.fields, ...name }];
-        const said = serializeContent(inPlainWords(message.content, speech), context, "input");
+        const written = serializeContent(inPlainWords(message.content, speech), context, "input");
         const spoken = role === "system" ? speech.instructor : role;
-        return isSilent(said, context) ? [] : [{ type: "message", ...name, role: spoken, content: said, ...extra }];
+        return isSilent(written, context)
+          ? []
+          : [{ type: "message", ...name, role: spoken, content: written, ...extra }];
       }
       case "assistant":
         return serializeTurn(message, extra, speech, () => `rs_${thoughts++}`);
@@ -74,8 +76,8 @@ export function serializeItems(messages: readonly Message[], speech: Speech): Js
 }
 
 /** A turn in which another wire's client says nothing that this one can tell is left out. */
-function isSilent(said: unknown, { clientWire }: Context): boolean {
-  return said === "" && clientWire !== WIRE;
+function isSilent(content: unknown, { clientWire }: Context): boolean {
+  return content === "" && clientWire !== WIRE;
 }
 
 function isItem(part: { type: string } | undefined): part is OpaquePart {
@@ -90,13 +92,13 @@ function serializeTurn(
 ): JsonObject[] {
   const items: JsonObject[] = [];
   const { context } = speech;
-  let said: MessagePart[] = [];
+  let parts: MessagePart[] = [];
   // Of an item that is a message of its own, the id and the further fields are the item's.
   const own = message.content.every(isSpoken) || message.content.length === 1;
   const flush = () => {
-    if (said.length === 0) return;
-    const content = serializeContent(said, context, "output");
-    const fields = said.flatMap((part) => Object.entries(fieldsFor(WIRE, part.extra)));
+    if (parts.length === 0) return;
+    const content = serializeContent(parts, context, "output");
+    const fields = parts.flatMap((part) => Object.entries(fieldsFor(WIRE, part.extra)));
     const { inner } = splitInside("message", Object.fromEntries(fields));
     const id = own ? present("id", message.id) : {};
     if (!isSilent(content, context)) {
@@ -111,11 +113,11 @@ function serializeTurn(
         ...(own && extra),
       });
     }
-    said = [];
+    parts = [];
   };
   for (const part of inPlainWords(message.content, speech)) {
     if (isSpoken(part)) {
-      said.push(part);
+      parts.push(part);
       continue;
     }
     flush();
@@ -159,7 +161,7 @@ function serializeOther(
   }
 }
 
-/** A namespace that the upstream told comes back to it and to the client, unless the name is one that was flattened here. */
+/** A namespace that the upstream sent comes back to it and to the client, unless the name is one that was flattened here. */
 export function serializeCall(
   part: ToolCallPart,
   { name, reader }: Pick<Speech, "name" | "reader">,
@@ -178,7 +180,7 @@ export function serializeCall(
 
 /**
  * Thoughts go back as their vendor, or the very target that is asked, encrypted them, else as plain text in the place where
- * servers of open models look for it, wherever the client was told it. Servers want an id, and take any.
+ * servers of open models look for it, wherever the client got it. Servers want an id, and take any.
  */
 function serializeReasoning(
   { text, opaque, extra }: ReasoningPart,
@@ -213,14 +215,14 @@ function serializeResult(
   isCustom: boolean,
   context: Context,
 ): JsonObject {
-  const said = serializeContent(content, context, "input");
-  const failed = typeof said === "string"
-    ? `Error: ${said}`
-    : [{ type: "input_text", text: "Error:" }, ...said as JsonObject[]];
+  const written = serializeContent(content, context, "input");
+  const failed = typeof written === "string"
+    ? `Error: ${written}`
+    : [{ type: "input_text", text: "Error:" }, ...written as JsonObject[]];
   return {
     type: isCustom ? "custom_tool_call_output" : "function_call_output",
     call_id: id,
-    output: isError ? failed : said,
+    output: isError ? failed : written,
     ...fieldsFor(WIRE, extra, context.note),
   };
 }

@@ -12,7 +12,7 @@ import { WIRE } from "./wire.ts";
 
 /**
  * The body for a server that speaks this wire. The same request gives the same bytes. The gateway is the one that remembers:
- * the upstream gets the whole conversation and is told to store nothing.
+ * the upstream gets the whole conversation and the instruction to store nothing.
  */
 export function serializeRequest(input: GenerateRequest, target: Target, context: Context): JsonObject {
   const { inner: inReasoning, outer } = splitInside("reasoning", fieldsFor(WIRE, input.extra, context.note));

@@ -41,8 +41,8 @@ export function serializeAnswer(
 ): JsonObject {
   const speech = speechFor(facts, context);
   const output = answer.content.flatMap((part, index) => {
-    const said = spoken(part, speech);
-    return said ? [serializeItem(said, partId(facts.id, part, index), speech)] : [];
+    const written = spoken(part, speech);
+    return written ? [serializeItem(written, partId(facts.id, part, index), speech)] : [];
   });
   return serializeEnd(answer, facts, completed, output);
 }
@@ -72,6 +72,7 @@ export function serializeEnd(
  */
 export function serializeHead({ id, created, model, body, previous, stored }: Facts): JsonObject {
   const asked = isJsonObject(body) ? body : {};
+  const echo = (field: string, otherwise: JsonValue = null) => asked[field] ?? otherwise;
   const { reasoning, text } = asked;
   return {
     id,
@@ -81,31 +82,31 @@ export function serializeHead({ id, created, model, body, previous, stored }: Fa
     status: "in_progress",
     background: false,
     error: null,
-    frequency_penalty: asked.frequency_penalty ?? 0,
+    frequency_penalty: echo("frequency_penalty", 0),
     incomplete_details: null,
-    instructions: asked.instructions ?? null,
-    max_output_tokens: asked.max_output_tokens ?? null,
-    max_tool_calls: asked.max_tool_calls ?? null,
+    instructions: echo("instructions"),
+    max_output_tokens: echo("max_output_tokens"),
+    max_tool_calls: echo("max_tool_calls"),
     model,
     output: [],
-    parallel_tool_calls: asked.parallel_tool_calls ?? true,
-    presence_penalty: asked.presence_penalty ?? 0,
+    parallel_tool_calls: echo("parallel_tool_calls", true),
+    presence_penalty: echo("presence_penalty", 0),
     previous_response_id: previous ?? null,
-    prompt_cache_key: asked.prompt_cache_key ?? null,
+    prompt_cache_key: echo("prompt_cache_key"),
     reasoning: { effort: null, summary: null, ...(isJsonObject(reasoning) ? reasoning : {}) },
-    safety_identifier: asked.safety_identifier ?? null,
+    safety_identifier: echo("safety_identifier"),
     service_tier: "default",
     store: stored,
-    temperature: asked.temperature ?? 1,
+    temperature: echo("temperature", 1),
     text: { ...(isJsonObject(text) ? text : {}), format: formatIn(text) },
-    tool_choice: asked.tool_choice ?? "auto",
+    tool_choice: echo("tool_choice", "auto"),
     tools: Array.isArray(asked.tools) ? asked.tools.map(echoTool) : [],
-    top_logprobs: asked.top_logprobs ?? 0,
-    top_p: asked.top_p ?? 1,
+    top_logprobs: echo("top_logprobs", 0),
+    top_p: echo("top_p", 1),
     truncation: "disabled",
     usage: null,
-    user: asked.user ?? null,
-    metadata: asked.metadata ?? {},
+    user: echo("user"),
+    metadata: echo("metadata", {}),
   };
 }
 
@@ -227,19 +228,19 @@ function contentOf(part: Extract<OutputPart, { type: "text" | "refusal" }>, own:
 
 /** Thoughts go out as their summary where the client asks for one, whatever they were called upstream. */
 function serializeReasoning({ text, opaque, extra }: ReasoningPart, id: string, summarizes: boolean): JsonObject {
-  const told = text !== "";
+  const hasText = text !== "";
   return over({
     id,
     type: "reasoning",
-    summary: summarizes && told ? [{ type: "summary_text", text }] : [],
-    ...(!summarizes && told && { content: [{ type: "reasoning_text", text }] }),
+    summary: summarizes && hasText ? [{ type: "summary_text", text }] : [],
+    ...(!summarizes && hasText && { content: [{ type: "reasoning_text", text }] }),
     ...(opaque?.origin === WIRE && { encrypted_content: opaque.data }),
     status: "completed",
     ...(extra?.wire === WIRE && extra.fields),
   });
 }
 
-/** What is told whole is over, whatever else an upstream calls it. */
+/** What is sent whole is over, whatever else an upstream calls it. */
 function over(item: JsonObject): JsonObject {
   return item.status === "incomplete" ? item : { ...item, status: "completed" };
 }

@@ -19,7 +19,7 @@ import {
 } from "./serialize_response.ts";
 
 /**
- * An answer as events: the response as it is created, its items one after the other, each told piece by piece and then
+ * An answer as events: the response as it is created, its items one after the other, each piece by piece and then
  * whole, and the response as it has become, with all items. A failure is a response that failed. `[DONE]` comes last.
  */
 export function serializeStream(exchange: Exchange<"generate">): StreamWriter<GenerateEvent> {
@@ -72,8 +72,8 @@ class EventWriter implements StreamWriter<GenerateEvent> {
     const speech = this.#speech;
     const written = spoken(part, speech);
     if (!written) return;
-    const telling = tellingOf(written, speech);
-    this.#open = { id, output_index: this.#output.length, part: { ...written }, telling, speech };
+    const delivery = deliveryOf(written, speech);
+    this.#open = { id, output_index: this.#output.length, part: { ...written }, delivery, speech };
     this.#emitAll(beginItem(this.#open), emit);
   }
 
@@ -96,7 +96,7 @@ class EventWriter implements StreamWriter<GenerateEvent> {
   #fail(failure: GatewayError, emit: Emit<Frame>): void {
     const head = serializeHead({ ...factsOf(this.#exchange), stored: false });
     const open = this.#open;
-    // What was said is said; a call that was cut is none, and agents would run it.
+    // What went out stays; a call that was cut is none, and agents would run it.
     const cut = open && open.part.type !== "tool-call" ? [{ ...itemOf(open), status: "incomplete" }] : [];
     const error = serializeFailure(failure);
     const output = [...this.#output, ...cut];
@@ -104,8 +104,8 @@ class EventWriter implements StreamWriter<GenerateEvent> {
     emit({ data: "[DONE]" });
   }
 
-  #emitAll(told: readonly Told[], emit: Emit<Frame>): void {
-    for (const [type, fields] of told) emit(this.#frame(type, fields));
+  #emitAll(events: readonly ItemEvent[], emit: Emit<Frame>): void {
+    for (const [type, fields] of events) emit(this.#frame(type, fields));
   }
 
   #frame(type: string, fields: JsonObject): Frame {
@@ -123,10 +123,10 @@ export function keepAlive(frames: FrameCount): Frame | undefined {
   return { event: type, data: JSON.stringify({ type, sequence_number: frames.sent++ }) };
 }
 
-type Told = [type: string, fields: JsonObject];
+type ItemEvent = [type: string, fields: JsonObject];
 
-/** How the pieces of an item are told: the event that brings its text, and the part that the text stands in. */
-interface Telling {
+/** How the pieces of an item are sent: the event that brings its text, and the part that the text stands in. */
+interface Delivery {
   text: string;
   /** The field of the whole text. */
   key: string;
@@ -135,23 +135,23 @@ interface Telling {
 }
 
 const content = { event: "content_part", list: "content", index: "content_index" } as const;
-const TEXT: Telling = {
+const TEXT: Delivery = {
   text: "output_text",
   key: "text",
   part: { ...content, empty: { type: "output_text", text: "", annotations: [], logprobs: [] } },
   more: { logprobs: [] },
 };
-const REFUSAL: Telling = {
+const REFUSAL: Delivery = {
   text: "refusal",
   key: "refusal",
   part: { ...content, empty: { type: "refusal", refusal: "" } },
 };
-const THOUGHT: Telling = {
+const THOUGHT: Delivery = {
   text: "reasoning_text",
   key: "text",
   part: { ...content, empty: { type: "reasoning_text", text: "" } },
 };
-const SUMMARY: Telling = {
+const SUMMARY: Delivery = {
   text: "reasoning_summary_text",
   key: "text",
   part: {
@@ -161,11 +161,11 @@ const SUMMARY: Telling = {
     empty: { type: "summary_text", text: "" },
   },
 };
-const FUNCTION: Telling = { text: "function_call_arguments", key: "arguments" };
-const CUSTOM: Telling = { text: "custom_tool_call_input", key: "input" };
+const FUNCTION: Delivery = { text: "function_call_arguments", key: "arguments" };
+const CUSTOM: Delivery = { text: "custom_tool_call_input", key: "input" };
 
 /** Nothing for what comes whole. */
-function tellingOf(part: SpokenPart, speech: Speech): Telling | undefined {
+function deliveryOf(part: SpokenPart, speech: Speech): Delivery | undefined {
   const { summarizes } = speech;
   switch (part.type) {
     case "text":
@@ -185,35 +185,35 @@ function tellingOf(part: SpokenPart, speech: Speech): Telling | undefined {
   }
 }
 
-/** An item while it is told. */
+/** An item while it is sent. */
 interface OpenItem {
   id: string;
   output_index: number;
   /** What is known of the part so far. */
   part: SpokenPart;
-  telling: Telling | undefined;
+  delivery: Delivery | undefined;
   speech: Speech;
 }
 
-function beginItem(open: OpenItem): Told[] {
-  const { part, telling, output_index } = open;
+function beginItem(open: OpenItem): ItemEvent[] {
+  const { part, delivery, output_index } = open;
   const item = itemOf(open);
   if (part.type === "opaque") return beginWhole(open, item);
-  const bare = part.type === "reasoning" ? { summary: [] } : telling?.part && { content: [] };
-  const told: Told[] = [["response.output_item.added", {
+  const bare = part.type === "reasoning" ? { summary: [] } : delivery?.part && { content: [] };
+  const events: ItemEvent[] = [["response.output_item.added", {
     output_index,
     item: { ...item, ...bare, status: "in_progress" },
   }]];
-  if (telling?.part) {
-    told.push([`response.${telling.part.event}.added`, { ...placeOf(open), part: telling.part.empty }]);
+  if (delivery?.part) {
+    events.push([`response.${delivery.part.event}.added`, { ...placeOf(open), part: delivery.part.empty }]);
   }
-  return told;
+  return events;
 }
 
-/** What a server did itself is done when it is told; what it could not do has begun all the same. */
-function beginWhole(open: OpenItem, item: JsonObject): Told[] {
+/** What a server did itself is done when it is sent; what it could not do has begun all the same. */
+function beginWhole(open: OpenItem, item: JsonObject): ItemEvent[] {
   const { output_index } = open;
-  const added = (item: JsonObject): Told => ["response.output_item.added", { output_index, item }];
+  const added = (item: JsonObject): ItemEvent => ["response.output_item.added", { output_index, item }];
   const place = { ...placeOf(open), item_id: item.id };
   const begun = `response.${item.type}.in_progress`;
   if (item.type === "mcp_list_tools" && typeof item.error === "string") {
@@ -222,7 +222,7 @@ function beginWhole(open: OpenItem, item: JsonObject): Told[] {
   }
   if (item.status !== "failed") return [added(item)];
   const { action: _, ...rest } = item;
-  const steps: Told[] = WITH_STEPS.has(item.type) ? [[begun, place]] : [];
+  const steps: ItemEvent[] = WITH_STEPS.has(item.type) ? [[begun, place]] : [];
   return [added({ ...rest, status: "in_progress" }), ...steps];
 }
 
@@ -234,29 +234,29 @@ const WITH_STEPS: ReadonlySet<unknown> = new Set([
   "image_generation_call",
 ]);
 
-function addText(open: OpenItem, text: string): Told[] {
-  const { part, telling } = open;
+function addText(open: OpenItem, text: string): ItemEvent[] {
+  const { part, delivery } = open;
   if (part.type === "tool-call") part.input += text;
   else if ("text" in part) part.text += text;
-  return telling ? [[`response.${telling.text}.delta`, { ...placeOf(open), delta: text, ...telling.more }]] : [];
+  return delivery ? [[`response.${delivery.text}.delta`, { ...placeOf(open), delta: text, ...delivery.more }]] : [];
 }
 
-function endItem(open: OpenItem, item: JsonObject): Told[] {
-  const { telling, output_index } = open;
-  const done: Told = ["response.output_item.done", { output_index, item }];
-  if (!telling) return [done];
+function endItem(open: OpenItem, item: JsonObject): ItemEvent[] {
+  const { delivery, output_index } = open;
+  const done: ItemEvent = ["response.output_item.done", { output_index, item }];
+  if (!delivery) return [done];
   const place = placeOf(open);
-  const list = telling.part && item[telling.part.list];
-  const part = Array.isArray(list) && isJsonObject(list[0]) ? list[0] : telling.part?.empty;
-  const whole = { [telling.key]: (part ?? item)[telling.key], ...telling.more };
-  const name = telling === FUNCTION || telling === CUSTOM ? { name: item.name } : {};
+  const list = delivery.part && item[delivery.part.list];
+  const part = Array.isArray(list) && isJsonObject(list[0]) ? list[0] : delivery.part?.empty;
+  const whole = { [delivery.key]: (part ?? item)[delivery.key], ...delivery.more };
+  const name = delivery === FUNCTION || delivery === CUSTOM ? { name: item.name } : {};
   return [
-    ...annotationsIn(part).map((annotation, annotation_index): Told => [
+    ...annotationsIn(part).map((annotation, annotation_index): ItemEvent => [
       "response.output_text.annotation.added",
       { ...place, annotation_index, annotation },
     ]),
-    [`response.${telling.text}.done`, { ...place, ...name, ...whole }],
-    ...(telling.part ? [[`response.${telling.part.event}.done`, { ...place, part }] satisfies Told] : []),
+    [`response.${delivery.text}.done`, { ...place, ...name, ...whole }],
+    ...(delivery.part ? [[`response.${delivery.part.event}.done`, { ...place, part }] satisfies ItemEvent] : []),
     done,
   ];
 }
@@ -269,6 +269,6 @@ function itemOf({ part, id, speech }: OpenItem): JsonObject {
   return serializeItem(part, id, speech);
 }
 
-function placeOf({ id, output_index, telling }: OpenItem): JsonObject {
-  return { item_id: id, output_index, ...(telling?.part && { [telling.part.index]: 0 }) };
+function placeOf({ id, output_index, delivery }: OpenItem): JsonObject {
+  return { item_id: id, output_index, ...(delivery?.part && { [delivery.part.index]: 0 }) };
 }

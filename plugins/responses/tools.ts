@@ -135,7 +135,7 @@ export function parseToolChoice(choice: WireToolChoice, tools: readonly Tool[], 
     if (!tools.some(({ name }) => names.has(name))) throw notOffered("Cannot allow these tools: none is offered");
     return { type: "allowed", mode, names: [...names] };
   }
-  // A mode may also be told as an object.
+  // A mode may also come as an object.
   const mode = MODES.find((word) => word === choice.type);
   if (mode) return { type: mode };
   const name = nameOf(choice, namespaces);
@@ -154,7 +154,7 @@ function nameOf({ type, name, namespace }: Record<string, unknown>, namespaces: 
   return namespaces.flatten({ name, namespace: typeof namespace === "string" ? namespace : undefined });
 }
 
-/** The choice, for tools that the upstream is told of. */
+/** The choice, for tools that the upstream gets. */
 export function serializeToolChoice(
   { tools = [], toolChoice }: GenerateRequest,
   reader: Reader,

@@ -62,14 +62,14 @@ const CONTEXT_FIELDS = [
 const OUTPUT_FIELDS = [["max_completion_tokens"], ["top_provider", "max_completion_tokens"], ["max_tokens"]];
 
 function countIn(key: "contextLength" | "maxOutputTokens", entry: JsonObject, fields: readonly string[][]) {
-  const told = fields
+  const count = fields
     .map((path) => path.reduce<unknown>((value, step) => isJsonObject(value) ? value[step] : undefined, entry))
     .find((value) => Number.isSafeInteger(value) && (value as number) > 0);
-  return told === undefined ? {} : { [key]: told as number };
+  return count === undefined ? {} : { [key]: count as number };
 }
 
 function modalitiesIn({ architecture }: JsonObject): Pick<ModelInfo, "inputModalities"> {
-  const told = isJsonObject(architecture) ? architecture.input_modalities : undefined;
-  const known = Array.isArray(told) ? MODALITIES.filter((modality) => told.includes(modality)) : [];
+  const modalities = isJsonObject(architecture) ? architecture.input_modalities : undefined;
+  const known = Array.isArray(modalities) ? MODALITIES.filter((modality) => modalities.includes(modality)) : [];
   return known.length > 0 ? { inputModalities: known } : {};
 }

@@ -5,7 +5,7 @@ import type { Allowance } from "../../src/contract/allowance.ts";
 import type { Reply } from "../../src/contract/call.ts";
 import { type ErrorCode, type ErrorDetails, GatewayError } from "../../src/errors.ts";
 import { saysOverflow } from "./overflow.ts";
-import { isValidation, refusedContents, refusedKnobs, refusesCacheHints, refusesForm } from "./refusals.ts";
+import { isValidation, refusedContents, refusedParameters, refusesCacheHints, refusesForm } from "./refusals.ts";
 
 const LONGEST_MESSAGE = 500;
 /** What is looked at for it. */
@@ -41,20 +41,20 @@ function messageIn(body: unknown, depth = 0): string | undefined {
 const OTHER_TASK =
   /\bnot a chat model\b|^"[^"]{1,200}" does not support (chat|embed(ding)?s?)\b|\bmodel\b.{0,200} does not support (the )?(task|chat completions?|embeddings?|scor(e|ing)|re-?rank(ing)?|transcriptions?|translations?)\b/i;
 
-/** An upstream's answer outside 2xx, as what the client is told: upstreams' own credentials and pages stay inside. */
+/** An upstream's answer outside 2xx, as what the client gets: upstreams' own credentials and pages stay inside. */
 export function upstreamError({ status, headers, body }: Omit<Reply, "body"> & { body: unknown }): GatewayError {
   const { code, message, details } = failureOf(status, headers, body);
   if (code !== "invalid_request") return new GatewayError(code, message, details);
-  const unsupported = [...refusedKnobs(body), ...(refusesCacheHints(body) ? [CACHE_HINT] : [])];
+  const unsupported = [...refusedParameters(body), ...(refusesCacheHints(body) ? [CACHE_HINT] : [])];
   return new GatewayError(code, message, { ...details, unsupported });
 }
 
-/** A date becomes seconds by the upstream's own time, where that is told: the two clocks need not agree. */
+/** A date becomes seconds by the upstream's own time, where it gives one: the two clocks need not agree. */
 function retryAfterOf(headers: Headers): string | undefined {
-  const [told] = RETRY_AFTER.exec(headers.get("retry-after") ?? "") ?? [];
-  if (told === undefined || !told.endsWith("GMT")) return told;
-  const seconds = (Date.parse(told) - Date.parse(headers.get("date") ?? "")) / 1000;
-  return Number.isNaN(seconds) ? told : String(Math.max(0, seconds));
+  const [value] = RETRY_AFTER.exec(headers.get("retry-after") ?? "") ?? [];
+  if (value === undefined || !value.endsWith("GMT")) return value;
+  const seconds = (Date.parse(value) - Date.parse(headers.get("date") ?? "")) / 1000;
+  return Number.isNaN(seconds) ? value : String(Math.max(0, seconds));
 }
 
 /** Without a status it is the upstream's own failure, unless its words say otherwise. */
@@ -142,7 +142,7 @@ function failureByStatus({ status, isRefusal, message, details }: Refusal): Gate
   return new GatewayError("upstream_error", failed, details);
 }
 
-/** llama.cpp told the numbers in fields of their own, before it said them in its message. */
+/** llama.cpp gave the numbers in fields of their own before it put them in its message. */
 function overflowSays({ n_prompt_tokens: asked, n_ctx: size }: JsonObject, says: string): string {
   return typeof asked === "number" && typeof size === "number" && !/\d/.test(says)
     ? `request (${asked} tokens) exceeds the available context size (${size} tokens)`
@@ -204,10 +204,10 @@ const STATUS_OF_WORD: Readonly<Record<string, number>> = {
 /** An error that an upstream puts inside a stream, or an answer, whose status was 200. */
 export function upstreamStreamError(body: unknown): GatewayError {
   const inner = isJsonObject(body) && isJsonObject(body.error) ? body.error : isJsonObject(body) ? body : {};
-  const told = [inner.code, inner.status, inner.status_code].filter(isScalar).map(Number)
+  const status = [inner.code, inner.status, inner.status_code].filter(isScalar).map(Number)
     .find((value) => value >= 400 && value < 600);
   const word = [inner.code, inner.type].find((one) => typeof one === "string" && Object.hasOwn(STATUS_OF_WORD, one));
-  return failureOf(told ?? STATUS_OF_WORD[String(word)], new Headers(), body);
+  return failureOf(status ?? STATUS_OF_WORD[String(word)], new Headers(), body);
 }
 
 function isScalar(value: unknown): value is string | number {

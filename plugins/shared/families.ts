@@ -7,7 +7,7 @@ import type { Effort, GenerateRequest, Thinking } from "../../src/canonical/gene
 import { clampThinking } from "../../src/transforms/thinking.ts";
 import type { Target } from "../../src/contract/driver.ts";
 
-/** How a family is told whether and how much to think. With neither levels nor a toggle nothing can be told it. */
+/** How a request says to a family whether and how much to think. With neither levels nor a toggle it can say nothing. */
 export interface Family {
   /** What its models are called. */
   names: RegExp;
@@ -31,7 +31,7 @@ export interface Family {
 
 const ENABLE_THINKING = { toggle: true, variables: { toggle: "enable_thinking" } } as const;
 const NEW_LIMIT = { limit: "max_completion_tokens" } as const;
-/** How these models sample is not to be told them. */
+/** These models take no sampling parameters. */
 const OWN_SAMPLING = { refuses: ["temperature", "top_p", "presence_penalty", "frequency_penalty"] } as const;
 const THINKING = { toggle: true, variables: { toggle: "thinking" } } as const;
 

@@ -163,8 +163,8 @@ export function readAnswerLimit(message: string): AnswerLimit | undefined {
 /** Of words that nobody knows, two numbers and no third: what was asked for is the larger one. */
 function guess(message: string): Overflow | undefined {
   if (!/token/i.test(message)) return undefined;
-  const told = message.replace(/\b(?:error|code|status)\b\D{0,8}\d{3}\b/gi, "");
-  const numbers = [...new Set((told.match(/(?<![\w.-])\d{2,}(?![\w-]|\.\d)/g) ?? []).map(Number))].sort((a, b) =>
+  const plain = message.replace(/\b(?:error|code|status)\b\D{0,8}\d{3}\b/gi, "");
+  const numbers = [...new Set((plain.match(/(?<![\w.-])\d{2,}(?![\w-]|\.\d)/g) ?? []).map(Number))].sort((a, b) =>
     b - a
   );
   const [asked, maximum] = numbers;

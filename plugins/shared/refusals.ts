@@ -22,7 +22,7 @@ export function isValidation({ status, body }: { status: number; body: unknown }
 
 const PLACED = /["']loc["']: ?[[(]["']body["']/;
 
-/** A union of turns is told once for each kind of turn. */
+/** A union of turns is reported once for each kind of turn. */
 const LONGEST_LIST = 32_768;
 const AT_CONTENT = String.raw`["']content["'](?:, ?["'][^"',]{1,80}["']){0,3}[\])], ?["']msg["']: ?["']`;
 const SAYS = String.raw`\bcontent\b[^{}\n]{0,60}`;
@@ -51,7 +51,7 @@ export function refusedContents(body: unknown): string[] {
   return [...(says(NULL_CONTENT) ? ["null content"] : []), ...(says(EMPTY_CONTENT) ? ["empty content"] : [])];
 }
 
-/** The fields in which hosts are told whether and how much to think. */
+/** The fields in which hosts read whether and how much to think. */
 export const CONTROLS: readonly string[] = [
   "reasoning_effort",
   "chat_template_kwargs",
@@ -112,7 +112,7 @@ const PLACE = /["']loc["']: ?[[(](?:["']body["'], ?)?["'](\w+)["'],?[\])]/g;
 const FIELD = /extra inputs are not permitted, field: ["']?(?:body\.)?(\w+)(?![\w.[])/gi;
 
 /** The knobs that a refusal names. */
-export function refusedKnobs(body: unknown): string[] {
+export function refusedParameters(body: unknown): string[] {
   const text = refusalText(body);
   const named = [AFTER, BEFORE, FIELD, ...(FORBIDDEN.test(text) ? [PLACE] : [])]
     .flatMap((pattern) => [...text.matchAll(pattern)].map(([, field]) => field!));

@@ -54,7 +54,7 @@ const FAMILIES: readonly Family[] = [
 
 /**
  * The target's voice for the one that the client named: as the configuration has it, else as the model's family does, else
- * unchanged. `note` hears of a change. Throws `invalid_request` where none is named and one is needed.
+ * unchanged. `note` gets a change. Throws `invalid_request` where none is named and one is needed.
  */
 export function resolveVoice(
   named: string | undefined,

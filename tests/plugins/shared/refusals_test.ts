@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { refusedKnobs, refusesForm } from "../../../plugins/shared/refusals.ts";
+import { refusedParameters, refusesForm } from "../../../plugins/shared/refusals.ts";
 
 const openAi = (message: string, more: object = {}) => ({ error: { message, type: "invalid_request_error", ...more } });
 
@@ -44,7 +44,7 @@ const SAID: [said: unknown, fields: string[]][] = [
 
 for (const [said, fields] of SAID) {
   const text = typeof said === "string" ? said : JSON.stringify(said);
-  Deno.test(`a refusal names ${fields}: ${text}`, () => assertEquals(refusedKnobs(said), fields));
+  Deno.test(`a refusal names ${fields}: ${text}`, () => assertEquals(refusedParameters(said), fields));
 }
 
 /** What is about something else: leaving a knob out would not help, or would change what is answered. */
@@ -69,7 +69,7 @@ const OTHER: unknown[] = [
 
 for (const said of OTHER) {
   const text = typeof said === "string" ? said : JSON.stringify(said);
-  Deno.test(`a refusal names no knob: ${text}`, () => assertEquals(refusedKnobs(said), []));
+  Deno.test(`a refusal names no knob: ${text}`, () => assertEquals(refusedParameters(said), []));
 }
 
 /** What servers answered to a form that they do not know, or not for that model, as their users report it. */
