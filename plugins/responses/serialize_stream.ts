@@ -1,6 +1,6 @@
 import type { GenerateEvent } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
-import type { Exchange, FrameCount } from "../../src/contract/context.ts";
+import type { Exchange } from "../../src/contract/context.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamWriter } from "../../src/contract/stream.ts";
 import type { GatewayError } from "../../src/errors.ts";
@@ -117,7 +117,7 @@ class EventWriter implements StreamWriter<GenerateEvent> {
 type EventOf<T extends GenerateEvent["type"]> = Extract<GenerateEvent, { type: T }>;
 
 /** What goes out in silence. Nothing but a comment may come before the response is created. */
-export function keepAlive(frames: FrameCount): Frame | undefined {
+export function keepAlive({ frames }: Pick<Exchange, "frames">): Frame | undefined {
   if (frames.sent === 0) return undefined;
   const type = "keepalive";
   return { event: type, data: JSON.stringify({ type, sequence_number: frames.sent++ }) };

@@ -21,6 +21,8 @@ export interface Operations {
   getResponse: { input: { id: string }; output: StoredAnswer; event: never };
   deleteResponse: { input: { id: string }; output: { id: string }; event: never };
   cancelResponse: { input: { id: string }; output: never; event: never };
+  /** Whether somebody answers who speaks the wire: for clients that ask for a version before anything else. */
+  ping: { input: Record<string, never>; output: Record<string, never>; event: never };
 }
 
 export type OperationName = keyof Operations;
@@ -44,4 +46,5 @@ export const TASK_OF: Record<OperationName, Task | undefined> = {
   getResponse: undefined,
   deleteResponse: undefined,
   cancelResponse: undefined,
+  ping: undefined,
 };

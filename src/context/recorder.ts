@@ -45,7 +45,7 @@ export interface RecorderOptions {
   entry: Pick<LogEntry, "time" | "id" | "method" | "path">;
   log(entry: LogEntry): void;
   /** Milliseconds since the request came. */
-  elapsed(): number;
+  elapsedMs(): number;
 }
 
 /** One for each request. */
@@ -69,15 +69,15 @@ export class Recorder {
   readonly #notes = new Set<string>();
   /** The latest at each destination. */
   readonly #attempts = new Map<Destination, Attempt>();
+  readonly elapsedMs: RecorderOptions["elapsedMs"];
   readonly #log: RecorderOptions["log"];
-  readonly #elapsed: RecorderOptions["elapsed"];
   #charge?: number;
   #atEnd: (() => void)[] = [];
 
-  constructor({ entry, log, elapsed }: RecorderOptions) {
+  constructor({ entry, log, elapsedMs }: RecorderOptions) {
     this.entry = { ...entry };
     this.#log = log;
-    this.#elapsed = elapsed;
+    this.elapsedMs = elapsedMs;
   }
 
   /** What was dropped, clamped or changed, whoever answers: each once. */
@@ -110,7 +110,7 @@ export class Recorder {
   }
 
   firstEvent(): void {
-    this.entry.firstEventMs ??= this.#elapsed();
+    this.entry.firstEventMs ??= this.elapsedMs();
   }
 
   /**
@@ -174,7 +174,7 @@ export class Recorder {
       ...(attempt && { target: attempt.target }),
       ...(attempt?.provider !== undefined && { provider: attempt.provider }),
       ...(asked > 1 && { attempts: asked }),
-      durationMs: this.#elapsed(),
+      durationMs: this.elapsedMs(),
       ...(notes.length > 0 && { notes }),
     });
   }

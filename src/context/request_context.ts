@@ -46,7 +46,7 @@ export function openContext(request: Request, gateway: Gateway): RequestContext 
       path: URL.parse(request.url)?.pathname ?? "",
     },
     log: gateway.log,
-    elapsed: () => Math.round(gateway.monotonic() - since),
+    elapsedMs: () => Math.round(gateway.monotonic() - since),
   });
   const protocol = gateway.registry.fallback(request.headers);
   return {

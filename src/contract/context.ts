@@ -39,6 +39,8 @@ export interface Exchange<K extends OperationName = OperationName> extends Conte
   wire: WireRequest;
   /** Seconds since the epoch, at the time of the call. */
   now(): number;
+  /** Milliseconds since the request came. */
+  elapsedMs(): number;
   /** Whether the answer can be continued by its id. The core learns only at the end that the store failed. */
   stored: boolean;
   /** The frames of a stream that have gone out, counted by a wire that numbers them; the protocol's keep-alives count too. */

@@ -3,7 +3,7 @@ import type { AskedBeside, FailedTools } from "../canonical/hosted_tools.ts";
 import type { Input, OperationName, Output, StreamEvent } from "../canonical/operations.ts";
 import type { GatewayError } from "../errors.ts";
 import type { Allowance } from "./allowance.ts";
-import type { Context, Exchange, FrameCount, WireRequest } from "./context.ts";
+import type { Context, Exchange, WireRequest } from "./context.ts";
 import type { Frame } from "./frame.ts";
 import type { Framing, StreamWriter } from "./stream.ts";
 
@@ -39,8 +39,8 @@ export interface Protocol<K extends OperationName> {
   accepts?(request: { headers: Headers; query: URLSearchParams }): boolean;
   /** Headers in which its clients say which conversation a request belongs to. */
   sessionHeaders?: readonly string[];
-  /** What is sent in silence; a comment where absent or where it gives nothing. */
-  keepAlive?(frames: FrameCount): Frame | undefined;
+  /** What is sent in silence; a comment where absent or where it gives nothing. JSON lines have no comments. */
+  keepAlive?(exchange: Omit<Exchange, "input">): Frame | undefined;
   parse(wire: WireRequest, context: Context): Input<K>;
   /** Where the answer to this request has a place for sealed reasoning; nothing where it has none. */
   reasoning?(wire: WireRequest): ReasoningPlace | undefined;

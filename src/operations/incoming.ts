@@ -33,6 +33,7 @@ export function openExchange<K extends OperationName>(
     clientWire,
     note,
     now: () => toSeconds(gateway.now()),
+    elapsedMs: () => context.recorder.elapsedMs(),
     stored: "memory" in input && input.memory?.keep !== undefined,
     frames: { sent: 0 },
   };

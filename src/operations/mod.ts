@@ -8,6 +8,7 @@ import { getModel } from "./get_model.ts";
 import { getResponse } from "./get_response.ts";
 import type { Handler, ServedOperation } from "./incoming.ts";
 import { listModels } from "./list_models.ts";
+import { ping } from "./ping.ts";
 import { rerank } from "./rerank.ts";
 import { speak } from "./speak.ts";
 import { transcribe } from "./transcribe.ts";
@@ -24,4 +25,5 @@ export const OPERATIONS: { readonly [K in ServedOperation]: Handler<K> } = {
   getResponse,
   deleteResponse,
   cancelResponse,
+  ping,
 };

@@ -24,23 +24,32 @@ export function findLane(name: string | undefined, { caller, gateway: { lanes } 
   return lane;
 }
 
-/** The lane of a request whose path names none: the one whose own model it asks for, else one that takes any. */
+/**
+ * The lane of a request whose path names none: the one whose own model it asks for, else one that takes any; the first that is
+ * open to the caller where it asks for no model.
+ */
 export function laneFor<K extends OperationName>(
   operation: K,
   input: Input<K>,
   { caller, gateway }: RequestContext,
 ): Lane {
-  const model = "model" in input ? input.model : "";
-  const task = TASK_OF[operation] ?? "chat";
   const all = [...gateway.lanes.values()];
+  const isOpen = ({ name }: Lane) => !caller.lanes || caller.lanes.includes(name);
+  if (!("model" in input)) {
+    return all.find(isOpen) ?? fail("This key opens no lane");
+  }
+  const { model } = input;
+  const task = TASK_OF[operation] ?? "chat";
   const own = all.filter((lane) => lane.takes(model, task) === "own");
   const candidates = own.length > 0 ? own : all.filter((lane) => lane.takes(model, task) === "any");
   if (candidates.length === 0) {
     throw new GatewayError("model_not_found", `Cannot find model "${model}" in any lane`, { param: "model" });
   }
-  const lane = candidates.find(({ name }) => !caller.lanes || caller.lanes.includes(name));
-  if (!lane) throw new GatewayError("permission", `This key opens no lane that may have model "${model}"`);
-  return lane;
+  return candidates.find(isOpen) ?? fail(`This key opens no lane that may have model "${model}"`);
+}
+
+function fail(message: string): never {
+  throw new GatewayError("permission", message);
 }
 
 /** The error for a path that nothing serves: what to ask instead, by the lanes that the caller may use. */

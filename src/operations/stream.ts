@@ -61,7 +61,7 @@ export async function respondWithStream<K extends Streamed>(
   });
   return streamResponse(chunks, {
     mediaType: MEDIA_TYPE[framing],
-    keepAlive: () => format(protocol.keepAlive?.(exchange.frames) ?? { comment: "keep-alive" }),
+    keepAlive: () => format(protocol.keepAlive?.(exchange) ?? { comment: "keep-alive" }),
     keepAliveMs: pace.keepAliveMs,
     sendStallMs: limits.sendStallMs,
     onStall() {

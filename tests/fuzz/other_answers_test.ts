@@ -152,6 +152,7 @@ for (const driver of DRIVERS) {
         wire,
         now: () => 1,
         stored: false,
+        elapsedMs: () => 0,
         frames: { sent: 0 },
       };
       await protocol.serialize(output, exchange).text();
@@ -179,7 +180,17 @@ fuzz("audio: streams of transcripts", 60, hostileStream(fc.constantFrom(...TRANS
   const way = audioDriver.operations.transcribe as UpstreamOperation<"transcribe">;
   await orFailure(async () => {
     const frames = await toArray(readFrames(bodyOf([new TextEncoder().encode(text)])));
-    const exchange = { ...context, id: "1", created: 1, input, wire, now: () => 1, stored: false, frames: { sent: 0 } };
+    const exchange = {
+      ...context,
+      id: "1",
+      created: 1,
+      input,
+      wire,
+      now: () => 1,
+      elapsedMs: () => 0,
+      stored: false,
+      frames: { sent: 0 },
+    };
     writeFrames(protocol.stream!.writer(exchange), readEvents(way.stream!.reader(input, TARGET, context), frames));
   });
 });

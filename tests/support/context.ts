@@ -30,6 +30,7 @@ export function newExchange(
     input,
     wire,
     now: () => 1_800_000_000,
+    elapsedMs: () => 0,
     stored: input.memory?.keep !== undefined,
     frames: { sent: 0 },
   };

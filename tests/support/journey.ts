@@ -65,6 +65,7 @@ export async function travel<K extends TextOperation>(
     input,
     wire,
     now: () => 1_800_000_000,
+    elapsedMs: () => 0,
     stored: false,
     frames: { sent: 0 },
   };
