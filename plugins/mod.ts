@@ -7,6 +7,7 @@ import { chatDriver, chatProtocols } from "./chat/mod.ts";
 import { embeddingsDriver, embeddingsProtocols } from "./embeddings/mod.ts";
 import { hubCatalog, hubDrivers, routerCatalog } from "./hub/mod.ts";
 import { messagesDriver, messagesProtocols } from "./messages/mod.ts";
+import { ollamaProtocols } from "./ollama/mod.ts";
 import { rerankDriver, rerankProtocols } from "./rerank/mod.ts";
 import { responsesDriver, responsesProtocols } from "./responses/mod.ts";
 import { serverModels } from "./server/mod.ts";
@@ -20,6 +21,7 @@ export const protocols: readonly AnyProtocol[] = [
   ...embeddingsProtocols,
   ...rerankProtocols,
   ...audioProtocols,
+  ...ollamaProtocols,
 ];
 
 /** Servers that speak the chat wire have the endpoints of its family beside it, below the same base URL. */

@@ -253,6 +253,12 @@ const ASKED: JsonValue = [{ role: "user", content: "Hello" }];
 
 /** A request that offers what the samples call, and names the text that stops them. */
 export const ASKING: Record<Client, JsonObject> = {
+  ollama: {
+    stream: false,
+    messages: ASKED,
+    options: { stop: ["keptStop"] },
+    tools: ["look", "write"].map((name) => ({ type: "function", function: { name, parameters: SCHEMA } })),
+  },
   chat: {
     messages: ASKED,
     stop: ["keptStop"],

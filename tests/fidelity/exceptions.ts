@@ -12,6 +12,7 @@ export const ANSWERED: Record<Client, ReadonlySet<string>> = {
     "store: false",
     "store: true",
   ]),
+  ollama: new Set(),
 };
 
 const DEFAULT = "what is meant without it";
@@ -52,6 +53,14 @@ export const IDLE: Record<Client, Readonly<Record<string, string>>> = {
     "tools: custom.format: text": DEFAULT,
     "truncation: disabled": DEFAULT,
   },
+  ollama: {
+    "format: none": DEFAULT,
+    "logprobs: false": DEFAULT,
+    "messages[].tool_calls[].function.index": "the position in the list",
+    "options.num_predict: -1": DEFAULT,
+    "shift: false": "the gateway leaves nothing of a conversation out",
+    "truncate: false": "the gateway leaves nothing of a conversation out",
+  },
 };
 
 const GATEWAYS_OWN = "the gateway has its own, and the client's name for the model";
@@ -86,4 +95,19 @@ export const IDLE_IN_ANSWERS: Record<UpstreamWire, Readonly<Record<string, strin
     "model": GATEWAYS_OWN,
     "service_tier": ABOUT_SERVER,
   },
+};
+
+/** The same for the clients of one protocol, whichever wire the upstream speaks. */
+export const IDLE_FOR: Partial<Record<Client, Readonly<Record<string, string>>>> = {
+  ollama: Object.fromEntries(
+    [
+      "usage.completion_tokens_details.reasoning_tokens",
+      "usage.input_tokens_details.cache_write_tokens",
+      "usage.input_tokens_details.cached_tokens",
+      "usage.output_tokens_details.reasoning_tokens",
+      "usage.output_tokens_details.thinking_tokens",
+      "usage.prompt_tokens_details.cache_write_tokens",
+      "usage.prompt_tokens_details.cached_tokens",
+    ].map((field) => [field, MORE_COUNTS]),
+  ),
 };

@@ -21,6 +21,8 @@ export const WIRE_OF: Record<UpstreamKind, UpstreamWire> = {
 const upstream = (wire: UpstreamWire) => ({ driver: wire, baseUrl: `http://${wire}.test/v1` });
 const model = (name: UpstreamWire, model: string) => ({ task: "chat" as const, targets: [{ upstream: name, model }] });
 
+const PATHS: Record<Client, string> = { ...PATH, ollama: "/oss/api/chat" };
+
 const CONFIG: ConfigInput = {
   upstreams: { chat: upstream("chat"), messages: upstream("messages"), responses: upstream("responses") },
   lanes: {
@@ -126,7 +128,7 @@ async function send(
   // What is sealed differs from one time to the next, and what is in it does not.
   const { sealer } = await createSealing({ store, patienceMs: 1_000 })();
   const post = (asked: JsonObject) =>
-    app.post(PATH[client], { model: to, ...asked }, { ...HEADERS[client], ...headers });
+    app.post(PATHS[client], { model: to, ...asked }, { ...(client !== "ollama" && HEADERS[client]), ...headers });
   if (before) await (await post(before)).text();
   fake.asked.length = 0;
   const response = await post(body);
@@ -134,7 +136,7 @@ async function send(
     const opened = sealer.open(sealed, client, "local");
     return opened ? JSON.stringify(JSON.stringify(opened)).slice(1, -1) : sealed;
   });
-  const isJson = response.headers.get("content-type")?.includes("json");
+  const isJson = /\/json\b/.test(response.headers.get("content-type") ?? "");
   const [call] = fake.asked;
   return {
     status: response.status,

@@ -200,4 +200,24 @@ export const NAMED: Record<Client, Readonly<Record<string, readonly string[]>>> 
       ),
     ],
   },
+  ollama: {
+    "other wires 1.2 body": [
+      ...words("", "messages tools stream keep_alive truncate shift logprobs top_logprobs"),
+      ...words("format: ", "json none"),
+      ...words("think: ", "true false low medium high max"),
+      ...words(
+        "options.",
+        `num_ctx num_predict temperature top_k top_p min_p typical_p repeat_last_n repeat_penalty presence_penalty
+        frequency_penalty seed stop num_keep num_batch num_gpu`,
+      ),
+      "format: a schema",
+      "any other field",
+    ],
+    "other wires 1.2 messages": [
+      ...words("messages[].role: ", "system user assistant tool"),
+      ...words("messages[].", "thinking images tool_name tool_call_id"),
+      ...words("messages[].tool_calls[].", "id function.index function.name function.arguments"),
+      ...words("tools[].function.", "name description parameters"),
+    ],
+  },
 };

@@ -3,6 +3,7 @@ import { ANSWERS } from "./answers.ts";
 import { CHAT_REQUESTS } from "./chat_requests.ts";
 import { type UpstreamKind, UPSTREAMS } from "./exchange.ts";
 import { MESSAGES_REQUESTS } from "./messages_requests.ts";
+import { OLLAMA_REQUESTS } from "./ollama_requests.ts";
 import { RESPONSES_REQUESTS } from "./responses_requests.ts";
 import { type Client, CLIENTS, type Sample, UPSTREAM_WIRES, type UpstreamWire } from "./sample.ts";
 import { type Place, type Verdict, verdictOn, verdictOnAnswer } from "./verdict.ts";
@@ -11,6 +12,7 @@ export const REQUESTS: Record<Client, readonly Sample[]> = {
   messages: MESSAGES_REQUESTS,
   chat: CHAT_REQUESTS,
   responses: RESPONSES_REQUESTS,
+  ollama: OLLAMA_REQUESTS,
 };
 
 export interface Row<Column extends string> {
@@ -48,6 +50,7 @@ const NAMES: Record<Client | UpstreamWire, string> = {
   messages: "Messages",
   chat: "Chat completions",
   responses: "Responses",
+  ollama: "Ollama",
 };
 const TO: Record<UpstreamKind, string> = {
   chat: "to chat",
@@ -55,7 +58,12 @@ const TO: Record<UpstreamKind, string> = {
   responses: "to responses",
   vendor: "to responses, OpenAI's models",
 };
-const FOR: Record<Client, string> = { chat: "for chat", messages: "for messages", responses: "for responses" };
+const FOR: Record<Client, string> = {
+  chat: "for chat",
+  messages: "for messages",
+  responses: "for responses",
+  ollama: "for Ollama's clients",
+};
 
 /** Requests first. */
 export async function renderTables(): Promise<string> {

@@ -2,7 +2,7 @@
 import { isJsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import { type Change, changesIn } from "./changes.ts";
 import { ASKING } from "./answers.ts";
-import { ANSWERED, IDLE, IDLE_IN_ANSWERS } from "./exceptions.ts";
+import { ANSWERED, IDLE, IDLE_FOR, IDLE_IN_ANSWERS } from "./exceptions.ts";
 import { exchange, type Outcome, type UpstreamKind } from "./exchange.ts";
 import type { Client, Sample, UpstreamWire } from "./sample.ts";
 
@@ -58,7 +58,7 @@ export async function verdictOnAnswer(sample: Sample, from: UpstreamWire, client
   const notes = told.notes.filter((note) => !untold.notes.includes(note));
   const gotten = changesIn(withoutPositions(untold.answer), withoutPositions(told.answer));
   return verdictOf(changesIn(sample.without, sample.with), gotten, notes) ??
-    orIdle(IDLE_IN_ANSWERS[from][sample.field]);
+    orIdle(IDLE_IN_ANSWERS[from][sample.field] ?? IDLE_FOR[client]?.[sample.field]);
 }
 
 /** The ids of items say where they stand, which another item before them changes. */
@@ -81,7 +81,8 @@ function orIdle(reason: string | undefined): Verdict {
 
 /** A refusal has to say what it is about. */
 function refusal({ status, answer }: Outcome, field: string): Verdict {
-  const { message, param } = isJsonObject(answer) && isJsonObject(answer.error) ? answer.error : {};
+  const error = isJsonObject(answer) ? answer.error : undefined;
+  const { message, param } = isJsonObject(error) ? error : { message: error };
   const words = `${message} ${param}`.split(/[^\w]+/);
   const isNamed = field.split(/[^\w]+/).some((name) => words.includes(name));
   return status >= 400 && status < 500 && isNamed ? { is: "refused" } : { is: "silent", lost: `${status} ${message}` };

@@ -1,6 +1,7 @@
 import { chatDriver, chatProtocols } from "../../plugins/chat/mod.ts";
 import { messagesDriver, messagesProtocols } from "../../plugins/messages/mod.ts";
 import { responsesDriver, responsesProtocols } from "../../plugins/responses/mod.ts";
+import { ollamaProtocols } from "../../plugins/ollama/mod.ts";
 import type { GenerateEvent, GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
 import type { JsonValue } from "../../src/canonical/json.ts";
 import type { AnswerContext, Context, WireRequest } from "../../src/contract/context.ts";
@@ -153,7 +154,10 @@ export const RESPONSES = new Wire(responsesProtocols, responsesDriver, {
   ending: /(?:"|event: )response\.(?:completed|incomplete|failed)\b/,
 }, "gpt-5.2");
 
+/** Spoken to clients only. */
+export const OLLAMA = new ClientWire(ollamaProtocols, { done: '"done":true', error: '{"error":"' });
+
 /** Every conversational wire that upstreams speak as well as clients. The golden tables and the laws run over these lists. */
 export const WIRES: readonly Wire[] = [CHAT, MESSAGES, RESPONSES];
 /** Every conversational wire that clients speak. */
-export const CLIENT_WIRES: readonly ClientWire[] = WIRES;
+export const CLIENT_WIRES: readonly ClientWire[] = [...WIRES, OLLAMA];

@@ -71,6 +71,7 @@ const OURS = [
   /^request to [^.:]+$/,
   /^error to \w+(\.headers|: error)?$/,
   /^answer to chat(: chat\.completion\.chunk)?(\.choices\[\](\.message)?)?$/,
+  /^answer to ollama(\.message)?$/,
   /^answer to messages(: (message|message_delta|text|thinking|tool_use))?(\.(delta|usage))?$/,
   /^answer to responses(\.(reasoning|text|usage|usage\.\w+))?$/,
   /^answer to responses: response(\.(reasoning|text|usage|usage\.\w+))?$/,

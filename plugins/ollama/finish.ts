@@ -1,0 +1,17 @@
+import type { Finish, FinishReason } from "../../src/canonical/generate.ts";
+import type { Context } from "../../src/contract/context.ts";
+
+const WORD_OF: Record<FinishReason, "stop" | "length"> = {
+  "stop": "stop",
+  "length": "length",
+  "tool-calls": "stop",
+  "content-filter": "stop",
+  "other": "stop",
+};
+
+/** The wire has no word for an answer that was held back, nor for other endings. */
+export function serializeFinish({ reason, raw }: Finish, { note }: Context): string {
+  if (reason === "content-filter") note("dropped the ending content-filter");
+  else if (reason === "other" && raw) note(`dropped the ending ${raw}`);
+  return WORD_OF[reason];
+}

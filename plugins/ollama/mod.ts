@@ -1,0 +1,76 @@
+/** The wire of Ollama's own API, for its clients: conversations, and the lists by which they find models. */
+import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
+import { validate } from "../../src/contract/validate.ts";
+import { serializeError } from "./errors.ts";
+import { serializeModel, serializeTags } from "./models.ts";
+import { parseRequest } from "./parse_request.ts";
+import { serializeResponse } from "./serialize_response.ts";
+import { keepAlive, serializeStream } from "./serialize_stream.ts";
+import { showSchema, WIRE } from "./wire.ts";
+
+/** Clients compare it with the first version that has what they need; a word beside the numbers they refuse. */
+const VERSION = "0.13.0";
+
+const chat: Protocol<"generate"> = {
+  name: "ollama",
+  wire: WIRE,
+  operation: "generate",
+  method: "POST",
+  pattern: new URLPattern({ pathname: "/:lane/api/chat" }),
+  body: "json",
+  keepAlive,
+  parse: parseRequest,
+  serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),
+  stream: { framing: "ndjson", writer: serializeStream },
+  serializeError,
+};
+
+const tags: Protocol<"listModels"> = {
+  name: "ollama-tags",
+  wire: WIRE,
+  operation: "listModels",
+  method: "GET",
+  pattern: new URLPattern({ pathname: "/:lane/api/tags" }),
+  body: "none",
+  parse: () => ({ task: "chat" }),
+  serialize: (output) => Response.json(serializeTags(output)),
+  serializeError,
+};
+
+const show: Protocol<"getModel"> = {
+  name: "ollama-show",
+  wire: WIRE,
+  operation: "getModel",
+  method: "POST",
+  pattern: new URLPattern({ pathname: "/:lane/api/show" }),
+  body: "json",
+  parse({ body }) {
+    const asked = validate(showSchema, body);
+    return { model: String(asked.model ?? asked.name) };
+  },
+  serialize: (output) => Response.json(serializeModel(output)),
+  serializeError,
+};
+
+const version: Protocol<"ping"> = {
+  name: "ollama-version",
+  wire: WIRE,
+  operation: "ping",
+  method: "GET",
+  pattern: new URLPattern({ pathname: "/:lane/api/version" }),
+  body: "none",
+  parse: () => ({}),
+  serialize: () => Response.json({ version: VERSION }),
+  serializeError,
+};
+
+/** The same without a lane: some clients take the address of a host and nothing else. */
+function atRoot<P extends AnyProtocol>(protocol: P): P {
+  const pattern = new URLPattern({ pathname: protocol.pattern.pathname.replace("/:lane", "") });
+  return { ...protocol, name: `${protocol.name}-root`, pattern };
+}
+
+export const ollamaProtocols: readonly AnyProtocol[] = [chat, tags, show, version].flatMap((protocol) => [
+  protocol,
+  atRoot(protocol),
+]);

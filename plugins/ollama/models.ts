@@ -1,0 +1,66 @@
+import type { JsonObject } from "../../src/canonical/json.ts";
+import type { ModelInfo, Task } from "../../src/canonical/models.ts";
+import { digestOf } from "../../src/util/digest.ts";
+import { timestamp } from "./wire.ts";
+
+/** What `model_info` calls its fields by: nobody behind a gateway says how a model is built. */
+const ARCHITECTURE = "gateway";
+
+/** Strict clients want every field of an entry, also those that only a server with the model's files can know. */
+export function serializeTags(models: readonly ModelInfo[]): JsonObject {
+  return {
+    models: models.map((model) => ({
+      name: model.id,
+      model: model.id,
+      modified_at: timestamp(model.created),
+      size: 0,
+      digest: digestOf(model.id),
+      details: detailsOf(model),
+    })),
+  };
+}
+
+export function serializeModel(model: ModelInfo): JsonObject {
+  const { id, created, contextLength } = model;
+  return {
+    details: detailsOf(model),
+    model_info: {
+      "general.architecture": ARCHITECTURE,
+      "general.basename": id,
+      ...(contextLength !== undefined && { [`${ARCHITECTURE}.context_length`]: contextLength }),
+    },
+    capabilities: capabilitiesOf(model),
+    modified_at: timestamp(created),
+  };
+}
+
+function detailsOf({ ownedBy }: ModelInfo): JsonObject {
+  return {
+    parent_model: "",
+    format: "",
+    family: ownedBy,
+    families: [ownedBy],
+    parameter_size: "",
+    quantization_level: "",
+  };
+}
+
+const CAPABILITY_OF: Record<Task, string | undefined> = {
+  chat: "completion",
+  embedding: "embedding",
+  rerank: undefined,
+  speech: undefined,
+  transcription: undefined,
+};
+
+/** Agents take models with tools only: where nobody says that a chat model has none, it has. */
+function capabilitiesOf({ task, supportsTools, inputModalities = [], efforts = [] }: ModelInfo): string[] {
+  const isChat = task === "chat";
+  return [
+    CAPABILITY_OF[task],
+    isChat && supportsTools !== false && "tools",
+    isChat && inputModalities.includes("image") && "vision",
+    isChat && inputModalities.includes("audio") && "audio",
+    isChat && efforts.length > 0 && "thinking",
+  ].filter((one) => typeof one === "string");
+}

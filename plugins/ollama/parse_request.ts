@@ -1,0 +1,186 @@
+import { type Extra, extraField, extraOf, inside } from "../../src/canonical/extra.ts";
+import type {
+  FilePart,
+  FunctionTool,
+  GenerateRequest,
+  Message,
+  OutputPart,
+  OutputSchema,
+  TextPart,
+  Thinking,
+  ToolCallPart,
+} from "../../src/canonical/generate.ts";
+import { type JsonObject, present, toJsonText } from "../../src/canonical/json.ts";
+import { sniffMedia } from "../../src/canonical/media.ts";
+import type { WireRequest } from "../../src/contract/context.ts";
+import { validate } from "../../src/contract/validate.ts";
+import { GatewayError } from "../../src/errors.ts";
+import {
+  MESSAGE_KEYS,
+  type OllamaMessage,
+  type OllamaRequest,
+  type OllamaTool,
+  OPTION_KEYS,
+  REQUEST_KEYS,
+  requestSchema,
+  type ToolCall,
+  WIRE,
+} from "./wire.ts";
+
+/** A client's chat request. */
+export function parseRequest(wire: WireRequest): GenerateRequest {
+  const body = validate(requestSchema, wire.body);
+  refuseUnserved(body);
+  const { options, tools } = body;
+  const outputSchema = parseFormat(body.format);
+  const thinking = parseThink(body.think);
+  const extra = parseExtra(body);
+  const stop = options?.stop;
+  return {
+    model: body.model,
+    messages: new Conversation().parse(body.messages ?? []),
+    stream: body.stream ?? true,
+    ...(tools && tools.length > 0 && { tools: tools.map(parseTool) }),
+    ...(thinking && { thinking }),
+    ...(options?.num_predict && options.num_predict > 0 && { maxOutputTokens: options.num_predict }),
+    ...present("temperature", options?.temperature),
+    ...present("topP", options?.top_p),
+    ...present("topK", options?.top_k),
+    ...present("presencePenalty", options?.presence_penalty),
+    ...present("frequencyPenalty", options?.frequency_penalty),
+    ...present("seed", options?.seed),
+    ...(stop !== null && stop !== undefined && { stopSequences: typeof stop === "string" ? [stop] : stop }),
+    ...(outputSchema && { outputSchema }),
+    ...(extra && { extra }),
+  };
+}
+
+/** What has no meaning behind a gateway, or none that it could keep to in its answer. */
+function refuseUnserved({ messages, logprobs }: OllamaRequest): void {
+  if (!messages || messages.length === 0) {
+    const message = "The gateway does not load or unload models: send at least one message";
+    throw new GatewayError("invalid_request", message, { param: "messages" });
+  }
+  if (logprobs) throw new GatewayError("invalid_request", "The gateway has no logprobs here", { param: "logprobs" });
+}
+
+function parseFormat(format: OllamaRequest["format"]): OutputSchema | undefined {
+  if (!format) return undefined;
+  return typeof format === "string" ? {} : { schema: format };
+}
+
+function parseThink(think: OllamaRequest["think"]): Thinking | undefined {
+  if (think === null || think === undefined) return undefined;
+  if (typeof think === "string") return { effort: think };
+  return think ? { enabled: true, effort: "medium" } : { enabled: false };
+}
+
+/** Nothing is lost with what says what the gateway does anyhow: it neither cuts a conversation off nor tells probabilities. */
+function parseExtra(body: OllamaRequest): Extra | undefined {
+  const outer = extraOf(WIRE, body, REQUEST_KEYS)?.fields ?? {};
+  const asked = Object.entries(outer).filter(([key, value]) =>
+    value !== false || !["truncate", "shift", "logprobs"].includes(key)
+  );
+  const fields = {
+    ...Object.fromEntries(asked),
+    ...inside("options", body.options ? extraOf(WIRE, body.options, OPTION_KEYS) : undefined),
+  };
+  return Object.keys(fields).length > 0 ? { wire: WIRE, fields } : undefined;
+}
+
+function parseTool({ function: definition, ...rest }: OllamaTool): FunctionTool {
+  const { name, description, parameters } = definition;
+  const fields = {
+    ...extraOf(WIRE, rest, ["type"])?.fields,
+    ...inside("function", extraOf(WIRE, definition, ["name", "description", "parameters"])),
+  };
+  return {
+    type: "function",
+    name,
+    ...present("description", description),
+    ...present("parameters", parameters),
+    ...(Object.keys(fields).length > 0 && { extra: { wire: WIRE, fields } }),
+  };
+}
+
+/** Reads the turns in order, because a result that names no call answers the first one that is open. */
+class Conversation {
+  #calls = 0;
+  #open: Pick<ToolCallPart, "id" | "name">[] = [];
+
+  parse(messages: readonly OllamaMessage[]): Message[] {
+    return messages.map((message) => this.#message(message));
+  }
+
+  #message(message: OllamaMessage): Message {
+    const { role, content, images, thinking, tool_calls, tool_name, tool_call_id } = message;
+    const said = [...content ? [{ type: "text" as const, text: content }] : [], ...(images ?? []).map(parseImage)];
+    const extra = extraField(WIRE, message, keysOf(message));
+    switch (role) {
+      case "system":
+      case "user":
+        return { role, content: said, ...extra };
+      case "assistant": {
+        const parts: OutputPart[] = [...said, ...(tool_calls ?? []).map((call) => this.#call(call))];
+        if (thinking) parts.unshift({ type: "reasoning", text: thinking });
+        return { role, content: parts, ...extra };
+      }
+      case "tool":
+        return {
+          role,
+          content: [{ type: "tool-result", id: this.#answered(tool_call_id, tool_name), content: said, ...extra }],
+        };
+      default:
+        return role satisfies never;
+    }
+  }
+
+  #call({ id, function: called, ...rest }: ToolCall): ToolCallPart {
+    const { name, arguments: input } = called;
+    const number = ++this.#calls;
+    const call = { id: id || `call_${number}`, name };
+    this.#open.push(call);
+    const fields: JsonObject = {
+      ...extraOf(WIRE, rest, ["type"])?.fields,
+      ...inside("function", extraOf(WIRE, called, ["name", "arguments", "index"])),
+    };
+    const extra = Object.keys(fields).length > 0 && { extra: { wire: WIRE, fields } };
+    return { type: "tool-call", kind: "function", ...call, input: toJsonText(input), ...extra };
+  }
+
+  /** The id of the call that a result answers. */
+  #answered(id: string | null | undefined, name: string | null | undefined): string {
+    const call = this.#open.find((one) => id ? one.id === id : name ? one.name === name : true) ??
+      (id ? undefined : this.#open[0]);
+    this.#open = this.#open.filter((one) => one !== call);
+    return id || call?.id || `call_${this.#calls}`;
+  }
+}
+
+/** What is read of a turn. What another role has beside it is no part of the conversation, and is noted. */
+function keysOf({ role }: OllamaMessage): ReadonlySet<string> {
+  const foreign = new Set([
+    ...role === "assistant" ? [] : ["thinking", "tool_calls"],
+    ...role === "tool" ? [] : ["tool_name", "tool_call_id"],
+  ]);
+  return MESSAGE_KEYS.difference(foreign);
+}
+
+/** How much of a picture says what it is, in characters of base64. */
+const HEAD = 64;
+
+/** Nobody says which format it has; some clients send a data URL all the same. */
+function parseImage(image: string): FilePart | TextPart {
+  const [, declared, rest] = /^data:([\w.+-]+\/[\w.+-]+);base64,(.*)$/s.exec(image) ?? [];
+  const data = rest ?? image;
+  const mediaType = declared ?? sniffMedia(bytesOf(data.slice(0, HEAD))) ?? "image/*";
+  return { type: "file", mediaType, source: { type: "base64", data } };
+}
+
+function bytesOf(base64: string): Uint8Array {
+  try {
+    return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+  } catch {
+    return new Uint8Array();
+  }
+}

@@ -1,0 +1,68 @@
+import type { Annotation, Finish, GenerateResponse, OutputPart, ToolCallPart } from "../../src/canonical/generate.ts";
+import { isJsonObject, type JsonObject, parseJson } from "../../src/canonical/json.ts";
+import type { Usage } from "../../src/canonical/usage.ts";
+import type { Context, Exchange } from "../../src/contract/context.ts";
+import { noteDropped } from "../../src/transforms/stand_in.ts";
+import { serializeFinish } from "./finish.ts";
+import { line } from "./wire.ts";
+
+/** A whole answer: one line of a stream that is complete. */
+export function serializeResponse(output: GenerateResponse, exchange: Exchange<"generate">): JsonObject {
+  const { content } = output;
+  for (const part of content) noteUnspeakable(part, exchange);
+  const textOf = (...types: OutputPart["type"][]) =>
+    content.map((part) => types.includes(part.type) && "text" in part ? part.text : "").join("");
+  const calls = content.filter((part) => part.type === "tool-call");
+  const thinking = textOf("reasoning");
+  const message = {
+    content: textOf("text", "refusal"),
+    ...(thinking !== "" && { thinking }),
+    ...(calls.length > 0 && { tool_calls: calls.map((call, index) => serializeCall(call, index, exchange)) }),
+  };
+  return line(exchange.input.model, exchange.now(), message, serializeEnd(output.finish, output.usage, exchange, 0));
+}
+
+/** Arguments are an object here: what is none stands inside one. */
+export function serializeCall({ id, name, kind, input }: ToolCallPart, index: number, { note }: Context): JsonObject {
+  const value = kind === "custom" ? undefined : input.trim() === "" ? {} : parseJson(input);
+  if (kind === "function" && !isJsonObject(value)) note(`wrapped arguments of ${name} that are no JSON object`);
+  return { id, function: { index, name, arguments: isJsonObject(value) ? value : { input } } };
+}
+
+/**
+ * What says that an answer is complete. Durations are in nanoseconds. `beganMs`: when the answer began, after the request came.
+ * Clients divide by them, so none is 0.
+ */
+export function serializeEnd(
+  finish: Finish,
+  { inputTokens, outputTokens }: Usage,
+  exchange: Exchange<"generate">,
+  beganMs: number,
+): JsonObject {
+  const elapsedMs = exchange.elapsedMs();
+  return {
+    done: true,
+    done_reason: serializeFinish(finish, exchange),
+    total_duration: nanoseconds(elapsedMs),
+    load_duration: 1,
+    prompt_eval_count: inputTokens,
+    prompt_eval_duration: nanoseconds(beganMs),
+    eval_count: outputTokens,
+    eval_duration: nanoseconds(elapsedMs - beganMs),
+  };
+}
+
+function nanoseconds(ms: number): number {
+  return Math.max(1, Math.round(ms * 1e6));
+}
+
+/** Parts that this wire has no field for. */
+export function noteUnspeakable(part: OutputPart, { note }: Context): void {
+  if (part.type === "file") note(`dropped a file of type ${part.mediaType}`);
+  else if (part.type === "opaque") noteDropped(part, note);
+  else if (part.type === "text") noteAnnotations(part.annotations, { note });
+}
+
+export function noteAnnotations(annotations: Annotation[] | undefined, { note }: Pick<Context, "note">): void {
+  if (annotations && annotations.length > 0) note("dropped annotations");
+}

@@ -1,0 +1,84 @@
+import type { GenerateEvent, PartDelta, ToolCallPart } from "../../src/canonical/generate.ts";
+import type { JsonObject } from "../../src/canonical/json.ts";
+import type { Exchange } from "../../src/contract/context.ts";
+import type { Frame } from "../../src/contract/frame.ts";
+import type { Emit, StreamWriter } from "../../src/contract/stream.ts";
+import { serializeErrorBody } from "./errors.ts";
+import { noteAnnotations, noteUnspeakable, serializeCall, serializeEnd } from "./serialize_response.ts";
+import { line, modelIn } from "./wire.ts";
+
+/**
+ * An answer as lines of JSON: a line for each increment and for each whole call, then one with `done: true`, the reason and the
+ * counts. A failure is a line with `error`, and nothing after it.
+ */
+export function serializeStream(exchange: Exchange<"generate">): StreamWriter<GenerateEvent> {
+  return new LineWriter(exchange);
+}
+
+class LineWriter implements StreamWriter<GenerateEvent> {
+  readonly #exchange: Exchange<"generate">;
+  #beganMs = 0;
+  #calls = 0;
+  /** The open call, which goes out whole, because its arguments are an object. */
+  #call: ToolCallPart | undefined;
+  #input: string[] = [];
+
+  constructor(exchange: Exchange<"generate">) {
+    this.#exchange = exchange;
+  }
+
+  write(event: GenerateEvent, emit: Emit<Frame>): void {
+    switch (event.type) {
+      case "start":
+        this.#beganMs = this.#exchange.elapsedMs();
+        return;
+      case "part-start":
+        noteUnspeakable(event.part, this.#exchange);
+        this.#call = event.part.type === "tool-call" ? event.part : undefined;
+        this.#input = [];
+        return;
+      case "part-delta":
+        return this.#writeDelta(event.delta, emit);
+      case "part-end":
+        noteAnnotations(event.annotations, this.#exchange);
+        return this.#endCall(emit);
+      case "finish":
+        return emit(this.#line({}, serializeEnd(event.finish, event.usage, this.#exchange, this.#beganMs)));
+      case "error":
+        return emit({ data: JSON.stringify(serializeErrorBody(event.error)) });
+      default:
+        event satisfies never;
+    }
+  }
+
+  #writeDelta({ type, text }: PartDelta, emit: Emit<Frame>): void {
+    switch (type) {
+      case "text":
+      case "refusal":
+        return emit(this.#line({ content: text }));
+      case "reasoning":
+        return emit(this.#line({ thinking: text }));
+      case "tool-input":
+        this.#input.push(text);
+        return;
+      default:
+        return type satisfies never;
+    }
+  }
+
+  #endCall(emit: Emit<Frame>): void {
+    if (!this.#call) return;
+    const call = { ...this.#call, input: this.#input.join("") };
+    emit(this.#line({ tool_calls: [serializeCall(call, this.#calls++, this.#exchange)] }));
+    this.#call = undefined;
+  }
+
+  #line(message: JsonObject, rest?: JsonObject): Frame {
+    return { data: JSON.stringify(line(this.#exchange.input.model, this.#exchange.now(), message, rest)) };
+  }
+}
+
+/** A line without content: a blank one breaks clients. */
+export function keepAlive({ wire, now }: Pick<Exchange, "wire" | "now">): Frame {
+  return { data: JSON.stringify(line(modelIn(wire.body), now(), {})) };
+}

@@ -1,0 +1,92 @@
+/**
+ * The shapes of the Ollama wire as its clients send them. It is spoken to clients only: servers of this kind have the chat wire
+ * as well, which says more.
+ */
+import { z } from "zod";
+import { EFFORTS } from "../../src/canonical/generate.ts";
+import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { double, json, name } from "../shared/shapes.ts";
+
+export const WIRE = "ollama";
+
+const number = double().nullish();
+const whole = double(z.int()).nullish();
+
+/** Arguments are an object here; some clients replay the text that they got elsewhere. */
+const toolCall = z.looseObject({
+  id: z.string().nullish(),
+  function: z.looseObject({ name, arguments: z.union([json, z.string()]).nullish() }),
+});
+export type ToolCall = z.output<typeof toolCall>;
+
+const messageFields = {
+  role: z.enum(["system", "user", "assistant", "tool"]),
+  content: z.string().nullish(),
+  thinking: z.string().nullish(),
+  /** Base64 without the head of a data URL. */
+  images: z.array(z.string()).nullish(),
+  tool_calls: z.array(toolCall).nullish(),
+  /** Older clients answer a call without its id, or without its name, too. */
+  tool_name: z.string().nullish(),
+  tool_call_id: z.string().nullish(),
+};
+const message = z.looseObject(messageFields);
+export const MESSAGE_KEYS: ReadonlySet<string> = new Set(Object.keys(messageFields));
+export type OllamaMessage = z.output<typeof message>;
+
+const tool = z.looseObject({
+  type: z.literal("function").nullish(),
+  function: z.looseObject({ name, description: z.string().nullish(), parameters: json.nullish() }),
+});
+export type OllamaTool = z.output<typeof tool>;
+
+/** The tuning parameters that the canonical form has, each with its own type. All others are for a server's engine. */
+const optionFields = {
+  /** 0 and less: as many as there is room for. */
+  num_predict: whole,
+  temperature: number,
+  top_p: number,
+  top_k: whole,
+  presence_penalty: number,
+  frequency_penalty: number,
+  seed: whole,
+  stop: z.union([z.string(), z.array(z.string())]).nullish(),
+};
+export const OPTION_KEYS: ReadonlySet<string> = new Set(Object.keys(optionFields));
+
+const requestFields = {
+  model: name,
+  messages: z.array(message).nullish(),
+  tools: z.array(tool).nullish(),
+  /** Streamed unless the client says otherwise. */
+  stream: z.boolean().nullish(),
+  format: z.union([z.enum(["json", ""]), json]).nullish(),
+  think: z.union([z.boolean(), z.enum(EFFORTS)]).nullish(),
+  options: z.looseObject(optionFields).nullish(),
+};
+export const requestSchema = z.looseObject(requestFields);
+export const REQUEST_KEYS: ReadonlySet<string> = new Set(Object.keys(requestFields));
+export type OllamaRequest = z.output<typeof requestSchema>;
+
+/** `model` was called `name`. */
+export const showSchema = z.union([z.looseObject({ model: name }), z.looseObject({ name })]);
+
+/** The model that a chat's body asks for. */
+export function modelIn(body: unknown): string {
+  return isJsonObject(body) && typeof body.model === "string" ? body.model : "";
+}
+
+/** A moment of the gateway's clock, which counts seconds, as this wire writes it. */
+export function timestamp(seconds: number): string {
+  return new Date(seconds * 1000).toISOString();
+}
+
+/** What every line of an answer has. */
+export function line(
+  model: string,
+  seconds: number,
+  message: JsonObject,
+  rest: JsonObject = { done: false },
+): JsonObject {
+  return { model, created_at: timestamp(seconds), message: { role: "assistant", content: "", ...message }, ...rest };
+}
