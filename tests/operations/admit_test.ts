@@ -1,5 +1,6 @@
 /** What a key may use, seen from outside: in every protocol, for every kind of request, whatever becomes of it. */
 import { collectGarbage, defaultMemoryBytes } from "../../src/http/load_shedding.ts";
+import { until } from "../support/wait.ts";
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { formatLogLine } from "../../src/observe/log.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
@@ -160,7 +161,8 @@ for (const name of Object.keys(REQUESTS)) {
     const config = locked({ quota: { requestsPerMinute: 2, tokensPerMinute: 100_000 } }, {
       limits: { concurrentRequests: 1 },
     });
-    const { app } = timed(config, { fetch: fakeUpstream(({ signal }) => leaving(signal), () => answerWhole()).fetch });
+    const upstream = fakeUpstream(({ signal }) => leaving(signal), () => answerWhole());
+    const { app } = timed(config, { fetch: upstream.fetch });
     const running = new AbortController();
     const busy = app.fetch(
       new Request(`http://gateway${CHAT}`, {
@@ -170,7 +172,7 @@ for (const name of Object.keys(REQUESTS)) {
         signal: running.signal,
       }),
     );
-    await new Promise((resolve) => setTimeout(resolve));
+    await until(() => upstream.asked.length > 0);
     for (let time = 0; time < 3; time++) {
       const response = await send(app, name);
       const { "retry-after": wait, ...left } = limitsIn(response);
@@ -192,14 +194,15 @@ Deno.test("above the limit of memory what runs a model is refused, and the rest 
 });
 
 Deno.test("so it is with a share of the machine's memory where no limit is configured", async () => {
-  const { app } = timed(locked({}));
+  const unlimited = { limits: { memoryBytes: undefined } };
+  const { app } = timed(locked({}, unlimited));
   const { memoryUsage, systemMemoryInfo } = Deno;
   try {
     Deno.memoryUsage = () => ({ ...memoryUsage(), rss: systemMemoryInfo().total * 0.74 });
     const isBelow = systemMemoryInfo().total * 0.74 <= defaultMemoryBytes();
     assertEquals((await send(app, "chat")).status, isBelow ? 200 : 503);
     Deno.memoryUsage = () => ({ ...memoryUsage(), rss: defaultMemoryBytes() + 1 });
-    const after = timed(locked({}));
+    const after = timed(locked({}, unlimited));
     assertEquals((await send(after.app, "chat")).status, 503);
     assertEquals((await send(after.app, "messages")).status, 529);
   } finally {

@@ -174,6 +174,8 @@ Deno.test("R83 what runs is pinned, and needs few packages", async () => {
   const tests = await readManifest(new URL("tests/", folder));
   for (const { imports, lock } of [program, tests]) {
     for (const [name, from] of Object.entries<string>(imports)) {
+      // The examples and the tests import the program itself by its name.
+      if (name.startsWith("@laneway/gateway")) continue;
       const pinned = /^npm:((?:@[\w.-]+\/)?[\w.-]+@\d+\.\d+\.\d+)(\/|$)/.exec(from)?.[1];
       assert(pinned !== undefined, `${name} is pinned: ${from}`);
       assert(lock.includes(`"npm:${pinned}"`), `${pinned} is in the lock file`);

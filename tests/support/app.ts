@@ -70,8 +70,12 @@ export function newApp({ config = CONFIG, env = ENV, ...options }: TestAppOption
   const logs: LogEntry[] = [];
   let ids = 0;
   const app = createApp({
-    // Whoever tests what comes after a wait says how long it may be.
-    config: configSchema.parse({ retry: { budgetMs: 0 }, ...config }),
+    // Whoever tests what comes after a wait says how long it may be. The memory is that of all tests that run in this process.
+    config: configSchema.parse({
+      retry: { budgetMs: 0 },
+      ...config,
+      limits: { memoryBytes: Number.MAX_SAFE_INTEGER, ...config.limits },
+    }),
     env: (name) => env[name],
     fetch: () => Promise.reject(new TypeError("This test has no upstream")),
     now: () => NOW,
