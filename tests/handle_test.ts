@@ -23,22 +23,22 @@ import { toArray } from "./support/chunks.ts";
 import { type Asked, fakeUpstream } from "./support/fake_upstream.ts";
 
 /** What a client is told of a failure. */
-interface Told {
+interface Failure {
   status: number;
   code: string | null;
   message: string;
   param: string | null;
 }
 
-async function told(response: Response): Promise<Told> {
+async function failureOf(response: Response): Promise<Failure> {
   const { error } = await response.json();
   assertEquals(Object.keys(error).sort(), ["code", "message", "param", "type"]);
   assertMatch(response.headers.get("x-request-id") ?? "", /^req_/);
   return { status: response.status, code: error.code, message: error.message, param: error.param };
 }
 
-async function expectTold(response: Response, code: ErrorCode, word: string | null = code): Promise<Told> {
-  const error = await told(response);
+async function expectFailure(response: Response, code: ErrorCode, word: string | null = code): Promise<Failure> {
+  const error = await failureOf(response);
   assertEquals([error.status, error.code], [STATUS_OF[code], word]);
   return error;
 }
@@ -79,7 +79,7 @@ Deno.test("what operators ask needs no key, is answered to HEAD and is not logge
     assertEquals([head.status, head.body], [200, null]);
     const post = await app.post(path, {});
     assertEquals(post.headers.get("allow"), "GET, HEAD");
-    await expectTold(post, "method_not_allowed");
+    await expectFailure(post, "method_not_allowed");
   }
   assertEquals(app.logs.map(({ status }) => status), [405, 405, 405]);
 });
@@ -88,13 +88,13 @@ Deno.test("what operators ask needs no key, is answered to HEAD and is not logge
 
 for (const path of ["/oss", "/oss/v1", "/oss/v2/chat/completions", "/v1/chat/completions", "/favicon.ico"]) {
   Deno.test(`${path} is a path that nothing serves`, async () => {
-    const error = await expectTold(await newApp().post(path, chatBody()), "not_found", null);
+    const error = await expectFailure(await newApp().post(path, chatBody()), "not_found", null);
     assertStringIncludes(error.message, `"${path}"`);
   });
 }
 
 Deno.test("an unknown lane is told, with those that there are", async () => {
-  const error = await expectTold(await newApp().post("/ssо/v1/chat/completions", chatBody()), "not_found", null);
+  const error = await expectFailure(await newApp().post("/ssо/v1/chat/completions", chatBody()), "not_found", null);
   assertEquals(error.message, 'Cannot find lane "ssо": this gateway has "oss"');
 });
 
@@ -155,7 +155,7 @@ for (const [method, path, allow] of OTHER_METHODS) {
     const response = await newApp().fetch(new Request(`http://gateway${path}`, { method }));
     assertEquals([response.status, response.headers.get("allow")], [405, allow]);
     if (method === "HEAD") assertEquals(response.body, null);
-    else await expectTold(response, "method_not_allowed");
+    else await expectFailure(response, "method_not_allowed");
   });
 }
 
@@ -178,14 +178,14 @@ Deno.test("a path with slashes to spare is the path that is meant", async () => 
 
 Deno.test("a broken percent-encoding is told", async () => {
   for (const path of ["/oss/v1/models/%zz", "/%ff/v1/models"]) {
-    assertStringIncludes((await expectTold(await newApp().get(path), "invalid_request", null)).message, "percent");
+    assertStringIncludes((await expectFailure(await newApp().get(path), "invalid_request", null)).message, "percent");
   }
 });
 
 Deno.test("a WebSocket is refused in words that name the way that works", async () => {
   const app = newApp();
   const response = await app.get("/oss/v1/chat/completions", { upgrade: "websocket", connection: "upgrade" });
-  await expectTold(response, "upgrade_required");
+  await expectFailure(response, "upgrade_required");
 });
 
 // Models
@@ -212,7 +212,7 @@ Deno.test("a lane without a list sends the name on as it was written", async () 
 Deno.test("an unknown model is told", async () => {
   const app = newApp();
   for (const response of [await app.post(CHAT, chatBody({ model: "x" })), await app.get("/oss/v1/models/x")]) {
-    const error = await expectTold(response, "model_not_found");
+    const error = await expectFailure(response, "model_not_found");
     assertEquals([error.message, error.param], ['Cannot find model "x" in lane "oss"', "model"]);
   }
 });
@@ -233,7 +233,7 @@ Deno.test("a model of another task is told", async () => {
       lanes: { oss: { models: { bge: { task: "embedding", targets: [{ upstream: "embedder", model: "bge" }] } } } },
     },
   });
-  const error = await expectTold(await app.post(CHAT, chatBody({ model: "bge" })), "model_task_mismatch");
+  const error = await expectFailure(await app.post(CHAT, chatBody({ model: "bge" })), "model_task_mismatch");
   assertEquals(error.param, "model");
   assertStringIncludes(error.message, '"bge" is for embedding');
 });
@@ -252,14 +252,14 @@ const LOCKED: ConfigInput = {
 Deno.test("a request without a key is refused before its body is read, and before it learns what there is", async () => {
   const { init, pulls } = countedBody();
   const app = newApp({ config: LOCKED });
-  await expectTold(
+  await expectFailure(
     await app.fetch(new Request(`http://gateway${CHAT}`, init)),
     "authentication",
     "invalid_api_key",
   );
   assertEquals(pulls(), 0);
   for (const path of ["/nope/v1/chat/completions", "/nope", "/oss/v1/models"]) {
-    await expectTold(await app.get(path), "authentication", "invalid_api_key");
+    await expectFailure(await app.get(path), "authentication", "invalid_api_key");
   }
   assertEquals(app.logs.map(({ status, key }) => [status, key]), Array(4).fill([401, undefined]));
 });
@@ -290,7 +290,7 @@ Deno.test("a key opens the lanes that it names, and no others", async () => {
   const other = await app.get("/other/v1/models", headers);
   assertEquals(other.status, 200);
   await other.body?.cancel();
-  const error = await expectTold(await app.get("/oss/v1/models", headers), "permission", null);
+  const error = await expectFailure(await app.get("/oss/v1/models", headers), "permission", null);
   assertEquals(error.message, 'This key does not open lane "oss"');
   assertEquals(app.logs.map(({ key, status }) => [key, status]), [["guest", 200], ["guest", 403]]);
 });
@@ -301,7 +301,7 @@ Deno.test("without keys, others than this machine are refused", async () => {
     app.fetch(new Request("http://localhost/oss/v1/models"), {
       remoteAddr: { transport: "tcp", hostname, port: 1 },
     });
-  assertEquals((await told(await call("192.0.2.1"))).status, 401);
+  assertEquals((await failureOf(await call("192.0.2.1"))).status, 401);
   const own = await call("127.0.0.1");
   assertEquals(own.status, 200);
   await own.body?.cancel();
@@ -326,7 +326,7 @@ for (const [name, { body, code, param = null }] of Object.entries(BAD_BODIES)) {
   Deno.test(`a body of ${name} is refused, and no call is made`, async () => {
     const upstream = fakeUpstream(() => answerWhole());
     const app = newApp({ config: { ...CONFIG, limits: { bodyBytes: 1_000 } }, fetch: upstream.fetch });
-    const error = await expectTold(
+    const error = await expectFailure(
       await app.post(CHAT, body),
       code,
       code === "invalid_request" ? null : code,
@@ -434,7 +434,7 @@ for (const stream of [false, true]) {
     const app = newApp({ env: { TEAM_KEY: "x" }, fetch: upstream.fetch });
     const response = await app.post(CHAT, chatBody({ stream }));
     assertEquals(response.headers.get("x-should-retry"), "false");
-    const error = await expectTold(response, "unavailable");
+    const error = await expectFailure(response, "unavailable");
     assertStringIncludes(error.message, "UPSTREAM_SECRET");
     assertEquals(upstream.asked.length, 0);
   });
@@ -478,14 +478,14 @@ for (const stream of [false, true]) {
     const upstream = fakeUpstream(() => answerWhole());
     const app = newApp({ config: FITTED, fetch: upstream.fetch });
     const strict = { "x-laneway-strict": "true" };
-    const error = await expectTold(
+    const error = await expectFailure(
       await app.post(CHAT, chatBody({ stream, ...UNFIT }), strict),
       "invalid_request",
       null,
     );
     assertStringIncludes(error.message, UNFIT_NOTES);
     const sandbox = chatBody({ stream, model: "sandbox", reasoning_effort: "medium" });
-    await expectTold(await app.post(CHAT, sandbox, strict), "invalid_request", null);
+    await expectFailure(await app.post(CHAT, sandbox, strict), "invalid_request", null);
     assertEquals(upstream.asked.length, 0);
 
     const fitting = await app.post(CHAT, chatBody({ stream, reasoning_effort: "low" }), strict);
@@ -527,7 +527,7 @@ const TWO: ConfigInput = {
 interface Fallback {
   first(asked: Asked): Response;
   /** Where the answer comes from the second target; else what the client is told. */
-  told?: ErrorCode;
+  expected?: ErrorCode;
   /** Where only one mode can see it. */
   stream?: boolean;
 }
@@ -545,7 +545,7 @@ const FALLBACKS: Record<string, Fallback> = {
   "a refused credential": { first: () => new Response("", { status: 401 }) },
   "a redirect": {
     first: () => new Response(null, { status: 302, headers: { location: "http://elsewhere.test/" } }),
-    told: "upstream_error",
+    expected: "upstream_error",
   },
   "a page with status 200": {
     first: () => new Response("<html>Sign in</html>", { headers: { "content-type": "text/html" } }),
@@ -566,18 +566,18 @@ const FALLBACKS: Record<string, Fallback> = {
   },
   "a 400": {
     first: () => Response.json({ error: { message: "No such parameter" } }, { status: 400 }),
-    told: "invalid_request",
+    expected: "invalid_request",
   },
   "a conversation that is too long": {
     first: () => Response.json({ error: { code: "context_length_exceeded", message: "Too long" } }, { status: 400 }),
-    told: "context_length_exceeded",
+    expected: "context_length_exceeded",
   },
-  "a body that is too large": { first: () => new Response("", { status: 413 }), told: "request_too_large" },
+  "a body that is too large": { first: () => new Response("", { status: 413 }), expected: "request_too_large" },
 };
 
-for (const [name, { first, told, stream }] of Object.entries(FALLBACKS)) {
+for (const [name, { first, expected, stream }] of Object.entries(FALLBACKS)) {
   for (const mode of stream === undefined ? [false, true] : [stream]) {
-    const outcome = told ? "is told" : "is asked of the next target";
+    const outcome = expected ? "is told" : "is asked of the next target";
     Deno.test(`${name} ${outcome}: ${mode ? "streamed" : "whole"}`, async () => {
       const upstream = fakeUpstream(
         first,
@@ -585,8 +585,8 @@ for (const [name, { first, told, stream }] of Object.entries(FALLBACKS)) {
       );
       const app = newApp({ config: TWO, fetch: upstream.fetch });
       const response = await app.post(CHAT, chatBody({ stream: mode }));
-      if (told) {
-        await expectTold(response, told, told === "invalid_request" ? null : told);
+      if (expected) {
+        await expectFailure(response, expected, expected === "invalid_request" ? null : expected);
         assertEquals(upstream.asked.map(({ url }) => url.host), ["first.test"]);
         return;
       }
@@ -628,7 +628,7 @@ Deno.test("where every target fails, the last failure is told", async () => {
   );
   const response = await newApp({ config: TWO, fetch: upstream.fetch }).post(CHAT, chatBody());
   assertEquals(response.headers.get("retry-after"), "9");
-  assertEquals((await expectTold(response, "rate_limit", "rate_limit_exceeded")).message, "Slow down");
+  assertEquals((await expectFailure(response, "rate_limit", "rate_limit_exceeded")).message, "Slow down");
 });
 
 Deno.test("a target whose upstream has no secret is passed over", async () => {
@@ -767,7 +767,7 @@ for (const [name, { answer, code, word = code, message, retryAfter = null }] of 
       const app = newApp({ fetch: upstream.fetch });
       const response = await app.post(CHAT, chatBody({ stream }));
       assertEquals(response.headers.get("retry-after"), retryAfter);
-      assertEquals((await expectTold(response, code, word)).message, message);
+      assertEquals((await expectFailure(response, code, word)).message, message);
       const { status, error, upstreamStatus } = app.logs[0]!;
       assertEquals({ status, error, upstreamStatus }, {
         status: STATUS_OF[code],
@@ -913,7 +913,7 @@ Deno.test("a failure of our own is told without its words, and logged with its p
         lanes: { oss: { models: { model: { task: "chat", targets: [{ upstream: "broken", model: "m" }] } } } },
       },
     });
-    const error = await expectTold(await app.post(CHAT, chatBody({ stream })), "internal", "internal_error");
+    const error = await expectFailure(await app.post(CHAT, chatBody({ stream })), "internal", "internal_error");
     assert(!error.message.includes("user"));
     const line = formatLogLine(app.logs[0]!);
     assertMatch(JSON.parse(line).cause, /^RangeError at .*handle_test\.ts/);

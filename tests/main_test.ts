@@ -67,7 +67,7 @@ async function withGateway(
 
 /** A chat upstream that sends one word, and the rest when it is told to. */
 function slowUpstream(): { baseUrl: string; finish(): void; stop(): Promise<void> } {
-  const { promise: told, resolve: finish } = Promise.withResolvers<void>();
+  const { promise: printed, resolve: finish } = Promise.withResolvers<void>();
   const chunk = (choice: object) => {
     const choices = [{ index: 0, ...choice }];
     return `data: ${
@@ -78,7 +78,7 @@ function slowUpstream(): { baseUrl: string; finish(): void; stop(): Promise<void
     new Response(
       ReadableStream.from(async function* () {
         yield chunk({ delta: { role: "assistant", content: "slow" } });
-        await told;
+        await printed;
         yield chunk({ delta: { content: " but sure" } }) + chunk({ delta: {}, finish_reason: "stop" }) +
           "data: [DONE]\n\n";
       }()).pipeThrough(new TextEncoderStream()),
@@ -291,8 +291,8 @@ Deno.test("main: permissions prints what a container has to allow, as a shell re
     await Deno.writeTextFile(path, JSON.stringify({ upstreams, store, lanes: { oss: { upstreams: { chat: "up" } } } }));
     const { code, stdout, stderr } = await run("permissions", "--config", path, "--port", "9000");
     assertEquals([code, stderr], [0, ""]);
-    const heard = await new Deno.Command("sh", { args: ["-c", `printf '%s\n' ${stdout}`] }).output();
-    const options = new TextDecoder().decode(heard.stdout).trimEnd().split("\n");
+    const output = await new Deno.Command("sh", { args: ["-c", `printf '%s\n' ${stdout}`] }).output();
+    const options = new TextDecoder().decode(output.stdout).trimEnd().split("\n");
     const written = `${folder}/data/`.replaceAll(",", ",,");
     assertEquals(options.filter((option) => /^--allow-(net|write|run)/.test(option)), [
       "--allow-net=127.0.0.1:9000,up.test:443",

@@ -66,9 +66,9 @@ for (const [name, text] of Object.entries(UNENDED)) {
       growsLinearly(
         `a text of ${name}${how}, ${piece === 5 ? "in pieces" : "at once"}`,
         (size) => before + repeat(text)(size),
-        (told) => {
+        (whole) => {
           const forms = textFormsFor(ASKED, { ...TARGET, textForms: "parse" })!;
-          for (let at = 0; at < told.length; at += piece) forms.read(told.slice(at, at + piece));
+          for (let at = 0; at < whole.length; at += piece) forms.read(whole.slice(at, at + piece));
           forms.end();
         },
       );
@@ -162,33 +162,33 @@ for (
   for (const before of ["", "```json\n", "{", '{"a": "']) {
     const said = JSON.stringify(before + text);
     growsLinearly(`nearly JSON: ${said} and so on`, (size) => `${before}${repeat(text)(size)}x`, readNearJson);
-    growsLinearly(`an answer in JSON: ${said} and so on`, (size) => `${before}${repeat(text)(size)}x`, (told) => {
-      readForm(told, { schema: { type: "object" } });
-      readForm(told, {});
-      isJsonText(told);
+    growsLinearly(`an answer in JSON: ${said} and so on`, (size) => `${before}${repeat(text)(size)}x`, (answer) => {
+      readForm(answer, { schema: { type: "object" } });
+      readForm(answer, {});
+      isJsonText(answer);
     });
   }
 }
 
 // Calls that come in pieces
 
-interface Told {
+interface Entry {
   call?: [string, ToolCallDelta];
   text?: string;
 }
 
-function write(told: readonly Told[], tools: GenerateRequest["tools"] = []): void {
+function write(entries: readonly Entry[], tools: GenerateRequest["tools"] = []): void {
   const writer = new PartWriter({ messages: [], tools });
-  for (const { call, text } of told) {
+  for (const { call, text } of entries) {
     if (call) writer.toolCall(...call);
     else writer.text(text!);
   }
   writer.finish({ reason: "stop" }, { inputTokens: 1, outputTokens: 1 });
 }
 
-const pieces = (piece: string, more: (at: number) => Told[] = () => []) => (size: number): Told[] => [
+const pieces = (piece: string, more: (at: number) => Entry[] = () => []) => (size: number): Entry[] => [
   { call: ["a", { id: "call_a", name: "a", input: '{"input": "' }] },
-  ...Array.from({ length: Math.ceil(size / piece.length) }, (_, at): Told[] => [
+  ...Array.from({ length: Math.ceil(size / piece.length) }, (_, at): Entry[] => [
     { call: ["a", { input: piece }] },
     ...more(at),
   ]).flat(),
@@ -202,7 +202,7 @@ for (const piece of ["word ", "}", "] ", "12"]) {
   growsLinearly(
     `a custom tool's call in pieces of ${said}`,
     pieces(piece),
-    (told) => write(told, [{ type: "custom", name: "a" }]),
+    (entries) => write(entries, [{ type: "custom", name: "a" }]),
     5_000,
   );
 }
@@ -213,7 +213,7 @@ growsLinearly(
   5_000,
 );
 /** All so far with every piece: as many of them whatever the size, because all of them together are what is read. */
-const snapshots = (size: number): Told[] => {
+const snapshots = (size: number): Entry[] => {
   const whole = `{"input": "${"word ".repeat(size / 5)}"}`;
   const step = Math.ceil(whole.length / 50);
   return Array.from({ length: 50 }, (_, at) => ({

@@ -23,9 +23,9 @@ setInterval(() => {
 const onListen = ({ port }: Deno.NetAddr) => standardStreams(deno).say(`http://127.0.0.1:${port}`);
 Deno.serve({ hostname: "127.0.0.1", port: 0, onListen }, (request, { remoteAddr }) => {
   if (!request.url.endsWith("/meter")) return app.fetch(request, { remoteAddr });
-  const told = { heldMs };
+  const reading = { heldMs };
   heldMs = 0;
-  return Response.json(told);
+  return Response.json(reading);
 });
 
 /** Processor time of the thread that runs all JavaScript; the clock's where the platform has no `/proc`. */

@@ -336,10 +336,14 @@ const COUNT_OF = { float: 500, base64: 2_048 };
 
 const tasks: StallCase[] = [
   ...ENCODINGS.flatMap((asked) =>
-    ENCODINGS.map((told) => ({
-      name: `embeddings: ${COUNT_OF[told]} of 4,096, ${told} as ${asked}`,
+    ENCODINGS.map((encoding) => ({
+      name: `embeddings: ${COUNT_OF[encoding]} of 4,096, ${encoding} as ${asked}`,
       path: "/chat/v1/embeddings",
-      body: () => ({ model: `embeddings-${told}`, input: many(COUNT_OF[told], () => "a"), encoding_format: asked }),
+      body: () => ({
+        model: `embeddings-${encoding}`,
+        input: many(COUNT_OF[encoding], () => "a"),
+        encoding_format: asked,
+      }),
     }))
   ),
   {

@@ -18,7 +18,7 @@ interface Stall {
   gapMs: number;
   heldMs: number;
   cpuMs: number;
-  told: string;
+  answered: string;
 }
 
 /** A gap that begins with the last byte of the answer is over by then. */
@@ -56,7 +56,9 @@ try {
   for (const one of cases) {
     try {
       const stall = await measure(one, gateway, upstream);
-      say(`| ${one.name} | ${round(stall.gapMs)} | ${round(stall.heldMs)} | ${round(stall.cpuMs)} | ${stall.told} |`);
+      say(
+        `| ${one.name} | ${round(stall.gapMs)} | ${round(stall.heldMs)} | ${round(stall.cpuMs)} | ${stall.answered} |`,
+      );
     } catch (error) {
       say(`| ${one.name} | | | | ${error} |`);
       await gateway.stop();
@@ -104,16 +106,16 @@ async function measure(one: StallCase, gateway: Server, upstream: Server): Promi
       await readMeter(gateway);
       const before = cpuUs(gateway.pid) ?? 0;
       ping.reset();
-      const told = await post(request, gateway.origin);
+      const answered = await post(request, gateway.origin);
       const cpuMs = ((cpuUs(gateway.pid) ?? 0) - before) / 1_000;
       await delay(AFTER_MS);
-      stalls.push({ gapMs: ping.gap(), heldMs: await readMeter(gateway), cpuMs, told });
+      stalls.push({ gapMs: ping.gap(), heldMs: await readMeter(gateway), cpuMs, answered });
     } finally {
       ping.close();
     }
   }
   const least = (figure: "gapMs" | "heldMs" | "cpuMs") => Math.min(...stalls.map((stall) => stall[figure]));
-  return { gapMs: least("gapMs"), heldMs: least("heldMs"), cpuMs: least("cpuMs"), told: stalls[0]!.told };
+  return { gapMs: least("gapMs"), heldMs: least("heldMs"), cpuMs: least("cpuMs"), answered: stalls[0]!.answered };
 }
 
 async function readMeter({ origin }: Server): Promise<number> {

@@ -75,7 +75,7 @@ Deno.test("the first twelve bytes tell all that is told", () => {
 
 // Speech
 
-function told(start: Uint8Array, declared: string | null, wanted: SpeechFormat) {
+function delivery(start: Uint8Array, declared: string | null, wanted: SpeechFormat) {
   const notes: string[] = [];
   return { mediaType: mediaTypeOfSpeech(start, declared, wanted, (text) => notes.push(text)), notes };
 }
@@ -84,7 +84,7 @@ for (const [name, mediaType, speech] of SOUNDS) {
   Deno.test(`${name} as speech goes out as what it is, with a note where something else was wanted`, () => {
     for (const wanted of SPEECH_FORMATS) {
       for (const declared of [null, "audio/mpeg", "application/octet-stream", "text/plain"]) {
-        const { mediaType: delivered, notes } = told(file(name).subarray(0, 64), declared, wanted);
+        const { mediaType: delivered, notes } = delivery(file(name).subarray(0, 64), declared, wanted);
         assertEquals(delivered, speech === "opus" ? "audio/opus" : mediaType);
         assertEquals(notes, wanted === speech ? [] : [`delivered ${delivered} in place of ${wanted}`]);
       }
@@ -94,22 +94,22 @@ for (const [name, mediaType, speech] of SOUNDS) {
 
 Deno.test("sound without a beginning of its own is what the upstream says, else what was wanted", () => {
   const samples = new Uint8Array(4_800);
-  assertEquals(told(samples, "audio/pcm; rate=24000", "pcm"), { mediaType: "audio/pcm", notes: [] });
-  assertEquals(told(samples, "Audio/L16;rate=24000;channels=1", "pcm"), { mediaType: "audio/pcm", notes: [] });
-  assertEquals(told(samples, "audio/pcm", "mp3"), {
+  assertEquals(delivery(samples, "audio/pcm; rate=24000", "pcm"), { mediaType: "audio/pcm", notes: [] });
+  assertEquals(delivery(samples, "Audio/L16;rate=24000;channels=1", "pcm"), { mediaType: "audio/pcm", notes: [] });
+  assertEquals(delivery(samples, "audio/pcm", "mp3"), {
     mediaType: "audio/pcm",
     notes: ["delivered audio/pcm in place of mp3"],
   });
   const loud = new Uint8Array(Int16Array.of(-1_025, 3_000).buffer);
-  assertEquals(told(loud, "audio/x-pcm", "pcm"), { mediaType: "audio/pcm", notes: [] });
+  assertEquals(delivery(loud, "audio/x-pcm", "pcm"), { mediaType: "audio/pcm", notes: [] });
   for (const declared of [null, "", "application/octet-stream", "binary/octet-stream", "audio/"]) {
-    assertEquals(told(samples, declared, "pcm"), { mediaType: "audio/pcm", notes: [] });
+    assertEquals(delivery(samples, declared, "pcm"), { mediaType: "audio/pcm", notes: [] });
   }
   for (const declared of ["audio/mp3", "audio/mpeg3", "AUDIO/MPEG"]) {
-    assertEquals(told(samples, declared, "mp3"), { mediaType: "audio/mpeg", notes: [] });
+    assertEquals(delivery(samples, declared, "mp3"), { mediaType: "audio/mpeg", notes: [] });
   }
   for (const declared of ["audio/x-wav", "audio/wave", "audio/vnd.wave"]) {
-    assertEquals(told(samples, declared, "wav"), { mediaType: "audio/wav", notes: [] });
+    assertEquals(delivery(samples, declared, "wav"), { mediaType: "audio/wav", notes: [] });
   }
 });
 
@@ -127,7 +127,7 @@ Deno.test("what is no sound is not passed on as sound", () => {
     [ascii("Loading"), "text/plain", "The upstream sent text/plain in place of sound"],
   ];
   for (const [bytes, declared, message] of cases) {
-    const error = assertThrows(() => told(bytes, declared, "mp3"), GatewayError, message);
+    const error = assertThrows(() => delivery(bytes, declared, "mp3"), GatewayError, message);
     assertEquals(error.code, "upstream_error");
   }
 });

@@ -136,7 +136,7 @@ Deno.test({
 });
 
 Deno.test("reload: a changed file serves within 2 s, and what cannot be used is refused with its reason", async () => {
-  await withGateway(async ({ url, said, heard }, folder) => {
+  await withGateway(async ({ url, said, position }, folder) => {
     const good = configOf(folder);
     const refusals: [unknown, string][] = [
       ["{", "line 1, column 2"],
@@ -150,7 +150,7 @@ Deno.test("reload: a changed file serves within 2 s, and what cannot be used is 
       [{ ...good, store: { kind: "memory" } }, "keeps conversations elsewhere"],
     ];
     for (const [config, reason] of refusals) {
-      const from = heard();
+      const from = position();
       await write(folder, config);
       assertStringIncludes((await said("Kept the running", from)).slice(from), reason);
       assertEquals(await chat(url), 200);
@@ -166,7 +166,7 @@ Deno.test("reload: a changed file serves within 2 s, and what cannot be used is 
     // It was read once, and is not read again while it rests: longer than the gateway takes to look twice.
     await delay(1_200);
     assertEquals((await said("Serves by")).split("Serves by").length - 1, 1);
-    const from = heard();
+    const from = position();
     await write(folder, { ...good, upstreams: { sandbox: { driver: "sandbox", headers: { "x-key": "hunter2" } } } });
     await said("upstreams.sandbox.headers.x-key", from);
     assert(!(await said("eight characters", from)).includes("hunter2"));
@@ -174,9 +174,9 @@ Deno.test("reload: a changed file serves within 2 s, and what cannot be used is 
 });
 
 Deno.test("reload: that a new upstream's host needs a restart is said once, and all else goes on", async () => {
-  await withGateway(async ({ url, said, heard }, folder) => {
+  await withGateway(async ({ url, said, position }, folder) => {
     const good = configOf(folder);
-    const from = heard();
+    const from = position();
     const far = { driver: "chat", baseUrl: "http://10.0.0.5:8000/v1" };
     await write(folder, { ...good, upstreams: { ...good.upstreams, far } });
     await said("host 10.0.0.5:8000. Restart the gateway for that", from);
@@ -192,7 +192,7 @@ Deno.test({
     "reload: SIGHUP reads the file again; an unchanged one changes nothing, one that has gone is no wish for the default",
   ignore: Deno.build.os === "windows",
   async fn() {
-    await withGateway(async ({ url, kill, said, heard }, folder) => {
+    await withGateway(async ({ url, kill, said, position }, folder) => {
       const { id } = await respond(url, {});
       kill("SIGHUP");
       await said("The configuration has not changed");
@@ -201,7 +201,7 @@ Deno.test({
       await said("Serves by the new configuration");
       // What the gateway holds in memory is still there.
       assertEquals((await respond(url, { previous_response_id: id })).status, 200);
-      const from = heard();
+      const from = position();
       await Deno.remove(`${folder}/gateway.json`);
       kill("SIGHUP");
       assertStringIncludes(await said("Kept the running", from), "No such file");
@@ -214,8 +214,8 @@ Deno.test({
   name: "reload: a file that has changed before SIGHUP is read once",
   ignore: Deno.build.os === "windows",
   async fn() {
-    await withGateway(async ({ url, kill, said, heard }, folder) => {
-      const from = heard();
+    await withGateway(async ({ url, kill, said, position }, folder) => {
+      const from = position();
       const { lanes, ...rest } = configOf(folder);
       await write(folder, { ...rest, lanes: { ...lanes, second: lanes.oss } });
       kill("SIGHUP");

@@ -74,7 +74,7 @@ Deno.test({
   ignore: Deno.build.os === "windows",
   async fn() {
     await withOwnFolder(async (folder) => {
-      await withLaunched(["--main", "main.ts"], { cwd: folder }, async ({ url, said, heard }) => {
+      await withLaunched(["--main", "main.ts"], { cwd: folder }, async ({ url, said, position }) => {
         const start = await said("Keys: ");
         assertStringIncludes(start, "may not read /etc/hostname");
         assertStringIncludes(start, "may not read secret");
@@ -87,7 +87,7 @@ Deno.test({
         assertStringIncludes(choices[0].message.content, "Hello");
         const explained = await ask(url, "parrot");
         assertStringIncludes(await explained.text(), '"driver"');
-        const before = heard();
+        const before = position();
         const models = { ...CONFIG.lanes.oss.models, other: { task: "chat", targets: [target] } };
         const changed = { ...CONFIG, lanes: { oss: { models } }, store: { path: `${folder}/store` } };
         await Deno.writeTextFile(`${folder}/gateway.json`, JSON.stringify(changed));

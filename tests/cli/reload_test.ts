@@ -18,9 +18,9 @@ function changed(from: Parameters<typeof configOf>[0], to: Parameters<typeof con
 }
 
 Deno.test("reload: how long conversations are kept can change, where they are kept cannot", () => {
-  const elsewhere = "It keeps conversations elsewhere: restart the gateway for that";
+  const otherStore = "It keeps conversations elsewhere: restart the gateway for that";
   assertEquals(changed({ path: "/a" }, { path: "/a", retentionDays: 7 }), "serves");
-  assertEquals(changed({ path: "/a" }, { path: "/b" }), elsewhere);
-  assertEquals(changed({ path: "/a" }, {}), elsewhere);
-  assertEquals(changed({}, { kind: "memory" }), elsewhere);
+  assertEquals(changed({ path: "/a" }, { path: "/b" }), otherStore);
+  assertEquals(changed({ path: "/a" }, {}), otherStore);
+  assertEquals(changed({}, { kind: "memory" }), otherStore);
 });

@@ -241,8 +241,8 @@ test("a web search that nobody runs is shown as failed, and the turn goes on", a
   assertEquals([result.is_error, result.result], [false, "Found."]);
   const side = exchanges.find(({ body }) => /web_search_\d+/.test(JSON.stringify(body.tools)));
   assertEquals(side?.status, 200);
-  const told = JSON.stringify(sent.at(-1)!.messages);
-  assertStringIncludes(told, "Web search error: unavailable");
+  const conversation = JSON.stringify(sent.at(-1)!.messages);
+  assertStringIncludes(conversation, "Web search error: unavailable");
   // The search itself asked no model.
   assertEquals(sent.length, 2);
 }, { script: calling("WebSearch", { query: "weather in Oslo" }, "Found.") });

@@ -45,7 +45,7 @@ async function story(
     keys: [{ name: "team", secret: { env: "TEAM_KEY" }, quota }],
   };
   const app = newApp({ config, fetch: upstream.fetch, now, monotonic });
-  const told: unknown[] = [];
+  const results: unknown[] = [];
   for (const waitMs of waits) {
     state.passed += waitMs;
     // A conversation of its own each time, which no target has served before.
@@ -53,14 +53,14 @@ async function story(
     const response = await app.post(CHAT, chatBody({ messages, top_k: 1 }), AUTHORIZED);
     await response.body?.cancel();
     state.requests++;
-    told.push({
+    results.push({
       status: response.status,
       retryAfter: response.headers.get("retry-after"),
       asked: upstream.asked.splice(0).map(({ url, body }) => [url.hostname, "top_k" in JSON.parse(body)]),
     });
   }
   assert(app.logs.every(({ durationMs }) => durationMs === 0), JSON.stringify(app.logs));
-  return told;
+  return results;
 }
 
 /** By a clock of its own, which has no part in the steps. */
@@ -90,18 +90,18 @@ const STORIES: Record<string, Parameters<typeof story>[1]> = {
   },
 };
 
-for (const [what, told] of Object.entries(STORIES)) {
+for (const [what, options] of Object.entries(STORIES)) {
   Deno.test(`clock: ${what}: a wall clock that steps changes nothing`, async () => {
-    const steady = await story(WALLS.steady!, told);
-    for (const [name, stepOf] of Object.entries(WALLS)) assertEquals(await story(stepOf, told), steady, name);
+    const steady = await story(WALLS.steady!, options);
+    for (const [name, stepOf] of Object.entries(WALLS)) assertEquals(await story(stepOf, options), steady, name);
   });
 }
 
 Deno.test("clock: a step refuses nobody who may come: what a minute's quota gives, it gives a minute later", async () => {
   for (const stepOf of Object.values(WALLS)) {
     const waits = [0, 60_000, 60_000, 60_000];
-    const told = await story(stepOf, { quota: { requestsPerMinute: 1 }, waits });
-    assertEquals(told.map((one) => (one as { status: number }).status), waits.map(() => 200));
+    const results = await story(stepOf, { quota: { requestsPerMinute: 1 }, waits });
+    assertEquals(results.map((one) => (one as { status: number }).status), waits.map(() => 200));
   }
 });
 

@@ -195,7 +195,7 @@ Deno.test("limits.json*: an answer of more is the upstream's failure, and is not
     [{ jsonNumbers: 100 }, { more: new Array(101).fill(1) }, "holds more than 100 numbers"],
     [{ jsonNames: 100 }, { more: names }, "holds more than 100 different names of fields"],
   ] as const;
-  for (const [limits, more, told] of cases) {
+  for (const [limits, more, excess] of cases) {
     const ask = async (answer: () => Response, stream: boolean) => {
       const upstream = fakeUpstream(answer);
       const app = newApp({ config: { ...CONFIG, limits }, fetch: upstream.fetch });
@@ -204,7 +204,7 @@ Deno.test("limits.json*: an answer of more is the upstream's failure, and is not
     };
     for (const stream of [false, true]) {
       const whole = await ask(() => Response.json({ ...ANSWER, ...more }), stream);
-      assertStringIncludes(whole.text, `The upstream's answer ${told}`);
+      assertStringIncludes(whole.text, `The upstream's answer ${excess}`);
       assertEquals([whole.status, whole.asked], [502, 1]);
       // The status of an error says enough.
       const refused = await ask(() => Response.json({ error: { message: "no", ...more } }, { status: 400 }), stream);
@@ -215,11 +215,11 @@ Deno.test("limits.json*: an answer of more is the upstream's failure, and is not
     assertEquals(first.status, 502);
     const later = await ask(() => answerStream([word("one"), event, ENDING]), true);
     for (const { text } of [first, later]) {
-      assertStringIncludes(text, `The upstream's stream holds an event that ${told}`);
+      assertStringIncludes(text, `The upstream's stream holds an event that ${excess}`);
       assertEquals(text.includes("[DONE]"), false);
     }
     const collected = await ask(() => answerStream([word("one"), event, ENDING]), false);
-    assertStringIncludes(collected.text, `The upstream's stream holds an event that ${told}`);
+    assertStringIncludes(collected.text, `The upstream's stream holds an event that ${excess}`);
     // Each event is counted for itself.
     const many = await ask(() => answerStream([...Array(50).fill(word("one")), ENDING]), true);
     assertStringIncludes(many.text, "[DONE]");
@@ -376,14 +376,14 @@ Deno.test("limits.bodyBytes: a stored conversation grows no longer than one requ
   });
   const statuses: number[] = [];
   let previous: unknown;
-  let told = "";
+  let text = "";
   for (let turn = 0; turn < 4; turn++) {
     const body = { model: "model", input: "a".repeat(900), store: true, previous_response_id: previous };
     const response = await app.post(RESPONSES, body);
     statuses.push(response.status);
-    told = await response.text();
-    previous = JSON.parse(told).id ?? previous;
+    text = await response.text();
+    previous = JSON.parse(text).id ?? previous;
   }
   assertEquals(statuses, [200, 200, 200, 400]);
-  assertStringIncludes(told, "The stored conversation is longer than one request may be: start a new one");
+  assertStringIncludes(text, "The stored conversation is longer than one request may be: start a new one");
 });

@@ -40,8 +40,8 @@ Deno.test("reference: every error has the code, status and types of the table", 
     ];
     assertEquals(String(chatStatus), status, code);
     assertEquals([chatError.type, chatError.code].filter((word) => word !== null).join(", "), chat, code);
-    const elsewhere = messagesStatus === chatStatus ? "" : `, status ${messagesStatus}`;
-    assertEquals(`${messagesError.type}${elsewhere}`, messages, code);
+    const otherStatus = messagesStatus === chatStatus ? "" : `, status ${messagesStatus}`;
+    assertEquals(`${messagesError.type}${otherStatus}`, messages, code);
   }
 });
 

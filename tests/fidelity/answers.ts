@@ -15,11 +15,11 @@ const chatHead = (field: string, more: JsonObject): Sample => ({
 });
 const TEXT: JsonObject = { role: "assistant", content: "Hello" };
 const choice = (field: string, more: JsonObject, without: JsonObject = {}): Sample => {
-  const told = (one: JsonObject): JsonObject => ({
+  const answerWith = (one: JsonObject): JsonObject => ({
     ...ANSWER.chat,
     choices: [{ index: 0, message: TEXT, finish_reason: "stop", ...one }],
   });
-  return { field, without: told(without), with: told({ ...without, ...more }) };
+  return { field, without: answerWith(without), with: answerWith({ ...without, ...more }) };
 };
 const said = (field: string, more: JsonObject) => choice(field, { message: { ...TEXT, ...more } });
 const chatCalled = (field: string, call: JsonObject) =>
@@ -74,11 +74,11 @@ const messagesHead = (field: string, more: JsonObject): Sample => ({
   with: { ...ANSWER.messages, ...more },
 });
 const block = (field: string, more: JsonObject[], without: JsonObject[] = []): Sample => {
-  const told = (content: JsonObject[]) => ({
+  const answerWith = (content: JsonObject[]) => ({
     ...ANSWER.messages,
     content: [{ type: "text", text: "Hello" }, ...content],
   });
-  return { field, without: told(without), with: told(more) };
+  return { field, without: answerWith(without), with: answerWith(more) };
 };
 const messagesUsage = (field: string, more: JsonObject) =>
   messagesHead(field, { usage: { ...ANSWER.messages.usage as JsonObject, ...more } });
@@ -144,15 +144,15 @@ const responsesHead = (field: string, more: JsonObject): Sample => ({
 const SAID: JsonObject = { type: "output_text", text: "Hello", annotations: [] };
 const output = (field: string, more: JsonObject[], without: JsonObject[] = []): Sample => {
   const message = { id: "msg_1", type: "message", role: "assistant", status: "completed", content: [SAID] };
-  const told = (items: JsonObject[]) => ({ ...ANSWER.responses, output: [message, ...items] });
-  return { field, without: told(without), with: told(more) };
+  const answerWith = (items: JsonObject[]) => ({ ...ANSWER.responses, output: [message, ...items] });
+  return { field, without: answerWith(without), with: answerWith(more) };
 };
 const part = (field: string, one: JsonObject, more: JsonObject = {}): Sample => {
-  const told = (content: JsonObject, item: JsonObject = {}): JsonObject => ({
+  const answerWith = (content: JsonObject, item: JsonObject = {}): JsonObject => ({
     ...ANSWER.responses,
     output: [{ id: "msg_1", type: "message", role: "assistant", status: "completed", content: [content], ...item }],
   });
-  return { field, without: told(SAID), with: told(one, more) };
+  return { field, without: answerWith(SAID), with: answerWith(one, more) };
 };
 const responsesUsage = (field: string, more: JsonObject) =>
   responsesHead(field, { usage: { ...ANSWER.responses.usage as JsonObject, ...more } });

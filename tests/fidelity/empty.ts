@@ -10,8 +10,8 @@ export interface Emptied {
 }
 
 /** One for each object that a sample has and that the same body without its field has not. */
-export function emptiedIn({ with: told, without }: Sample): Emptied[] {
-  return emptied(told, without, "").map(({ place, body }) => ({ place, body: body as JsonObject }));
+export function emptiedIn({ with: full, without }: Sample): Emptied[] {
+  return emptied(full, without, "").map(({ place, body }) => ({ place, body: body as JsonObject }));
 }
 
 function emptied(value: JsonValue, base: JsonValue | undefined, path: string): { place: string; body: JsonValue }[] {

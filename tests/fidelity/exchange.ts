@@ -98,7 +98,7 @@ export interface Outcome {
   notes: readonly string[];
 }
 
-interface Told {
+interface Options {
   headers?: Record<string, string>;
   /** A request that is answered before. */
   before?: JsonObject;
@@ -108,10 +108,10 @@ interface Told {
 const exchanges = new Map<string, Promise<Outcome>>();
 
 /** Sends `body` to the model of that upstream. The same is sent once: most samples are compared with the same plain request. */
-export function exchange(client: Client, to: UpstreamKind, body: JsonObject, told: Told = {}): Promise<Outcome> {
-  const { headers, before, answer } = told;
+export function exchange(client: Client, to: UpstreamKind, body: JsonObject, options: Options = {}): Promise<Outcome> {
+  const { headers, before, answer } = options;
   const key = JSON.stringify([client, to, body, headers, before, answer]);
-  const made = exchanges.get(key) ?? send(client, to, body, told);
+  const made = exchanges.get(key) ?? send(client, to, body, options);
   exchanges.set(key, made);
   return made;
 }
@@ -120,7 +120,7 @@ async function send(
   client: Client,
   to: UpstreamKind,
   body: JsonObject,
-  { headers = {}, before, answer }: Told,
+  { headers = {}, before, answer }: Options,
 ): Promise<Outcome> {
   const fake = fakeUpstream(({ body }) => Response.json(answer ?? answerTo(WIRE_OF[to], JSON.parse(body))));
   const store = createMemoryStore({ now: () => NOW, limitBytes: 1_000_000 });

@@ -9,11 +9,11 @@ const TOOL: JsonObject = { name: "look", description: "To look", input_schema: S
 const TOOLS: JsonObject = { ...BASE, tools: [TOOL] };
 const TEXT = { type: "text", text: "Look" };
 
-function sample(field: string, without: JsonObject, more: JsonObject, told: Partial<Sample> = {}): Sample {
-  return { field, without, with: { ...without, ...more }, ...told };
+function sample(field: string, without: JsonObject, more: JsonObject, options: Partial<Sample> = {}): Sample {
+  return { field, without, with: { ...without, ...more }, ...options };
 }
-const top = (field: string, value: JsonValue, told?: Partial<Sample>) =>
-  sample(field, BASE, { [field.split(/[.:[]/)[0]!]: value }, told);
+const top = (field: string, value: JsonValue, options?: Partial<Sample>) =>
+  sample(field, BASE, { [field.split(/[.:[]/)[0]!]: value }, options);
 
 const turns = (...messages: JsonObject[]): JsonObject => ({ ...BASE, messages });
 const user = (field: string, block: JsonObject, without?: JsonObject): Sample => ({

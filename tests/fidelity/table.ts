@@ -93,9 +93,9 @@ function render<Column extends string>(
 const MOST_PLACES = 3;
 
 function inPlaces(places: readonly Place[]): string {
-  const told = places.filter(({ gone }) => !gone).map(({ name }) => name);
+  const kept = places.filter(({ gone }) => !gone).map(({ name }) => name);
   const gone = places.filter(({ gone }) => gone).map(({ name }) => `without ${name}`);
-  const shown = [...told.length > 0 ? [`as ${told[0]}`, ...told.slice(1)] : [], ...gone];
+  const shown = [...kept.length > 0 ? [`as ${kept[0]}`, ...kept.slice(1)] : [], ...gone];
   return (shown.length > MOST_PLACES ? [...shown.slice(0, MOST_PLACES), "…"] : shown).join(", ");
 }
 

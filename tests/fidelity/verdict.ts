@@ -32,31 +32,31 @@ export interface Place {
 /** On a field of a client's request, by what the upstream is asked. */
 export async function verdictOn(sample: Sample, client: Client, to: UpstreamKind): Promise<Verdict> {
   const { field, headers, before } = sample;
-  const told = await exchange(client, to, sample.with, { headers, before });
-  const untold = await exchange(client, to, sample.without);
-  if (untold.status !== 200) throw new TypeError(`The sample without "${field}" is answered ${untold.status}`);
-  if (told.status !== 200) return refusal(told, field);
-  if (!told.asked) return { is: "failed" };
-  const notes = told.notes.filter((note) => !untold.notes.includes(note));
-  const asked = changesIn(untold.asked?.body ?? null, told.asked?.body ?? null)
+  const present = await exchange(client, to, sample.with, { headers, before });
+  const absent = await exchange(client, to, sample.without);
+  if (absent.status !== 200) throw new TypeError(`The sample without "${field}" is answered ${absent.status}`);
+  if (present.status !== 200) return refusal(present, field);
+  if (!present.asked) return { is: "failed" };
+  const notes = present.notes.filter((note) => !absent.notes.includes(note));
+  const asked = changesIn(absent.asked?.body ?? null, present.asked?.body ?? null)
     // A list of what the assistant said has a status, and a text has none.
     .filter(({ path }) => path !== "input[].status" || field.endsWith("status"));
-  const isSent = Object.entries(headers ?? {}).some(([name, value]) => told.asked?.headers[name] === value);
+  const isSent = Object.entries(headers ?? {}).some(([name, value]) => present.asked?.headers[name] === value);
   if (isSent) return { is: "carried", notes };
   const found = verdictOf(changesIn(sample.without, sample.with), asked, notes);
   if (found) return found;
-  const isAnswered = ANSWERED[client].has(field) && JSON.stringify(told.answer) !== JSON.stringify(untold.answer);
+  const isAnswered = ANSWERED[client].has(field) && JSON.stringify(present.answer) !== JSON.stringify(absent.answer);
   return isAnswered ? { is: "answered" } : orIdle(IDLE[client][field]);
 }
 
 /** On a field of an upstream's answer, by what the client gets. */
 export async function verdictOnAnswer(sample: Sample, from: UpstreamWire, client: Client): Promise<Verdict> {
-  const told = await exchange(client, from, ASKING[client], { answer: sample.with });
-  const untold = await exchange(client, from, ASKING[client], { answer: sample.without });
-  if (untold.status !== 200) throw new TypeError(`The sample without "${sample.field}" is answered ${untold.status}`);
-  if (told.status !== 200) return { is: "silent", lost: `${told.status} ${JSON.stringify(told.answer)}` };
-  const notes = told.notes.filter((note) => !untold.notes.includes(note));
-  const gotten = changesIn(withoutPositions(untold.answer), withoutPositions(told.answer));
+  const present = await exchange(client, from, ASKING[client], { answer: sample.with });
+  const absent = await exchange(client, from, ASKING[client], { answer: sample.without });
+  if (absent.status !== 200) throw new TypeError(`The sample without "${sample.field}" is answered ${absent.status}`);
+  if (present.status !== 200) return { is: "silent", lost: `${present.status} ${JSON.stringify(present.answer)}` };
+  const notes = present.notes.filter((note) => !absent.notes.includes(note));
+  const gotten = changesIn(withoutPositions(absent.answer), withoutPositions(present.answer));
   return verdictOf(changesIn(sample.without, sample.with), gotten, notes) ??
     orIdle(IDLE_IN_ANSWERS[from][sample.field] ?? IDLE_FOR[client]?.[sample.field]);
 }

@@ -86,9 +86,9 @@ fuzz("stored responses, and their input items", 30, fc.tuple(storedBodies, QUERY
   const id = first.ok && !first.headers.get("content-type")?.startsWith("text/event") ? JSON.parse(text).id : "resp_1";
   for (const path of [`/oss/v1/responses/${id}`, `/oss/v1/responses/${id}/input_items${query}`]) {
     const response = await app.get(path);
-    const told = await response.text();
-    assertSound(app, response.status, told);
+    const text = await response.text();
+    assertSound(app, response.status, text);
     for (const { error, cause } of app.logs) if (error === "internal") throw new Error("It failed", { cause });
-    if (!response.ok) assertError("responses", JSON.parse(told));
+    if (!response.ok) assertError("responses", JSON.parse(text));
   }
 });

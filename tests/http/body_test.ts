@@ -503,7 +503,7 @@ Deno.test("a body of more JSON than is made of one is refused before any of it i
     return parse(...given);
   };
   try {
-    for (const [text, told] of bodies) {
+    for (const [text, problem] of bodies) {
       const small = new Uint8Array(brotliCompressSync(text!, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } }));
       const request = new Request("http://gateway", {
         method: "POST",
@@ -511,7 +511,7 @@ Deno.test("a body of more JSON than is made of one is refused before any of it i
         headers: { "content-encoding": "br" },
       });
       const reading = readJsonBody(request, { limitBytes: 2 ** 27, timeoutMs: 60_000 });
-      const { code } = await assertRejects(() => reading, GatewayError, `The body holds ${told}`);
+      const { code } = await assertRejects(() => reading, GatewayError, `The body holds ${problem}`);
       assertEquals(code, "invalid_request");
     }
   } finally {

@@ -235,11 +235,11 @@ const BROKEN: Record<string, [body: string | Bytes, message: string]> = {
   "a text that is no UTF-8": [join(part('name="prompt"', bytesOf("Gr\xfc")), "--b--"), "not valid UTF-8"],
 };
 
-for (const [name, [body, message]] of Object.entries(BROKEN)) {
+for (const [name, [body, excerpt]] of Object.entries(BROKEN)) {
   Deno.test(`form: ${name} is refused`, async () => {
-    const [code, told] = await refusal(read(body));
+    const [code, message] = await refusal(read(body));
     assertEquals(code, "invalid_request");
-    assertStringIncludes(told, message);
+    assertStringIncludes(message, excerpt);
   });
 }
 

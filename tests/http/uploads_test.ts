@@ -16,8 +16,8 @@ async function upload(bytes: number, headers: HeadersInit = {}): Promise<Request
   form.append("file", new Blob([new Uint8Array(bytes)]), "a.wav");
   const { headers: own, body } = new Request("http://gateway/", { method: "POST", body: form });
   const whole = await new Response(body).bytes();
-  const told = { "content-type": own.get("content-type")!, "content-length": String(whole.length), ...headers };
-  return new Request("http://gateway/", { method: "POST", body: whole, headers: told });
+  const sent = { "content-type": own.get("content-type")!, "content-length": String(whole.length), ...headers };
+  return new Request("http://gateway/", { method: "POST", body: whole, headers: sent });
 }
 
 async function refusal(reading: Promise<unknown>): Promise<unknown[]> {
@@ -123,12 +123,12 @@ for (const isDeclared of [true, false]) {
     assertEquals(body, { a: "b" });
     release();
     for (const { end } of slow) end();
-    const told = await Promise.all(outcomes);
+    const codes = await Promise.all(outcomes);
     assert(most <= ROOM + 9, `${most} bytes were held`);
-    const served = told.filter((one) => one === "read").length;
+    const served = codes.filter((one) => one === "read").length;
     // The first bytes of those that do not say how much comes take room, too.
     assert(served <= 8 && served >= (isDeclared ? 8 : 6), `${served} were served`);
-    assertEquals(told.filter((one) => one === "unavailable").length, 60 - served);
+    assertEquals(codes.filter((one) => one === "unavailable").length, 60 - served);
   });
 }
 

@@ -32,7 +32,7 @@ function send(body: JsonObject, from: Wire, to: Wire): { sent: JsonObject; input
 /** A wire as its own clients and upstreams write it. */
 interface Telling {
   wire: Wire;
-  tell(told: Script, model: string): JsonObject;
+  tell(request: Script, model: string): JsonObject;
   normal(body: JsonObject): JsonObject;
   /** What it has no way to say. */
   cannot?: (keyof Script)[];
@@ -49,8 +49,8 @@ for (const from of TELLINGS) {
     law(
       `${from.wire.name} to ${to.wire.name}: a conversation is sent as its client would have written it there`,
       script,
-      (told) => {
-        const common = without([...from.cannot ?? [], ...to.cannot ?? []], told);
+      (request) => {
+        const common = without([...from.cannot ?? [], ...to.cannot ?? []], request);
         const { sent, notes } = send(from.tell(common, "m"), from.wire, to.wire);
         assertEquals(notes, []);
         const there = to.tell(from.wire === MESSAGES ? common : withoutMarks(common), TARGET.model);
@@ -60,17 +60,17 @@ for (const from of TELLINGS) {
   }
 }
 
-function without(fields: (keyof Script)[], told: Script): Script {
-  return { ...told, ...Object.fromEntries(fields.map((field) => [field, undefined])) };
+function without(fields: (keyof Script)[], request: Script): Script {
+  return { ...request, ...Object.fromEntries(fields.map((field) => [field, undefined])) };
 }
 
 /** Only the messages wire has a mark for a failed result; the others say it in words. */
-function withoutMarks(told: Script): Script {
-  const turns = told.turns.map((turn) => ({
+function withoutMarks(request: Script): Script {
+  const turns = request.turns.map((turn) => ({
     ...turn,
     calls: turn.calls.map((call) => call.failed ? { ...call, failed: false, result: `Error: ${call.result}` } : call),
   }));
-  return { ...told, turns };
+  return { ...request, turns };
 }
 
 /** That a schema is not enforced must be said on one wire, and is the default of the others. */
@@ -154,20 +154,20 @@ const pairs: { from: Wire; to: Wire; request: fc.Arbitrary<JsonObject>; response
 
 for (const { from, to, request, response } of pairs) {
   law(`${from.name} to ${to.name}: words, calls and results come through, in their order`, request, (body) => {
-    let told: ReturnType<typeof send>;
+    let request: ReturnType<typeof send>;
     try {
-      told = send(body, from, to);
+      request = send(body, from, to);
     } catch (error) {
       assert(error instanceof GatewayError && error.details.param === "tool_choice");
       return;
     }
     // A choice of a tool that is not offered is for the server to refuse.
-    const { tool_choice: _, ...sent } = told.sent;
+    const { tool_choice: _, ...sent } = request.sent;
     const { messages = sent.input, instructions } = sent;
     if (Array.isArray(messages) && messages.length === 0 && !instructions) return;
     const back = to.parseRequest(newWireRequest(sent), newContext(to.name));
     assertAnswered(back);
-    const [meant, got] = [outlineOf(told.input), outlineOf(back)];
+    const [meant, got] = [outlineOf(request.input), outlineOf(back)];
     for (const id of new Set(meant.results)) {
       const times = (ids: string[]) => ids.filter((one) => one === id).length;
       assert(times(got.results) >= times(meant.results), `The result of ${id} is there`);
@@ -200,7 +200,7 @@ for (const { from, to, request, response } of pairs) {
       const input = to.parseRequest(asked, newContext(to.name));
       const exchange = to.newExchange(input, asked);
       const whole = to.parseResponse(await to.serializeResponse(answer, exchange), input, newContext(to.name));
-      const meant = { ...answer, content: toldIn(to, answer.content) };
+      const meant = { ...answer, content: answerIn(to, answer.content) };
       assertEquals(meaningOf(whole, answer), meaningOf(meant));
       const frames = to.writeFrames(replay(answer), exchange);
       const streamed = collect(to.readEvents(frames, input, newContext(to.name)));
@@ -210,7 +210,7 @@ for (const { from, to, request, response } of pairs) {
 }
 
 /** The parts of an answer as another wire tells them: nothing of what it does not have, and no words for it either. */
-function toldIn(to: Wire, content: OutputPart[]): OutputPart[] {
+function answerIn(to: Wire, content: OutputPart[]): OutputPart[] {
   return content.filter((part) => part.type !== "opaque" || part.extra.wire === to.name)
     .map((part) => part.type === "refusal" && to === MESSAGES ? { type: "text", text: part.text } : part);
 }

@@ -119,12 +119,12 @@ for (const [name, { send, wire, answer }] of Object.entries(SPOKEN)) {
       assert(charged >= 0 && charged <= BELIEVED, `${where}: ${charged}`);
       // Vectors and rankings have no tokens of their own.
       const counted = /embeddings|rerank/.test(name) ? [input] : [input, output];
-      const told = Math.max(...counted.map((count) => typeof count === "number" ? count : 0));
+      const reported = Math.max(...counted.map((count) => typeof count === "number" ? count : 0));
       const notes = `${first.headers.get("x-laneway-notes")} ${text} ${formatLogLine(app.logs[0]!)}`;
       if (charged === BELIEVED) {
         // Said to the client, in a header or at the end of its stream, and in the log.
         assertEquals(notes.match(/charged 200000 tokens of the \d+ that the upstream reported/g)?.length, 2, notes);
-      } else assert(told < BELIEVED || !Number.isSafeInteger(told), `${where}: ${charged}`);
+      } else assert(reported < BELIEVED || !Number.isSafeInteger(reported), `${where}: ${charged}`);
       // What was used before stays used.
       clock.ms += 60_000;
       assertEquals(await left(), PER_MINUTE, where);

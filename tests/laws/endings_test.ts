@@ -65,7 +65,7 @@ const TELLINGS: Record<string, Telling> = {
     wire: RESPONSES,
     whole: (word) => response({ status: "incomplete", incomplete_details: given("reason", word) }),
     stream: (word) =>
-      told("response.incomplete", response({ status: "incomplete", incomplete_details: given("reason", word) })),
+      ending("response.incomplete", response({ status: "incomplete", incomplete_details: given("reason", word) })),
   },
 };
 
@@ -74,7 +74,7 @@ function given(key: string, word: string | null | undefined): JsonObject {
 }
 
 /** A stream whose text comes in increments, and whose last event is this. */
-function told(type: string, inside: JsonObject | undefined): JsonObject[] {
+function ending(type: string, inside: JsonObject | undefined): JsonObject[] {
   return [
     { type: "response.created", response: response({ status: "in_progress", output: [] }) },
     { type: "response.output_item.added", output_index: 0, item: { ...ITEM, content: [] } },
@@ -138,7 +138,11 @@ for (const client of WIRES) {
         if (isSilent && (name === "done" || name === "brand_new")) continue;
         const inside = response(given("status", status));
         const meant = await whole(RESPONSES, client, response({ status: isSilent ? name : status }));
-        assertEquals(await streamed(RESPONSES, client, told(`response.${name}`, inside)), meant, `${name}: ${status}`);
+        assertEquals(
+          await streamed(RESPONSES, client, ending(`response.${name}`, inside)),
+          meant,
+          `${name}: ${status}`,
+        );
       }
     }
   });
@@ -149,7 +153,7 @@ Deno.test("responses: an error inside is a failure, whatever the status", async 
     const inside = response({ status, error: { code: "server_error", message: "It broke" } });
     const { failed } = await whole(RESPONSES, CHAT, inside);
     assertEquals(failed, "upstream_error: The upstream failed: It broke");
-    assertEquals((await streamed(RESPONSES, CHAT, told(`response.${status}`, inside))).failed, failed);
+    assertEquals((await streamed(RESPONSES, CHAT, ending(`response.${status}`, inside))).failed, failed);
   }
 });
 
@@ -192,9 +196,9 @@ for (const [place, word, chat, messages, responses, noted] of READ) {
     for (const client of WIRES) {
       const exchange = client.newExchange(client.parseRequest(asked, newContext(client.name)), asked);
       const answer = wire.parseResponse(body(word), INPUT, exchange);
-      const told = await client.serializeResponse(answer, exchange) as JsonObject;
-      const [choice] = (told.choices ?? []) as JsonObject[];
-      read.push(choice?.finish_reason ?? told.stop_reason ?? told.status ?? null);
+      const emitted = await client.serializeResponse(answer, exchange) as JsonObject;
+      const [choice] = (emitted.choices ?? []) as JsonObject[];
+      read.push(choice?.finish_reason ?? emitted.stop_reason ?? emitted.status ?? null);
       const isNoted = exchange.notes.includes(`replaced the ending ${word}`);
       assertEquals(isNoted, noted.split(" ").includes(client.name), `${client.name}: ${exchange.notes}`);
     }

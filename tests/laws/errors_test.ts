@@ -124,7 +124,7 @@ Deno.test("messages: an error in a stream is an event of that name, in the same 
 });
 
 /** What servers say of a conversation that does not fit, and what agents then read: the words on which they compact. */
-const OVERFLOWS: [said: string, told: string][] = [
+const OVERFLOWS: [said: string, expected: string][] = [
   [
     "input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000, decrease input length",
     "input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000, decrease input length",
@@ -157,8 +157,8 @@ const OVERFLOWS: [said: string, told: string][] = [
 ];
 
 Deno.test("messages: a conversation that does not fit is told in the words on which agents compact", async () => {
-  for (const [said, told] of OVERFLOWS) {
+  for (const [said, expected] of OVERFLOWS) {
     const { error } = await MESSAGES.serializeError(new GatewayError("context_length_exceeded", said)).json();
-    assertEquals(error, { type: "invalid_request_error", message: told });
+    assertEquals(error, { type: "invalid_request_error", message: expected });
   }
 });

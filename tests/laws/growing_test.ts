@@ -15,19 +15,24 @@ import { TARGET, type Wire, WIRES } from "../support/wires.ts";
 const MODEL = "model";
 
 /** Where each wire has its turns, and which of them the model said. */
-const TURNS: Record<string, { field: string; isModels(turn: JsonObject): boolean; body(told: Script): JsonObject }> = {
-  chat: { field: "messages", isModels: ({ role }) => role === "assistant", body: (told) => inChat(told, MODEL) },
-  messages: {
-    field: "messages",
-    isModels: ({ role }) => role === "assistant",
-    body: (told) => inMessages(told, MODEL),
-  },
-  responses: {
-    field: "input",
-    isModels: ({ type, role }) => role === "assistant" || type === "reasoning" || type === "function_call",
-    body: (told) => inResponses(told, MODEL),
-  },
-};
+const TURNS: Record<string, { field: string; isModels(turn: JsonObject): boolean; body(request: Script): JsonObject }> =
+  {
+    chat: {
+      field: "messages",
+      isModels: ({ role }) => role === "assistant",
+      body: (request) => inChat(request, MODEL),
+    },
+    messages: {
+      field: "messages",
+      isModels: ({ role }) => role === "assistant",
+      body: (request) => inMessages(request, MODEL),
+    },
+    responses: {
+      field: "input",
+      isModels: ({ type, role }) => role === "assistant" || type === "reasoning" || type === "function_call",
+      body: (request) => inResponses(request, MODEL),
+    },
+  };
 
 /** The requests that an agent made on the way to this one: it asked whenever the model was to speak. */
 function requestsUpTo(body: JsonObject, wire: Wire): JsonObject[] {
@@ -193,8 +198,8 @@ Deno.test("growing: tools that come up later stand after the others for a chat u
 
 for (const from of WIRES) {
   for (const to of WIRES) {
-    law(`${from.name} to ${to.name}: a conversation that grows keeps its beginning`, script, (told) => {
-      assertGrows(requestsUpTo(TURNS[from.name]!.body(told), from), from, to);
+    law(`${from.name} to ${to.name}: a conversation that grows keeps its beginning`, script, (request) => {
+      assertGrows(requestsUpTo(TURNS[from.name]!.body(request), from), from, to);
     });
   }
 }

@@ -30,8 +30,8 @@ const at = (place: Place) => ({ [`n_${place}`]: `@${place}@` });
 const textAt = (place: Place) => JSON.stringify(at(place));
 
 /** The value as JSON with the numbers in their places, in texts that hold JSON too. */
-function write(value: unknown, told: Numbers): string {
-  return JSON.stringify(value).replace(/\\*"@(\w+)@\\*"/g, (_, place: Place) => told[place]);
+function write(value: unknown, values: Numbers): string {
+  return JSON.stringify(value).replace(/\\*"@(\w+)@\\*"/g, (_, place: Place) => values[place]);
 }
 
 const SCHEMA = { type: "object", properties: { id: { type: "integer", ...at("schema") } } };
@@ -117,11 +117,11 @@ const FRAMES: Record<Wire, object[]> = {
   ],
 };
 
-function answerOf(wire: Wire, mode: Mode, told: Numbers): Response {
+function answerOf(wire: Wire, mode: Mode, values: Numbers): Response {
   if (mode === "whole") {
-    return new Response(write(WHOLE[wire], told), { headers: { "content-type": "application/json" } });
+    return new Response(write(WHOLE[wire], values), { headers: { "content-type": "application/json" } });
   }
-  const frames = FRAMES[wire].map((frame) => `data: ${write(frame, told)}\n\n`);
+  const frames = FRAMES[wire].map((frame) => `data: ${write(frame, values)}\n\n`);
   return streamed(frames.join("") + (wire === "chat" ? "data: [DONE]\n\n" : ""));
 }
 
@@ -139,13 +139,13 @@ function valueOf(text: string): string {
   return `${sign}${kept}e${Number(exponent) - fraction.length + digits.length - kept.length}`;
 }
 
-function assertKept(text: string, places: readonly Place[], told: Numbers): void {
+function assertKept(text: string, places: readonly Place[], values: Numbers): void {
   for (const place of places) {
     const number = found(text, place);
     assertEquals(
       number && valueOf(number),
-      valueOf(told[place]),
-      `${place}: ${told[place]} became ${number} in ${text}`,
+      valueOf(values[place]),
+      `${place}: ${values[place]} became ${number} in ${text}`,
     );
   }
 }
@@ -166,18 +166,18 @@ for (const client of WIRES) {
   law(
     `${client} to every wire: numbers keep their values`,
     fc.tuple(numbers, fc.constantFrom(...WIRES), fc.constantFrom(...MODES)),
-    async ([told, upstream, mode]) => {
-      answer = () => answerOf(upstream, mode, told);
+    async ([values, upstream, mode]) => {
+      answer = () => answerOf(upstream, mode, values);
       fake.asked.length = 0;
-      const body = write({ model: upstream, stream: mode === "streamed", ...REQUESTS[client] }, told);
+      const body = write({ model: upstream, stream: mode === "streamed", ...REQUESTS[client] }, values);
       const explained = await app.post(PATH[client], body, { ...HEADERS[client], "x-laneway-explain": "true" });
       const response = await app.post(PATH[client], body, HEADERS[client]);
       const text = await response.text();
       assertEquals([response.status, fake.asked.length], [200, 1], text);
       const places = client === upstream ? [...SENT, ...SENT_ON[client]] : SENT;
-      assertKept(fake.asked[0]!.body, places, told);
-      assertKept(await explained.text(), places, told);
-      assertKept(text, client === upstream ? ["answer", "answered"] : ["answered"], told);
+      assertKept(fake.asked[0]!.body, places, values);
+      assertKept(await explained.text(), places, values);
+      assertKept(text, client === upstream ? ["answer", "answered"] : ["answered"], values);
     },
   );
 }

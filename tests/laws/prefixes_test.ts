@@ -58,8 +58,8 @@ class Stream {
         if (failure && last.error !== failure) {
           assertEquals(comparable([last]), comparable([meant]));
         }
-        const told = JSON.stringify(events.slice(0, -1));
-        if (told !== JSON.stringify(whole.slice(0, events.length - 1))) assertEquals(events, whole);
+        const complete = JSON.stringify(events.slice(0, -1));
+        if (complete !== JSON.stringify(whole.slice(0, events.length - 1))) assertEquals(events, whole);
       }
     } catch (error) {
       throw new Error(where, { cause: error });

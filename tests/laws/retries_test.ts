@@ -80,15 +80,15 @@ for (const wire of WIRES) {
   for (const mode of MODES) {
     const stream = mode === "streamed";
     Deno.test(`law · retries: every status is posted again only where it certainly was not worked on · ${wire} · ${mode}`, async () => {
-      const told = await Promise.all(STATUSES.map(async (status) => {
+      const outcomes = await Promise.all(STATUSES.map(async (status) => {
         const { posts } = await ask({ wire, stream, answer: () => failed(status) });
         return [status, posts];
       }));
-      assertEquals(told, STATUSES.map((status) => [status, postsAfter(status)]));
+      assertEquals(outcomes, STATUSES.map((status) => [status, postsAfter(status)]));
     });
 
     Deno.test(`law · retries: a target that is well answers after a failure of the first, or nobody does · ${wire} · ${mode}`, async () => {
-      const told = await Promise.all(STATUSES.map(async (status) => {
+      const outcomes = await Promise.all(STATUSES.map(async (status) => {
         const answer = (target: string) => target === "first" ? failed(status) : shortAnswer(wire);
         const { posts, status: answered } = await ask({ wire, stream, answer });
         return [status, posts, answered === 200];
@@ -97,28 +97,28 @@ for (const wire of WIRES) {
         const goesOn = postsAfter(status)[1] > 0;
         return [status, goesOn ? [1, 1, 0] : NOBODY, goesOn];
       });
-      assertEquals(told, expected);
+      assertEquals(outcomes, expected);
     });
 
     Deno.test(`law · retries: who says when to come back is asked again then, and no other rule changes · ${wire} · ${mode}`, async () => {
       const statuses = [302, 408, 409, 429, 500, 502, 503, 504, 529];
-      const told = await Promise.all(statuses.map(async (status) => {
+      const outcomes = await Promise.all(statuses.map(async (status) => {
         const { posts } = await ask({ wire, stream, answer: () => failed(status, { "retry-after": "0.01" }) });
         return [status, posts];
       }));
-      assertEquals(told, statuses.map((status) => [status, postsAfter(status)]));
+      assertEquals(outcomes, statuses.map((status) => [status, postsAfter(status)]));
     });
 
     for (
-      const [what, message, posts] of [
+      const [what, message, wanted] of [
         ["a connection that was never made", "connection refused", AGAIN],
         ["a connection that was reset", "connection reset by peer", ONCE],
         ["a connection that ended", "connection closed before message completed", ONCE],
       ] as const
     ) {
       Deno.test(`law · retries: after ${what} · ${wire} · ${mode}`, async () => {
-        const { posts: told } = await ask({ wire, stream, answer: () => Promise.reject(new TypeError(message)) });
-        assertEquals(told, [...posts]);
+        const { posts } = await ask({ wire, stream, answer: () => Promise.reject(new TypeError(message)) });
+        assertEquals(posts, [...wanted]);
       });
     }
 
@@ -131,8 +131,8 @@ for (const wire of WIRES) {
 
   Deno.test(`law · retries: failures that may have cost something are followed as often as is configured · ${wire}`, async () => {
     for (const [failovers, posts] of [[0, NOBODY], [1, ONCE], [2, OTHERS], [10, OTHERS]] as const) {
-      const told = await ask({ wire, stream: false, retry: { ...RETRY, failovers }, answer: () => failed(500) });
-      assertEquals(told.posts, [...posts], String(failovers));
+      const outcome = await ask({ wire, stream: false, retry: { ...RETRY, failovers }, answer: () => failed(500) });
+      assertEquals(outcome.posts, [...posts], String(failovers));
     }
     assertEquals(configSchema.parse({}).retry.failovers, 1);
   });

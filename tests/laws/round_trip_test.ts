@@ -28,8 +28,8 @@ for (const { wire, request, answer, normalRequest, normalAnswer } of LAW_INPUTS)
     const asked = newWireRequest({ model: "m", messages: [{ role: "user", content: "a" }], input: "a" });
     const input = wire.parseRequest(asked, newContext(wire.name));
     const exchange = wire.newExchange(input, asked);
-    const told = await wire.serializeResponse(wire.parseResponse(body, input, exchange), exchange);
-    assertEquals(copy(normalAnswer(copy(told))), copy(normalAnswer(body)));
+    const emitted = await wire.serializeResponse(wire.parseResponse(body, input, exchange), exchange);
+    assertEquals(copy(normalAnswer(copy(emitted))), copy(normalAnswer(body)));
     assertEquals(exchange.notes, []);
   });
 }

@@ -110,13 +110,15 @@ function answerWith(fixture: Fixture, { behind, write }: Planting): Response {
 }
 
 function assertHidden(app: TestApp, text: string, headers: Headers, where: string): void {
-  const told = [text, decoded(text), JSON.stringify([...headers]), ...app.logs.splice(0).map(formatLogLine)].join("\n");
+  const visible = [text, decoded(text), JSON.stringify([...headers]), ...app.logs.splice(0).map(formatLogLine)].join(
+    "\n",
+  );
   for (const secret of SECRETS) {
     for (
       const spelling of [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret), "house%2fheader"]
     ) {
-      const at = told.indexOf(spelling);
-      assert(at < 0, `${where}: ${told.slice(Math.max(0, at - 300), at + 60)}`);
+      const at = visible.indexOf(spelling);
+      assert(at < 0, `${where}: ${visible.slice(Math.max(0, at - 300), at + 60)}`);
     }
   }
 }
@@ -265,9 +267,9 @@ Deno.test("secrets: a transcript's and a sound's own facts tell none", async () 
   form.append("response_format", "verbose_json");
   form.append("file", new File(["RIFF\x24\0\0\0WAVEfmt "], "a.wav"));
   const init = { method: "POST", headers: OWN, body: form };
-  const heard = await app.fetch(new Request("http://gateway/oss/v1/audio/transcriptions", init));
-  assertEquals(heard.status, 200);
-  assertHidden(app, await heard.text(), heard.headers, "transcript");
+  const transcribed = await app.fetch(new Request("http://gateway/oss/v1/audio/transcriptions", init));
+  assertEquals(transcribed.status, 200);
+  assertHidden(app, await transcribed.text(), transcribed.headers, "transcript");
   const spoken = await app.post("/oss/v1/audio/speech", { model: "speech", input: "Hello", voice: "alloy" }, OWN);
   assertEquals(spoken.status, 200);
   assertHidden(app, await spoken.text(), spoken.headers, "speech");
@@ -297,10 +299,10 @@ Deno.test("law · secrets: a list of models tells none", async () => {
   assertHidden(app, text, list.headers, "the list");
   // Whoever knows the name has told it; the log has that of the request.
   const one = await app.get(`/local/v1/models/${model.id}`, OWN);
-  const told = await one.text();
-  assertStringIncludes(told, '"owned_by":"***"');
+  const body = await one.text();
+  assertStringIncludes(body, '"owned_by":"***"');
   app.logs.length = 0;
-  assertHidden(app, told, one.headers, "one of them");
+  assertHidden(app, body, one.headers, "one of them");
 });
 
 for (const wire of WIRES) {

@@ -20,7 +20,7 @@ import { fakeUpstream } from "../support/fake_upstream.ts";
 import { law } from "../support/law.ts";
 
 /** What an upstream told; absent, or 0, where it did not count. */
-interface Told {
+interface Reported {
   input?: number;
   output?: number;
   total?: number;
@@ -29,7 +29,7 @@ interface Told {
 }
 
 const count = fc.integer({ min: 1, max: 100_000 });
-const told: fc.Arbitrary<Told> = fc.record({
+const reported: fc.Arbitrary<Reported> = fc.record({
   input: fc.oneof(count, fc.constant(0)),
   output: count,
   cached: fc.integer({ min: 0, max: 1_000 }),
@@ -41,7 +41,7 @@ const told: fc.Arbitrary<Told> = fc.record({
   ...(reasoning !== undefined && { reasoning }),
 }));
 
-function usageIn(wire: Wire, { input, output, cached, reasoning }: Told): JsonObject {
+function usageIn(wire: Wire, { input, output, cached, reasoning }: Reported): JsonObject {
   const [prompt, completion] = wire === "chat" ? ["prompt", "completion"] : ["input", "output"];
   const apart = wire === "messages" && input ? input - (cached ?? 0) : input;
   return {
@@ -95,7 +95,7 @@ for (const client of WIRES) {
   const app = newApp({ config: CONFIG, fetch: fakeUpstream(() => answer()).fetch });
   law(
     `${client}: every count that is told is kept, whoever tells it and however`,
-    fc.tuple(told, fc.constantFrom(...WIRES), fc.constantFrom(...MODES), fc.boolean()),
+    fc.tuple(reported, fc.constantFrom(...WIRES), fc.constantFrom(...MODES), fc.boolean()),
     async ([counts, upstream, mode, hasStart]) => {
       answer = () => answerOf(upstream, mode, usageIn(upstream, counts), hasStart);
       app.logs.length = 0;

@@ -1,7 +1,7 @@
 /** Every answer of every fixture, on every wire, whole and streamed, is one that the vendors' own schemas take. */
 import { assertEquals } from "@std/assert";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
-import { type ToldAnswer, toldAnswers } from "../support/told_answers.ts";
+import { type EmittedAnswer, emittedAnswers } from "../support/emitted_answers.ts";
 import { streamSchema, WHOLE_SCHEMAS } from "../support/vendor_schemas.ts";
 import { CLIENT_WIRES } from "../support/wires.ts";
 
@@ -18,7 +18,7 @@ const RIDES_THROUGH: Readonly<Record<string, RegExp>> = {
 /** The vendor streams calls of custom tools, which its types of a chunk leave out; only who offers such a tool gets them. */
 const CUSTOM_CALLS = /^choices\.0\.delta\.tool_calls\.\d+\.type$/;
 
-function valuesOf({ frames }: ToldAnswer): JsonObject[] {
+function valuesOf({ frames }: EmittedAnswer): JsonObject[] {
   return frames.flatMap(({ data }) => {
     if (data === undefined || data === "[DONE]") return [];
     const value: unknown = JSON.parse(data);
@@ -27,7 +27,7 @@ function valuesOf({ frames }: ToldAnswer): JsonObject[] {
   });
 }
 
-function faultsOf(answer: ToldAnswer): string[] {
+function faultsOf(answer: EmittedAnswer): string[] {
   const { fixture, from, to, whole } = answer;
   const read = [
     ...(whole ? WHOLE_SCHEMAS[to]!.safeParse(whole).error?.issues ?? [] : []),
@@ -39,13 +39,13 @@ function faultsOf(answer: ToldAnswer): string[] {
     .map(({ place, message }) => `${from} to ${to}, ${fixture}: ${place}: ${message}`);
 }
 
-const answers = await Array.fromAsync(toldAnswers());
+const answers = await Array.fromAsync(emittedAnswers());
 
 for (const { name } of CLIENT_WIRES.filter(({ name }) => name in WHOLE_SCHEMAS)) {
   Deno.test(`${name}: every answer is one that the vendor's own schema takes`, () => {
-    const told = answers.filter(({ to }) => to === name);
-    assertEquals(told.length > 500, true, "There are answers");
-    assertEquals(told.flatMap(faultsOf), []);
+    const emitted = answers.filter(({ to }) => to === name);
+    assertEquals(emitted.length > 500, true, "There are answers");
+    assertEquals(emitted.flatMap(faultsOf), []);
   });
 }
 

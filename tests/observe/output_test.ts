@@ -43,10 +43,10 @@ for (const limitBytes of [1, 100, 5_000]) {
     for (const line of numbered(2_000)) output.print(line);
     take(1_000_000);
     await output.flush(10_000);
-    const told = lines();
-    const dropped = Number(told.at(-1)!.match(/^\((\d+) dropped\)$/)![1]);
-    assertEquals(told.slice(0, -1), numbered(2_000 - dropped));
-    assert(told.join("\n").length < limitBytes + 4_200, "It kept more than it may");
+    const printed = lines();
+    const dropped = Number(printed.at(-1)!.match(/^\((\d+) dropped\)$/)![1]);
+    assertEquals(printed.slice(0, -1), numbered(2_000 - dropped));
+    assert(printed.join("\n").length < limitBytes + 4_200, "It kept more than it may");
     for (const line of ["after", "that"]) {
       output.print(line);
       await output.flush(10_000);

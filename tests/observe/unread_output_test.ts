@@ -15,7 +15,7 @@ interface Mute {
   /** All that comes of the one that was not read, from now on. */
   read(): Promise<string>;
   /** What has been read so far. */
-  heard(): string;
+  output(): string;
   status: Promise<Deno.CommandStatus>;
 }
 
@@ -51,7 +51,7 @@ async function withMute(unread: "stdout" | "stderr", use: (gateway: Mute) => Pro
         folder,
         kill: (signal) => child.kill(signal),
         read: () => reading ??= read(),
-        heard: () => text,
+        output: () => text,
         status: child.status,
       });
     } finally {
@@ -86,11 +86,11 @@ async function fill(url: string): Promise<void> {
 }
 
 Deno.test("a log that nobody reads stops nothing; whoever reads it later gets whole lines, and the number of those dropped", async () => {
-  await withMute("stdout", async ({ url, kill, read, heard, status }) => {
+  await withMute("stdout", async ({ url, kill, read, output, status }) => {
     await fill(url);
     await assertServes(url);
     const all = read();
-    await until(() => heard().includes('"dropped":'));
+    await until(() => output().includes('"dropped":'));
     await assertServes(url);
     kill("SIGTERM");
     assertEquals((await within(60_000, status)).code, 0);
@@ -118,7 +118,7 @@ Deno.test({
     "what is said and nobody reads stops nothing; whoever reads it later gets whole lines, and the number of those dropped",
   ignore: Deno.build.os === "windows",
   async fn() {
-    await withMute("stderr", async ({ url, folder, kill, read, heard, status }) => {
+    await withMute("stderr", async ({ url, folder, kill, read, output, status }) => {
       // Each of these is a line of what is wrong with the configuration. Read once, they are more than pipe and gateway hold.
       const wrong = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`wrong-${at}-${LONG}`, 1]));
       await Deno.writeTextFile(`${folder}/gateway.json`, JSON.stringify({ ...CONFIG, ...wrong }));
@@ -127,7 +127,7 @@ Deno.test({
         await assertServes(url);
       }
       const all = read();
-      await until(() => heard().includes("lines were dropped"));
+      await until(() => output().includes("lines were dropped"));
       await assertServes(url);
       kill("SIGTERM");
       assertEquals((await within(60_000, status)).code, 0);

@@ -126,7 +126,7 @@ for (const name of Object.keys(REQUESTS)) {
   Deno.test(`${name}: what is left is told with every answer, and what is used up with when to come back`, async () => {
     const { app, clock } = timed(locked({ quota: { requestsPerMinute: 2 } }));
     const isMessages = name === "messages";
-    const told = (remaining: string, seconds: number) =>
+    const expected = (remaining: string, seconds: number) =>
       isMessages
         ? {
           "anthropic-ratelimit-requests-limit": "2",
@@ -139,10 +139,10 @@ for (const name of Object.keys(REQUESTS)) {
           "x-ratelimit-reset-requests": seconds === 60 ? "1m0s" : `${seconds}s`,
         };
     const first = await send(app, name);
-    assertEquals([first.status, limitsIn(first)], [200, told("1", 30)], await first.text());
+    assertEquals([first.status, limitsIn(first)], [200, expected("1", 30)], await first.text());
     await send(app, name);
     const refused = await send(app, name);
-    assertEquals([refused.status, limitsIn(refused)], [429, { ...told("0", 60), "retry-after": "30" }]);
+    assertEquals([refused.status, limitsIn(refused)], [429, { ...expected("0", 60), "retry-after": "30" }]);
     assertStringIncludes(await refused.text(), 'Key \\"team\\" may use no more than 2 requests a minute');
     clock.ms += 30_000;
     assertEquals((await send(app, name)).status, 200);
@@ -333,8 +333,8 @@ Deno.test("who leaves a stream pays for what was asked and said until then, and 
   const { app } = timed(config, { fetch: fakeUpstream(({ signal }) => silentStream([word(LONG)], signal)).fetch });
   const response = await app.post(CHAT, chatBody({ stream: true }), AUTHORIZED);
   const reader = response.body!.getReader();
-  let heard = "";
-  while (!heard.includes("word")) heard += new TextDecoder().decode((await reader.read()).value);
+  let received = "";
+  while (!received.includes("word")) received += new TextDecoder().decode((await reader.read()).value);
   assertEquals((await send(app, "chat")).status, 429);
   await reader.cancel();
   assertEquals(await left(app), 1_000 - ESTIMATE - LONG.length / 4);

@@ -93,10 +93,10 @@ for (const [mode, stream] of MODES) {
         answers: { first: failing(status), second: well },
         retry: { budgetMs: 2_000 },
       });
-      const told = await say(app, { stream });
-      assertGreater(told.status, 399);
-      assertLess(told.status, 500);
-      assertEquals([names(), told.served], [["first"], "none; attempts=1"]);
+      const answer = await say(app, { stream });
+      assertGreater(answer.status, 399);
+      assertLess(answer.status, 500);
+      assertEquals([names(), answer.served], [["first"], "none; attempts=1"]);
     }
   });
 
@@ -158,8 +158,8 @@ Deno.test("attempt: each target is asked as often as there are rounds", async ()
 Deno.test("attempt: a stream falls back until its content begins, and not from there on", async () => {
   const error = `data: {"error":{"message":"It failed","code":500}}\n\n`;
   const before = newSetting({ answers: { first: () => answerStream([word(""), error]), second: well } });
-  const told = await say(before.app, { stream: true });
-  assert(told.text.includes("whole") && told.text.endsWith("data: [DONE]\n\n"), told.text);
+  const answer = await say(before.app, { stream: true });
+  assert(answer.text.includes("whole") && answer.text.endsWith("data: [DONE]\n\n"), answer.text);
   assertEquals([before.names(), before.app.logs[0]!.attempts], [["first", "second"], 2]);
 
   const after = newSetting({ answers: { first: () => answerStream([word("half"), error]), second: well } });
@@ -174,8 +174,8 @@ Deno.test("attempt: what was left out for a target that failed is not told of th
     const { app, asked } = newSetting({ answers: { first: failing(500), second: well }, upstreams });
     const { headers, text } = await say(app, { stream, seed: 1 });
     assertEquals(asked.map(({ body }) => JSON.parse(body).seed), [undefined, 1]);
-    const told = [headers.get("x-laneway-notes") ?? "", ...app.logs[0]!.notes ?? [], text].join("\n");
-    assert(!told.includes("seed"), told);
+    const visible = [headers.get("x-laneway-notes") ?? "", ...app.logs[0]!.notes ?? [], text].join("\n");
+    assert(!visible.includes("seed"), visible);
   }
 });
 

@@ -52,9 +52,9 @@ for (
       assertEquals(response.status, 200);
       const text = await response.text();
       for (const secret of [ENV.UPSTREAM_SECRET!, "k-4f5e6d"]) assert(!text.includes(secret));
-      const told = JSON.parse(text);
-      assertObjectMatch(told, { object: "explanation", operation: "generate", lane: "oss", model: "both" });
-      const [first, second] = told.targets;
+      const report = JSON.parse(text);
+      assertObjectMatch(report, { object: "explanation", operation: "generate", lane: "oss", model: "both" });
+      const [first, second] = report.targets;
       assertObjectMatch(first, {
         target: "fake/org/model",
         driver: "chat",
@@ -114,13 +114,13 @@ for (
     Deno.test(`explain: a strict request is refused as it would be without, ${stream ? "streamed" : "whole"}: ${name}`, async () => {
       const { app } = newExplained();
       const whole = await app.post(path, { ...body, stream }, STRICT);
-      const told = await app.post(path, { ...body, stream }, { ...STRICT, ...EXPLAIN });
-      assertEquals(told.status, whole.status);
+      const response = await app.post(path, { ...body, stream }, { ...STRICT, ...EXPLAIN });
+      assertEquals(response.status, whole.status);
       if (whole.ok) {
-        assertEquals((await told.json()).object, "explanation");
+        assertEquals((await response.json()).object, "explanation");
         await whole.body?.cancel();
       } else {
-        assertEquals((await told.json()).error, (await whole.json()).error);
+        assertEquals((await response.json()).error, (await whole.json()).error);
       }
     });
   }

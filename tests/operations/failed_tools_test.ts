@@ -113,9 +113,9 @@ for (const [tool, name, result] of SERVER_TOOLS) {
         const streamed = await client.messages.stream(body).finalMessage();
         for (const answer of [whole, streamed]) {
           assertEquals(answer.content.map(({ type }) => type as string), ["server_tool_use", result]);
-          const [use, told] = answer.content as unknown as JsonObject[];
-          assertEquals([use!.name, told!.tool_use_id], [name, use!.id!]);
-          const error = told!.content as JsonObject;
+          const [use, outcome] = answer.content as unknown as JsonObject[];
+          assertEquals([use!.name, outcome!.tool_use_id], [name, use!.id!]);
+          const error = outcome!.content as JsonObject;
           assertEquals([error.type, error.error_code], [`${result}_error`, "unavailable"]);
           assertEquals(answer.stop_reason, "end_turn");
           assertEquals([answer.usage.input_tokens, answer.usage.output_tokens], [0, 0]);

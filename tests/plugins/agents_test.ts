@@ -34,8 +34,8 @@ testEach("[1m]", "a wish for a long window is no part of a model's name", {}, as
   const body = bodyFor(client, { stream: mode === "streamed" }, "chat[1m]");
   const view = await ask(client, body, [() => responseOf(HELLO, mode)]);
   assertEquals([view.status, view.asked[0]!.model], [200, "org/model"]);
-  const told = mode === "whole" ? JSON.stringify(view.body) : view.frames.map(({ data }) => data ?? "").join("\n");
-  assertEquals([told.includes('"chat[1m]"'), told.includes("org/model")], [true, false], "the client's own name");
+  const text = mode === "whole" ? JSON.stringify(view.body) : view.frames.map(({ data }) => data ?? "").join("\n");
+  assertEquals([text.includes('"chat[1m]"'), text.includes("org/model")], [true, false], "the client's own name");
 });
 
 Deno.test("[1m] a wish for a long window is no part of a model's name · everywhere else", async () => {
@@ -317,10 +317,10 @@ for (const upstream of WIRES) {
       const answers = [() => mode === "whole" ? shortAnswer(upstream) : streamed(SHORT_STREAM[upstream])];
       const view = await ask("messages", body, answers);
       assertEquals(view.status, 200);
-      const told = mode === "whole"
+      const text = mode === "whole"
         ? view.body
         : view.frames.map(({ data }) => JSON.parse(data ?? "{}")).find(({ type }) => type === "message_delta").delta;
-      assertEquals(told.safeguard_results, UNSUPPORTED);
+      assertEquals(text.safeguard_results, UNSUPPORTED);
       const seen = JSON.stringify([
         view.upstream.asked.map(({ body, headers }) => [body, [...headers]]),
         view.app.logs,
@@ -523,21 +523,21 @@ for (const mode of MODES) {
       status: "completed",
     };
     if (mode === "whole") {
-      const { id, ...told } = listOf(JSON.parse(text).output)[0]!;
-      assertEquals([typeof id, told], ["string", item]);
+      const { id, ...rest } = listOf(JSON.parse(text).output)[0]!;
+      assertEquals([typeof id, rest], ["string", item]);
       return;
     }
-    const told: JsonObject[] = text.split("\n").filter((line) => line.startsWith("data: {")).map((line) =>
+    const events: JsonObject[] = text.split("\n").filter((line) => line.startsWith("data: {")).map((line) =>
       JSON.parse(line.slice(6))
     );
-    assertEquals(told.map(({ type }) => type), [
+    assertEquals(events.map(({ type }) => type), [
       "response.created",
       "response.in_progress",
       "response.output_item.added",
       "response.output_item.done",
       "response.completed",
     ]);
-    const [added, done, last] = told.slice(2);
+    const [added, done, last] = events.slice(2);
     const { id } = objectOf(added!.item);
     assertEquals(added!.item, { ...item, id, arguments: {}, status: "in_progress" });
     assertEquals(done!.item, { ...item, id });

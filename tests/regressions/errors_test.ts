@@ -212,7 +212,7 @@ testEach("R65", "a model that nobody knows is refused in the protocol's shape", 
   assertEquals([status, error?.word], [404, client === "messages" ? "not_found_error" : "model_not_found"]);
 });
 
-const OVERFLOWS: [says: string, told: string | RegExp][] = [
+const OVERFLOWS: [says: string, expected: string | RegExp][] = [
   [
     "This model's maximum context length is 8192 tokens. However, your prompt has 9000 tokens.",
     "prompt is too long: 9000 tokens > 8192 maximum",
@@ -220,14 +220,14 @@ const OVERFLOWS: [says: string, told: string | RegExp][] = [
   ["the request exceeds the available context size", /^prompt is too long/],
 ];
 
-for (const [number, [says, told]] of OVERFLOWS.entries()) {
+for (const [number, [says, expected]] of OVERFLOWS.entries()) {
   testEach("R66", `an overflow is told in the words that clients know (${number + 1})`, {}, async (client, mode) => {
     const { status, error } = await ask(client, bodyFor(client, { stream: mode === "streamed" }), [
       () => Response.json({ error: { message: says, type: "invalid_request_error" } }, { status: 400 }),
     ]);
     const word = client === "messages" ? "invalid_request_error" : "context_length_exceeded";
     assertEquals([status, error?.word], [400, word]);
-    if (client === "messages") assertMatch(error!.message, new RegExp(told));
+    if (client === "messages") assertMatch(error!.message, new RegExp(expected));
   });
 }
 

@@ -43,8 +43,8 @@ testEach("R69", "of a request that is over, answered, failed or left, next to no
     for (let at = 0; at < EXCHANGES; at++) {
       const words = `${++count} ${at % 10 === 1 ? "fail" : "go"} `;
       const turn = { asked: words.repeat(REQUEST_BYTES / words.length), pictures: [], answered: undefined, calls: [] };
-      const told = { stream: mode === "streamed", turns: [{ ...turn, thought: undefined }] };
-      const response = await app.post(PATH[client], { ...bodyFor(client, told), store: false });
+      const options = { stream: mode === "streamed", turns: [{ ...turn, thought: undefined }] };
+      const response = await app.post(PATH[client], { ...bodyFor(client, options), store: false });
       if (at % 10 === 2) await response.body?.cancel();
       else await response.text();
       asked.length = 0;

@@ -472,9 +472,9 @@ testEach("R07", "a long command reaches a chat client byte for byte", { clients:
   const frames = chatStream(calls({ index: 0, id: "call_1", ...look(LONG) }), "tool_calls");
   const whole = chatWhole({ content: null, tool_calls: [call("look", LONG)] }, "tool_calls");
   const body = bodyFor(client, { tools: TOOLS, stream: mode === "streamed" });
-  const { body: told, frames: came } = await ask(client, body, [() => responseOf({ frames, whole }, mode)]);
+  const { body: emitted, frames: came } = await ask(client, body, [() => responseOf({ frames, whole }, mode)]);
   const spoken = mode === "whole"
-    ? [told]
+    ? [emitted]
     : came.filter(({ data }) => data !== "[DONE]").map(({ data }) => JSON.parse(data!));
   const input = spoken.flatMap(({ choices }) => choices)
     .map((choice) => (choice?.delta ?? choice?.message)?.tool_calls?.[0]?.function.arguments ?? "").join("");

@@ -70,9 +70,9 @@ function joined({ frames }: View): JsonObject {
       for (const [key, value] of Object.entries(objectOf(delta))) {
         if (typeof value === "string" && key !== "role") message[key] = `${message[key] ?? ""}${value}`;
       }
-      for (const { index, function: told, ...rest } of listOf(objectOf(delta).tool_calls)) {
+      for (const { index, function: called, ...rest } of listOf(objectOf(delta).tool_calls)) {
         const call = calls[Number(index)] ??= { ...rest, function: { arguments: "" } };
-        const { name, arguments: added = "" } = objectOf(told);
+        const { name, arguments: added = "" } = objectOf(called);
         const own = objectOf(call.function);
         call.function = { ...own, ...(name !== undefined && { name }), arguments: `${own.arguments}${added}` };
       }

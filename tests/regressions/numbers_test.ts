@@ -20,16 +20,16 @@ async function talk(
 ) {
   const upstream = fakeUpstream(answer);
   const app = newApp({ config, fetch: upstream.fetch });
-  const told: { status: number; text: string; notes: string | null }[] = [];
+  const answers: { status: number; text: string; notes: string | null }[] = [];
   for (const body of bodies) {
     const response = await app.post(PATH[client], body, headers);
-    told.push({
+    answers.push({
       status: response.status,
       text: await response.text(),
       notes: response.headers.get("x-laneway-notes"),
     });
   }
-  return { told, sent: upstream.asked.map(({ body }) => body) };
+  return { answers, sent: upstream.asked.map(({ body }) => body) };
 }
 
 const HELLO = '"messages":[{"role":"user","content":"Hello"}]';
@@ -39,12 +39,12 @@ Deno.test("a seed of 64 bits reaches the upstream as it is; another wire has non
     const { sent } = await talk("chat", [`{"model":"chat",${HELLO},"seed":${seed}}`], () => shortAnswer("chat"));
     assertMatch(sent[0]!, new RegExp(`"seed":${seed}[,}]`));
   }
-  const { told } = await talk(
+  const { answers } = await talk(
     "chat",
     [`{"model":"messages",${HELLO},"seed":${BIG}}`],
     () => shortAnswer("messages"),
   );
-  assertStringIncludes(told[0]!.notes!, "dropped seed");
+  assertStringIncludes(answers[0]!.notes!, "dropped seed");
 });
 
 Deno.test("a number that a field limits is the nearest double there; beyond the limit it is refused", async () => {
@@ -71,7 +71,7 @@ Deno.test("a number that a field limits is the nearest double there; beyond the 
       ["metadata", BIG],
     ]
   ) {
-    const { told: [refused] } = await talk(
+    const { answers: [refused] } = await talk(
       "chat",
       [`{"model":"chat",${HELLO},"${field}":${value}}`],
       () => shortAnswer("chat"),
@@ -82,7 +82,7 @@ Deno.test("a number that a field limits is the nearest double there; beyond the 
 
 Deno.test("a list of nothing but such numbers where texts belong is refused at once", async () => {
   const stop = Array(50_000).fill(BIG).join();
-  const { told: [refused] } = await talk(
+  const { answers: [refused] } = await talk(
     "chat",
     [`{"model":"chat",${HELLO},"stop":[${stop}]}`],
     () => shortAnswer("chat"),
@@ -98,10 +98,10 @@ for (const mode of MODES) {
       ? () => json(choices('"message":{"role":"assistant","content":"Hi"}'))
       : () => streamed(`data: ${choices('"delta":{"content":"Hi"}')}\n\ndata: [DONE]\n\n`);
     const body = `{"model":"chat",${HELLO},"logprobs":true,"stream":${mode === "streamed"},"x_id":${BIG}}`;
-    const { told, sent } = await talk("chat", [body], answer);
+    const { answers, sent } = await talk("chat", [body], answer);
     assertStringIncludes(sent[0]!, `"x_id":${BIG}`);
-    assertStringIncludes(told[0]!.text, `"x_id":${BIG}`);
-    assertStringIncludes(told[0]!.text, '"logprob":-0.123456789012345678');
+    assertStringIncludes(answers[0]!.text, `"x_id":${BIG}`);
+    assertStringIncludes(answers[0]!.text, '"logprob":-0.123456789012345678');
   });
 
   Deno.test(`a stored answer goes on with the numbers that its calls had · ${mode}`, async () => {
@@ -122,8 +122,8 @@ for (const mode of MODES) {
     const first = `{"model":"chat","input":"Hello",${tools},"metadata":{"x_id":${BIG}},${stream}}`;
     const upstream = fakeUpstream(answer);
     const app = newApp({ config: CONFIG, fetch: upstream.fetch });
-    const told = await (await app.post(PATH.responses, first)).text();
-    const id = /"id":"(resp_[^"]+)"/.exec(told)![1]!;
+    const text = await (await app.post(PATH.responses, first)).text();
+    const id = /"id":"(resp_[^"]+)"/.exec(text)![1]!;
     const kept = await (await app.get(`${PATH.responses}/${id}`)).text();
     assertEquals(kept.match(new RegExp(BIG, "g"))?.length, 3, kept);
     const output = '[{"type":"function_call_output","call_id":"call_1","output":"found"}]';
@@ -160,8 +160,8 @@ Deno.test("arguments that are repaired, and an answer that is checked here, keep
   }, "tool_calls");
   const tools = `"tools":[{"type":"function","function":{"name":"look","parameters":${schema}}}]`;
   const repaired = await talk("chat", [`{"model":"chat",${HELLO},${tools}}`], () => Response.json(called), config);
-  assertStringIncludes(repaired.told[0]!.text, `"arguments":"{\\"id\\":${BIG}}"`);
-  assertStringIncludes(repaired.told[0]!.notes!, "repaired arguments of look");
+  assertStringIncludes(repaired.answers[0]!.text, `"arguments":"{\\"id\\":${BIG}}"`);
+  assertStringIncludes(repaired.answers[0]!.notes!, "repaired arguments of look");
 
   const form = `"response_format":{"type":"json_schema","json_schema":{"name":"a","schema":${schema}}}`;
   const answers = ['{"id":9007199254740992}', `{"id":${BIG}}`];
@@ -172,7 +172,7 @@ Deno.test("arguments that are repaired, and an answer that is checked here, keep
     () => Response.json(chatWhole({ content: answers[asked++]! })),
     config,
   );
-  assertEquals([asked, JSON.parse(checked.told[0]!.text).choices[0].message.content], [2, answers[1]]);
+  assertEquals([asked, JSON.parse(checked.answers[0]!.text).choices[0].message.content], [2, answers[1]]);
   assertStringIncludes(checked.sent[0]!, BIG);
 });
 
@@ -181,8 +181,8 @@ Deno.test("a call that a server tells as an object keeps its numbers", async () 
   const frames =
     `data: {"model":"m","choices":[{"index":0,"delta":{"tool_calls":[${call}]},"finish_reason":"tool_calls"}]}\n\n` +
     "data: [DONE]\n\n";
-  const { told } = await talk("chat", [`{"model":"chat",${HELLO},"stream":true}`], () => streamed(frames));
-  assertStringIncludes(told[0]!.text, `{\\"id\\":${BIG}}`);
+  const { answers } = await talk("chat", [`{"model":"chat",${HELLO},"stream":true}`], () => streamed(frames));
+  assertStringIncludes(answers[0]!.text, `{\\"id\\":${BIG}}`);
 });
 
 Deno.test("vectors are doubles, whatever digits a server writes them with", async () => {
@@ -204,7 +204,7 @@ Deno.test("the sandbox takes schemas with such numbers", async () => {
   const schema =
     `{"type":"object","required":["a","b","c"],"properties":{"a":{"const":${BIG}},"b":{"type":"integer","minimum":${BIG}},"c":{"type":"integer","enum":[${BIG}]}}}`;
   const form = `"response_format":{"type":"json_schema","json_schema":{"name":"a","schema":${schema}}}`;
-  const { told: [answer] } = await talk(
+  const { answers: [answer] } = await talk(
     "chat",
     [`{"model":"chat",${HELLO},${form}}`],
     () => shortAnswer("chat"),
@@ -218,6 +218,6 @@ Deno.test("a frame with such numbers in an unknown field goes on to a client of 
   const frames = data({ model: "m", choices: [{ index: 0, delta: { content: "Hi" } }] })
     .replace('"content"', `"x_id":${BIG},"content"`) +
     data({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] });
-  const { told } = await talk("chat", [`{"model":"chat",${HELLO},"stream":true}`], () => streamed(frames));
-  assertStringIncludes(told[0]!.text, BIG);
+  const { answers } = await talk("chat", [`{"model":"chat",${HELLO},"stream":true}`], () => streamed(frames));
+  assertStringIncludes(answers[0]!.text, BIG);
 });

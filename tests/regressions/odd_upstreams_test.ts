@@ -104,8 +104,8 @@ testAnswers([
     want: { said: [{ call: "look", input: {}, id: "call_look" }], end: "tool-calls" },
     check({ frames }, client, mode) {
       if (mode === "whole") return;
-      const told = frames.map(({ data }) => data).filter((data) => /"arguments|partial_json/.test(data ?? ""));
-      const last = JSON.parse(told.at(client === "responses" ? -3 : -1)!);
+      const emitted = frames.map(({ data }) => data).filter((data) => /"arguments|partial_json/.test(data ?? ""));
+      const last = JSON.parse(emitted.at(client === "responses" ? -3 : -1)!);
       const { delta, choices, arguments: args } = last;
       assertEquals(delta?.partial_json ?? choices?.[0].delta.tool_calls[0].function.arguments ?? args, "{}");
     },
@@ -233,13 +233,13 @@ testEach("O14", "the client hears something while the upstream is silent", { mod
   const app = newApp({ config: CONFIG, fetch: upstream.fetch, pace });
   const response = await app.post(PATH[client], bodyFor(client, { stream: true }));
   const sign = { chat: /^:/m, messages: /^event: ping$/m, responses: /^(:|event: keepalive$)/m }[client];
-  let heard = "";
+  let received = "";
   for await (const chunk of response.body!.pipeThrough(new TextDecoderStream())) {
-    heard += chunk;
-    if (sign.test(heard)) spoken.resolve();
+    received += chunk;
+    if (sign.test(received)) spoken.resolve();
   }
-  assertMatch(heard, sign);
-  assertMatch(heard, /Hi/);
+  assertMatch(received, sign);
+  assertMatch(received, /Hi/);
 });
 
 testEach("O15", "any spelling of a stream is clean text", { modes: ["streamed"] }, async (client) => {
@@ -253,7 +253,7 @@ testEach("O15", "any spelling of a stream is clean text", { modes: ["streamed"] 
 
 testEach("O17", "a model that nobody knows is 404 in the protocol's shape", {}, async (client, mode) => {
   const body = { ...bodyFor(client, { stream: mode === "streamed" }), model: "claude-unknown" };
-  const { status, error, body: told } = await ask(client, body, []);
+  const { status, error, body: reply } = await ask(client, body, []);
   assertEquals([status, error?.word], [404, client === "messages" ? "not_found_error" : "model_not_found"]);
-  assert(!JSON.stringify(told).includes("upstream.test"));
+  assert(!JSON.stringify(reply).includes("upstream.test"));
 });

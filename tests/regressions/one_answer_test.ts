@@ -22,11 +22,11 @@ import {
 const DONE = "data: [DONE]\n\n";
 
 /** A chunk of an answer of this id, in the choice of this index. */
-function chunk(id: string | undefined, index: number | undefined, told: JsonObject, finish?: string): JsonObject {
+function chunk(id: string | undefined, index: number | undefined, fields: JsonObject, finish?: string): JsonObject {
   return {
     ...(id !== undefined && { id }),
     model: "org/model",
-    choices: [{ ...(index !== undefined && { index }), delta: told, ...(finish && { finish_reason: finish }) }],
+    choices: [{ ...(index !== undefined && { index }), delta: fields, ...(finish && { finish_reason: finish }) }],
   };
 }
 
@@ -177,12 +177,12 @@ testAnswers([
   },
 ]);
 
-for (const [second, told] of Object.entries({ "b's first word": 1, "b's second word": 2 })) {
+for (const [second, count] of Object.entries({ "b's first word": 1, "b's second word": 2 })) {
   testEach("C18", `an answer that another one takes the place of fails (${second})`, { modes: ["streamed"] }, async (
     client,
   ) => {
     const chunks = [
-      ...Array.from({ length: told }, () => chunk("a", 0, { content: "Hel" })),
+      ...Array.from({ length: count }, () => chunk("a", 0, { content: "Hel" })),
       chunk("b", 0, { role: "assistant", content: "Good" }),
       chunk("b", 0, { content: "bye" }, "stop"),
     ];
@@ -306,8 +306,8 @@ function assertNoted(
 ): void {
   const said = [headers.get("x-laneway-notes"), ...frames.map(({ comment }) => comment ?? "")].join(" ");
   for (const type of types) assert(said.includes(`dropped a part of type ${type}`), said);
-  const told = JSON.stringify([body, frames.map(({ data }) => data)]);
-  assertEquals(told.includes("SECRET"), false, told);
+  const visible = JSON.stringify([body, frames.map(({ data }) => data)]);
+  assertEquals(visible.includes("SECRET"), false, visible);
 }
 
 testEach("C19", "history keeps words for the model in their place", { modes: ["whole"] }, async (client) => {

@@ -34,8 +34,8 @@ const CONFIG: ConfigInput = {
 
 function appWith(answer: (body: JsonObject) => unknown) {
   const upstream = fakeUpstream(({ body }) => {
-    const told = answer(body.startsWith("{") ? JSON.parse(body) : {});
-    return told instanceof Response ? told : Response.json(told);
+    const reply = answer(body.startsWith("{") ? JSON.parse(body) : {});
+    return reply instanceof Response ? reply : Response.json(reply);
   });
   return { app: newApp({ config: CONFIG, fetch: upstream.fetch }), asked: upstream.asked };
 }
@@ -114,8 +114,8 @@ for (
   for (const [what, fields] of Object.entries(shapes)) {
     Deno.test(`R73 a ranking of ${what} is sorted, whole, and by the client's numbers · ${model}`, async () => {
       const { app } = appWith(() => answer);
-      const told = await (await app.post("/oss/v1/rerank", { model, query: "pet", ...fields })).json();
-      assertEquals(listOf(told.results).map(({ index, relevance_score }) => [index, relevance_score]), BEST);
+      const ranking = await (await app.post("/oss/v1/rerank", { model, query: "pet", ...fields })).json();
+      assertEquals(listOf(ranking.results).map(({ index, relevance_score }) => [index, relevance_score]), BEST);
     });
   }
 }
@@ -199,9 +199,9 @@ for (
     body.set("file", new File([isWav ? LONG_WAV : "fLaC"], name, { type: isWav ? "audio/wav" : "audio/flac" }));
     const request = new Request("http://gateway/hf/v1/audio/transcriptions", { method: "POST", body });
     const response = await app.fetch(request);
-    const told = await response.json();
+    const answer = await response.json();
     if ("refusal" in want) {
-      assertEquals([response.status, told.error.message, sent.length], [415, want.refusal, 0]);
+      assertEquals([response.status, answer.error.message, sent.length], [415, want.refusal, 0]);
       return;
     }
     assertEquals(response.status, 200);
@@ -270,10 +270,10 @@ testEach("R77", "counts are not below what the upstream counted itself of such r
   clients: ["messages"],
   modes: ["whole"],
 }, async (client) => {
-  const told = 3_000;
+  const stated = 3_000;
   const upstream = fakeUpstream(() => {
     const message = { role: "assistant", content: "Done" };
-    const usage = { prompt_tokens: told, completion_tokens: 1, total_tokens: told + 1 };
+    const usage = { prompt_tokens: stated, completion_tokens: 1, total_tokens: stated + 1 };
     return Response.json({ choices: [{ index: 0, message, finish_reason: "stop" }], usage });
   });
   const app = newApp({ config: CHAT_CONFIG, fetch: upstream.fetch });
@@ -281,12 +281,12 @@ testEach("R77", "counts are not below what the upstream counted itself of such r
   const turn = { asked, pictures: [], thought: undefined, answered: undefined, calls: [] };
   const body = bodyFor(client, { turns: [turn] });
   const count = async () => (await (await app.post("/oss/v1/messages/count_tokens", body)).json()).input_tokens;
-  assert(await count() < told);
+  assert(await count() < stated);
   await (await app.post("/oss/v1/messages", body)).body?.cancel();
   const calibrated = await count();
-  assert(calibrated >= told * 0.95 && calibrated < told * 1.1, String(calibrated));
+  assert(calibrated >= stated * 0.95 && calibrated < stated * 1.1, String(calibrated));
   for (let turn = 0; turn < 5; turn++) await (await app.post("/oss/v1/messages", body)).body?.cancel();
-  assert(await count() >= told);
+  assert(await count() >= stated);
 });
 
 testEach("R77", "a query that the client adds to the path is no other path", {

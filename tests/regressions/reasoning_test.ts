@@ -431,8 +431,8 @@ testEach("R23", "what only the vendor reads is not told as lost where it is stor
   for (const store of [true, false]) {
     const body = bodyFor(client, { tools: TOOLS, stream: mode === "streamed" }, "messages");
     const { headers, frames } = await post(app, client, { ...body, store });
-    const told = [headers.get("x-laneway-notes"), ...frames.map(({ comment }) => comment)].join();
-    assertEquals(told.includes("dropped reasoning that only its vendor can read"), !store);
+    const visible = [headers.get("x-laneway-notes"), ...frames.map(({ comment }) => comment)].join();
+    assertEquals(visible.includes("dropped reasoning that only its vendor can read"), !store);
   }
 });
 
@@ -623,8 +623,8 @@ testEach("R21", "such a host does not hear either that nothing was thought, what
   const turn = { asked: "Look", pictures: [], thought: undefined, answered: undefined };
   const calls = [{ id: "call_1", name: "look", input: {}, result: "Nothing", failed: false }];
   const { status } = await post(app, client, bodyFor(client, { turns: [{ ...turn, calls }], tools: TOOLS }));
-  const heard = upstream.asked.map(({ body }) => body.includes("reasoning_content"));
-  assertEquals([status, heard], [200, [true, false]]);
+  const kept = upstream.asked.map(({ body }) => body.includes("reasoning_content"));
+  assertEquals([status, kept], [200, [true, false]]);
 });
 
 // Another model in mid-conversation

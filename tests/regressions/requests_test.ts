@@ -460,10 +460,14 @@ testRequests([
       const notes = headers.get("x-laneway-notes") ?? "";
       const body = JSON.stringify(asked);
       const own = ["prompt_cache_retention", "prompt_cache_options", "prompt_cache_breakpoint"];
-      const told = [...(upstream === "messages" ? [] : ["prompt_cache_key"]), ...(client === upstream ? own : [])];
+      const supported = [...(upstream === "messages" ? [] : ["prompt_cache_key"]), ...(client === upstream ? own : [])];
       for (const field of ["prompt_cache_key", ...own]) {
-        const isTold = told.includes(field);
-        assertEquals([body.includes(`"${field}"`), notes.includes(`dropped ${field}`)], [isTold, !isTold], field);
+        const isSupported = supported.includes(field);
+        assertEquals(
+          [body.includes(`"${field}"`), notes.includes(`dropped ${field}`)],
+          [isSupported, !isSupported],
+          field,
+        );
       }
     },
   })),
@@ -1145,8 +1149,8 @@ const FORCED: Partial<Record<Wire, JsonObject>> = {
 /** Where a wire can tell that a tool failed, it does; no model is asked to answer without it. */
 function assertFailed(client: Wire, { status, asked, body, error }: Awaited<ReturnType<typeof ask>>): void {
   assertEquals([status, asked], [client === "chat" ? 400 : 200, []]);
-  const told = { messages: body.content, responses: body.output, chat: error?.message }[client];
-  assertMatch(JSON.stringify(told), /"unavailable"|"failed"|no upstream of model .* runs tool/);
+  const shown = { messages: body.content, responses: body.output, chat: error?.message }[client];
+  assertMatch(JSON.stringify(shown), /"unavailable"|"failed"|no upstream of model .* runs tool/);
 }
 
 testEach("R42", "a tool that nobody here runs fails where it is forced", {

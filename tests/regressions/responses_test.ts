@@ -80,16 +80,16 @@ testAnswers([
     answer: { frames: ALL.frames },
     want: { end: "tool-calls" },
     check(view) {
-      const told = eventsOf(view);
-      const added = told.filter(({ type }) => type === "response.output_item.added");
+      const events = eventsOf(view);
+      const added = events.filter(({ type }) => type === "response.output_item.added");
       assertEquals(added.map(({ output_index }) => output_index), [0, 1, 2, 3]);
       const ids = added.map(({ item }) => objectOf(item).id);
       assertEquals(new Set(ids).size, 4);
-      for (const { item_id, output_index } of told) {
+      for (const { item_id, output_index } of events) {
         if (item_id !== undefined) assertEquals(item_id, ids[Number(output_index)]);
       }
       let open: unknown;
-      for (const { type, output_index } of told) {
+      for (const { type, output_index } of events) {
         if (type === "response.output_item.added") {
           assertEquals(open, undefined, "An item ends before the next one begins");
           open = output_index;
@@ -113,9 +113,9 @@ testAnswers([
       }],
     },
     check(view) {
-      const told = eventsOf(view);
+      const events = eventsOf(view);
       const texts = (type: string, key: string) =>
-        told.filter((event) => event.type === `response.function_call_arguments.${type}`).map((event) => event[key]);
+        events.filter((event) => event.type === `response.function_call_arguments.${type}`).map((event) => event[key]);
       assertEquals(texts("delta", "delta").join(""), '{"a":1}{"b":2}');
       assertEquals(texts("done", "arguments"), ['{"a":1}', '{"b":2}']);
     },

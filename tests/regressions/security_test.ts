@@ -134,8 +134,8 @@ for (const [where, answer] of Object.entries(ECHOES)) {
       });
       const response = await app.post(PATH[client], bodyFor(client, { stream: mode === "streamed" }), HEADERS[client]);
       const head = [...response.headers].map((header) => header.join(": ")).join("\n");
-      const told = head + await response.text() + app.logs.map(formatLogLine).join("\n");
-      for (const secret of [ENV.UPSTREAM_SECRET!, "configured-key-77"]) assert(!told.includes(secret), told);
+      const visible = head + await response.text() + app.logs.map(formatLogLine).join("\n");
+      for (const secret of [ENV.UPSTREAM_SECRET!, "configured-key-77"]) assert(!visible.includes(secret), visible);
       assertEquals(app.logs.length, 1);
     },
   );
@@ -144,15 +144,15 @@ for (const [where, answer] of Object.entries(ECHOES)) {
 testEach("R81", "no header and no query choose where a request goes", {}, async (client, mode) => {
   const upstream = fakeUpstream(() => responseOf(HELLO, mode));
   const app = newApp({ config: CONFIG, fetch: upstream.fetch });
-  const elsewhere = "http://169.254.169.254/latest";
+  const internalUrl = "http://169.254.169.254/latest";
   const headers = {
-    "x-portkey-custom-host": elsewhere,
-    "x-base-url": elsewhere,
-    "x-target-url": elsewhere,
-    "helicone-target-url": elsewhere,
+    "x-portkey-custom-host": internalUrl,
+    "x-base-url": internalUrl,
+    "x-target-url": internalUrl,
+    "helicone-target-url": internalUrl,
   };
-  const query = `?base_url=${encodeURIComponent(elsewhere)}`;
-  const body = { ...bodyFor(client, { stream: mode === "streamed" }), base_url: elsewhere, api_base: elsewhere };
+  const query = `?base_url=${encodeURIComponent(internalUrl)}`;
+  const body = { ...bodyFor(client, { stream: mode === "streamed" }), base_url: internalUrl, api_base: internalUrl };
   const response = await app.post(PATH[client] + query, body, headers);
   await response.body?.cancel();
   assertEquals(upstream.asked.map(({ url }) => url.origin), ["http://upstream.test"]);

@@ -73,7 +73,7 @@ export interface View {
 }
 
 /** Asks for something small; `more` is added to the body as it stands. */
-export function bodyFor(client: Wire, told: Partial<Script> = {}, model = "chat"): JsonObject {
+export function bodyFor(client: Wire, overrides: Partial<Script> = {}, model = "chat"): JsonObject {
   const script: Script = {
     system: undefined,
     turns: [{ asked: "Hello", pictures: [], thought: undefined, answered: undefined, calls: [] }],
@@ -85,7 +85,7 @@ export function bodyFor(client: Wire, told: Partial<Script> = {}, model = "chat"
     stop: undefined,
     effort: undefined,
     stream: false,
-    ...told,
+    ...overrides,
   };
   const body = JSON.parse(JSON.stringify({ chat: inChat, messages: inMessages, responses: inResponses }[client](
     script,
@@ -217,12 +217,12 @@ export interface AnswerRow {
 
 /** A test of each row for each client and in each mode. */
 export function testAnswers(rows: readonly AnswerRow[]): void {
-  for (const { id, title, answer, upstream = "chat", clients = WIRES, config, ask: told, want, check } of rows) {
+  for (const { id, title, answer, upstream = "chat", clients = WIRES, config, ask: request, want, check } of rows) {
     for (const client of clients) {
       for (const mode of MODES) {
         if (mode === "streamed" ? answer.frames === undefined : answer.whole === undefined) continue;
         Deno.test(`${id} ${title} · ${client} · ${mode}`, async () => {
-          const body = bodyFor(client, { ...told, stream: mode === "streamed" }, upstream);
+          const body = bodyFor(client, { ...request, stream: mode === "streamed" }, upstream);
           const view = await ask(client, body, [() => responseOf(answer, mode)], config && { config });
           assertView(view, { status: 200, ...want });
           check?.(view, client, mode);
@@ -349,7 +349,7 @@ function bare({ event, data, comment }: Frame): Frame {
   };
 }
 
-type Told = Pick<View, "said" | "end" | "usage" | "error" | "id">;
+type Shown = Pick<View, "said" | "end" | "usage" | "error" | "id">;
 
 const ENDS: Record<string, string> = {
   end_turn: "stop",
@@ -372,7 +372,7 @@ function errorIn(client: Wire, body: JsonObject): View["error"] {
   return { word: String(word), message: String(error.message) };
 }
 
-const STREAM: Record<Wire, (frames: Frame[]) => Told> = {
+const STREAM: Record<Wire, (frames: Frame[]) => Shown> = {
   chat(frames) {
     const values = frames.filter(({ data }) => data !== "[DONE]").map(({ data }) => objectOf(JSON.parse(data!)));
     const failed = values.find(({ error }) => error);
@@ -452,7 +452,7 @@ const STREAM: Record<Wire, (frames: Frame[]) => Told> = {
   },
 };
 
-const WHOLE: Record<Wire, (body: JsonObject) => Told> = {
+const WHOLE: Record<Wire, (body: JsonObject) => Shown> = {
   chat({ choices, usage, id }) {
     const [choice, ...others] = listOf(choices);
     assertEquals([choice?.index, others], [0, []], "There is one choice");

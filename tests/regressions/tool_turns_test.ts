@@ -104,18 +104,18 @@ function shape(messages: readonly JsonObject[]): string[] {
 }
 
 for (const wire of ["chat", "messages"] as const) {
-  const told = (turns: readonly Turn[]) => turns.flatMap(SPOKEN[wire]);
+  const spoken = (turns: readonly Turn[]) => turns.flatMap(SPOKEN[wire]);
   testRequests([
     ...CASES.map(({ id, title, turns, want = turns, noted }): RequestRow => ({
       id,
       title: `${title}, of the client's own wire too`,
       upstream: wire,
-      bodies: { [wire]: { messages: told(turns) } },
+      bodies: { [wire]: { messages: spoken(turns) } },
       check({ messages }, { headers }) {
         const notes = headers.get("x-laneway-notes");
-        if (noted === undefined) assertEquals([messages, notes], [told(want), null]);
+        if (noted === undefined) assertEquals([messages, notes], [spoken(want), null]);
         else assert(notes?.includes(noted), String(notes));
-        const wanted = shape(told(want));
+        const wanted = shape(spoken(want));
         assertEquals([...shape(listOf(messages))].sort(), [...wanted].sort());
         const results = (list: readonly string[]) => list.filter((one) => /^(call|result)/.test(one));
         assertEquals(results(shape(listOf(messages))), results(wanted));
@@ -126,7 +126,7 @@ for (const wire of ["chat", "messages"] as const) {
       id: "R38",
       title: "a result that nothing called for becomes the user's words, of the client's own wire too",
       upstream: wire,
-      bodies: { [wire]: { messages: told([{ results: { call_1: "one" } }, { asked: "And?" }]) } },
+      bodies: { [wire]: { messages: spoken([{ results: { call_1: "one" } }, { asked: "And?" }]) } },
       check({ messages }, { headers }) {
         assertEquals(new Set(listOf(messages).map(({ role }) => role)), new Set(["user"]));
         const said = JSON.stringify(messages);

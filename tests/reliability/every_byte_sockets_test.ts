@@ -89,8 +89,8 @@ for (const wire of WIRES) {
           for (const [death, at] of deaths) {
             Object.assign(upstream.next, { bytes: bytes.slice(0, at), death });
             const place = `${fixture.name} ${death} after ${at} bytes`;
-            const told = await inTime(ask(shape.path), place);
-            assertRight(told, whole, { shape, where: `${place}: ${told.text}`, isWhole: true });
+            const outcome = await inTime(ask(shape.path), place);
+            assertRight(outcome, whole, { shape, where: `${place}: ${outcome.text}`, isWhole: true });
             tried++;
           }
         }

@@ -93,10 +93,10 @@ for (const upstream of WIRES) {
       const worker = async () => {
         const [waits, hurries] = [60_000, SILENCE_MS].map((ms) => newAsk(upstream.name, shape.path, ms));
         for await (const { how, whole, answer, where: place } of all) {
-          const told = await inTime((how === "hangs" ? hurries! : waits!)(answer), place);
+          const outcome = await inTime((how === "hangs" ? hurries! : waits!)(answer), place);
           tried++;
-          const where = `${place}: ${told.text}`;
-          assertRight(told, whole, { shape, where, isWhole: how !== "sends garbage" });
+          const where = `${place}: ${outcome.text}`;
+          assertRight(outcome, whole, { shape, where, isWhole: how !== "sends garbage" });
         }
       };
       await Promise.all(Array.from({ length: WIDTH }, worker));

@@ -122,10 +122,10 @@ Deno.test(`fuzz: ${REQUESTS} mutated requests over all endpoints (seed ${SEED})`
         const { cause } = failure ?? {};
         throw new AssertionError(`The gateway failed: ${cause instanceof Error ? cause.stack : text}`, { cause });
       }
-      const told = [...response.headers].map((header) => header.join(": ")).join("\n") + text;
+      const visible = [...response.headers].map((header) => header.join(": ")).join("\n") + text;
       const logged = entries.map(formatLogLine).join("\n");
       for (const secret of SECRETS) {
-        assert(!told.includes(secret), `The answer holds a secret: ${told.slice(0, 2_000)}`);
+        assert(!visible.includes(secret), `The answer holds a secret: ${visible.slice(0, 2_000)}`);
         assert(!logged.includes(secret), `The log holds a secret: ${logged}`);
       }
     },

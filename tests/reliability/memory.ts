@@ -41,9 +41,9 @@ export async function heldBy({ message, pid }: GatewayProcess): Promise<Held> {
 
 /** Fails where a run held more at its end than in its middle, when it was warm; `slackKb` of what is live. */
 export function assertFlat(middle: Held, end: Held, slackKb: number): void {
-  const told = JSON.stringify({ middle, end });
-  assert(end.live - middle.live < slackKb, told);
-  assert(end.resident - middle.resident < RESIDENT_SLACK_KB, told);
+  const figures = JSON.stringify({ middle, end });
+  assert(end.live - middle.live < slackKb, figures);
+  assert(end.resident - middle.resident < RESIDENT_SLACK_KB, figures);
 }
 
 /** For a report. */

@@ -55,10 +55,10 @@ Deno.test({
           if (due > performance.now()) await delay(due - performance.now());
           answers.push(ask());
         }
-        const told = await Promise.all(answers);
+        const answered = await Promise.all(answers);
         const ended = performance.now();
-        const served = told.filter(({ status }) => status === 200).map(({ ms }) => ms).sort((a, b) => a - b);
-        const shed = told.filter(({ status }) => status !== 200);
+        const served = answered.filter(({ status }) => status === 200).map(({ ms }) => ms).sort((a, b) => a - b);
+        const shed = answered.filter(({ status }) => status !== 200);
         const [median, slow] = [served[Math.floor(served.length / 2)]!, served[Math.floor(served.length * 0.99)]!];
 
         for (const { status, retryAfter } of shed) assertEquals([status, retryAfter], [503, "1"]);
@@ -78,7 +78,7 @@ Deno.test({
         }
         assert(recovered !== undefined, "it did not recover in time");
         report(
-          `${told.length} requests at ten times the capacity: ${served.length} served, median ${
+          `${answered.length} requests at ten times the capacity: ${served.length} served, median ${
             Math.round(median)
           } ms and p99 ${Math.round(slow)} ms (calm: ${Math.round(calm)} ms), ${shed.length} shed; calm again after ${
             Math.round(recovered ?? 0)

@@ -49,9 +49,9 @@ for (const [mode, { head, piece, timeouts }] of Object.entries(ENDLESS)) {
             return { status: response.status, text: await response.text() };
           };
           const answers = Promise.all(Array.from({ length: ANSWERS }, ask));
-          const told = await within(60_000, answers);
+          const answered = await within(60_000, answers);
           const times = await within(60_000, Promise.all(talks));
-          for (const { status, text } of told) {
+          for (const { status, text } of answered) {
             // On a busy machine the time may be up before an answer has begun.
             assert(status === 504 || (status === 200 && mode === "streamed"), `${status}`);
             assert(text.includes("did not answer within"), text.slice(-300));

@@ -66,10 +66,10 @@ for (const code of CODES) {
     };
     if (isWorth) {
       assertEquals(await firstAnswer(["first", "second", "third"], attempt), "second");
-      assertEquals(await told(firstStream(["first", "second", "third"], attemptStream)), ["start second"]);
+      assertEquals(await emitted(firstStream(["first", "second", "third"], attemptStream)), ["start second"]);
     } else {
       assertEquals((await assertRejects(() => firstAnswer(["first", "second"], attempt), GatewayError)).code, code);
-      assertEquals(await told(firstStream(["first", "second"], attemptStream)), [code]);
+      assertEquals(await emitted(firstStream(["first", "second"], attemptStream)), [code]);
     }
     const expected = isWorth ? ["first", "second"] : ["first"];
     assertEquals([asked, streamed], [expected, expected]);
@@ -87,7 +87,7 @@ Deno.test("retry: where all targets fail, the last failure is told", async () =>
   assertEquals(error.code, "rate_limit");
   const attemptStream = (code: ErrorCode): AsyncIterable<GenerateEvent> => fromArray([], failure(code));
   const streams = firstStream(["unavailable", "rate_limit"], attemptStream);
-  assertEquals(await told(streams), ["rate_limit"]);
+  assertEquals(await emitted(streams), ["rate_limit"]);
 });
 
 Deno.test("retry: that one target cannot do it is not told where another one failed", async () => {
@@ -111,13 +111,13 @@ Deno.test("retry: a stream that fails after its start goes on at the next target
     first: fromArray([start("first")], failure("upstream_error")),
     second: fromArray([start("second"), PART, FINISH]),
   };
-  const all = await told(firstStream(["first", "second"], (target) => streams[target]!));
+  const all = await emitted(firstStream(["first", "second"], (target) => streams[target]!));
   assertEquals(all, ["start second", "part-start", "finish"]);
 });
 
 Deno.test("retry: of a stream that only starts nothing is told, so that its failure is one", async () => {
   const attempt = () => fromArray([start("only")], failure("upstream_error"));
-  assertEquals(await told(firstStream(["only"], attempt)), ["upstream_error"]);
+  assertEquals(await emitted(firstStream(["only"], attempt)), ["upstream_error"]);
 });
 
 Deno.test("retry: a stream that fails after content is not asked of another", async () => {
@@ -125,7 +125,7 @@ Deno.test("retry: a stream that fails after content is not asked of another", as
     first: fromArray([start("first"), PART], failure("upstream_error")),
     second: fromArray([start("second"), PART, FINISH]),
   };
-  const all = await told(firstStream(["first", "second"], (target) => streams[target]!));
+  const all = await emitted(firstStream(["first", "second"], (target) => streams[target]!));
   assertEquals(all, ["start first", "part-start", "upstream_error"]);
 });
 
@@ -134,7 +134,7 @@ function start(model: string): GenerateEvent {
 }
 
 /** The events in words; a failure as its code. */
-async function told(events: AsyncIterable<GenerateEvent>): Promise<string[]> {
+async function emitted(events: AsyncIterable<GenerateEvent>): Promise<string[]> {
   const words: string[] = [];
   try {
     for await (const event of events) words.push(event.type === "start" ? `start ${event.model}` : event.type);
@@ -297,7 +297,7 @@ Deno.test("retry: a stream that was refused is asked for again, one that broke o
     asked.push(target);
     return script[target]!.shift()!;
   });
-  assertEquals(await told(events), ["start a", "part-start", "finish"]);
+  assertEquals(await emitted(events), ["start a", "part-start", "finish"]);
   assertEquals(asked, ["a", "b", "a"]);
 });
 
@@ -321,9 +321,9 @@ Deno.test("retry: a stream that breaks off after its content counts against its 
   const gone = new AbortController();
   gone.abort(new Error("left"));
   const all: FailoverPlan<string> = plan(["a", "b"], { breaker, signal: gone.signal });
-  await told(streamAll(all, broken));
+  await emitted(streamAll(all, broken));
   assertEquals(breaker.order(["a", "b"], (one) => one), ["a", "b"]);
-  await told(streamAll({ ...all, signal: new AbortController().signal }, broken));
+  await emitted(streamAll({ ...all, signal: new AbortController().signal }, broken));
   assertEquals(breaker.order(["a", "b"], (one) => one), ["b", "a"]);
 });
 
@@ -333,9 +333,9 @@ Deno.test("retry: a stream that comes to its end makes up for the failures befor
   const broken = () => fromArray([start("a"), PART], CUT);
   const whole = () => fromArray([start("a"), PART, FINISH]);
   const all: FailoverPlan<string> = plan(["a", "b"], { breaker });
-  for (const attempt of [broken, whole, broken]) await told(streamAll(all, attempt));
+  for (const attempt of [broken, whole, broken]) await emitted(streamAll(all, attempt));
   assertEquals(order(), "ab");
-  await told(streamAll(all, broken));
+  await emitted(streamAll(all, broken));
   assertEquals(order(), "ba");
 });
 
@@ -371,7 +371,7 @@ Deno.test("retry: a target that stays silent is joined by the next; the first th
       return silent(log, target, signal, target === "b" ? Promise.resolve() : undefined);
     },
   );
-  assertEquals(await told(events), ["start b", "part-start", "finish"]);
+  assertEquals(await emitted(events), ["start b", "part-start", "finish"]);
   assertEquals(log, ["asked a", "asked b", "a given up"]);
   assertEquals(served[0], "b");
 });
@@ -383,7 +383,7 @@ Deno.test("retry: a target that speaks in time is joined by nobody", async () =>
     log.push(target);
     return silent(log, target, signal, new Promise((resolve) => setTimeout(resolve, 20)));
   });
-  assertEquals(await told(events), ["start a", "part-start", "finish"]);
+  assertEquals(await emitted(events), ["start a", "part-start", "finish"]);
   assertEquals(log, ["a"]);
 });
 
@@ -395,7 +395,7 @@ Deno.test("retry: where the budget for it is spent, nobody is joined", async () 
     log.push(target);
     return silent(log, target, signal, spoken);
   });
-  await told(events);
+  await emitted(events);
   assertEquals(log, ["a"]);
 });
 
@@ -408,7 +408,7 @@ for (const thrown of [CUT, failure("invalid_request")]) {
       asked.push(target);
       return target === "b" ? fromArray([start("b")], thrown) : silent([], target, signal, spoken);
     });
-    assertEquals(await told(events), ["start a", "part-start", "finish"]);
+    assertEquals(await emitted(events), ["start a", "part-start", "finish"]);
     assertEquals(asked, ["a", "b"]);
   });
 }

@@ -248,6 +248,6 @@ Deno.test("affinity: what a header calls a provider and no provider can be calle
 Deno.test("affinity: what would be asked of the conversation's home is told first", async () => {
   const { app, models } = newRouter(["novita"]);
   await say(app, HF, { model: GLM });
-  const told = await say(app, HF, { model: GLM }, { "x-laneway-explain": "true" });
-  assertEquals([models.length, told.headers.get("x-laneway-target")], [1, null]);
+  const explained = await say(app, HF, { model: GLM }, { "x-laneway-explain": "true" });
+  assertEquals([models.length, explained.headers.get("x-laneway-target")], [1, null]);
 });

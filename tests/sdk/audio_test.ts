@@ -250,8 +250,8 @@ for (const major of MAJORS) {
       const response = await client.audio.speech.create({ ...SPEAK, model, input, response_format: format });
       assertEquals(response.headers.get("content-type"), type);
       const file = new File([await response.arrayBuffer()], `said.${format}`);
-      const heard = await client.audio.transcriptions.create({ model: "openai/whisper-large-v3", file });
-      assertEquals(heard.text, input);
+      const transcription = await client.audio.transcriptions.create({ model: "openai/whisper-large-v3", file });
+      assertEquals(transcription.text, input);
       assertEquals(routesOf(hub), [route, "/hf-inference/models/openai/whisper-large-v3"]);
     });
   }
@@ -263,11 +263,11 @@ for (const major of MAJORS) {
 
   for (const [fixture, type] of Object.entries(FILES)) {
     // The second tells neither by its name nor by its type what it is.
-    for (const [name, told] of [[fixture, type], ["Aufnahme für 日本", ""]] as const) {
+    for (const [name, mediaType] of [[fixture, type], ["Aufnahme für 日本", ""]] as const) {
       test(`${fixture} reaches the upstream byte for byte as "${name}"`, async () => {
         const { app, asked } = newListener();
         const bytes = tone(fixture);
-        const file = new File([bytes], name, { type: told });
+        const file = new File([bytes], name, { type: mediaType });
         const answer = await newClient(major, app).audio.transcriptions.create({ model: MODEL.transcription, file });
         assertEquals<unknown>(answer, { text: SAID, usage: USAGE });
         assertEquals(asked, [{

@@ -281,9 +281,9 @@ Deno.test("@huggingface/inference: the whole way to the hub, and an error that s
     () => client.chatCompletion({ model: "BAAI/bge-m3", messages: HELLO }),
     InferenceClientProviderApiError,
   );
-  const { error: told } = error.httpResponse.body as { error: { code: string; message: string } };
-  assertEquals([error.httpResponse.status, told.code], [422, "model_task_mismatch"]);
-  assertStringIncludes(told.message, '"BAAI/bge-m3" is for embedding');
+  const { error: body } = error.httpResponse.body as { error: { code: string; message: string } };
+  assertEquals([error.httpResponse.status, body.code], [422, "model_task_mismatch"]);
+  assertStringIncludes(body.message, '"BAAI/bge-m3" is for embedding');
 });
 
 Deno.test("@huggingface/inference: vectors in the manner of an OpenAI-compatible provider", async () => {

@@ -3,7 +3,7 @@
  * language. `LANEWAY_PYTHON` names a Python that has the packages `openai` and `anthropic`; without it the test is ignored.
  */
 import { assertEquals } from "@std/assert";
-import { toldAnswers } from "../support/told_answers.ts";
+import { emittedAnswers } from "../support/emitted_answers.ts";
 
 const PYTHON = Deno.env.get("LANEWAY_PYTHON");
 
@@ -23,7 +23,7 @@ Deno.test({
   ignore: PYTHON === undefined,
   async fn() {
     const lines: string[] = [];
-    for await (const { fixture, from, to, whole, frames } of toldAnswers()) {
+    for await (const { fixture, from, to, whole, frames } of emittedAnswers()) {
       const add = (mode: string, value: unknown) =>
         lines.push(JSON.stringify({ name: `${from} to ${to}, ${fixture}`, wire: to, mode, value }));
       if (whole) add("whole", whole);
@@ -45,6 +45,6 @@ Deno.test({
     const faults = new TextDecoder().decode(stdout).trim().split("\n").filter((line) => line !== "")
       .map((line) => JSON.parse(line)).map(({ name, fault }) => `${name}: ${fault}`);
     assertEquals(lines.length > 5_000, true);
-    assertEquals(faults.filter((told) => !EXPECTED.some((known) => known.test(told))), []);
+    assertEquals(faults.filter((fault) => !EXPECTED.some((known) => known.test(fault))), []);
   },
 });

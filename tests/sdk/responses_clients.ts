@@ -142,7 +142,7 @@ export function asSent(response: Response): JsonValue {
 }
 
 /** What the items of an output say, in short. */
-export function told(output: readonly Item[]): unknown[] {
+export function summaryOf(output: readonly Item[]): unknown[] {
   return output.map((item) => {
     switch (item.type) {
       case "message":

@@ -16,7 +16,7 @@ import {
   type Said,
   scriptedUpstream,
   type Setting,
-  told,
+  summaryOf,
 } from "./responses_clients.ts";
 
 const HELLO: Body = { model: "model", input: "Hello" };
@@ -94,7 +94,7 @@ for (const streamed of [false, true]) {
     async ({ client, upstream }) => {
       const kept = await converse(client, { streamed, stateless: false });
       const resent = await converse(client, { streamed, stateless: true });
-      assertEquals(kept.map(({ output }) => told(output)), resent.map(({ output }) => told(output)));
+      assertEquals(kept.map(({ output }) => summaryOf(output)), resent.map(({ output }) => summaryOf(output)));
       assertEquals(kept.map(({ previous_response_id }) => previous_response_id), [
         null,
         ...kept.slice(0, -1).map(({ id }) => id),
@@ -132,10 +132,10 @@ forEachMajor(
     for (const input of ["left", "right"]) {
       await client.responses.create({ model: "model", input, previous_response_id: first.id });
     }
-    const told = bodiesOf(upstream).slice(1).map(({ messages }) =>
+    const conversations = bodiesOf(upstream).slice(1).map(({ messages }) =>
       messages.map(({ content }: { content: string }) => content)
     );
-    assertEquals(told, [["Hello", "One", "left"], ["Hello", "One", "right"]]);
+    assertEquals(conversations, [["Hello", "One", "left"], ["Hello", "One", "right"]]);
   },
 );
 

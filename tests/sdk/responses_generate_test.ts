@@ -19,7 +19,7 @@ import {
   type Response,
   type Said,
   scriptedUpstream,
-  told,
+  summaryOf,
   USAGE,
 } from "./responses_clients.ts";
 
@@ -30,7 +30,7 @@ const HELLO: Body = { model: "model", input: "Hello" };
 interface Case {
   said: Said;
   body?: Partial<Body>;
-  told: unknown[];
+  output: unknown[];
   text?: string;
   status?: Response["status"];
   reason?: string;
@@ -56,29 +56,29 @@ const ROME = { id: "call_2", name: "get_weather", input: '{"location":"Rome"}' }
 const CASES: Record<string, Case> = {
   "a text": {
     said: { text: "Grüße, 世界! 🌍🚀" },
-    told: [["assistant", "Grüße, 世界! 🌍🚀"]],
+    output: [["assistant", "Grüße, 世界! 🌍🚀"]],
     text: "Grüße, 世界! 🌍🚀",
   },
   "reasoning and a text": {
     said: { thought: "Two and two.", text: "Four." },
-    told: [["reasoning", "Two and two."], ["assistant", "Four."]],
+    output: [["reasoning", "Two and two."], ["assistant", "Four."]],
     text: "Four.",
   },
   "a summary of the reasoning, where one is asked for": {
     said: { thought: "Two and two.", text: "Four." },
     body: { reasoning: { effort: "low", summary: "auto" } },
-    told: [["reasoning", "Two and two."], ["assistant", "Four."]],
+    output: [["reasoning", "Two and two."], ["assistant", "Four."]],
     text: "Four.",
   },
   "a call": {
     said: { calls: [OSLO] },
     body: { tools: [WEATHER] },
-    told: [["function_call", "call_1", "get_weather", { location: "Oslo" }]],
+    output: [["function_call", "call_1", "get_weather", { location: "Oslo" }]],
   },
   "a text and two calls side by side": {
     said: { text: "I look it up.", calls: [OSLO, ROME] },
     body: { tools: [WEATHER] },
-    told: [
+    output: [
       ["assistant", "I look it up."],
       ["function_call", "call_1", "get_weather", { location: "Oslo" }],
       ["function_call", "call_2", "get_weather", { location: "Rome" }],
@@ -88,20 +88,20 @@ const CASES: Record<string, Case> = {
   "a call of a tool that takes free text": {
     said: { calls: [{ id: "call_1", name: "apply_patch", input: '{"input":"*** Begin\\n\\"é\\""}' }] },
     body: { tools: [PATCH] },
-    told: [["custom_tool_call", "call_1", "apply_patch", '*** Begin\n"é"']],
+    output: [["custom_tool_call", "call_1", "apply_patch", '*** Begin\n"é"']],
   },
-  "a refusal": { said: { refusal: "I do not do that." }, told: [["assistant", { refusal: "I do not do that." }]] },
+  "a refusal": { said: { refusal: "I do not do that." }, output: [["assistant", { refusal: "I do not do that." }]] },
   "an answer that is too long": {
     said: { text: "One two", finish: "length" },
     body: { max_output_tokens: 16 },
-    told: [["assistant", "One two"]],
+    output: [["assistant", "One two"]],
     text: "One two",
     status: "incomplete",
     reason: "max_output_tokens",
   },
   "an answer that a filter cut off": {
     said: { text: "One two", finish: "content_filter" },
-    told: [["assistant", "One two"]],
+    output: [["assistant", "One two"]],
     text: "One two",
     status: "incomplete",
     reason: "content_filter",
@@ -111,7 +111,7 @@ const CASES: Record<string, Case> = {
 for (const [name, { said, body, text = "", status = "completed", reason, ...expected }] of Object.entries(CASES)) {
   forEachMajor(name, () => scriptedUpstream(said), async ({ major: { major }, client }) => {
     const whole = await client.responses.create({ ...HELLO, ...body });
-    assertEquals(told(whole.output), expected.told);
+    assertEquals(summaryOf(whole.output), expected.output);
     assertEquals([whole.status, whole.incomplete_details?.reason, whole.error], [status, reason, null]);
     assertEquals([whole.object, whole.model, whole.output_text], ["response", "model", text]);
 
@@ -121,7 +121,7 @@ for (const [name, { said, body, text = "", status = "completed", reason, ...expe
     if (major > 5 || status === "completed") {
       assertEquals(asSent(final), asSent(whole));
       assertEquals(final.output_text ?? text, text);
-    } else assertEquals(told(final.output), expected.told);
+    } else assertEquals(summaryOf(final.output), expected.output);
   });
 }
 
@@ -150,7 +150,7 @@ for (const name of ["default", "unicode", "stop", "long", "json", "system-array"
     const whole = await client.responses.create(HELLO);
     const streamed = lastResponse((await readWithHelper(client, HELLO)).events);
     for (const { output, usage } of [whole, streamed]) {
-      assertEquals(told(output), [
+      assertEquals(summaryOf(output), [
         ...(reasoning_content ? [["reasoning", reasoning_content]] : []),
         ["assistant", content],
       ]);
@@ -168,7 +168,7 @@ for (const name of ["tool", "twotools", "thinktool"]) {
     const { final } = await readWithHelper(client, body);
     for (const { output, status } of [await client.responses.create(body), final]) {
       // The engine makes up an id for each call.
-      const said = told(output).map((item) => (item as string[]).toSpliced(1, 1));
+      const said = summaryOf(output).map((item) => (item as string[]).toSpliced(1, 1));
       assertEquals(said, [
         ...(reasoning_content ? [["reasoning"]] : []),
         ...tool_calls!.map((call) =>
@@ -314,7 +314,7 @@ for (const [name, { error, code }] of Object.entries(FAILURES)) {
     // The oldest one leaves an answer that failed as it was.
     if (major > 5) assertEquals([final.status, final.error!.code as string], ["failed", code]);
     else assert(final.status !== "completed");
-    assertEquals(told(final.output), [["assistant", "one"]]);
+    assertEquals(summaryOf(final.output), [["assistant", "one"]]);
   });
 }
 
@@ -386,9 +386,11 @@ forEachMajor(
     });
     const [{ messages }] = bodiesOf(upstream);
     // This upstream takes instructions in one place only.
-    const told = messages.slice(0, -1).map(({ role, content }: { role: string; content: unknown }) => [role, content]);
-    assertEquals(JSON.stringify(told).match(/Be brief\.|Say a colour\./g), ["Be brief.", "Say a colour."]);
-    assertEquals([...new Set(told.map(([role]: string[]) => role))], ["system"]);
+    const history = messages.slice(0, -1).map((
+      { role, content }: { role: string; content: unknown },
+    ) => [role, content]);
+    assertEquals(JSON.stringify(history).match(/Be brief\.|Say a colour\./g), ["Be brief.", "Say a colour."]);
+    assertEquals([...new Set(history.map(([role]: string[]) => role))], ["system"]);
     assertEquals(messages.at(-1), {
       role: "user",
       content: [

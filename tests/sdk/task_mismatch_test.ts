@@ -138,8 +138,8 @@ for (const { name: lane, models, newApp } of LANES) {
             ]
           ) {
             const error = await assertRejects(async () => await ask(), Sdk.UnprocessableEntityError);
-            const told = error.error as { error: { details: { error_code: string } } };
-            assertEquals(told.error.details.error_code, "model_task_mismatch");
+            const failure = error.error as { error: { details: { error_code: string } } };
+            assertEquals(failure.error.details.error_code, "model_task_mismatch");
             assertStringIncludes(error.message, `is for ${has}`);
           }
         });

@@ -83,25 +83,25 @@ Deno.test("a request is sent once, although the connection that is used again di
 
 for (const stream of [false, true]) {
   Deno.test(`a redirect is not followed, and the secret goes nowhere else: ${stream ? "streamed" : "whole"}`, async () => {
-    const elsewhere = new TcpUpstream();
+    const other = new TcpUpstream();
     const test = withGateway(async ({ url, upstream }) => {
       for (const status of ["301 Moved Permanently", "307 Temporary Redirect"]) {
         const answered = fetch(url + CHAT, { method: "POST", body: JSON.stringify(chatBody({ stream })) });
         const asked = await upstream.next();
         await asked.write(
-          `HTTP/1.1 ${status}\r\nlocation: ${elsewhere.baseUrl}/chat/completions\r\ncontent-length: 0\r\n\r\n`,
+          `HTTP/1.1 ${status}\r\nlocation: ${other.baseUrl}/chat/completions\r\ncontent-length: 0\r\n\r\n`,
         );
         const response = await answered;
         const text = await response.text();
         assertEquals([response.status, response.headers.get("location")], [502, null]);
         assertStringIncludes(text, '"code":"upstream_error"');
-        assert(!text.includes(elsewhere.baseUrl));
+        assert(!text.includes(other.baseUrl));
         assertEquals(asked.headers.get("authorization"), `Bearer ${ENV.UPSTREAM_SECRET}`);
       }
       assertEquals(upstream.asked.length, 2);
-      assertEquals(elsewhere.connections, 0);
+      assertEquals(other.connections, 0);
     });
-    await test.finally(() => elsewhere.stop());
+    await test.finally(() => other.stop());
   });
 }
 

@@ -166,7 +166,7 @@ const toolUse = fc.uniqueArray(name, { maxLength: 3 })
     });
   });
 
-const knobs = fc.record({
+const parameters = fc.record({
   maxOutputTokens: fc.integer({ min: 1, max: 1_000_000 }),
   thinking: fc.constantFrom("low", "medium", "high").map((effort) => ({ effort })),
   temperature: fc.double({ min: 0, max: 2, noNaN: true }),
@@ -184,9 +184,9 @@ const knobs = fc.record({
   metadata: fc.dictionary(name, said, { minKeys: 1, maxKeys: 2 }),
 }, { requiredKeys: [] });
 
-export const canonicalRequest: fc.Arbitrary<GenerateRequest> = fc.tuple(messages, fc.boolean(), toolUse, knobs)
-  .map(([messages, stream, tools, knobs]) => ({
-    ...overTheWire({ model: "m", stream, ...tools, ...knobs }),
+export const canonicalRequest: fc.Arbitrary<GenerateRequest> = fc.tuple(messages, fc.boolean(), toolUse, parameters)
+  .map(([messages, stream, tools, parameters]) => ({
+    ...overTheWire({ model: "m", stream, ...tools, ...parameters }),
     messages,
   }));
 

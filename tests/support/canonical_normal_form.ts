@@ -100,35 +100,35 @@ export const RULES: Record<string, Rules> = {
   },
 };
 
-type Fact = { who: string; told: string } | { who: string; what: unknown };
+type Fact = { who: string; text: string } | { who: string; what: unknown };
 
 /** Facts of what was asked, and the notes that must come with the losses among them. */
 export function requestFacts(request: GenerateRequest, rules: Rules): { facts: unknown; losses: RegExp[] } {
   const losses: RegExp[] = [];
   const lost = (note: RegExp) => void losses.push(note);
-  const { model: _model, messages, tools = [], toolChoice, memory: _memory, extra: _extra, ...knobs } = request;
+  const { model: _model, messages, tools = [], toolChoice, memory: _memory, extra: _extra, ...parameters } = request;
   for (const [knob, name] of Object.entries(rules.without)) {
-    if (knobs[knob as keyof typeof knobs] === undefined) continue;
+    if (parameters[knob as keyof typeof parameters] === undefined) continue;
     lost(new RegExp(`dropped ${name}`));
-    delete knobs[knob as keyof typeof knobs];
+    delete parameters[knob as keyof typeof parameters];
   }
-  if (knobs.outputSchema && !rules.labels) {
-    const { schema, description } = knobs.outputSchema;
-    knobs.outputSchema = { schema: { ...schema, ...(description !== undefined && { description }) } };
+  if (parameters.outputSchema && !rules.labels) {
+    const { schema, description } = parameters.outputSchema;
+    parameters.outputSchema = { schema: { ...schema, ...(description !== undefined && { description }) } };
   }
   const offered = toolChoice?.type === "allowed" && !rules.allows
     ? tools.filter(({ name }) => toolChoice.names.includes(name))
     : tools;
   const choice = toolChoice?.type === "allowed" && !rules.allows ? { type: toolChoice.mode } : toolChoice;
   // The default, and what says nothing where no tool may be called.
-  if (knobs.parallelToolCalls || choice?.type === "none") delete knobs.parallelToolCalls;
+  if (parameters.parallelToolCalls || choice?.type === "none") delete parameters.parallelToolCalls;
   return {
     facts: {
       ...(rules.limit && { maxOutputTokens: rules.limit }),
-      ...knobs,
+      ...parameters,
       tools: offered.map(toolFact),
       choice: choice && choice.type !== "auto" ? { ...choice, kind: undefined } : undefined,
-      told: tellings(messages, rules, lost),
+      conversation: tellings(messages, rules, lost),
     },
     losses,
   };
@@ -145,10 +145,10 @@ export function answerFacts(
   const spoken = content.map((part): OutputPart =>
     part.type === "opaque" ? { type: "opaque", extra: part.extra } : part
   );
-  const told = rules.ordered ? spoken : inOneText(spoken);
-  const facts = tellings([{ role: "assistant", content: told }], { ...rules, file }, lost);
+  const parts = rules.ordered ? spoken : inOneText(spoken);
+  const facts = tellings([{ role: "assistant", content: parts }], { ...rules, file }, lost);
   const { inputTokens, outputTokens } = usage;
-  return { facts: { told: facts, reason: finish.reason, inputTokens, outputTokens }, losses };
+  return { facts: { conversation: facts, reason: finish.reason, inputTokens, outputTokens }, losses };
 }
 
 /** An answer that is one text. */
@@ -175,8 +175,8 @@ function tellings(messages: readonly Message[], rules: Rules, lost: (note: RegEx
   const later: Fact[] = [];
   const tell = (fact: Fact) => {
     const last = facts.at(-1);
-    if ("told" in fact && fact.told === "") return;
-    if (last && "told" in last && "told" in fact && last.who === fact.who) last.told += `\n\n${fact.told}`;
+    if ("text" in fact && fact.text === "") return;
+    if (last && "text" in last && "text" in fact && last.who === fact.who) last.text += `\n\n${fact.text}`;
     else facts.push({ ...fact });
   };
   const settle = () => {
@@ -186,18 +186,18 @@ function tellings(messages: readonly Message[], rules: Rules, lost: (note: RegEx
     switch (part.type) {
       case "text":
       case "refusal":
-        return { who, told: part.text.replace(/^From the result of [^]*:$/, FROM_RESULT) };
+        return { who, text: part.text.replace(/^From the result of [^]*:$/, FROM_RESULT) };
       case "reasoning":
-        return { who: "thought", told: part.text };
+        return { who: "thought", text: part.text };
       case "file": {
         const file = rules.file(part, lost);
-        return typeof file === "string" ? { who, told: file } : file && { who, what: { ...file, extra: undefined } };
+        return typeof file === "string" ? { who, text: file } : file && { who, what: { ...file, extra: undefined } };
       }
       case "opaque":
         lost(
           part.standIn === undefined ? /dropped a part of type from_nowhere/ : /replaced a part of type from_nowhere/,
         );
-        return part.standIn === undefined ? undefined : { who, told: part.standIn };
+        return part.standIn === undefined ? undefined : { who, text: part.standIn };
       case "tool-call": {
         const input = part.kind === "custom" ? { input: part.input } : parseJson(part.input);
         return { who: "calls", what: [nameOf(part.id), part.name, input] };
@@ -219,11 +219,11 @@ function tellings(messages: readonly Message[], rules: Rules, lost: (note: RegEx
         const parts = inside.map((part) => partFact("result", part)).filter((one) => one !== undefined);
         const shown = result.content.filter((part) => !isWordless(part));
         if (!rules.filesInResults && files.length > 0 && files.length === shown.length) {
-          parts.push({ who: "result", told: "See the files below" });
+          parts.push({ who: "result", text: "See the files below" });
         }
         tell({ who: "result", what: [nameOf(result.id), resultOf(result, parts, rules)] });
         if (!rules.filesInResults && files.length > 0) {
-          later.push({ who: "user", told: FROM_RESULT });
+          later.push({ who: "user", text: FROM_RESULT });
           later.push(...files.map((part) => partFact("user", part)).filter((one) => one !== undefined));
         }
       }
@@ -238,15 +238,15 @@ function tellings(messages: readonly Message[], rules: Rules, lost: (note: RegEx
       );
       tell({
         who: isLate ? "user" : "system",
-        told: isLate && text !== "" ? `<system-reminder>\n${text}\n</system-reminder>` : text,
+        text: isLate && text !== "" ? `<system-reminder>\n${text}\n</system-reminder>` : text,
       });
       continue;
     }
     const parts: readonly Part[] = content;
-    const told = (rules.ordered ? parts : inOneOrder(parts)).map((part) => partFact(role, part))
+    const spoken = (rules.ordered ? parts : inOneOrder(parts)).map((part) => partFact(role, part))
       .filter((one) => one !== undefined);
     began = true;
-    for (const fact of told) tell(fact);
+    for (const fact of spoken) tell(fact);
   }
   settle();
   return facts;
@@ -280,14 +280,14 @@ function inOneOrder(parts: readonly Part[]): Part[] {
 
 /** A failure that has no mark is told in words. */
 function resultOf({ isError }: ToolResultPart, parts: readonly Fact[], rules: Rules): unknown {
-  const joined: Fact[] = isError && !rules.marksErrors ? [{ who: "result", told: "Error:" }] : [];
+  const joined: Fact[] = isError && !rules.marksErrors ? [{ who: "result", text: "Error:" }] : [];
   for (const part of parts) {
     const last = joined.at(-1);
-    if ("told" in part && part.told === "") continue;
-    if (last && "told" in last && "told" in part) last.told += `\n\n${part.told}`;
+    if ("text" in part && part.text === "") continue;
+    if (last && "text" in last && "text" in part) last.text += `\n\n${part.text}`;
     else joined.push({ ...part });
   }
   const [first] = joined;
-  if (first && "told" in first) first.told = first.told.replace(/^Error:\s+/, "Error: ");
+  if (first && "text" in first) first.text = first.text.replace(/^Error:\s+/, "Error: ");
   return { parts: joined, isError: isError && rules.marksErrors || undefined };
 }

@@ -17,7 +17,7 @@ export interface Launched {
   /** Resolves to all that was said on stderr, once there is `text` in what was said after `from`. */
   said(text: string, from?: number): Promise<string>;
   /** How much was said by now. */
-  heard(): number;
+  position(): number;
   /** The exit code, once it has ended and nobody holds its stderr. */
   ended: Promise<number>;
 }
@@ -59,22 +59,22 @@ export async function withLaunched(
   const stdout = child.stdout.text();
   let text = "";
   let isOver = false;
-  let heardMore = Promise.withResolvers<void>();
+  let moreOutput = Promise.withResolvers<void>();
   const listening = (async () => {
     for await (const piece of child.stderr.pipeThrough(new TextDecoderStream())) {
       text += piece;
-      heardMore.resolve();
-      heardMore = Promise.withResolvers();
+      moreOutput.resolve();
+      moreOutput = Promise.withResolvers();
     }
     isOver = true;
-    heardMore.resolve();
+    moreOutput.resolve();
   })();
   const said = async (wanted: string, from = 0) => {
     const deadline = performance.now() + 60_000;
     while (!text.slice(from).includes(wanted)) {
       const left = deadline - performance.now();
       if (isOver || left <= 0) throw new Error(`It never said "${wanted}": ${text}`);
-      await within(left, heardMore.promise).catch(() => {});
+      await within(left, moreOutput.promise).catch(() => {});
     }
     return text;
   };
@@ -88,7 +88,7 @@ export async function withLaunched(
   try {
     await said("Keys: ");
     const url = text.match(/http:\/\/[\d.:]+/)![0];
-    await use({ url, pid: child.pid, kill: (signal) => child.kill(signal), said, heard: () => text.length, ended });
+    await use({ url, pid: child.pid, kill: (signal) => child.kill(signal), said, position: () => text.length, ended });
   } finally {
     // The gateway notices that its launcher has gone.
     if (running) child.kill("SIGKILL");

@@ -154,13 +154,13 @@ class Reader {
     this.#open = { item, text: "" };
     const type = String(item.type);
     const at = { item_id: item.id, output_index };
-    const told = type in LISTS ? this.#readParts(item, at) : type in CALLS ? this.#readCall(item, at) : item;
+    const parsed = type in LISTS ? this.#readParts(item, at) : type in CALLS ? this.#readCall(item, at) : item;
 
     const { item: ended, ...done } = this.#next("response.output_item.done");
     assertEquals(done, { type: "response.output_item.done", output_index });
     const whole = object(ended);
     assertEquals([whole.id, whole.type], [item.id, item.type]);
-    for (const [key, value] of Object.entries(told)) {
+    for (const [key, value] of Object.entries(parsed)) {
       if (key !== "status") assertEquals(whole[key], value, `${key} of the item is what was told of it`);
     }
     if (type in LISTS || type in CALLS) {

@@ -69,14 +69,14 @@ export function normalRequest(body: JsonObject): JsonObject {
     truncation: _truncation,
     ...rest
   } = withoutNulls(body);
-  const { items, instructions: told } = normalInput(instructions, input);
+  const { items, instructions: system } = normalInput(instructions, input);
   const listed = [body, ...objects(input)].flatMap((place) => objects(place.tools)).flatMap(tool);
   // A tool that comes up again is offered once.
   const keys = listed.map((one) => one.name ?? JSON.stringify(one));
   const offered = listed.filter((_, at) => keys.indexOf(keys[at]!) === at);
   return {
     ...rest,
-    instructions: told,
+    instructions: system,
     input: items,
     // A choice among no tools, and how many of none may be called, say nothing.
     ...(offered.length > 0 && { tools: offered, tool_choice: toolChoice(tool_choice), parallel_tool_calls }),
@@ -108,8 +108,8 @@ function normalInput(
   );
   for (let first = items[0]; first && isPlain(first); first = items[0]) {
     items.shift();
-    const told = objects(first.content).map((one) => one.text).filter((text) => text !== "").join("\n\n");
-    if (told !== "") return { items, instructions: told };
+    const joined = objects(first.content).map((one) => one.text).filter((text) => text !== "").join("\n\n");
+    if (joined !== "") return { items, instructions: joined };
   }
   return { items };
 }
@@ -150,11 +150,11 @@ function normalItem(item: JsonObject): JsonObject {
 
 /** Several texts are one text. An item without an id may be given any: `rs_` and a number. */
 function normalThought({ id, summary, content, encrypted_content }: JsonObject): JsonObject {
-  const told = objects(content).map((one) => one.text).join("");
+  const joined = objects(content).map((one) => one.text).join("");
   return {
     id: /^rs_\d+$/.test(String(id)) ? undefined : id,
     summary: some(objects(summary)),
-    content: told === "" ? undefined : told,
+    content: joined === "" ? undefined : joined,
     encrypted_content: encrypted_content === "" ? undefined : encrypted_content,
   };
 }

@@ -62,7 +62,10 @@ export const script: fc.Arbitrary<Script> = tools.chain((offered) =>
     stream: fc.boolean(),
   })
     // Where nothing else is said, a wish against parallel calls is said of the default choice.
-    .map((told) => ({ ...told, choice: told.oneByOne && offered.length > 0 ? told.choice ?? "auto" : told.choice }))
+    .map((request) => ({
+      ...request,
+      choice: request.oneByOne && offered.length > 0 ? request.choice ?? "auto" : request.choice,
+    }))
 );
 
 function numbered(turns: readonly (Omit<Turn, "calls"> & { calls: Omit<Turn["calls"][number], "id">[] })[]): Turn[] {
@@ -75,12 +78,12 @@ function numbered(turns: readonly (Omit<Turn, "calls"> & { calls: Omit<Turn["cal
 }
 
 /** The request as a client, or for an upstream, of the chat wire. */
-export function inChat(told: Script, model: string): JsonObject {
+export function inChat(request: Script, model: string): JsonObject {
   return {
     model,
     messages: [
-      ...(told.system === undefined ? [] : [{ role: "system", content: told.system }]),
-      ...told.turns.flatMap((turn): JsonObject[] => [
+      ...(request.system === undefined ? [] : [{ role: "system", content: request.system }]),
+      ...request.turns.flatMap((turn): JsonObject[] => [
         {
           role: "user",
           content: [
@@ -108,30 +111,30 @@ export function inChat(told: Script, model: string): JsonObject {
         })),
       ]),
     ],
-    tools: told.tools.map(({ name, description, schema }) => ({
+    tools: request.tools.map(({ name, description, schema }) => ({
       type: "function",
       function: { name, description, parameters: schema },
     })),
-    tool_choice: typeof told.choice === "object" ? { type: "function", function: told.choice } : told.choice,
-    parallel_tool_calls: told.oneByOne && told.choice !== "none" ? false : undefined,
-    max_tokens: told.maxTokens,
-    temperature: told.temperature,
-    stop: told.stop,
-    reasoning_effort: told.effort,
-    stream: told.stream,
+    tool_choice: typeof request.choice === "object" ? { type: "function", function: request.choice } : request.choice,
+    parallel_tool_calls: request.oneByOne && request.choice !== "none" ? false : undefined,
+    max_tokens: request.maxTokens,
+    temperature: request.temperature,
+    stop: request.stop,
+    reasoning_effort: request.effort,
+    stream: request.stream,
   };
 }
 
 const CHOICE = { auto: "auto", required: "any", none: "none" } as const;
 
 /** The same in the messages wire. */
-export function inMessages(told: Script, model: string): JsonObject {
-  const { choice } = told;
+export function inMessages(request: Script, model: string): JsonObject {
+  const { choice } = request;
   const chosen = typeof choice === "object" ? { type: "tool", ...choice } : choice && { type: CHOICE[choice] };
   return {
     model,
-    system: told.system,
-    messages: told.turns.flatMap((turn): JsonObject[] => [
+    system: request.system,
+    messages: request.turns.flatMap((turn): JsonObject[] => [
       {
         role: "user",
         content: [
@@ -160,25 +163,25 @@ export function inMessages(told: Script, model: string): JsonObject {
         })),
       }]),
     ]),
-    tools: told.tools.map(({ name, description, schema }) => ({ name, description, input_schema: schema })),
+    tools: request.tools.map(({ name, description, schema }) => ({ name, description, input_schema: schema })),
     tool_choice: chosen && {
       ...chosen,
-      disable_parallel_tool_use: told.oneByOne && choice !== "none" ? true : undefined,
+      disable_parallel_tool_use: request.oneByOne && choice !== "none" ? true : undefined,
     },
-    max_tokens: told.maxTokens,
-    temperature: told.temperature,
-    stop_sequences: told.stop,
-    output_config: told.effort && { effort: told.effort },
-    stream: told.stream,
+    max_tokens: request.maxTokens,
+    temperature: request.temperature,
+    stop_sequences: request.stop,
+    output_config: request.effort && { effort: request.effort },
+    stream: request.stream,
   };
 }
 
 /** The same in the responses wire, which has no words for where to stop. */
-export function inResponses(told: Script, model: string): JsonObject {
+export function inResponses(request: Script, model: string): JsonObject {
   return {
     model,
-    instructions: told.system,
-    input: told.turns.flatMap((turn): JsonObject[] => [
+    instructions: request.system,
+    input: request.turns.flatMap((turn): JsonObject[] => [
       {
         type: "message",
         role: "user",
@@ -209,18 +212,18 @@ export function inResponses(told: Script, model: string): JsonObject {
         output: failed ? `Error: ${result}` : result,
       })),
     ]),
-    tools: told.tools.map(({ name, description, schema }) => ({
+    tools: request.tools.map(({ name, description, schema }) => ({
       type: "function",
       name,
       description,
       parameters: schema,
       strict: false,
     })),
-    tool_choice: typeof told.choice === "object" ? { type: "function", ...told.choice } : told.choice,
-    parallel_tool_calls: told.oneByOne && told.choice !== "none" ? false : undefined,
-    max_output_tokens: told.maxTokens,
-    temperature: told.temperature,
-    reasoning: told.effort && { effort: told.effort },
-    stream: told.stream,
+    tool_choice: typeof request.choice === "object" ? { type: "function", ...request.choice } : request.choice,
+    parallel_tool_calls: request.oneByOne && request.choice !== "none" ? false : undefined,
+    max_output_tokens: request.maxTokens,
+    temperature: request.temperature,
+    reasoning: request.effort && { effort: request.effort },
+    stream: request.stream,
   };
 }

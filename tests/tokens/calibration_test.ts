@@ -24,16 +24,16 @@ Deno.test("what answers told moves the count to within a few percent, and not be
 
 Deno.test("counts are not below the real ones on average, whatever the requests are like", () => {
   const calibration = new Calibration();
-  let [real, told] = [0, 0];
+  let [real, reported] = [0, 0];
   for (let turn = 1; turn <= 200; turn++) {
     const estimate = 100 + (turn * 7_919) % 30_000;
     // Between 0.8 and 1.2 times as many, without an order.
     const tokens = Math.round(estimate * (0.8 + ((turn * 31) % 41) / 100));
-    told += calibration.count("m", estimate).inputTokens;
+    reported += calibration.count("m", estimate).inputTokens;
     real += tokens;
     calibration.learn("m", estimate, tokens);
   }
-  assert(told >= real && told <= real * 1.06, `${told} for ${real}`);
+  assert(reported >= real && reported <= real * 1.06, `${reported} for ${real}`);
 });
 
 Deno.test("a short answer, which the template makes long, hardly moves the count of a long request", () => {
@@ -49,11 +49,11 @@ Deno.test("a model that begins to count otherwise is followed", () => {
 });
 
 Deno.test("nonsense that upstreams tell leaves the count within its bounds", () => {
-  for (const told of [1, 0, -5, NaN, Infinity, 1e15]) {
+  for (const reported of [1, 0, -5, NaN, Infinity, 1e15]) {
     const calibration = new Calibration();
-    for (let turn = 0; turn < 50; turn++) calibration.learn("m", 1_000, told);
+    for (let turn = 0; turn < 50; turn++) calibration.learn("m", 1_000, reported);
     const { inputTokens } = calibration.count("m", 1_000);
-    assert(inputTokens >= 500 && inputTokens <= 3_100, `${told}: ${inputTokens}`);
+    assert(inputTokens >= 500 && inputTokens <= 3_100, `${reported}: ${inputTokens}`);
   }
 });
 
@@ -65,10 +65,10 @@ Deno.test("some thousand models are kept in mind, and the latest are among them"
 });
 
 Deno.test("a count that cannot be one of the text teaches nothing, whatever was learnt before", () => {
-  for (const told of [1e9, 200_001, 1_999, 1, 0, -5, NaN, Infinity]) {
+  for (const reported of [1e9, 200_001, 1_999, 1, 0, -5, NaN, Infinity]) {
     const [honest, lied] = [new Calibration(), new Calibration()];
     for (const calibration of [honest, lied]) calibration.learn("m", 20_000, 24_000);
-    for (let turn = 0; turn < 10; turn++) lied.learn("m", 20_000, told);
-    assertEquals(lied.count("m", 20_000), honest.count("m", 20_000), String(told));
+    for (let turn = 0; turn < 10; turn++) lied.learn("m", 20_000, reported);
+    assertEquals(lied.count("m", 20_000), honest.count("m", 20_000), String(reported));
   }
 });

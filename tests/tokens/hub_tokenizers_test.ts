@@ -99,8 +99,8 @@ Deno.test("a picture costs what pictures usually cost, and its bytes are no text
 Deno.test("the hub's secret goes to the hub alone", () =>
   withApp(hub, async (app, asked) => {
     await countLoaded(app);
-    const told = asked.map(({ url, headers }): [string, boolean] => [url.hostname, headers.has("authorization")]);
-    assertEquals([...new Map(told)].sort(), [["eu.cdn.test", false], ["hub.test", true]]);
+    const authorized = asked.map(({ url, headers }): [string, boolean] => [url.hostname, headers.has("authorization")]);
+    assertEquals([...new Map(authorized)].sort(), [["eu.cdn.test", false], ["hub.test", true]]);
   }));
 
 Deno.test("files are fetched from nowhere but where the configuration says", () =>

@@ -67,8 +67,8 @@ Deno.test("numbers that a double would change reach the tokenizer", async () => 
 });
 
 Deno.test("an older repository keeps its template in the settings, alone or among others", async () => {
-  for (const told of [CHATML, [{ name: "default", template: REFUSING }, { name: "tool_use", template: CHATML }]]) {
-    const settings = new TextEncoder().encode(JSON.stringify({ chat_template: told }));
+  for (const template of [CHATML, [{ name: "default", template: REFUSING }, { name: "tool_use", template: CHATML }]]) {
+    const settings = new TextEncoder().encode(JSON.stringify({ chat_template: template }));
     await withTokenizers(
       () => ({ ...filesOf(), template: undefined, settings }),
       async (count) => assertEquals(await count(), HELLO_TOKENS),

@@ -40,43 +40,43 @@ async function count(app: ReturnType<typeof newApp>, more: object = {}, headers:
 }
 
 /** What each kind of server is asked, and what it was seen or documented to say. */
-const SERVERS: { upstream: Partial<Upstream>; path: string; fields: string[]; told: JsonObject }[] = [
+const SERVERS: { upstream: Partial<Upstream>; path: string; fields: string[]; answer: JsonObject }[] = [
   {
     upstream: { counter: "input_tokens" },
     path: "/v1/chat/completions/input_tokens",
     fields: ["model", "messages", "tools", "metadata"],
-    told: { object: "response.input_tokens", input_tokens: 569 },
+    answer: { object: "response.input_tokens", input_tokens: 569 },
   },
   {
     upstream: { counter: "tokenize" },
     path: "/tokenize",
     fields: ["model", "messages", "tools", "add_generation_prompt"],
-    told: { count: 569, max_model_len: 4_096, tokens: [] },
+    answer: { count: 569, max_model_len: 4_096, tokens: [] },
   },
   {
     upstream: { counter: "chat_tokenize" },
     path: "/chat_tokenize",
     fields: ["model", "messages", "tools", "metadata"],
-    told: { tokenize_response: Array.from({ length: 569 }, (_, id) => ({ id, text: "x" })), templated_text: "" },
+    answer: { tokenize_response: Array.from({ length: 569 }, (_, id) => ({ id, text: "x" })), templated_text: "" },
   },
   {
     upstream: { driver: "messages", counter: "count_tokens" },
     path: "/v1/messages/count_tokens",
     fields: ["model", "system", "messages", "tools", "tool_choice"],
-    told: { input_tokens: 569 },
+    answer: { input_tokens: 569 },
   },
   {
     upstream: { driver: "responses", counter: "input_tokens" },
     path: "/v1/responses/input_tokens",
     fields: ["model", "instructions", "input", "tools", "tool_choice"],
-    told: { object: "response.input_tokens", input_tokens: 569 },
+    answer: { object: "response.input_tokens", input_tokens: 569 },
   },
 ];
 
-for (const { upstream, path, fields, told } of SERVERS) {
+for (const { upstream, path, fields, answer } of SERVERS) {
   const name = `${upstream.driver ?? "chat"} ${upstream.counter}`;
   Deno.test(`the upstream's own counter is asked, and a header says so · ${name}`, async () => {
-    const { app, asked } = appFor(upstream, () => Response.json(told));
+    const { app, asked } = appFor(upstream, () => Response.json(answer));
     const { tokens, by, headers } = await count(app);
     assertEquals([tokens, by], [569, "upstream"]);
     assertEquals(asked.map(({ url }) => url.href), [`http://server.test${path}`]);
@@ -168,8 +168,8 @@ Deno.test("what the upstream counted calibrates what message_start tells; a requ
   long.system += "And more.";
   const response = await app.post("/oss/v1/messages", { ...COUNTED, ...long, stream: true });
   assertEquals(response.headers.get("x-laneway-tokens"), "calibrated");
-  const [, told] = /"input_tokens":(\d+)/.exec(await response.text())!;
-  assert(Number(told) >= 30_000 && Number(told) < 31_500, told);
+  const [, tokens] = /"input_tokens":(\d+)/.exec(await response.text())!;
+  assert(Number(tokens) >= 30_000 && Number(tokens) < 31_500, tokens);
   assertEquals(asked.map(({ url }) => url.pathname), ["/v1/chat/completions/input_tokens", "/v1/chat/completions"]);
 });
 

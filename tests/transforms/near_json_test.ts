@@ -4,7 +4,7 @@ import { parseJson } from "../../src/canonical/json.ts";
 import { readNearJson } from "../../src/transforms/near_json.ts";
 import { law } from "../support/law.ts";
 
-const CERTAIN: [told: string, value: unknown][] = [
+const CERTAIN: [text: string, value: unknown][] = [
   ["{'a': 'x'}", { a: "x" }],
   [`{'say': 'she said "no"', "it": "it's"}`, { say: 'she said "no"', it: "it's" }],
   [String.raw`{'a': 'it\'s \"so\" \\ \n'}`, { a: 'it\'s "so" \\ \n' }],
@@ -17,9 +17,9 @@ const CERTAIN: [told: string, value: unknown][] = [
   ['{"n":12345678901234567890,}', parseJson('{"n":12345678901234567890}')],
 ];
 
-for (const [told, value] of CERTAIN) {
-  Deno.test(`there is one way to read ${JSON.stringify(told)}`, () => {
-    assertEquals([readNearJson(told)?.value, readNearJson(told)?.isOpen], [value, false]);
+for (const [text, value] of CERTAIN) {
+  Deno.test(`there is one way to read ${JSON.stringify(text)}`, () => {
+    assertEquals([readNearJson(text)?.value, readNearJson(text)?.isOpen], [value, false]);
   });
 }
 
@@ -64,8 +64,8 @@ const UNCERTAIN = [
   "{",
 ];
 
-for (const told of UNCERTAIN) {
-  Deno.test(`nobody knows what was to be ${JSON.stringify(told)}`, () => assertEquals(readNearJson(told), undefined));
+for (const text of UNCERTAIN) {
+  Deno.test(`nobody knows what was to be ${JSON.stringify(text)}`, () => assertEquals(readNearJson(text), undefined));
 }
 
 /** JSON as Python prints it. */

@@ -20,17 +20,17 @@ const WORDS =
 Deno.test("form in words: at the end of the user's last turn, in no field, and the same each time", () => {
   const answered: Message = { role: "assistant", content: [{ type: "text", text: "Hi" }] };
   const before = request([{ role: "system", content: [] }, ASKED, answered, ASKED, answered]);
-  const told = withFormInWords(before);
-  assertEquals("outputSchema" in told, false);
-  assertEquals(told.messages.with(3, ASKED), before.messages);
-  assertEquals(told.messages[3]!.content, [{ type: "text", text: `Hello\n\n${WORDS}` }]);
-  assertEquals(withFormInWords(structuredClone(before)), told);
+  const instructed = withFormInWords(before);
+  assertEquals("outputSchema" in instructed, false);
+  assertEquals(instructed.messages.with(3, ASKED), before.messages);
+  assertEquals(instructed.messages[3]!.content, [{ type: "text", text: `Hello\n\n${WORDS}` }]);
+  assertEquals(withFormInWords(structuredClone(before)), instructed);
 });
 
 Deno.test("form in words: a part of its own after what is no plain text, a turn of its own where there is none", () => {
   const cached = { type: "text", text: "Hello", extra: { wire: "messages", fields: { cache_control: {} } } } as const;
-  const told = withFormInWords(request([{ role: "user", content: [cached] }]));
-  assertEquals(told.messages, [{ role: "user", content: [cached, { type: "text", text: WORDS }] }]);
+  const instructed = withFormInWords(request([{ role: "user", content: [cached] }]));
+  assertEquals(instructed.messages, [{ role: "user", content: [cached, { type: "text", text: WORDS }] }]);
   const alone = withFormInWords(request([{ role: "system", content: [] }]));
   assertEquals(alone.messages[1], { role: "user", content: [{ type: "text", text: WORDS }] });
 });
@@ -53,8 +53,8 @@ Deno.test("form in words: what is known of it is told, and that tools may be cal
 
 Deno.test("form in words: what only the client's own wire says of the form goes too, and nothing else does", () => {
   const fields = { response_format: { type: "json_schema", more: 1 }, user: "u" };
-  const told = withFormInWords(request([ASKED], { extra: { wire: "chat", fields } }));
-  assertEquals(told.extra, { wire: "chat", fields: { user: "u" } });
+  const instructed = withFormInWords(request([ASKED], { extra: { wire: "chat", fields } }));
+  assertEquals(instructed.extra, { wire: "chat", fields: { user: "u" } });
 });
 
 Deno.test("correction: an answer of any length, or none, is told with what is wrong with it", () => {

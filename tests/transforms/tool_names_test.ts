@@ -9,11 +9,11 @@ Deno.test("names of tools: any name is one that servers take, another for each, 
   const anyName = fc.oneof(fc.string({ minLength: 1 }), fc.stringMatching(/^mcp__[a-z_.]{60,90}$/));
   fc.assert(
     fc.property(fc.uniqueArray(anyName, { maxLength: 20 }), (names) => {
-      const heard = names.map(upstreamName);
-      for (const name of heard) assert(/^[\w-]{1,64}$/.test(name), name);
-      assertEquals(new Set(heard).size, names.length);
+      const sent = names.map(upstreamName);
+      for (const name of sent) assert(/^[\w-]{1,64}$/.test(name), name);
+      assertEquals(new Set(sent).size, names.length);
       const own = clientNames(names.map(tool));
-      assertEquals(heard.map((name) => own.get(name) ?? name), names);
+      assertEquals(sent.map((name) => own.get(name) ?? name), names);
     }),
     { seed: 20261121 },
   );

@@ -77,10 +77,10 @@ Deno.test("a call that has no result is answered as a failure", () => {
 });
 
 Deno.test("results stand in the order of the calls, whichever tool was done first", () => {
-  const told = { ...results("3", "1"), extra: { wire: "other", fields: { hint: 1 } } };
-  const messages = [user("a"), calls("1", "2", "3"), told, results("2"), user("b")];
+  const mixed = { ...results("3", "1"), extra: { wire: "other", fields: { hint: 1 } } };
+  const messages = [user("a"), calls("1", "2", "3"), mixed, results("2"), user("b")];
   assertEquals(arrange(messages), {
-    turns: [user("a"), calls("1", "2", "3"), results("1"), results("2"), { ...told, ...results("3") }, user("b")],
+    turns: [user("a"), calls("1", "2", "3"), results("1"), results("2"), { ...mixed, ...results("3") }, user("b")],
     notes: [],
   });
 });
@@ -101,19 +101,25 @@ Deno.test("ids that come again in a later turn belong to the calls of that turn"
 });
 
 Deno.test("calls of one turn that share an id get one each, and so do their results", () => {
-  const told = (id: string, text: string): ToolMessage => ({
+  const result = (id: string, text: string): ToolMessage => ({
     role: "tool",
     content: [{ type: "tool-result", id, content: [{ type: "text", text }] }],
   });
-  const messages = [user("a"), calls("1", "1_2", "1"), told("1", "first"), told("1_2", "other"), told("1", "second")];
+  const messages = [
+    user("a"),
+    calls("1", "1_2", "1"),
+    result("1", "first"),
+    result("1_2", "other"),
+    result("1", "second"),
+  ];
   const notes: string[] = [];
   for (const turns of [arrange(messages).turns, mendTurns(messages, (note) => void notes.push(note))]) {
     assertEquals(turns, [
       user("a"),
       calls("1", "1_2", "1_3"),
-      told("1", "first"),
-      told("1_2", "other"),
-      told("1_3", "second"),
+      result("1", "first"),
+      result("1_2", "other"),
+      result("1_3", "second"),
     ]);
   }
   assertEquals(notes, ["renamed a call, because another one is 1"]);

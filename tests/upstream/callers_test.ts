@@ -87,8 +87,8 @@ async function ask(app: TestApp, path: string, init: RequestInit) {
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-function assertUntold(app: TestApp, ...told: { text: string; headers: Headers }[]): void {
-  for (const { text, headers } of told) {
+function assertHidden(app: TestApp, ...answers: { text: string; headers: Headers }[]): void {
+  for (const { text, headers } of answers) {
     const all = text + JSON.stringify([...headers]);
     assert(!all.includes(TOKEN) && !all.includes(ENV.UPSTREAM_SECRET!), all);
   }
@@ -112,7 +112,7 @@ for (const name of Object.keys(REQUESTS)) {
         ["own.test", `Bearer ${TOKEN}`],
       ]);
       assert(!JSON.stringify([...upstream.asked[0]!.headers]).includes(ENV.TEAM_KEY!));
-      assertUntold(app, answer);
+      assertHidden(app, answer);
     }
   });
 
@@ -136,7 +136,7 @@ for (const name of Object.keys(REQUESTS)) {
       const upstream = newUpstreams(failing);
       const app = newApp({ config, fetch: upstream.fetch, plugins: { catalogs: [list] } });
       const answer = await send(app, name, "both", headers);
-      assertUntold(app, answer);
+      assertHidden(app, answer);
       const others = upstream.asked.filter(({ url }) => url.host !== "own.test");
       for (const { headers } of others) assertEquals(headers.get("authorization"), `Bearer ${ENV.UPSTREAM_SECRET}`);
       return { status: answer.status, others: others.length };
@@ -159,7 +159,7 @@ Deno.test("a token that the upstream refuses is refused in the caller's protocol
     assertEquals([answer.status, error.type], [401, "authentication_error"], name);
     assertStringIncludes(error.message, "The upstream refused your token");
     assertEquals(answer.headers.get("x-should-retry"), "false");
-    assertUntold(app, answer);
+    assertHidden(app, answer);
   }
 });
 
@@ -169,9 +169,9 @@ Deno.test("a token that the upstream quotes is told nobody, not even in pieces",
       const quote = ({ headers }: Asked) => `${"a".repeat(padding)} ${headers.get("authorization")} ${"b".repeat(500)}`;
       const upstream = newUpstreams((asked) => Response.json({ error: { message: quote(asked) } }, { status: 422 }));
       const app = newApp({ config: CONFIG, fetch: upstream.fetch, plugins: { catalogs: [list] } });
-      const told = await send(app, name, "own");
-      assertUntold(app, told);
-      assert(!told.text.includes(TOKEN.slice(0, 10)), told.text);
+      const answer = await send(app, name, "own");
+      assertHidden(app, answer);
+      assert(!answer.text.includes(TOKEN.slice(0, 10)), answer.text);
     }
   }
 });
@@ -205,7 +205,7 @@ Deno.test("what would be asked is shown without the token", async () => {
   const app = newApp({ config: CONFIG, plugins: { catalogs: [list] } });
   const answer = await send(app, "chat", "own", { ...BRINGS, "x-laneway-explain": "true" });
   assertEquals(JSON.parse(answer.text).targets[0].requests[0].headers.authorization, "Bearer ***");
-  assertUntold(app, answer);
+  assertHidden(app, answer);
 });
 
 Deno.test("what one token stored is nothing to another", async () => {
@@ -239,8 +239,8 @@ Deno.test("what a token sealed opens for no other", async () => {
   const messages = [...TURNS, { role: "assistant", content: first.content }, ...TURNS];
   const follow = async (headers: Record<string, string>) => {
     const body = JSON.stringify({ model: "own-chat", max_tokens: 9, messages });
-    const { headers: told } = await ask(app, "/oss/v1/messages", { method: "POST", headers, body });
-    return told.get("x-laneway-notes") ?? "";
+    const { headers: answered } = await ask(app, "/oss/v1/messages", { method: "POST", headers, body });
+    return answered.get("x-laneway-notes") ?? "";
   };
   assertEquals(first.content[0].type, "thinking");
   const mine = await follow({ ...BRINGS, ...VERSION });

@@ -69,17 +69,17 @@ Deno.test("frames: a body that breaks is the upstream's failure", async () => {
 });
 
 Deno.test("frames: every piece is waited for and told, and whether an event is in it", async () => {
-  const told: (boolean | string)[] = [];
+  const pulses: (boolean | string)[] = [];
   const pieces = [": warming", " up\n\n", "data: o", "ne\n\n", ": x\n\ndata: two\n\n"].map(bytesOf);
   await toArray(
     readFrames(bodyOf(pieces), {
-      wait: () => void told.push("wait"),
-      beat: (event) => void told.push(event),
-      broken: () => void told.push("broken"),
+      wait: () => void pulses.push("wait"),
+      beat: (event) => void pulses.push(event),
+      broken: () => void pulses.push("broken"),
     }),
   );
   // The last piece is the end of the body, which is told too.
-  assertEquals(told, [false, false, false, true, true, false].flatMap((event) => ["wait", event]));
+  assertEquals(pulses, [false, false, false, true, true, false].flatMap((event) => ["wait", event]));
 });
 
 /** Takes the first frame and leaves. Returns what the body saw. */
@@ -114,10 +114,10 @@ Deno.test("frames: leaving an upstream that stays silent, or that goes on, cance
 
 Deno.test("frames: they end where the body breaks, and who watches hears of it", async () => {
   const cause = new TypeError("error reading a body from connection");
-  const told: unknown[] = [];
-  const pulse = { wait: () => {}, beat: () => {}, broken: (why: unknown) => void told.push(why) };
+  const pulses: unknown[] = [];
+  const pulse = { wait: () => {}, beat: () => {}, broken: (why: unknown) => void pulses.push(why) };
   const frames = await toArray(readFrames(bodyOf([bytesOf("data: one\n\n")], cause), pulse));
-  assertEquals([frames.map(({ data }) => data), told], [["one"], [cause]]);
+  assertEquals([frames.map(({ data }) => data), pulses], [["one"], [cause]]);
 });
 
 const LINES: Record<string, { text: string; expected: string[] }> = {

@@ -172,8 +172,8 @@ Deno.test("run: refused fields are left out of a form, however often they are th
   const { body, notes } = await sendWithout(["include[]", "stream", "prompt"], { path: "form", form });
   const sent = body as FormData;
   assertEquals([...sent.keys()], ["model", "file"]);
-  const told = sent.get("file") as File;
-  assertEquals([told.name, told.type, [...await told.bytes()]], ["a.wav", "audio/wav", [1, 2]]);
+  const attached = sent.get("file") as File;
+  assertEquals([attached.name, attached.type, [...await attached.bytes()]], ["a.wav", "audio/wav", [1, 2]]);
   assertEquals(notes.toSorted(), ["dropped include[]", "dropped stream"]);
 });
 

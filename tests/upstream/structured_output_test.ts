@@ -77,7 +77,7 @@ async function send(app: ReturnType<typeof newApp>, client: Wire, body: JsonObje
 const bodiesOf = ({ asked }: FakeUpstream) => asked.map(({ body }) => JSON.parse(body));
 
 /** What the last message of a body says, and whether it has the field that its wire has for a form. */
-function heard(body: JsonObject): { last: string; hasField: boolean } {
+function instructionIn(body: JsonObject): { last: string; hasField: boolean } {
   const turns = (body.messages ?? body.input) as JsonObject[];
   const hasField = "response_format" in body || "output_config" in body || "text" in body;
   return { last: JSON.stringify(turns.at(-1)), hasField };
@@ -134,7 +134,7 @@ forEach({
   const view = await ask([saying(upstream, FENCED)]);
   assertEquals([view.said, view.end], [[{ text: JSON_TEXT }], "stop"]);
   assertEquals(view.notes, `${BY_INSTRUCTION}; dropped the text around the JSON`);
-  const { last, hasField } = heard(view.bodies[0]!);
+  const { last, hasField } = instructionIn(view.bodies[0]!);
   assertEquals([hasField, view.bodies.length], [false, 1]);
   assertStringIncludes(last, JSON.stringify(JSON.stringify(SCHEMA)).slice(1, -1));
   assertStringIncludes(last, "Hello");
@@ -152,7 +152,7 @@ forEach(
     const turns = (body: JsonObject) => (body.messages ?? body.input) as JsonObject[];
     assertEquals(turns(second).slice(0, -2), turns(first));
     assertStringIncludes(JSON.stringify(turns(second).at(-2)), PROSE);
-    assertStringIncludes(heard(second).last, "it is not JSON");
+    assertStringIncludes(instructionIn(second).last, "it is not JSON");
   },
 );
 
@@ -194,7 +194,7 @@ forEach(
       at: 1,
     }]);
     assertEquals([view.end, view.bodies.length], ["tool-calls", 1]);
-    assertStringIncludes(heard(view.bodies[0]!).last, "When you do not call a tool");
+    assertStringIncludes(instructionIn(view.bodies[0]!).last, "When you do not call a tool");
   },
 );
 
@@ -208,7 +208,7 @@ forEach(
   async ({ client, upstream, body }) => {
     let now = NOW;
     const fake = fakeUpstream((asked) =>
-      heard(JSON.parse(asked.body)).hasField
+      instructionIn(JSON.parse(asked.body)).hasField
         ? refusing("This response_format type is unavailable now")()
         : saying(upstream, FENCED)(asked)
     );
@@ -230,7 +230,7 @@ forEach({
   title: "an upstream that passes the form over is found out, and asked in words from then on",
 }, async ({ client, upstream, mode, body }) => {
   const fake = fakeUpstream((asked) =>
-    saying(upstream, heard(JSON.parse(asked.body)).hasField ? PROSE : JSON_TEXT)(asked)
+    saying(upstream, instructionIn(JSON.parse(asked.body)).hasField ? PROSE : JSON_TEXT)(asked)
   );
   const app = newApp({ config: CONFIG, fetch: fake.fetch });
   const first = await send(app, client, body);
@@ -292,7 +292,7 @@ for (const mode of MODES) {
       const app = newApp({ config: CONFIG, fetch: fake.fetch });
       assertStringIncludes((await send(app, client, asking())).error!.message, "Too many images");
       await send(app, client, asking());
-      assertEquals(bodiesOf(fake).map((body) => heard(body).hasField), [true, false, true]);
+      assertEquals(bodiesOf(fake).map((body) => instructionIn(body).hasField), [true, false, true]);
     });
 
     Deno.test(`form: a strict client is refused before it is asked for in words · ${client} · ${mode}`, async () => {
@@ -348,7 +348,7 @@ for (const mode of MODES) {
       const body = { ...bodyFor("chat", { stream: mode === "streamed" }), ...ASKING.chat };
       const view = await send(newApp({ config, fetch: fake.fetch }), "chat", body);
       assertEquals([view.said, view.notes], [[{ text: JSON_TEXT }], notes]);
-      assertEquals(heard(bodiesOf(fake)[0]!).hasField, notes === "");
+      assertEquals(instructionIn(bodiesOf(fake)[0]!).hasField, notes === "");
     }
   });
 
@@ -357,7 +357,7 @@ for (const mode of MODES) {
       const fake = fakeUpstream(saying("chat", PROSE));
       const body = { ...bodyFor("chat", { stream: mode === "streamed" }), ...more };
       const view = await send(newApp({ config: INSTRUCT, fetch: fake.fetch }), "chat", body);
-      assertEquals([view.said, view.notes, heard(bodiesOf(fake)[0]!).hasField], [[{ text: PROSE }], "", false]);
+      assertEquals([view.said, view.notes, instructionIn(bodiesOf(fake)[0]!).hasField], [[{ text: PROSE }], "", false]);
     }
   });
 }
@@ -390,8 +390,8 @@ Deno.test("form: an explanation shows the words that would be asked in", async (
   const body = { ...bodyFor("chat"), ...ASKING.chat };
   const response = await app.post("/oss/v1/chat/completions", body, { "x-laneway-explain": "true" });
   const [{ notes, requests }] = (await response.json()).targets;
-  assertEquals([notes, heard(requests[0].body).hasField], [[BY_INSTRUCTION], false]);
-  assertStringIncludes(heard(requests[0].body).last, "JSON schema");
+  assertEquals([notes, instructionIn(requests[0].body).hasField], [[BY_INSTRUCTION], false]);
+  assertStringIncludes(instructionIn(requests[0].body).last, "JSON schema");
 });
 
 Deno.test("form: one that the gateway does not know goes up on its own wire, and is said to be left out on others", async () => {

@@ -8,7 +8,7 @@ import type { UpstreamOperation } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { bodyFor, chatWhole, CONFIG, PATH, type Wire } from "../regressions/support.ts";
 import { newApp } from "../support/app.ts";
-import { newReply } from "../support/journey.ts";
+import { newReply } from "../support/text_operations.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
 
 const CLIENTS = ["chat", "messages", "responses"] as const;
@@ -140,9 +140,9 @@ Deno.test("counts below zero are estimated on every wire", async () => {
     stop_reason: "end_turn",
     usage: { input_tokens: -5, output_tokens: "2" },
   };
-  const told = await answerTo("messages", "messages", JSON.stringify(message));
-  assertEquals(told.status, 200);
-  assert(Number((told.body.usage as JsonObject).input_tokens) > 0);
+  const answer = await answerTo("messages", "messages", JSON.stringify(message));
+  assertEquals(answer.status, 200);
+  assert(Number((answer.body.usage as JsonObject).input_tokens) > 0);
 });
 
 Deno.test("a reason by the name of what every object has is a word like any other", async () => {
@@ -173,8 +173,8 @@ Deno.test("objects in place of texts are told as their JSON", async () => {
   assertEquals([status, (body.content as JsonObject[])[1]?.text], [200, '{"toString":"a"}']);
   const failure = { error: { message: "no", code: { toString: "a" }, type: { toString: "a" } } };
   for (const upstream of CLIENTS) {
-    const told = await answerTo("chat", upstream, JSON.stringify({ type: "error", ...failure }));
-    assertEquals([told.status, told.error], [502, "upstream_error"], upstream);
+    const answer = await answerTo("chat", upstream, JSON.stringify({ type: "error", ...failure }));
+    assertEquals([answer.status, answer.error], [502, "upstream_error"], upstream);
   }
 });
 

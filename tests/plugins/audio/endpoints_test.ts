@@ -476,8 +476,8 @@ Deno.test("audio: a form that is compressed and does not say so grows no larger 
 Deno.test("audio: a transcript without an end of its own that breaks off is told as an error", async () => {
   const pieces = bodyOf([new TextEncoder().encode('data: {"text":"Hello"}\n\n')], new TypeError("reset"));
   const { app } = audioApp(() => new Response(pieces, { headers: { "content-type": "text/event-stream" } }));
-  const told = await (await upload(app, TRANSCRIPTIONS, formOf({ stream: "true" }))).text();
-  assertStringIncludes(told, '"transcript.text.delta","delta":"Hello"');
-  assertStringIncludes(told, "event: error\n");
-  assert(!told.includes("transcript.text.done"));
+  const text = await (await upload(app, TRANSCRIPTIONS, formOf({ stream: "true" }))).text();
+  assertStringIncludes(text, '"transcript.text.delta","delta":"Hello"');
+  assertStringIncludes(text, "event: error\n");
+  assert(!text.includes("transcript.text.done"));
 });

@@ -55,9 +55,9 @@ const CASES: [what: string, segments: [start: number, end: number, text: string]
   ],
 ];
 for (const [what, segments, srt, vtt] of CASES) {
-  const told = segments.map(([start, end, text]) => ({ start, end, text }));
-  Deno.test(`audio: subtitles: ${what} (srt)`, () => assertEquals(serializeSrt(told), srt));
-  Deno.test(`audio: subtitles: ${what} (vtt)`, () => assertEquals(serializeVtt(told), vtt));
+  const cues = segments.map(([start, end, text]) => ({ start, end, text }));
+  Deno.test(`audio: subtitles: ${what} (srt)`, () => assertEquals(serializeSrt(cues), srt));
+  Deno.test(`audio: subtitles: ${what} (vtt)`, () => assertEquals(serializeVtt(cues), vtt));
 }
 
 const segment: fc.Arbitrary<TranscriptSegment> = fc.record({

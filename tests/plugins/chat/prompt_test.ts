@@ -13,7 +13,7 @@ function prompt(more: Partial<GenerateRequest>, target: Partial<Parameters<typeo
 Deno.test("arguments of calls are objects, also where the model wrote no JSON", () => {
   const call = (input: string) => ({ type: "tool-call", kind: "function", id: "a", name: "f", input }) as const;
   const result = { role: "tool", content: [{ type: "tool-result", id: "a", content: [] }] } as const;
-  const told = ['{"city":"Oslo"}', "", "[1]", '{"city":'].map((input) => {
+  const rendered = ['{"city":"Oslo"}', "", "[1]", '{"city":'].map((input) => {
     const messages = [{ role: "assistant" as const, content: [call(input)] }, {
       ...result,
       content: [...result.content],
@@ -21,7 +21,7 @@ Deno.test("arguments of calls are objects, also where the model wrote no JSON", 
     const [turn] = prompt({ messages: messages as unknown as GenerateRequest["messages"] }).messages;
     return (turn!.tool_calls as { function: { arguments: unknown } }[])[0]!.function.arguments;
   });
-  assertEquals(told, [{ city: "Oslo" }, {}, { input: [1] }, { input: '{"city":' }]);
+  assertEquals(rendered, [{ city: "Oslo" }, {}, { input: [1] }, { input: '{"city":' }]);
 });
 
 Deno.test("every turn's content is a text, without its pictures", () => {
@@ -37,7 +37,7 @@ Deno.test("every turn's content is a text, without its pictures", () => {
 
 Deno.test("tools are functions, and what a template may look at beside the turns is told by name", () => {
   const tools = [{ type: "function" as const, name: "f", parameters: { type: "object", properties: {} } }];
-  const { tools: told, variables } = prompt({ tools, thinking: { enabled: false } }, { dialect: "template" });
-  assertEquals(told?.map(({ type }) => type), ["function"]);
+  const { tools: offered, variables } = prompt({ tools, thinking: { enabled: false } }, { dialect: "template" });
+  assertEquals(offered?.map(({ type }) => type), ["function"]);
   assertEquals(variables, { enable_thinking: false });
 });

@@ -40,10 +40,10 @@ for (const name of ["chat-n2", "chat-logprobs"]) {
   Deno.test(`relay: ${name}: the answer comes as the upstream gave it, under our id and the client's model`, async () => {
     const { json, request } = recorded(name);
     const { app, asked } = newRelay(() => Response.json(json));
-    const told = await (await app.post(CHAT, { ...request, model: "model" })).json();
-    assertEquals(told, { ...json, id: told.id, model: "model" });
-    assert(told.id.startsWith("chatcmpl-"));
-    assertNotEquals(told.id, json.id);
+    const answer = await (await app.post(CHAT, { ...request, model: "model" })).json();
+    assertEquals(answer, { ...json, id: answer.id, model: "model" });
+    assert(answer.id.startsWith("chatcmpl-"));
+    assertNotEquals(answer.id, json.id);
     assertEquals(JSON.parse(asked[0]!.body), { ...request, model: "org/model" });
     assertEquals(app.logs[0]?.usage?.inputTokens, (json.usage as JsonObject).prompt_tokens);
   });
@@ -53,15 +53,15 @@ for (const name of ["chat-n2", "chat-logprobs"]) {
     for (const asks of [true, false]) {
       const { app, asked } = newRelay(() => sse(text));
       const options = asks ? { stream_options: { include_usage: true } } : { stream_options: undefined };
-      const told = await (await app.post(CHAT, { ...request, ...options, model: "model" })).text();
-      const chunks = framesOf(told);
+      const answer = await (await app.post(CHAT, { ...request, ...options, model: "model" })).text();
+      const chunks = framesOf(answer);
       const { id } = chunks[0]!;
       const expected = framesOf(text)
         .filter(({ choices }) => asks || (choices as unknown[]).length > 0)
         .map(({ usage, ...rest }) => ({ ...rest, ...(usage && { usage }), id: id!, model: "model" }));
       assertEquals(chunks, expected);
       assertEquals(chunks.some(({ usage }) => usage), asks);
-      assertEquals(told.trimEnd().endsWith("data: [DONE]"), true);
+      assertEquals(answer.trimEnd().endsWith("data: [DONE]"), true);
       assertEquals(JSON.parse(asked[0]!.body).stream_options, { include_usage: true });
     }
   });
@@ -106,17 +106,17 @@ for (
 ) {
   Deno.test(`relay: a stream that ${what} ends in an error and without [DONE]`, async () => {
     const { app } = newRelay(() => sse(text(recorded("chat-n2-stream").text)));
-    const told = await (await app.post(CHAT, chatBody({ n: 2, stream: true }))).text();
-    assert(!told.includes("[DONE]"));
-    assertStringIncludes(told.trimEnd().split("\n\n").at(-1)!, '"error":');
+    const answer = await (await app.post(CHAT, chatBody({ n: 2, stream: true }))).text();
+    assert(!answer.includes("[DONE]"));
+    assertStringIncludes(answer.trimEnd().split("\n\n").at(-1)!, '"error":');
   });
 }
 
 Deno.test("relay: a stream without [DONE] is whole where every choice has ended", async () => {
   const { text } = recorded("chat-n2-stream");
   const { app } = newRelay(() => sse(text.replace("data: [DONE]\n\n", "")));
-  const told = await (await app.post(CHAT, chatBody({ n: 2, stream: true }))).text();
-  assert(told.trimEnd().endsWith("data: [DONE]"));
+  const answer = await (await app.post(CHAT, chatBody({ n: 2, stream: true }))).text();
+  assert(answer.trimEnd().endsWith("data: [DONE]"));
 });
 
 for (const done of ["", "data: [DONE]\n\n"]) {
@@ -125,12 +125,12 @@ for (const done of ["", "data: [DONE]\n\n"]) {
     const { request, text } = recorded("transformers-ignores-n-stream");
     const { app } = newRelay(() => sse(text + done));
     const response = await app.post(CHAT, { ...request, model: "model" });
-    const told = await response.text();
+    const answer = await response.text();
     // The head has it where the answer was there when the head went out.
-    const late = /^: notes: (.*)$/m.exec(told)?.[1];
+    const late = /^: notes: (.*)$/m.exec(answer)?.[1];
     assertEquals(response.headers.get("x-laneway-notes") ?? late, "answered 1 of 2 choices");
-    assertEquals(told.trimEnd().split("\n\n").at(-1), "data: [DONE]");
-    const choices = framesOf(told.replace(/^:.*$/gm, "")).flatMap(({ choices }) => choices as JsonObject[]);
+    assertEquals(answer.trimEnd().split("\n\n").at(-1), "data: [DONE]");
+    const choices = framesOf(answer.replace(/^:.*$/gm, "")).flatMap(({ choices }) => choices as JsonObject[]);
     const said = choices.map(({ delta }) => (delta as JsonObject).content ?? "").join("");
     assertEquals([said, choices.at(-1)!.finish_reason], ["1, 2, 3, 4, 5. Done counting!", "stop"]);
   });
@@ -185,6 +185,6 @@ Deno.test("relay: an upstream's failure is told as ever, and one choice is no re
   const empty = newRelay(() => Response.json({ choices: [] }));
   assertEquals((await empty.app.post(CHAT, chatBody({ n: 2 }))).status, 502);
   const one = newRelay(() => Response.json({ choices: [{ message: { content: "a" }, finish_reason: "stop" }] }));
-  const told = await (await one.app.post(CHAT, chatBody({ n: 1 }))).json();
-  assertEquals(told.choices[0].logprobs, null);
+  const answer = await (await one.app.post(CHAT, chatBody({ n: 1 }))).json();
+  assertEquals(answer.choices[0].logprobs, null);
 });

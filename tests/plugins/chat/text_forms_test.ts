@@ -408,15 +408,15 @@ Deno.test("text forms: the channels of harmony are reasoning, text and calls", (
 
 Deno.test("text forms: no more is held back than what may begin a mark", () => {
   const forms = newForms();
-  const told = (text: string) => parsed(forms.read(text));
-  assertEquals(told("Hello <"), [{ text: "Hello " }]);
-  assertEquals(told("b"), [{ text: "<b" }]);
-  assertEquals(told(".\n<tool_"), [{ text: ".\n" }]);
-  assertEquals(told("x"), [{ text: "<tool_x" }]);
-  assertEquals(told("\n<tool_call>"), [{ text: "\n" }]);
-  assertEquals(told("\n"), []);
-  assertEquals(told("w"), [{ text: "<tool_call>\nw" }]);
-  assertEquals(told("\n<|pyth"), [{ text: "\n" }]);
+  const read = (text: string) => parsed(forms.read(text));
+  assertEquals(read("Hello <"), [{ text: "Hello " }]);
+  assertEquals(read("b"), [{ text: "<b" }]);
+  assertEquals(read(".\n<tool_"), [{ text: ".\n" }]);
+  assertEquals(read("x"), [{ text: "<tool_x" }]);
+  assertEquals(read("\n<tool_call>"), [{ text: "\n" }]);
+  assertEquals(read("\n"), []);
+  assertEquals(read("w"), [{ text: "<tool_call>\nw" }]);
+  assertEquals(read("\n<|pyth"), [{ text: "\n" }]);
   assertEquals(parsed(forms.end()), [{ text: "<|pyth" }]);
 });
 

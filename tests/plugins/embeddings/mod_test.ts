@@ -5,7 +5,7 @@ import type { JsonObject, JsonValue } from "../../../src/canonical/json.ts";
 import type { Target } from "../../../src/contract/driver.ts";
 import { type ErrorCode, GatewayError } from "../../../src/errors.ts";
 import { isOk, loadFixtures, reply } from "../../support/fixtures.ts";
-import { newReply, protocolOf, travel, type Upstream, wayOf } from "../../support/journey.ts";
+import { newReply, protocolOf, travel, type Upstream, wayOf } from "../../support/text_operations.ts";
 import { law } from "../../support/law.ts";
 
 const PROTOCOL = protocolOf(embeddingsProtocols, "embed", "embeddings");
@@ -159,15 +159,15 @@ for (const fixture of loadFixtures("embeddings")) {
       await assertRejects(() => ask(body, () => reply(fixture)), GatewayError, "cannot give 8");
     } else {
       const { calls, answer, notes } = await ask(body, () => reply(fixture));
-      const told = fixture.response.json as JsonObject;
+      const expected = fixture.response.json as JsonObject;
       const input = typeof body.input === "string" ? [body.input] : body.input;
       assertEquals(calls, [{ path: "embeddings", body: { ...body, model: "org/model", input } }]);
-      for (const [index, { embedding }] of (told.data as { embedding: unknown }[]).entries()) {
+      for (const [index, { embedding }] of (expected.data as { embedding: unknown }[]).entries()) {
         const isMatrix = Array.isArray(embedding) && Array.isArray(embedding[0]);
         if (isMatrix) assertNear(vectorsOf(answer)[index]!, unit(meanOf(embedding as number[][])));
-        else assertEquals(vectorsOf(answer)[index], vectorsOf(told)[index]);
+        else assertEquals(vectorsOf(answer)[index], vectorsOf(expected)[index]);
       }
-      assertEquals(answer.usage, told.usage);
+      assertEquals(answer.usage, expected.usage);
       assertEquals(notes, []);
     }
   });

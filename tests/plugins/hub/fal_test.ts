@@ -84,7 +84,7 @@ Deno.test("fal speech: a failure with status 200, and an answer without sound", 
 });
 
 const DATA = `data:audio/x-wav;base64,${WAV.toBase64()}`;
-const heard: [name: string, fields: Partial<TranscriptionRequest>, body: JsonObject, notes: string[]][] = [
+const transcriptions: [name: string, fields: Partial<TranscriptionRequest>, body: JsonObject, notes: string[]][] = [
   ["a transcript", {}, {}, []],
   ["a translation", { translateTo: "en" }, { task: "translate" }, []],
   ["a language and a prompt", { language: "de", prompt: "Ada" }, { language: "de", prompt: "Ada" }, []],
@@ -101,7 +101,7 @@ const heard: [name: string, fields: Partial<TranscriptionRequest>, body: JsonObj
     ],
   ],
 ];
-for (const [name, fields, body, notes] of heard) {
+for (const [name, fields, body, notes] of transcriptions) {
   Deno.test(`fal transcription: asks for ${name}`, async () => {
     assertEquals(await ask(transcribe, newTranscription(fields), WHISPER), {
       call: { path: "fal-ai/whisper", body: { audio_url: DATA, task: "transcribe", language: null, ...body } },

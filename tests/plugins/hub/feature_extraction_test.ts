@@ -3,7 +3,7 @@ import { embeddingsProtocols } from "../../../plugins/embeddings/mod.ts";
 import { featureExtraction } from "../../../plugins/hub/feature_extraction.ts";
 import type { JsonObject, JsonValue } from "../../../src/canonical/json.ts";
 import { GatewayError } from "../../../src/errors.ts";
-import { newReply, protocolOf, travel, type Upstream } from "../../support/journey.ts";
+import { newReply, protocolOf, travel, type Upstream } from "../../support/text_operations.ts";
 
 const embeddings = protocolOf(embeddingsProtocols, "embed", "embeddings");
 const embed = (body: JsonObject, upstream: Upstream) =>

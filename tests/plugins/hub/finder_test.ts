@@ -118,8 +118,8 @@ for (
     [7, {}, []],
   ] as [JsonValue, JsonObject, Task[]][]
 ) {
-  const told = JSON.stringify({ task, ...model });
-  Deno.test(`finder: what is said of the model tells its task, as a provider's task and as a tag: ${told}`, () => {
+  const described = JSON.stringify({ task, ...model });
+  Deno.test(`finder: what is said of the model tells its task, as a provider's task and as a tag: ${described}`, () => {
     assertEquals(find(mapped(["hf-inference", task as string, ID]), model).tasks, expected);
     assertEquals(find({}, { ...model, pipeline_tag: task }).tasks, expected);
     assertEquals(find(null, { ...model, pipeline_tag: task }).tasks, expected);

@@ -61,16 +61,16 @@ const ALL = [...OWN, "zai-org/GLM-5.3", "moonshotai/Kimi-K3", "org/bare"];
 
 Deno.test("hub: the list says what each model takes, where the hub says it", async () => {
   const { data } = await (await newHub().app.get(LIST)).json();
-  const told = Object.fromEntries(
+  const listed = Object.fromEntries(
     data.map(({ id, context_length, supports_tools, input_modalities }: Record<string, JsonValue>) => [
       id,
       [context_length, supports_tools, input_modalities],
     ]),
   );
   // The least that a live provider takes.
-  assertEquals(told["moonshotai/Kimi-K3"], [262_144, true, ["text", "image"]]);
-  assertEquals(told["zai-org/GLM-5.3"].slice(0, 2), [202_752, true]);
-  assertEquals(told["org/bare"], [undefined, undefined, undefined]);
+  assertEquals(listed["moonshotai/Kimi-K3"], [262_144, true, ["text", "image"]]);
+  assertEquals(listed["zai-org/GLM-5.3"].slice(0, 2), [202_752, true]);
+  assertEquals(listed["org/bare"], [undefined, undefined, undefined]);
 });
 
 Deno.test("hub: the lane lists its own models, then the hub's, with one call for all", async () => {

@@ -37,12 +37,12 @@ const LIVE = mapped(["together", "text-to-speech", "t/m"]);
 
 Deno.test("listing: each model tells its task, its owner and what it is given", async () => {
   const { models } = await list();
-  const told = Object.fromEntries(models.map(({ id, task, inputModalities }) => [id, [task, inputModalities]]));
-  assertEquals(told["sentence-transformers/all-MiniLM-L6-v2"], ["embedding", ["text"]]);
-  assertEquals(told["Qwen/Qwen3-Embedding-8B"], ["embedding", ["text"]]);
-  assertEquals(told["cross-encoder/ms-marco-MiniLM-L6-v2"], ["rerank", ["text"]]);
-  assertEquals(told["hexgrad/Kokoro-82M"], ["speech", ["text"]]);
-  assertEquals(told["openai/whisper-large-v3"], ["transcription", ["audio"]]);
+  const facts = Object.fromEntries(models.map(({ id, task, inputModalities }) => [id, [task, inputModalities]]));
+  assertEquals(facts["sentence-transformers/all-MiniLM-L6-v2"], ["embedding", ["text"]]);
+  assertEquals(facts["Qwen/Qwen3-Embedding-8B"], ["embedding", ["text"]]);
+  assertEquals(facts["cross-encoder/ms-marco-MiniLM-L6-v2"], ["rerank", ["text"]]);
+  assertEquals(facts["hexgrad/Kokoro-82M"], ["speech", ["text"]]);
+  assertEquals(facts["openai/whisper-large-v3"], ["transcription", ["audio"]]);
   assertEquals(models.find(({ id }) => id === "BAAI/bge-m3"), {
     id: "BAAI/bge-m3",
     task: "embedding",

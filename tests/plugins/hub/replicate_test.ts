@@ -118,7 +118,7 @@ Deno.test("replicate: a prediction that gave nothing, and an error with status 2
 });
 
 const audio = `data:audio/wav;base64,${WAV.toBase64()}`;
-const heard: [name: string, fields: Partial<TranscriptionRequest>, input: JsonObject][] = [
+const transcriptions: [name: string, fields: Partial<TranscriptionRequest>, input: JsonObject][] = [
   ["a transcript", {}, {}],
   ["a translation", { translateTo: "en" }, { translate: true, task: "translate" }],
   ["what Whisper knows", { language: "de", temperature: 0, prompt: "Ada" }, {
@@ -128,7 +128,7 @@ const heard: [name: string, fields: Partial<TranscriptionRequest>, input: JsonOb
   }],
   ["words", { format: "verbose_json", timestamps: ["word"] }, { timestamp: "word" }],
 ];
-for (const [name, fields, input] of heard) {
+for (const [name, fields, input] of transcriptions) {
   Deno.test(`replicate transcription: asks for ${name}`, async () => {
     assertEquals(await ask(transcribe, newTranscription(fields), newTarget("openai/whisper:8099696")), {
       call: { path: "v1/predictions", headers, body: { input: { audio, ...input }, version: "8099696" } },

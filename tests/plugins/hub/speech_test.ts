@@ -65,9 +65,9 @@ Deno.test("hf-inference: a model that is loading is unavailable for as long as i
   const body = { error: "Model hexgrad/Kokoro-82M is currently loading", estimated_time: 20.4 };
   const { code, message, details } = inferenceDriver.parseError(newReply(body, "application/json", 503));
   assertEquals([code, message, details.retryAfter], ["unavailable", body.error, "21"]);
-  const told = newReply(body, "application/json", 503);
-  told.headers.set("retry-after", "3");
-  assertEquals(inferenceDriver.parseError(told).details.retryAfter, "3");
+  const reply = newReply(body, "application/json", 503);
+  reply.headers.set("retry-after", "3");
+  assertEquals(inferenceDriver.parseError(reply).details.retryAfter, "3");
 });
 
 const errors: [status: number, body: JsonValue, code: string][] = [

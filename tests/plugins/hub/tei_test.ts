@@ -6,7 +6,7 @@ import { rerankProtocols } from "../../../plugins/rerank/mod.ts";
 import type { JsonObject, JsonValue } from "../../../src/canonical/json.ts";
 import type { Target } from "../../../src/contract/driver.ts";
 import { type ErrorCode, GatewayError } from "../../../src/errors.ts";
-import { newReply, protocolOf, travel, type Upstream, wayOf } from "../../support/journey.ts";
+import { newReply, protocolOf, travel, type Upstream, wayOf } from "../../support/text_operations.ts";
 import { law } from "../../support/law.ts";
 
 const embeddings = protocolOf(embeddingsProtocols, "embed", "embeddings");
@@ -38,9 +38,9 @@ const sent: Record<string, [body: JsonObject, upstream: JsonObject, notes?: stri
 
 for (const [name, [body, upstream, notes = []]] of Object.entries(sent)) {
   Deno.test(`TEI is sent ${name} for vectors`, async () => {
-    const journey = await embed(body, () => newReply([[1]], { "x-compute-tokens": "1" }));
-    assertEquals(journey.calls, [{ path: "embed", body: upstream }]);
-    assertEquals(journey.notes, notes);
+    const exchange = await embed(body, () => newReply([[1]], { "x-compute-tokens": "1" }));
+    assertEquals(exchange.calls, [{ path: "embed", body: upstream }]);
+    assertEquals(exchange.notes, notes);
   });
 }
 

@@ -3,7 +3,7 @@ import { textRanking } from "../../../plugins/hub/text_ranking.ts";
 import { rerankProtocols } from "../../../plugins/rerank/mod.ts";
 import type { JsonObject, JsonValue } from "../../../src/canonical/json.ts";
 import { GatewayError } from "../../../src/errors.ts";
-import { newReply, protocolOf, travel, type Upstream } from "../../support/journey.ts";
+import { newReply, protocolOf, travel, type Upstream } from "../../support/text_operations.ts";
 
 const reranking = protocolOf(rerankProtocols, "rerank", "rerank");
 const PANDA = { query: "what is panda?", documents: ["hi", "The giant panda is a bear", "a bear"] };

@@ -5,7 +5,7 @@ import type { JsonObject, JsonValue } from "../../../src/canonical/json.ts";
 import type { Target } from "../../../src/contract/driver.ts";
 import { type ErrorCode, GatewayError } from "../../../src/errors.ts";
 import { isOk, loadFixtures, reply } from "../../support/fixtures.ts";
-import { protocolOf, travel, wayOf } from "../../support/journey.ts";
+import { protocolOf, travel, wayOf } from "../../support/text_operations.ts";
 import { law } from "../../support/law.ts";
 
 const V1 = protocolOf(rerankProtocols, "rerank", "rerank");
@@ -121,13 +121,13 @@ for (const fixture of loadFixtures("rerank")) {
       return;
     }
     const { top_n, ...body } = fixture.request.body as JsonObject;
-    const told = fixture.response.json as JsonObject;
+    const expected = fixture.response.json as JsonObject;
     if (top_n) {
-      await assertRejects(() => ask(body, told), GatewayError, "ranked 2 of 3 documents");
+      await assertRejects(() => ask(body, expected), GatewayError, "ranked 2 of 3 documents");
     } else {
-      const { calls, answer } = await ask(body, told);
+      const { calls, answer } = await ask(body, expected);
       assertEquals(calls, [{ path: "rerank", body: { ...body, model: "org/model" } }]);
-      assertEquals([answer.results, answer.usage], [told.results, told.usage]);
+      assertEquals([answer.results, answer.usage], [expected.results, expected.usage]);
     }
   });
 }

@@ -67,9 +67,9 @@ Deno.test("any text that is spoken comes back to the letter, its times in order"
     fc.property(request, ({ text, speed, voice }) => {
       // Half a character has no bytes.
       const said = text.toWellFormed();
-      const heard = ask(speech({ text, speed, voice }), { timestamps: ["segment", "word"] });
-      const { duration = 0, segments = [], words = [] } = heard;
-      assertEquals(heard.text, said);
+      const transcript = ask(speech({ text, speed, voice }), { timestamps: ["segment", "word"] });
+      const { duration = 0, segments = [], words = [] } = transcript;
+      assertEquals(transcript.text, said);
       assert(duration > 0);
       for (const times of [segments, words]) {
         let before = 0;

@@ -371,9 +371,9 @@ for (const { server, says, means, status = 400 } of ROWS) {
 
 /** What an agent reads: the two numbers, or the three. */
 function numbersOf(message: string): number[] {
-  const told = /^prompt is too long: (\d+) tokens > (\d+) maximum$/.exec(message) ??
+  const stated = /^prompt is too long: (\d+) tokens > (\d+) maximum$/.exec(message) ??
     /^input length and `max_tokens` exceed context limit: (\d+) \+ (\d+) > (\d+)/.exec(message);
-  return told?.slice(1).map(Number) ?? [];
+  return stated?.slice(1).map(Number) ?? [];
 }
 
 function numbersMeant(means: Row["means"]): number[] {

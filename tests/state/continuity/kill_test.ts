@@ -104,9 +104,9 @@ async function takeTurn(
     while (!reader.last) {
       if (!await reader.more()) throw new Error("The stream ended");
       turn.id ??= reader.id;
-      const heard = reader.text.split("event: response.output_text.delta").length - 1;
-      if (heard > words && !reader.last) onMoment("word");
-      words = heard;
+      const received = reader.text.split("event: response.output_text.delta").length - 1;
+      if (received > words && !reader.last) onMoment("word");
+      words = received;
     }
     answer = reader.last;
     turn.delivered = true;
@@ -196,12 +196,12 @@ Deno.test(`an answer whose end was delivered outlives SIGKILL at any moment (see
         onMoment = () => {};
 
         gateway = await startGateway(config);
-        const told = turns.filter(({ id }) => id !== undefined);
-        for (const turn of told) {
+        const answered = turns.filter(({ id }) => id !== undefined);
+        for (const turn of answered) {
           await assertKept(gateway, turn, upstream.talks);
           counts[turn.delivered ? "delivered" : "cut"]++;
         }
-        all.push(...told);
+        all.push(...answered);
       }
       // What was there after one kill is there after all of them.
       const delivered = all.filter((turn) => turn.delivered);

@@ -34,8 +34,8 @@ export async function formOf({ bytes, headers }: HubAsked): Promise<FormData> {
 export function describeForm(form: FormData): Record<string, unknown> {
   const fields: Record<string, unknown[]> = {};
   for (const [name, value] of form.entries()) {
-    const told = value instanceof File ? { name: value.name, type: value.type, size: value.size } : value;
-    (fields[name] ??= []).push(told);
+    const shown = value instanceof File ? { name: value.name, type: value.type, size: value.size } : value;
+    (fields[name] ??= []).push(shown);
   }
   return Object.fromEntries(
     Object.entries(fields).map(([name, values]) => [name, values.length === 1 ? values[0] : values]),

@@ -27,7 +27,7 @@ const LIMITED = {
   responses: { max_output_tokens: 50, temperature: 0.2, top_p: 0.9 },
 };
 
-function knobsOf({ max_tokens, max_completion_tokens, temperature, top_p }: JsonObject): JsonObject {
+function parametersOf({ max_tokens, max_completion_tokens, temperature, top_p }: JsonObject): JsonObject {
   return JSON.parse(JSON.stringify({ max_tokens, max_completion_tokens, temperature, top_p }));
 }
 
@@ -38,7 +38,7 @@ testRequests([
     config: modelOf(model),
     bodies: LIMITED,
     check(asked: JsonObject, { headers }: { headers: Headers }) {
-      assertEquals(knobsOf(asked), { max_completion_tokens: 50 });
+      assertEquals(parametersOf(asked), { max_completion_tokens: 50 });
       assertEquals(headers.get("x-laneway-notes"), "dropped temperature; dropped top_p");
     },
   })),
@@ -47,14 +47,14 @@ testRequests([
     title: "a model that samples as it is told gets all, its limit under the new name",
     config: modelOf("gpt-5.4"),
     bodies: LIMITED,
-    check: (asked) => assertEquals(knobsOf(asked), { max_completion_tokens: 50, temperature: 0.2, top_p: 0.9 }),
+    check: (asked) => assertEquals(parametersOf(asked), { max_completion_tokens: 50, temperature: 0.2, top_p: 0.9 }),
   },
   {
     id: "R43",
     title: "a model of another family gets its limit under the name that every server takes",
     config: modelOf("openai/gpt-oss-120b"),
     bodies: LIMITED,
-    check: (asked) => assertEquals(knobsOf(asked), { max_tokens: 50, temperature: 0.2, top_p: 0.9 }),
+    check: (asked) => assertEquals(parametersOf(asked), { max_tokens: 50, temperature: 0.2, top_p: 0.9 }),
   },
 ]);
 
@@ -69,7 +69,7 @@ testEach("R43", "an upstream that wants another name for the limit gets it", {},
   const answers = [() => refusal(message), () => responseOf(HELLO, mode)];
   const { asked, status, said, headers } = await ask(client, body, answers);
   assertEquals([status, said], [200, [{ text: "Hi" }]]);
-  assertEquals(asked.map(knobsOf), [{ max_tokens: 50 }, { max_completion_tokens: 50 }]);
+  assertEquals(asked.map(parametersOf), [{ max_tokens: 50 }, { max_completion_tokens: 50 }]);
   assertEquals(headers.get("x-laneway-notes"), null);
 });
 

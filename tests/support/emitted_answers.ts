@@ -10,7 +10,7 @@ import { answerBytes, type Fixture, isOk, isStream, loadFixtures } from "./fixtu
 import { CLIENT_WIRES, type Wire, WIRES } from "./wires.ts";
 
 /** An upstream's answer as a client gets it, in both modes; of a failure its stream alone. */
-export interface ToldAnswer {
+export interface EmittedAnswer {
   fixture: string;
   from: string;
   to: string;
@@ -44,7 +44,7 @@ function wholeOf(events: readonly GenerateEvent[]): GenerateResponse | undefined
 }
 
 /** Every answer of every fixture, in the wire of every client. */
-export async function* toldAnswers(): AsyncGenerator<ToldAnswer> {
+export async function* emittedAnswers(): AsyncGenerator<EmittedAnswer> {
   for (const from of WIRES) {
     for (const fixture of loadFixtures(from.name).filter(isOk)) {
       const events = await eventsOf(fixture, from);

@@ -10,13 +10,13 @@ import { answerBytes, type Fixture, isOk, isStream, loadFixtures } from "../supp
 import { comparable } from "../support/well_formed.ts";
 import { CHAT, RESPONSES } from "../support/wires.ts";
 
-interface Told {
+interface Emitted {
   frame: string;
   event: JsonObject;
 }
 
 /** The frames of a stream and their events; none where a frame is none. */
-function framesOf({ response }: Fixture): Told[] {
+function framesOf({ response }: Fixture): Emitted[] {
   const frames = (response.text ?? "").split(/\r?\n\r?\n/).filter((frame) => frame.trim() !== "");
   try {
     return frames.map((frame) => {

@@ -5,7 +5,7 @@ import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { newContext, newWireRequest } from "./context.ts";
 
 /** One request for vectors or a ranking from a client to an upstream and back, without the core. */
-export interface Journey {
+export interface Exchange {
   calls: Call[];
   answer: JsonObject;
   notes: string[];
@@ -47,7 +47,7 @@ export async function travel<K extends TextOperation>(
   body: JsonObject,
   upstream: Upstream,
   quirks: Partial<Target> = {},
-): Promise<Journey> {
+): Promise<Exchange> {
   const context = newContext(protocol.name);
   const target = { ...TARGET, ...quirks };
   const wire = newWireRequest({ model: "mine", ...body });
