@@ -10,6 +10,7 @@
  */
 export * from "./canonical/audio.ts";
 export * from "./canonical/embed.ts";
+export * from "./canonical/estimate.ts";
 export * from "./canonical/extra.ts";
 export * from "./canonical/generate.ts";
 export * from "./canonical/json.ts";
