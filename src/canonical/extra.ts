@@ -87,29 +87,68 @@ export function noteOutweighed(field: string, value: unknown, weightier: unknown
  */
 export type ClosedPlaces = Readonly<Record<string, readonly string[]>>;
 
-/** `note` hears of every field that a closed place of the request has beyond the known ones. */
+/** Notes every field that a closed place of the request has beyond the known ones. */
 export function noteUnknown(body: unknown, places: ClosedPlaces, note: (text: string) => void): void {
-  for (const [path, known] of Object.entries(places)) {
-    for (const place of placesAt([body], path.split("."))) {
-      for (const [key, value] of Object.entries(place)) {
-        if (!known.includes(key) && value !== null) note(`dropped ${path.replaceAll(/\[\w*\]/g, "")}.${key}`);
-      }
-    }
-  }
+  const found: Found[] = [];
+  look(body, treeOf(places), found);
+  // By places, in the order of the table.
+  for (const { field } of found.sort((a, b) => a.place - b.place)) note(`dropped ${field}`);
+}
+
+interface Found {
+  /** Its position in the table. */
+  place: number;
+  field: string;
+}
+
+/** What is looked at below one place of a request: the table as a tree, so that the request is walked through once. */
+interface Branch {
+  /** The field that leads here; of a list, each element. */
+  key: string;
+  /** The type or role that an object here has; any where empty. */
+  kind: string;
+  /** Present where the place is closed. */
+  closed?: { place: number; path: string; known: readonly string[] };
+  branches: Branch[];
 }
 
 const STEP = /^(\w+)(?:\[(\w*)\])?$/;
+const trees = new WeakMap<ClosedPlaces, Branch>();
 
-function placesAt(values: readonly unknown[], [step, ...rest]: readonly string[]): JsonObject[] {
-  const objects = values.filter(isJsonObject);
-  if (step === undefined) return objects;
-  const [, key = "", kind = ""] = STEP.exec(step) ?? [];
-  const found: unknown[] = [];
-  for (const object of objects) {
-    const inner = object[key];
-    for (const value of Array.isArray(inner) ? inner : [inner]) {
-      if (kind === "" || (isJsonObject(value) && (value.type === kind || value.role === kind))) found.push(value);
+function treeOf(places: ClosedPlaces): Branch {
+  const grown = trees.get(places);
+  if (grown) return grown;
+  const root: Branch = { key: "", kind: "", branches: [] };
+  for (const [place, [path, known]] of Object.entries(places).entries()) {
+    let branch = root;
+    for (const step of path.split(".")) {
+      const [, key = "", kind = ""] = STEP.exec(step) ?? [];
+      let next = branch.branches.find((one) => one.key === key && one.kind === kind);
+      if (!next) branch.branches.push(next = { key, kind, branches: [] });
+      branch = next;
+    }
+    branch.closed = { place, path: path.replaceAll(/\[\w*\]/g, ""), known };
+  }
+  trees.set(places, root);
+  return root;
+}
+
+function look(object: unknown, { closed, branches }: Branch, found: Found[]): void {
+  if (!isJsonObject(object)) return;
+  if (closed) {
+    for (const key in object) {
+      if (object[key] === null || closed.known.includes(key)) continue;
+      found.push({ place: closed.place, field: `${closed.path}.${key}` });
     }
   }
-  return placesAt(found, rest);
+  for (const branch of branches) {
+    const inner = object[branch.key];
+    if (!Array.isArray(inner)) lookInto(inner, branch, found);
+    else for (const value of inner) lookInto(value, branch, found);
+  }
+}
+
+function lookInto(value: unknown, branch: Branch, found: Found[]): void {
+  const { kind } = branch;
+  if (kind === "" || (isJsonObject(value) && (value.type === kind || value.role === kind))) look(value, branch, found);
 }

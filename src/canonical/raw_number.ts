@@ -23,8 +23,8 @@ const { rawJSON, isRawJSON } = JSON as unknown as {
 };
 const { parse } = JSON;
 
-/** What stands before a number of more than fifteen digits or with an exponent of three. Most texts hold no such number. */
-const BEFORE_LONG = /(?:^|[:,[])\s*(?=-?\d(?:[\d.]{15}|[\d.]*[eE][-+]?\d{3}))/g;
+/** A number of more than fifteen digits or with an exponent of three, from its first digit. Most texts hold none. */
+const LONG = /(?<=(?:^|[:,[])\s*-?)\d(?:[\d.]{15}|[\d.]*[eE][-+]?\d{3})/g;
 /** A number, where it is one and a value. */
 const NUMBER_VALUE = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?(?=\s*(?:[,\]}]|$))/y;
 
@@ -56,21 +56,21 @@ function markNumbers(text: string, numbers: string[]): string | undefined {
   const pieces: string[] = [];
   let [done, count] = [0, 0];
   let quote = nextQuote(text, 0);
-  BEFORE_LONG.lastIndex = 0;
-  for (let found = BEFORE_LONG.exec(text); found; found = BEFORE_LONG.exec(text)) {
-    const start = BEFORE_LONG.lastIndex;
+  LONG.lastIndex = 0;
+  for (let found = LONG.exec(text); found; found = LONG.exec(text)) {
+    const start = text[found.index - 1] === "-" ? found.index - 1 : found.index;
     let outside = 0;
     while (quote < start) {
       outside = findStringEnd(text, quote) + 1;
       quote = nextQuote(text, outside);
     }
     if (outside > start) {
-      BEFORE_LONG.lastIndex = outside;
+      LONG.lastIndex = outside;
       continue;
     }
     NUMBER_VALUE.lastIndex = start;
     const source = NUMBER_VALUE.exec(text)?.[0];
-    BEFORE_LONG.lastIndex = start + (source?.length ?? 1);
+    LONG.lastIndex = source === undefined ? found.index + 1 : start + source.length;
     if (source === undefined) continue;
     if (++count > MOST_LONG_NUMBERS) return undefined;
     if (isExact(source, Number(source))) continue;
