@@ -124,12 +124,11 @@ export class AnswerReader {
     if (Array.isArray(delta.reasoning_details)) this.#own?.add(delta.reasoning_details);
     const { text, reasoning, refusal } = this.#texts.in(delta);
     if (text || reasoning || refusal) this.#outputWeight += weighText(reasoning + text + refusal);
-    const events = this.#writer.reasoning(reasoning);
-    events.push(
-      ...(this.#forms ? this.#readForms(this.#forms, text, delta, reasoning !== "") : this.#writer.text(text)),
-    );
+    // In this order: each step may end what the one before has opened.
+    const thought = this.#writer.reasoning(reasoning);
+    const written = this.#forms ? this.#readForms(this.#forms, text, delta, reasoning !== "") : this.#writer.text(text);
     if (delta.annotations?.length) this.#writer.attach({ annotations: delta.annotations.map(parseAnnotation) });
-    events.push(...this.#writer.refusal(refusal), ...this.#readCalls(delta));
+    const events = [...thought, ...written, ...this.#writer.refusal(refusal), ...this.#readCalls(delta)];
     if (events.length > 0) this.#empty = false;
     return events;
   }

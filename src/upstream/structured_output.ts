@@ -141,8 +141,8 @@ class CheckedAnswer implements EventSource<GenerateEvent> {
       rememberWords(this.#ask);
       this.#out.start(event);
     } else if (!this.#held.take(event)) {
-      if (event.type === "part-start" && isNoAnswer(event.part)) passed.push(...this.#out.parts(this.#held.release()));
-      passed.push(...this.#out.pass(event));
+      const released = event.type === "part-start" && isNoAnswer(event.part) ? this.#held.release() : [];
+      for (const one of [...this.#out.parts(released), ...this.#out.pass(event)]) passed.push(one);
     }
   }
 
@@ -153,7 +153,8 @@ class CheckedAnswer implements EventSource<GenerateEvent> {
     const read = readHeld(this.#held, ending.finish, ask);
     if (!("problem" in read)) {
       this.#isOver = true;
-      passed.push(...this.#out.parts(read.parts), ...this.#out.pass({ ...ending, usage: this.#spent }));
+      const rest = [...this.#out.parts(read.parts), ...this.#out.pass({ ...ending, usage: this.#spent })];
+      for (const event of rest) passed.push(event);
     } else if (this.#tries === TRIES) {
       const message = `The model did not answer in the form that was asked for, in ${TRIES} tries: ${read.problem}`;
       this.#isOver = true;
