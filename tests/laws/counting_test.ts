@@ -146,5 +146,5 @@ Deno.test("every protocol has a wire, and those that share one share it with wha
       assert(speaks, `${name} speaks ${wire}`);
     }
   }
-  assertEquals([...wires].toSorted(), ["audio", "chat", "embeddings", "messages", "rerank", "responses"]);
+  for (const wire of wires) assert(Deno.statSync(new URL(`../../plugins/${wire}/wire.ts`, import.meta.url)).isFile);
 });

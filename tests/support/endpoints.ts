@@ -21,6 +21,8 @@ export const ENDPOINTS: Record<string, (modelFor: (task: Task) => string) => End
     body: { model: modelFor("chat"), max_tokens: 9, messages: TURNS },
   }),
   responses: (modelFor) => ({ path: "/oss/v1/responses", body: { model: modelFor("chat"), input: "Hello" } }),
+  ollama: (modelFor) => ({ path: "/oss/api/chat", body: { model: modelFor("chat"), messages: TURNS, stream: false } }),
+  "ollama, streamed": (modelFor) => ({ path: "/oss/api/chat", body: { model: modelFor("chat"), messages: TURNS } }),
   embeddings: (modelFor) => ({ path: "/oss/v1/embeddings", body: { model: modelFor("embedding"), input: "Hello" } }),
   rerank: (modelFor) => ({
     path: "/oss/v1/rerank",
