@@ -106,7 +106,11 @@ function parseTool({ function: definition, ...rest }: OllamaTool): FunctionTool 
 /** Reads the turns in order, because a result that names no call answers the first one that is open. */
 class Conversation {
   #calls = 0;
-  #open: Pick<ToolCallPart, "id" | "name">[] = [];
+  /** The ids of the calls without a result. */
+  readonly #open = new Set<string>();
+  /** Those of all calls, and of the calls of each tool. */
+  readonly #all = new Calls(this.#open);
+  readonly #named = new Map<string, Calls>();
 
   parse(messages: readonly OllamaMessage[]): Message[] {
     return messages.map((message) => this.#message(message));
@@ -139,7 +143,11 @@ class Conversation {
     const { name, arguments: input } = called;
     const number = ++this.#calls;
     const call = { id: id || `call_${number}`, name };
-    this.#open.push(call);
+    this.#open.add(call.id);
+    this.#all.add(call.id);
+    const named = this.#named.get(name) ?? new Calls(this.#open);
+    named.add(call.id);
+    this.#named.set(name, named);
     const fields: JsonObject = {
       ...extraOf(WIRE, rest, ["type"])?.fields,
       ...inside("function", extraOf(WIRE, called, ["name", "arguments", "index"])),
@@ -149,11 +157,31 @@ class Conversation {
   }
 
   /** The id of the call that a result answers. */
-  #answered(id: string | null | undefined, name: string | null | undefined): string {
-    const call = this.#open.find((one) => id ? one.id === id : name ? one.name === name : true) ??
-      (id ? undefined : this.#open[0]);
-    this.#open = this.#open.filter((one) => one !== call);
-    return id || call?.id || `call_${this.#calls}`;
+  #answered(given: string | null | undefined, name: string | null | undefined): string {
+    const id = given || (this.#named.get(name ?? "")?.first() ?? this.#all.first() ?? `call_${this.#calls}`);
+    this.#open.delete(id);
+    return id;
+  }
+}
+
+/** Calls in their order. A conversation may have very many, so none is looked at twice once it has its result. */
+class Calls {
+  readonly #ids: string[] = [];
+  readonly #open: ReadonlySet<string>;
+  #at = 0;
+
+  constructor(open: ReadonlySet<string>) {
+    this.#open = open;
+  }
+
+  add(id: string): void {
+    this.#ids.push(id);
+  }
+
+  /** The first one that is open. */
+  first(): string | undefined {
+    while (this.#at < this.#ids.length && !this.#open.has(this.#ids[this.#at]!)) this.#at++;
+    return this.#ids[this.#at];
   }
 }
 

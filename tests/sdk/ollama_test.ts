@@ -223,6 +223,32 @@ for (const mode of MODES) {
   });
 }
 
+Deno.test("ollama: a result answers the call that it names by its id, else by its tool, else the first without a result", async () => {
+  const { client, upstream } = newScene({ content: "Found" });
+  const callOf = (name: string, id?: string) => ({ ...(id && { id }), function: { name, arguments: {} } });
+  await client.chat({
+    model: "chat",
+    messages: [
+      ...HELLO,
+      {
+        role: "assistant",
+        content: "",
+        tool_calls: ["look", "find", "look", "look"].map((name, at) => callOf(name, `c${at}`)),
+      },
+      ...[{ tool_call_id: "c2" }, { tool_name: "find" }, {}, { tool_name: "look" }].map((named, at) => ({
+        role: "tool",
+        content: `Result ${at}`,
+        ...named,
+      })),
+    ],
+  });
+  const messages = sentTo(upstream).messages as JsonObject[];
+  const results = messages.filter(({ role }) => role === "tool").map((
+    { tool_call_id, content },
+  ) => [tool_call_id, content]);
+  assertEquals(Object.fromEntries(results), { c0: "Result 2", c1: "Result 1", c2: "Result 0", c3: "Result 3" });
+});
+
 Deno.test("ollama: a stream that fails on its way raises what went wrong", async () => {
   const upstream = fakeUpstream(() => streamed('data: {"choices":[{"index":0,"delta":{"content":"Hel"}}]}\n\n'));
   const client = newClient(newApp({ config: CONFIG, fetch: upstream.fetch }));
