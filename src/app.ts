@@ -83,7 +83,7 @@ export const builtIn: Plugins = { protocols, drivers, catalogs };
 /** Proxies and clients give up on a silent connection after 15 s to 100 s. */
 const PACE: Pace = { headAfterMs: 10_000, keepAliveMs: 10_000, storeMs: 5_000 };
 
-/** A gateway that serves by `config`. It calls nobody before the first request. */
+/** A gateway that serves by `config`. It makes no call before the first request. */
 export function createApp(options: AppOptions): App {
   const world = createWorld(options);
   const ledger = world.keep("ledger", null, () => createLedger({ store: world.store, patienceMs: world.pace.storeMs }));
@@ -170,7 +170,7 @@ function fromEnvironment(): App {
   return started ??= createApp({ config: readConfig() });
 }
 
-/** How long what is said last may take to be read before the process ends, in milliseconds. */
+/** How long the last output may take to be read before the process ends, in milliseconds. */
 const FLUSH_MS = 1_000;
 
 // Under `deno serve` a bad configuration is reported at the start, not at the first request.

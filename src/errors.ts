@@ -26,7 +26,7 @@ export const STATUS_OF = {
 
 export type ErrorCode = keyof typeof STATUS_OF;
 
-/** What an upstream that refuses a request tells of how long an answer it can give, in tokens. */
+/** How long an answer an upstream can give, in tokens, as its refusal states it. */
 export interface AnswerLimit {
   /** The field of the call's body that asked for more. */
   field: string;
@@ -47,7 +47,7 @@ export interface ErrorDetails {
   allow?: readonly string[];
   /** The status that the upstream answered with, for the log. */
   upstreamStatus?: number;
-  /** Whether the same request can succeed if it is sent again; tells SDKs not to try where it is `false`. */
+  /** Whether the same request can succeed if it is sent again; SDKs are asked not to retry where it is `false`. */
   retryable?: boolean;
   /** Whether another target may take what this one refuses; where it is `false`, none is asked. */
   tryNextTarget?: boolean;
@@ -63,13 +63,13 @@ export interface ErrorDetails {
   unsupported?: readonly string[];
   /** The upstream refuses reasoning of earlier turns, which it may answer without: any of it, or what this request brings. */
   reasoning?: "any" | "this";
-  /** What the upstream tells of its limit, where a shorter answer may do. */
+  /** The upstream's limit, where a shorter answer may do. */
   answerLimit?: AnswerLimit;
   cause?: unknown;
 }
 
 /**
- * A failure that a client is told about, in its own protocol's shape. The message is written for the client: it holds no
+ * A failure that a client gets, in its own protocol's shape. The message is written for the client: it holds no
  * secret, no stack trace and no upstream's HTML.
  */
 export class GatewayError extends Error {

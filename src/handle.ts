@@ -28,7 +28,7 @@ import { step } from "./util/work.ts";
 
 type Params = Record<string, string | undefined>;
 
-/** `peer` is who calls; nobody for a call within the process. */
+/** `peer` is the caller's address; absent for a call within the process. */
 export async function handle(request: Request, peer: Peer | undefined, gateway: Gateway): Promise<Response> {
   let context = openContext(request, gateway);
   const { entry } = context.recorder;

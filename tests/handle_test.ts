@@ -176,7 +176,7 @@ Deno.test("a path with slashes to spare is the path that is meant", async () => 
   }
 });
 
-Deno.test("a broken percent-encoding is told", async () => {
+Deno.test("an invalid percent-encoding is refused", async () => {
   for (const path of ["/oss/v1/models/%zz", "/%ff/v1/models"]) {
     assertStringIncludes((await expectFailure(await newApp().get(path), "invalid_request", null)).message, "percent");
   }
@@ -291,7 +291,7 @@ Deno.test("a key opens the lanes that it names, and no others", async () => {
   assertEquals(other.status, 200);
   await other.body?.cancel();
   const error = await expectFailure(await app.get("/oss/v1/models", headers), "permission", null);
-  assertEquals(error.message, 'This key does not open lane "oss"');
+  assertEquals(error.message, 'This key is not allowed to use lane "oss"');
   assertEquals(app.logs.map(({ key, status }) => [key, status]), [["guest", 200], ["guest", 403]]);
 });
 
@@ -943,7 +943,7 @@ Deno.test("a wire that fails amid a stream breaks it off, gives its place back, 
   for (let time = 1; time <= 2; time++) {
     const response = await app.post(CHAT, chatBody({ model: "sandbox", stream: true }));
     assertEquals(response.status, 200);
-    await assertRejects(() => response.text(), Error, "broke off");
+    await assertRejects(() => response.text(), Error, "was cut off");
     assertEquals(app.logs.length, time);
     const line = formatLogLine(app.logs.at(-1)!);
     assertEquals(JSON.parse(line).error, "internal");

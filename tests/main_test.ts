@@ -240,7 +240,7 @@ Deno.test("main: a port in use is one clear line", async () => {
   assertEquals(code, 1);
   assertEquals(
     stderr,
-    `Cannot listen on 127.0.0.1 port ${port}: something else does already; choose another with --port\n`,
+    `Cannot listen on 127.0.0.1 port ${port}: the port is in use; choose another with --port\n`,
   );
 });
 

@@ -39,12 +39,12 @@ function decodeJson(body: unknown, contentType: string | null): Sound {
   try {
     return { bytes: Uint8Array.fromBase64(base64), declared };
   } catch {
-    throw new GatewayError("upstream_error", "The upstream's sound is not valid base64");
+    throw new GatewayError("upstream_error", "The upstream's audio is not valid base64");
   }
 }
 
 function noSound(contentType: string | null): GatewayError {
-  return new GatewayError("upstream_error", `The upstream sent ${contentType ?? "text"} in place of sound`);
+  return new GatewayError("upstream_error", `The upstream sent ${contentType ?? "text"} instead of audio`);
 }
 
 export function serializeSpeech({ mediaType, audio }: Speech): Response {

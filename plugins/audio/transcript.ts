@@ -119,7 +119,7 @@ function asOneSegment(output: Transcript, { format }: TranscriptionRequest, cont
   const end = duration ?? (usage && "seconds" in usage ? usage.seconds : undefined);
   const isSubtitle = format === "srt" || format === "vtt";
   if (!isSubtitle || segments.length > 0 || text.trim() === "" || !end) return output;
-  context.note("made one segment of the whole recording");
+  context.note("returned the whole recording as one segment");
   return { ...output, segments: [{ start: 0, end, text }] };
 }
 
@@ -135,7 +135,7 @@ function checkComplete(
   const cannot = (what: string, instead: string) =>
     new GatewayError(
       "invalid_request",
-      `Cannot give the response_format "${format}": the model does not tell ${what}. Ask for ${instead}`,
+      `Cannot return response_format "${format}": the model does not report ${what}. Ask for ${instead}`,
       { param: "response_format" },
     );
   if (timestamps && !timestamps.includes("segment") && words.length > 0) return;

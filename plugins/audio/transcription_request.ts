@@ -25,7 +25,7 @@ export function parseTranscriptionRequest(
   if (translateTo && format === "diarized_json") {
     refuse("response_format", 'A translation has no response_format "diarized_json"');
   }
-  // It is what was spoken, and a translation's model hears that by itself.
+  // It is what was spoken, and a translation model detects it itself.
   if (translateTo && request.language) context.note("dropped language");
   const extra = extraOf(WIRE, texts, TRANSCRIPTION_KEYS);
   return {
@@ -54,7 +54,7 @@ function theFile(fields: readonly FormField[]): AudioFile {
   const { file } = found;
   if (file.bytes.length === 0) refuse("file", `The file "${file.name}" is empty`);
   const seen = sniffMedia(file.bytes);
-  if (seen && !/^(audio|video)\//.test(seen)) refuse("file", `The file "${file.name}" is ${seen}, which is no sound`);
+  if (seen && !/^(audio|video)\//.test(seen)) refuse("file", `The file "${file.name}" is ${seen}, which is not audio`);
   return file;
 }
 

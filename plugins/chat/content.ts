@@ -123,7 +123,7 @@ function serializeFile(
   }
   if (source.type === "url") {
     // Only pictures have a place for an address here.
-    note("replaced a file by its address");
+    note("replaced a file with its URL");
     return { type: "text", text: `[${name ?? "File"}: ${source.url}]` };
   }
   return part("file", { ...fileFields(mediaType, source), ...(name !== undefined && { filename: name }) });

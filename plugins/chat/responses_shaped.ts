@@ -245,7 +245,7 @@ function toPart(part: JsonObject, note: Note): JsonObject {
         return { type: "file", file: { ...file, ...present("filename", filename) } };
       }
       // Only pictures have a place for an address here.
-      note("replaced a file by its address");
+      note("replaced a file with its URL");
       return { type: "text", text: `[${part.filename ?? "File"}: ${part.file_url}]` };
     }
     default:

@@ -40,13 +40,13 @@ function parseAnswer(body: unknown) {
 /** The vectors by their `index`, because servers that work side by side answer in any order. */
 function inOrder(data: readonly Entry[], count: number): Vector[] {
   if (data.length !== count) {
-    throw new GatewayError("upstream_error", `The upstream gave ${data.length} vectors for ${count} inputs`);
+    throw new GatewayError("upstream_error", `The upstream returned ${data.length} vectors for ${count} inputs`);
   }
   const vectors = new Array<Vector | undefined>(count).fill(undefined);
   for (const [position, { index, embedding }] of data.entries()) {
     const place = index ?? position;
     if (place < 0 || place >= count || vectors[place]) {
-      const message = `The upstream gave index ${place} of ${count}, which is no input's or was given before`;
+      const message = `The upstream returned index ${place} of ${count}, which is out of range or was returned before`;
       throw new GatewayError("upstream_error", message);
     }
     vectors[place] = parseVector(embedding, place);

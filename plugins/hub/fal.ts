@@ -35,7 +35,7 @@ const transcribe: UpstreamOperation<"transcribe"> = {
       body: jsonWithFile({
         audio_url: `data:${labelOf(input.file)};base64,${FILE}`,
         task: input.translateTo ? "translate" : "transcribe",
-        // Without it one of the apps takes every file for English; null has the language heard.
+        // Without it one of the apps takes every file for English; null has it detect the language.
         language: input.language ?? null,
         prompt: input.prompt,
         chunk_level: wantedTimes(input),

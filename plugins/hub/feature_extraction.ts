@@ -8,7 +8,7 @@ export const featureExtraction: UpstreamOperation<"embed"> = {
   request(input, target, context) {
     const index = input.input.findIndex((one) => typeof one !== "string");
     if (index >= 0) {
-      const message = `The hub's own engine makes vectors of texts only, and input ${index} is a list of token ids`;
+      const message = `The hub's own engine embeds only texts, and input ${index} is a list of token ids`;
       throw new GatewayError("unsupported", message, { param: "input" });
     }
     const path = `models/${pathOf(target.model)}/pipeline/feature-extraction`;

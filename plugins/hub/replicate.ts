@@ -86,7 +86,7 @@ function poll({ id, status, error }: JsonObject, step: number): Call | undefined
     case "canceled":
     case "aborted":
       if (error) throw upstreamStreamError({ error });
-      throw new GatewayError("upstream_error", `The upstream's prediction ended as "${status}"`);
+      throw new GatewayError("upstream_error", `The upstream's prediction ended with status "${status}"`);
     default:
       return undefined;
   }

@@ -13,7 +13,7 @@ export function wantedTimes({ format, timestamps }: TranscriptionRequest): "word
 /** The refusal of a model that cannot tell voices apart; `where` is what a reader knows its service as. */
 export function refuseSpeakers({ format }: TranscriptionRequest, where: string): void {
   if (format !== "diarized_json") return;
-  throw new GatewayError("unsupported", `${where} does not tell who speaks: ask for "verbose_json"`);
+  throw new GatewayError("unsupported", `${where} does not identify the speakers: use "verbose_json"`);
 }
 
 /**
@@ -89,7 +89,7 @@ function readSpan(entry: JsonObject): Span {
 }
 
 /**
- * A time that is missing is the nearest that is: the end of the file's last piece, mostly, which the model did not hear, and
+ * A time that is missing is the nearest that is: the end of the file's last piece, mostly, which the model did not detect, and
  * that of words without letters.
  */
 function closed(spans: readonly Span[]): Piece[] {

@@ -47,6 +47,6 @@ export function parseSpeech({ body, headers, stream }: Reply, { format }: Speech
   }
   refuseFailure(body);
   const sound = soundIn(body);
-  if (!sound || sound.url !== undefined) throw new GatewayError("upstream_error", "The upstream's answer has no sound");
+  if (!sound || sound.url !== undefined) throw new GatewayError("upstream_error", "The upstream's answer has no audio");
   return { mediaType: mediaTypeOfSpeech(sound.bytes, sound.mediaType, format, note), audio: sound.bytes };
 }

@@ -131,7 +131,7 @@ function parseScores(body: unknown, count: number): RankedDocument[] {
   const scores = accept(scoresSchema, Array.isArray(body) ? body.flat(2) : body);
   if (!scores) throw new GatewayError("upstream_error", "The upstream's answer is not a ranking");
   if (scores.length !== count) {
-    throw new GatewayError("upstream_error", `The upstream gave ${scores.length} scores for ${count} documents`);
+    throw new GatewayError("upstream_error", `The upstream returned ${scores.length} scores for ${count} documents`);
   }
   return scores.map(({ index, score }, position) => ({ index: index ?? position, score: score ?? NaN }));
 }

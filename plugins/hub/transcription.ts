@@ -35,7 +35,7 @@ function parametersOf(input: TranscriptionRequest): JsonObject | undefined {
   };
 }
 
-/** The types that the engine takes for raw bytes; it hears by itself what is in them. */
+/** The types that the engine takes for raw bytes; it detects by itself what is in them. */
 const CONTENT_TYPES: readonly string[] = ["audio/flac", "audio/mpeg", "audio/wav", "audio/ogg", "audio/webm"];
 
 function contentTypeOf(mediaType: string): string {

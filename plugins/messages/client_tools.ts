@@ -11,7 +11,7 @@ const text = (description: string): JsonObject => ({ type: "string", description
 
 /**
  * Tools that the client runs and whose schema the vendor keeps to itself: a request names them by type only. Other models
- * have to be told what they are.
+ * need their definitions.
  */
 export const CLIENT_TOOLS: readonly ClientTool[] = [
   {

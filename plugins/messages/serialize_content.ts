@@ -16,7 +16,7 @@ import { WIRE } from "./wire.ts";
 
 export type ParsedPart = OutputPart | ToolResultPart;
 
-/** A part as a block; `note` hears of fields that only another wire understands. */
+/** A part as a block; `note` reports fields that only another wire understands. */
 export function serializeBlock(part: ParsedPart, context?: Context): JsonObject {
   if (part.type === "opaque") {
     return part.extra.wire === WIRE ? part.extra.fields : { type: "text", text: part.standIn ?? "" };

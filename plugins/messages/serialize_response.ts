@@ -40,7 +40,7 @@ function noteWrapped(part: OutputPart, { note }: Context): void {
   if (part.type !== "tool-call" || part.kind !== "function" || part.input.trim() === "" || isJsonText(part.input)) {
     return;
   }
-  note(`told arguments of ${part.name} that are not JSON as its input`);
+  note(`wrapped arguments of ${part.name} that are not JSON`);
 }
 
 /** Whether the wire has a block for the part; where it has none, that is noted. */

@@ -61,7 +61,9 @@ function refuseUnserved({ messages, logprobs }: OllamaRequest): void {
     const message = "The gateway does not load or unload models: send at least one message";
     throw new GatewayError("invalid_request", message, { param: "messages" });
   }
-  if (logprobs) throw new GatewayError("invalid_request", "The gateway has no logprobs here", { param: "logprobs" });
+  if (logprobs) {
+    throw new GatewayError("invalid_request", "This endpoint does not support logprobs", { param: "logprobs" });
+  }
 }
 
 function parseFormat(format: OllamaRequest["format"]): OutputSchema | undefined {

@@ -25,7 +25,7 @@ export function serializeResponse(output: GenerateResponse, exchange: Exchange<"
 /** Arguments are an object here: what is none stands inside one. */
 export function serializeCall({ id, name, kind, input }: ToolCallPart, index: number, { note }: Context): JsonObject {
   const value = kind === "custom" ? undefined : input.trim() === "" ? {} : parseJson(input);
-  if (kind === "function" && !isJsonObject(value)) note(`wrapped arguments of ${name} that are no JSON object`);
+  if (kind === "function" && !isJsonObject(value)) note(`wrapped arguments of ${name} that are not a JSON object`);
   return { id, function: { index, name, arguments: isJsonObject(value) ? value : { input } } };
 }
 

@@ -65,7 +65,7 @@ const getResponse: Protocol<"getResponse"> = {
   body: "none",
   parse(wire) {
     if (wire.query.get("stream") === "true") {
-      const message = "The gateway tells a stored response whole, not as a stream";
+      const message = 'Cannot stream a stored response: ask for it without "stream"';
       throw new GatewayError("invalid_request", message, { param: "stream" });
     }
     return parseId(wire);

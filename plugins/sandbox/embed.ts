@@ -16,7 +16,7 @@ const MAX_WIDTH = 4096;
 export function embed(request: EmbedRequest, _target: Target, context: Context): EmbedResponse {
   const { input, dimensions = WIDTH } = request;
   if (dimensions > MAX_WIDTH) {
-    const message = `The sandbox gives vectors of at most ${MAX_WIDTH} numbers and cannot give ${dimensions}`;
+    const message = `The sandbox returns vectors of at most ${MAX_WIDTH} numbers and cannot return ${dimensions}`;
     throw new GatewayError("invalid_request", message, { param: "dimensions" });
   }
   fieldsFor("sandbox", request.extra, context.note);

@@ -6,7 +6,7 @@ import { readWav } from "./wav.ts";
 import { count, cut, enumerate } from "./words.ts";
 
 /**
- * The text of a WAV file that `speak` made. Of any other sound, what arrived: the sandbox hears nothing. It does not translate
+ * The text of a WAV file that `speak` made. Of any other sound, what arrived: the sandbox recognizes no speech. It does not translate
  * either: asked for English, it says so in English and quotes the text, which is not to be taken for its translation.
  */
 export function transcribe(request: TranscriptionRequest, _target: Target, context: Context): Transcript {

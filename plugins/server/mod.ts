@@ -6,7 +6,7 @@ import { GatewayError } from "../../src/errors.ts";
 
 const LONGEST_ID = 512;
 
-/** Servers of the messages wire want to hear its version, and list page by page; the others look at neither. */
+/** Servers of the messages wire require its version, and list page by page; the others look at neither. */
 const HEADERS = { "anthropic-version": "2023-06-01" };
 
 export const serverModels: Catalog = {

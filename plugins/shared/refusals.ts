@@ -138,7 +138,7 @@ export function refusesCacheHints(body: unknown): boolean {
 
 const NAMES_FORM =
   /response[_ ]format|json[_ ](schema|object|mode)|structured[_ -]?outputs?|output_config|output_format|text\.format/i;
-/** What is wrong with the schema itself is the client's to hear. */
+/** An error in the schema itself goes to the client. */
 const NAMES_SCHEMA = /invalid[^"]{0,20}schema|schema[^"]{0,40}\binvalid\b/i;
 const NOT_TAKEN =
   /(\b|can)not (currently |yet )?(be )?(support|availab|allow|permit|implement|accept|enabl|combin)|n't (support|accept|allow)|(\b|_)unsupport|\bunavailable/i;

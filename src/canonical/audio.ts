@@ -36,15 +36,15 @@ export type SpeechEvent =
 export interface AudioFile {
   bytes: Uint8Array<ArrayBuffer>;
   name: string;
-  /** What the bytes are, told by themselves where they tell it. */
+  /** The media type, detected from the bytes where they reveal it. */
   mediaType: string;
 }
 
-/** How a transcript is wanted. All but `json` and `text` need to know when each piece was said. */
+/** How a transcript is wanted. All but `json` and `text` need to know when each piece was spoken. */
 export const TRANSCRIPT_FORMATS = ["json", "text", "srt", "vtt", "verbose_json", "diarized_json"] as const;
 export type TranscriptFormat = typeof TRANSCRIPT_FORMATS[number];
 
-/** A request to write down what is said in a file, in its own language or in English. */
+/** A request to transcribe a file, in its own language or in English. */
 export interface TranscriptionRequest {
   model: string;
   file: AudioFile;
@@ -55,7 +55,7 @@ export interface TranscriptionRequest {
   language?: string;
   prompt?: string;
   temperature?: number;
-  /** What is to be told with its time; only with the format `verbose_json`. */
+  /** What gets timestamps; only with the format `verbose_json`. */
   timestamps?: ("word" | "segment")[];
   stream: boolean;
   extra?: Extra;
@@ -78,7 +78,7 @@ export interface TranscriptSegment {
   end: number;
   text: string;
   speaker?: string;
-  /** More that is said of it, such as how sure the model is. */
+  /** Further facts about it, such as how sure the model is. */
   extra?: Extra;
 }
 

@@ -28,7 +28,10 @@ export interface EmbedResponse {
  */
 export function checkVectors(vectors: readonly Vector[], { input, dimensions }: EmbedRequest): Vector[] {
   if (vectors.length !== input.length) {
-    throw new GatewayError("upstream_error", `The upstream gave ${vectors.length} vectors for ${input.length} inputs`);
+    throw new GatewayError(
+      "upstream_error",
+      `The upstream returned ${vectors.length} vectors for ${input.length} inputs`,
+    );
   }
   const width = vectors[0]?.length ?? 0;
   for (const [index, vector] of vectors.entries()) {
@@ -38,11 +41,14 @@ export function checkVectors(vectors: readonly Vector[], { input, dimensions }: 
       throw new GatewayError("upstream_error", message);
     }
     if (!areFloats(vector)) {
-      throw new GatewayError("upstream_error", `The upstream's vector ${index} holds what is no finite number`);
+      throw new GatewayError(
+        "upstream_error",
+        `The upstream's vector ${index} contains a value that is not a finite number`,
+      );
     }
   }
   if (dimensions !== undefined && width !== dimensions) {
-    const message = `The model gives vectors of ${width} numbers and cannot give ${dimensions}`;
+    const message = `The model returns vectors of ${width} numbers and cannot return ${dimensions}`;
     throw new GatewayError("invalid_request", message, { param: "dimensions", tryNextTarget: true });
   }
   return [...vectors];
@@ -67,7 +73,7 @@ function areNumbers(vector: readonly unknown[]): boolean {
 
 const LARGEST_FLOAT = (2 - 2 ** -23) * 2 ** 127;
 
-/** What the upstream counted in each of its replies, if it counted in all; else an estimate, which `note` hears of. */
+/** What the upstream counted in each of its replies, if it counted in all; else an estimate, which `note` reports. */
 export function usageOfInputs(
   counts: readonly (number | null | undefined)[],
   input: EmbedRequest["input"],

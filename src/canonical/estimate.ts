@@ -1,4 +1,4 @@
-/** Token counts that nobody gave: estimates by the length of the texts. */
+/** Token counts that no upstream reported: estimates by the length of the texts. */
 import type { GenerateRequest, InputPart, OutputPart, ToolResultPart } from "./generate.ts";
 
 const NOT_ASCII = /[\u0080-\uffff]/;

@@ -32,7 +32,7 @@ export function extraField(wire: string, source: object, known: Known): { extra?
   return extra ? { extra } : {};
 }
 
-/** What `wire` left in an `extra`. Another wire's is not for it: `note` hears of every field that is left behind. */
+/** What `wire` left in an `extra`. Another wire's is not for it: `note` reports every field that is dropped. */
 export function fieldsFor(wire: string, extra: Extra | undefined, note?: (text: string) => void): JsonObject {
   if (!extra || extra.wire === wire) return { ...extra?.fields, ...extra?.hints };
   for (const key of Object.keys(extra.fields)) note?.(`dropped ${key}`);
@@ -74,7 +74,7 @@ export function mergeExtras(first: Extra | undefined, second: Extra | undefined)
   };
 }
 
-/** Notes a field that another name of it outweighs, where both are there and say different things. */
+/** Notes a field that is overruled by another name of it, where both are present and differ. */
 export function noteOutweighed(field: string, value: unknown, weightier: unknown, note: (text: string) => void): void {
   const isThere = (one: unknown) => one !== undefined && one !== null;
   if (!isThere(value) || !isThere(weightier)) return;

@@ -203,7 +203,7 @@ export interface GenerateRequest {
   extra?: Extra;
 }
 
-/** What a client asks of the gateway's memory of earlier answers. Upstreams never hear of it. */
+/** What a client asks of the gateway's memory of earlier answers. It is never sent to upstreams. */
 export interface MemoryRequest {
   /** Where the client's turn begins in `messages`; those before it are instructions for this answer only. */
   at: number;

@@ -39,7 +39,7 @@ export function isJsonText(text: string): boolean {
 }
 
 /**
- * The arguments of a call as the JSON that they were to be: one that was cut off, or that the model got wrong, is told inside
+ * The arguments of a call as the JSON that they were to be: one that was cut off, or that the model got wrong, is sent inside
  * an object, because servers refuse a whole conversation over it.
  */
 export function toJsonArguments(input: string): string {

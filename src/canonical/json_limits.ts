@@ -19,7 +19,7 @@ export interface JsonLimits {
 export const JSON_LIMITS: JsonLimits = { depth: DEEPEST_JSON, values: 200_000, numbers: 300_000, names: 20_000 };
 
 /**
- * The limit that a text of JSON goes beyond, if it does. It reads the text once and makes nothing of it; a text that is not
+ * The limit that a text of JSON goes beyond, if it does. It reads the text once and builds no values; a text that is not
  * JSON is read all the same, as far as it goes.
  */
 export function excessOf(text: string, limits: JsonLimits): keyof JsonLimits | undefined {
@@ -167,11 +167,11 @@ export function describeExcess(excess: keyof JsonLimits, limits: JsonLimits): st
     case "depth":
       return `is nested deeper than ${most} levels`;
     case "values":
-      return `holds more than ${most} JSON values`;
+      return `contains more than ${most} JSON values`;
     case "numbers":
-      return `holds more than ${most} numbers`;
+      return `contains more than ${most} numbers`;
     case "names":
-      return `holds more than ${most} different names of fields`;
+      return `contains more than ${most} distinct field names`;
     default:
       return excess satisfies never;
   }

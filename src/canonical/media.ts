@@ -68,7 +68,7 @@ const MEDIA_TYPE_OF: Record<SpeechFormat, string> = {
 
 /**
  * What an upstream's speech is, by its first bytes, else by its own word (`declared`, a content type), else what was wanted.
- * `note` hears where it is something else than what was wanted. Throws `upstream_error` for what is no sound.
+ * `note` reports a type other than the wanted one. Throws `upstream_error` for what is not audio.
  */
 export function mediaTypeOfSpeech(
   start: Uint8Array,
@@ -76,14 +76,14 @@ export function mediaTypeOfSpeech(
   wanted: SpeechFormat,
   note: (text: string) => void,
 ): string {
-  if (start.length === 0) throw new GatewayError("upstream_error", "The upstream sent no sound");
+  if (start.length === 0) throw new GatewayError("upstream_error", "The upstream sent no audio");
   const asked = MEDIA_TYPE_OF[wanted];
   const word = (declared ?? "").toLowerCase().replace(/;.*/s, "").trim();
   const named = SOUND.test(word) ? SYNONYMS[word] ?? word : undefined;
   const seen = typeBySight(start, word, named);
   // A type that is two, of which a browser takes the second, begins with the word too.
   if (seen !== undefined && !SOUND.test(seen)) {
-    throw new GatewayError("upstream_error", `The upstream sent ${seen} in place of sound`);
+    throw new GatewayError("upstream_error", `The upstream sent ${seen} instead of audio`);
   }
   // Ogg holds Opus as well as other codecs; the codec's own header follows the page's.
   const isOpus = seen === "audio/ogg" && latin1(start.subarray(28, 36)) === "OpusHead";
@@ -92,7 +92,7 @@ export function mediaTypeOfSpeech(
   return mediaType;
 }
 
-/** What the bytes are, or what a word that is none of sound says that they are. */
+/** What the bytes are; where they do not reveal it, what a content type outside audio claims. */
 function typeBySight(start: Uint8Array, word: string, named: string | undefined): string | undefined {
   // Raw samples may begin with anything, the mark of a bare frame too.
   const isRaw = named === MEDIA_TYPE_OF.pcm && start[0] === 0xff;

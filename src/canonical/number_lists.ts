@@ -6,7 +6,7 @@ import { isJsonObject, type JsonValue } from "./json.ts";
 import { findStringEnd } from "./json_limits.ts";
 import type { Work } from "../util/work.ts";
 
-/** What is shorter takes no time that anybody notes, in characters. */
+/** Shorter texts take no noticeable time. In characters. */
 const LONG = 500_000;
 /** A list of numbers that is worth it, or a text, in which a list is none. */
 const LIST_OR_TEXT = /"|\[[\d\s.,eE+-]{200,}\]/g;
@@ -33,7 +33,7 @@ export function* parseLists(
       continue;
     }
     const list = parse(text.slice(index, index + length));
-    // What is no JSON is for the parser to say.
+    // Invalid JSON is left to the parser.
     if (list === undefined) return parse(text);
     rest.push(text.slice(start, index), `"${MARK}${lists.length}"`);
     lists.push(list);

@@ -21,7 +21,7 @@ export interface Operations {
   getResponse: { input: { id: string }; output: StoredAnswer; event: never };
   deleteResponse: { input: { id: string }; output: { id: string }; event: never };
   cancelResponse: { input: { id: string }; output: never; event: never };
-  /** Whether somebody answers who speaks the wire: for clients that ask for a version before anything else. */
+  /** Whether the wire is served: for clients that ask for a version before anything else. */
   ping: { input: Record<string, never>; output: Record<string, never>; event: never };
 }
 

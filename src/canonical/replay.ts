@@ -20,7 +20,7 @@ export function* replayPart(part: OutputPart, index: number): Generator<Generate
   yield { type: "part-end", index, ...(annotations && { annotations }), ...(opaque && { opaque }) };
 }
 
-/** A text is told word by word up to this length, in characters; in pieces of `PIECE` beyond it. */
+/** A text is emitted word by word up to this length, in characters; beyond it, in pieces of `PIECE`. */
 const LONG = 100_000;
 const PIECE = 4_096;
 const WORD_END = /\S\s/g;

@@ -7,7 +7,7 @@ export interface RerankRequest {
   model: string;
   query: string;
   documents: RerankDocument[];
-  /** How many of the best are wanted; all where absent. The gateway cuts, so no upstream needs to hear of it. */
+  /** How many of the best are wanted; all where absent. The gateway cuts, so no upstream needs it. */
   topN?: number;
   returnDocuments: boolean;
   extra?: Extra;
@@ -48,7 +48,7 @@ export function rank(
     }
     if (seen.has(index)) throw new GatewayError("upstream_error", `The upstream ranked document ${index} twice`);
     if (!Number.isFinite(score)) {
-      throw new GatewayError("upstream_error", `The upstream's score of document ${index} is no finite number`);
+      throw new GatewayError("upstream_error", `The upstream's score of document ${index} is not a finite number`);
     }
     seen.add(index);
   }

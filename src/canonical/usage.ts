@@ -7,16 +7,16 @@ export interface Usage {
   cachedInputTokens?: number;
   cacheWriteTokens?: number;
   reasoningTokens?: number;
-  /** A total that the upstream did not tell is the gateway's estimate. */
+  /** A total that the upstream did not report is the gateway's estimate. */
   estimated?: true;
 }
 
-/** What an upstream told of an answer's tokens: all of the counts, some, or none. */
+/** What an upstream reported of an answer's tokens: all of the counts, some, or none. */
 export type ReportedUsage = Partial<Usage>;
 
 /**
  * Who counted the tokens of a request: the upstream that is asked, the model's own chat template and vocabulary, the gateway
- * by what upstreams told of the model before, or the gateway by the length of the texts alone.
+ * by what upstreams reported for the model before, or the gateway by the length of the texts alone.
  */
 export type CountedBy = "upstream" | "tokenizer" | "calibrated" | "estimated";
 
@@ -29,11 +29,11 @@ export interface Count {
 /** A count that an upstream gave. Throws where it is none. */
 export function reportedCount(reported: unknown): { inputTokens: number } {
   if (typeof reported === "number" && Number.isSafeInteger(reported) && reported > 0) return { inputTokens: reported };
-  throw new GatewayError("upstream_error", "The upstream's answer is no count of tokens", { retryable: false });
+  throw new GatewayError("upstream_error", "The upstream's answer is not a token count", { retryable: false });
 }
 
 /**
- * The totals of an answer, as far as they are told. Servers that count nothing leave them out or say 0; no conversation has
+ * The totals of an answer, as far as they are reported. Servers that count nothing leave them out or say 0; no conversation has
  * 0 tokens, but an answer may.
  */
 export function reportedTotals(
@@ -45,18 +45,18 @@ export function reportedTotals(
   const outputTokens = output ?? (input && total ? Math.max(0, total - input) : undefined);
   return {
     ...(inputTokens > 0 && { inputTokens }),
-    // 0 beside no input is how servers say that they did not count.
+    // Servers that did not count send 0 and no input.
     ...(outputTokens !== undefined && (inputTokens > 0 || outputTokens > 0) && { outputTokens }),
   };
 }
 
-/** What the gateway knows itself: how many tokens it counts in the conversation. `note` hears what had to be estimated. */
+/** What the gateway knows itself: how many tokens it counts in the conversation. `note` reports what had to be estimated. */
 interface Estimate {
   readonly inputTokens: number;
   note?(text: string): void;
 }
 
-/** Every count that was told, and estimates of the totals that were not. `outputWeight`: of the whole answer. */
+/** Every count that was reported, and estimates of the totals that were not. `outputWeight`: of the whole answer. */
 export function completeUsage(reported: ReportedUsage, estimate: Estimate, outputWeight: number): Usage {
   const missing = [reported.inputTokens === undefined && "input", reported.outputTokens === undefined && "output"];
   const [first, second] = missing.filter(Boolean);

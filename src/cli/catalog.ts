@@ -18,7 +18,7 @@ export async function writeCatalog(
 ): Promise<number> {
   const { platform, plugins, streams } = program;
   if (lane === undefined || more.length > 0) {
-    throw new UsageError(`Name the lane, and the file if you like: ${invocation(platform)} catalog <lane> [file]`);
+    throw new UsageError(`Expected the name of a lane: ${invocation(platform)} catalog <lane> [file]`);
   }
   const { config } = loadConfig({ path: configPath, ...pluginFacts(plugins), env: platform.env });
   const models = await readModels(lane, config, program);
@@ -31,7 +31,7 @@ export async function writeCatalog(
   return 0;
 }
 
-/** What the lane tells an agent that asks with its version, asked in this process, where no key is needed. */
+/** What the lane answers to an agent that asks with its version, asked in this process, where no key is needed. */
 async function readModels(lane: string, config: Config, { platform, plugins }: Program): Promise<unknown[]> {
   const store = createMemoryStore({ now: Date.now, limitBytes: 0 });
   const open = { ...config, keys: [], storedKeys: false };

@@ -10,7 +10,7 @@ export interface Flags extends Listen {
   commands: string[];
 }
 
-/** What the command line says in place of the configured address. */
+/** The address that the command line sets in place of the configured one. */
 export interface Listen {
   hostname?: string;
   port?: number;

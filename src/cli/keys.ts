@@ -13,13 +13,13 @@ export const keysHelp = (program: string) =>
   `Usage: ${program} keys <command> [options]
 
   create <name>                  make a key, and print it: it is not shown again
-    --lane <name>                  a lane that it opens; all without it. May be repeated
-    --model <pattern>              a model that it may ask for; all without it. May be repeated
-    --expires <date>               when it ends: 2027-01-31, or with a time
+    --lane <name>                  a lane that it may use (repeatable; default: all)
+    --model <pattern>              a model that it may use (repeatable; default: all)
+    --expires <date>               when it expires: 2027-01-31, or with a time
     --requests-per-minute <n>  --tokens-per-minute <n>
     --tokens-per-day <n>  --concurrent-requests <n>
-  list                           the keys, without what is secret
-  revoke <name>                  end a key, within a second
+  list                           the keys, without their secrets
+  revoke <name>                  revoke a key; it stops working within a second
 `;
 
 /** A command line that cannot be understood, or a command that cannot be done. The message is for people. */
@@ -59,7 +59,7 @@ export async function manageKeys(args: string[], path: string | undefined, progr
   const store = createStore(config, platform, env, Date.now);
   try {
     print(await keysCommand(args, createKeyring(store, Date.now), Object.keys(config.lanes), command));
-    if (!config.storedKeys) say('They are admitted where the configuration says "storedKeys": true');
+    if (!config.storedKeys) say('To admit them, set "storedKeys": true in the configuration');
     return 0;
   } catch (error) {
     if (error instanceof KeysError) throw error;
@@ -73,7 +73,7 @@ export async function manageKeys(args: string[], path: string | undefined, progr
 function whyNoStore({ hasDatabase }: Program["platform"]): string {
   return hasDatabase
     ? 'Keys are kept in a store of kind "kv", and this configuration has none'
-    : "Keys are kept in a store that outlives the process, and this runtime has none: give the gateway keys in its configuration";
+    : "Cannot store keys, because this runtime has no persistent store: add the keys to the configuration";
 }
 
 /** What the command prints. Throws `KeysError`. `lanes`: those of the configuration. `program`: how the user starts this one. */
@@ -93,10 +93,10 @@ export async function keysCommand(
     case "revoke": {
       const [name] = rest;
       if (name === undefined || rest.length > 1) {
-        throw new KeysError(`Name the one key to revoke: ${program} keys revoke <name>`);
+        throw new KeysError(`Expected the name of one key: ${program} keys revoke <name>`);
       }
       if (!await keyring.revoke(name)) {
-        throw new KeysError(`There is no key "${name}": ${program} keys list shows them`);
+        throw new KeysError(`Cannot find key "${name}": ${program} keys list shows all keys`);
       }
       return `Revoked key "${name}"`;
     }
@@ -109,11 +109,11 @@ async function create(args: string[], keyring: Keyring, lanes: readonly string[]
   const { values, positionals } = parse(args);
   const [name] = positionals;
   if (name === undefined || positionals.length > 1 || name.trim() === "") {
-    throw new KeysError(`Give the key one name: ${program} keys create <name>`);
+    throw new KeysError(`Expected one name for the key: ${program} keys create <name>`);
   }
   const unknown = values.lane?.find((lane) => !lanes.includes(lane));
   if (unknown !== undefined) {
-    throw new KeysError(`There is no lane "${unknown}": the configuration has ${lanes.join(", ")}`);
+    throw new KeysError(`Cannot find lane "${unknown}": the configuration has ${lanes.join(", ")}`);
   }
   const expires = values.expires === undefined ? undefined : dateOf(values.expires);
   const quota = Object.fromEntries(
@@ -130,7 +130,7 @@ async function create(args: string[], keyring: Keyring, lanes: readonly string[]
     ...(Object.keys(quota).length > 0 && { quota }),
   };
   const key = await keyring.create(facts);
-  if (key === undefined) throw new KeysError(`There is a key "${name}" already`);
+  if (key === undefined) throw new KeysError(`Key "${name}" already exists`);
   return key;
 }
 

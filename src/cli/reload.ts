@@ -19,23 +19,23 @@ export const PLACEHOLDER_SECRET = "x".repeat(64);
 export function reload(running: Config, { load, platform: { env, os, isGranted } }: Reloading): Reloaded {
   let config: Config;
   try {
-    // What may not be read is told below, with all else that is lacking.
+    // A variable that may not be read is reported below, with every other missing permission.
     ({ config } = load((name) => isGranted({ name: "env", variable: name }) ? env(name) : PLACEHOLDER_SECRET));
   } catch (error) {
     return { kept: (error as Error).message };
   }
   const { hostname, port } = config.listen;
   if (hostname !== running.listen.hostname || port !== running.listen.port) {
-    return { kept: `It listens on ${hostname} port ${port}: restart the gateway for that` };
+    return { kept: `Listening on ${hostname} port ${port} needs a restart` };
   }
   if (config.store.kind !== running.store.kind || config.store.path !== running.store.path) {
-    return { kept: "It keeps conversations elsewhere: restart the gateway for that" };
+    return { kept: "Another store needs a restart" };
   }
   const lacking = descriptorsOf(permissionsOf({ config, listen: {}, env, os, isThere }))
     .filter((permission) => !isGranted(permission));
   if (lacking.length === 0) return { config };
   const names = lacking.map(describe).join(", ");
-  return { kept: `It needs what the gateway was not started with: ${names}. Restart the gateway for that` };
+  return { kept: `New permissions need a restart: ${names}` };
 }
 
 function descriptorsOf({ net, env, read, write }: Permissions): Permission[] {

@@ -21,10 +21,10 @@ Usage: ${program} [options]
        ${program} catalog <lane> [file]
        ${program} permissions
 
-  keys                 makes, lists and revokes keys; keys --help says how
+  keys                 makes, lists and revokes keys; see keys --help
   catalog              writes the models of a lane to a file, for agents that read
                        theirs from one
-  permissions          prints the options of Deno that this configuration needs
+  permissions          prints the Deno permissions that this configuration needs
 
   --config <file>      the configuration; else what LANEWAY_CONFIG names, else
                        ./gateway.json, else the built-in default
@@ -34,7 +34,7 @@ Usage: ${program} [options]
   --version            show the version
 `;
 
-/** How long what is said last may take to be read before the process ends, in milliseconds. */
+/** How long the last output may take to be read before the process ends, in milliseconds. */
 const FLUSH_MS = 1_000;
 
 export interface RunOptions {

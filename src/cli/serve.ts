@@ -27,7 +27,7 @@ export async function serve(path: string | undefined, listen: Listen, program: P
   // A file that has gone is no wish for the built-in configuration.
   const load: Load = (env) => loadConfig({ path: file ?? path, listen, ...facts, env });
   const running = createRunning(loaded, load, descriptors, program);
-  // Before anybody is told that it serves: whoever then changes the file is heard.
+  // Before the start-up message: a change of the file after it is noticed.
   const stopReloading = watchConfig({ platform, file, terminal, again: running.reload });
   const server = await listenOn(loaded, running, descriptors, program);
   if (!server) {
@@ -64,12 +64,12 @@ function createRunning(
       app = createApp({ config: next.config, ...common, after: app });
       running = next.config;
       const unmasked = unmaskedLines(unmaskedSecrets(next.config, platform.env));
-      say(["Serves by the new configuration", ...unmasked].join("\n").trimEnd());
+      say(["Serving with the new configuration", ...unmasked].join("\n").trimEnd());
     },
   };
 }
 
-/** Takes connections, and says so. Where it cannot, it says why, and there is no server. */
+/** Takes connections and prints the start-up message. Where it cannot, it prints why and returns no server. */
 async function listenOn(
   { config, source }: LoadedConfig,
   { app }: Running,
@@ -97,7 +97,7 @@ async function listenOn(
     });
   } catch (error) {
     const inUse = (error as { code?: string }).code === "EADDRINUSE";
-    const reason = inUse ? "something else does already; choose another with --port" : (error as Error).message;
+    const reason = inUse ? "the port is in use; choose another with --port" : (error as Error).message;
     say(`Cannot listen on ${hostname} port ${port}: ${reason}`);
     return undefined;
   }
@@ -107,7 +107,7 @@ async function listenOn(
 function answerFailure(thrown: unknown, say: (text: string) => void): Response {
   const [, place] = thrown instanceof Error ? thrown.stack?.split("\n") ?? [] : [];
   if (place !== undefined) {
-    say(`A request failed, and has no line in the log: ${(thrown as Error).name} ${place.trim()}`);
+    say(`A request failed without a line in the log: ${(thrown as Error).name} ${place.trim()}`);
   }
   return new Response(null, { status: 500 });
 }

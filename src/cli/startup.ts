@@ -8,7 +8,7 @@ export interface Startup {
   config: Config;
   /** Where the configuration came from. */
   source: string;
-  /** Where the gateway really listens, which a port of 0 does not tell. */
+  /** Where the gateway really listens, which a port of 0 leaves open. */
   address: { hostname: string; port: number };
   env(name: string): string | undefined;
   /** The names of secrets that are too short to be masked. */
@@ -96,7 +96,7 @@ function secretLines(config: Config, env: Startup["env"]): string[] {
 /** What an operator is to know of secrets that are as short as plain words. */
 export function unmaskedLines(names: readonly string[]): string[] {
   if (names.length === 0) return [];
-  const title = "Secrets of fewer than eight characters: not masked where an upstream tells them";
+  const title = "Secrets shorter than eight characters: not masked where an upstream repeats them";
   return [title, ...names.map((name) => `  ${name}`), ""];
 }
 

@@ -7,7 +7,7 @@ import type { Terminal } from "./terminal.ts";
 const NOTICE_MS = 1_000;
 /** How long requests may take to end once the gateway stops. */
 const DRAIN_LIMIT_MS = 25_000;
-/** How long aborted requests have to tell their clients. */
+/** How long aborted requests have to answer their clients. */
 const ABORT_LIMIT_MS = 1_000;
 /** A key press reaches a program both from the terminal and from the task runner that started it. */
 const SAME_SIGNAL_MS = 250;
@@ -29,7 +29,7 @@ export async function stopAtSignal({ platform, terminal, server, app, onStop, sa
   const { first, second } = nextSignals(platform, terminal);
   const signal = await first;
   onStop();
-  say(`${signal}: finishing the requests that run; once more to abort them`);
+  say(`${signal}: finishing the running requests; repeat it to abort them`);
   app().drain();
   if (signal === "SIGTERM") await Promise.race([delay(NOTICE_MS), second]);
   const drained = server.shutdown().then(() => true);
@@ -55,7 +55,7 @@ function nextSignals(
   };
   for (const name of signals) onSignal(name, () => received(name));
   if (canHangUp(os)) {
-    // The shell, the system and the launcher all tell of it, and nobody means it twice.
+    // The shell, the system and the launcher all send it, and none means it twice.
     onSignal("SIGHUP", () => {
       if (!terminal.isGone()) return;
       first.resolve("SIGHUP");

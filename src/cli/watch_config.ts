@@ -15,7 +15,7 @@ export interface WatchOptions {
   again(): void;
 }
 
-/** Calls `again` at SIGHUP, unless that tells of a closed terminal, and when the file has changed. Returns what ends that. */
+/** Calls `again` at SIGHUP, unless that means a closed terminal, and when the file has changed. Returns what ends that. */
 export function watchConfig({ platform, file, terminal, again }: WatchOptions): () => void {
   let known = modifiedAt(file);
   let before = known;

@@ -1,4 +1,4 @@
-/** The configured catalogs: what each one lists, where it says that a model is, and the files that count its tokens. */
+/** The configured catalogs: what each one lists, where it locates a model, and the files that count its tokens. */
 import type { Config } from "../config/schema.ts";
 import type { Catalog } from "../contract/catalog.ts";
 import type { Call, Reply } from "../contract/call.ts";
@@ -19,7 +19,7 @@ const DOWNLOAD_MS = 120_000;
 /** The most pages of one list that are asked for. */
 const MOST_PAGES = 20;
 
-/** A configured catalog: what it lists, and where it says that a model is, if it does. */
+/** A configured catalog: what it lists, and where it locates a model, if it does. */
 export interface Source {
   list: CatalogCache;
   finder?: ModelFinder;
@@ -50,13 +50,13 @@ export function createCatalogs(config: Config, catalogs: readonly Catalog[], wor
       const ask = createAsk(service, world);
       const tokenizerFiles = async (model: string): Promise<TokenizerFiles> => {
         const calls = catalog.tokenizerFiles?.(model);
-        if (!calls) throw new GatewayError("model_not_found", `Catalog "${name}" has no tokenizer of "${model}"`);
+        if (!calls) throw new GatewayError("model_not_found", `Catalog "${name}" has no tokenizer for "${model}"`);
         const [vocabulary, settings, template] = await within(DOWNLOAD_MS, world.signal, (signal) =>
           Promise.all(
             [calls.vocabulary, calls.settings, calls.template].map((call) => fetchFile(call, service, fetch, signal)),
           ));
         if (vocabulary) return { vocabulary, settings, template };
-        const message = `Model "${model}" has no tokenizer that can be read`;
+        const message = `Model "${model}" has no readable tokenizer`;
         throw new GatewayError("model_not_found", message, { upstreamStatus: 404 });
       };
       const finder = catalog.finder && createModelFinder({ finder: catalog.finder, ask, ...world });
@@ -78,7 +78,7 @@ type Ask = (call: Call, signal: AbortSignal) => Promise<Reply>;
 function createAsk(service: Service & { baseUrl: string }, { fetch }: Pick<World, "fetch">): Ask {
   return async (call, signal) => {
     const reply = await readReply(await send(call, service, fetch, signal), LONGEST_LIST);
-    // A renamed model is told by a redirect, which is followed on the same service only.
+    // A renamed model is answered with a redirect, which is followed on the same service only.
     const moved = reply.status >= 300 && reply.status < 400 &&
       pathBelow(service.baseUrl, reply.headers.get("location"));
     if (!moved) return reply;

@@ -7,7 +7,7 @@ import type { Source } from "./catalogs.ts";
 import { placeOfStore } from "./store.ts";
 import type { World } from "./world.ts";
 
-/** What counts tokens: what upstreams said, what models' own vocabularies say, and what estimates are corrected by. */
+/** What counts tokens: the upstreams' counts, the models' own vocabularies, and what corrects the estimates. */
 export function createCounting(world: World, sources: ReadonlyMap<string, Source>) {
   const { config, keep, monotonic } = world;
   return {

@@ -23,7 +23,7 @@ export function secretsOf({ upstreams, catalogs, keys, sealing }: Config, env: E
   return [...named, ...given].filter(({ value }) => value !== "");
 }
 
-/** The names of secrets that are not masked where somebody tells them, because they are as short as plain words. */
+/** The names of secrets that are not masked in what upstreams send, because they are as short as plain words. */
 export function unmaskedSecrets(config: Config, env: Env): string[] {
   // Of a header the last word counts: the others say what kind it is.
   const last = new Map(secretsOf(config, env).map(({ name, value }) => [name, value]));

@@ -108,7 +108,7 @@ function* sealingProblems({ config, env }: Checker): Problems {
   yield* unsetProblems(path, variable, env);
   const key = isVariable(variable) ? env(variable) : undefined;
   if (!key || key.length >= LEAST_SECRET) return;
-  yield { path, message: `Environment variable "${variable}" holds less than ${LEAST_SECRET} characters` };
+  yield { path, message: `Environment variable "${variable}" must have at least ${LEAST_SECRET} characters` };
 }
 
 function* listenProblems({ config }: Checker): Problems {
@@ -125,7 +125,10 @@ function* listenProblems({ config }: Checker): Problems {
 
 function* storeProblems({ config }: Checker): Problems {
   if (config.storedKeys !== true || fields(config.store).kind !== "memory") return;
-  yield { path: "storedKeys", message: 'Cannot keep keys in a store of kind "memory": other processes make them' };
+  yield {
+    path: "storedKeys",
+    message: 'Cannot use stored keys with a store of kind "memory": other processes create them',
+  };
 }
 
 function* upstreamProblems(checker: Checker): Problems {
@@ -137,7 +140,7 @@ function* upstreamProblems(checker: Checker): Problems {
   }
 }
 
-/** What an upstream says of catalogs: who finds its models, and who has the files of their tokenizers. */
+/** The catalogs that an upstream names: the one that locates its models, and the one that has their tokenizers' files. */
 function* upstreamCatalogProblems(path: string, upstream: Fields, checker: Checker): Problems {
   const { plugins } = checker;
   const { catalog, tokenizers } = upstream;
@@ -149,13 +152,13 @@ function* upstreamCatalogProblems(path: string, upstream: Fields, checker: Check
   yield* missingCatalog(`${path}.catalog`, catalog, checker);
   yield* missingCatalog(`${path}.tokenizers`, tokenizers, checker);
   if (lacks(tokenizers, "tokenizes")) {
-    const message = `Catalog "${tokenizers}" has no files: here its plugin must be one that has, such as ${
+    const message = `Catalog "${tokenizers}" cannot provide tokenizer files: use a plugin that can, such as ${
       namesOf("tokenizes")
     }`;
     yield { path: `${path}.tokenizers`, message };
   }
   if (lacks(catalog, "finds")) {
-    const message = `Catalog "${catalog}" only lists models: here its plugin must be one that finds them, such as ${
+    const message = `Catalog "${catalog}" lists models but cannot locate them: use a plugin that can, such as ${
       namesOf("finds")
     }`;
     yield { path: `${path}.catalog`, message };
@@ -171,15 +174,15 @@ function* driverProblems(path: string, upstream: Fields, { drivers }: Checker): 
   }
   const { counters, reads, needsBaseUrl } = drivers[name]!;
   if (typeof counter === "string" && !counters.includes(counter)) {
-    const message = `Driver "${name}" cannot have tokens counted by "${counter}": it knows ${quoted(counters)}`;
+    const message = `Driver "${name}" does not support counter "${counter}": it supports ${quoted(counters)}`;
     yield { path: `${path}.counter`, message };
   }
   for (const quirk of OWN_QUIRKS) {
     if (reads.includes(quirk) || upstream[quirk] === undefined) continue;
-    yield { path: `${path}.${quirk}`, message: `Driver "${name}" does not know this: leave it out` };
+    yield { path: `${path}.${quirk}`, message: `Driver "${name}" does not support this setting: remove it` };
   }
   if (!needsBaseUrl || baseUrl !== undefined) return;
-  yield { path: `${path}.baseUrl`, message: `Missing: driver "${name}" needs the URL that its calls go to` };
+  yield { path: `${path}.baseUrl`, message: `Missing: driver "${name}" needs a base URL` };
 }
 
 function* catalogProblems({ catalogs, plugins }: Checker): Problems {
@@ -226,7 +229,7 @@ function* laneCatalogProblems(path: string, { catalog, upstreams }: Fields, chec
     yield* missingCatalog(`${path}.catalog${index === undefined ? "" : `[${index}]`}`, name, checker);
     const isKnown = typeof name === "string" && Object.hasOwn(checker.catalogs, name);
     if (!isKnown || Object.keys(fields(upstreams)).length > 0) continue;
-    const message = `Missing: nothing serves the models of catalog "${name}"; say by task where they go`;
+    const message = `Missing: no upstream serves the models of catalog "${name}"; name one for each task`;
     yield { path: `${path}.upstreams`, message };
   }
 }
@@ -253,7 +256,7 @@ function* missingCatalog(path: string, name: unknown, { catalogs }: Checker): Pr
 
 function* secretProblems(path: string, variable: unknown, env: Surroundings["env"]): Problems {
   if (!isVariable(variable) || /^[\x21-\x7e]*$/.test(env(variable) ?? "")) return;
-  yield { path, message: `Environment variable "${variable}" holds a character that no header can carry` };
+  yield { path, message: `Environment variable "${variable}" contains a character that is not allowed in a header` };
 }
 
 function* unsetProblems(path: string, variable: unknown, env: Surroundings["env"]): Problems {

@@ -1,7 +1,7 @@
 /** How many letters of a name may be wrong. */
 const TYPOS = 2;
 
-/** What to say after an unknown name: the known one that was surely meant, else all that are known. */
+/** The hint after an unknown name: the known one that was surely meant, else all known ones. */
 export function hint(name: string, known: readonly string[]): string {
   const typed = folded(name);
   const [near] = known

@@ -1,4 +1,4 @@
-/** The section of the configuration that says what is served: lanes and their models. */
+/** The section of the configuration for what is served: lanes and their models. */
 import { z } from "zod";
 import { MODALITIES, TASKS } from "../canonical/models.ts";
 import { quirkFields } from "../contract/quirks.ts";
@@ -42,7 +42,7 @@ const aliasSchema = object("A model of the lane.", {
   defaultMaxTokens: quirkFields.defaultMaxTokens.optional(),
   hedgeAfterMs: z.int().min(1).optional().meta({
     description:
-      "If the target of a streamed answer is silent for so many milliseconds, the next one is asked too, and the " +
+      "If the target of a streamed answer is silent for this many milliseconds, the next one is asked too, and the " +
       "first that answers is used. At most one request in ten is asked twice, because both may be charged.",
   }),
   voices: quirkFields.voices.optional(),
@@ -60,8 +60,7 @@ export const laneSchema = object("A path prefix with its own models.", {
   }),
   upstreams: z.partialRecord(z.enum(TASKS), z.string(), { error: unknownKeys(TASKS) }).default({}).meta({
     description:
-      "Where a model goes that the lane does not list, by task: the name of an upstream. The model keeps the name " +
-      "that the client gave.",
+      "The upstream of models that the lane does not list, by task. The model keeps the name that the client gave.",
   }),
   catalog: z.union([z.string(), z.array(z.string()).min(1)]).optional().meta({
     description:

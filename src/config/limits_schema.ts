@@ -1,4 +1,4 @@
-/** The sections of the configuration that say how much is enough: limits and retries. */
+/** The sections of the configuration for limits and retries. */
 import { z } from "zod";
 import { DEEPEST_JSON, JSON_LIMITS } from "../canonical/json_limits.ts";
 import { milliseconds, object } from "./fields.ts";
@@ -6,7 +6,7 @@ import { milliseconds, object } from "./fields.ts";
 export const retrySchema = object("How often a request is tried if its targets fail.", {
   rounds: z.int().min(1).max(10).default(3).meta({
     description:
-      "How often each target may be asked that certainly did not start on the request: it was not reached, or " +
+      "How often each target may be asked if it certainly did not start the request: it was not reached, or " +
       "answered 409, 425, 429, 503 or 529.",
   }),
   failovers: z.int().min(0).max(10).default(1).meta({
@@ -64,13 +64,13 @@ export const limitsSchema = object("Limits on what clients send, and on what ups
   }),
   answerBytes: z.int().min(1).default(50_331_648).meta({
     description:
-      "Bytes of an upstream's answer that is read whole: 2,048 vectors of 4,096 numbers fit as base64. A longer one is an error " +
-      "of the upstream's.",
+      "Bytes of an upstream's answer that is read whole: 2,048 vectors of 4,096 numbers fit as base64. A longer " +
+      "one is an upstream error.",
   }),
   answerText: z.int().min(1).default(8_388_608).meta({
     description:
-      "Characters that a model writes in one answer, whole or streamed: its text, its reasoning and the arguments of its calls. " +
-      "More is an error of the upstream's.",
+      "Characters that a model writes in one answer, whole or streamed: its text, its reasoning and the arguments of " +
+      "its calls. More is an upstream error.",
   }),
   streamBytes: z.int().min(1).default(268_435_456).meta({
     description:
@@ -80,11 +80,11 @@ export const limitsSchema = object("Limits on what clients send, and on what ups
   frameBytes: z.int().min(1).default(33_554_432).meta({
     description:
       "Length of one line of an upstream's stream in bytes, and of one event in characters. A longer one is an " +
-      "error of the upstream.",
+      "upstream error.",
   }),
   uploadBytes: z.int().min(1).default(268_435_456).meta({
     description:
       "Bytes of all bodies, of JSON and forms, that clients are sending or that are being worked on. Above it, " +
-      "further ones get 503. Small ones, of up to a 256th of it (1 MiB), have a quarter more to themselves.",
+      "further ones get 503. Small ones, of up to 1/256 of it (1 MiB), have another quarter reserved.",
   }),
 });

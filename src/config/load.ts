@@ -20,7 +20,7 @@ export interface LoadedConfig {
 export interface LoadOptions extends Surroundings {
   /** The file to read. Where absent: what LANEWAY_CONFIG names, else `gateway.json`, else the embedded copy. */
   path?: string;
-  /** What the command line says in place of the file. */
+  /** What the command line sets in place of the file. */
   listen?: { hostname?: string; port?: number };
 }
 

@@ -17,7 +17,7 @@ export interface Place {
   config: unknown;
   /** The file that it came from; none for the built-in one. */
   file?: string;
-  /** What the command line says in place of the configuration. */
+  /** What the command line sets in place of the configuration. */
   listen: { hostname?: string; port?: string };
   env(name: string): string | undefined;
   os: string;

@@ -1,4 +1,4 @@
-/** What a configuration says of secrets. */
+/** The secrets of a configuration. */
 import { isJsonObject } from "../canonical/json.ts";
 import type { Config } from "./schema.ts";
 

@@ -1,4 +1,4 @@
-/** The sections of the configuration that say who is asked: upstreams and catalogs. */
+/** The sections of the configuration for upstreams and catalogs. */
 import { z } from "zod";
 import { quirkFields } from "../contract/quirks.ts";
 import { baseUrlSchema, headerNameSchema, milliseconds, object, origins, secretError, secretSchema } from "./fields.ts";

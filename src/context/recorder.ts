@@ -148,7 +148,7 @@ export class Recorder {
     this.entry.cause = error.cause;
   }
 
-  /** Why something beside the answer failed; what made the request fail says more. */
+  /** Why something beside the answer failed. The cause of a failed request comes first. */
   explain(cause: unknown): void {
     this.entry.cause ??= cause;
   }

@@ -1,4 +1,4 @@
-/** One request: what is known of it, which never changes, and the recorder of what becomes of it. */
+/** One request: its facts, which never change, and the recorder of its course. */
 import type { Context } from "../contract/context.ts";
 import type { AnyProtocol } from "../contract/protocol.ts";
 import { GatewayError } from "../errors.ts";
@@ -98,10 +98,10 @@ export function clientClosed(): GatewayError {
   return new GatewayError("client_closed", "The client closed the connection");
 }
 
-/** Of a client that reads nothing of its answer: the log tells it from one that left. */
+/** For a client that reads nothing of its answer. The log distinguishes it from one that left. */
 export function clientStalled(limitMs: number): GatewayError {
-  const cause = new Error(`The client took nothing of its answer for ${limitMs / 1000} s`);
-  return new GatewayError("client_closed", "The client did not read its answer", { cause });
+  const cause = new Error(`The client read nothing of the response for ${limitMs / 1000} s`);
+  return new GatewayError("client_closed", "The client stopped reading the response", { cause });
 }
 
 /** Whoever comes again finds another gateway, or this one restarted. */

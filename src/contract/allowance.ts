@@ -6,7 +6,7 @@ export interface Gauge {
   resetMs: number;
 }
 
-/** What a caller may still do; protocols tell it in headers of their own. */
+/** What a caller may still do; protocols send it in headers of their own. */
 export interface Allowance {
   requests?: Gauge;
   tokens?: Gauge;

@@ -34,13 +34,13 @@ export interface Finder {
   parse(reply: Reply): Found | undefined;
   /** Those of a model's places that serve the task, as the name's policy has them: the first is the one to ask first. */
   choose(found: Found, name: string, task: Task): Place[];
-  /** Where the model may be, when the service does not tell. */
+  /** Where the model may be, when the service does not report it. */
   guess(name: string, task: Task): Place[];
 }
 
 /** What a service knows of one model. */
 export interface Found {
-  /** What the model is for; empty where nobody says it. */
+  /** What the model is for; empty where the service does not report it. */
   tasks: readonly Task[];
   /** What the service says that it is for, where that is none of our tasks: `text-to-image`. */
   otherTask?: string;

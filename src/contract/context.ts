@@ -26,7 +26,7 @@ export interface Context {
 
 /** What the verbs may use besides that read an upstream's answer. */
 export interface AnswerContext extends Context {
-  /** Tokens of the conversation as the gateway counts them, for where the upstream does not tell; 0 where there is none. */
+  /** Tokens of the conversation as the gateway counts them, for where the upstream does not report them; 0 where there is none. */
   readonly inputTokens: number;
 }
 

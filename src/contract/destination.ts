@@ -7,7 +7,7 @@ export interface Destination extends Quirks, Partial<Pick<Place, "provider" | "d
   model: string;
   /** The model's name with the provider that is to serve it, where the upstream would choose one. */
   pinned?: string;
-  /** Whether nobody could say that it is there. */
+  /** Whether nothing confirms that it is there. */
   guessed?: true;
   /** What an answer may have there by what is known of the model, in tokens, where the client does not say it. */
   answerRoom?: number;

@@ -34,7 +34,7 @@ export interface UpstreamOperation<K extends ModelOperation> {
   hasForm?(form: OutputSchema): boolean;
   /** The call that follows a reply: a job to poll, a result to fetch. Throws where the reply says that it failed. */
   next?(reply: Reply, input: Input<K>, step: number): Call | undefined;
-  /** The call that ends the job which a reply tells of, for when nobody wants its result any more. */
+  /** The call that cancels the job of a reply, for when its result is no longer wanted. */
   cancel?(reply: Reply): Call | undefined;
   response(replies: Reply[], input: Input<K>, target: Target, context: AnswerContext): Output<K>;
   /** The same in slices, where there may be long texts to look into. */
@@ -83,6 +83,6 @@ export interface Driver {
   models?: Catalog;
   /** Of fields of a body, the name under which a server that refuses one takes the same. */
   synonyms?: Readonly<Record<string, string>>;
-  /** An answer outside 2xx, as what the client is told. */
+  /** A response outside 2xx, as the error that the client gets. */
   parseError(reply: Reply): GatewayError;
 }

@@ -47,22 +47,22 @@ export interface Protocol<K extends OperationName> {
   /** What the request asks the server to run, apart from its list of tools. */
   toolsBeside?(wire: WireRequest): AskedBeside | undefined;
   /**
-   * What is told of hosted tools that no upstream runs, where the answer depends on them; nothing where they are the client's
+   * What is answered about hosted tools that no upstream runs, where the answer depends on them; nothing where they are the client's
    * own to run. Throws `invalid_request` where the wire has no answer for that.
    */
   failTools?(tools: readonly HostedTool[], exchange: Exchange<"generate">): FailedTools | undefined;
   serialize(output: Output<K>, exchange: Exchange<K>): Response;
-  /** How the answer is told of a request that is relayed. */
+  /** How the answer to a relayed request is written. */
   relay?: Pick<Protocol<"relay">, "serialize" | "stream">;
   /** How a streamed answer is written. */
   stream?: { framing: Framing; writer(exchange: Exchange<K>): StreamWriter<StreamEvent<K>> };
-  /** The headers that tell what the caller may still do. `now`: milliseconds since the epoch. */
+  /** The headers that state what the caller may still do. `now`: milliseconds since the epoch. */
   serializeAllowance?(allowance: Allowance, now: number): Record<string, string>;
   /** The protocol's own error shape, headers and statuses. */
   serializeError(error: GatewayError, request: { requestId: string }): Response;
 }
 
-/** A protocol of any operation; `operation` tells which. */
+/** A protocol of any operation, which `operation` names. */
 export type AnyProtocol = { [K in Served]: Protocol<K> }[Served];
 /** A relay has no endpoint of its own. */
 type Served = Exclude<OperationName, "relay">;

@@ -7,7 +7,7 @@ import { EFFORTS } from "../canonical/generate.ts";
 export const COUNTERS = ["count_tokens", "input_tokens", "tokenize", "chat_tokenize"] as const;
 export type Counter = typeof COUNTERS[number];
 
-/** Ways in which hosts of one wire are told whether and how much to think. */
+/** How servers of one wire take whether and how much to think. */
 export const DIALECTS = [
   "router",
   "template",
@@ -35,7 +35,7 @@ export const quirkFields = {
     description:
       "How this upstream is asked whether and how much to think. With router, by reasoning_effort alone, or in " +
       "the way of the provider that a model's name is pinned to. Otherwise levels go into reasoning_effort, and " +
-      "on and off elsewhere: with template into chat_template_kwargs (servers that render the chat template " +
+      "on and off into another field: with template into chat_template_kwargs (servers that render the chat template " +
       "themselves), with template-args into chat_template_args, with reasoning into reasoning.enabled, with " +
       "thinking into thinking.type, with enable-thinking into enable_thinking. With reasoning-object both go into " +
       "reasoning.",
@@ -52,13 +52,14 @@ export const quirkFields = {
       "level is passed on.",
   }),
   textForms: z.enum(["parse", "leave"]).meta({
-    description: "What becomes of tool calls and reasoning that are in the text of a chat answer, in the model's own " +
+    description:
+      "How to handle tool calls and reasoning that a model writes into the text of a chat answer, in its own " +
       "notation. With parse, they become tool calls and reasoning: for servers that do not know the model's " +
       "notation. With leave, they stay text. An alias overrides its upstream.",
   }),
   cacheControl: z.enum(["pass", "drop"]).meta({
     description:
-      "What becomes of cache hints (cache_control) on the way from a client of another protocol to an upstream " +
+      "What to do with cache hints (cache_control) on the way from a client of another protocol to an upstream " +
       "that speaks chat. With pass, they go to texts, tool results, tools and the request itself: for services " +
       "that cache prefixes only on request. Most always do.",
   }),

@@ -70,7 +70,7 @@ function decode(groups: Params): Params {
       try {
         return [name, value === undefined ? undefined : decodeURIComponent(value)];
       } catch {
-        throw new GatewayError("invalid_request", "The path holds a broken percent-encoding");
+        throw new GatewayError("invalid_request", "The path contains an invalid percent-encoding");
       }
     }),
   );

@@ -113,7 +113,7 @@ function admitLocal({ headers, url }: Request, peer: Peer | undefined): Caller {
     }
     const origin = headers.get("origin");
     if (origin !== null && !isLocalUrl(origin)) {
-      refuse(`No keys are configured, so no web page of another host may call: ${ADD_KEY}`);
+      refuse(`No keys are configured, so web pages of other hosts may not call: ${ADD_KEY}`);
     }
   }
   return { name: "local", owner: "local" };

@@ -89,7 +89,7 @@ async function readBytes(
     while (true) {
       wait();
       const value = await reader.read().catch((cause) => {
-        throw new GatewayError("client_closed", "The client went away while it sent the body", { cause });
+        throw new GatewayError("client_closed", "The client disconnected while sending the body", { cause });
       });
       if (late) throw new GatewayError("request_timeout", `Cannot read the body: ${late}`);
       if (!value) return buffer.take();
@@ -147,7 +147,7 @@ function parseCodings(header: string | null): string[] {
     );
   }
   if (codings.length > MAX_CODINGS) {
-    throw new GatewayError("unsupported_media_type", `Cannot undo more than ${MAX_CODINGS} content-encodings`);
+    throw new GatewayError("unsupported_media_type", `Cannot decode more than ${MAX_CODINGS} content-encodings`);
   }
   return codings;
 }

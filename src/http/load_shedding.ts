@@ -65,7 +65,7 @@ export function createLoad({ memory, collect, areDescriptorsScarce, now }: LoadO
 
   function check({ concurrentRequests, memoryBytes }: LoadLimits): void {
     if (running < concurrentRequests && !isFull(memoryBytes)) return;
-    throw new GatewayError("unavailable", "The gateway has as much to do as it can take: try again", {
+    throw new GatewayError("unavailable", "The gateway is at capacity: try again", {
       retryAfter: RETRY_AFTER,
     });
   }

@@ -16,9 +16,9 @@ export async function readFormBody(request: Request, limits: BodyLimits): Promis
   const boundary = quoted ?? plain;
   if (boundary === undefined) {
     const found = /^[\w.+-]+\/[\w.+-]+/.exec(type)?.[0];
-    const what = found === undefined ? "a content type that is missing or unreadable" : `content type "${found}"`;
+    const what = found === undefined ? "a missing or invalid content type" : `content type "${found}"`;
     const wanted = "send multipart/form-data with its boundary";
-    throw new GatewayError("unsupported_media_type", `Cannot read a form of ${what}: ${wanted}`);
+    throw new GatewayError("unsupported_media_type", `Cannot read a form with ${what}: ${wanted}`);
   }
   const bytes = await readBody(request, "a multipart form", limits);
   const parts = await finish(partsOf(bytes, boundary));
@@ -62,7 +62,7 @@ function* partsOf(bytes: Uint8Array, boundary: string): Work<Part[]> {
     if (++count > MOST_FIELDS) throw unreadable(`it has more than ${MOST_FIELDS} fields`);
     start = next = end;
   }
-  throw unreadable("it is cut off or breaks the format");
+  throw unreadable("it is truncated or malformed");
 }
 
 /** How many line breaks are looked at before others may have a turn. */
@@ -81,7 +81,7 @@ function isAt(bytes: Uint8Array, at: number, wanted: Uint8Array): boolean {
 function toPart(bytes: Uint8Array): Part {
   let end = bytes.indexOf(CR);
   while (end >= 0 && end <= LONGEST_HEADER && !isAt(bytes, end, HEADER_END)) end = bytes.indexOf(CR, end + 1);
-  if (end < 0 || end > LONGEST_HEADER) throw unreadable("the headers of a part have no end, or are too long");
+  if (end < 0 || end > LONGEST_HEADER) throw unreadable("the headers of a part are unterminated or too long");
   const lines = decodeText(bytes.subarray(0, end)).split("\r\n").map((line) => /^([^:]+):\s*(.*)$/s.exec(line));
   const headers = lines.flatMap((line): [string, string][] => line ? [[line[1]!.trim().toLowerCase(), line[2]!]] : []);
   return { headers: new Map(headers), content: bytes.subarray(end + HEADER_END.length) };
@@ -93,7 +93,7 @@ function toField({ headers, content }: Part): FormField {
   const type = headers.get("content-type") ?? "";
   const filename = extendedValue(parameters.get("filename*")) ?? parameters.get("filename") ??
     (/^(audio|video)\/|octet-stream/i.test(type) ? name : undefined);
-  if (!name) throw new GatewayError("invalid_request", "The multipart form holds a part without a name");
+  if (!name) throw new GatewayError("invalid_request", "The multipart form contains a part without a name");
   if (filename === undefined) return { name, value: decodeText(content) };
   const bytes = unshared(content);
   return {

@@ -54,7 +54,7 @@ export function streamResponse(chunks: Chunks, options: StreamOptions): Response
         options.onStall();
         end();
         controller.error(brief());
-        chunks.cancel().catch(() => {}); // nobody hears of it any more
+        chunks.cancel().catch(() => {}); // nobody is left to report it to
       };
       timer = setInterval(() => {
         // A reader that takes nothing needs no sign of life, and must not pile them up.
@@ -124,7 +124,7 @@ export function passOn(
         onStall();
         end();
         controller.error(brief());
-        reader.cancel().catch(() => {}); // nobody hears of it any more
+        reader.cancel().catch(() => {}); // nobody is left to report it to
       };
     },
     async pull(controller) {
@@ -174,7 +174,7 @@ function watchTaking(limitMs: number, onStall: () => void): { asked(): void; han
 
 /** What the server prints of an answer that breaks off, in a line; the log has the rest. */
 function brief(): Error {
-  const error = new Error("An answer broke off: see its line in the log");
+  const error = new Error("A response was cut off: see its line in the log");
   error.stack = error.message;
   return error;
 }

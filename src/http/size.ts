@@ -14,10 +14,10 @@ export interface SizeLimits {
   json: JsonLimits;
 }
 
-/** Refuses a conversation that no model could be told. Throws `invalid_request`. */
+/** Refuses a conversation that is too large for any model. Throws `invalid_request`. */
 export async function checkSize({ messages, tools = [] }: GenerateRequest, limits: SizeLimits): Promise<void> {
   const refuse = (param: string, count: number, most: number) => {
-    throw new GatewayError("invalid_request", `There are ${count} ${param}, and the limit is ${most}`, { param });
+    throw new GatewayError("invalid_request", `Too many ${param}: ${count}, the limit is ${most}`, { param });
   };
   if (messages.length > limits.messages) refuse("messages", messages.length, limits.messages);
   if (tools.length > limits.tools) refuse("tools", tools.length, limits.tools);

@@ -50,7 +50,7 @@ export function createUploads({ form, json, totalBytes }: UploadLimits, room: Ro
   function take(bytes: number, held: number): number {
     const most = bytes <= totalBytes * SMALL ? totalBytes * (1 + RESERVE) : totalBytes;
     if (bytes > most) {
-      const message = `The body may be larger than all bodies together: ${totalBytes} bytes`;
+      const message = `The body may be larger than the limit for all bodies together: ${totalBytes} bytes`;
       throw new GatewayError("request_too_large", message);
     }
     if (room.taken - held + bytes > most) {

@@ -76,7 +76,7 @@ export function clampFiles(
         const param = `${path}.content[${index}]`;
         throw new GatewayError("invalid_request", `Cannot send "${param}": ${refusal}`, { param });
       }
-      note(`replaced ${IN_WORDS[kind]} by text`);
+      note(`replaced ${IN_WORDS[kind]} with text`);
       return { type: "text", text: `[${kind} omitted: ${refusal}]` };
     });
   const clampResult = (result: ToolResultPart) => ({ ...result, content: clampParts(result.content) });

@@ -41,7 +41,7 @@ export class Listing {
     const lists = await Promise.all(
       [...this.#catalogs, ...this.#offers].map((catalog) =>
         catalog.models().catch((thrown) => {
-          note(`left out the catalog: ${toGatewayError(thrown).message}`);
+          note(`omitted the catalog: ${toGatewayError(thrown).message}`);
           return new Map<string, ModelInfo>();
         })
       ),

@@ -116,6 +116,6 @@ function limitsOf({ contextLength, maxOutputTokens, inputModalities }: ModelInfo
 }
 
 function unserved(model: string, task: Task): GatewayError {
-  const message = `Cannot find anybody who serves model "${model}" for ${task} now`;
+  const message = `Cannot find a provider that serves model "${model}" for ${task} now`;
   return new GatewayError("model_not_found", message, { param: "model" });
 }

@@ -6,7 +6,7 @@ import { createOutput } from "./output.ts";
 export interface StandardStreams {
   /** A line of JSON for a request that is over. */
   log(entry: LogEntry): void;
-  /** To the person who runs it. Where nobody can be told, as in a terminal that was closed, the gateway goes on all the same. */
+  /** To the person who runs it. Where it cannot be written, as to a closed terminal, the gateway goes on all the same. */
   say(text: string): void;
   /** The answer to a command. */
   print(text: string): void;
@@ -26,13 +26,13 @@ export function standardStreams(platform: Platform): StandardStreams {
 function createStreams(platform: Platform): StandardStreams {
   const stderr = createOutput({
     write: (bytes) => platform.write("stderr", bytes),
-    dropped: (count) => `${count} lines were dropped here, because nobody read them`,
+    dropped: (count) => `${count} lines were dropped here, because the output was not read`,
   });
   const stdout = createOutput({
     write: (bytes) => platform.write("stdout", bytes),
     dropped: (count) =>
-      JSON.stringify({ time: new Date().toISOString(), dropped: count, cause: "Nobody read the log" }),
-    failed: (thrown) => stderr.print(`Cannot write the log, and serves on without: ${(thrown as Error).message}`),
+      JSON.stringify({ time: new Date().toISOString(), dropped: count, cause: "The log was not read" }),
+    failed: (thrown) => stderr.print(`Cannot write the log, continuing without it: ${(thrown as Error).message}`),
   });
   const log = createLog(stdout.print);
   return {

@@ -17,7 +17,7 @@ export interface LoopOptions {
   format(frame: Frame): string;
   /** What became known too late for the head of the response; it goes out before the frames of the end. */
   lateNotes(): Frame | undefined;
-  /** Aborted when nobody waits for the answer any more. */
+  /** Aborted when the answer is no longer wanted. */
   signal: AbortSignal;
 }
 

@@ -131,7 +131,7 @@ function upstreamOf(
   const driver = spoken === undefined ? upstream?.driver : drivers.get(spoken);
   if (!upstream || !driver) throw new GatewayError("internal", `Upstream "${name}" is not configured`);
   if (caller.isStranger && !upstream.takesTokens && upstream.baseUrl !== undefined) {
-    throw new GatewayError("permission", `Upstream "${name}" is for callers with a key of this gateway`, {
+    throw new GatewayError("permission", `Upstream "${name}" requires a key of this gateway`, {
       tryNextTarget: true,
     });
   }
@@ -152,7 +152,7 @@ function withErrors(driver: Driver, change: (error: GatewayError) => GatewayErro
 
 /** Of a place that was only guessed, "no such model" says nothing of the model. */
 function unsure(driver: Driver): Driver {
-  const message = "Cannot find out where the model is: the catalog does not answer, and it is not where most are";
+  const message = "Cannot locate the model: the catalog does not answer, and the default place does not have the model";
   return withErrors(
     driver,
     (error) => error.code === "model_not_found" ? new GatewayError("unavailable", message, error.details) : error,

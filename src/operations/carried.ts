@@ -1,4 +1,4 @@
-/** What an answer carries beside what the model wrote: whoever stands between may have put a secret into it. */
+/** What an answer carries besides the model's own text: a server in between may have put a secret into it. */
 import type { JsonObject } from "../canonical/json.ts";
 import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import { weighText } from "../canonical/estimate.ts";

@@ -1,4 +1,4 @@
-/** Requests whose answer needs a tool that no upstream of the model runs: the answer says so, and costs nothing. */
+/** Requests whose answer needs a tool that no upstream of the model runs. The answer reports the failure; no upstream is asked. */
 import type { FailedTools } from "../canonical/hosted_tools.ts";
 import { neededTools } from "../transforms/hosted_tools.ts";
 import type { GenerateResponse, HostedTool, Message } from "../canonical/generate.ts";
@@ -23,7 +23,7 @@ export function targetsThatRun(
   return tools.length === 0 ? targets : targets.filter((where) => tools.some((tool) => runs(tool, where, context)));
 }
 
-/** A server that speaks the tool's wire is given the tool, unless it is known to refuse it; what it makes of it is its affair. */
+/** A server that speaks the tool's wire is given the tool, unless it is known to refuse it; what it does with the tool is not checked. */
 function runs({ name, extra }: HostedTool, where: Destination, { gateway }: RequestContext): boolean {
   const refused = gateway.upstreams.get(where.upstream)?.refuses.includes(name);
   return wireOf(where, gateway) === extra.wire && !refused;

@@ -15,7 +15,7 @@ import { type Incoming, openExchange } from "./incoming.ts";
 import { respondWithStream } from "./stream.ts";
 import { answerWhole } from "./whole.ts";
 
-/** A conversation that its own wire alone can ask goes to the upstreams that speak it, and to no other. */
+/** A conversation that only its own wire can express goes only to the upstreams that speak that wire. */
 export async function relay(
   { protocol, input: conversation, wire, context }: Incoming<"generate">,
   input: Input<"relay">,

@@ -19,7 +19,7 @@ export function findLane(name: string | undefined, { caller, gateway: { lanes } 
     throw new GatewayError("not_found", `Cannot find lane "${name}": this gateway has ${known}`);
   }
   if (caller.lanes && !caller.lanes.includes(lane.name)) {
-    throw new GatewayError("permission", `This key does not open lane "${lane.name}"`);
+    throw new GatewayError("permission", `This key is not allowed to use lane "${lane.name}"`);
   }
   return lane;
 }
@@ -45,7 +45,7 @@ export function laneFor<K extends OperationName>(
   if (candidates.length === 0) {
     throw new GatewayError("model_not_found", `Cannot find model "${model}" in any lane`, { param: "model" });
   }
-  return candidates.find(isOpen) ?? fail(`This key opens no lane that may have model "${model}"`);
+  return candidates.find(isOpen) ?? fail(`This key is not allowed to use any lane that may have model "${model}"`);
 }
 
 function fail(message: string): never {
@@ -94,7 +94,7 @@ export function mayAsk(model: string, { models }: Caller): boolean {
 /** By the name that is meant, so that no wish beside it opens or closes anything. */
 async function checkModel(model: string, lane: Lane, caller: Caller): Promise<void> {
   if (caller.models === undefined || mayAsk(await lane.meant(model), caller)) return;
-  throw new GatewayError("permission", `This key may not ask for model "${model}"`, { param: "model" });
+  throw new GatewayError("permission", `This key is not allowed to use model "${model}"`, { param: "model" });
 }
 
 /**

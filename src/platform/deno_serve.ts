@@ -8,7 +8,7 @@ const LOOK_MS = 250;
 const PAUSE_MS = 100;
 /** How often idle connections are closed at most, in milliseconds: a body on its way is broken off, too. */
 const RENEW_MS = 5_000;
-/** How often that is said at most, in milliseconds. */
+/** The shortest time between two such reports, in milliseconds. */
 const SAY_MS = 60_000;
 
 /**
@@ -41,7 +41,7 @@ export function serve({ hostname, port, handler, onListen, onError, areWasted, o
 
   function renew(server: Deno.HttpServer<Deno.NetAddr>, reason: string, pauseMs: number): void {
     renewedAt = performance.now();
-    report(`${reason}. Connections that are idle are closed, and all else goes on`);
+    report(`${reason}. Closing idle connections; everything else continues`);
     current = undefined;
     onRenew();
     const over = server.shutdown().catch(() => {}); // why it failed is reported already

@@ -51,7 +51,7 @@ function createWriter(descriptor: number): Write {
   }
   const socket = new Socket({ fd: descriptor, readable: false, writable: true });
   socket.unref();
-  socket.on("error", () => {}); // each write is told of it
+  socket.on("error", () => {}); // each write reports it
   return (bytes) =>
     new Promise((resolve, reject) =>
       socket.write(bytes, (error?: Error | null) => error ? reject(error) : resolve(bytes.length))

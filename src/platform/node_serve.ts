@@ -7,7 +7,7 @@ import type { Peer, ServeOptions, Serving } from "./platform.ts";
 const HEADER_BYTES = 65_536;
 /** How long a request's head may take, in milliseconds; the gateway limits how long bodies take. */
 const HEAD_MS = 60_000;
-/** How long a connection is kept that nobody uses, in milliseconds: longer than most proxies keep theirs. */
+/** How long an idle connection is kept, in milliseconds: longer than most proxies keep theirs. */
 const KEEP_ALIVE_MS = 75_000;
 
 export async function serve({ hostname, port, handler, onListen, onError, say }: ServeOptions): Promise<Serving> {
@@ -106,7 +106,7 @@ function bodyOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
         incoming.pause();
       });
       incoming.once("end", () => end(() => controller.close()));
-      const failed = () => end(() => controller.error(new Error("The connection broke off")));
+      const failed = () => end(() => controller.error(new Error("The connection was lost")));
       incoming.once("error", failed).once("close", failed);
       incoming.pause();
     },

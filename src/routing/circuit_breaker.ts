@@ -18,7 +18,7 @@ interface State {
 }
 
 const PACE: BreakerPace = { failures: 5, restMs: 10_000, longestRestMs: 120_000 };
-/** A probe that has not come back by now says nothing any more, in milliseconds. */
+/** A probe that has not come back by then is ignored, in milliseconds. */
 const PROBE_MS = 60_000;
 /** How many targets are remembered; the one that failed first is forgotten for a further one. */
 const MOST_TARGETS = 10_000;
@@ -52,7 +52,7 @@ export class Breaker {
     this.#states.delete(id);
   }
 
-  /** `waitMs`: how long the target says that it wants to be left alone. */
+  /** `waitMs`: the wait that the target asks for. */
   failed(id: string, waitMs = 0): void {
     const state = this.#states.get(id) ?? { failures: 0, restMs: this.#pace.restMs, restsUntil: 0 };
     const wasProbed = state.probedAt !== undefined;

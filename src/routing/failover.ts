@@ -1,4 +1,4 @@
-/** Who is asked, in which order and how often, until somebody answers. */
+/** Which targets are asked, in which order and how often, until one answers. */
 import { type ErrorCode, isFailure, toGatewayError } from "../errors.ts";
 import type { Breaker } from "./circuit_breaker.ts";
 
@@ -23,7 +23,7 @@ export interface FailoverPlan<T> {
   acquire(target: T, signal: AbortSignal): Promise<() => void>;
   breaker: Breaker;
   policy: RetryPolicy;
-  /** Asks a further target when one has been silent for this long: the first that speaks is heard. */
+  /** Asks a further target when one has been silent for this long: the first that answers is used. */
   hedge?: Hedge;
   /** Milliseconds since the epoch. */
   now(): number;
@@ -91,7 +91,7 @@ export class Failover<T> {
     this.#left = plan.breaker.order(plan.targets, plan.idOf);
   }
 
-  /** The target to ask next, after a wait where all have been asked. Throws what is to be told where none is left. */
+  /** The target to ask next, after a wait where all have been asked. Throws the error for the client where none is left. */
   async next(): Promise<T> {
     return this.nextNow() ?? await this.#nextRound();
   }
@@ -154,7 +154,7 @@ async function pause(ms: number, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** How long an error says to wait, in milliseconds: it names seconds or a date. */
+/** The wait that an error asks for, in milliseconds. It names seconds or a date. */
 function waitOf(thrown: unknown, now: number): number {
   const { retryAfter } = toGatewayError(thrown).details;
   if (retryAfter === undefined) return 0;
@@ -163,12 +163,12 @@ function waitOf(thrown: unknown, now: number): number {
   return ms > 0 ? ms : 0;
 }
 
-/** What to tell when nobody answered: the last failure, which may pass; that some could not do it, only where none failed. */
+/** The error when no target answered: the last failure, which may be temporary; a refusal only where none failed. */
 function worstOf(refusals: readonly unknown[]): unknown {
   return refusals.findLast(isFailure) ?? refusals.at(-1) ?? new Error("No target to ask");
 }
 
-/** What would be told of targets that end so, each asked once and in this order; nothing where one of them serves. */
+/** The error for targets that end so, each asked once and in this order; nothing where one of them serves. */
 export function refusalOf(ends: readonly unknown[]): unknown {
   const end = ends.findIndex((thrown) => thrown === undefined || !isWorthAnother(thrown));
   if (end >= 0) return ends[end];

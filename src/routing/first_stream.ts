@@ -112,7 +112,7 @@ class FirstStream<T, E extends { type: string }> implements EventSource<E> {
     }
   }
 
-  /** Whoever told all of its answer is well. */
+  /** A target that completed its answer is healthy. */
   #noteEnd({ target }: Run<T, E>, events?: readonly E[]): void {
     if (events?.at(-1)?.type === "finish") this.#failover.served(target);
   }
@@ -147,7 +147,7 @@ function begin<T, E>(
     return attempt(target, signal);
   });
   let over: Promise<void> | undefined;
-  const release = () => over ??= Promise.all([acquired, events.cancel()]).then(([freePlace]) => freePlace(), () => {}); // `next` tells why
+  const release = () => over ??= Promise.all([acquired, events.cancel()]).then(([freePlace]) => freePlace(), () => {}); // `next` reports why
   const end = () => {
     stop.abort(new GatewayError("upstream_error", "Another target answered first"));
     void release();

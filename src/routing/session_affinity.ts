@@ -44,7 +44,7 @@ export class SessionAffinity {
 /**
  * The targets in the order in which the conversation asks them: the last one that answered it first. Where the upstream chooses among providers,
  * the one that served is asked for by name, and then the upstream may choose anew. `policiesOf` gives what may stand after
- * the colon of a model's name at such an upstream and chooses none; any other word there is somebody's own choice.
+ * the colon of a model's name at such an upstream and chooses none; any other word there is the client's own choice.
  */
 export function orderByAffinity(
   targets: readonly Destination[],
@@ -62,7 +62,7 @@ export function orderByAffinity(
 }
 
 /**
- * What tells a conversation from others, in a few microseconds however long it is: what the client calls it (its key for the
+ * What distinguishes a conversation from others, in a few microseconds however long it is: what the client calls it (its key for the
  * cache, else the `sessionHeaders` that it sends), else how it begins. `scope` keeps callers, lanes and models apart.
  */
 export function conversationKey(

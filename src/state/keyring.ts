@@ -24,7 +24,7 @@ export interface StoredKey {
 }
 
 export interface Keyring {
-  /** The key: nobody can read it again. Nothing where the name is taken. */
+  /** The key, which cannot be read again. Nothing where the name is taken. */
   create(facts: Omit<StoredKey, "digest" | "created">): Promise<string | undefined>;
   list(): Promise<StoredKey[]>;
   /** Whether there was one of the name. */

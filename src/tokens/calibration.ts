@@ -1,11 +1,11 @@
 import { BoundedMap } from "../util/bounded_map.ts";
 import type { Count } from "../canonical/usage.ts";
 
-/** How far what upstreams tell may move an estimate. */
+/** How far upstreams' counts may move an estimate. */
 const LEAST_RATIO = 0.5;
 const MOST_RATIO = 3;
 /**
- * What is told beyond so many times an estimate, or is less than such a part of it, is no count of the same text, and moves
+ * A reported count beyond so many times an estimate, or is less than such a part of it, is no count of the same text, and moves
  * nothing. Of a short one it may be: most of it is the chat template's.
  */
 const ABSURD_RATIO = 10;
@@ -22,7 +22,7 @@ interface Learnt {
   reported: number;
 }
 
-/** How many tokens models really make of what is estimated, by what upstreams told in their answers. */
+/** How many tokens models really make of what is estimated, by what upstreams reported in their answers. */
 export class Calibration {
   readonly #models = new BoundedMap<string, Learnt>(MOST_MODELS);
 
@@ -33,7 +33,7 @@ export class Calibration {
     return { inputTokens: Math.ceil(estimate * MARGIN * learnt.reported / learnt.estimated), by: "calibrated" };
   }
 
-  /** An upstream told how many tokens it was that had been estimated so. Long requests say more than short ones. */
+  /** Takes the count that an upstream reported for an estimate. Long requests weigh more than short ones. */
   learn(model: string, estimate: number, reported: number): void {
     if (!(reported > 0 && estimate > 0)) return;
     if (reported > ABSURD_RATIO * Math.max(estimate, TRUST) || reported < estimate / ABSURD_RATIO) return;

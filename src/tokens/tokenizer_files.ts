@@ -1,4 +1,4 @@
-/** The files that tell how a model's prompts are written and cut into tokens, and the folder that keeps them. */
+/** The files that define how a model's prompts are written and cut into tokens, and the folder that keeps them. */
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 

@@ -1,6 +1,6 @@
 /**
  * Counts with models' own chat templates and vocabularies, in a thread of its own: a large vocabulary takes a second to load
- * and a hundred megabytes to hold. It is told everything, and touches nothing outside.
+ * and a hundred megabytes to hold. It gets everything in messages, and touches nothing outside.
  */
 import { Template } from "jinja";
 import { Tokenizer } from "tokenizers";
@@ -8,7 +8,7 @@ import { isJsonObject, type JsonObject } from "../canonical/json.ts";
 import type { Prompt } from "../contract/driver.ts";
 import type { TokenizerFiles } from "./tokenizer_files.ts";
 
-/** What it is told to do. A prompt is told as JSON, because not every number can be cloned (`raw_number.ts`). */
+/** What it is asked to do. A prompt is sent as JSON, because not every number can be cloned (`raw_number.ts`). */
 export type Job =
   | { type: "load"; id: number; model: string; files: TokenizerFiles }
   | { type: "count"; id: number; model: string; prompt: string }
@@ -62,7 +62,7 @@ function load({ vocabulary, settings, template }: TokenizerFiles): Loaded {
 
 function parse(bytes: Uint8Array): JsonObject {
   const parsed: unknown = JSON.parse(new TextDecoder().decode(bytes));
-  if (!isJsonObject(parsed)) throw new Error("The file is no object");
+  if (!isJsonObject(parsed)) throw new Error("The file is not an object");
   return parsed;
 }
 

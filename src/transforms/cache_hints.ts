@@ -12,7 +12,7 @@ type Part = OutputPart | ToolResultPart;
 
 /**
  * The request with its hints as those of `wire`, whose servers want them on texts, on results of tools, on tools and on the
- * request itself. `note` hears of what else another wire's client said there.
+ * request itself. `note` reports what else another wire's client sent there.
  */
 export function adoptCacheHints(
   request: GenerateRequest,
@@ -81,7 +81,7 @@ function isHinted({ extra }: Extended): boolean {
   return extra?.fields[CACHE_HINT] !== undefined;
 }
 
-/** What has nothing of its own beside it is plain again, and joins what else is said. */
+/** A text without a hint is plain again, and joins its neighbours. */
 function withoutHint<T extends Extended>(one: T): T {
   const { extra, ...plain } = one;
   if (!extra || !isHinted(one)) return one;

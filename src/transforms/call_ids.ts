@@ -12,7 +12,7 @@ function upstreamId(id: string, { taken, length }: IdRule): string {
   return BigInt(`0x${hash("sha256", id)}`).toString(36).slice(0, Math.min(length, ENOUGH));
 }
 
-/** The messages as an upstream hears them, a call and its result under one id: the same ones where all ids are taken. */
+/** The messages as an upstream gets them, a call and its result under one id: the same ones where all ids are taken. */
 export function withUpstreamIds(messages: readonly Message[], rule: IdRule): readonly Message[] {
   return messages.some((message) => idsIn(message).some((id) => !rule.taken.test(id)))
     ? messages.map((message) => renamed(message, rule))

@@ -52,7 +52,7 @@ interface Run {
 }
 
 function problemsOf(value: JsonValue, schema: JsonValue | undefined, at: string, run: Run): string[] {
-  if (schema === false) return [`${at} must not be there`];
+  if (schema === false) return [`${at} is not allowed`];
   // As OpenAPI has it.
   if (!isJsonObject(schema) || (schema.nullable === true && value === null)) return [];
   if (--run.budget.steps < 0 || run.depth >= DEEPEST) return passOver("all", run);
@@ -125,13 +125,13 @@ const RULES: Readonly<Record<string, Rule>> = {
     const { passed } = run;
     const fitting = listOf(argument).filter((one) => problemsOf(value, one, at, run).length === 0).length;
     if (fitting === 0) return anyOf(listOf(argument), value, at, run);
-    return fitting > 1 && run.passed === passed ? [`${at} fits several alternatives, where it must fit one`] : [];
+    return fitting > 1 && run.passed === passed ? [`${at} matches several alternatives, but must match one`] : [];
   },
   allOf: ({ value, argument, at, run }) => listOf(argument).flatMap((one) => problemsOf(value, one, at, run)),
   not({ value, argument, at, run }) {
     const { passed } = run;
     const fits = problemsOf(value, argument, at, run).length === 0;
-    return fits && run.passed === passed ? [`${at} is what it must not be`] : [];
+    return fits && run.passed === passed ? [`${at} matches what it must not match`] : [];
   },
   if({ value, argument, at, schema, run }) {
     const { passed } = run;
@@ -189,14 +189,14 @@ const RULES: Readonly<Record<string, Rule>> = {
     const found = value.filter((one) => problemsOf(one, argument, at, run).length === 0).length;
     const least = typeof schema.minContains === "number" ? schema.minContains : 1;
     const most = typeof schema.maxContains === "number" ? schema.maxContains : Infinity;
-    return found >= least && found <= most ? [] : [`${at} does not hold as many of its items as it must`];
+    return found >= least && found <= most ? [] : [`${at} has too few or too many matching items`];
   },
   minItems: ({ value, argument, at }) => atLeast(Array.isArray(value) && value.length, argument, at, "items"),
   maxItems: ({ value, argument, at }) => atMost(Array.isArray(value) && value.length, argument, at, "items"),
   uniqueItems({ value, argument, at, run }) {
     if (argument !== true || !Array.isArray(value)) return [];
     const different = new Set(value.map((one) => spell(one, run)));
-    return different.size < value.length ? [`${at} must not hold an item twice`] : [];
+    return different.size < value.length ? [`${at} must not have duplicate items`] : [];
   },
 
   minLength: ({ value, argument, at }) => atLeast(lengthOf(value), argument, at, "characters"),
@@ -204,11 +204,11 @@ const RULES: Readonly<Record<string, Rule>> = {
 
   minimum: ({ value, argument, at, schema, run }) =>
     isPast(value, argument, -1, schema.exclusiveMinimum === true, run)
-      ? [`${at} is too small: the least is ${shorten(argument, run)}`]
+      ? [`${at} is too small: the minimum is ${shorten(argument, run)}`]
       : [],
   maximum: ({ value, argument, at, schema, run }) =>
     isPast(value, argument, 1, schema.exclusiveMaximum === true, run)
-      ? [`${at} is too large: the most is ${shorten(argument, run)}`]
+      ? [`${at} is too large: the maximum is ${shorten(argument, run)}`]
       : [],
   exclusiveMinimum: ({ value, argument, at, run }) =>
     isPast(value, argument, -1, true, run) ? [`${at} must be more than ${shorten(argument, run)}`] : [],

@@ -26,7 +26,7 @@ const LONGEST = 1_000_000;
 /** How many tokens are read before others may have a turn. */
 const SLICE = 1_000;
 
-/** The object that the text tells; nothing where that is not certain. */
+/** The object that the text means; nothing where that is not certain. */
 export function readNearJson(written: string): NearJson | undefined {
   return finishSync(readLongNearJson(written));
 }

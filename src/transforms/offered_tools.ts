@@ -47,7 +47,7 @@ function isHidden(tool: Tool, choice: ToolChoice | undefined): boolean {
 
 /**
  * An answer by a tool that had to be left out would not be the answer that was asked for. `spoken` are those that an upstream of
- * `wire` hears of.
+ * `wire` knows.
  */
 function refuseForced(
   { tools = [], toolChoice }: Pick<GenerateRequest, "tools" | "toolChoice">,

@@ -42,7 +42,7 @@ function atLastUserTurn(messages: readonly Message[], words: string): Message[] 
   const turn: UserMessage = last?.role === "user" ? last : { role: "user", content: [] };
   const instructed = { ...turn, content: [...turn.content] };
   const end = instructed.content.at(-1);
-  // One text is told as one: some templates take nothing else.
+  // One text is sent as one: some templates take nothing else.
   if (end?.type === "text" && !end.extra) instructed.content.splice(-1, 1, { ...end, text: `${end.text}\n\n${words}` });
   else instructed.content.push({ type: "text", text: words });
   return at < 0 ? [...messages, instructed] : messages.with(at, instructed);

@@ -26,7 +26,7 @@ export interface PartEnd {
 type TextKind = "text" | "reasoning" | "refusal";
 
 /**
- * Turns what an upstream says, in whatever order it says it, into the one order of events that every serializer relies on
+ * Turns what an upstream sends, in whatever order, into the one order of events that every serializer relies on
  * (`GenerateEvent`). It opens and closes parts, keeps calls that interleave apart by holding back all but the first, waits
  * for a name that comes late, names calls that have no id, writes `{}` for a function called without arguments, tells
  * arguments once that come as all so far with every piece, turns the function that stood in for a custom tool back, and mends
@@ -81,7 +81,7 @@ export class PartWriter {
     ];
   }
 
-  /** What the upstream says of the call that it knows by `key`. */
+  /** Takes what the upstream sends about the call that it knows by `key`. */
   toolCall(key: string, delta: ToolCallDelta): GenerateEvent[] {
     // A call ends early only once its arguments are complete, so nothing that still comes for it can be part of them.
     if (this.#ended.has(key)) return [];
@@ -105,7 +105,7 @@ export class PartWriter {
     return call;
   }
 
-  /** The upstream says that the call known by `key` is over. */
+  /** The upstream ended the call known by `key`. */
   endToolCall(key: string): GenerateEvent[] {
     const call = this.#callOf.get(key);
     if (call) call.over = true;

@@ -22,7 +22,7 @@ export class PendingCall {
   /** What the model wrote so far, and the end of it that is not out yet. */
   input = "";
   unsent = "";
-  /** The upstream says that nothing more comes. */
+  /** Nothing more comes from the upstream. */
   over = false;
   /** The last characters of what the model wrote. */
   #tail = "";
@@ -69,7 +69,7 @@ export class PendingCall {
   settle(isCustom: boolean): boolean {
     if (this.kind !== "function") return true;
     if (this.#repeats) {
-      // Only its end tells whether the pieces are one text or each is all of it.
+      // Only its end shows whether the pieces are one text or each is all of it.
       if (!this.over) return false;
       this.#repeats = false;
       this.#takeGrown();

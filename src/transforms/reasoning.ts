@@ -6,7 +6,7 @@ export function markReasoning(part: OutputPart, target: string): OutputPart {
   return part.type === "reasoning" && part.opaque ? { ...part, opaque: { ...part.opaque, target } } : part;
 }
 
-/** To another target it is noise, which some refuse: only the plain text of it stays. `note` hears of it. */
+/** To another target it is noise, which some refuse: only the plain text of it stays. `note` reports it. */
 export function withoutForeignReasoning<T extends GenerateRequest>(
   input: T,
   target: string,
@@ -21,7 +21,7 @@ export function withoutForeignReasoning<T extends GenerateRequest>(
   return { ...input, messages };
 }
 
-/** The request without what was thought in earlier turns; the same one where there is nothing of it. `note` hears of it. */
+/** The request without what was thought in earlier turns; the same one where there is nothing of it. `note` reports it. */
 export function withoutReasoning<T extends GenerateRequest>(input: T, note: (text: string) => void): T {
   const messages = changeReasoning(input.messages, () => []);
   if (messages === input.messages) return input;
@@ -29,7 +29,7 @@ export function withoutReasoning<T extends GenerateRequest>(input: T, note: (tex
   return { ...input, messages };
 }
 
-/** The request without the reasoning that a server refuses, because nobody has signed it. `note` hears of it. */
+/** The request without the reasoning that a server refuses, because nobody has signed it. `note` reports it. */
 export function withoutUnsignedReasoning<T extends GenerateRequest>(
   input: T,
   isUnsigned: (part: ReasoningPart) => boolean,

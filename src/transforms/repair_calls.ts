@@ -21,7 +21,7 @@ type Tools = Pick<GenerateRequest, "tools">;
 interface HeldCall {
   name: string;
   input: string;
-  /** Once it is there, how the answer goes on tells whether the call was cut. */
+  /** Once it is there, the rest of the answer shows whether the call was cut. */
   end?: GenerateEvent & { type: "part-end" };
 }
 

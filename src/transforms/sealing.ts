@@ -37,7 +37,7 @@ export function sealedIn(messages: readonly Message[]): OpaqueReasoning[] {
 
 /**
  * The messages with what was sealed in place of what the client kept of it. Of what does not open the visible text stays, and
- * `note` hears of it; what somebody else sealed or signed stays as it is.
+ * `note` reports it; what somebody else sealed or signed stays as it is.
  */
 export function openReasoning(
   messages: Message[],
@@ -48,7 +48,7 @@ export function openReasoning(
     if (!isSealed(opaque)) return undefined;
     const thought = open(opaque);
     if (thought) return [{ ...visible, ...thought }];
-    note("dropped reasoning that was sealed with another key or for somebody else");
+    note("dropped reasoning that was sealed with another key or for another caller");
     return visible.text === "" ? [] : [visible];
   });
 }
@@ -61,7 +61,7 @@ export function sealReasoning(parts: readonly OutputPart[], sealing: Sealing): O
   });
 }
 
-/** The same step by step: what seals a part comes at its end, unless nothing of it can be told in words. */
+/** The same step by step: what seals a part comes at its end, unless nothing of it can be put into words. */
 export function sealStream(sealing: Sealing): StreamTransform<GenerateEvent> {
   let open: ReasoningPart | undefined;
   const sealed = (event: GenerateEvent): GenerateEvent | undefined => {

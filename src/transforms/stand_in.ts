@@ -33,15 +33,15 @@ export function withStandIns(request: GenerateRequest, wire: string, note: (text
 }
 
 /**
- * The words for a part of the history that only another wire has; nothing where there are none. `note` hears of either. They
- * are for the model alone: in an answer they would be told as its own.
+ * The words for a part of the history that only another wire has; nothing where there are none. `note` reports either. They
+ * are for the model alone: in an answer they would pass for its own.
  */
 export function standInFor({ standIn, extra }: OpaquePart, note: (text: string) => void): TextPart | undefined {
   if (standIn === undefined) {
     noteDropped({ extra }, note);
     return undefined;
   }
-  note(`replaced a part of type ${String(extra.fields.type)} by text`);
+  note(`replaced a part of type ${String(extra.fields.type)} with text`);
   return { type: "text", text: standIn };
 }
 

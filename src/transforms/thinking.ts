@@ -20,7 +20,7 @@ export function effortOf(thinking: Thinking | undefined): Effort | undefined {
 /**
  * A request's thinking, held to the levels that a model knows: the nearest one, upwards where two are as near. A wish to
  * think never becomes `none`; `none` on a model that cannot be switched off becomes its lowest level. No levels: nothing is
- * sent. `note` hears of every change.
+ * sent. `note` reports every change.
  */
 export function clampThinking(
   thinking: Thinking | undefined,

@@ -17,12 +17,12 @@ function markOf(name: string): string {
   return hash.toString(16).padStart(8, "0");
 }
 
-/** The client's own name of each tool whose name an upstream hears as another. */
+/** The client's own name of each tool that an upstream gets under another name. */
 export function clientNames(tools: readonly Tool[] = []): ReadonlyMap<string, string> {
   return new Map(tools.filter(isRenamed).map(({ name }) => [upstreamName(name), name]));
 }
 
-/** The request as an upstream hears it: the same one where all names are taken as they are. */
+/** The request as an upstream gets it: the same one where all names are taken as they are. */
 export function withUpstreamNames<T extends GenerateRequest>(request: T): T {
   const { tools, messages, toolChoice } = request;
   if (!tools?.some(isRenamed) && !messages.some(callsRenamed)) return request;

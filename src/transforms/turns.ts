@@ -16,7 +16,7 @@ export type Note = (text: string) => void;
 /**
  * Results of tools stand right after the turn that called for them, one for each call, in the order of the calls. Where the
  * upstream takes instructions first only, later ones go into the user's turn, in the form in which agents themselves put them
- * there: hoisting them to the front would spoil the upstream's prefix cache. `note` hears of every change.
+ * there: hoisting them to the front would spoil the upstream's prefix cache. `note` reports every change.
  */
 export function arrangeTurns(
   messages: readonly Message[],
@@ -130,7 +130,7 @@ function withDistinctIds(messages: readonly Message[], note: Note): Message[] {
       const id = `${part.id}_${calls.number}`;
       taken.add(id);
       calls.ids.push(id);
-      note(`renamed a call, because another one is ${part.id}`);
+      note(`renamed a call with the duplicate id ${part.id}`);
       return { ...part, id };
     });
     return { ...message, content };
@@ -166,7 +166,7 @@ function answerCalls(messages: readonly Message[], note: Note): Message[] {
   let results: ToolMessage[] = [];
   let strays: InputPart[] = [];
   const settle = () => {
-    for (const id of open) note(`answered call ${id}, which has no result`);
+    for (const id of open) note(`added a result for call ${id}, which had none`);
     if (open.size > 0) results.push({ role: "tool", content: [...open].map(unanswered) });
     for (const message of inOrder(results, ids)) answered.push(message);
     if (strays.length > 0) answered.push({ role: "user", content: strays });
@@ -197,9 +197,9 @@ function answerCalls(messages: readonly Message[], note: Note): Message[] {
   return answered;
 }
 
-/** A result that nothing called for, as the user would tell it. */
+/** A result without a call, as words of the user. */
 export function inWords({ id, content, extra }: ToolResultPart, note: Note): InputPart[] {
-  note(`moved the result of ${id}, which nothing called for, into the user turn`);
+  note(`moved the result of ${id}, which has no call, into the user turn`);
   noteLost(extra, note);
   return [{ type: "text", text: `Result of ${id}:` }, ...content];
 }

@@ -19,7 +19,7 @@ export function mendItems(
   for (const message of messages) {
     const { role } = message;
     if (role !== "assistant" && open.length > 0) {
-      for (const id of open) note(`answered call ${id}, which has no result`);
+      for (const id of open) note(`added a result for call ${id}, which had none`);
       mended.push({ role: "tool", content: open.map(unanswered) });
       open = [];
     }

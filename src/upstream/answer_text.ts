@@ -16,7 +16,7 @@ function textOf(part: OutputPart): string {
   return "text" in part ? part.text : "";
 }
 
-/** The same reader, which throws `upstream_error` once its events have told more than `most` characters. */
+/** The same reader, which throws `upstream_error` once its events have more than `most` characters. */
 export function withinText<E extends { type: string }>(reader: StreamReader<E>, most: number): StreamReader<E> {
   let length = 0;
   const counted = (emit: (event: E) => void) => (event: E) => {

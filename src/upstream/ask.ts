@@ -27,7 +27,7 @@ export interface Ask<K extends ModelOperation> {
   upstream: Upstream;
   context: AnswerContext;
   fetch: Fetch;
-  /** Aborted when nobody waits for the answer any more. */
+  /** Aborted when the answer is no longer wanted. */
   signal: AbortSignal;
   /**
    * Present where the form of the answer is asked for in words: the turns that correct an answer which had not that form,

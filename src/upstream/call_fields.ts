@@ -37,7 +37,7 @@ function rename(fields: JsonObject, nameOf: (field: string) => string | undefine
   );
 }
 
-/** Whether a refusal says how long the answer may be beside this input. */
+/** Whether a refusal states how long the answer to this input may be. */
 export function tellsRoom({ details: { answerLimit } }: GatewayError): boolean {
   const { most, input, total } = answerLimit ?? {};
   return [most, input, total].some((one) => one !== undefined);

@@ -47,7 +47,7 @@ function mask(name: string, value: string): string {
   return isSecretHeader(name) ? value.replace(/\S+$/, "***") : value;
 }
 
-/** What configured headers hold is as secret as their names say. */
+/** The names of configured headers show whether their values are secret. */
 export function isSecretHeader(name: string): boolean {
   return /auth|key|token|secret|cookie|password/i.test(name);
 }

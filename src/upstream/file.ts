@@ -31,5 +31,5 @@ export async function fetchFile(
     const isOwn = place.href.startsWith(`${service.baseUrl}/`);
     call = isOwn ? { path: place.href.slice(`${service.baseUrl}/`.length) } : { url: place.href };
   }
-  throw new GatewayError("upstream_error", `A file of "${service.name}" is behind too many redirects`);
+  throw new GatewayError("upstream_error", `Cannot fetch a file of "${service.name}": too many redirects`);
 }

@@ -16,7 +16,7 @@ const BUFFER_BYTES = 8 * 1024;
 /** A server that sends the end of its body apart from the rest does so after some 40 ms (delayed acknowledgements). */
 const PATIENCE_MS = 80;
 
-/** Who hears how an upstream's stream goes on. */
+/** What observes the progress of an upstream's stream. */
 export interface Pulse {
   /** A piece is waited for. */
   wait(): void;
@@ -28,7 +28,7 @@ export interface Pulse {
 
 /**
  * The frames of an upstream's stream, comments among them: a batch is what one read ended. Ends where the bytes end; what it
- * means that they end there, the caller knows. `pulse` hears when a piece is waited for, and when it is there. Throws where a
+ * means that they end there, the caller knows. `pulse` is called when a piece is waited for, and when it is there. Throws where a
  * line, an event or all of them are longer than they may be.
  */
 export class FrameSource implements EventSource<Frame> {

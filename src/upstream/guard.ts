@@ -6,7 +6,7 @@ interface ErrorEvent {
   error: GatewayError;
 }
 
-/** What is to be done with each event before anybody else has it. */
+/** What is done with each event first. */
 export interface GuardOptions<E> {
   /** How an error is reported. */
   changeError?(error: GatewayError): GatewayError;

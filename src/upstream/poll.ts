@@ -28,11 +28,11 @@ export async function follow<K extends ModelOperation>(
   let reply = await exchange(first, ask, watch.signal, read);
   let results = 0;
   for (let step = 0;; step++) {
-    // A job that says that it failed is a failure like any other: the next target may do it.
+    // A job that reports a failure is a failure like any other: the next target may do it.
     const call = reply.stream ? undefined : way.next?.(reply, ask.input, step);
     if (!call) return reply;
     if (call.url !== undefined && ++results > MOST_RESULTS) {
-      throw afterWork(new GatewayError("upstream_error", "One result leads to the next without an end"));
+      throw afterWork(new GatewayError("upstream_error", "The chain of results does not end"));
     }
     try {
       reply = await exchangeAgain(call, ask, watch.signal, read);
@@ -81,7 +81,7 @@ function afterWork(thrown: unknown): GatewayError {
   const { code, message, details } = toGatewayError(thrown);
   return code === "upstream_timeout" || code === "client_closed"
     ? new GatewayError(code, message, { ...details, workBegun: true })
-    : new GatewayError("upstream_error", `The upstream's result cannot be had: ${message}`, {
+    : new GatewayError("upstream_error", `Cannot fetch the upstream's result: ${message}`, {
       ...details,
       workBegun: true,
     });
@@ -99,5 +99,5 @@ const FAREWELL_MS = 5_000;
 function abandon<K extends ModelOperation>(call: Call, { upstream, fetch }: Ask<K>): void {
   send(call, upstream, fetch, AbortSignal.timeout(FAREWELL_MS))
     .then((response) => response.body?.cancel())
-    .catch(() => {}); // there is nobody to tell
+    .catch(() => {}); // there is nobody to report it to
 }

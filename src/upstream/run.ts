@@ -36,7 +36,7 @@ export async function answer<K extends ModelOperation>(ask: Ask<K>): Promise<Out
   }
 }
 
-/** The answer that the replies tell. */
+/** The answer in the replies. */
 export async function respond<K extends ModelOperation>(
   replies: Reply[],
   { operation, input, target, context, upstream: { json, answerText } }: Ask<K>,
@@ -77,7 +77,7 @@ async function sideBySide<T, R>(items: readonly T[], work: (item: T) => Promise<
   return results;
 }
 
-/** Some servers stream although a whole answer was asked for: the answer that the stream tells. */
+/** Some servers stream although a whole answer was asked for: the answer is collected from the stream. */
 async function collectReply<K extends ModelOperation>(
   [reply]: readonly Reply[],
   { operation, input, target, upstream, context }: Ask<K>,

@@ -33,9 +33,9 @@ export interface Upstream {
   refuses: readonly string[];
   /** Those that it turned out to refuse. */
   refusals: Refusals;
-  /** What is said of it in the configuration, for every model that is not said to differ. */
+  /** Its settings, for every model that has none of its own. */
   quirks: Quirks & Pick<Target, "systemMessages">;
-  /** Where it chooses among providers: how it says whom it chose, and the words after a model's colon that choose none. */
+  /** Where it chooses among providers: how it names its choice, and the words after a model's colon that choose none. */
   providers?: { servedBy: string; policies: readonly string[] };
   /** The catalog that has the files of its models' tokenizers. */
   tokenizers?: string;
@@ -104,7 +104,7 @@ async function reach(url: string, { name }: Service, fetch: Fetch, init: Request
   } catch (thrown) {
     init.signal?.throwIfAborted();
     if (says(EXHAUSTED, thrown)) {
-      const message = "The gateway has as many connections as it can take: try again";
+      const message = "The gateway has no free connections: try again";
       throw new GatewayError("unavailable", message, { cause: thrown, notProcessed: true, retryAfter: "1" });
     }
     throw new GatewayError("upstream_error", `Cannot reach upstream "${name}"`, {
@@ -188,7 +188,7 @@ async function fetchResult(url: string, upstream: Service, fetch: Fetch, signal:
     await response.body?.cancel();
     place = URL.parse(location, place.href);
   }
-  const message = `The result of upstream "${upstream.name}" is behind too many redirects`;
+  const message = `Cannot fetch the result of upstream "${upstream.name}": too many redirects`;
   throw new GatewayError("upstream_error", message, { retryable: false });
 }
 
@@ -208,7 +208,7 @@ export function parserFor(operation: ModelOperation): typeof parseExactly {
 
 /**
  * The whole response: JSON parsed, other text as a string, all else as bytes. Throws where it is longer than `limitBytes`, or
- * more JSON than it may be; an error of so much JSON stays text, because its status tells enough.
+ * more JSON than it may be; an error of so much JSON stays text, because its status is enough.
  */
 export async function readReply(
   response: Response,
@@ -226,10 +226,10 @@ export async function readReply(
 
 /** The connection ended before the answer did. */
 export function brokenOff(cause: unknown): GatewayError {
-  return new GatewayError("upstream_error", "The upstream broke the connection off", { cause });
+  return new GatewayError("upstream_error", "The connection to the upstream was lost", { cause });
 }
 
-/** The upstream says more than is read of it. Sound that breaks off for it tells nobody why: the log does, by the cause. */
+/** The upstream sends more than is read. Audio that is cut off carries no reason, so the log has it, as the cause. */
 export function tooLong(what: "answer" | "stream", limitBytes: number): GatewayError {
   const message = `The upstream's ${what} is longer than ${limitBytes} bytes`;
   return new GatewayError("upstream_error", message, { retryable: false, cause: new RangeError(message) });

@@ -63,18 +63,18 @@ async function openReply(
   const end = () => {
     watch.stop();
     watch.cancel();
-    reader.cancel().catch(() => {}); // the call is over, whatever the upstream says to it
+    reader.cancel().catch(() => {}); // the call is over, however the upstream reacts
   };
-  let first = await read(timeouts.firstEventMs, "send its first sound");
+  let first = await read(timeouts.firstEventMs, "send its first audio");
   while (first && first.length < TELLING_BYTES) {
-    const more = await read(timeouts.idleMs, "send more sound");
+    const more = await read(timeouts.idleMs, "send more audio");
     if (!more) break;
     first = new Uint8Array([...first, ...more]);
   }
   const stream = new ReadableStream<Uint8Array<ArrayBuffer>>({
     async pull(controller) {
       try {
-        const bytes = first ?? await read(timeouts.idleMs, "send more sound");
+        const bytes = first ?? await read(timeouts.idleMs, "send more audio");
         first = undefined;
         if (bytes) controller.enqueue(bytes);
         else controller.close();

@@ -54,12 +54,12 @@ function watched(ask: Ask<"generate">): EventSource<GenerateEvent> {
   return seen(stream(ask), (event) => {
     const response = collector.add(event);
     if (!response || !passesOver(response, ask)) return;
-    ask.context.note("the answer is not the JSON that was asked for");
+    ask.context.note("the answer is not the requested JSON");
     rememberWords(ask);
   });
 }
 
-/** Whether the upstream did as if no form had been asked for: some do, and do not say so. */
+/** Whether the upstream ignored the requested form: some do, silently. */
 function passesOver({ content, finish }: GenerateResponse, { input }: Ask<"generate">): boolean {
   const text = content.map((part) => part.type === "text" ? part.text : "").join("");
   const isAnswer = finish.reason === "stop" && !content.some(isNoAnswer) && text.trim() !== "";
@@ -156,11 +156,11 @@ class CheckedAnswer implements EventSource<GenerateEvent> {
       const rest = [...this.#out.parts(read.parts), ...this.#out.pass({ ...ending, usage: this.#spent })];
       for (const event of rest) passed.push(event);
     } else if (this.#tries === TRIES) {
-      const message = `The model did not answer in the form that was asked for, in ${TRIES} tries: ${read.problem}`;
+      const message = `The model did not answer in the requested format after ${TRIES} tries: ${read.problem}`;
       this.#isOver = true;
       this.#failure = new GatewayError("upstream_error", message, { retryable: false });
     } else {
-      ask.context.note("asked again for an answer in the form asked for");
+      ask.context.note("asked again for the requested format");
       const corrections = correction(this.#held.text, read.problem);
       this.#tries++;
       this.#held = new HeldTexts();
@@ -231,7 +231,7 @@ class Renumbered {
   #started = false;
   #index = -1;
 
-  /** How it starts is told with the first thing there is to tell: before that a failure still has a status of its own. */
+  /** Its start is emitted with the first content: before that a failure still has a status of its own. */
   start(event: GenerateEvent): void {
     this.#start = event;
   }

@@ -115,16 +115,16 @@ Deno.test("sound without a beginning of its own is what the upstream says, else 
 
 Deno.test("what is no sound is not passed on as sound", () => {
   const cases: [Uint8Array, string | null, string][] = [
-    [new Uint8Array(), "audio/mpeg", "The upstream sent no sound"],
-    [ascii("\x89PNG\r\n\x1a\n"), "audio/mpeg", "The upstream sent image/png in place of sound"],
-    [ascii("%PDF-1.7"), null, "The upstream sent application/pdf in place of sound"],
-    [ascii("PK\x03\x04\x14\0"), "application/zip", "The upstream sent application/zip in place of sound"],
-    [ascii("<html>502</html>"), "text/html; charset=utf-8", "The upstream sent text/html in place of sound"],
-    [ascii('{"detail":"no"}'), "application/problem+json", "The upstream sent application/problem+json in place of"],
-    [ascii("<!doctype html><title>502</title>"), "audio/mpeg", "The upstream sent a page in place of sound"],
-    [ascii('{"error":{"message":"no"}}'), "audio/wav", "The upstream sent JSON in place of sound"],
-    [ascii('{"error":"no"}'), null, "The upstream sent JSON in place of sound"],
-    [ascii("Loading"), "text/plain", "The upstream sent text/plain in place of sound"],
+    [new Uint8Array(), "audio/mpeg", "The upstream sent no audio"],
+    [ascii("\x89PNG\r\n\x1a\n"), "audio/mpeg", "The upstream sent image/png instead of audio"],
+    [ascii("%PDF-1.7"), null, "The upstream sent application/pdf instead of audio"],
+    [ascii("PK\x03\x04\x14\0"), "application/zip", "The upstream sent application/zip instead of audio"],
+    [ascii("<html>502</html>"), "text/html; charset=utf-8", "The upstream sent text/html instead of audio"],
+    [ascii('{"detail":"no"}'), "application/problem+json", "The upstream sent application/problem+json instead of"],
+    [ascii("<!doctype html><title>502</title>"), "audio/mpeg", "The upstream sent a page instead of audio"],
+    [ascii('{"error":{"message":"no"}}'), "audio/wav", "The upstream sent JSON instead of audio"],
+    [ascii('{"error":"no"}'), null, "The upstream sent JSON instead of audio"],
+    [ascii("Loading"), "text/plain", "The upstream sent text/plain instead of audio"],
   ];
   for (const [bytes, declared, message] of cases) {
     const error = assertThrows(() => delivery(bytes, declared, "mp3"), GatewayError, message);

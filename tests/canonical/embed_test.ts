@@ -18,15 +18,15 @@ Deno.test("what is wrong with an upstream's vectors is said", () => {
   const ragged = [[1, 2], [1, 2, 3]];
   const holed: number[] = JSON.parse("[1,null]");
   const cases: [vectors: Vector[], inputs: number, message: string][] = [
-    [[], 1, "The upstream gave 0 vectors for 1 inputs"],
-    [[[1], [2]], 1, "The upstream gave 2 vectors for 1 inputs"],
+    [[], 1, "The upstream returned 0 vectors for 1 inputs"],
+    [[[1], [2]], 1, "The upstream returned 2 vectors for 1 inputs"],
     [[[1], []], 2, "The upstream's vector 1 is empty"],
     [[[]], 1, "The upstream's vector 0 is empty"],
     [ragged, 2, "The upstream's vectors differ in width: 2 and 3"],
-    [[[1, 2], [1, NaN]], 2, "The upstream's vector 1 holds what is no finite number"],
-    [[[Infinity, 1]], 1, "The upstream's vector 0 holds what is no finite number"],
-    [[Float32Array.of(1, -Infinity)], 1, "The upstream's vector 0 holds what is no finite number"],
-    [[holed], 1, "The upstream's vector 0 holds what is no finite number"],
+    [[[1, 2], [1, NaN]], 2, "The upstream's vector 1 contains a value that is not a finite number"],
+    [[[Infinity, 1]], 1, "The upstream's vector 0 contains a value that is not a finite number"],
+    [[Float32Array.of(1, -Infinity)], 1, "The upstream's vector 0 contains a value that is not a finite number"],
+    [[holed], 1, "The upstream's vector 0 contains a value that is not a finite number"],
   ];
   for (const [vectors, inputs, message] of cases) {
     assertEquals(assertThrows(() => check(vectors, inputs), GatewayError, message).code, "upstream_error");
@@ -36,7 +36,7 @@ Deno.test("what is wrong with an upstream's vectors is said", () => {
 Deno.test("a width that the model does not give is the client's to change", () => {
   const error = assertThrows(() => check([[1, 2, 3]], 1, 2), GatewayError);
   assertEquals([error.code, error.details.param], ["invalid_request", "dimensions"]);
-  assertEquals(error.message, "The model gives vectors of 3 numbers and cannot give 2");
+  assertEquals(error.message, "The model returns vectors of 3 numbers and cannot return 2");
 });
 
 Deno.test("one bad number anywhere is found", () => {
@@ -54,7 +54,7 @@ Deno.test("one bad number anywhere is found", () => {
     fc.property(shape, ({ vectors, row, column, bad }) => {
       assertEquals(check(vectors, vectors.length, vectors[0]!.length), vectors);
       vectors[row % vectors.length]![column] = bad;
-      assertThrows(() => check(vectors, vectors.length), GatewayError, `vector ${row % vectors.length} holds`);
+      assertThrows(() => check(vectors, vectors.length), GatewayError, `vector ${row % vectors.length} contains`);
     }),
     { seed: 20261121 },
   );

@@ -22,8 +22,8 @@ Deno.test("a ranking that is not of these documents is refused", () => {
     [[{ index: -1, score: 1 }], 1, "The upstream ranked document -1 of 1"],
     [[{ index: 0.5, score: 1 }], 1, "The upstream ranked document 0.5 of 1"],
     [[{ index: 0, score: 1 }, { index: 0, score: 2 }], 2, "The upstream ranked document 0 twice"],
-    [scored(1, NaN), 2, "The upstream's score of document 1 is no finite number"],
-    [scored(Infinity), 1, "The upstream's score of document 0 is no finite number"],
+    [scored(1, NaN), 2, "The upstream's score of document 1 is not a finite number"],
+    [scored(Infinity), 1, "The upstream's score of document 0 is not a finite number"],
   ];
   for (const [scores, count, message] of cases) {
     assertEquals(assertThrows(() => rank(scores, count), GatewayError, message).code, "upstream_error");

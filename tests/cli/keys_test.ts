@@ -55,16 +55,16 @@ for (
     [[], "Unknown command"],
     [["make"], 'Unknown command "make"'],
     [["list", "all"], "takes no arguments"],
-    [["create"], "Give the key one name"],
-    [["create", " "], "Give the key one name"],
-    [["create", "a", "b"], "Give the key one name"],
-    [["create", "a", "--lane", "no"], 'There is no lane "no"'],
+    [["create"], "Expected one name for the key"],
+    [["create", " "], "Expected one name for the key"],
+    [["create", "a", "b"], "Expected one name for the key"],
+    [["create", "a", "--lane", "no"], 'Cannot find lane "no"'],
     [["create", "a", "--expires", "soon"], 'Cannot read the date "soon"'],
     [["create", "a", "--tokens-per-day", "0"], 'Cannot use "0" for --tokens-per-day'],
     [["create", "a", "--tokens-per-day", "1e3"], 'Cannot use "1e3" for --tokens-per-day'],
     [["create", "a", "--until", "2027"], "Unknown option '--until'"],
-    [["revoke"], "Name the one key to revoke"],
-    [["revoke", "a"], 'There is no key "a"'],
+    [["revoke"], "Expected the name of one key"],
+    [["revoke", "a"], 'Cannot find key "a"'],
   ] as const
 ) {
   Deno.test(`keys: "${args.join(" ")}" is a mistake, and makes nothing`, async () => {

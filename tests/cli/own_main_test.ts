@@ -91,7 +91,7 @@ Deno.test({
         const models = { ...CONFIG.lanes.oss.models, other: { task: "chat", targets: [target] } };
         const changed = { ...CONFIG, lanes: { oss: { models } }, store: { path: `${folder}/store` } };
         await Deno.writeTextFile(`${folder}/gateway.json`, JSON.stringify(changed));
-        await said("Serves by the new configuration", before);
+        await said("Serving with the new configuration", before);
         const again = await ask(url, "other");
         assertEquals(again.status, 200, await again.text());
       });

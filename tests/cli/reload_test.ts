@@ -18,7 +18,7 @@ function changed(from: Parameters<typeof configOf>[0], to: Parameters<typeof con
 }
 
 Deno.test("reload: how long conversations are kept can change, where they are kept cannot", () => {
-  const otherStore = "It keeps conversations elsewhere: restart the gateway for that";
+  const otherStore = "Another store needs a restart";
   assertEquals(changed({ path: "/a" }, { path: "/a", retentionDays: 7 }), "serves");
   assertEquals(changed({ path: "/a" }, { path: "/b" }), otherStore);
   assertEquals(changed({ path: "/a" }, {}), otherStore);

@@ -100,7 +100,7 @@ Deno.test("startupMessage: what is too short to be masked is named, where it sta
   assertStringIncludes(
     text,
     `
-Secrets of fewer than eight characters: not masked where an upstream tells them
+Secrets shorter than eight characters: not masked where an upstream repeats them
   CLOUD_TOKEN
   TEAM_KEY
   upstreams.house.headers.authorization

@@ -344,7 +344,7 @@ async function testProcess(test: Test): Promise<void> {
   await test("a changed configuration is taken up", async ({ url, config, said }) => {
     const text = await Deno.readTextFile(config);
     await Deno.writeTextFile(config, text.replace('"sandbox":{"task"', '"renamed":{"task"'));
-    await until(() => said().includes("Serves by the new configuration"));
+    await until(() => said().includes("Serving with the new configuration"));
     const { data } = await (await fetch(`${url}/oss/v1/models`)).json();
     assert(data.some(({ id }: { id: string }) => id === "renamed"));
   });

@@ -44,17 +44,17 @@ for (
         lanes,
         catalogs: { list: { plugin: "router", baseUrl: "http://127.0.0.1/v1" } },
       },
-      'upstreams.local.tokenizers: Catalog "list" has no files: here its plugin must be one that has, such as "hub"',
+      'upstreams.local.tokenizers: Catalog "list" cannot provide tokenizer files: use a plugin that can, such as "hub"',
     ],
     [
       "a counter that the driver does not know",
       { upstreams: { local: { ...upstreams.local, counter: "chat_tokenize" } }, lanes },
-      'upstreams.local.counter: Driver "chat" cannot have tokens counted by "chat_tokenize": it knows "tokenize"',
+      'upstreams.local.counter: Driver "chat" does not support counter "chat_tokenize": it supports "tokenize"',
     ],
     [
       "what the driver does not know",
       { upstreams: { local: { ...upstreams.local, cacheControl: "pass", textForms: "parse" } }, lanes },
-      'upstreams.local.cacheControl: Driver "chat" does not know this: leave it out',
+      'upstreams.local.cacheControl: Driver "chat" does not support this setting: remove it',
     ],
     [
       "an alias whose upstream does not exist",
@@ -96,7 +96,7 @@ for (
     [
       "a driver that makes calls and is not told where to",
       { upstreams: { a: { driver: "chat" } }, lanes },
-      'upstreams.a.baseUrl: Missing: driver "chat" needs the URL that its calls go to',
+      'upstreams.a.baseUrl: Missing: driver "chat" needs a base URL',
     ],
     [
       "a lane whose catalog does not exist",
@@ -110,7 +110,7 @@ for (
     [
       "a lane with a catalog whose models go nowhere",
       { upstreams, catalogs: { hub: { plugin: "hub" } }, lanes: { hf: { catalog: "hub" } } },
-      'lanes.hf.upstreams: Missing: nothing serves the models of catalog "hub"; say by task where they go',
+      'lanes.hf.upstreams: Missing: no upstream serves the models of catalog "hub"; name one for each task',
     ],
     [
       "a catalog whose plugin does not exist",
@@ -138,7 +138,7 @@ for (
         catalogs: { list: { plugin: "router" } },
         lanes,
       },
-      'upstreams.hub.catalog: Catalog "list" only lists models: here its plugin must be one that finds them, such as "hub"',
+      'upstreams.hub.catalog: Catalog "list" lists models but cannot locate them: use a plugin that can, such as "hub"',
     ],
     [
       "a key for a lane that does not exist",
@@ -221,7 +221,7 @@ Deno.test("upstreamsWithoutSecret: lists those whose variable is named and not s
 Deno.test("check: a key to seal with that can be guessed is refused", () => {
   const config = { sealing: { key: { env: "SEAL" } }, lanes };
   assertEquals(problems(config, { SEAL: "short" }), [
-    'sealing.key.env: Environment variable "SEAL" holds less than 16 characters',
+    'sealing.key.env: Environment variable "SEAL" must have at least 16 characters',
   ]);
   assertEquals(problems(config, { SEAL: "long enough, it is" }), []);
 });

@@ -40,21 +40,21 @@ const CASES: { limits: Limits; status: number; code: string; message: string; bo
     body: { metadata: { a: new Array(100).fill(null) } },
     status: 400,
     code: "invalid_request_error",
-    message: "The body holds more than 100 JSON values",
+    message: "The body contains more than 100 JSON values",
   },
   {
     limits: { jsonNumbers: 100 },
     body: { metadata: { a: new Array(50).fill(1), b: new Array(51).fill(-1.5e3) } },
     status: 400,
     code: "invalid_request_error",
-    message: "The body holds more than 100 numbers",
+    message: "The body contains more than 100 numbers",
   },
   {
     limits: { jsonNames: 100 },
     body: { metadata: Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`k${at}`, 1])) },
     status: 400,
     code: "invalid_request_error",
-    message: "The body holds more than 100 different names of fields",
+    message: "The body contains more than 100 distinct field names",
   },
 ];
 
@@ -136,7 +136,7 @@ for (
     const app = newApp({ config: { ...CONFIG, limits: { [name]: 2 } }, fetch: upstream.fetch });
     const response = await app.post(MESSAGES, { model: "model", max_tokens: 9, ...more });
     const { error } = await response.json();
-    assertEquals([response.status, error.message], [400, `There are 3 ${name}, and the limit is 2`]);
+    assertEquals([response.status, error.message], [400, `Too many ${name}: 3, the limit is 2`]);
     assertEquals(upstream.asked, []);
   });
 }
@@ -191,9 +191,9 @@ Deno.test("limits.answerText: a model that writes more fails, whole and streamed
 Deno.test("limits.json*: an answer of more is the upstream's failure, and is not parsed", async () => {
   const names = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`k${at}`, 1]));
   const cases = [
-    [{ jsonValues: 100 }, { more: new Array(100).fill({}) }, "holds more than 100 JSON values"],
-    [{ jsonNumbers: 100 }, { more: new Array(101).fill(1) }, "holds more than 100 numbers"],
-    [{ jsonNames: 100 }, { more: names }, "holds more than 100 different names of fields"],
+    [{ jsonValues: 100 }, { more: new Array(100).fill({}) }, "contains more than 100 JSON values"],
+    [{ jsonNumbers: 100 }, { more: new Array(101).fill(1) }, "contains more than 100 numbers"],
+    [{ jsonNames: 100 }, { more: names }, "contains more than 100 distinct field names"],
   ] as const;
   for (const [limits, more, excess] of cases) {
     const ask = async (answer: () => Response, stream: boolean) => {
@@ -267,7 +267,7 @@ Deno.test("limits.jsonValues: the arguments of all calls are counted together, t
       const text = await response.text();
       assertEquals([response.status, upstream.asked.length], [status, status === 200 ? 1 : 0], text);
       if (status === 400) {
-        assertStringIncludes(text, "The JSON of all calls' arguments holds more than 1000 JSON values");
+        assertStringIncludes(text, "The JSON of all calls' arguments contains more than 1000 JSON values");
       }
     }
   }
@@ -283,7 +283,7 @@ Deno.test("limits.jsonValues: so they are in an answer, on every wire", async ()
       const response = await app.post(path, { model: "model", max_tokens: 9, messages: [TURN], input: "Hello" });
       const text = await response.text();
       assertEquals(response.status, status, text);
-      if (status === 502) assertStringIncludes(text, "calls whose arguments' JSON holds more than 1000 JSON values");
+      if (status === 502) assertStringIncludes(text, "calls whose arguments' JSON contains more than 1000 JSON values");
     }
   }
 });

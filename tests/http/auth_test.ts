@@ -190,7 +190,7 @@ Deno.test("without keys a foreign origin is refused", async () => {
   ];
   for (const origin of [...FOREIGN_HOSTS.map((name) => `http://${name}`), ...others]) {
     const message = await refusal(open, { host: "localhost", origin }, LOOPBACK);
-    assertStringIncludes(message, "no web page of another host may call", origin);
+    assertStringIncludes(message, "web pages of other hosts may not call", origin);
     assertStringIncludes(message, '"keys" in gateway.json');
   }
 });

@@ -299,7 +299,7 @@ Deno.test("a coding that is not known is refused with those that are", async () 
 
 Deno.test("more than three codings are refused", async () => {
   const { message } = await refusal(post("{}", { "content-encoding": "br, br, br, br" }), "unsupported_media_type");
-  assertEquals(message, "Cannot undo more than 3 content-encodings");
+  assertEquals(message, "Cannot decode more than 3 content-encodings");
 });
 
 // Limits
@@ -494,7 +494,7 @@ Deno.test("a body of more JSON than is made of one is refused before any of it i
   const names = Array.from({ length: JSON_LIMITS.names + 1 }, (_, at) => `"k${at}":1`).join(",");
   const bodies = [
     ...["{},", "[],", '"",', "null,", "true,", '{"a":1},'].map((unit) => [bomb(unit), "more than 200000 JSON values"]),
-    [`{"model":"m",${names}}`, "more than 20000 different names of fields"],
+    [`{"model":"m",${names}}`, "more than 20000 distinct field names"],
   ] as const;
   const parse = JSON.parse;
   let parsed = 0;
@@ -511,7 +511,7 @@ Deno.test("a body of more JSON than is made of one is refused before any of it i
         headers: { "content-encoding": "br" },
       });
       const reading = readJsonBody(request, { limitBytes: 2 ** 27, timeoutMs: 60_000 });
-      const { code } = await assertRejects(() => reading, GatewayError, `The body holds ${problem}`);
+      const { code } = await assertRejects(() => reading, GatewayError, `The body contains ${problem}`);
       assertEquals(code, "invalid_request");
     }
   } finally {

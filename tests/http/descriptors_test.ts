@@ -135,7 +135,7 @@ for (const [limit, idle] of [[256, 300], [1_024, 1_100]] as const) {
             await readUntil("[DONE]");
             assertMatch(
               said(),
-              /(Cannot take connections: .*|Few open files are left)\. Connections that are idle are closed/,
+              /(Cannot take connections: .*|Few open files are left)\. Closing idle connections/,
             );
           } finally {
             sending.close();

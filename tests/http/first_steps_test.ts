@@ -111,7 +111,7 @@ Deno.test("names: a key is told of no model that it may not ask for", async () =
   const { error } = await guest.json();
   assertEquals([guest.status, error.message], [
     403,
-    'This key may not ask for model "gpt-oss-200". Did you mean "gpt-oss-20b"?',
+    'This key is not allowed to use model "gpt-oss-200". Did you mean "gpt-oss-20b"?',
   ]);
   const team = await app.post("/small/v1/chat/completions", chatBody({ model: "gpt-oss-200" }), TEAM);
   assertStringIncludes((await team.json()).error.message, '"gpt-oss-200b"');

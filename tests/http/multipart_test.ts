@@ -211,7 +211,7 @@ Deno.test("form: no content type at all is told as such", async () => {
   const request = new Request("http://gateway/", { method: "POST", body: bytesOf("--b--\r\n") });
   const [code, message] = await refusal(readFormBody(request, LIMITS));
   assertEquals(code, "unsupported_media_type");
-  assertStringIncludes(message, "a content type that is missing");
+  assertStringIncludes(message, "a missing or invalid content type");
 });
 
 Deno.test("form: a form that is cut off anywhere is refused, and never read as a shorter one", async () => {
@@ -225,7 +225,7 @@ Deno.test("form: a form that is cut off anywhere is refused, and never read as a
 
 const BROKEN: Record<string, [body: string | Bytes, message: string]> = {
   "nothing": ["", "The body is empty: expected a multipart form"],
-  "another boundary than it says": [part('name="model"', "m").slice(4), "it is cut off or breaks the format"],
+  "another boundary than it says": [part('name="model"', "m").slice(4), "it is truncated or malformed"],
   "a part without a name": [join(part('filename="a"', WAV), "--b--"), "a part without a name"],
   "a part with an empty name": [join(part('name=""', "m"), "--b--"), "a part without a name"],
   "a part without headers": ["--b\r\n\r\nm\r\n--b--\r\n", "a part without a name"],

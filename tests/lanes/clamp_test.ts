@@ -96,7 +96,7 @@ Deno.test("fit: in older turns a text stands in for it, said once", () => {
   const messages = [user(text("A"), image, image), assistant(text("B"), image), user(text("C"))];
   const fit = fitted({ messages }, textOnly);
   assertEquals(fit.messages, [user(text("A"), standIn, standIn), assistant(text("B"), standIn), user(text("C"))]);
-  assertEquals(fit.notes, ["replaced images by text"]);
+  assertEquals(fit.notes, ["replaced images with text"]);
 });
 
 Deno.test("fit: what a tool brought never fails, last though it be", () => {
@@ -129,7 +129,7 @@ for (
     const messages = [user(file(mediaType)), assistant(text("Nice")), user(text("Thanks"))];
     const fit = fitted({ messages }, textOnly);
     assertEquals(fit.messages[0], user(text(`[${kind} omitted: the model "x" takes no ${words}]`)));
-    assertEquals(fit.notes, [`replaced ${words} by text`]);
+    assertEquals(fit.notes, [`replaced ${words} with text`]);
     assertEquals(fitted({ messages }, { inputModalities: ["text", kind] }).messages, messages);
   });
 }

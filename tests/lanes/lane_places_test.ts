@@ -112,7 +112,7 @@ Deno.test("places: a pinned provider is the only one, and 404 where it has the m
   assertEquals(await targetsOf(aliasLane("embedding", ["org/vectors:together"]).resolve("alias", "embed")), [TOGETHER]);
   assertEquals(await refusal(aliasLane("embedding", ["org/vectors:fal"]).resolve("alias", "embed")), [
     "model_not_found",
-    'Cannot find anybody who serves model "alias" for embedding now',
+    'Cannot find a provider that serves model "alias" for embedding now',
     "model",
   ]);
   const open = newLane({ upstreams: { embedding: "hub" } });
@@ -129,7 +129,7 @@ Deno.test("places: where nobody serves a model now, that is said", async () => {
   ) {
     assertEquals(await refusal(lane.resolve(model, "embed")), [
       "model_not_found",
-      `Cannot find anybody who serves model "${model}" for embedding now`,
+      `Cannot find a provider that serves model "${model}" for embedding now`,
       "model",
     ]);
   }
@@ -315,7 +315,7 @@ Deno.test("places: of two catalogs of which one fails the other is listed and re
     const notes: string[] = [];
     const lane = newLane({ upstreams: { chat: "router" }, catalogs });
     assertEquals((await lane.list((text) => void notes.push(text))).map(({ id }) => id), ["org/model"]);
-    assertEquals(notes, ["left out the catalog: The catalog has not answered yet"]);
+    assertEquals(notes, ["omitted the catalog: The catalog has not answered yet"]);
     assertEquals(await targetsOf(lane.resolve("org/model:x", "generate")), [at("org/model:x@router")]);
     // The other list may have had it.
     assertEquals(await targetsOf(lane.resolve("org/none", "generate")), [at("org/none@router")]);

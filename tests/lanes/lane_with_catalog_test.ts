@@ -107,7 +107,7 @@ Deno.test("lane: without the catalog it lists what is its own, and says so", asy
   const notes: string[] = [];
   const list = await newLane(unreachable).list((text) => void notes.push(text));
   assertEquals(list.map(({ id }) => id), ["own/model"]);
-  assertEquals(notes, ["left out the catalog: The catalog has not answered yet"]);
+  assertEquals(notes, ["omitted the catalog: The catalog has not answered yet"]);
 });
 
 Deno.test("lane: tells of one model by any name that it resolves", async () => {

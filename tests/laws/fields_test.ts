@@ -62,7 +62,7 @@ const UNHEARD: readonly ((place: Place) => boolean)[] = [
 function namedIn(note: string): string[] {
   const [, file] = /^dropped a file of type (\w+)/.exec(note) ?? [];
   if (file) return [`input_${file}`];
-  const [, whole] = /^(?:dropped|replaced) (?:a part of type|tool) (.+?)(?: by text)?$/.exec(note) ?? [];
+  const [, whole] = /^(?:dropped|replaced) (?:a part of type|tool) (.+?)(?: with text)?$/.exec(note) ?? [];
   return whole ? [whole] : /^dropped (\S+)/.exec(note)?.[1]?.split(".") ?? [];
 }
 

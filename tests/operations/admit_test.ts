@@ -154,7 +154,7 @@ for (const name of Object.keys(REQUESTS)) {
     const body = await response.json();
     const isRerank = name.startsWith("rerank");
     assertEquals([response.status, isRerank || (body.error.type ?? body.type)], [403, isRerank || "permission_error"]);
-    assertStringIncludes(JSON.stringify(body), "This key may not ask for model");
+    assertStringIncludes(JSON.stringify(body), "This key is not allowed to use model");
   });
 
   Deno.test(`${name}: a gateway with enough to do says so, and has taken nothing of the key's`, async () => {

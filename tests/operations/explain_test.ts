@@ -189,7 +189,7 @@ Deno.test("explain: what changed the request is shown step by step, for its mode
     { path: "messages[1].content[0].name", before: "files.read", after: name },
     { path: "tools[0].name", before: "files.read", after: name },
   ]);
-  assertEquals(turns!.notes, ["answered call a, which has no result"]);
+  assertEquals(turns!.notes, ["added a result for call a, which had none"]);
   assertEquals(turns!.changes.map(({ path, before }) => [path, before]), [["messages[2]", undefined]]);
   assertEquals(first!.requests![0]!.body.max_tokens, 1_000);
 });

@@ -74,5 +74,5 @@ testEach("Arguments", "that are not JSON stand inside an object where a protocol
 }, async (client, mode) => {
   const { said, headers } = await ask(client, bodyFor(client, { tools: TOOLS }), [() => answerOf(CUT, mode)]);
   assertEquals(said, [{ call: "run", input: { input: CUT }, id: "call_run" }]);
-  assertEquals(headers.get("x-laneway-notes"), "told arguments of run that are not JSON as its input");
+  assertEquals(headers.get("x-laneway-notes"), "wrapped arguments of run that are not JSON");
 });

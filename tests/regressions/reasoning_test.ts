@@ -269,7 +269,7 @@ function resealed(client: Wire, change: (sealed: string) => string): (body: Json
   });
 }
 
-const LOST = "dropped reasoning that was sealed with another key or for somebody else";
+const LOST = "dropped reasoning that was sealed with another key or for another caller";
 const FOREIGN = "dropped reasoning that only its vendor can read";
 const STRANGE: Record<string, { change: (sealed: string) => string; noted: string | null }> = {
   "that was changed": {

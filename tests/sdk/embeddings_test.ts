@@ -140,8 +140,8 @@ for (const major of MAJORS) {
     for (
       const [vectorOf, said] of [
         [(input: unknown) => input === "one" ? [1, 2] : [1], "differ in width"],
-        [() => [1, null], "no finite number"],
-        [() => toBase64([1, NaN]), "no finite number"],
+        [() => [1, null], "not a finite number"],
+        [() => toBase64([1, NaN]), "not a finite number"],
         [() => [], "is empty"],
       ] as const
     ) {

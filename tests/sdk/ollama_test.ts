@@ -114,7 +114,7 @@ for (const mode of MODES) {
     const { client, app } = newScene({ content: "", tool_calls: [call("look", '{"where":"th')] }, "length");
     const { message } = await chat(client, mode, { messages: HELLO, tools: [TOOL] });
     assertEquals(message.tool_calls?.[0]?.function.arguments, { input: '{"where":"th' });
-    assertEquals(app.logs[0]!.notes, ["wrapped arguments of look that are no JSON object"]);
+    assertEquals(app.logs[0]!.notes, ["wrapped arguments of look that are not a JSON object"]);
   });
 
   test("a conversation with calls, thoughts and pictures goes up whole", async () => {
@@ -264,9 +264,9 @@ Deno.test("ollama: a stream that fails on its way raises what went wrong", async
 });
 
 Deno.test("ollama: in silence a line without content goes out", async () => {
-  const heard = Promise.withResolvers<void>();
+  const silence = Promise.withResolvers<void>();
   const upstream = fakeUpstream(async () => {
-    await heard.promise;
+    await silence.promise;
     return streamed(chatStream([{ content: "Hello" }]));
   });
   const app = newApp({ config: CONFIG, fetch: upstream.fetch, pace: { headAfterMs: 1, keepAliveMs: 2 } });
@@ -274,7 +274,7 @@ Deno.test("ollama: in silence a line without content goes out", async () => {
   for await (const line of await newClient(app).chat({ model: "chat", messages: HELLO, stream: true })) {
     if (words.length === 0) assertEquals([line.model, line.done, line.message.content], ["chat", false, ""]);
     words.push(line.message.content);
-    heard.resolve();
+    silence.resolve();
   }
   await Promise.all(arriving.splice(0));
   assertEquals(words.join(""), "Hello");
@@ -335,7 +335,7 @@ Deno.test("ollama: a client that takes a host only finds the lane of its model, 
   assertEquals(app.logs.map(({ lane }) => lane), ["oss", "oss", "other", "other", "oss"]);
 });
 
-Deno.test("ollama: its version is told without a model or a list", async () => {
+Deno.test("ollama: its version is answered without a model or a list", async () => {
   const { app, client } = newScene({});
   assertMatch((await client.version()).version, /^\d+\.\d+\.\d+$/);
   const head = await app.fetch(new Request("http://gateway/api/version", { method: "HEAD" }));

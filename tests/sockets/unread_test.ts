@@ -52,7 +52,7 @@ for (const [what, options] of Object.entries(PLACES)) {
       const [third, first, second] = lines.toSorted((one, other) => one.status - other.status);
       for (const { status, error, cause } of [first, second]) {
         assertEquals([status, error], [499, "client_closed"]);
-        assertEquals(cause, "The client took nothing of its answer for 1 s");
+        assertEquals(cause, "The client read nothing of the response for 1 s");
       }
       assertEquals([third.status, third.error], [200, undefined]);
       const { client } = neglected[0]!;

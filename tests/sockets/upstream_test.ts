@@ -54,7 +54,7 @@ for (const [name, more] of Object.entries(LATE_CUTS)) {
       asked.cut();
       await client.readUntil(LAST_CHUNK);
       assertStringIncludes(client.text, '"code":"upstream_error"');
-      assertStringIncludes(client.text, "broke the connection off");
+      assertStringIncludes(client.text, "connection to the upstream was lost");
       assert(!client.text.includes("[DONE]"));
       assertEquals(upstream.asked.length, 1);
       await until(() => app.logs.length === 1);

@@ -48,7 +48,7 @@ export const RULES: Record<string, Rules> = {
       }
       if (part.detail !== undefined) lost(/dropped detail/);
       if (source.type === "url") {
-        lost(/replaced a file by its address/);
+        lost(/replaced a file with its URL/);
         return `[${name ?? "File"}: ${source.url}]`;
       }
       return { ...part, detail: undefined, ...(source.type === "id" && { mediaType: "application/octet-stream" }) };

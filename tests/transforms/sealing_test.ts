@@ -83,7 +83,7 @@ Deno.test("opening: of what does not open the words stay, of what has none nothi
     { role: "user", content: [{ type: "text", text: "a" }] },
     { role: "assistant", content: [{ type: "reasoning", text: "hm" }, { type: "text", text: "b" }] },
   ]);
-  assertEquals([...notes], ["dropped reasoning that was sealed with another key or for somebody else"]);
+  assertEquals([...notes], ["dropped reasoning that was sealed with another key or for another caller"]);
 });
 
 Deno.test("opening: what others signed is left alone, and needs no key", () => {

@@ -73,7 +73,7 @@ Deno.test("a call that has no result is answered as a failure", () => {
     }],
   };
   assertEquals(turns, [user("a"), calls("1", "2"), unanswered, results("2"), user("b")] as Message[]);
-  assertEquals(notes, ["answered call 1, which has no result"]);
+  assertEquals(notes, ["added a result for call 1, which had none"]);
 });
 
 Deno.test("results stand in the order of the calls, whichever tool was done first", () => {
@@ -92,7 +92,7 @@ Deno.test("calls at the end wait for their results", () => {
 Deno.test("a result that nothing called for is said by the user", () => {
   const { turns, notes } = arrange([user("a"), calls("1"), results("1", "9"), calls()]);
   assertEquals(turns, [user("a"), calls("1"), results("1"), user("Result of 9:", "9"), calls()]);
-  assertEquals(notes, ["moved the result of 9, which nothing called for, into the user turn"]);
+  assertEquals(notes, ["moved the result of 9, which has no call, into the user turn"]);
 });
 
 Deno.test("ids that come again in a later turn belong to the calls of that turn", () => {
@@ -122,7 +122,7 @@ Deno.test("calls of one turn that share an id get one each, and so do their resu
       result("1_3", "second"),
     ]);
   }
-  assertEquals(notes, ["renamed a call, because another one is 1"]);
+  assertEquals(notes, ["renamed a call with the duplicate id 1"]);
 });
 
 Deno.test("what only another wire has to say about a message is noted where the message goes", () => {
@@ -158,5 +158,5 @@ Deno.test("items: a result that is one too many takes no later call of the same 
   ];
   const mended = mendItems(messages, () => false, (note) => void notes.push(note));
   assertEquals(mended.map(({ role }) => role), ["assistant", "tool", "user", "assistant", "tool", "assistant", "tool"]);
-  assertEquals(notes, ["moved the result of a, which nothing called for, into the user turn"]);
+  assertEquals(notes, ["moved the result of a, which has no call, into the user turn"]);
 });

@@ -258,7 +258,7 @@ Deno.test("run: results that lead to results are not followed without an end", a
   const upstream = fakeUpstream(() => Response.json([1]));
   const upstreamOptions = { resultsFrom: ["https://media.test"] };
   const asked = ask("embed", { embed: endless }, upstream.fetch, { upstreamOptions });
-  const error = await assertRejects(() => answer(asked), GatewayError, "without an end");
+  const error = await assertRejects(() => answer(asked), GatewayError, "does not end");
   assertEquals([error.details.workBegun, upstream.asked.length], [true, 4]);
 });
 
@@ -416,7 +416,7 @@ for (
   const [what, pieces, then, message] of [
     ["a bad frame", ["data: one\n\ndata: two\n\ndata: bad\n\n"], "waits", "A bad frame"],
     ["a missing end", ["data: one\n\n", "data: two\n\n"], "ends", "The answer was cut"],
-    ["a broken connection", ["data: one\n\ndata: two"], "breaks", "The upstream broke the connection off"],
+    ["a broken connection", ["data: one\n\ndata: two"], "breaks", "The connection to the upstream was lost"],
   ] as const
 ) {
   Deno.test(`run: the events before ${what} are given before the failure`, async () => {

@@ -257,7 +257,7 @@ Deno.test("speak: a break before the first bytes is the upstream's failure, whic
   const voice = newVoice();
   const speaking = speak(ask(voice.fetch));
   voice.fail();
-  const error = await assertRejects(() => within(5_000, speaking), GatewayError, "broke the connection off");
+  const error = await assertRejects(() => within(5_000, speaking), GatewayError, "connection to the upstream was lost");
   assertEquals(error.code, "upstream_error");
 });
 
@@ -268,13 +268,13 @@ Deno.test("speak: a break in the middle fails the stream after the bytes that ca
   assertEquals((await reader.read()).value, CHUNK);
   const next = reader.read();
   voice.fail();
-  const error = await assertRejects(() => within(5_000, next), GatewayError, "broke the connection off");
+  const error = await assertRejects(() => within(5_000, next), GatewayError, "connection to the upstream was lost");
   assertEquals(error.code, "upstream_error");
 });
 
 const TIMEOUTS: Record<string, { more: Partial<Timeouts>; message: string }> = {
   "begins to answer": { more: { wholeMs: 30 }, message: "did not begin to answer within 30 ms" },
-  "sends a first sound": { more: { firstEventMs: 30 }, message: "did not send its first sound within 30 ms" },
+  "sends a first sound": { more: { firstEventMs: 30 }, message: "did not send its first audio within 30 ms" },
   "ends": { more: { totalMs: 30 }, message: "did not answer within 30 ms" },
 };
 
@@ -291,7 +291,7 @@ Deno.test("speak: an upstream that falls silent in the middle is given up, and t
   voice.push(CHUNK);
   const reader = readerOf(await speak(ask(voice.fetch, limits({ idleMs: 30 }))));
   await reader.read();
-  const error = await assertRejects(() => within(5_000, reader.read()), GatewayError, "did not send more sound");
+  const error = await assertRejects(() => within(5_000, reader.read()), GatewayError, "did not send more audio");
   assertEquals(error.code, "upstream_timeout");
   assertEquals(await voice.ended, "aborted");
 });
@@ -346,7 +346,7 @@ Deno.test("speak: what the driver cannot take ends the call", async () => {
   const voice = newVoice();
   voice.push(CHUNK);
   const response = () => {
-    throw new GatewayError("upstream_error", "The upstream sent image/png in place of sound");
+    throw new GatewayError("upstream_error", "The upstream sent image/png instead of audio");
   };
   const driver = { ...DRIVER, operations: { speak: { ...operation, response } } };
   await assertRejects(() => speak(ask(voice.fetch, { driver })), GatewayError, "image/png");

@@ -146,7 +146,7 @@ forEach(
     const view = await ask([saying(upstream, PROSE), saying(upstream, JSON_TEXT)]);
     assertEquals([view.said, view.end], [[{ text: JSON_TEXT }], "stop"]);
     assertEquals(view.usage, { input: 10, cached: 0, output: 4 });
-    assertEquals(view.notes, `${BY_INSTRUCTION}; asked again for an answer in the form asked for`);
+    assertEquals(view.notes, `${BY_INSTRUCTION}; asked again for the requested format`);
     const [first, second] = view.bodies as [JsonObject, JsonObject];
     // The second request is the first one, and two turns more: the upstream has the rest of it in its cache.
     const turns = (body: JsonObject) => (body.messages ?? body.input) as JsonObject[];
@@ -236,9 +236,9 @@ forEach({
   const first = await send(app, client, body);
   if (mode === "whole") {
     assertEquals([first.said, first.usage], [[{ text: JSON_TEXT }], { input: 10, cached: 0, output: 4 }]);
-    assertEquals(first.notes, `asked again for an answer in the form asked for; ${BY_INSTRUCTION}`);
+    assertEquals(first.notes, `asked again for the requested format; ${BY_INSTRUCTION}`);
   } else {
-    assertEquals([first.said, first.notes], [[{ text: PROSE }], "the answer is not the JSON that was asked for"]);
+    assertEquals([first.said, first.notes], [[{ text: PROSE }], "the answer is not the requested JSON"]);
   }
   const second = await send(app, client, body);
   assertEquals([second.said, second.notes], [[{ text: JSON_TEXT }], BY_INSTRUCTION]);

@@ -108,7 +108,7 @@ Deno.test("a request of nothing but fields is refused in every protocol", async 
     const body = JSON.stringify({ ...bodyFor(client), ...fields });
     const response = await newApp({ config: CONFIG }).post(PATH[client], body);
     assertEquals(response.status, 400);
-    assert((await response.text()).includes("more than 20000 different names of fields"));
+    assert((await response.text()).includes("more than 20000 distinct field names"));
   }
 });
 

@@ -205,7 +205,7 @@ Deno.test("audio: a break inside events is told as an error, after which nothing
     new Response(bodyOf([MP3], new TypeError("reset")), { headers: { "content-type": "audio/mpeg" } });
   const { app } = audioApp(broken);
   const sse = await (await app.post(SPEECH, speechBody({ stream_format: "sse" }))).text();
-  assertStringIncludes(sse.split("\n\n").at(-2)!, "broke the connection off");
+  assertStringIncludes(sse.split("\n\n").at(-2)!, "connection to the upstream was lost");
   assert(!sse.includes("speech.audio.done"));
   assertEquals(app.logs.map(({ error }) => error), ["upstream_error"]);
 });
@@ -337,7 +337,7 @@ const BAD_FORMS: Record<string, { form: BodyInit; type?: string; status: number;
   },
   "that is JSON": { form: '{"model":"ears"}', type: "application/json", status: 415, says: "multipart/form-data" },
   "without a boundary": { form: "--b--", type: "multipart/form-data", status: 415, says: "boundary" },
-  "that is cut off": { form: "--b\r\n", type: "multipart/form-data; boundary=b", status: 400, says: "cut off" },
+  "that is cut off": { form: "--b\r\n", type: "multipart/form-data; boundary=b", status: 400, says: "truncated" },
   "that is empty": { form: "", type: "multipart/form-data; boundary=b", status: 400, says: "empty" },
   "that is too large": { form: formOf({}, new Blob([new Uint8Array(20_000)])), status: 413, says: "limit" },
 };

@@ -162,7 +162,7 @@ Deno.test("audio: speech in the format that the place makes is noted once", () =
 });
 
 const BROKEN: [what: string, body: JsonValue | Uint8Array<ArrayBuffer>, type: string, message: string][] = [
-  ["no bytes", new Uint8Array(), "audio/mpeg", "no sound"],
+  ["no bytes", new Uint8Array(), "audio/mpeg", "no audio"],
   ["a picture", PNG, "audio/mpeg", "image/png"],
   ["a page", "<html></html>", "text/html", "text/html"],
   ["events", "data: {}", "text/event-stream", "text/event-stream"],
@@ -183,7 +183,7 @@ Deno.test("audio: speech as events: bytes, the count, a failure", () => {
   const events: SpeechEvent[] = [
     { type: "audio", bytes: MP3 },
     { type: "finish", usage: { inputTokens: 2, outputTokens: 3, estimated: true } },
-    { type: "error", error: new GatewayError("upstream_error", "The upstream broke the connection off") },
+    { type: "error", error: new GatewayError("upstream_error", "The connection to the upstream was lost") },
   ];
   const frames = writeFrames(serializeSpeechStream(), events);
   assertEquals(frames.map(({ event, data }) => [event, JSON.parse(data!)]), [
@@ -191,7 +191,7 @@ Deno.test("audio: speech as events: bytes, the count, a failure", () => {
     [undefined, { type: "speech.audio.done", usage: { input_tokens: 2, output_tokens: 3, total_tokens: 5 } }],
     ["error", {
       error: {
-        message: "The upstream broke the connection off",
+        message: "The connection to the upstream was lost",
         type: "server_error",
         param: null,
         code: "upstream_error",

@@ -250,7 +250,7 @@ const WRITTEN: [
     { format: "srt" },
     "text/plain; charset=utf-8",
     "1\n00:00:00,000 --> 00:00:01,500\nHello.\n",
-    ["made one segment of the whole recording"],
+    ["returned the whole recording as one segment"],
   ],
   [
     "vtt of a server without segments, by the seconds that it counts",
@@ -258,7 +258,7 @@ const WRITTEN: [
     { format: "vtt" },
     "text/vtt; charset=utf-8",
     "WEBVTT\n\n00:00:00.000 --> 00:00:02.000\nHello.\n",
-    ["made one segment of the whole recording"],
+    ["returned the whole recording as one segment"],
   ],
   [
     "verbose: a server without segments",

@@ -156,7 +156,7 @@ for (const fixture of loadFixtures("embeddings")) {
       assertEquals(code, "upstream_error");
     } else if (body.dimensions) {
       // This engine ignores the field.
-      await assertRejects(() => ask(body, () => reply(fixture)), GatewayError, "cannot give 8");
+      await assertRejects(() => ask(body, () => reply(fixture)), GatewayError, "cannot return 8");
     } else {
       const { calls, answer, notes } = await ask(body, () => reply(fixture));
       const expected = fixture.response.json as JsonObject;
@@ -221,15 +221,24 @@ Deno.test("the count of a batch that is not told is not taken for the whole", as
 
 const NAN = new Float32Array([1, NaN]);
 const broken: Record<string, [answer: JsonValue, says: string, code?: ErrorCode]> = {
-  "null for a number": [list(entry(0, [1, null]), entry(1, [1, 2])), "vector 0 holds what is no finite number"],
-  "a text for a number": [list(entry(0, [1, 2]), entry(1, [1, "2"])), "vector 1 holds what is no finite number"],
+  "null for a number": [
+    list(entry(0, [1, null]), entry(1, [1, 2])),
+    "vector 0 contains a value that is not a finite number",
+  ],
+  "a text for a number": [
+    list(entry(0, [1, 2]), entry(1, [1, "2"])),
+    "vector 1 contains a value that is not a finite number",
+  ],
   "NaN in bytes": [
     list(entry(0, toBase64([1, 2])), entry(1, toBase64(NAN))),
-    "vector 1 holds what is no finite number",
+    "vector 1 contains a value that is not a finite number",
   ],
   "tokens of different widths": [list(entry(0, [[1, 2], [1]]), entry(1, [[1, 2]])), "differ in shape"],
   "two matrices of tokens for an input": [list(entry(0, [[[1]], [[2]]]), entry(1, [[1]])), "differ in shape"],
-  "tokens that are no numbers": [list(entry(0, [["a"]]), entry(1, [[1]])), "vector 0 holds what is no finite number"],
+  "tokens that are no numbers": [
+    list(entry(0, [["a"]]), entry(1, [[1]])),
+    "vector 0 contains a value that is not a finite number",
+  ],
   "vectors of different widths": [list(entry(0, [1, 2]), entry(1, [1])), "differ in width: 2 and 1"],
   "empty vectors": [list(entry(0, []), entry(1, [])), "vector 0 is empty"],
   "empty bytes": [list(entry(0, ""), entry(1, "")), "vector 0 is empty"],
@@ -254,11 +263,11 @@ for (const [name, [answer, says, code = "upstream_error"]] of Object.entries(bro
   });
 }
 
-Deno.test("a width that the model cannot give is the client's mistake", async () => {
+Deno.test("a width that the model cannot return is the client's mistake", async () => {
   const error = await assertRejects(
     () => ask({ input: "a", dimensions: 3 }, list(entry(0, [1, 2]))),
     GatewayError,
-    "cannot give 3",
+    "cannot return 3",
   );
   assertEquals([error.code, error.details.param], ["invalid_request", "dimensions"]);
 });

@@ -80,7 +80,7 @@ Deno.test("fal speech: a failure with status 200, and an answer without sound", 
     "upstream_error",
     "The upstream failed: Too long",
   ]);
-  assertEquals(await fails({ images: [] }), ["upstream_error", "The upstream's answer has no sound"]);
+  assertEquals(await fails({ images: [] }), ["upstream_error", "The upstream's answer has no audio"]);
 });
 
 const DATA = `data:audio/x-wav;base64,${WAV.toBase64()}`;

@@ -47,7 +47,7 @@ Deno.test("pooled vectors keep their length where the client wants it", async ()
 });
 
 Deno.test("token ids are for another place of the model", async () => {
-  const error = await assertRejects(() => embed({ input: [[1], [2]] }, () => [[1]]), GatewayError, "texts only");
+  const error = await assertRejects(() => embed({ input: [[1], [2]] }, () => [[1]]), GatewayError, "only texts");
   assertEquals([error.code, error.details.param], ["unsupported", "input"]);
 });
 

@@ -237,7 +237,7 @@ for (
     const hub = newHub({ models });
     const response = await hub.app.get(LIST);
     assertEquals((await response.json()).data.map(({ id }: { id: string }) => id), OWN);
-    assertStringIncludes(response.headers.get("x-laneway-notes") ?? "", "left out the catalog: ");
+    assertStringIncludes(response.headers.get("x-laneway-notes") ?? "", "omitted the catalog: ");
     assertEquals((await hub.app.post(CHAT, chatBody({ model: "org/any:fastest" }))).status, 200);
     assertEquals((await hub.app.get(`${LIST}/org/any`)).status, 200);
     assertEquals((await hub.app.post(CHAT, chatBody({ model: "laneway/sandbox" }))).status, 200);

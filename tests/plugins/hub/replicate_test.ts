@@ -89,8 +89,8 @@ Deno.test("replicate: the part of an output that is there before the end is not 
 const failed: [prediction: JsonObject, message: string][] = [
   [{ status: "failed", error: "CUDA out of memory" }, "The upstream failed: CUDA out of memory"],
   [{ status: "failed", error: "Bad\nTraceback (most recent call last):\n  x" }, "The upstream failed: Bad"],
-  [{ status: "canceled", error: null }, `The upstream's prediction ended as "canceled"`],
-  [{ status: "aborted" }, `The upstream's prediction ended as "aborted"`],
+  [{ status: "canceled", error: null }, `The upstream's prediction ended with status "canceled"`],
+  [{ status: "aborted" }, `The upstream's prediction ended with status "aborted"`],
   [{ status: "processing" }, "The upstream's prediction has no id"],
 ];
 for (const [prediction, message] of failed) {
@@ -106,7 +106,7 @@ Deno.test("replicate: a prediction that gave nothing, and an error with status 2
   const error = newReply({ error: "No such model" });
   assertEquals(await failure(() => follow(speak, [nothing], newSpeech())), [
     "upstream_error",
-    "The upstream's answer has no sound",
+    "The upstream's answer has no audio",
   ]);
   assertEquals(await failure(() => follow(transcribe, [nothing], newTranscription())), [
     "upstream_error",
@@ -141,7 +141,7 @@ Deno.test("replicate transcription: who speaks is left to another provider, fiel
   const target = newTarget("openai/whisper");
   assertEquals(await failure(() => ask(transcribe, newTranscription({ format: "diarized_json" }), target)), [
     "unsupported",
-    'replicate does not tell who speaks: ask for "verbose_json"',
+    'replicate does not identify the speakers: use "verbose_json"',
   ]);
   const extra = { wire: "audio", fields: { include: ["logprobs"] } };
   assertEquals((await ask(transcribe, newTranscription({ extra }), target)).notes, ["dropped include"]);

@@ -47,13 +47,13 @@ for (const [name, body] of shapes) {
 }
 
 const bad: [name: string, body: JsonValue | Uint8Array<ArrayBuffer>, message: string][] = [
-  ["no bytes", new Uint8Array(), "The upstream sent no sound"],
-  ["a picture", new Uint8Array([0x89, 0x50, 0x4e, 0x47]), "The upstream sent image/png in place of sound"],
+  ["no bytes", new Uint8Array(), "The upstream sent no audio"],
+  ["a picture", new Uint8Array([0x89, 0x50, 0x4e, 0x47]), "The upstream sent image/png instead of audio"],
   ["an error with status 200", { error: "CUDA error" }, "The upstream failed: CUDA error"],
-  ["a text", "no model here", "The upstream's answer has no sound"],
-  ["samples as numbers", { audio: [[0.1, 0.2]], sampling_rate: 16_000 }, "The upstream's answer has no sound"],
-  ["what is no base64", { audio: "é" }, "The upstream's answer has no sound"],
-  ["a URL that is not to be fetched", { audio: "https://example.com/a.wav" }, "The upstream's answer has no sound"],
+  ["a text", "no model here", "The upstream's answer has no audio"],
+  ["samples as numbers", { audio: [[0.1, 0.2]], sampling_rate: 16_000 }, "The upstream's answer has no audio"],
+  ["what is no base64", { audio: "é" }, "The upstream's answer has no audio"],
+  ["a URL that is not to be fetched", { audio: "https://example.com/a.wav" }, "The upstream's answer has no audio"],
 ];
 for (const [name, body, message] of bad) {
   Deno.test(`hf-inference speech: refuses ${name}`, async () => {

@@ -71,8 +71,8 @@ Deno.test("a count that one of the calls does not tell is estimated for all", as
 });
 
 const brokenVectors: Record<string, [answer: JsonValue, says: string]> = {
-  "null for a number": [[[1, null], [1, 2]], "vector 0 holds what is no finite number"],
-  "null among tokens": [[[[1, null]], [[1, 2]]], "vector 0 holds what is no finite number"],
+  "null for a number": [[[1, null], [1, 2]], "vector 0 contains a value that is not a finite number"],
+  "null among tokens": [[[[1, null]], [[1, 2]]], "vector 0 contains a value that is not a finite number"],
   "vectors of different widths": [[[1], [1, 2]], "differ in width"],
   "empty vectors": [[[], []], "vector 0 is empty"],
   "one vector too few": [[[1]], "2 inputs with a list of 2 dimensions"],

@@ -49,7 +49,7 @@ const broken: Record<string, [answer: JsonValue, says: string]> = {
   "two labels for each pair": [[0, 1, 2].map(() => [label(0.1), label(0.9)]), "6 scores for 3 documents"],
   "one pair left out": [[[label(0.1)], [label(0.8)]], "2 scores for 3 documents"],
   "one document twice": [[0, 1, 1].map((index) => ({ index, score: 1 })), "ranked document 1 twice"],
-  "null for a score": [[0, 1, 2].map((index) => ({ index, score: null })), "is no finite number"],
+  "null for a score": [[0, 1, 2].map((index) => ({ index, score: null })), "is not a finite number"],
   "vectors": [[[1, 2], [3, 4], [5, 6]], "not a ranking"],
   "an error with status 200": [{ error: "Model not loaded" }, "Model not loaded"],
 };

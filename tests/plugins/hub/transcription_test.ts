@@ -60,7 +60,7 @@ Deno.test("hf-inference transcription: what it cannot do leaves the request to a
   ]);
   assertEquals(await failure(() => ask(hubTranscription, newTranscription({ format: "diarized_json" }), TARGET)), [
     "unsupported",
-    'hf-inference does not tell who speaks: ask for "verbose_json"',
+    'hf-inference does not identify the speakers: use "verbose_json"',
   ]);
 });
 

@@ -199,7 +199,7 @@ const broken: Record<string, [answer: JsonValue, says: string, code?: ErrorCode]
   "a document twice": [{ results: [...sorted, scored(1, 0.3)] }, "ranked document 1 twice"],
   "a document that is none": [{ results: [...sorted, scored(3, 0.3)] }, "ranked document 3 of 3"],
   "a negative index": [{ results: [...sorted, scored(-1, 0.3)] }, "ranked document -1 of 3"],
-  "null for a score": [{ results: [{ index: 0, score: null }] }, "score of document 0 is no finite number"],
+  "null for a score": [{ results: [{ index: 0, score: null }] }, "score of document 0 is not a finite number"],
   "a score without its document": [{ results: [{ score: 1 }] }, "not a ranking"],
   "no list": [{ results: null }, "not a ranking"],
   "a page": ["<html>busy</html>", "not a ranking"],

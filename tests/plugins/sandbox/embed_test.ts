@@ -75,7 +75,7 @@ Deno.test("the width is the one that was asked for, within reason", () => {
   for (const dimensions of [1, 2, 64, 1024, 4096]) assertEquals(vectorOf("Hello", dimensions).length, dimensions);
   const error = assertThrows(() => vectorOf("Hello", 4097), GatewayError);
   assertEquals([error.code, error.details.param], ["invalid_request", "dimensions"]);
-  assertEquals(error.message, "The sandbox gives vectors of at most 4096 numbers and cannot give 4097");
+  assertEquals(error.message, "The sandbox returns vectors of at most 4096 numbers and cannot return 4097");
 });
 
 Deno.test("every input gets its own vector and is counted", () => {
