@@ -69,7 +69,7 @@ const CASES: Case[] = [
       { results: { call_1: "one", call_2: "The call was not answered" } },
       { asked: "And?" },
     ],
-    noted: "answered call call_2",
+    noted: "added a result for call call_2",
   },
   {
     id: "R39",
@@ -170,7 +170,7 @@ const ITEMS: { title: string; input: JsonObject[]; want?: JsonObject[]; noted?: 
       result("call_1", "one"),
       asked("And?"),
     ],
-    noted: "answered call call_2",
+    noted: "added a result for call call_2",
   },
   {
     title: "a custom tool's call that nothing answered is answered as one",
@@ -180,7 +180,7 @@ const ITEMS: { title: string; input: JsonObject[]; want?: JsonObject[]; noted?: 
       { type: "custom_tool_call_output", call_id: "call_1", output: "Error: The call was not answered" },
       asked("And?"),
     ],
-    noted: "answered call call_1",
+    noted: "added a result for call call_1",
   },
   {
     title: "a result that nothing called for becomes the user's words",
