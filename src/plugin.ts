@@ -28,3 +28,5 @@ export * from "./contract/stream.ts";
 export * from "./contract/validate.ts";
 export * from "./errors.ts";
 export * from "./transforms/part_writer.ts";
+/** The schemas that `validate` takes: those of another version of zod may not fit. */
+export { z } from "zod";

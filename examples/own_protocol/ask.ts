@@ -22,8 +22,8 @@ import {
   type StreamWriter,
   validate,
   type WireRequest,
+  z,
 } from "@laneway/gateway/plugin";
-import { z } from "zod";
 
 const requestSchema = z.strictObject({
   model: z.string().min(1),

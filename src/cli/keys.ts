@@ -101,7 +101,9 @@ export async function keysCommand(
       return `Revoked key "${name}"`;
     }
     default:
-      throw new KeysError(`Unknown command${command === undefined ? "" : ` "${command}"`}: use create, list or revoke`);
+      throw new KeysError(
+        `${command === undefined ? "No command" : `Unknown command "${command}"`}: use create, list or revoke`,
+      );
   }
 }
 

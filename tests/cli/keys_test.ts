@@ -52,7 +52,7 @@ Deno.test("keys: the list tells what each may, and nothing that is secret", asyn
 
 for (
   const [args, complaint] of [
-    [[], "Unknown command"],
+    [[], "No command"],
     [["make"], 'Unknown command "make"'],
     [["list", "all"], "takes no arguments"],
     [["create"], "Expected one name for the key"],
