@@ -61,7 +61,7 @@ export async function generate(asked: Incoming<"generate">): Promise<Response> {
     }
   }
   const chosen = able.length === 0 ? all : { ...all, targets: able };
-  if (input.relay) return relay(incoming, input.relay, chosen.targets);
+  if (input.relay) return relay(incoming, input.relay, chosen);
   const steps: Step[] | undefined = wantsExplanation(wire) ? [] : undefined;
   const { request, estimate } = await step(() => prepareForModel(input, chosen, context.note, steps));
   const room = answerRoom(request, chosen, estimate);

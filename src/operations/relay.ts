@@ -10,16 +10,16 @@ import { admit } from "./admit.ts";
 import { ask, wireOf } from "./attempt.ts";
 import { weighRelayed } from "./carried.ts";
 import { explainAll, wantsExplanation } from "./explain.ts";
-import { planFailover } from "./failover_plan.ts";
+import { type Affinity, planFailover } from "./failover_plan.ts";
 import { type Incoming, openExchange } from "./incoming.ts";
 import { respondWithStream } from "./stream.ts";
 import { answerWhole } from "./whole.ts";
 
 /** A conversation that only its own wire can express goes only to the upstreams that speak that wire. */
 export async function relay(
-  { protocol, input: conversation, wire, context }: Incoming<"generate">,
+  { protocol, input: asked, wire, context }: Incoming<"generate">,
   input: Input<"relay">,
-  targets: readonly Destination[],
+  { targets, conversation }: Pick<Affinity, "targets" | "conversation">,
 ): Promise<Response> {
   const { gateway, recorder } = context;
   const speaking = targets.filter((where) => wireOf(where, gateway) === input.wire);
@@ -31,13 +31,18 @@ export async function relay(
   const relayed = asRelay(protocol, protocol.relay, input);
   const exchange = openExchange({ protocol: relayed, wire, context }, input);
   if (wantsExplanation(wire)) return explainAll("relay", input, speaking, context);
-  await admit(context, await step(() => estimateInputTokens(conversation)));
+  await admit(context, await step(() => estimateInputTokens(asked)));
   if (input.stream) {
     const attempt = (target: Destination, signal: AbortSignal) =>
       stream(ask("relay", input, target, context, { signal }));
-    return respondWithStream(relayed, exchange, firstStream(planFailover(speaking, context), attempt), context);
+    return respondWithStream(
+      relayed,
+      exchange,
+      firstStream(planFailover(speaking, context, { conversation }), attempt),
+      context,
+    );
   }
-  const output = await answerWhole("relay", input, speaking, context);
+  const output = await answerWhole("relay", input, speaking, context, { conversation });
   recorder.settle(output.usage ?? {}, () => weighRelayed(output.body));
   return relayed.serialize(output, exchange);
 }

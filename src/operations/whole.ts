@@ -11,7 +11,7 @@ import { admit } from "./admit.ts";
 import { ask } from "./attempt.ts";
 import { withoutCarriedSecrets } from "./carried.ts";
 import { explainAll, wantsExplanation } from "./explain.ts";
-import { planFailover } from "./failover_plan.ts";
+import { planFailover, type PlanOptions } from "./failover_plan.ts";
 import { type Incoming, openExchange } from "./incoming.ts";
 import { resolve } from "./resolve.ts";
 
@@ -21,9 +21,10 @@ export async function answerWhole<K extends ModelOperation>(
   input: Input<K>,
   targets: readonly Destination[],
   context: RequestContext,
+  options?: PlanOptions,
 ): Promise<Output<K>> {
   const attempt = (target: Destination) => answer(ask(operation, input, target, context));
-  return withoutCarriedSecrets<K>(await firstAnswer(planFailover(targets, context), attempt), context.hide);
+  return withoutCarriedSecrets<K>(await firstAnswer(planFailover(targets, context, options), attempt), context.hide);
 }
 
 /** An operation that costs what goes in, and nothing for what comes out. */

@@ -61,6 +61,18 @@ for (const [wire, path] of PATHS) {
   }
 }
 
+for (const stream of [false, true]) {
+  Deno.test(`affinity: what only the chat wire can ask stays at its second target, too · ${stream ? "streamed" : "whole"}`, async () => {
+    const { app, down, asked } = newPair();
+    down.add("first");
+    await say(app, PATH.chat, { n: 2, stream });
+    assertEquals(asked(), ["first", "second"]);
+    down.clear();
+    await say(app, PATH.chat, { n: 2, stream });
+    assertEquals(asked(), ["second"]);
+  });
+}
+
 Deno.test("affinity: a target that failed when nobody answered is not asked first again", async () => {
   const { app, down, asked } = newPair();
   down.add("first");
