@@ -9,15 +9,15 @@ const MOST_FUNCTION_LINES = 60;
 const MOST_PATHS = 15;
 
 /** Words that we have a better one for, wherever they stand in an identifier; `camelCase` counts as several words. */
-const BETTER_WORDS: ReadonlyMap<string, string> = new Map(Object.entries({
-  told: "emitted, sent, reported, stated",
-  heard: "seen, received",
-  road: "failover plan",
-  knobs: "tuning parameters",
-  journey: "request context",
-  untaken: "notProcessed",
-  elsewhere: "tryNextTarget",
-}));
+const BETTER_WORDS: ReadonlyMap<string, string> = new Map([
+  ["told", "emitted, sent, reported, stated"],
+  ["heard", "seen, received"],
+  ["road", "failover plan"],
+  ["knobs", "tuning parameters"],
+  ["journey", "request context"],
+  ["untaken", "notProcessed"],
+  ["elsewhere", "tryNextTarget"],
+]);
 
 type Functions = Deno.lint.FunctionDeclaration | Deno.lint.FunctionExpression | Deno.lint.ArrowFunctionExpression;
 
