@@ -1,0 +1,38 @@
+import { assertEquals } from "@std/assert";
+import house from "./house.ts";
+
+const lint = (path: string, text: string) =>
+  Deno.lint.runPlugin(house, path, text).map(({ id, message }) => `${id}: ${message}`);
+
+const PROGRAM = "/repository/src/one.ts";
+
+Deno.test("lint: a file and a function that are too long are found, in the program only", () => {
+  const file = Array.from({ length: 301 }, (_, at) => `export const a${at} = ${at};`).join("\n");
+  assertEquals(lint(PROGRAM, file), ["house/file-length: The file has 301 lines: split it, 300 is the limit"]);
+  assertEquals(lint("/repository/tests/one.ts", file), []);
+  const run = `function run() {\n${"  f();\n".repeat(59)}}`;
+  assertEquals(lint(PROGRAM, run), ["house/function-length: The function has 61 lines: split it, 60 is the limit"]);
+});
+
+Deno.test("lint: a table may be long", () => {
+  const table = `const table = () => ({\n${Array.from({ length: 70 }, (_, at) => `  a${at}: 1,\n`).join("")}});`;
+  assertEquals(lint(PROGRAM, table), []);
+});
+
+Deno.test("lint: ways through a function are counted, a switch as one, those of inner functions apart", () => {
+  const branches = (count: number) => "if (a) f();\n".repeat(count);
+  assertEquals(lint(PROGRAM, `function run() { ${branches(13)} }`), []);
+  assertEquals(lint(PROGRAM, `function run() { ${branches(14)} }`), [
+    "house/complexity: The function has 15 ways through it: split it, fewer than 15 are allowed",
+  ]);
+  assertEquals(lint(PROGRAM, `function run() { ${branches(7)} return () => { ${branches(7)} }; }`), []);
+  const cases = Array.from({ length: 20 }, (_, at) => `case ${at}: return ${at};`).join("\n");
+  assertEquals(lint(PROGRAM, `function run(a) { switch (a) { ${cases} } }`), []);
+});
+
+Deno.test("lint: a forbidden word is found inside a name, in tests too, and not inside another word", () => {
+  const found = lint("/repository/tests/one.ts", "const toldAnswers = untoldStories;");
+  assertEquals(found, [
+    'house/forbidden-word: "toldAnswers": in place of "told" say what it is: emitted, sent, reported, stated',
+  ]);
+});
