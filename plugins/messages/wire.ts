@@ -3,6 +3,7 @@
  * never fail: what is not known rides through. Answers come from upstreams and are taken as loosely as sense allows.
  */
 import { z } from "zod";
+import { EFFORTS } from "../../src/canonical/generate.ts";
 import { double, json, otherThan } from "../shared/shapes.ts";
 
 export const WIRE = "messages";
@@ -107,7 +108,7 @@ const requestFields = {
     budget_tokens: z.int().positive().nullish(),
   }).nullish(),
   output_config: z.looseObject({
-    effort: z.enum(["low", "medium", "high", "xhigh", "max"]).nullish(),
+    effort: z.enum(EFFORTS).exclude(["none", "minimal"]).nullish(),
     format: format.nullish(),
   }).nullish(),
   /** The older name of `output_config.format`. */

@@ -1,14 +1,15 @@
-import type {
-  Effort,
-  Finish,
-  GenerateRequest,
-  GenerateResponse,
-  InputPart,
-  ReasoningPart,
-  TextPart,
-  Thinking,
-  Tool,
-  ToolCallPart,
+import {
+  type Effort,
+  EFFORTS,
+  type Finish,
+  type GenerateRequest,
+  type GenerateResponse,
+  type InputPart,
+  type ReasoningPart,
+  type TextPart,
+  type Thinking,
+  type Tool,
+  type ToolCallPart,
 } from "../../src/canonical/generate.ts";
 import { estimateInputTokens, estimateTextTokens } from "../../src/canonical/estimate.ts";
 import type { Target } from "../../src/contract/driver.ts";
@@ -114,9 +115,7 @@ function stopAt(text: string, sequences: readonly string[] = []): { text: string
 
 // Reasoning
 
-/** How many steps of reasoning an effort buys. */
-const STEPS: Record<Effort, number> = { none: 0, minimal: 1, low: 2, medium: 3, high: 4, xhigh: 5, max: 6 };
-
+/** Each level of effort buys one step of reasoning more than the one below it. */
 function reason(request: GenerateRequest, { text }: Conversation, calls: readonly ToolCallPart[]): string {
   const effort = effortOf(request.thinking);
   const plan = calls.length > 0
@@ -132,7 +131,7 @@ function reason(request: GenerateRequest, { text }: Conversation, calls: readonl
     "The same request always gets the same answer, so nothing here is left to chance.",
     `The effort is "${effort}", which gives as many steps as there are.`,
   ];
-  return firstTokens(steps.slice(0, STEPS[effort]).join("\n"), request.thinking?.budgetTokens ?? Infinity);
+  return firstTokens(steps.slice(0, EFFORTS.indexOf(effort)).join("\n"), request.thinking?.budgetTokens ?? Infinity);
 }
 
 function effortOf({ enabled, effort }: Thinking = {}): Effort {

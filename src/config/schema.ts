@@ -94,3 +94,5 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
 });
 
 export type Config = z.output<typeof configSchema>;
+/** What a key is called and may do, wherever it is kept. */
+export type KeyFacts = Omit<z.output<typeof keySchema>, "secret">;

@@ -1,18 +1,15 @@
+import type { KeyFacts } from "../config/schema.ts";
 import { digestOf } from "../util/digest.ts";
 import { GatewayError } from "../errors.ts";
 import type { Peer } from "../platform/platform.ts";
-import type { Quota } from "./quota.ts";
 
-/** Who calls: a key, the machine itself where there are no keys, or somebody with a token of an upstream. */
-export interface Caller {
-  name: string;
+/**
+ * Who calls: a key, the machine itself where there are no keys, or somebody with a token of an upstream. What is
+ * absent of lanes, models and quota is not limited.
+ */
+export interface Caller extends Omit<KeyFacts, "expires"> {
   /** Whose what it stores is: the key's name, which stays as its secret changes. */
   owner: string;
-  /** The lanes that it may use; all where absent. */
-  lanes?: readonly string[];
-  /** The models that it may ask for, by name or pattern; all where absent. */
-  models?: readonly string[];
-  quota?: Quota;
   /** The caller's own credential, for upstreams that take the caller's in place of the gateway's. */
   token?: string;
   /** Whether nothing but that token lets it in: then nothing of the gateway's own is for it. */
@@ -20,11 +17,9 @@ export interface Caller {
 }
 
 /** What a key is known by, and what it opens. */
-export interface Key extends Omit<Caller, "owner" | "token" | "isStranger"> {
+export interface Key extends KeyFacts {
   /** SHA-256 of its secret, in hexadecimal digits. */
   digest: string;
-  /** From then on it is refused; ISO 8601. */
-  expires?: string;
 }
 
 export interface AuthOptions {

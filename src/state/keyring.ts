@@ -1,26 +1,17 @@
 /** Keys that are made, listed and revoked while gateways run. Only a hash of each is kept. */
 import { randomBytes } from "node:crypto";
+import type { KeyFacts } from "../config/schema.ts";
 import { digestOf } from "../util/digest.ts";
 import { GatewayError } from "../errors.ts";
 import type { Store } from "./store.ts";
 import { within } from "./within.ts";
 
 /** What is known of a key, but the key itself. */
-export interface StoredKey {
-  /** No two keys share one. */
-  name: string;
+export interface StoredKey extends KeyFacts {
   /** SHA-256 of the key, in hexadecimal digits. */
   digest: string;
   /** ISO 8601. */
   created: string;
-  /** From then on it is refused; ISO 8601. */
-  expires?: string;
-  /** The lanes that it opens; all where absent. */
-  lanes?: string[];
-  /** The models that it may ask for, by name or pattern; all where absent. */
-  models?: string[];
-  /** What it may use: see `Quota`. */
-  quota?: Record<string, number>;
 }
 
 export interface Keyring {
