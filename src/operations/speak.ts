@@ -64,7 +64,10 @@ function deliverSpeech(speech: Speech, { gateway, recorder, leave, hasLeft }: Re
         leave();
       },
       onLeave: leave,
-      onFailure: (thrown) => recorder.fail(toGatewayError(thrown)),
+      onFailure(thrown) {
+        // What ends because the client left is no failure.
+        if (!hasLeft()) recorder.fail(toGatewayError(thrown));
+      },
       onEnd: () => recorder.close(hasLeft() ? clientClosed().status : 200),
     }),
   };

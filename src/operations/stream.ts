@@ -90,8 +90,12 @@ class Observer {
   }
 
   see(event: StreamEvent<Streamed>): void {
-    const { gateway, recorder } = this.#context;
-    if (event.type === "error") return recorder.fail(event.error);
+    const { gateway, recorder, hasLeft } = this.#context;
+    if (event.type === "error") {
+      // What ends because the client left is no failure.
+      if (!hasLeft()) recorder.fail(event.error);
+      return;
+    }
     recorder.firstEvent();
     recorder.isAnswered = true;
     recorder.emittedTokens += tokensOf(event);

@@ -41,6 +41,23 @@ Deno.test("stream: who leaves in a silence stops the upstream, and is logged onc
   assertEquals(app.logs.map(({ status }) => status), [499, 200]);
 });
 
+Deno.test("stream: a read that fails because the client left is not logged as a failure of the gateway", async () => {
+  const { state, fetch } = falling(word("one"));
+  const app = newApp({ fetch });
+  const client = new AbortController();
+  const init = { method: "POST", body: JSON.stringify(chatBody({ stream: true })), signal: client.signal };
+  const headers = { "content-type": "application/json" };
+  const response = await app.fetch(new Request(`http://gateway${CHAT}`, { ...init, headers }));
+  const reader = response.body!.getReader();
+  await within(5_000, reader.read());
+  const next = reader.read();
+  // The server reports it before it cancels the body.
+  client.abort();
+  await within(5_000, next);
+  await reader.cancel();
+  assertEquals([state.left, app.logs.map(({ status, error }) => [status, error])], [true, [[499, undefined]]]);
+});
+
 Deno.test("stream: who leaves with the last frame has had the whole answer", async () => {
   const { state, fetch } = falling(word("one") + ENDING);
   const app = newApp({ fetch });
