@@ -1,7 +1,7 @@
 /** The command `keys`: makes, lists and revokes keys in the store of a gateway, which need not stop for it. */
 import { parseArgs } from "node:util";
 import { pluginFacts } from "../app.ts";
-import { createStore, placeOfStore } from "../compose/store.ts";
+import { createStore, describePlace, placeOfStore } from "../compose/store.ts";
 import { loadConfig } from "../config/load.ts";
 import { createKeyring, type Keyring, type StoredKey } from "../state/keyring.ts";
 import { invocation } from "./invocation.ts";
@@ -63,7 +63,7 @@ export async function manageKeys(args: string[], path: string | undefined, progr
     return 0;
   } catch (error) {
     if (error instanceof KeysError) throw error;
-    say(`Cannot use the store${typeof place === "object" ? ` ${place.path}` : ""}: ${(error as Error).message}`);
+    say(`Cannot use the store ${describePlace(place)}: ${(error as Error).message}`);
     return 1;
   } finally {
     store.close();

@@ -1,4 +1,5 @@
 import { isPattern } from "../canonical/models.ts";
+import { describePlace, type StorePlace } from "../compose/store.ts";
 import { upstreamsWithoutSecret } from "../config/secrets.ts";
 import type { LaneConfig } from "../config/lane_schema.ts";
 import type { Config } from "../config/schema.ts";
@@ -14,7 +15,7 @@ export interface Startup {
   /** The names of secrets that are too short to be masked. */
   unmasked: readonly string[];
   /** Where conversations are stored. */
-  store: "memory" | "hosted" | { path: string };
+  store: StorePlace;
 }
 
 const WIDTH = 80;
@@ -101,9 +102,8 @@ export function unmaskedLines(names: readonly string[]): string[] {
 }
 
 function storeLine({ store: { retentionDays } }: Config, store: Startup["store"]): string {
-  if (store === "memory") return "Stored conversations: in memory, until the gateway stops";
-  const where = store === "hosted" ? "in the host's database" : `in ${store.path}`;
-  return `Stored conversations: ${where}, for ${retentionDays} days`;
+  const time = store === "memory" ? "until the gateway stops" : `for ${retentionDays} days`;
+  return `Stored conversations: ${describePlace(store)}, ${time}`;
 }
 
 function keyLines({ keys, storedKeys }: Config): string[] {

@@ -11,6 +11,12 @@ const MEMORY_STORE_BYTES = 256 * 1024 * 1024;
 
 export type StorePlace = "memory" | "hosted" | { path: string };
 
+/** For people: `in memory`. */
+export function describePlace(place: StorePlace): string {
+  if (place === "memory") return "in memory";
+  return place === "hosted" ? "in the host's database" : `in ${place.path}`;
+}
+
 type Env = Platform["env"];
 type Kind = Pick<Platform, "os" | "hasDatabase">;
 

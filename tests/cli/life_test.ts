@@ -291,7 +291,10 @@ Deno.test("keys: a store that cannot be used is told in a line, and asks callers
     assertEquals(await chat(url, "laneway_any"), 503);
     await Promise.all([["list"], ["create", "a"], ["revoke", "a"]].map(async (args) => {
       const { code, stderr } = await runLaunched(["keys", ...args], { cwd: folder });
-      assertEquals([code, stderr], [1, `Cannot use the store ${folder}/data/store.sqlite3: file is not a database\n`]);
+      assertEquals([code, stderr], [
+        1,
+        `Cannot use the store in ${folder}/data/store.sqlite3: file is not a database\n`,
+      ]);
     }));
   }, { changes: { storedKeys: true } });
 });
