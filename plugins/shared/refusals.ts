@@ -62,10 +62,10 @@ export const CONTROLS: readonly string[] = [
 ];
 
 /**
- * Knobs, without which the answer is the same in kind. What says what is to be answered, and in which form, is not among them:
- * messages, tools, formats, limits.
+ * Tuning parameters: without them the answer is the same in kind. What says what to answer, and in which form, is not among
+ * them: messages, tools, formats, limits.
  */
-const KNOBS: ReadonlySet<string> = new Set([
+const TUNING_PARAMETERS: ReadonlySet<string> = new Set([
   "temperature",
   "top_p",
   "top_k",
@@ -89,7 +89,7 @@ const KNOBS: ReadonlySet<string> = new Set([
   ...CONTROLS,
 ]);
 
-/** A limit is no knob, but some servers take it under another name, and say so. */
+/** A limit is no tuning parameter, but some servers take it under another name, and say so. */
 const RENAMED: Readonly<Record<string, string>> = { max_tokens: "max_completion_tokens" };
 
 const SUBJECT = "(?:parameter|argument|field|name|property|key|value|option)s?";
@@ -111,14 +111,14 @@ const PLACE = /["']loc["']: ?[[(](?:["']body["'], ?)?["'](\w+)["'],?[\])]/g;
 /** Fireworks says it the other way round. */
 const FIELD = /extra inputs are not permitted, field: ["']?(?:body\.)?(\w+)(?![\w.[])/gi;
 
-/** The knobs that a refusal names. */
+/** The tuning parameters that a refusal names. */
 export function refusedParameters(body: unknown): string[] {
   const text = refusalText(body);
   const named = [AFTER, BEFORE, FIELD, ...(FORBIDDEN.test(text) ? [PLACE] : [])]
     .flatMap((pattern) => [...text.matchAll(pattern)].map(([, field]) => field!));
   const { code, param } = isJsonObject(body) && isJsonObject(body.error) ? body.error : {};
   if (typeof param === "string" && /^(unsupported|unknown)_(parameter|value)$/.test(String(code))) named.push(param);
-  return [...new Set(named)].filter((field) => KNOBS.has(field) || isRenamed(field, text));
+  return [...new Set(named)].filter((field) => TUNING_PARAMETERS.has(field) || isRenamed(field, text));
 }
 
 function isRenamed(field: string, text: string): boolean {

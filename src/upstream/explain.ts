@@ -19,13 +19,24 @@ export interface Explanation {
 
 /** What would be asked of a target, for a person to read: nothing is sent, and no secret is shown. */
 export function explain<K extends ModelOperation>(ask: Ask<K>): Explanation {
-  const { upstream, target } = ask;
-  const asked = { upstream: upstream.name, driver: upstream.driver.name, model: target.model };
+  // Even without its secret the upstream's calls can be described.
+  const upstream = { ...ask.upstream, missingSecret: undefined };
+  const explanation: Explanation = { upstream: upstream.name, driver: upstream.driver.name, model: ask.target.model };
+  const lacking = thrownBy(() => wayOf(ask));
+  const refusal = thrownBy(() => {
+    explanation.requests = callsOf({ ...ask, upstream }).map((call) => explainCall(call, upstream));
+  });
+  const failure = lacking ?? refusal;
+  if (!failure) return explanation;
+  const { code, message } = toGatewayError(failure.thrown);
+  return { ...explanation, error: { code, message }, thrown: failure.thrown };
+}
+
+function thrownBy(run: () => unknown): { thrown: unknown } | undefined {
   try {
-    return { ...asked, requests: callsOf(ask).map((call) => explainCall(call, upstream)) };
+    run();
   } catch (thrown) {
-    const { code, message } = toGatewayError(thrown);
-    return { ...asked, error: { code, message }, thrown };
+    return { thrown };
   }
 }
 

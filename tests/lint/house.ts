@@ -112,7 +112,7 @@ const forbiddenWord: Deno.lint.Rule = {
   create(context) {
     return {
       Identifier(node) {
-        for (const word of node.name.split(/(?=[A-Z])|_/)) {
+        for (const word of node.name.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])/g) ?? []) {
           const better = BETTER_WORDS.get(word.toLowerCase());
           if (better) {
             context.report({ node, message: `"${node.name}": in place of "${word}" say what it is: ${better}` });

@@ -31,8 +31,10 @@ Deno.test("lint: ways through a function are counted, a switch as one, those of 
 });
 
 Deno.test("lint: a forbidden word is found inside a name, in tests too, and not inside another word", () => {
-  const found = lint("/repository/tests/one.ts", "const toldAnswers = untoldStories;");
-  assertEquals(found, [
+  assertEquals(lint("/repository/tests/one.ts", "const toldAnswers = untoldStories;"), [
     'house/forbidden-word: "toldAnswers": in place of "told" say what it is: emitted, sent, reported, stated',
+  ]);
+  assertEquals(lint(PROGRAM, "const ALL_KNOBS = 1;"), [
+    'house/forbidden-word: "ALL_KNOBS": in place of "KNOBS" say what it is: tuning parameters',
   ]);
 });

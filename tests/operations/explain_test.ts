@@ -68,6 +68,8 @@ for (
       assertEquals("user" in first.requests[0].body, false);
       if (wire === "chat") assertEquals(first.notes, ["dropped user"]);
       assertEquals([second.target, second.error.code], ["bare/bare", "unavailable"]);
+      // Whoever has no secret yet sees what the upstream would get.
+      assertObjectMatch(second.requests[0], { url: "http://bare.test/v1/messages", body: { model: "bare" } });
       assertEquals(called, []);
       assertEquals(app.logs.map(({ status }) => status), [200]);
     });

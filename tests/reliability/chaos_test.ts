@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { inParallel, withGateway } from "./gateway.ts";
-import { type Fate, fates, startFlaky, UNTAKEN } from "./flaky.ts";
+import { type Fate, fates, NOT_PROCESSED, startFlaky } from "./flaky.ts";
 import { report, scaled } from "./scale.ts";
 
 const SEED = 20261121;
@@ -83,7 +83,7 @@ Deno.test(`chaos: every request is served unless all its targets failed, or two 
     );
     const where = `request ${index}: ${outcome} in ${Math.round(waits[index]!)} ms, ${JSON.stringify(fates)}`;
     for (const fatesThere of fates) {
-      const taken = fatesThere.findIndex((fate) => !UNTAKEN.has(fate));
+      const taken = fatesThere.findIndex((fate) => !NOT_PROCESSED.has(fate));
       assert(taken < 0 || taken === fatesThere.length - 1, `posted again to an upstream that had taken it: ${where}`);
     }
     const all = fates.flat();
@@ -92,7 +92,7 @@ Deno.test(`chaos: every request is served unless all its targets failed, or two 
     const givenUp = count("well") - (outcome === "served" ? 1 : 0);
     const unseen = Math.floor((waits[index]! + TIMER_MS) / SILENCE_MS) - count("hang") - givenUp;
     assert(givenUp === 0 || (givenUp > 0 && unseen >= 0), where);
-    const costly = all.filter((fate) => fate !== "well" && !UNTAKEN.has(fate)).length + givenUp;
+    const costly = all.filter((fate) => fate !== "well" && !NOT_PROCESSED.has(fate)).length + givenUp;
     assert(costly <= MOST_COSTLY, where);
     if (outcome === "broken off") assert(all.includes("cut") || givenUp > 0, where);
     // After a first failure that may have cost something one other target is asked, and after a second nobody.

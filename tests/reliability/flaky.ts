@@ -28,7 +28,7 @@ const ERRORS: readonly Fate[] = [
 ];
 
 /** Fates in which the upstream has certainly not begun the work. */
-export const UNTAKEN: ReadonlySet<Fate> = new Set<Fate>(["503", "429"]);
+export const NOT_PROCESSED: ReadonlySet<Fate> = new Set<Fate>(["503", "429"]);
 
 /** Of ten requests three fail in one of eight ways, one hangs; of twenty one is cut. */
 export const fates: fc.Arbitrary<Fate> = fc.oneof(

@@ -73,7 +73,7 @@ async function taken({ status, body }: Response, expected = 200): Promise<void> 
 
 const STREAMED = answer(CHAT, chatBody({ stream: true }), "text/event-stream");
 const WHOLE = answer(CHAT, chatBody(), "application/json");
-const TOLD = `data: ${JSON.stringify({ type: "transcript.text.delta", delta: "word " })}\n\n`;
+const DELTA = `data: ${JSON.stringify({ type: "transcript.text.delta", delta: "word " })}\n\n`;
 const file = new File(["RIFF____WAVE"], "a.wav");
 const speech = { model: "voice", input: "Hello", voice: "alloy", response_format: "mp3" };
 
@@ -134,7 +134,7 @@ const WAYS: Record<string, Way> = {
     read: STREAMED,
   },
   "a transcript as it is made": {
-    body: (bytes) => bytesOf(`${repeat(TOLD, bytes)}data: [DONE]\n\n`),
+    body: (bytes) => bytesOf(`${repeat(DELTA, bytes)}data: [DONE]\n\n`),
     read: answer(TRANSCRIPTIONS, asForm({ model: "ears", stream: "true" }), "text/event-stream"),
   },
   "speech as bytes": {

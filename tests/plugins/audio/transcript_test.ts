@@ -9,7 +9,7 @@ import { bytesOf, replyOf, transcriptionOf } from "./support.ts";
 const extra = (fields: Record<string, JsonValue>) => ({ extra: { wire: "audio", fields } });
 
 /** A segment as Whisper's servers tell it. */
-const TOLD = {
+const WIRE_SEGMENT = {
   id: 0,
   seek: 0,
   start: 0,
@@ -21,7 +21,7 @@ const TOLD = {
   compression_ratio: 0.6,
   no_speech_prob: 0.01,
 };
-const { start, end, text, ...MORE } = TOLD;
+const { start, end, text, ...MORE } = WIRE_SEGMENT;
 const SEGMENT = { start, end, text, ...extra(MORE) };
 const WORD = { word: "Hello.", start: 0, end: 1.5 };
 
@@ -55,13 +55,19 @@ const READ: [what: string, body: JsonValue | Uint8Array<ArrayBuffer>, type: stri
   ],
   [
     "speaches, verbose: no words",
-    { task: null, language: "en", duration: 1.5, text: "Hello.", segments: [TOLD], words: null, usage: null },
+    { task: null, language: "en", duration: 1.5, text: "Hello.", segments: [WIRE_SEGMENT], words: null, usage: null },
     "application/json",
     { text: "Hello.", language: "en", duration: 1.5, segments: [SEGMENT] },
   ],
   [
     "vLLM, verbose: the duration is a text",
-    { duration: "1.5", language: "en", text: " Hello.", segments: [{ ...TOLD, no_speech_prob: null }], words: null },
+    {
+      duration: "1.5",
+      language: "en",
+      text: " Hello.",
+      segments: [{ ...WIRE_SEGMENT, no_speech_prob: null }],
+      words: null,
+    },
     "application/json",
     {
       text: " Hello.",
@@ -280,7 +286,7 @@ const WRITTEN: [
       language: "en",
       duration: 1.5,
       text: "Hello.",
-      segments: [TOLD],
+      segments: [WIRE_SEGMENT],
       logprobs: [1],
       usage: { type: "duration", seconds: 2 },
     },
