@@ -1,6 +1,6 @@
 /** Tools, the choice among them, and the calls of an assistant's turn, both ways. */
 import { asFunctionTool, wrapCustomInput } from "../../src/transforms/custom_tool.ts";
-import { type Extra, extraOf, fieldsFor, inside, noteOutweighed, splitInside } from "../../src/canonical/extra.ts";
+import { addInside, type Extra, extraOf, fieldsFor, noteOutweighed, splitInside } from "../../src/canonical/extra.ts";
 import type { FunctionTool, Tool, ToolCallPart, ToolChoice } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, toJsonArguments, toJsonText } from "../../src/canonical/json.ts";
 import { objectSchema } from "../../src/transforms/tool_schema.ts";
@@ -16,7 +16,8 @@ import {
   WIRE,
 } from "./wire.ts";
 
-const DEFINITION_KEYS = ["type", "name", "description", "parameters", "strict", "format"];
+const DEFINITION_KEYS = new Set(["type", "name", "description", "parameters", "strict", "format"]);
+const CALL_KEYS = new Set(["name", "arguments"]);
 
 export function parseTool(tool: ChatTool): Tool {
   if (!isKnownTool(tool)) return { type: "hosted", name: tool.type, extra: { wire: WIRE, fields: tool as JsonObject } };
@@ -26,10 +27,9 @@ export function parseTool(tool: ChatTool): Tool {
   const custom = tool.custom ?? tool as CustomDefinition;
   const { name, description, format } = custom;
   const grammar = format?.grammar ?? format;
-  const inner = extraOf(WIRE, custom, new Set(DEFINITION_KEYS));
   const outer = tool.custom && outerExtra(tool, "custom");
   // Upstreams get it as a function.
-  const fields = inside("function", inner, { ...outer?.fields });
+  const fields = addInside("function", custom, DEFINITION_KEYS, { ...outer?.fields });
   return {
     type: "custom",
     name,
@@ -44,8 +44,7 @@ export function parseTool(tool: ChatTool): Tool {
 /** `outer` holds what stands beside `function` in the nested form: a cache hint, for one. */
 export function parseFunction(definition: FunctionDefinition, outer?: Extra): FunctionTool {
   const { name, description, parameters, strict } = definition;
-  const inner = extraOf(WIRE, definition, new Set(DEFINITION_KEYS));
-  const fields = inside("function", inner, { ...outer?.fields });
+  const fields = addInside("function", definition, DEFINITION_KEYS, { ...outer?.fields });
   return {
     type: "function",
     name,
@@ -140,9 +139,8 @@ export function parseToolCall(call: ToolCall, flat: ReadonlySet<unknown>): ToolC
   }
   const { name, arguments: args } = call.function;
   if (flat.has(name)) return { type: "tool-call", kind: "custom", id: call.id, name, input: toJsonText(args) };
-  const inner = extraOf(WIRE, call.function, new Set(["name", "arguments"]));
-  const outer = extraOf(WIRE, call, new Set(["id", "type", "function", "index"]));
-  const fields = inside("function", inner, { ...outer?.fields });
+  const outer = extraOf(WIRE, call, ["id", "type", "function", "index"]);
+  const fields = addInside("function", call.function, CALL_KEYS, { ...outer?.fields });
   return {
     type: "tool-call",
     kind: "function",

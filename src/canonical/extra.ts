@@ -45,6 +45,16 @@ export function inside(key: string, extra: Extra | undefined, fields: JsonObject
   return fields;
 }
 
+/** The same of the field's own value, without a list of its unknown fields between: tools may have very many of them. */
+export function addInside(key: string, source: object, known: ReadonlySet<string>, fields: JsonObject): JsonObject {
+  const prefix = `${key}.`;
+  for (const name in source) {
+    const value = (source as JsonObject)[name];
+    if (value !== undefined && value !== null && !known.has(name)) fields[prefix + name] = value;
+  }
+  return fields;
+}
+
 /**
  * A field that is known itself and has nothing in it, as a hint for the same wire. Servers take it as they take its absence.
  */
