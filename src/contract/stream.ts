@@ -22,7 +22,6 @@ export interface StreamReader<E> {
 /** Changes events on their way: repair, sealing, structured output. */
 export interface StreamTransform<E> {
   push(event: E, emit: Emit<E>): Work<void> | void;
-  end?(emit: Emit<E>): Work<void> | void;
 }
 
 /** Turns events into a wire's frames; one for each stream. */

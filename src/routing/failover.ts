@@ -1,4 +1,5 @@
 /** Which targets are asked, in which order and how often, until one answers. */
+import { delay } from "../util/timeout.ts";
 import { type ErrorCode, isFailure, toGatewayError } from "../errors.ts";
 import type { Breaker } from "./circuit_breaker.ts";
 
@@ -133,24 +134,10 @@ export class Failover<T> {
     if (this.#round >= policy.rounds || again.length === 0 || waitMs > leftMs) throw worstOf(this.#refusals);
     this.#again = [];
     this.#waitedMs += waitMs;
-    await pause(waitMs, signal);
+    await delay(waitMs, signal);
     const [first, ...others] = again.filter((one) => one.waitMs <= waitMs).map(({ target }) => target);
     this.#left = others;
     return first!;
-  }
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  signal.throwIfAborted();
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  const onAbort = () => reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    await promise;
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", onAbort);
   }
 }
 

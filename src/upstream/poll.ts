@@ -1,9 +1,9 @@
 /** What follows from a call's reply: a job to poll, a result to fetch. */
-import { setTimeout as delay } from "node:timers/promises";
 import type { ModelOperation } from "../canonical/operations.ts";
 import type { Call, Reply } from "../contract/call.ts";
 import type { UpstreamOperation } from "../contract/driver.ts";
 import { GatewayError, isFailure, toGatewayError } from "../errors.ts";
+import { delay } from "../util/timeout.ts";
 import type { Ask } from "./ask.ts";
 import { open } from "./call.ts";
 import { parserFor, readReply, send } from "./send.ts";
@@ -50,7 +50,7 @@ async function exchange<K extends ModelOperation>(
   signal: AbortSignal,
   read: Read,
 ): Promise<Reply> {
-  if (call.afterMs) await delay(call.afterMs, undefined, { signal });
+  if (call.afterMs) await delay(call.afterMs, signal);
   return await read(await open(call, ask, signal));
 }
 
@@ -70,7 +70,7 @@ async function exchangeAgain<K extends ModelOperation>(
     } catch (thrown) {
       signal.throwIfAborted();
       if (!isFailure(thrown) || toGatewayError(thrown).details.retryable === false) throw thrown;
-      await delay(pauseMs, undefined, { signal });
+      await delay(pauseMs, signal);
     }
   }
   return await exchange(call, ask, signal, read);

@@ -50,3 +50,18 @@ export async function abortAfter<T>(
     outer.removeEventListener("abort", stop);
   }
 }
+
+/** Waits for so many milliseconds. Throws the reason of `signal` as soon as that is aborted. */
+export async function delay(ms: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  const onAbort = () => reject(signal.reason);
+  signal.addEventListener("abort", onAbort, { once: true });
+  try {
+    await promise;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", onAbort);
+  }
+}

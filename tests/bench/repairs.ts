@@ -7,7 +7,7 @@ import { mendTurns } from "../../src/transforms/turns.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target, UpstreamOperation } from "../../src/contract/driver.ts";
 import type { Frame } from "../../src/contract/frame.ts";
-import { readEvents, transform } from "../support/stages.ts";
+import { readEvents, transform } from "../../src/testing/stages.ts";
 import type { Figures } from "./figures.ts";
 
 export const REPAIRS = ["repairs off", "repairs on"] as const;

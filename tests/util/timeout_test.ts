@@ -1,5 +1,5 @@
 import { assertEquals, assertRejects } from "@std/assert";
-import { abortAfter, failAfter, settleWithin } from "../../src/util/timeout.ts";
+import { abortAfter, delay, failAfter, settleWithin } from "../../src/util/timeout.ts";
 import { withFakeClock } from "../support/fake_clock.ts";
 
 const never = () => new Promise<never>(() => {});
@@ -34,3 +34,16 @@ Deno.test("time-outs: the outer signal ends the work with its own reason", async
   outer.abort(new Error("stopped"));
   await assertRejects(() => work, Error, "stopped");
 });
+
+Deno.test("time-outs: a wait ends after its time, or with the reason of its signal", () =>
+  withFakeClock(async (clock) => {
+    const controller = new AbortController();
+    const waits = delay(50, controller.signal);
+    const given = assertRejects(() => delay(60, controller.signal), Error, "stopped");
+    await clock.advance(50);
+    await waits;
+    controller.abort(new Error("stopped"));
+    await given;
+    await assertRejects(() => delay(1, controller.signal), Error, "stopped");
+    assertEquals(clock.waiting(), 0);
+  }));
