@@ -24,10 +24,10 @@ import { shuttingDown } from "./context/request_context.ts";
 import type { LogEntry } from "./observe/log.ts";
 import { standardStreams } from "./observe/standard.ts";
 import { deno } from "./platform/deno.ts";
+import { type Fetch, fetchTransport } from "./platform/fetch_transport.ts";
 import type { Peer, Platform } from "./platform/platform.ts";
 import { createLedger, type Ledger } from "./state/ledger.ts";
 import type { Store } from "./state/store.ts";
-import type { Fetch } from "./upstream/send.ts";
 
 export { ConfigError };
 export type { Catalog } from "./contract/catalog.ts";
@@ -104,7 +104,7 @@ function createWorld(options: AppOptions): World {
     plugins: { ...builtIn, ...options.plugins },
     platform,
     env,
-    fetch: options.fetch ?? platform.fetch,
+    transport: fetchTransport(options.fetch ?? platform.fetch),
     now,
     monotonic: options.monotonic ?? (() => performance.now()),
     newId: options.newId ?? (() => crypto.randomUUID().replaceAll("-", "")),

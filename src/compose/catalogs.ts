@@ -6,9 +6,10 @@ import { GatewayError } from "../errors.ts";
 import { type CatalogCache, createCatalogCache } from "../lanes/catalog.ts";
 import { createModelFinder, type ModelFinder } from "../lanes/finder.ts";
 import { within } from "../lanes/within.ts";
+import type { Transport } from "../platform/transport.ts";
 import type { TokenizerFiles } from "../tokens/tokenizer_files.ts";
 import { fetchFile } from "../upstream/file.ts";
-import { type Fetch, readReply, send, type Service, type Upstream } from "../upstream/send.ts";
+import { readReply, send, type Service, type Upstream } from "../upstream/send.ts";
 
 /** The longest list of models that is read, in bytes. Lists of hundreds of models are a twentieth of it. */
 const LONGEST_LIST = 8 * 1024 * 1024;
@@ -28,14 +29,14 @@ export interface Source {
 
 interface World {
   env(name: string): string | undefined;
-  fetch: Fetch;
+  transport: Transport;
   now(): number;
   signal: AbortSignal;
 }
 
 /** Catalogs are asked with their own secrets, if they have any, and never with a client's. */
 export function createCatalogs(config: Config, catalogs: readonly Catalog[], world: World): Map<string, Source> {
-  const { env, fetch } = world;
+  const { env, transport } = world;
   return new Map(
     Object.entries(config.catalogs).map(([name, { plugin, baseUrl, secret, filesFrom }]) => {
       const catalog = catalogs.find((candidate) => candidate.name === plugin);
@@ -46,14 +47,15 @@ export function createCatalogs(config: Config, catalogs: readonly Catalog[], wor
         secret: secret && env(secret.env) || undefined,
         headers: {},
         resultsFrom: filesFrom,
+        transport,
       };
-      const ask = createAsk(service, world);
+      const ask = createAsk(service);
       const tokenizerFiles = async (model: string): Promise<TokenizerFiles> => {
         const calls = catalog.tokenizerFiles?.(model);
         if (!calls) throw new GatewayError("model_not_found", `Catalog "${name}" has no tokenizer for "${model}"`);
         const [vocabulary, settings, template] = await within(DOWNLOAD_MS, world.signal, (signal) =>
           Promise.all(
-            [calls.vocabulary, calls.settings, calls.template].map((call) => fetchFile(call, service, fetch, signal)),
+            [calls.vocabulary, calls.settings, calls.template].map((call) => fetchFile(call, service, signal)),
           ));
         if (vocabulary) return { vocabulary, settings, template };
         const message = `Model "${model}" has no readable tokenizer`;
@@ -66,23 +68,23 @@ export function createCatalogs(config: Config, catalogs: readonly Catalog[], wor
 }
 
 /** What an upstream lists itself; nothing where it lists nothing. It is asked with the gateway's secret, never with a caller's. */
-export function createServerList(upstream: Upstream, world: Omit<World, "env">): CatalogCache | undefined {
+export function createServerList(upstream: Upstream, world: Pick<World, "now" | "signal">): CatalogCache | undefined {
   const { name, driver, secret, takesTokens, baseUrl } = upstream;
   if (!driver.models || baseUrl === undefined) return undefined;
   const service = { ...upstream, secret: takesTokens ? undefined : secret };
-  return createList(`Upstream "${name}"`, driver.models, createAsk({ ...service, baseUrl }, world), world);
+  return createList(`Upstream "${name}"`, driver.models, createAsk({ ...service, baseUrl }), world);
 }
 
 type Ask = (call: Call, signal: AbortSignal) => Promise<Reply>;
 
-function createAsk(service: Service & { baseUrl: string }, { fetch }: Pick<World, "fetch">): Ask {
+function createAsk(service: Service & { baseUrl: string }): Ask {
   return async (call, signal) => {
-    const reply = await readReply(await send(call, service, fetch, signal), LONGEST_LIST);
+    const reply = await readReply(await send(call, service, signal), LONGEST_LIST);
     // A renamed model is answered with a redirect, which is followed on the same service only.
     const moved = reply.status >= 300 && reply.status < 400 &&
       pathBelow(service.baseUrl, reply.headers.get("location"));
     if (!moved) return reply;
-    return await readReply(await send({ ...call, path: moved, url: undefined }, service, fetch, signal), LONGEST_LIST);
+    return await readReply(await send({ ...call, path: moved, url: undefined }, service, signal), LONGEST_LIST);
   };
 }
 

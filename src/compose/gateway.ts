@@ -29,12 +29,12 @@ const RETRY_BASE_MS = 300;
 
 /** All that requests need, by the configuration. */
 export function createGateway(world: World, ledger: Ledger): Gateway {
-  const { config, plugins, keep, env, fetch, now, monotonic, stop } = world;
+  const { config, plugins, keep, env, transport, now, monotonic, stop } = world;
   const { pace, newId, log, renewals, draining } = world;
   const sources = keep(
     "catalogs",
     config.catalogs,
-    () => createCatalogs(config, plugins.catalogs, { env, fetch, now: monotonic, signal: stop.signal }),
+    () => createCatalogs(config, plugins.catalogs, { env, transport, now: monotonic, signal: stop.signal }),
   );
   const upstreams = createUpstreams(world);
   return {
@@ -61,7 +61,6 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
     },
     uploads: createUploads(uploadLimitsOf(config), keep("room for uploads", null, () => ({ taken: 0 }))),
     pace,
-    fetch,
     now,
     monotonic,
     newId,

@@ -34,11 +34,11 @@ export function createLanes(
 function offersOf(
   lane: Partial<Record<Task, string>>,
   upstreams: ReadonlyMap<string, Upstream>,
-  { config, keep, fetch, monotonic, stop }: World,
+  { config, keep, monotonic, stop }: World,
 ): CatalogCache[] {
   return [...new Set(Object.values(lane))].flatMap((name) => {
     const upstream = upstreams.get(name);
-    const make = () => upstream && createServerList(upstream, { fetch, now: monotonic, signal: stop.signal });
+    const make = () => upstream && createServerList(upstream, { now: monotonic, signal: stop.signal });
     const list = keep(`models of ${name}`, config.upstreams[name], make);
     return list ? [withTasks(list, TASKS.filter((task) => lane[task] === name))] : [];
   });

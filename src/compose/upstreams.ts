@@ -9,7 +9,7 @@ type Limits = Pick<Upstream, "answerBytes" | "answerText" | "streamBytes" | "fra
 
 /** The configured upstreams by name. One that has not changed goes on with what it has learnt. */
 export function createUpstreams(world: World): Map<string, Upstream> {
-  const { config, keep } = world;
+  const { config, keep, transport } = world;
   const { answerBytes, answerText, streamBytes, frameBytes } = config.limits;
   const read = { answerBytes, answerText, streamBytes, frameBytes, json: jsonLimitsOf(config) };
   return new Map(
@@ -19,7 +19,7 @@ export function createUpstreams(world: World): Map<string, Upstream> {
       const concurrency = limits &&
         keep(`concurrency ${name}`, limits, () => new ConcurrencyLimit(name, limits));
       const make = () => createUpstream(name, upstream, { ...read, concurrency }, world);
-      return [name, keep(`upstream ${name}`, [upstream, read], make)];
+      return [name, { ...keep(`upstream ${name}`, [upstream, read], make), transport }];
     }),
   );
 }
@@ -34,7 +34,7 @@ function createUpstream(
   upstream: Config["upstreams"][string],
   limits: Limits,
   { plugins: { drivers }, env, monotonic }: World,
-): Upstream {
+): Omit<Upstream, "transport"> {
   const { driver: driverName, secret, catalog: _, baseUrl, headers, refuses, ...rest } = upstream;
   const { resultsFrom, timeouts, providers, tokenizers, concurrency: _limits, ...quirks } = rest;
   const driver = drivers.find((candidate: Driver) => candidate.name === driverName);

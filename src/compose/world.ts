@@ -2,8 +2,8 @@ import type { Config } from "../config/schema.ts";
 import type { Pace } from "../context/gateway.ts";
 import type { LogEntry } from "../observe/log.ts";
 import type { Platform } from "../platform/platform.ts";
+import type { Transport } from "../platform/transport.ts";
 import type { Store } from "../state/store.ts";
-import type { Fetch } from "../upstream/send.ts";
 import type { PartKeeper } from "./parts.ts";
 import type { Plugins } from "./plugins.ts";
 
@@ -13,7 +13,8 @@ export interface World extends PartKeeper {
   plugins: Plugins;
   platform: Platform;
   env(name: string): string | undefined;
-  fetch: Fetch;
+  /** How upstreams and catalogs are called. */
+  transport: Transport;
   /** Milliseconds since the epoch. */
   now(): number;
   /** Milliseconds by a clock that never steps. */

@@ -17,7 +17,7 @@ import type { Tokenizers } from "../tokens/tokenizers.ts";
 import type { Breaker } from "../routing/circuit_breaker.ts";
 import type { HedgeBudget } from "../routing/hedging.ts";
 import type { RetryPolicy } from "../routing/failover.ts";
-import type { Fetch, Upstream } from "../upstream/send.ts";
+import type { Upstream } from "../upstream/send.ts";
 
 /** All that requests share; made once, by `app.ts`. */
 export interface Gateway {
@@ -52,7 +52,6 @@ export interface Gateway {
   tokenizers: Tokenizers;
   uploads: Uploads;
   pace: Pace;
-  fetch: Fetch;
   /** Milliseconds since the epoch. */
   now(): number;
   /** Milliseconds by a clock that never steps: how long things take. */

@@ -80,7 +80,6 @@ function askOf<K extends ModelOperation>(
     target,
     upstream: upstream.takesTokens ? { ...upstream, secret: caller.token } : upstream,
     context,
-    fetch: gateway.fetch,
     signal,
     ...options,
     prepare(lessons) {

@@ -7,6 +7,7 @@ import type { Driver, Target, UpstreamOperation } from "../contract/driver.ts";
 import type { Frame } from "../contract/frame.ts";
 import { GatewayError } from "../errors.ts";
 import { FrameSource } from "../upstream/frames.ts";
+import { ByteReader } from "../util/byte_reader.ts";
 import { type Law, must, mustEqual } from "./law.ts";
 import { readEvents } from "./stages.ts";
 import { assertWellFormed, comparable } from "./well_formed.ts";
@@ -66,6 +67,8 @@ function wholeOf({ driver, whole, request = REQUEST }: DriverSample, body = whol
   return operationOf(driver).response([reply], request, TARGET, newContext());
 }
 
+const BUFFER_BYTES = 8 * 1024;
+
 async function eventsOf(sample: DriverSample, bytes: Uint8Array<ArrayBuffer>, size: number): Promise<GenerateEvent[]> {
   const { driver, request = REQUEST } = sample;
   const { stream } = operationOf(driver);
@@ -76,7 +79,7 @@ async function eventsOf(sample: DriverSample, bytes: Uint8Array<ArrayBuffer>, si
       controller.close();
     },
   });
-  const source = new FrameSource(body, stream.framing);
+  const source = new FrameSource(new ByteReader(body, BUFFER_BYTES), stream.framing);
   const frames: Frame[] = [];
   for (let batch = await source.next(); batch; batch = await source.next()) frames.push(...batch);
   return readEvents(stream.reader({ ...request, stream: true }, TARGET, newContext()), frames);

@@ -4,7 +4,7 @@ import type { Input, ModelOperation, Output } from "../canonical/operations.ts";
 import type { AnswerContext } from "../contract/context.ts";
 import type { LocalOperation, Target, UpstreamOperation } from "../contract/driver.ts";
 import { GatewayError } from "../errors.ts";
-import type { Fetch, Upstream } from "./send.ts";
+import type { Upstream } from "./send.ts";
 
 /** What a target turned out to refuse, and how else it is asked. */
 export interface Lessons {
@@ -26,7 +26,6 @@ export interface Ask<K extends ModelOperation> {
   target: Target;
   upstream: Upstream;
   context: AnswerContext;
-  fetch: Fetch;
   /** Aborted when the answer is no longer wanted. */
   signal: AbortSignal;
   /**

@@ -4,6 +4,7 @@ import type { ModelOperation } from "../canonical/operations.ts";
 import type { Call, Reply } from "../contract/call.ts";
 import type { UpstreamOperation } from "../contract/driver.ts";
 import { GatewayError } from "../errors.ts";
+import type { TransportResponse } from "../platform/transport.ts";
 import { type Ask, type Lessons, placeOf, wayOf } from "./ask.ts";
 import { fieldsOf, tellsRoom, without, withShorterAnswer } from "./call_fields.ts";
 import { FORM, needsWords } from "./form_in_words.ts";
@@ -58,7 +59,11 @@ function refusedBy<K extends ModelOperation>(ask: Ask<K>): readonly string[] {
 }
 
 /** The response to a call, if it is no failure. */
-export async function open<K extends ModelOperation>(call: Call, ask: Ask<K>, signal: AbortSignal): Promise<Response> {
+export async function open<K extends ModelOperation>(
+  call: Call,
+  ask: Ask<K>,
+  signal: AbortSignal,
+): Promise<TransportResponse> {
   const response = await accepted(call, ask, signal);
   ask.onHead?.(response.headers);
   return response;
@@ -68,14 +73,18 @@ export async function open<K extends ModelOperation>(call: Call, ask: Ask<K>, si
 const MOST_TRIES = 4;
 
 /** A call with something in it that the upstream turns out to refuse is made again without. */
-async function accepted<K extends ModelOperation>(first: Call, ask: Ask<K>, signal: AbortSignal): Promise<Response> {
-  const { upstream, fetch } = ask;
+async function accepted<K extends ModelOperation>(
+  first: Call,
+  ask: Ask<K>,
+  signal: AbortSignal,
+): Promise<TransportResponse> {
+  const { upstream } = ask;
   const learnt: string[] = [];
   let refused = refusedBy(ask);
   let call = first;
   let shortened = false;
   for (let tries = 1;; tries++) {
-    const response = await send(call, upstream, fetch, signal);
+    const response = await send(call, upstream, signal);
     const error = response.ok
       ? undefined
       : refusalOf(upstream, await readReply(response, upstream.answerBytes, upstream.json));

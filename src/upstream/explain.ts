@@ -50,7 +50,7 @@ function callsOf<K extends ModelOperation>(ask: Ask<K>): Call[] {
 
 function explainCall(call: Call, upstream: Upstream): JsonObject {
   const { url, method, headers } = headOf(call, upstream);
-  const masked = Array.from(headers, ([name, value]): [string, string] => [name, mask(name, value)]);
+  const masked = Object.entries(headers).sort().map(([name, value]): [string, string] => [name, mask(name, value)]);
   return { method, url, headers: Object.fromEntries(masked), body: explainBody(call) };
 }
 

@@ -1,6 +1,6 @@
 import type { Call } from "../contract/call.ts";
 import { GatewayError } from "../errors.ts";
-import { type Fetch, readBytes, send, type Service } from "./send.ts";
+import { readBytes, send, type Service } from "./send.ts";
 
 /** The longest file that is fetched, in bytes. */
 const LONGEST_FILE = 64 * 1024 * 1024;
@@ -13,12 +13,11 @@ const MOST_REDIRECTS = 3;
 export async function fetchFile(
   first: Call,
   service: Service,
-  fetch: Fetch,
   signal: AbortSignal,
 ): Promise<Uint8Array<ArrayBuffer> | undefined> {
   let call = first;
   for (let hops = 0; hops <= MOST_REDIRECTS; hops++) {
-    const response = await send(call, service, fetch, signal);
+    const response = await send(call, service, signal);
     if (response.ok) return await readBytes(response, LONGEST_FILE);
     await response.body?.cancel();
     const { status, headers } = response;

@@ -1,18 +1,18 @@
 /** The frames of an upstream's stream. */
 import { createParser } from "eventsource-parser";
-import { ByteBuffer, ByteReader } from "../util/byte_reader.ts";
+import { ByteBuffer } from "../util/byte_reader.ts";
 import type { EventSource } from "../util/event_source.ts";
 import { excessOf, JSON_LIMITS } from "../canonical/json_limits.ts";
 import type { Frame } from "../contract/frame.ts";
 import type { Framing } from "../contract/stream.ts";
 import { GatewayError } from "../errors.ts";
+import type { ByteSource } from "../platform/transport.ts";
 import { brokenOff, tooLong, tooMuchJson, type Upstream } from "./send.ts";
 
 type Limits = Pick<Upstream, "frameBytes" | "streamBytes" | "json">;
 
 /** A whole answer with pictures fits into a frame. */
 const LIMITS: Limits = { frameBytes: 32 * 1024 * 1024, streamBytes: Infinity, json: JSON_LIMITS };
-const BUFFER_BYTES = 8 * 1024;
 /** A server that sends the end of its body apart from the rest does so after some 40 ms (delayed acknowledgements). */
 const PATIENCE_MS = 80;
 
@@ -32,7 +32,7 @@ export interface Pulse {
  * line, an event or all of them are longer than they may be.
  */
 export class FrameSource implements EventSource<Frame> {
-  readonly #reader: ByteReader;
+  readonly #bytes: ByteSource;
   readonly #parser: FrameParser;
   readonly #pulse: Pulse | undefined;
   readonly #streamBytes: number;
@@ -40,8 +40,8 @@ export class FrameSource implements EventSource<Frame> {
   #isReading = false;
   #isOver = false;
 
-  constructor(body: ReadableStream<Uint8Array>, framing: Framing = "sse", pulse?: Pulse, limits = LIMITS) {
-    this.#reader = new ByteReader(body, BUFFER_BYTES);
+  constructor(bytes: ByteSource, framing: Framing = "sse", pulse?: Pulse, limits = LIMITS) {
+    this.#bytes = bytes;
     this.#parser = PARSERS[framing](limits);
     this.#pulse = pulse;
     this.#streamBytes = limits.streamBytes;
@@ -63,7 +63,7 @@ export class FrameSource implements EventSource<Frame> {
   async #read(): Promise<Uint8Array | undefined> {
     this.#isReading = true;
     try {
-      const bytes = await this.#reader.read();
+      const bytes = await this.#bytes.read();
       this.#isOver ||= bytes === undefined;
       return bytes;
     } catch (cause) {
@@ -86,12 +86,12 @@ export class FrameSource implements EventSource<Frame> {
     if (!this.#isReading) {
       let timer: ReturnType<typeof setTimeout> | undefined;
       const patience = new Promise<"late">((resolve) => timer = setTimeout(resolve, PATIENCE_MS, "late"));
-      const rest = this.#reader.read().catch(() => undefined);
+      const rest = this.#bytes.read().catch(() => undefined);
       const next = await Promise.race([rest, patience]);
       clearTimeout(timer);
       if (next === undefined) return;
     }
-    await this.#reader.cancel().catch(() => {});
+    await this.#bytes.cancel().catch(() => {});
   }
 }
 

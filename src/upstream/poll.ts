@@ -3,6 +3,7 @@ import type { ModelOperation } from "../canonical/operations.ts";
 import type { Call, Reply } from "../contract/call.ts";
 import type { UpstreamOperation } from "../contract/driver.ts";
 import { GatewayError, isFailure, toGatewayError } from "../errors.ts";
+import type { TransportResponse } from "../platform/transport.ts";
 import { delay } from "../util/timeout.ts";
 import type { Ask } from "./ask.ts";
 import { open } from "./call.ts";
@@ -12,7 +13,7 @@ import type { Watch } from "./deadlines.ts";
 /** A result is behind one URL, perhaps two. */
 const MOST_RESULTS = 3;
 
-type Read = (response: Response) => Promise<Reply>;
+type Read = (response: TransportResponse) => Promise<Reply>;
 
 /** One call of a batch, and those that follow from its reply: a job to poll, a result to fetch. */
 export async function follow<K extends ModelOperation>(
@@ -96,8 +97,8 @@ export function reasonOf(thrown: unknown, { signal }: Watch): unknown {
 const FAREWELL_MS = 5_000;
 
 /** Ends a job whose result nobody will fetch any more; nobody waits for that either. */
-function abandon<K extends ModelOperation>(call: Call, { upstream, fetch }: Ask<K>): void {
-  send(call, upstream, fetch, AbortSignal.timeout(FAREWELL_MS))
+function abandon<K extends ModelOperation>(call: Call, { upstream }: Ask<K>): void {
+  send(call, upstream, AbortSignal.timeout(FAREWELL_MS))
     .then((response) => response.body?.cancel())
     .catch(() => {}); // there is nobody to report it to
 }

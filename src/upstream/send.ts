@@ -1,4 +1,4 @@
-import { ByteBuffer, ByteReader } from "../util/byte_reader.ts";
+import { ByteBuffer } from "../util/byte_reader.ts";
 import { type JsonValue, parseJson, readJson } from "../canonical/json.ts";
 import { describeExcess, excessIn, JSON_LIMITS, type JsonLimits } from "../canonical/json_limits.ts";
 import { parseLists } from "../canonical/number_lists.ts";
@@ -9,8 +9,14 @@ import type { FormField } from "../contract/context.ts";
 import type { Quirks } from "../contract/quirks.ts";
 import type { Call, Reply } from "../contract/call.ts";
 import type { Driver, Target } from "../contract/driver.ts";
-import { GatewayError, toGatewayError } from "../errors.ts";
-import { isDoubtful, LateBody, noteAnswer } from "./late_body.ts";
+import { GatewayError } from "../errors.ts";
+import { blobOf } from "../platform/fetch_transport.ts";
+import {
+  type Transport,
+  TransportError,
+  type TransportRequest,
+  type TransportResponse,
+} from "../platform/transport.ts";
 import type { Refusals } from "./unsupported_fields.ts";
 import type { Timeouts } from "./deadlines.ts";
 
@@ -29,6 +35,8 @@ export interface Upstream {
   /** How many calls it is given at once; no limit where absent. */
   concurrency?: { acquire(caller: string, signal: AbortSignal): Promise<() => void> };
   headers: Readonly<Record<string, string>>;
+  /** How it is called. */
+  transport: Transport;
   /** Top-level fields of a request body that it answers with an error: left out and noted. */
   refuses: readonly string[];
   /** Those that it turned out to refuse. */
@@ -54,108 +62,50 @@ export interface Upstream {
   json: JsonLimits;
 }
 
-/** Where a call goes, and what goes with it. */
-export type Service = Pick<Upstream, "name" | "baseUrl" | "secret" | "headers" | "resultsFrom">;
-
-export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+/** Where a call goes, how, and what goes with it. */
+export type Service = Pick<Upstream, "name" | "baseUrl" | "secret" | "headers" | "resultsFrom" | "transport">;
 
 /**
  * Makes one call and gives the response as it comes, whatever its status. Nothing of the client's request is in it but what
- * the driver put there: no header, no credential. Where the connection was a kept one and had died, it is made once more, on
- * another one.
+ * the driver put there: no header, no credential.
  */
-export async function send(call: Call, upstream: Service, fetch: Fetch, signal: AbortSignal): Promise<Response> {
-  if (call.url !== undefined) return await fetchResult(call.url, upstream, fetch, signal);
-  const { body, form } = call;
+export async function send(call: Call, upstream: Service, signal: AbortSignal): Promise<TransportResponse> {
+  if (call.url !== undefined) return await fetchResult(call.url, upstream, signal);
   const { url, method, headers } = headOf(call, upstream);
-  const init = { method, headers, redirect: "manual", signal } as const;
-  if (form || body === undefined) return await reach(url, upstream, fetch, { ...init, body: form && toFormData(form) });
-  return await post(url, toBlob(body), upstream, fetch, init);
-}
-
-/** Once more where nothing of the body was read; whom no connection could be made to is not tried again here. */
-async function post(url: string, payload: Blob, service: Service, fetch: Fetch, init: RequestInit): Promise<Response> {
-  const { origin } = new URL(url);
-  for (let isAgain = false;; isAgain = true) {
-    const body = isAgain || isDoubtful(origin) ? new LateBody([payload], { type: payload.type }) : payload;
-    try {
-      const response = await reach(url, service, fetch, { ...init, body });
-      noteAnswer(origin, response);
-      return response;
-    } catch (thrown) {
-      noteAnswer(origin);
-      const { notProcessed, cause } = toGatewayError(thrown).details;
-      if (isAgain || !notProcessed || says(NOT_MADE, cause) || says(EXHAUSTED, cause)) throw thrown;
-    }
-  }
+  const body = bodyOf(call);
+  if (typeof body === "string") headers["content-type"] ??= "application/json";
+  return await reach({ url, method, headers, body, signal }, upstream);
 }
 
 /** Where a call below the base URL goes, and its headers, the secret among them. */
 export function headOf({ path, method, headers: own, body, form }: Call, { baseUrl, headers: more, secret }: Service) {
-  const headers = new Headers({ accept: "application/json, text/event-stream", "user-agent": "laneway" });
-  for (const [name, value] of Object.entries({ ...own, ...more })) headers.set(name, value);
-  if (secret !== undefined) headers.set("authorization", `Bearer ${secret}`);
+  const headers: Record<string, string> = { accept: "application/json, text/event-stream", "user-agent": "laneway" };
+  for (const [name, value] of Object.entries({ ...own, ...more })) headers[name.toLowerCase()] = value;
+  if (secret !== undefined) headers.authorization = `Bearer ${secret}`;
   return { url: `${baseUrl}/${path}`, method: method ?? (body === undefined && !form ? "GET" : "POST"), headers };
 }
 
-async function reach(url: string, { name }: Service, fetch: Fetch, init: RequestInit): Promise<Response> {
+async function reach(request: TransportRequest, { name, transport }: Service): Promise<TransportResponse> {
   try {
-    return hold(await fetch(url, init));
+    return await transport.send(request);
   } catch (thrown) {
-    init.signal?.throwIfAborted();
-    if (says(EXHAUSTED, thrown)) {
+    request.signal.throwIfAborted();
+    const { failure, cause } = thrown instanceof TransportError ? thrown : { failure: "lost", cause: thrown };
+    if (failure === "exhausted") {
       const message = "The gateway has no free connections: try again";
-      throw new GatewayError("unavailable", message, { cause: thrown, notProcessed: true, retryAfter: "1" });
+      throw new GatewayError("unavailable", message, { cause, notProcessed: true, retryAfter: "1" });
     }
     throw new GatewayError("upstream_error", `Cannot reach upstream "${name}"`, {
-      cause: thrown,
-      notProcessed: says(NOT_MADE, thrown) || (init.body instanceof LateBody && init.body.isUnread),
+      cause,
+      notProcessed: failure !== "lost",
     });
   }
 }
 
-const held = new WeakMap<ReadableStream, Response>();
-
-/**
- * The same response, which lives as long as its body: Deno (2.9.6) does not break a body off that is being read when its
- * signal is aborted, once the response itself has been collected, and no time-out would end it.
- */
-function hold(response: Response): Response {
-  if (response.body) held.set(response.body, response);
-  return response;
-}
-
-/** The platforms' words for a connection that was never made (Deno's, Node's); one that broke may have brought the request. */
-const NOT_MADE =
-  /client error \(Connect\)|dns error|tcp connect error|connection refused|\bconnect E[A-Z]+|getaddrinfo|ECONNREFUSED/i;
-
-/** The system's words where the process or the machine may open no further connection. */
-const EXHAUSTED = /too many open files|\bE[MN]FILE\b/i;
-
-function says(words: RegExp, thrown: unknown): boolean {
-  for (let error = thrown; error instanceof Error; error = error.cause) {
-    // Of an address with several numbers, Node's error has a code and no message.
-    if (words.test(`${error.message} ${(error as { code?: string }).code}`)) return true;
-  }
-  return false;
-}
-
-/** As a Blob it is sent once: Deno repeats a text or bytes body when a reused connection dies. */
-function toBlob(body: JsonValue | Uint8Array<ArrayBuffer> | Blob): Blob {
-  if (body instanceof Blob) return body;
-  return body instanceof Uint8Array ? blobOf(body, "") : new Blob([JSON.stringify(body)], { type: "application/json" });
-}
-
-const PIECE_BYTES = 256 * 1024;
-
-/** In pieces, because a piece is read whole when it is sent, which for a file would be one more of it in memory. */
-function blobOf(bytes: Uint8Array<ArrayBuffer>, type: string): Blob {
-  const count = Math.ceil(bytes.length / PIECE_BYTES);
-  const pieces = Array.from(
-    { length: count },
-    (_, index) => new Blob([bytes.subarray(index * PIECE_BYTES, (index + 1) * PIECE_BYTES)]),
-  );
-  return new Blob(pieces, { type });
+function bodyOf({ body, form }: Call): TransportRequest["body"] {
+  if (form) return toFormData(form);
+  if (body === undefined || body instanceof Uint8Array || body instanceof Blob) return body;
+  return JSON.stringify(body);
 }
 
 function toFormData(fields: readonly FormField[]): FormData {
@@ -170,7 +120,7 @@ function toFormData(fields: readonly FormField[]): FormData {
 const MOST_REDIRECTS = 3;
 
 /** A result that the upstream gives as a URL: fetched without any credential, and from nowhere but where it may be. */
-async function fetchResult(url: string, upstream: Service, fetch: Fetch, signal: AbortSignal): Promise<Response> {
+async function fetchResult(url: string, upstream: Service, signal: AbortSignal): Promise<TransportResponse> {
   let place = URL.parse(url);
   for (let hops = 0; hops <= MOST_REDIRECTS; hops++) {
     if (!place || place.username + place.password !== "" || !isAmong(place, upstream.resultsFrom)) {
@@ -178,11 +128,8 @@ async function fetchResult(url: string, upstream: Service, fetch: Fetch, signal:
       const message = `The result of upstream "${upstream.name}" is at ${where}`;
       throw new GatewayError("upstream_error", message, { retryable: false });
     }
-    const response = await reach(place.href, upstream, fetch, {
-      headers: { "user-agent": "laneway" },
-      redirect: "manual",
-      signal,
-    });
+    const request = { url: place.href, method: "GET", headers: { "user-agent": "laneway" }, signal };
+    const response = await reach(request, upstream);
     const location = response.status >= 300 && response.status < 400 && response.headers.get("location");
     if (!location) return response;
     await response.body?.cancel();
@@ -211,7 +158,7 @@ export function parserFor(operation: ModelOperation): typeof parseExactly {
  * more JSON than it may be; an error of so much JSON stays text, because its status is enough.
  */
 export async function readReply(
-  response: Response,
+  response: TransportResponse,
   limitBytes: number,
   limits = JSON_LIMITS,
   parse = parserFor("embed"),
@@ -241,20 +188,17 @@ export function tooMuchJson(what: string, excess: keyof JsonLimits, limits: Json
   return new GatewayError("upstream_error", message, { retryable: false, cause: new RangeError(message) });
 }
 
-const READ_BYTES = 64 * 1024;
-
 /** All bytes of a response. Throws where there are more than `limitBytes`. */
-export async function readBytes({ body }: Response, limitBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+export async function readBytes({ body }: TransportResponse, limitBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const buffer = new ByteBuffer(0, limitBytes);
   if (!body) return buffer.take();
-  const reader = new ByteReader(body, READ_BYTES);
   for (;;) {
-    const piece = await reader.read().catch((cause) => {
+    const piece = await body.read().catch((cause) => {
       throw brokenOff(cause);
     });
     if (!piece) return buffer.take();
     if (buffer.length + piece.length > limitBytes) {
-      await reader.cancel();
+      await body.cancel();
       throw tooLong("answer", limitBytes);
     }
     buffer.append(piece);

@@ -1,6 +1,6 @@
 import type { Speech } from "../canonical/audio.ts";
-import { ByteReader } from "../util/byte_reader.ts";
 import type { Reply } from "../contract/call.ts";
+import type { TransportResponse } from "../platform/transport.ts";
 import { type Ask, cannotStream, local, wayOf } from "./ask.ts";
 import { describe } from "./call.ts";
 import { follow, reasonOf } from "./poll.ts";
@@ -34,7 +34,7 @@ export async function speak(ask: Ask<"speak">): Promise<Speech> {
 
 /** What comes as bytes is passed on as it comes; a description of it, such as where it is, is read whole. */
 async function openReply(
-  response: Response,
+  response: TransportResponse,
   watch: Watch,
   { timeouts, answerBytes, streamBytes, json }: Upstream,
 ): Promise<Reply> {
@@ -42,13 +42,12 @@ async function openReply(
   if (!body || /json|^text\//.test(headers.get("content-type") ?? "")) {
     return await readReply(response, answerBytes, json);
   }
-  const reader = new ByteReader(body, AUDIO_BUFFER_BYTES);
   let isOver = false;
   let length = 0;
   const read = async (limitMs: number, what: string) => {
     if (isOver) return undefined;
     watch.begin(limitMs, what);
-    const bytes = await reader.read().catch((cause) => {
+    const bytes = await body.read().catch((cause) => {
       watch.signal.throwIfAborted();
       throw brokenOff(cause);
     });
@@ -63,7 +62,7 @@ async function openReply(
   const end = () => {
     watch.stop();
     watch.cancel();
-    reader.cancel().catch(() => {}); // the call is over, however the upstream reacts
+    body.cancel().catch(() => {}); // the call is over, however the upstream reacts
   };
   let first = await read(timeouts.firstEventMs, "send its first audio");
   while (first && first.length < TELLING_BYTES) {
@@ -88,6 +87,5 @@ async function openReply(
   return { status, headers, body: first ?? new Uint8Array(), stream };
 }
 
-const AUDIO_BUFFER_BYTES = 16 * 1024;
 /** What a format's own header needs at most, to tell what the bytes are. */
 const TELLING_BYTES = 64;

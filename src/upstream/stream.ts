@@ -6,6 +6,7 @@ import { finish, step } from "../util/work.ts";
 import type { UpstreamOperation } from "../contract/driver.ts";
 import type { StreamReader } from "../contract/stream.ts";
 import type { GatewayError } from "../errors.ts";
+import type { ByteSource, TransportResponse } from "../platform/transport.ts";
 import { withinText } from "./answer_text.ts";
 import { type Ask, cannotStream, local, wayOf } from "./ask.ts";
 import { describe, open } from "./call.ts";
@@ -60,7 +61,7 @@ async function openCall<K extends ModelOperation>(
 }
 
 /** Some servers and proxies call a stream plain text or bytes; a transcript can be plain text indeed. */
-function isEventStream({ headers }: Response, operation: ModelOperation): boolean {
+function isEventStream({ headers }: TransportResponse, operation: ModelOperation): boolean {
   const type = headers.get("content-type") ?? "";
   return operation === "transcribe" ? /event-stream/.test(type) : !/json|html/.test(type);
 }
@@ -79,7 +80,7 @@ class AnswerStream<E> implements EventSource<E> {
   #isCancelled = false;
 
   constructor(
-    body: ReadableStream<Uint8Array>,
+    body: ByteSource,
     reader: StreamReader<E>,
     framing: ConstructorParameters<typeof FrameSource>[1],
     watch: Watch,

@@ -8,11 +8,14 @@ import { othersTurn, Slice } from "./work.ts";
 export class ByteReader {
   readonly #reader: ReadableStreamBYOBReader | ReadableStreamDefaultReader<Uint8Array>;
   #buffer: ArrayBuffer;
+  readonly #mostBytes: number;
   readonly #slice = new Slice();
 
-  constructor(body: ReadableStream<Uint8Array>, bufferBytes: number) {
+  /** A buffer that a read fills is too small: the next one is twice its size, up to `mostBytes`. */
+  constructor(body: ReadableStream<Uint8Array>, bufferBytes: number, mostBytes = bufferBytes) {
     this.#reader = openReader(body);
     this.#buffer = new ArrayBuffer(bufferBytes);
+    this.#mostBytes = mostBytes;
   }
 
   /** The next bytes; `undefined` at the end. */
@@ -26,7 +29,9 @@ export class ByteReader {
     if (this.#reader instanceof ReadableStreamDefaultReader) return (await this.#reader.read()).value;
     const { done, value } = await this.#reader.read(new Uint8Array(this.#buffer));
     if (done || !value) return undefined;
-    this.#buffer = value.buffer;
+    const { byteLength } = value.buffer;
+    const isFull = value.length === byteLength && byteLength < this.#mostBytes;
+    this.#buffer = isFull ? new ArrayBuffer(2 * byteLength) : value.buffer;
     return value;
   }
 

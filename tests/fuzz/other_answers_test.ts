@@ -15,6 +15,7 @@ import type { Driver, UpstreamOperation } from "../../src/contract/driver.ts";
 import type { AnyProtocol } from "../../src/contract/protocol.ts";
 import { GatewayError, toGatewayError } from "../../src/errors.ts";
 import { readFrames } from "../support/sources.ts";
+import { fromResponse } from "../../src/platform/fetch_transport.ts";
 import { readReply } from "../../src/upstream/send.ts";
 import { bodyOf, toArray } from "../support/chunks.ts";
 import { newContext, newWireRequest } from "../support/context.ts";
@@ -130,7 +131,9 @@ const WAYS = DRIVERS.flatMap((driver) =>
 for (const driver of DRIVERS) {
   const ways = fc.constantFrom(...WAYS.filter((way) => way.driver === driver));
   fuzz(`${driver.name}: answers`, 60, fc.tuple(ways, replies), async ([{ tried }, { status, headers, body }]) => {
-    const reply = await orFailure((): Promise<Reply> => readReply(new Response(body, { status, headers }), 1_000_000));
+    const reply = await orFailure((): Promise<Reply> =>
+      readReply(fromResponse(new Response(body, { status, headers })), 1_000_000)
+    );
     if (!reply) return;
     const error = await orFailure(() => driver.parseError(reply));
     if (!(error instanceof GatewayError)) throw new AssertionError("An error is read as one");
@@ -230,7 +233,9 @@ fuzz(
   fc.tuple(hostileJson(fc.constantFrom(...PAGES)), fc.constantFrom(200, 401, 404, 500), oddValue),
   async ([body, status, name]) => {
     const link = { "content-type": "application/json", link: '<https://hub/api/models?cursor=a>; rel="next"' };
-    const reply = await orFailure(() => readReply(new Response(body, { status, headers: link }), 1_000_000));
+    const reply = await orFailure(() =>
+      readReply(fromResponse(new Response(body, { status, headers: link })), 1_000_000)
+    );
     if (!reply) return;
     const finder = hubCatalog.finder!;
     await orFailure(() => hubCatalog.next!(reply));

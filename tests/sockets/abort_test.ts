@@ -1,4 +1,5 @@
 import { assertEquals } from "@std/assert";
+import { fetchTransport } from "../../src/platform/fetch_transport.ts";
 import { send } from "../../src/upstream/send.ts";
 import { delay, until } from "../support/wait.ts";
 
@@ -20,12 +21,18 @@ Deno.test({
       }, { highWaterMark: 0 });
       return new Response(body);
     });
-    const service = { name: "up", baseUrl: `http://127.0.0.1:${server.addr.port}`, headers: {}, resultsFrom: [] };
+    const service = {
+      name: "up",
+      baseUrl: `http://127.0.0.1:${server.addr.port}`,
+      headers: {},
+      resultsFrom: [],
+      transport: fetchTransport(fetch),
+    };
     const stop = new AbortController();
     let ended = 0;
     const read = async () => {
-      const reader = (await send({ path: "", method: "GET" }, service, fetch, stop.signal)).body!.getReader();
-      while (await reader.read().then(({ done }) => !done, () => false));
+      const { body } = await send({ path: "", method: "GET" }, service, stop.signal);
+      while (await body!.read().catch(() => undefined));
       ended++;
     };
     for (let call = 0; call < CALLS; call++) void read();

@@ -1,15 +1,18 @@
 /** A connection that was kept and dies: what of a request its server has read decides who gets it again. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { GatewayError } from "../../src/errors.ts";
-import { type Fetch, send } from "../../src/upstream/send.ts";
+import { type Fetch, fetchTransport } from "../../src/platform/fetch_transport.ts";
+import { send } from "../../src/upstream/send.ts";
 import { newUpstream } from "../upstream/upstream.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
+import { textOf } from "../support/transport.ts";
 
 const NEVER = new AbortController().signal;
 const RESET = new TypeError("fetch failed", { cause: new Error("Connection reset by peer (os error 104)") });
 let origins = 0;
 /** A service that nobody has heard of, so that nothing is known of its connections. */
-const unknown = () => newUpstream({ baseUrl: `http://unknown-${++origins}.test/v1` });
+const unknown = (fetch: Fetch) =>
+  newUpstream({ baseUrl: `http://unknown-${++origins}.test/v1`, transport: fetchTransport(fetch) });
 
 /** Fails so many times once so much of the body is read, then answers; tells the bodies that it has read. */
 function dying(times: number, read: (request: Request) => Promise<unknown>): { fetch: Fetch; posts: () => number } {
@@ -27,13 +30,13 @@ const nothing = () => Promise.resolve();
 
 Deno.test("kept connections: what nothing was read of is posted once more, and arrives whole", async () => {
   const { fetch, posts } = dying(1, nothing);
-  const response = await send({ path: "x", body: { text: "é".repeat(1_000_000) } }, unknown(), fetch, NEVER);
-  assertEquals([(await response.json()).text.length, posts()], [1_000_000, 2]);
+  const response = await send({ path: "x", body: { text: "é".repeat(1_000_000) } }, unknown(fetch), NEVER);
+  assertEquals([JSON.parse(await textOf(response)).text.length, posts()], [1_000_000, 2]);
 });
 
 Deno.test("kept connections: what nothing was read of twice is nobody's yet", async () => {
   const { fetch, posts } = dying(9, nothing);
-  const error = await assertRejects(() => send({ path: "x", body: {} }, unknown(), fetch, NEVER), GatewayError);
+  const error = await assertRejects(() => send({ path: "x", body: {} }, unknown(fetch), NEVER), GatewayError);
   assertEquals([error.details.notProcessed, posts()], [true, 2]);
 });
 
@@ -45,7 +48,7 @@ Deno.test("kept connections: what anything was read of, or may have been, is not
   };
   for (const read of [first, (request: Request) => request.text()]) {
     const { fetch, posts } = dying(9, read);
-    const error = await assertRejects(() => send({ path: "x", body: {} }, unknown(), fetch, NEVER), GatewayError);
+    const error = await assertRejects(() => send({ path: "x", body: {} }, unknown(fetch), NEVER), GatewayError);
     assertEquals([error.details.notProcessed, posts()], [false, 1]);
   }
   // Who does not say whether it has asked for the body may have sent it.
@@ -54,15 +57,14 @@ Deno.test("kept connections: what anything was read of, or may have been, is not
     posts++;
     return Promise.reject(RESET);
   };
-  await assertRejects(() => send({ path: "x", body: {} }, unknown(), opaque, NEVER), GatewayError);
+  await assertRejects(() => send({ path: "x", body: {} }, unknown(opaque), NEVER), GatewayError);
   // An empty body is read with its head.
   const empty = dying(9, nothing);
-  await assertRejects(() => send({ path: "x", body: new Uint8Array() }, unknown(), empty.fetch, NEVER), GatewayError);
+  await assertRejects(() => send({ path: "x", body: new Uint8Array() }, unknown(empty.fetch), NEVER), GatewayError);
   assertEquals([posts, empty.posts()], [1, 1]);
 });
 
 Deno.test("kept connections: a service that answers well gets its bodies at once", async () => {
-  const upstream = unknown();
   const bodies: unknown[] = [];
   const fake = fakeUpstream(
     () => new Response("{}"),
@@ -73,8 +75,9 @@ Deno.test("kept connections: a service that answers well gets its bodies at once
     bodies.push(init.body);
     return fake.fetch(url, init);
   };
+  const upstream = unknown(fetch);
   for (let time = 0; time < 4; time++) {
-    await (await send({ path: "x", body: {} }, upstream, fetch, NEVER)).body?.cancel();
+    await (await send({ path: "x", body: {} }, upstream, NEVER)).body?.cancel();
   }
   const isPlain = (body: unknown) => Object.getPrototypeOf(body) === Blob.prototype;
   assertEquals(bodies.map(isPlain), [false, true, true, false]);
@@ -142,15 +145,15 @@ for (const death of DEATHS) {
   for (const size of [100, 300_000]) {
     Deno.test(`kept connections: no server reads a request twice that kills its connection ${death} · ${size} bytes`, async () => {
       const server = startDeadly(death);
-      const upstream = newUpstream({ baseUrl: server.baseUrl });
       const client = Deno.createHttpClient({});
       const posts: Record<string, number> = {};
       const fetch: Fetch = async (url, init) => {
         const response = globalThis.fetch(url, { ...init, client });
-        const request = (init.headers as Headers).get("x-request")!;
+        const request = new Headers(init.headers).get("x-request")!;
         posts[request] = (posts[request] ?? 0) + 1;
         return await response;
       };
+      const upstream = newUpstream({ baseUrl: server.baseUrl, transport: fetchTransport(fetch) });
       let again = 0;
       try {
         for (let turn = 0; turn < 20; turn++) {
@@ -158,8 +161,8 @@ for (const death of DEATHS) {
             const request = `${turn} ${which}`;
             const headers = { "x-request": request };
             const body = { request, more: "x".repeat(size) };
-            const answered = send({ path: "x", headers, body }, upstream, fetch, NEVER);
-            await answered.then((response) => response.text(), () => {});
+            const answered = send({ path: "x", headers, body }, upstream, NEVER);
+            await answered.then(textOf, () => {});
           }
         }
         for (const [body, times] of server.whole) assertEquals(times, 1, body);

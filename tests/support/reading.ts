@@ -4,6 +4,7 @@
  */
 import process from "node:process";
 import { gzipSync } from "node:zlib";
+import { fetchTransport } from "../../src/platform/fetch_transport.ts";
 import { fetchFile } from "../../src/upstream/file.ts";
 import { chatBody, CONFIG, newApp } from "./app.ts";
 import { ANSWER, answerWhole, ENDING, frame } from "./chat.ts";
@@ -148,9 +149,9 @@ const WAYS: Record<string, Way> = {
   "a file": {
     body: (bytes) => bytesOf("a".repeat(bytes)),
     read: (body) => {
-      const service = { name: "files", baseUrl: "http://files.test", headers: {}, resultsFrom: [] };
-      const call = { path: "tokenizer.json" };
-      return fetchFile(call, service, () => Promise.resolve(new Response(body)), new AbortController().signal);
+      const transport = fetchTransport(() => Promise.resolve(new Response(body)));
+      const service = { name: "files", baseUrl: "http://files.test", headers: {}, resultsFrom: [], transport };
+      return fetchFile({ path: "tokenizer.json" }, service, new AbortController().signal);
     },
   },
 };

@@ -3,6 +3,7 @@ import type { Frame } from "../../src/contract/frame.ts";
 import type { Framing } from "../../src/contract/stream.ts";
 import { FrameSource, type Pulse } from "../../src/upstream/frames.ts";
 import type { EventSource } from "../../src/util/event_source.ts";
+import { sourceOfBytes } from "./transport.ts";
 
 /** A source of what an iteration gives, one event at a time. Ending the source ends the iteration. */
 export function sourceFrom<E>(events: AsyncIterable<E>): EventSource<E> {
@@ -31,5 +32,5 @@ export function readFrames(
   pulse?: Pulse,
   framing?: Framing,
 ): AsyncGenerator<Frame> {
-  return eachOf(new FrameSource(body, framing, pulse));
+  return eachOf(new FrameSource(sourceOfBytes(body), framing, pulse));
 }

@@ -4,6 +4,7 @@ import { GatewayError } from "../../src/errors.ts";
 import { FrameSource } from "../../src/upstream/frames.ts";
 import { readFrames } from "../support/sources.ts";
 import { bodyOf, piecesOf, toArray } from "../support/chunks.ts";
+import { sourceOfBytes } from "../support/transport.ts";
 import { delay } from "../support/wait.ts";
 
 function bytesOf(text: string): Uint8Array<ArrayBuffer> {
@@ -140,7 +141,7 @@ for (const [name, { text, expected }] of Object.entries(LINES)) {
 }
 
 Deno.test("frames: JSON lines come as they end, several of one read at once", async () => {
-  const source = new FrameSource(bodyOf(['{"a":1}\n{"b":', "2}\n"].map(bytesOf)), "ndjson");
+  const source = new FrameSource(sourceOfBytes(bodyOf(['{"a":1}\n{"b":', "2}\n"].map(bytesOf))), "ndjson");
   assertEquals([await source.next(), await source.next()], [[{ data: '{"a":1}' }], [{ data: '{"b":2}' }]]);
   assertEquals(await source.next(), undefined);
 });

@@ -1,8 +1,10 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { GatewayError } from "../../src/errors.ts";
-import { type Fetch, send, type Service } from "../../src/upstream/send.ts";
+import { type Fetch, fetchTransport } from "../../src/platform/fetch_transport.ts";
+import { send, type Service } from "../../src/upstream/send.ts";
+import { textOf } from "../support/transport.ts";
 
-const SERVICE: Service = {
+const SERVICE: Omit<Service, "transport"> = {
   name: "media",
   baseUrl: "https://upstream.test/v1",
   secret: "secret-1f2e3d",
@@ -28,8 +30,8 @@ async function fetchResult(url: string, redirects: Record<string, { status?: num
       new Response("moved", { status: moved.status ?? 302, headers: { location: moved.location } }),
     );
   };
-  const response = await send({ url }, SERVICE, fetch, new AbortController().signal);
-  return { asked, text: await response.text(), status: response.status };
+  const response = await send({ url }, { ...SERVICE, transport: fetchTransport(fetch) }, new AbortController().signal);
+  return { asked, text: await textOf(response), status: response.status };
 }
 
 const ALLOWED = [
@@ -93,7 +95,10 @@ for (const url of REFUSED) {
     let calls = 0;
     const fetch: Fetch = () => Promise.resolve(new Response(String(++calls)));
     const signal = new AbortController().signal;
-    const error = await assertRejects(() => send({ url }, SERVICE, fetch, signal), GatewayError);
+    const error = await assertRejects(
+      () => send({ url }, { ...SERVICE, transport: fetchTransport(fetch) }, signal),
+      GatewayError,
+    );
     assertEquals([error.code, calls], ["upstream_error", 0]);
   });
 }
@@ -162,7 +167,12 @@ Deno.test("results: where nothing is allowed, nothing is fetched", async () => {
   const service = { ...SERVICE, resultsFrom: [] };
   const fetch: Fetch = () => Promise.reject(new Error("No call was expected"));
   await assertRejects(
-    () => send({ url: "https://upstream.test/v1/a.wav" }, service, fetch, new AbortController().signal),
+    () =>
+      send(
+        { url: "https://upstream.test/v1/a.wav" },
+        { ...service, transport: fetchTransport(fetch) },
+        new AbortController().signal,
+      ),
     GatewayError,
     "does not name",
   );
@@ -171,7 +181,12 @@ Deno.test("results: where nothing is allowed, nothing is fetched", async () => {
 Deno.test("results: a host that cannot be reached is the upstream's error", async () => {
   const fetch: Fetch = () => Promise.reject(new TypeError("no route"));
   const error = await assertRejects(
-    () => send({ url: "https://fal.media/1" }, SERVICE, fetch, new AbortController().signal),
+    () =>
+      send(
+        { url: "https://fal.media/1" },
+        { ...SERVICE, transport: fetchTransport(fetch) },
+        new AbortController().signal,
+      ),
     GatewayError,
     'Cannot reach upstream "media"',
   );

@@ -9,7 +9,8 @@ import { GatewayError } from "../../src/errors.ts";
 import type { Ask } from "../../src/upstream/ask.ts";
 import { answer } from "../../src/upstream/run.ts";
 import { stream as streamOf } from "../../src/upstream/stream.ts";
-import type { Fetch, Upstream } from "../../src/upstream/send.ts";
+import { type Fetch, fetchTransport } from "../../src/platform/fetch_transport.ts";
+import type { Upstream } from "../../src/upstream/send.ts";
 import { toArray } from "../support/chunks.ts";
 import { eachOf } from "../support/sources.ts";
 import { newContext } from "../support/context.ts";
@@ -68,9 +69,8 @@ function ask<K extends "embed" | "generate">(
     prepare: () => input,
     estimate: 1,
     target: TARGET,
-    upstream: newUpstream({ driver: { ...DRIVER, operations }, ...upstreamOptions }),
+    upstream: newUpstream({ driver: { ...DRIVER, operations }, transport: fetchTransport(fetch), ...upstreamOptions }),
     context: newContext(),
-    fetch,
     signal: new AbortController().signal,
     onDescribed: () => {},
     ...rest,

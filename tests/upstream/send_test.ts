@@ -2,7 +2,8 @@ import { assertEquals, assertRejects } from "@std/assert";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import type { Call } from "../../src/contract/call.ts";
 import { GatewayError } from "../../src/errors.ts";
-import { type Fetch, readReply, send } from "../../src/upstream/send.ts";
+import { type Fetch, fetchTransport, fromResponse } from "../../src/platform/fetch_transport.ts";
+import { readReply, send } from "../../src/upstream/send.ts";
 import { type Asked, fakeUpstream } from "../support/fake_upstream.ts";
 import { newUpstream } from "./upstream.ts";
 
@@ -10,7 +11,7 @@ const NEVER = new AbortController().signal;
 
 async function asked(call: Call, more: Parameters<typeof newUpstream>[0] = {}): Promise<Asked> {
   const fake = fakeUpstream(() => new Response("{}"));
-  await (await send(call, newUpstream(more), fake.fetch, NEVER)).body?.cancel();
+  await (await send(call, newUpstream({ ...more, transport: fetchTransport(fake.fetch) }), NEVER)).body?.cancel();
   return fake.asked[0]!;
 }
 
@@ -49,8 +50,8 @@ Deno.test("send: the body is one that the platform sends once", async () => {
     inits.push(init);
     return Promise.resolve(new Response());
   };
-  await send({ path: "x", body: {} }, newUpstream(), fetch, NEVER);
-  await send({ path: "x", body: new Uint8Array(1) }, newUpstream(), fetch, NEVER);
+  await send({ path: "x", body: {} }, newUpstream({ transport: fetchTransport(fetch) }), NEVER);
+  await send({ path: "x", body: new Uint8Array(1) }, newUpstream({ transport: fetchTransport(fetch) }), NEVER);
   assertEquals(inits.map(({ body, redirect }) => [body instanceof Blob, redirect]), [[true, "manual"], [
     true,
     "manual",
@@ -59,8 +60,9 @@ Deno.test("send: the body is one that the platform sends once", async () => {
 
 Deno.test("send: an upstream that cannot be reached is named, and why is kept for the log", async () => {
   const cause = new TypeError("Connection refused");
+  const transport = fetchTransport(() => Promise.reject(cause));
   const error = await assertRejects(
-    () => send({ path: "x" }, newUpstream({ name: "router" }), () => Promise.reject(cause), NEVER),
+    () => send({ path: "x" }, newUpstream({ name: "router", transport }), NEVER),
     GatewayError,
     'Cannot reach upstream "router"',
   );
@@ -72,7 +74,10 @@ Deno.test("send: a call that was aborted fails for the reason of the abort", asy
   const late = new GatewayError("upstream_timeout", "The upstream did not answer within 1 ms");
   stop.abort(late);
   const fetch: Fetch = (_, { signal }) => Promise.reject(signal!.reason);
-  assertEquals(await assertRejects(() => send({ path: "x" }, newUpstream(), fetch, stop.signal)), late);
+  assertEquals(
+    await assertRejects(() => send({ path: "x" }, newUpstream({ transport: fetchTransport(fetch) }), stop.signal)),
+    late,
+  );
 });
 
 const REPLIES: [type: string, body: string, expected: unknown][] = [
@@ -87,7 +92,10 @@ const REPLIES: [type: string, body: string, expected: unknown][] = [
 
 for (const [type, body, expected] of REPLIES) {
   Deno.test(`send: a reply of ${type} with ${JSON.stringify(body)} is read`, async () => {
-    const reply = await readReply(new Response(body, { status: 418, headers: { "content-type": type } }), 1_000);
+    const reply = await readReply(
+      fromResponse(new Response(body, { status: 418, headers: { "content-type": type } })),
+      1_000,
+    );
     assertEquals([reply.status, reply.headers.get("content-type"), reply.body], [418, type, expected]);
   });
 }
@@ -95,21 +103,21 @@ for (const [type, body, expected] of REPLIES) {
 Deno.test("send: a reply that breaks off is the upstream's failure", async () => {
   const cause = new TypeError("error reading a body from connection");
   const body = new ReadableStream({ pull: (controller) => controller.error(cause) });
-  const error = await assertRejects(() => readReply(new Response(body), 1_000), GatewayError);
+  const error = await assertRejects(() => readReply(fromResponse(new Response(body)), 1_000), GatewayError);
   assertEquals([error.code, error.cause], ["upstream_error", cause]);
 });
 
 Deno.test("send: numbers that JSON has not come as null, and texts stay as they are", async () => {
   const text = '{"a":[1,NaN,-Infinity,Infinity],"NaN":"NaN or \\"Infinity\\""}';
-  const { body } = await readReply(new Response(text, JSON_TYPE), 1_000);
+  const { body } = await readReply(fromResponse(new Response(text, JSON_TYPE)), 1_000);
   assertEquals(body, { a: [1, null, null, null], NaN: 'NaN or "Infinity"' });
-  assertEquals((await readReply(new Response("NaN of it", JSON_TYPE), 1_000)).body, "NaN of it");
+  assertEquals((await readReply(fromResponse(new Response("NaN of it", JSON_TYPE)), 1_000)).body, "NaN of it");
 });
 
 Deno.test("send: a number that JSON has not costs no reply, beside sound of many MB either", async () => {
   const sound = "A".repeat(20_000_000);
   const reply = new Response(`{"audio":"\\"${sound}","duration":NaN}`, JSON_TYPE);
-  const { audio, duration } = (await readReply(reply, 64_000_000)).body as JsonObject;
+  const { audio, duration } = (await readReply(fromResponse(reply), 64_000_000)).body as JsonObject;
   assertEquals([String(audio).length, duration], [sound.length + 1, null]);
 });
 

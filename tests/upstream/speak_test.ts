@@ -6,7 +6,9 @@ import type { UpstreamOperation } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import type { Ask } from "../../src/upstream/ask.ts";
 import { speak } from "../../src/upstream/speak.ts";
-import type { Fetch, Upstream } from "../../src/upstream/send.ts";
+import type { Upstream } from "../../src/upstream/send.ts";
+import { type Fetch, fetchTransport } from "../../src/platform/fetch_transport.ts";
+
 import type { Timeouts } from "../../src/upstream/deadlines.ts";
 import { newContext } from "../support/context.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
@@ -44,9 +46,14 @@ function ask(fetch: Fetch, more: Partial<Upstream> = {}, signal = new AbortContr
     prepare: () => SPEAK,
     estimate: 0,
     target: TARGET,
-    upstream: newUpstream({ driver, secret: "secret", resultsFrom: ["https://media.test"], ...more }),
+    upstream: newUpstream({
+      driver,
+      secret: "secret",
+      resultsFrom: ["https://media.test"],
+      transport: fetchTransport(fetch),
+      ...more,
+    }),
     context: newContext(),
-    fetch,
     signal,
     onDescribed: () => {},
   };

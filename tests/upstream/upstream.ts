@@ -3,6 +3,7 @@ import type { Driver } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { Refusals } from "../../src/upstream/unsupported_fields.ts";
 import type { Upstream } from "../../src/upstream/send.ts";
+import { NO_TRANSPORT } from "../support/transport.ts";
 
 /** Serves nothing; says the status of what went wrong. */
 export const DRIVER: Driver = {
@@ -19,6 +20,7 @@ export function newUpstream(more: Partial<Upstream> = {}): Upstream {
     driver: DRIVER,
     baseUrl: "http://upstream.test/v1",
     headers: {},
+    transport: NO_TRANSPORT,
     refuses: [],
     refusals: new Refusals(() => 0),
     quirks: { systemMessages: "anywhere" },

@@ -2,6 +2,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { ByteReader } from "../../src/util/byte_reader.ts";
 import { finish, finishSync, othersTurn, paced, step, type Work } from "../../src/util/work.ts";
 import { readFrames } from "../support/sources.ts";
+import { fromResponse } from "../../src/platform/fetch_transport.ts";
 import { readBytes } from "../../src/upstream/send.ts";
 import { bodyOf, toArray } from "../support/chunks.ts";
 import { turnsDuring } from "../support/turns.ts";
@@ -87,7 +88,7 @@ for (
       const reader = new ByteReader(bodyOf(pieces()), 8_192);
       while (await reader.read());
     },
-    "a whole answer": () => readBytes(new Response(bodyOf(pieces())), 1e6),
+    "a whole answer": () => readBytes(fromResponse(new Response(bodyOf(pieces()))), 1e6),
     "a stream of comments": () => toArray(readFrames(bodyOf(pieces()))),
   })
 ) {

@@ -12,9 +12,9 @@ export function isDoubtful(origin: string): boolean {
   return at === undefined || performance.now() - at > IDLE_MS;
 }
 
-/** Notes how an origin answered; nothing where it did not. */
-export function noteAnswer(origin: string, response?: Response): void {
-  if (response?.ok) wellAt.set(origin, performance.now());
+/** Notes whether an origin answered well. */
+export function noteAnswer(origin: string, isWell: boolean): void {
+  if (isWell) wellAt.set(origin, performance.now());
   else wellAt.delete(origin);
 }
 

@@ -1,0 +1,80 @@
+/** Calls by `fetch`, the platform's own or any other. */
+import { ByteReader } from "../util/byte_reader.ts";
+import { isDoubtful, LateBody, noteAnswer } from "./late_body.ts";
+import {
+  failureOf,
+  type Transport,
+  TransportError,
+  type TransportRequest,
+  type TransportResponse,
+} from "./transport.ts";
+
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+export function fetchTransport(fetch: Fetch): Transport {
+  return {
+    send({ url, method, headers, body, signal }) {
+      const init = { method, headers, redirect: "manual", signal } as const;
+      if (body === undefined || body instanceof FormData) return reach(fetch, url, { ...init, body });
+      return post(fetch, url, toBlob(body), init);
+    },
+  };
+}
+
+/** Once more where nothing of the body was read; whom no connection could be made to is not tried again here. */
+async function post(fetch: Fetch, url: string, payload: Blob, init: RequestInit): Promise<TransportResponse> {
+  const { origin } = new URL(url);
+  for (let isAgain = false;; isAgain = true) {
+    const body = isAgain || isDoubtful(origin) ? new LateBody([payload], { type: payload.type }) : payload;
+    try {
+      const response = await reach(fetch, url, { ...init, body });
+      noteAnswer(origin, response.ok);
+      return response;
+    } catch (thrown) {
+      noteAnswer(origin, false);
+      if (isAgain || !(thrown instanceof TransportError) || thrown.failure !== "unsent") throw thrown;
+    }
+  }
+}
+
+async function reach(fetch: Fetch, url: string, init: RequestInit): Promise<TransportResponse> {
+  try {
+    return fromResponse(await fetch(url, init));
+  } catch (thrown) {
+    init.signal?.throwIfAborted();
+    throw new TransportError(failureOf(thrown, init.body instanceof LateBody && init.body.isUnread), thrown);
+  }
+}
+
+/** How much is read at once: little of a stream that comes in tokens, much of what comes as fast as it is read. */
+const [LEAST_BYTES, MOST_BYTES] = [8 * 1024, 64 * 1024];
+
+const held = new WeakMap<ReadableStream, Response>();
+
+/** What `fetch` gave, as a transport gives it. */
+export function fromResponse(response: Response): TransportResponse {
+  const { status, ok, headers, body } = response;
+  if (!body) return { status, ok, headers };
+  // Deno (2.9.6) does not break a body off that is being read when its signal is aborted, once the response itself has been
+  // collected, and no time-out would end it: the response lives as long as its body.
+  held.set(body, response);
+  return { status, ok, headers, body: new ByteReader(body, LEAST_BYTES, MOST_BYTES) };
+}
+
+/** As a Blob it is sent once: Deno repeats a text or bytes body when a reused connection dies. */
+function toBlob(body: NonNullable<Exclude<TransportRequest["body"], FormData>>): Blob {
+  if (body instanceof Blob) return body;
+  return typeof body === "string" ? new Blob([body]) : blobOf(body, "");
+}
+
+const PIECE_BYTES = 256 * 1024;
+
+/** In pieces, because a piece is read whole when it is sent, which for a file would be one more of it in memory. */
+export function blobOf(bytes: Uint8Array<ArrayBuffer>, type: string): Blob {
+  const count = Math.ceil(bytes.length / PIECE_BYTES);
+  const pieces = Array.from(
+    { length: count },
+    (_, index) => new Blob([bytes.subarray(index * PIECE_BYTES, (index + 1) * PIECE_BYTES)]),
+  );
+  return new Blob(pieces, { type });
+}
