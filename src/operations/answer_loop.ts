@@ -21,6 +21,12 @@ export interface LoopOptions {
   signal: AbortSignal;
 }
 
+/** What is to be done before the first of these events goes on. */
+interface Due<E> {
+  work(): Promise<void>;
+  events: readonly E[];
+}
+
 /** It runs when it is asked for a chunk, so a slow client slows the upstream down. */
 export class AnswerLoop<E extends { type: string }> implements Chunks {
   readonly #source: EventSource<E>;
@@ -30,9 +36,7 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
   /** Events to be written, from `#at` on. */
   #ready: readonly E[] = [];
   #at = 0;
-  /** Events that follow them, and what is to be done before the first of these goes on. */
-  #later: readonly E[] = [];
-  #due: (() => Promise<void>) | undefined;
+  #due: Due<E> | undefined;
 
   constructor(source: EventSource<E>, writer: StreamWriter<E>, passage: Passage<E>, options: LoopOptions) {
     this.#source = source;
@@ -44,7 +48,13 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
   async next(): Promise<string | undefined> {
     for (;;) {
       if (this.#at < this.#ready.length) await othersTurn();
-      else if (!await this.#read()) return undefined;
+      else {
+        const events = this.#due ? await this.#later(this.#due) : await this.#source.next();
+        if (!events) return undefined;
+        const ready = this.#change(events);
+        this.#ready = ready instanceof Promise ? await ready : ready;
+        this.#at = 0;
+      }
       const text = this.#write();
       if (text !== "") return text;
     }
@@ -54,31 +64,26 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
     return this.#source.cancel();
   }
 
-  /** Whether there was anything left to read. */
-  async #read(): Promise<boolean> {
-    const { transforms = [] } = this.#passage;
-    const isDone = this.#due !== undefined;
-    await this.#due?.();
-    const events = isDone ? this.#later : await this.#source.next();
-    if (!events) return false;
-    const now = this.#upToNextDue(events, isDone ? 1 : 0);
-    this.#ready = transforms.length > 0 ? await apply(transforms, now, this.#options.signal) : now;
-    this.#at = 0;
-    return true;
+  /** The events that were kept back, once what is due before the first of them is done. */
+  async #later({ work, events }: Due<E>): Promise<readonly E[]> {
+    await work();
+    return events;
   }
 
-  /** The events before the next one for which something is to be done, `from` the first that may be. The others are kept. */
-  #upToNextDue(events: readonly E[], from: number): readonly E[] {
-    const { before } = this.#passage;
+  /** The events as the transforms change them, up to the next one before which something is to be done: it is kept back. */
+  #change(events: readonly E[]): readonly E[] | Promise<readonly E[]> {
+    const { before, transforms = [] } = this.#passage;
+    const from = this.#due ? 1 : 0;
     this.#due = undefined;
-    if (!before) return events;
-    for (let at = from; at < events.length; at++) {
-      this.#due = before(events[at]!);
-      if (!this.#due) continue;
-      this.#later = events.slice(at);
-      return events.slice(0, at);
+    let now = events;
+    for (let at = from; before && at < events.length; at++) {
+      const work = before(events[at]!);
+      if (!work) continue;
+      this.#due = { work, events: events.slice(at) };
+      now = events.slice(0, at);
+      break;
     }
-    return events;
+    return apply(transforms, now, this.#options.signal);
   }
 
   /**
@@ -89,15 +94,15 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
     const { format, lateNotes } = this.#options;
     const slice = this.#ready.length > 1 ? new Slice() : undefined;
     let text = "";
-    let frames: string[] = [];
-    const emit = (frame: Frame) => void frames.push(format(frame));
+    let own = "";
+    const emit = (frame: Frame) => void (own += format(frame));
     while (this.#at < this.#ready.length) {
       const event = this.#ready[this.#at++]!;
-      frames = [];
+      own = "";
       this.#writer.write(event, emit);
       const notes = event.type === "finish" || event.type === "error" ? lateNotes() : undefined;
       if (notes) text += format(notes);
-      for (const frame of frames) text += frame;
+      text += own;
       if (slice?.isOver()) break;
     }
     return text;

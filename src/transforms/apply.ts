@@ -1,25 +1,46 @@
 /** Transforms at work on the events of a stream, a batch at a time. */
-import type { StreamTransform } from "../contract/stream.ts";
+import type { Emit, StreamTransform } from "../contract/stream.ts";
 import type { EventSource } from "../util/event_source.ts";
-import { finish } from "../util/work.ts";
+import { finish, type Work } from "../util/work.ts";
 
-/** What the transforms, one after the other, make of events. Long work is done in slices, until `signal` is aborted. */
-export async function apply<E>(
+/**
+ * What the transforms, one after the other, make of events. A promise only where one of them has long work, which is done in
+ * slices, until `signal` is aborted.
+ */
+export function apply<E>(
   transforms: readonly StreamTransform<E>[],
   events: readonly E[],
   signal?: AbortSignal,
-): Promise<readonly E[]> {
+): readonly E[] | Promise<readonly E[]> {
   let current = events;
-  for (const transform of transforms) {
+  for (const [at, transform] of transforms.entries()) {
     const changed: E[] = [];
-    const emit = (event: E) => void changed.push(event);
-    for (const event of current) {
-      const work = transform.push(event, emit);
-      if (work) await finish(work, signal);
+    const works = pushAll(transform, current, (event) => void changed.push(event));
+    if (works) {
+      return finish(works, signal).then(() => apply(transforms.slice(at + 1), changed, signal));
     }
     current = changed;
   }
   return current;
+}
+
+/** Long work, where an event makes some: it does the rest of the events, too. */
+function pushAll<E>(transform: StreamTransform<E>, events: readonly E[], emit: Emit<E>): Work<void> | undefined {
+  for (const [at, event] of events.entries()) {
+    const work = transform.push(event, emit);
+    if (work) return pushSlowly(work, transform, events.slice(at + 1), emit);
+  }
+  return undefined;
+}
+
+function* pushSlowly<E>(
+  work: Work<void>,
+  transform: StreamTransform<E>,
+  events: readonly E[],
+  emit: Emit<E>,
+): Work<void> {
+  yield* work;
+  for (const event of events) yield* transform.push(event, emit) ?? [];
 }
 
 /** A source whose events pass a transform. */

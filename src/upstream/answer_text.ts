@@ -3,7 +3,6 @@
  * stream, so the limit on bytes, which pictures and vectors need, is too wide for it.
  */
 import type { GenerateEvent, OutputPart } from "../canonical/generate.ts";
-import type { StreamReader } from "../contract/stream.ts";
 import { GatewayError } from "../errors.ts";
 
 /** Throws `upstream_error` where the parts together have more than `most` characters. */
@@ -16,21 +15,22 @@ function textOf(part: OutputPart): string {
   return "text" in part ? part.text : "";
 }
 
-/** The same reader, which throws `upstream_error` once its events have more than `most` characters. */
-export function withinText<E extends { type: string }>(reader: StreamReader<E>, most: number): StreamReader<E> {
-  let length = 0;
-  const counted = (emit: (event: E) => void) => (event: E) => {
-    if (isDelta(event)) length += event.delta.text.length;
-    if (length > most) throw tooMuchText(most);
-    emit(event);
-  };
-  return {
-    read: (frame, emit) => reader.read(frame, counted(emit)),
-    end: (emit) => reader.end(counted(emit)),
-    get done() {
-      return reader.done;
-    },
-  };
+/** The same for an answer that comes step by step. */
+export class TextLimit {
+  readonly #most: number;
+  #length = 0;
+
+  /** `most`: in characters. */
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** Throws `upstream_error` once the events together have more than that. */
+  check(event: { type: string }): void {
+    if (!isDelta(event)) return;
+    this.#length += event.delta.text.length;
+    if (this.#length > this.#most) throw tooMuchText(this.#most);
+  }
 }
 
 function isDelta(event: { type: string }): event is GenerateEvent & { type: "part-delta" } {

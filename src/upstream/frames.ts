@@ -50,30 +50,30 @@ export class FrameSource implements EventSource<Frame> {
   async next(): Promise<Frame[] | undefined> {
     while (!this.#isOver) {
       this.#pulse?.wait();
-      const bytes = await this.#read();
-      this.#length += bytes?.length ?? 0;
-      if (this.#length > this.#streamBytes) throw tooLong("stream", this.#streamBytes);
-      const frames = bytes ? this.#parser.read(bytes) : this.#parser.end();
-      this.#pulse?.beat(frames.some(isEvent));
+      this.#isReading = true;
+      let bytes: Uint8Array | undefined;
+      try {
+        bytes = await this.#bytes.read();
+      } catch (cause) {
+        if (!this.#pulse) throw brokenOff(cause);
+        this.#pulse.broken(cause);
+      } finally {
+        this.#isReading = false;
+      }
+      const frames = this.#framesIn(bytes);
       if (frames.length > 0) return frames;
     }
     return undefined;
   }
 
-  async #read(): Promise<Uint8Array | undefined> {
-    this.#isReading = true;
-    try {
-      const bytes = await this.#bytes.read();
-      this.#isOver ||= bytes === undefined;
-      return bytes;
-    } catch (cause) {
-      if (!this.#pulse) throw brokenOff(cause);
-      this.#pulse.broken(cause);
-      this.#isOver = true;
-      return undefined;
-    } finally {
-      this.#isReading = false;
-    }
+  /** Nothing where the bytes have ended. */
+  #framesIn(bytes: Uint8Array | undefined): Frame[] {
+    this.#isOver ||= bytes === undefined;
+    this.#length += bytes?.length ?? 0;
+    if (this.#length > this.#streamBytes) throw tooLong("stream", this.#streamBytes);
+    const frames = bytes ? this.#parser.read(bytes) : this.#parser.end();
+    this.#pulse?.beat(frames.some(isEvent));
+    return frames;
   }
 
   /**

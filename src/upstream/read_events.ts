@@ -1,21 +1,38 @@
 import type { Frame } from "../contract/frame.ts";
 import type { Emit, StreamReader } from "../contract/stream.ts";
-import { finish, othersTurn, Slice } from "../util/work.ts";
+import { finish, othersTurn, Slice, type Work } from "../util/work.ts";
 
-/** Reads frames that have come, in slices, up to the wire's own end. */
-export async function readEvents<E>(
+/** Reads frames that have come, up to the wire's own end. A promise only where it takes so long that others have a turn. */
+export function readEvents<E>(
   frames: readonly Frame[],
   reader: StreamReader<E>,
   emit: Emit<E>,
   signal?: AbortSignal,
-): Promise<void> {
+): Promise<void> | undefined {
   const slice = frames.length > 1 ? new Slice() : undefined;
-  for (const frame of frames) {
+  for (const [at, frame] of frames.entries()) {
     const work = reader.read(frame, emit);
-    if (work) await finish(work, signal);
-    if (reader.done) return;
-    if (!slice?.isOver()) continue;
-    await othersTurn();
+    if (work || slice?.isOver()) return readSlowly(work, frames.slice(at + 1), reader, emit, signal);
+    if (reader.done) return undefined;
+  }
+  return undefined;
+}
+
+/** The rest of them, after long work or a slice that is over. */
+async function readSlowly<E>(
+  work: Work<void> | void,
+  frames: readonly Frame[],
+  reader: StreamReader<E>,
+  emit: Emit<E>,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  await (work ? finish(work, signal) : othersTurn());
+  const slice = new Slice();
+  for (const frame of frames) {
     signal?.throwIfAborted();
+    if (reader.done) return;
+    const more = reader.read(frame, emit);
+    if (more) await finish(more, signal);
+    else if (slice.isOver()) await othersTurn();
   }
 }

@@ -6,7 +6,7 @@ import type { ModelOperation, Output, StreamEvent } from "../canonical/operation
 import { finish, step } from "../util/work.ts";
 import type { Reply } from "../contract/call.ts";
 import type { UpstreamOperation } from "../contract/driver.ts";
-import { checkText, withinText } from "./answer_text.ts";
+import { checkText, TextLimit } from "./answer_text.ts";
 import { type Ask, local, wayOf } from "./ask.ts";
 import { describe } from "./call.ts";
 import { Watch } from "./deadlines.ts";
@@ -87,9 +87,13 @@ async function collectReply<K extends ModelOperation>(
   const collect = COLLECT[operation];
   const isStream = /event-stream/.test(reply?.headers.get("content-type") ?? "");
   if (!collect || !way.stream || !isStream || typeof reply?.body !== "string") return undefined;
-  const reader = withinText(way.stream.reader(input, target, context), upstream.answerText);
+  const reader = way.stream.reader(input, target, context);
+  const limit = new TextLimit(upstream.answerText);
   const events: StreamEvent<K>[] = [];
-  const emit = (event: StreamEvent<K>) => void events.push(event);
+  const emit = (event: StreamEvent<K>) => {
+    limit.check(event);
+    events.push(event);
+  };
   await readEvents(framesIn(reply.body, way.stream.framing, upstream), reader, emit, signal);
   if (!reader.done) {
     const work = reader.end(emit);

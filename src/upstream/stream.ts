@@ -4,10 +4,11 @@ import { REPLAY } from "../canonical/replay.ts";
 import { type EventSource, opening, sourceOf } from "../util/event_source.ts";
 import { finish, step } from "../util/work.ts";
 import type { UpstreamOperation } from "../contract/driver.ts";
-import type { StreamReader } from "../contract/stream.ts";
+import type { Frame } from "../contract/frame.ts";
+import type { Emit, StreamReader } from "../contract/stream.ts";
 import type { GatewayError } from "../errors.ts";
 import type { ByteSource, TransportResponse } from "../platform/transport.ts";
-import { withinText } from "./answer_text.ts";
+import { TextLimit } from "./answer_text.ts";
 import { type Ask, cannotStream, local, wayOf } from "./ask.ts";
 import { describe, open } from "./call.ts";
 import { Watch } from "./deadlines.ts";
@@ -43,7 +44,7 @@ async function openCall<K extends ModelOperation>(
     const response = await open(call, ask, watch.signal);
     watch.begin(timeouts.firstEventMs, "send a first event");
     if (response.body && isEventStream(response, operation)) {
-      const reader = withinText(way.stream.reader(input, target, context), upstream.answerText);
+      const reader = way.stream.reader(input, target, context);
       return new AnswerStream(response.body, reader, way.stream.framing, watch, ask);
     }
     // Some servers answer whole although a stream was asked for.
@@ -67,9 +68,10 @@ function isEventStream({ headers }: TransportResponse, operation: ModelOperation
 }
 
 /** The events of one streamed answer: a batch is what one read of the upstream gave. */
-class AnswerStream<E> implements EventSource<E> {
+class AnswerStream<E extends { type: string }> implements EventSource<E> {
   readonly #frames: FrameSource;
   readonly #reader: StreamReader<E>;
+  readonly #limit: TextLimit;
   readonly #watch: Watch;
   /** What broke the connection off, if anything did. */
   #broken: GatewayError | undefined;
@@ -93,23 +95,21 @@ class AnswerStream<E> implements EventSource<E> {
     });
     this.#frames = new FrameSource(body, framing, pulse, upstream);
     this.#reader = reader;
+    this.#limit = new TextLimit(upstream.answerText);
     this.#watch = watch;
   }
 
   async next(): Promise<E[] | undefined> {
     const events: E[] = [];
-    const emit = (event: E) => void events.push(event);
-    const { signal } = this.#watch;
+    const emit = (event: E) => {
+      this.#limit.check(event);
+      events.push(event);
+    };
     this.#isWaiting = true;
     try {
       while (!this.#isOver && events.length === 0) {
-        const frames = await this.#frames.next();
-        if (frames) await readEvents(frames, this.#reader, emit, signal);
-        else {
-          this.#isOver = true;
-          const work = this.#reader.end(emit);
-          if (work) await finish(work, signal);
-        }
+        const work = this.#read(await this.#frames.next(), emit);
+        if (work) await work;
         this.#isOver ||= this.#reader.done;
       }
     } catch (thrown) {
@@ -120,6 +120,15 @@ class AnswerStream<E> implements EventSource<E> {
     await this.#close();
     if (this.#failure && !this.#isCancelled) throw this.#failure.reason;
     return undefined;
+  }
+
+  /** What the frames say; without frames, that they have ended. */
+  #read(frames: readonly Frame[] | undefined, emit: Emit<E>): Promise<void> | undefined {
+    const { signal } = this.#watch;
+    if (frames) return readEvents(frames, this.#reader, emit, signal);
+    this.#isOver = true;
+    const work = this.#reader.end(emit);
+    return work ? finish(work, signal) : undefined;
   }
 
   /** An answer that had its ending when the connection broke is whole; one that had not fails for the break. */

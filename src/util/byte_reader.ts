@@ -10,6 +10,8 @@ export class ByteReader {
   #buffer: ArrayBuffer;
   readonly #mostBytes: number;
   readonly #slice = new Slice();
+  /** When the latest read was asked for. */
+  #asked = 0;
 
   /** A buffer that a read fills is too small: the next one is twice its size, up to `mostBytes`. */
   constructor(body: ReadableStream<Uint8Array>, bufferBytes: number, mostBytes = bufferBytes) {
@@ -19,21 +21,25 @@ export class ByteReader {
   }
 
   /** The next bytes; `undefined` at the end. */
-  async read(): Promise<Uint8Array | undefined> {
-    const bytes = await this.#slice.waitFor(this.#next());
-    if (bytes && this.#slice.isOver()) await othersTurn();
-    return bytes;
+  read(): Promise<Uint8Array | undefined> {
+    this.#asked = performance.now();
+    const reader = this.#reader;
+    if (reader instanceof ReadableStreamDefaultReader) return reader.read().then(this.#take);
+    return reader.read(new Uint8Array(this.#buffer)).then(this.#takeBuffer);
   }
 
-  async #next(): Promise<Uint8Array | undefined> {
-    if (this.#reader instanceof ReadableStreamDefaultReader) return (await this.#reader.read()).value;
-    const { done, value } = await this.#reader.read(new Uint8Array(this.#buffer));
+  readonly #take = ({ value }: ReadableStreamReadResult<Uint8Array>): Uint8Array | Promise<Uint8Array> | undefined => {
+    return value && this.#slice.isOverAfterWait(this.#asked) ? othersTurn().then(() => value) : value;
+  };
+
+  readonly #takeBuffer = (result: ReadableStreamReadResult<Uint8Array<ArrayBuffer>>) => {
+    const { done, value } = result;
     if (done || !value) return undefined;
     const { byteLength } = value.buffer;
     const isFull = value.length === byteLength && byteLength < this.#mostBytes;
     this.#buffer = isFull ? new ArrayBuffer(2 * byteLength) : value.buffer;
-    return value;
-  }
+    return this.#take(result);
+  };
 
   cancel(): Promise<void> {
     return this.#reader.cancel();

@@ -61,13 +61,12 @@ export class Slice {
     return true;
   }
 
-  /** What is promised. To wait for it is no work, where there was anything to wait for. */
-  async waitFor<T>(promised: Promise<T>): Promise<T> {
-    const asked = performance.now();
-    const result = await promised;
+  /** The same after what was waited for since `asked`: to wait is no work, where there was anything to wait for. */
+  isOverAfterWait(asked: number): boolean {
     const now = performance.now();
-    if (now - asked > WAIT_MS) this.#began = now;
-    return result;
+    const isOver = now - asked <= WAIT_MS && now - this.#began >= SLICE_MS;
+    if (isOver || now - asked > WAIT_MS) this.#began = now;
+    return isOver;
   }
 }
 
