@@ -1,9 +1,12 @@
 import type { z } from "zod";
 import { isRawNumber } from "../canonical/raw_number.ts";
 import { GatewayError } from "../errors.ts";
+import { readAs, REFUSED } from "./read_as.ts";
 
 /** What a client sent, as `schema` has it; else `invalid_request` that names the field's path: `messages[0].content`. */
 export function validate<T>(schema: z.ZodType<T>, value: unknown): T {
+  const read = readAs(schema, value);
+  if (read !== REFUSED) return read as T;
   const result = schema.safeParse(value, FIRST_MISTAKE);
   if (result.success) return result.data;
   const mistake = deepest(result.error.issues, value);

@@ -1,0 +1,174 @@
+/**
+ * What a schema makes of a value, for values that are right: the value itself, with copies only of what the schema changes. Zod
+ * copies every object of a request. The schema stays the only source: what it refuses, and what is not known here, is left to zod.
+ */
+import type { z } from "zod";
+import { isRawNumber } from "../canonical/raw_number.ts";
+
+/** The value as the schema has it, or `REFUSED`. */
+type Read = (value: unknown) => unknown;
+
+type Schema = z.core.$ZodType;
+type Def = z.core.$ZodTypeDef & Record<string, unknown>;
+
+export const REFUSED = Symbol("refused");
+
+const readers = new WeakMap<Schema, Read | undefined>();
+
+/**
+ * The value as `schema` has it; `REFUSED` where it refuses it, or where zod must be asked. Keys keep their order, which zod
+ * changes to that of the schema.
+ */
+export function readAs(schema: Schema, value: unknown): unknown {
+  const read = readerOf(schema);
+  return read ? read(value) : REFUSED;
+}
+
+function readerOf(schema: Schema): Read | undefined {
+  if (!readers.has(schema)) readers.set(schema, withChecks(schema));
+  return readers.get(schema);
+}
+
+function withChecks(schema: Schema): Read | undefined {
+  const def = schema._zod.def as Def;
+  const read = Object.hasOwn(COMPILERS, def.type) ? COMPILERS[def.type]!(def, schema) : undefined;
+  const checks = ((def.checks ?? []) as z.core.$ZodCheck[]).map(compileCheck);
+  if (!read || checks.includes(undefined)) return undefined;
+  if (checks.length === 0) return read;
+  return (value) => {
+    const taken = read(value);
+    return taken !== REFUSED && checks.every((check) => check!(taken)) ? taken : REFUSED;
+  };
+}
+
+type Compiler = (def: Def, schema: Schema) => Read | undefined;
+
+const COMPILERS: Readonly<Record<string, Compiler>> = {
+  unknown: () => (value) => value,
+  undefined: () => where((value) => value === undefined),
+  boolean: () => where((value) => typeof value === "boolean"),
+  string: ({ format }) => format === undefined ? where((value) => typeof value === "string") : undefined,
+  number({ format }) {
+    if (format === undefined) return where(Number.isFinite);
+    return format === "safeint" ? where(Number.isSafeInteger) : undefined;
+  },
+  literal: (_, { _zod: { values } }) => values && where((value) => values.has(value as string)),
+  enum: (_, { _zod: { values } }) => values && where((value) => values.has(value as string)),
+  custom: ({ fn }) => where(fn as (value: unknown) => boolean),
+  optional: ({ innerType }) => beside(undefined, innerType as Schema),
+  nullable: ({ innerType }) => beside(null, innerType as Schema),
+  array: ({ element }) => readList(readerOf(element as Schema)),
+  object: readObject,
+  union: readUnion,
+  pipe: readPrepared,
+};
+
+function where(isTaken: (value: unknown) => unknown): Read {
+  return (value) => isTaken(value) ? value : REFUSED;
+}
+
+/** What is taken besides what the schema takes. */
+function beside(other: unknown, schema: Schema): Read | undefined {
+  const read = readerOf(schema);
+  return read && ((value) => value === other ? value : read(value));
+}
+
+function compileCheck({ _zod: { def } }: z.core.$ZodCheck): ((value: unknown) => boolean) | undefined {
+  const { check, fn, minimum, maximum, value: limit, inclusive } = def as z.core.$ZodCheckDef & Record<string, unknown>;
+  switch (check) {
+    case "custom":
+      return (value) => Boolean((fn as (value: unknown) => unknown)(value));
+    case "min_length":
+      return (value) => (value as string).length >= (minimum as number);
+    case "max_length":
+      return (value) => (value as string).length <= (maximum as number);
+    case "greater_than":
+      return (value) => inclusive ? (value as number) >= (limit as number) : (value as number) > (limit as number);
+    default:
+      return undefined;
+  }
+}
+
+function readList(read: Read | undefined): Read | undefined {
+  return read && ((list) => {
+    if (!Array.isArray(list)) return REFUSED;
+    let changed: unknown[] | undefined;
+    for (let at = 0; at < list.length; at++) {
+      const taken = read(list[at]);
+      if (taken === REFUSED) return REFUSED;
+      if (taken !== list[at]) (changed ??= [...list])[at] = taken;
+    }
+    return changed ?? list;
+  });
+}
+
+/** An object that keeps the fields which its schema does not name. */
+function readObject({ shape, catchall }: Def): Read | undefined {
+  if ((catchall as Schema | undefined)?._zod.def.type !== "unknown") return undefined;
+  const keys = Object.keys(shape as object);
+  const schemas = Object.values(shape as Record<string, Schema>);
+  const reads = schemas.map(readerOf);
+  if (reads.includes(undefined)) return undefined;
+  const isOptional = schemas.map(({ _zod: { optin, optout } }) => optin === "optional" && optout === "optional");
+  // Whatever lacks a field that must be there is refused for that.
+  const maySeemOne = isOptional.every((one) => one);
+  return (object) => {
+    // Zod drops a field of this name.
+    if (!isObject(object) || object["__proto__"] !== INHERITED) return REFUSED;
+    if (maySeemOne && (Array.isArray(object) || isRawNumber(object))) return REFUSED;
+    let changed: Record<string, unknown> | undefined;
+    for (let at = 0; at < keys.length; at++) {
+      const key = keys[at]!;
+      const value = object[key];
+      if (value === undefined) {
+        if (isOptional[at]) continue;
+        if (!(key in object)) return REFUSED;
+      }
+      const taken = reads[at]!(value);
+      if (taken === REFUSED) return REFUSED;
+      if (taken !== value) (changed ??= { ...object })[key] = taken;
+    }
+    return changed ?? object;
+  };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}
+
+/** What an object has there that has no such field of its own: nothing on Deno, which has taken the accessor away. */
+const INHERITED = ({} as Record<string, unknown>)["__proto__"];
+
+/** The first option that takes the value decides. */
+function readUnion({ options, discriminator }: Def): Read | undefined {
+  if (typeof discriminator === "string") return readNamed(options as Schema[], discriminator);
+  const reads = (options as Schema[]).map(readerOf);
+  if (reads.includes(undefined)) return undefined;
+  return (value) => {
+    for (const read of reads) {
+      const taken = read!(value);
+      if (taken !== REFUSED) return taken;
+    }
+    return REFUSED;
+  };
+}
+
+/** The option that a field of the object names. */
+function readNamed(options: readonly Schema[], field: string): Read | undefined {
+  const named = new Map<unknown, Read>();
+  for (const option of options) {
+    const read = readerOf(option);
+    if (!read) return undefined;
+    for (const name of option._zod.propValues?.[field] ?? []) named.set(name, read);
+  }
+  return (value) => isObject(value) ? named.get(value[field])?.(value) ?? REFUSED : REFUSED;
+}
+
+/** What is prepared for its schema. */
+function readPrepared({ in: first, out }: Def): Read | undefined {
+  const { type, transform } = (first as Schema)._zod.def as Def;
+  const read = readerOf(out as Schema);
+  if (type !== "transform" || !read) return undefined;
+  const prepare = transform as (value: unknown) => unknown;
+  return (value) => read(prepare(value));
+}
