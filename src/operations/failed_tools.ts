@@ -1,13 +1,14 @@
 /** Requests whose answer needs a tool that no upstream of the model runs. The answer reports the failure; no upstream is asked. */
 import type { FailedTools } from "../canonical/hosted_tools.ts";
 import { neededTools } from "../transforms/hosted_tools.ts";
-import type { GenerateResponse, HostedTool, Message } from "../canonical/generate.ts";
+import type { GenerateResponse, HostedTool } from "../canonical/generate.ts";
 import type { Input } from "../canonical/operations.ts";
 import { replay } from "../canonical/replay.ts";
 import { refuseIfStrict, type RequestContext } from "../context/request_context.ts";
 import type { Exchange, WireRequest } from "../contract/context.ts";
 import type { Protocol } from "../contract/protocol.ts";
 import type { Destination } from "../contract/destination.ts";
+import type { AddedTurn } from "../state/continuity.ts";
 import { sourceOf } from "../util/event_source.ts";
 import { admit } from "./admit.ts";
 import { wireOf } from "./attempt.ts";
@@ -49,7 +50,7 @@ export async function answerFailed(
   { content, usage: counts }: FailedTools,
   protocol: Protocol<"generate">,
   exchange: Exchange<"generate">,
-  messages: Message[],
+  added: AddedTurn,
   context: RequestContext,
 ): Promise<Response> {
   await admit(context, 0);
@@ -62,11 +63,11 @@ export async function answerFailed(
   };
   if (exchange.input.stream) {
     const passage = exchange.stored
-      ? remembering((response) => remember(response, exchange, messages, context))
+      ? remembering((response) => remember(response, exchange, added, context))
       : undefined;
     return respondWithStream(protocol, exchange, sourceOf(replay(response)), context, passage);
   }
   context.recorder.entry.usage = response.usage;
-  await remember(response, exchange, messages, context);
+  await remember(response, exchange, added, context);
   return protocol.serialize(response, exchange);
 }

@@ -1,8 +1,9 @@
 /** A conversation's next turn: parse → recall → resolve → prepare → call → serialize. */
 import { estimateInputTokens } from "../canonical/estimate.ts";
-import type { GenerateEvent, GenerateResponse, Message } from "../canonical/generate.ts";
+import type { GenerateEvent, GenerateResponse } from "../canonical/generate.ts";
 import type { Exchange } from "../contract/context.ts";
 import type { Destination } from "../contract/destination.ts";
+import type { AddedTurn } from "../state/continuity.ts";
 import { answerRoom } from "../lanes/clamp.ts";
 import { checkSize } from "../http/size.ts";
 import { firstAnswer } from "../routing/failover.ts";
@@ -34,8 +35,7 @@ import { respondWithStream } from "./stream.ts";
 interface Turn {
   incoming: Incoming<"generate">;
   exchange: Exchange<"generate">;
-  /** What the client added in this turn. */
-  messages: Message[];
+  added: AddedTurn;
   plan: Affinity;
   /** Its tokens. */
   estimate: number;
@@ -45,7 +45,7 @@ export async function generate(asked: Incoming<"generate">): Promise<Response> {
   const { protocol, wire, lane, context } = asked;
   context.recorder.entry.stream = asked.input.stream;
   await checkSize(asked.input, context.gateway.limits);
-  const { input, messages } = await recall(asked.input, context);
+  const { input, added } = await recall(asked.input, context);
   const incoming = { ...asked, input };
   const resolved = await resolve("generate", input.model, lane, context);
   const all = await step(() => withAffinity(resolved, input, lane, context));
@@ -57,7 +57,7 @@ export async function generate(asked: Incoming<"generate">): Promise<Response> {
     if (failed) {
       noteFailed(needed, context);
       if (wantsExplanation(wire)) return explainAll("generate", input, [], context);
-      return await answerFailed(failed, protocol, exchange, messages, context);
+      return await answerFailed(failed, protocol, exchange, added, context);
     }
   }
   const chosen = able.length === 0 ? all : { ...all, targets: able };
@@ -69,11 +69,11 @@ export async function generate(asked: Incoming<"generate">): Promise<Response> {
   const exchange = openExchange(incoming, request);
   if (steps) return explainAll("generate", request, plan.targets, context, steps);
   await admit(context, estimate);
-  const turn = { incoming, exchange, messages, plan, estimate };
+  const turn = { incoming, exchange, added, plan, estimate };
   return request.stream ? generateStream(turn) : generateWhole(turn);
 }
 
-async function generateWhole({ incoming, exchange, messages, plan, estimate }: Turn): Promise<Response> {
+async function generateWhole({ incoming, exchange, added, plan, estimate }: Turn): Promise<Response> {
   const { protocol, context } = incoming;
   const { gateway, recorder, hide, note } = context;
   const attempt = async (target: Destination) =>
@@ -85,7 +85,7 @@ async function generateWhole({ incoming, exchange, messages, plan, estimate }: T
     () => estimateInputTokens({ messages: [{ role: "assistant", content: output.content }] }),
   );
   learn(output.usage, recorder.attempt, gateway);
-  await remember(output, exchange, messages, context);
+  await remember(output, exchange, added, context);
   const sealing = sealingFor(protocol, exchange, context);
   const isKept = sealing !== undefined || exchange.stored;
   await step(() => [output, ...output.content].forEach((one) => noteLostFields(one, protocol.wire, isKept, note)));
@@ -100,22 +100,22 @@ async function answerAt(asked: Ask<"generate">): Promise<GenerateResponse> {
   return await finish(repairResponse(response, asked.input, asked.context.note));
 }
 
-function generateStream({ incoming, exchange, messages, plan, estimate }: Turn): Promise<Response> {
+function generateStream({ incoming, exchange, added, plan, estimate }: Turn): Promise<Response> {
   const { protocol, context } = incoming;
   const attempt = (target: Destination, signal: AbortSignal) =>
     streamAt(ask("generate", exchange.input, target, context, { signal, estimate }));
   const events = firstStream(planFailover(plan.targets, context, plan), attempt);
-  return respondWithStream(protocol, exchange, events, context, passageOf(incoming, exchange, messages));
+  return respondWithStream(protocol, exchange, events, context, passageOf(incoming, exchange, added));
 }
 
 /** What events pass on their way to the client: foreign fields are noted, the answer is stored, its reasoning is sealed. */
 function passageOf(
   { protocol, context }: Incoming<"generate">,
   exchange: Exchange<"generate">,
-  messages: Message[],
+  added: AddedTurn,
 ): Passage<GenerateEvent> {
   const sealing = sealingFor(protocol, exchange, context);
-  const kept = exchange.stored ? remembering((response) => remember(response, exchange, messages, context)) : undefined;
+  const kept = exchange.stored ? remembering((response) => remember(response, exchange, added, context)) : undefined;
   return {
     transforms: [
       noteLostEventFields(protocol.wire, sealing !== undefined || exchange.stored, context.note),

@@ -7,15 +7,15 @@ import { paced } from "../util/work.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { Exchange } from "../contract/context.ts";
 import type { Protocol } from "../contract/protocol.ts";
-import type { Recalled } from "../state/continuity.ts";
+import type { AddedTurn, Recalled } from "../state/continuity.ts";
 import type { Sealer } from "../state/seal.ts";
 import type { Passage } from "./answer_loop.ts";
 
 /** The request with all that it builds on, from the gateway's memory and out of what the client keeps sealed. */
 export async function recall(asked: Input<"generate">, context: RequestContext): Promise<Recalled> {
-  const { input, messages } = await context.gateway.continuity.recall(asked, context.caller.owner);
+  const { input, added } = await context.gateway.continuity.recall(asked, context.caller.owner);
   const sealed = sealedIn(input.messages);
-  if (sealed.length === 0) return { input, messages };
+  if (sealed.length === 0) return { input, added };
   const sealer = await sealerFor(context);
   const thoughts = new Map<OpaqueReasoning, Thought | undefined>();
   // One after the other: a long session has thousands.
@@ -23,7 +23,10 @@ export async function recall(asked: Input<"generate">, context: RequestContext):
     thoughts.set(opaque, sealer.open(opaque.data, opaque.origin, context.caller.owner));
   }
   const open = (closed: Message[]) => openReasoning(closed, (opaque) => thoughts.get(opaque), context.note);
-  return { input: { ...input, messages: open(input.messages) }, messages: open(messages) };
+  return {
+    input: { ...input, messages: open(input.messages) },
+    added: { ...added, messages: open(added.messages) },
+  };
 }
 
 /** How the answer's reasoning is sealed, where the protocol has a place for that. */
@@ -65,7 +68,7 @@ async function sealerFor({ gateway, recorder }: RequestContext): Promise<Sealer>
 export async function remember(
   response: GenerateResponse,
   exchange: Exchange<"generate">,
-  messages: Message[],
+  { messages, follows }: AddedTurn,
   { gateway, recorder, caller, note }: RequestContext,
 ): Promise<void> {
   const { id, created, input } = exchange;
@@ -77,6 +80,7 @@ export async function remember(
       { ...facts, messages, response, keep },
       recorder.attempt?.target ?? "",
       caller.owner,
+      follows,
     );
   } catch (cause) {
     exchange.stored = false;

@@ -1,16 +1,20 @@
 /** What earlier answers were, for requests that build on them. */
-import type { AssistantMessage, GenerateRequest, ItemReference, Message } from "../canonical/generate.ts";
+import type { GenerateRequest, ItemReference, Message } from "../canonical/generate.ts";
 import { markReasoning } from "../transforms/reasoning.ts";
 import type { StoredAnswer } from "../canonical/stored.ts";
 import { GatewayError } from "../errors.ts";
 import type { Store } from "./store.ts";
+import { type Conversation, type Size, type Turn, Turns, VERSION } from "./turns.ts";
 import { within } from "./within.ts";
 
 export interface Continuity {
   /** The request with all that it builds on in place: the turns before it, and items of them that it refers to. */
   recall(input: GenerateRequest, owner: string): Promise<Recalled>;
-  /** Keeps an answer; it can be built on once this resolves. `target` is the one that gave it. */
-  remember(answer: StoredAnswer, target: string, owner: string): Promise<void>;
+  /**
+   * Keeps an answer; it can be built on once this resolves. `target` is the one that gave it; `follows` is what was recalled
+   * for it.
+   */
+  remember(answer: StoredAnswer, target: string, owner: string, follows?: Conversation): Promise<void>;
   /** The answer, if `owner` has one of this id. */
   find(id: string, owner: string): Promise<StoredAnswer | undefined>;
   /** Whether there was one. Nothing of it is left then. */
@@ -19,18 +23,21 @@ export interface Continuity {
 
 export interface Recalled {
   input: GenerateRequest;
-  /** What the client added in this turn: what is to be remembered of the request. */
-  messages: Message[];
+  added: AddedTurn;
 }
 
-/** The half of an answer that the turns after it need; the other half is for those who ask for the answer itself. */
-interface Turn {
-  previous?: string;
+/** What is to be remembered of a request. */
+export interface AddedTurn {
+  /** What the client added in this turn. */
   messages: Message[];
-  said: AssistantMessage["content"];
+  /** The stored conversation that it goes on from. */
+  follows?: Conversation;
 }
 
-type Rest = Omit<StoredAnswer, keyof Turn | "response"> & { response: Omit<StoredAnswer["response"], "content"> };
+/** The half of an answer that is for those who ask for the answer itself; the turns after it need the other one. */
+interface Rest extends Omit<StoredAnswer, keyof Turn | "response"> {
+  response: Omit<StoredAnswer["response"], "content">;
+}
 
 export interface ContinuityOptions {
   store: Store;
@@ -45,12 +52,7 @@ export interface ContinuityOptions {
 }
 
 /** Those of a request, which could say the same in one piece. */
-export interface ConversationLimits {
-  /** Of all its texts. */
-  characters: number;
-  /** Of JSON, numbers among them. */
-  values: number;
-}
+export type ConversationLimits = Size;
 
 export function createContinuity(options: ContinuityOptions): Continuity {
   return new StoredAnswers(options);
@@ -58,52 +60,64 @@ export function createContinuity(options: ContinuityOptions): Continuity {
 
 class StoredAnswers implements Continuity {
   readonly #options: ContinuityOptions;
+  readonly #turns: Turns;
 
   constructor(options: ContinuityOptions) {
     this.#options = options;
+    this.#turns = new Turns(options.store);
   }
 
   async recall(input: GenerateRequest, owner: string): Promise<Recalled> {
     const { memory } = input;
-    if (!memory) return { input, messages: input.messages };
+    if (!memory) return { input, added: { messages: input.messages } };
     const { at, previous, references = [] } = memory;
     const messages = input.messages.slice(at);
-    if (previous === undefined && references.length === 0) return { input, messages };
+    if (previous === undefined && references.length === 0) return { input, added: { messages } };
     const [before, found] = await this.#ask(
       "read",
-      Promise.all([previous === undefined ? [] : this.#history(previous, owner), this.#lookUp(references, owner)]),
+      Promise.all([
+        previous === undefined ? undefined : this.#turns.history(owner, previous, this.#options.limits),
+        this.#lookUp(references, owner),
+      ]),
     );
     // From the last to the first, so that the places of the others hold.
     for (const [position, reference] of [...references.entries()].reverse()) {
       messages.splice(reference.at - at, 0, found[position]!);
     }
-    return { input: { ...input, messages: [...input.messages.slice(0, at), ...before, ...messages] }, messages };
+    const all = [...input.messages.slice(0, at), ...(before ? messagesOf(before.turns) : []), ...messages];
+    const follows = before && { line: before.line, size: before.size };
+    return { input: { ...input, messages: all }, added: { messages, follows } };
   }
 
-  async remember(answer: StoredAnswer, target: string, owner: string): Promise<void> {
-    const { store, now, retentionMs, patienceMs } = this.#options;
-    const { previous, messages, response: { content, ...ending }, ...rest } = answer;
-    const expiresAt = now() + retentionMs;
-    const turn: Turn = { previous, messages, said: content.map((part) => markReasoning(part, target)) };
-    const others: Rest = { ...rest, response: ending };
-    // The turn comes last: where it is there, all is there.
-    const written = store.set(restKey(owner, rest.id), others, expiresAt)
-      .then(() => store.set(turnKey(owner, rest.id), turn, expiresAt));
+  async remember(answer: StoredAnswer, target: string, owner: string, follows?: Conversation): Promise<void> {
+    const { patienceMs } = this.#options;
+    const written = this.#write(answer, target, owner, follows);
     try {
       await within(patienceMs, written);
     } catch (error) {
       // The client learns that nothing was stored, so nothing is to be there, late writes included.
-      const remove = () => this.#delete(rest.id, owner);
+      const remove = () => this.#delete(answer.id, owner);
       written.then(remove, remove).catch(() => {});
       throw error;
     }
   }
 
+  async #write(answer: StoredAnswer, target: string, owner: string, follows?: Conversation): Promise<void> {
+    const { store, now, retentionMs } = this.#options;
+    const { previous, messages, response: { content, ...ending }, ...others } = answer;
+    const turn: Turn = { previous, messages, said: content.map((part) => markReasoning(part, target)) };
+    const rest = { version: VERSION, ...others, response: ending };
+    const expiresAt = now() + retentionMs;
+    for (const entries of this.#turns.entriesFor(owner, answer.id, turn, follows)) {
+      if (await store.add([[restKey(owner, answer.id), rest], ...entries], expiresAt)) return;
+    }
+    throw new Error(`Cannot store the answer: there is one of its id`);
+  }
+
   async find(id: string, owner: string): Promise<StoredAnswer | undefined> {
-    const { store } = this.#options;
     const [turn, rest] = await this.#ask(
       "read",
-      Promise.all([this.#readTurn(owner, id), store.get(restKey(owner, id))]),
+      Promise.all([this.#turns.find(owner, id), this.#options.store.get(restKey(owner, id))]),
     );
     if (!turn || !rest) return undefined;
     const { said, ...request } = turn;
@@ -112,16 +126,12 @@ class StoredAnswers implements Continuity {
   }
 
   async forget(id: string, owner: string): Promise<boolean> {
-    return (await this.#ask("delete", this.#delete(id, owner)))[0];
+    return await this.#ask("delete", this.#delete(id, owner));
   }
 
-  #delete(id: string, owner: string): Promise<[turn: boolean, rest: boolean]> {
-    const { store } = this.#options;
-    return Promise.all([store.delete(turnKey(owner, id)), store.delete(restKey(owner, id))]);
-  }
-
-  async #readTurn(owner: string, id: string): Promise<Turn | undefined> {
-    return await this.#options.store.get(turnKey(owner, id)) as Turn | undefined;
+  async #delete(id: string, owner: string): Promise<boolean> {
+    const [first, ...others] = await this.#turns.keysOf(owner, id);
+    return await this.#options.store.delete(first!, ...others, restKey(owner, id));
   }
 
   /** A store that does not answer is not the client's mistake, and what builds on it is not to be answered as if it were new. */
@@ -134,63 +144,48 @@ class StoredAnswers implements Continuity {
     }
   }
 
-  /** The turns up to `id`, the oldest first. */
-  async #history(id: string, owner: string): Promise<Message[]> {
-    const turns: Turn[] = [];
-    const left = { ...this.#options.limits };
-    for (let at: string | undefined = id; at !== undefined;) {
-      const turn: Turn | undefined = await this.#readTurn(owner, at);
-      if (!turn) throw notFound(id, at);
-      takeFrom(left, turn);
-      if (left.characters < 0 || left.values < 0) throw tooLong();
-      turns.push(turn);
-      at = turn.previous;
-    }
-    return turns.reverse().flatMap(({ messages, said }): Message[] => [
-      ...messages,
-      ...(said.length > 0 ? [{ role: "assistant" as const, content: said }] : []),
-    ]);
-  }
-
   /** What the references stand for, in their order. */
   async #lookUp(references: readonly ItemReference[], owner: string): Promise<Message[]> {
     // An item stands in a conversation once; without that rule a few bytes could ask for gigabytes.
     if (new Set(references.map(({ id }) => id)).size < references.length) {
       throw new GatewayError("invalid_request", "An item is referred to more than once", { param: "input" });
     }
-    const messages: Message[] = [];
-    const turns = new Map<string, Turn | undefined>();
-    // One after the other, so that a list of what is not there is read no further than to its first item.
-    for (const reference of references) {
-      const { id, answer } = reference;
-      if (!turns.has(answer)) turns.set(answer, await this.#readTurn(owner, answer));
-      const turn = turns.get(answer);
+    const turns = await this.#turnsOf([...new Set(references.map(({ answer }) => answer))], owner);
+    return references.map((reference) => {
+      const turn = turns.get(reference.answer);
       const message = turn && itemOf(turn, reference);
-      if (!message) throw new GatewayError("invalid_request", `Item with id '${id}' not found`, { param: "input" });
-      messages.push(message);
+      if (message) return message;
+      throw new GatewayError("invalid_request", `Item with id '${reference.id}' not found`, { param: "input" });
+    });
+  }
+
+  /** The turns of these ids, up to the first that is not there. */
+  async #turnsOf(ids: readonly string[], owner: string): Promise<Map<string, Turn>> {
+    const turns = new Map<string, Turn>();
+    // Ever more at once, so that of a list of what is not there little is read.
+    for (let from = 0, to = 1; from < ids.length; [from, to] = [to, to + Math.min(to, READS_AT_ONCE)]) {
+      const some = ids.slice(from, to);
+      const found = await Promise.all(some.map((id) => this.#turns.find(owner, id)));
+      for (const [index, turn] of found.entries()) {
+        if (!turn) return turns;
+        turns.set(some[index]!, turn);
+      }
     }
-    return messages;
+    return turns;
   }
 }
 
-/** Takes what the value holds from what is left. */
-function takeFrom(left: ConversationLimits, value: unknown): void {
-  left.values--;
-  if (typeof value === "string") left.characters -= value.length;
-  if (typeof value !== "object" || value === null) return;
-  for (const key in value) takeFrom(left, (value as Record<string, unknown>)[key]);
-}
+/** How many turns are read at once, one by one by their ids. */
+const READS_AT_ONCE = 32;
 
-function tooLong(): GatewayError {
-  const message = "The stored conversation is longer than one request may be: start a new one";
-  return new GatewayError("invalid_request", message, { param: "previous_response_id" });
+function messagesOf(turns: readonly Turn[]): Message[] {
+  return turns.flatMap(({ messages, said }): Message[] => [
+    ...messages,
+    ...(said.length > 0 ? [{ role: "assistant" as const, content: said }] : []),
+  ]);
 }
 
 /** The owner is part of every key, so nobody reads what is another's. */
-function turnKey(owner: string, id: string): string[] {
-  return ["answers", owner, id, "turn"];
-}
-
 function restKey(owner: string, id: string): string[] {
   return ["answers", owner, id, "rest"];
 }
@@ -200,12 +195,4 @@ function itemOf({ messages, said }: Turn, { id, item }: ItemReference): Message 
   if ("message" in item) return messages[item.message];
   const part = said[item.part];
   return part && { role: "assistant", id, content: [part] };
-}
-
-/** Clients act on the code: they send the whole conversation then. */
-function notFound(asked: string, missing: string): GatewayError {
-  const message = asked === missing
-    ? `Previous response with id '${asked}' not found.`
-    : `Previous response with id '${asked}' not found: it follows '${missing}', which is not stored any more.`;
-  return new GatewayError("previous_response_not_found", message, { param: "previous_response_id" });
 }

@@ -1,28 +1,31 @@
-import { hash } from "node:crypto";
-import { parseExactly } from "../canonical/raw_number.ts";
-import type { Store, StoreKey } from "./store.ts";
+import { othersTurn, Slice } from "../util/work.ts";
+import {
+  CHUNK_BYTES,
+  type Head,
+  headKey,
+  INLINE_BYTES,
+  listKey,
+  readValue,
+  removals,
+  type Written,
+  writtenAs,
+} from "./kv_values.ts";
+import type { Store, StoreEntry, StoreKey } from "./store.ts";
 
-/** The most that the database takes as one value. */
-const CHUNK_BYTES = 65_536;
-/** A value up to this length is in its head, which is one value of the database with its other fields. */
-const INLINE_BYTES = 64_000;
 /**
  * One atomic write takes 819,200 bytes, keys included, and 1,000 changes: this many chunks, beside the removal of the most
  * chunks that a value can have, whose keys are of 63 bytes each.
  */
 const CHUNKS_PER_WRITE = 11;
 const MOST_CHUNKS = 900;
+/** What one atomic write takes of values, with room for their keys. */
+const BYTES_PER_WRITE = 800_000;
+/** How many positions of a list are read in one step, and of how many the chunks are read at once. */
+const POSITIONS_PER_READ = 500;
+const READS_AT_ONCE = 16;
 /** How long a write is tried again that meets the writes of other processes, and how long it rests between, at most. */
 const LOCKED_LIMIT_MS = 5_000;
 const LOCKED_REST_MS = 20;
-
-/** What is found under a value's key: the JSON text as UTF-8 where it is short, else what its chunks are found by. */
-interface Head {
-  expiresAt: number;
-  text?: Uint8Array<ArrayBuffer>;
-  id: string;
-  chunks: number;
-}
 
 export interface KvStoreOptions {
   open(): Promise<Deno.Kv>;
@@ -34,9 +37,9 @@ export interface KvStoreOptions {
  * A store in a database that several processes may use at once. It is opened at the first need; where that fails, the
  * next need tries again.
  *
- * A value's chunks are written first, under an id of their own, and its head last. One atomic write replaces or removes a
- * head together with the chunks of the one before, so a process that dies at any moment leaves the old value, the new
- * one, or none. At worst it leaves chunks that no head names, which go when they expire.
+ * The chunks of long values are written first, under ids of their own, and the heads last. One atomic write adds, replaces or
+ * removes heads, so a process that dies at any moment leaves all of them or none. At worst it leaves chunks that no head
+ * names, which go when they expire.
  */
 export function createKvStore(options: KvStoreOptions): Store {
   return new KvStore(options);
@@ -56,50 +59,73 @@ class KvStore implements Store {
 
   async get(key: StoreKey): Promise<unknown> {
     const kv = await this.#database();
-    let seen: string | undefined;
+    let seen: string | null = null;
     while (true) {
       const { value: head, versionstamp } = await kv.get<Head>(headKey(key));
-      // The database removes late what has expired. A head that is still the same lacks its chunks for good.
-      if (!head || head.expiresAt <= this.#now() || versionstamp === seen) return undefined;
-      const parts = head.text ? [head.text] : await readChunks(kv, head.id);
-      if (head.text || parts.length === head.chunks) return parseExactly(await new Blob(parts).text());
+      // A head that is still the same lacks its chunks for good.
+      if (!this.#isFresh(head) || versionstamp === seen) return undefined;
+      const value = await readValue(kv, head);
+      if (value !== undefined) return value;
       // The value was replaced or removed between the two reads.
       seen = versionstamp;
     }
   }
 
-  async set(key: StoreKey, value: unknown, expiresAt: number): Promise<void> {
-    const bytes = new TextEncoder().encode(JSON.stringify(value));
-    const expireIn = Math.max(0, Math.ceil(expiresAt - this.#now()));
-    const id = crypto.randomUUID();
-    const writes = bytes.length > INLINE_BYTES ? chunksOf(id, bytes, expireIn) : [];
-    const chunks = writes.length;
-    if (chunks > MOST_CHUNKS) {
-      throw new Error(`Cannot store ${bytes.length} bytes: the limit is ${MOST_CHUNKS * CHUNK_BYTES}`);
-    }
-    const head: Head = { expiresAt, id, chunks, ...(chunks === 0 && { text: bytes }) };
+  async getRange(list: StoreKey, from: number, to: number): Promise<unknown[]> {
     const kv = await this.#database();
-    while (writes.length > CHUNKS_PER_WRITE) {
-      await commit(kv.atomic().mutate(...writes.splice(0, CHUNKS_PER_WRITE)));
+    const heads = new Array<Head | undefined>(to - from + 1).fill(undefined);
+    const prefix = listKey(list);
+    const range = { start: [...prefix, from], end: [...prefix, to + 1] };
+    // A range costs a fifth of as many keys one by one.
+    for await (const { key, value } of kv.list<Head>(range, { batchSize: POSITIONS_PER_READ })) {
+      if (this.#isFresh(value)) heads[key.at(-1) as number - from] = value;
     }
-    // Most values are written once, hence the first attempt expects none.
-    let before: Deno.KvEntryMaybe<Head> = { key: headKey(key), value: null, versionstamp: null };
-    const replacement = () =>
-      kv.atomic().check(before).set(before.key, head, { expireIn }).mutate(...writes, ...removals(before.value));
-    while (!await commit(replacement())) before = await kv.get<Head>(before.key);
+    const values: unknown[] = [];
+    const slice = new Slice();
+    for (let at = 0; at < heads.length; at += READS_AT_ONCE) {
+      const some = heads.slice(at, at + READS_AT_ONCE);
+      values.push(...await Promise.all(some.map((head) => head && readValue(kv, head))));
+      if (slice.isOver()) await othersTurn();
+    }
+    return values;
+  }
+
+  async add(entries: readonly StoreEntry[], expiresAt: number): Promise<boolean> {
+    const expireIn = Math.max(0, Math.ceil(expiresAt - this.#now()));
+    const values = entries.map(([key, value]) => writtenAs(key, value, expiresAt, expireIn));
+    for (const { chunks, bytes } of values) {
+      if (chunks.length > MOST_CHUNKS) {
+        throw new Error(`Cannot store ${bytes} bytes: the limit is ${MOST_CHUNKS * CHUNK_BYTES}`);
+      }
+    }
+    const kv = await this.#database();
+    const chunks = values.flatMap((value) => value.chunks);
+    const most = chunksBeside(values);
+    while (chunks.length > most) await commit(kv.atomic().mutate(...chunks.splice(0, CHUNKS_PER_WRITE)));
+    // Most keys are new, hence the first attempt expects so.
+    let before: Deno.AtomicCheck[] = values.map(({ key }) => ({ key, versionstamp: null }));
+    while (true) {
+      const addition = kv.atomic().check(...before).mutate(...chunks);
+      for (const { key, head } of values) addition.set(key, head, { expireIn });
+      if (await commit(addition)) return true;
+      const found = await kv.getMany<Head[]>(values.map(({ key }) => key));
+      if (found.some(({ value }) => this.#isFresh(value))) break;
+      before = found;
+    }
+    await removeAll(kv, values.flatMap(({ head }) => removals(head)));
+    return false;
   }
 
   async ensure(key: StoreKey, value: unknown): Promise<unknown> {
-    const text = new TextEncoder().encode(JSON.stringify(value));
-    if (text.length > INLINE_BYTES) throw new Error(`Cannot keep ${text.length} bytes: the limit is ${INLINE_BYTES}`);
-    const head: Head = { expiresAt: Number.MAX_SAFE_INTEGER, text, id: crypto.randomUUID(), chunks: 0 };
+    const { head, bytes, ...written } = writtenAs(key, value, Number.MAX_SAFE_INTEGER);
+    if (!head.text) throw new Error(`Cannot keep ${bytes} bytes: the limit is ${INLINE_BYTES}`);
     const kv = await this.#database();
     while (true) {
       const found = await this.get(key);
       if (found !== undefined) return found;
       // What has expired may still be there; what somebody else puts there meanwhile makes the check fail.
-      const before = await kv.get<Head>(headKey(key));
-      if (before.value && before.value.expiresAt > this.#now()) continue;
+      const before = await kv.get<Head>(written.key);
+      if (this.#isFresh(before.value)) continue;
       await commit(kv.atomic().check(before).mutate(...removals(before.value)).set(before.key, head));
     }
   }
@@ -109,33 +135,48 @@ class KvStore implements Store {
     while (true) {
       const before = await kv.get<Head>(headKey(key));
       const value = await this.get(key);
-      const bytes = new TextEncoder().encode(JSON.stringify(change(value)));
-      const id = crypto.randomUUID();
-      const chunks = bytes.length > INLINE_BYTES ? chunksOf(id, bytes) : [];
+      const { head, chunks, bytes } = writtenAs(key, change(value), Number.MAX_SAFE_INTEGER);
       if (chunks.length > CHUNKS_PER_WRITE) {
-        throw new Error(`Cannot keep ${bytes.length} bytes: the limit is ${CHUNKS_PER_WRITE * CHUNK_BYTES}`);
+        throw new Error(`Cannot keep ${bytes} bytes: the limit is ${CHUNKS_PER_WRITE * CHUNK_BYTES}`);
       }
-      const head: Head = {
-        expiresAt: Number.MAX_SAFE_INTEGER,
-        id,
-        chunks: chunks.length,
-        ...(chunks.length === 0 && { text: bytes }),
-      };
       // Where another's write came between, also between the two reads, the check fails.
-      const replacement = kv.atomic().check(before).set(before.key, head)
-        .mutate(...chunks, ...removals(before.value));
+      const replacement = kv.atomic().check(before).set(before.key, head).mutate(...chunks, ...removals(before.value));
       if (await commit(replacement)) return;
     }
   }
 
-  async delete(key: StoreKey): Promise<boolean> {
+  async delete(...keys: readonly StoreKey[]): Promise<boolean> {
     const kv = await this.#database();
     while (true) {
-      const entry = await kv.get<Head>(headKey(key));
-      if (!entry.value) return false;
-      const removal = kv.atomic().check(entry).mutate(...removals(entry.value)).delete(entry.key);
-      if (await commit(removal)) return entry.value.expiresAt > this.#now();
+      const all = await kv.getMany<Head[]>(keys.map(headKey));
+      const first = all[0];
+      if (!first?.value) return false;
+      const wasThere = this.#isFresh(first.value);
+      const entries = wasThere ? all : [first];
+      const chunks = entries.flatMap(({ value }) => removals(value));
+      const removal = kv.atomic().check(...entries).mutate(...chunks.splice(0, MOST_CHUNKS));
+      for (const { key } of entries) removal.delete(key);
+      if (!await commit(removal)) continue;
+      await removeAll(kv, chunks);
+      return wasThere;
     }
+  }
+
+  /** The database removes late what has expired. */
+  #isFresh(head: Head | null): head is Head {
+    return head !== null && head.expiresAt > this.#now();
+  }
+}
+
+/** How many chunks one write takes beside the heads. */
+function chunksBeside(values: readonly Written[]): number {
+  const bytes = values.reduce((sum, { head }) => sum + (head.text?.length ?? 0), 0);
+  return Math.max(0, Math.min(CHUNKS_PER_WRITE, Math.floor((BYTES_PER_WRITE - bytes) / CHUNK_BYTES)));
+}
+
+async function removeAll(kv: Deno.Kv, chunks: readonly Deno.KvMutation[]): Promise<void> {
+  for (let at = 0; at < chunks.length; at += MOST_CHUNKS) {
+    await commit(kv.atomic().mutate(...chunks.slice(at, at + MOST_CHUNKS)));
   }
 }
 
@@ -185,34 +226,4 @@ function shareOpening(open: () => Promise<Deno.Kv>) {
   }
 
   return { database, close };
-}
-
-/** The database limits how long a key is; a hash is always of one length. */
-function headKey(key: StoreKey): Deno.KvKey {
-  return ["laneway", "value", hash("sha256", JSON.stringify(key), "hex")];
-}
-
-function chunkKey(id: string, index: number): Deno.KvKey {
-  return ["laneway", "chunk", id, index];
-}
-
-async function readChunks(kv: Deno.Kv, id: string): Promise<Uint8Array<ArrayBuffer>[]> {
-  const entries = kv.list<Uint8Array<ArrayBuffer>>({ prefix: ["laneway", "chunk", id] });
-  return await Array.fromAsync(entries, ({ value }) => value);
-}
-
-function chunksOf(id: string, bytes: Uint8Array<ArrayBuffer>, expireIn?: number): Deno.KvMutation[] {
-  return Array.from({ length: Math.ceil(bytes.length / CHUNK_BYTES) }, (_, index): Deno.KvMutation => ({
-    type: "set",
-    key: chunkKey(id, index),
-    value: bytes.subarray(index * CHUNK_BYTES, (index + 1) * CHUNK_BYTES),
-    ...(expireIn !== undefined && { expireIn }),
-  }));
-}
-
-function removals(head: Head | null): Deno.KvMutation[] {
-  return Array.from({ length: head?.chunks ?? 0 }, (_, index) => ({
-    type: "delete",
-    key: chunkKey(head!.id, index),
-  }));
 }

@@ -110,8 +110,8 @@ class StoredLedger implements Ledger {
     let total = 0;
     await this.#options.store.update(placeOf(name), (value) => {
       total = Math.max(0, totalOf(value, day) + unsaved);
-      // Another gateway's clock may be in the next day already.
-      return isPage(value) && value.day > day ? value : { day, tokens: total };
+      // Another gateway's clock may be in the next day already; another version may know more of a page.
+      return isPage(value) && value.day > day ? value : { ...(isPage(value) && value), day, tokens: total };
     });
     page.saved = total;
     page.unsaved -= unsaved;

@@ -1,5 +1,6 @@
 import { parseExactly } from "../canonical/raw_number.ts";
-import type { Store, StoreKey } from "./store.ts";
+import { paced } from "../util/work.ts";
+import type { Store, StoreEntry, StoreKey } from "./store.ts";
 
 interface Entry {
   text: string;
@@ -20,17 +21,19 @@ export function createMemoryStore(options: MemoryStoreOptions): Store {
   return {
     // deno-lint-ignore require-await -- see above
     get: async (key) => entries.read(key),
+    getRange: (list, from, to) =>
+      Array.fromAsync(paced(positions(from, to)), (position) => entries.read([...list, position])),
     // deno-lint-ignore require-await -- see above
-    set: async (key, value, expiresAt) => entries.write(key, value, expiresAt),
+    add: async (added, expiresAt) => entries.add(added, expiresAt),
     // deno-lint-ignore require-await -- see above
     async ensure(key, value) {
-      if (entries.read(key) === undefined) entries.write(key, value, Infinity);
+      if (entries.read(key) === undefined) entries.write([[key, value]], Infinity);
       return entries.read(key);
     },
     // deno-lint-ignore require-await -- see above
-    update: async (key, change) => entries.write(key, change(entries.read(key)), Infinity),
+    update: async (key, change) => entries.write([[key, change(entries.read(key))]], Infinity),
     // deno-lint-ignore require-await -- see above
-    delete: async (key) => entries.delete(key),
+    delete: async (...keys) => entries.delete(keys),
     close: () => entries.clear(),
   };
 }
@@ -46,20 +49,27 @@ class Entries {
 
   read(key: StoreKey): unknown {
     const name = JSON.stringify(key);
-    const entry = this.#entries.get(name);
-    if (!entry) return undefined;
-    if (this.#isFresh(entry)) return parseExactly(entry.text);
-    this.#remove(name);
+    return this.#isHeld(name) ? parseExactly(this.#entries.get(name)!.text) : undefined;
   }
 
-  write(key: StoreKey, value: unknown, expiresAt: number): void {
+  /** Whether none of them was there. */
+  add(entries: readonly StoreEntry[], expiresAt: number): boolean {
+    if (entries.some(([key]) => this.#isHeld(JSON.stringify(key)))) return false;
+    this.write(entries, expiresAt);
+    return true;
+  }
+
+  write(entries: readonly StoreEntry[], expiresAt: number): void {
     const { limitBytes } = this.#options;
-    const name = JSON.stringify(key);
-    const entry = { text: JSON.stringify(value), expiresAt };
-    const size = sizeOf(name, entry);
+    const written = entries.map(([key, value]) =>
+      [JSON.stringify(key), { text: JSON.stringify(value), expiresAt }] as const
+    );
+    const size = written.reduce((sum, [name, entry]) => sum + sizeOf(name, entry), 0);
     if (size > limitBytes) throw new Error(`Cannot store ${size} bytes: the store holds ${limitBytes} in all`);
-    this.#remove(name);
-    this.#entries.set(name, entry);
+    for (const [name, entry] of written) {
+      this.#remove(name);
+      this.#entries.set(name, entry);
+    }
     this.#held += size;
     for (const oldest of this.#entries.keys()) {
       if (this.#held <= limitBytes) break;
@@ -67,10 +77,12 @@ class Entries {
     }
   }
 
-  /** Whether there was one. */
-  delete(key: StoreKey): boolean {
-    const entry = this.#remove(JSON.stringify(key));
-    return entry !== undefined && this.#isFresh(entry);
+  /** Whether the first was there. */
+  delete(keys: readonly StoreKey[]): boolean {
+    const [first, ...others] = keys.map((key) => JSON.stringify(key));
+    const wasHeld = first !== undefined && this.#isHeld(first);
+    for (const name of wasHeld ? [first, ...others] : []) this.#remove(name);
+    return wasHeld;
   }
 
   clear(): void {
@@ -78,15 +90,22 @@ class Entries {
     this.#held = 0;
   }
 
-  #remove(name: string): Entry | undefined {
+  #remove(name: string): void {
     const entry = this.#entries.get(name);
     if (entry && this.#entries.delete(name)) this.#held -= sizeOf(name, entry);
-    return entry;
   }
 
-  #isFresh({ expiresAt }: Entry): boolean {
-    return expiresAt > this.#options.now();
+  /** What has expired makes room. */
+  #isHeld(name: string): boolean {
+    const entry = this.#entries.get(name);
+    if (entry && entry.expiresAt > this.#options.now()) return true;
+    this.#remove(name);
+    return false;
   }
+}
+
+function* positions(from: number, to: number): Generator<number> {
+  for (let position = from; position <= to; position++) yield position;
 }
 
 function sizeOf(name: string, { text }: Entry): number {

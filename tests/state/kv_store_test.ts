@@ -5,6 +5,7 @@ import { createKvStore } from "../../src/state/kv_store.ts";
 import type { Store } from "../../src/state/store.ts";
 import { withFolder } from "./temp_folder.ts";
 import { LATER, type WrittenValue, writtenValue } from "./written_value.ts";
+import { put } from "./put.ts";
 
 const now = () => Date.now();
 
@@ -35,15 +36,15 @@ const SIZES = [5, 70_000, 3_000_000, 100_000];
 Deno.test("kv store: nothing is left of a value that was replaced or deleted", () =>
   withDatabase(async (_path, store, kv) => {
     for (const size of [...SIZES, 5]) {
-      await store.set(["a"], "x".repeat(size), LATER);
+      await put(store, ["a"], "x".repeat(size), LATER);
       assertEquals(await entriesIn(kv), 1 + (size > 64_000 ? Math.ceil((size + 2) / 65_536) : 0));
     }
     for (const size of SIZES) {
-      await store.set(["a"], "x".repeat(size), LATER);
+      await put(store, ["a"], "x".repeat(size), LATER);
       assertEquals(await store.delete(["a"]), true);
       assertEquals(await entriesIn(kv), 0);
     }
-    await store.set(["a"], "x".repeat(100_000), 0);
+    await put(store, ["a"], "x".repeat(100_000), 0);
     assertEquals(await store.delete(["a"]), false);
     assertEquals(await entriesIn(kv), 0);
   }));
@@ -51,9 +52,9 @@ Deno.test("kv store: nothing is left of a value that was replaced or deleted", (
 Deno.test("kv store: the largest value replaces itself, and a larger one is refused", () =>
   withDatabase(async (_path, store, kv) => {
     const largest = 900 * 65_536;
-    for (const character of "ab") await store.set(["a"], character.repeat(largest - 2), LATER);
+    for (const character of "ab") await put(store, ["a"], character.repeat(largest - 2), LATER);
     assertEquals(await entriesIn(kv), 901);
-    const refused = () => store.set(["a"], "c".repeat(largest - 1), LATER);
+    const refused = () => put(store, ["a"], "c".repeat(largest - 1), LATER);
     await assertRejects(refused, Error, "Cannot store 58982401 bytes: the limit is 58982400");
     assertEquals(await store.get(["a"]) === "b".repeat(largest - 2), true);
   }));
@@ -63,7 +64,7 @@ Deno.test("kv store: everything in the database expires by itself", () =>
     const path = `${folder}/store.sqlite3`;
     const store = createKvStore({ open: () => openKvFile(path), now: () => 1_000 });
     const before = Date.now();
-    for (const size of SIZES) await store.set([String(size)], "x".repeat(size), 1_000 + 500_000.5);
+    for (const size of SIZES) await put(store, [String(size)], "x".repeat(size), 1_000 + 500_000.5);
     store.close();
     using database = new DatabaseSync(path);
     const rows = database.prepare("select expiration_ms as at from kv").all() as { at: number }[];
@@ -73,10 +74,10 @@ Deno.test("kv store: everything in the database expires by itself", () =>
 
 Deno.test("kv store: calls at once on one key each see a whole value, and one value stays", () =>
   withDatabase(async (_path, store, kv) => {
-    await store.set(["a"], "x".repeat(SIZES[0]!), LATER);
+    await put(store, ["a"], "x".repeat(SIZES[0]!), LATER);
     const writes = Array.from(
       { length: 40 },
-      (_, index) => store.set(["a"], "x".repeat(SIZES[index % SIZES.length]!), LATER),
+      (_, index) => put(store, ["a"], "x".repeat(SIZES[index % SIZES.length]!), LATER),
     );
     const reads = Array.from({ length: 40 }, () => store.get(["a"]));
     for (const value of await Promise.all(reads)) assert(SIZES.includes(lengthOf(value)!));
@@ -102,26 +103,58 @@ function dyingAt(kv: Deno.Kv, commits: number): Deno.Kv {
   return kv;
 }
 
-for (
-  const [from, to] of [[undefined, 5], [undefined, 3_000_000], [5, 3_000_000], [3_000_000, 5], [3_000_000, 70_000]]
-) {
-  Deno.test(`kv store: a write of ${to} over ${from} that ends early leaves the one or the other`, () =>
+/** Does `write` with a process that dies at ever later moments, until one lives long enough. */
+async function dieAtEachCommit(
+  path: string,
+  write: (dying: Store) => Promise<unknown>,
+  check: (done: boolean) => Promise<void>,
+): Promise<void> {
+  let done = false;
+  for (let commits = 0; !done; commits++) {
+    const dying = createKvStore({ open: async () => dyingAt(await openKvFile(path), commits), now });
+    done = await write(dying).then(() => true, () => false);
+    dying.close();
+    await check(done);
+  }
+}
+
+for (const [from, to] of [[5, 600_000], [600_000, 5], [600_000, 70_000]] as const) {
+  Deno.test(`kv store: a change of ${from} to ${to} that ends early leaves the one or the other`, () =>
     withDatabase(async (path, store) => {
-      let done = false;
-      for (let commits = 0; !done; commits++) {
-        await store.delete(["a"]);
-        if (from) await store.set(["a"], "x".repeat(from), LATER);
-        const dying = createKvStore({ open: async () => dyingAt(await openKvFile(path), commits), now });
-        done = await dying.set(["a"], "x".repeat(to!), LATER).then(() => true, () => false);
-        dying.close();
-        assertEquals(lengthOf(await store.get(["a"])), done ? to : from);
-      }
+      await store.update(["a"], () => "x".repeat(from));
+      await dieAtEachCommit(
+        path,
+        (dying) => dying.update(["a"], () => "x".repeat(to)),
+        async (done) => assertEquals(lengthOf(await store.get(["a"])), done ? to : from),
+      );
     }));
 }
 
+for (const sizes of [[5, 6], [5, 3_000_000, 70_000], [63_000, 63_000, 700_000]]) {
+  Deno.test(`kv store: an addition of ${sizes.join(" and ")} that ends early leaves all of them or none`, () =>
+    withDatabase(async (path, store) => {
+      const keys = sizes.map((size, index) => ["a", String(size), index]);
+      await dieAtEachCommit(
+        path,
+        (dying) => dying.add(sizes.map((size, index) => [keys[index]!, "x".repeat(size)] as const), LATER),
+        async (done) => {
+          const lengths = (await Promise.all(keys.map((key) => store.get(key)))).map(lengthOf);
+          assertEquals(lengths, sizes.map((size) => done ? size : undefined));
+        },
+      );
+    }));
+}
+
+Deno.test("kv store: what is not added because something is there leaves nothing", () =>
+  withDatabase(async (_path, store, kv) => {
+    await store.add([[["a"], 1]], LATER);
+    assertEquals(await store.add([[["b"], "x".repeat(3_000_000)], [["a"], 2]], LATER), false);
+    assertEquals([await store.get(["a"]), await store.get(["b"]), await entriesIn(kv)], [1, undefined, 1]);
+  }));
+
 Deno.test("kv store: a value whose chunks are lost is no value", () =>
   withDatabase(async (_path, store, kv) => {
-    await store.set(["a"], "x".repeat(200_000), LATER);
+    await put(store, ["a"], "x".repeat(200_000), LATER);
     for await (const { key } of kv.list({ prefix: ["laneway", "chunk"] })) await kv.delete(key);
     assertEquals(await store.get(["a"]), undefined);
   }));
@@ -180,7 +213,8 @@ Deno.test("kv store: what a process has written is there after it is killed at a
       }
       const shared = await store.get(["shared"]) as WrittenValue;
       assertEquals(shared, writtenValue(`round ${round}`, shared.number));
-      assert(shared.number >= reported.at(-1)!);
+      // One of five values is too long to be changed in one step.
+      assert(shared.number >= reported.at(-1)! - 1);
     }
   }));
 
@@ -199,7 +233,7 @@ Deno.test("kv store: opens at the first need, once for all who ask, and again wh
     await Promise.all([1, 2].map(() => assertRejects(() => store.get(["a"]), Error, "No disk")));
     assertEquals(opened, 1);
     fail = false;
-    await Promise.all([store.set(["a"], 1, LATER), store.set(["b"], 2, LATER)]);
+    await Promise.all([put(store, ["a"], 1, LATER), put(store, ["b"], 2, LATER)]);
     assertEquals([await store.get(["a"]), await store.get(["b"])], [1, 2]);
     assertEquals(opened, 2);
     store.close();

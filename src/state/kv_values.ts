@@ -1,0 +1,79 @@
+/** How a value of any length is kept in a database that limits the length of one: a head, and chunks where it is long. */
+import { hash } from "node:crypto";
+import { parseExactly } from "../canonical/raw_number.ts";
+import type { StoreKey } from "./store.ts";
+
+/** The most that the database takes as one value. */
+export const CHUNK_BYTES = 65_536;
+/** A value up to this length is in its head, which is one value of the database with its other fields. */
+export const INLINE_BYTES = 64_000;
+
+/** What is found under a value's key: the JSON text as UTF-8 where it is short, else what its chunks are found by. */
+export interface Head {
+  expiresAt: number;
+  text?: Uint8Array<ArrayBuffer>;
+  id: string;
+  chunks: number;
+}
+
+/** A value as it is written: the chunks first, the head last. */
+export interface Written {
+  key: Deno.KvKey;
+  head: Head;
+  chunks: Deno.KvMutation[];
+  /** Of the JSON text. */
+  bytes: number;
+}
+
+/** `expireIn`: milliseconds; kept for good where it is absent. */
+export function writtenAs(key: StoreKey, value: unknown, expiresAt: number, expireIn?: number): Written {
+  const bytes = new TextEncoder().encode(JSON.stringify(value));
+  const id = crypto.randomUUID();
+  const chunks = bytes.length > INLINE_BYTES ? chunksOf(id, bytes, expireIn) : [];
+  const head: Head = { expiresAt, id, chunks: chunks.length, ...(chunks.length === 0 && { text: bytes }) };
+  return { key: headKey(key), head, chunks, bytes: bytes.length };
+}
+
+/** The value of a head; nothing where its chunks are not all there. */
+export async function readValue(kv: Deno.Kv, { text, id, chunks }: Head): Promise<unknown> {
+  if (text) return parseExactly(DECODER.decode(text));
+  const entries = kv.list<Uint8Array<ArrayBuffer>>({ prefix: ["laneway", "chunk", id] });
+  const parts = await Array.fromAsync(entries, ({ value }) => value);
+  return parts.length === chunks ? parseExactly(await new Blob(parts).text()) : undefined;
+}
+
+const DECODER = new TextDecoder(undefined, { ignoreBOM: true });
+
+/** The database limits how long a key is; a hash is always of one length. */
+export function headKey(key: StoreKey): Deno.KvKey {
+  const position = key.at(-1);
+  return typeof position === "number"
+    ? [...listKey(key.slice(0, -1)), position]
+    : ["laneway", "value", hash("sha256", JSON.stringify(key), "hex")];
+}
+
+/** What the keys of a list's positions begin with. */
+export function listKey(list: StoreKey): Deno.KvKey {
+  return ["laneway", "list", hash("sha256", JSON.stringify(list), "hex")];
+}
+
+/** What removes a value's chunks. */
+export function removals(head: Head | null): Deno.KvMutation[] {
+  return Array.from({ length: head?.chunks ?? 0 }, (_, index) => ({
+    type: "delete",
+    key: chunkKey(head!.id, index),
+  }));
+}
+
+function chunkKey(id: string, index: number): Deno.KvKey {
+  return ["laneway", "chunk", id, index];
+}
+
+function chunksOf(id: string, bytes: Uint8Array<ArrayBuffer>, expireIn?: number): Deno.KvMutation[] {
+  return Array.from({ length: Math.ceil(bytes.length / CHUNK_BYTES) }, (_, index): Deno.KvMutation => ({
+    type: "set",
+    key: chunkKey(id, index),
+    value: bytes.subarray(index * CHUNK_BYTES, (index + 1) * CHUNK_BYTES),
+    ...(expireIn !== undefined && { expireIn }),
+  }));
+}
