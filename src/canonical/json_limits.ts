@@ -32,13 +32,42 @@ export function excessOf(text: string, limits: JsonLimits): keyof JsonLimits | u
 const SLICE = 1_000_000;
 
 /** The same in slices. */
-export function excessIn(text: string, limits: JsonLimits): Work<keyof JsonLimits | undefined> {
-  return excessInAll([text], limits);
+export function* excessIn(text: string, limits: JsonLimits): Work<keyof JsonLimits | undefined> {
+  return (yield* scan(text, limits)).excess;
+}
+
+/** What one reading of a text of JSON shows. */
+export interface Scan {
+  /** The limit that it goes beyond. */
+  excess?: keyof JsonLimits;
+  /** Whether it may hold numbers that a double would change. Where not, `JSON.parse` reads all of them exactly. */
+  hasLongNumbers: boolean;
+}
+
+/** Reads the text once, as `excessIn` does. */
+export function* scan(text: string, limits: JsonLimits): Work<Scan> {
+  const counts = newCounts();
+  const excess = yield* excessInAll([text], limits, counts);
+  return { excess, hasLongNumbers: counts.hasLongNumbers };
+}
+
+interface Counts {
+  values: number;
+  numbers: number;
+  names: number;
+  hasLongNumbers: boolean;
+}
+
+function newCounts(): Counts {
+  return { values: 0, numbers: 0, names: 0, hasLongNumbers: false };
 }
 
 /** The same of all the texts together: many short ones cost as much as a long one. */
-function* excessInAll(texts: readonly string[], limits: JsonLimits): Work<keyof JsonLimits | undefined> {
-  const counts = { values: 0, numbers: 0, names: 0 };
+function* excessInAll(
+  texts: readonly string[],
+  limits: JsonLimits,
+  counts: Counts,
+): Work<keyof JsonLimits | undefined> {
   for (const text of texts) {
     const excess = yield* countIn(text, limits, counts);
     if (excess) return excess;
@@ -50,18 +79,23 @@ function* excessInAll(texts: readonly string[], limits: JsonLimits): Work<keyof 
  * The limit that the arguments of calls go beyond together, if they do: each is JSON inside a text, so whoever counted what holds
  * that text did not see it. One that is nested too deeply is never parsed, and stays the text that it is.
  */
-export function excessInArguments(texts: readonly string[], limits: JsonLimits): Work<keyof JsonLimits | undefined> {
-  return excessInAll(texts, { ...limits, depth: Infinity });
+export function* excessInArguments(
+  texts: readonly string[],
+  limits: JsonLimits,
+): Work<keyof JsonLimits | undefined> {
+  const length = texts.reduce((sum, text) => sum + text.length, 0);
+  // Every value takes one character at least, and so does a name.
+  if (length <= Math.min(limits.values, limits.numbers, limits.names)) return undefined;
+  return yield* excessInAll(texts, { ...limits, depth: Infinity }, newCounts());
 }
 
+/** No number of fewer characters has more than fifteen digits. */
+const LONG_NUMBER = 16;
+
 /** Adds what is in the text to `counts`. */
-function* countIn(
-  text: string,
-  limits: JsonLimits,
-  counts: { values: number; numbers: number; names: number },
-): Work<"depth" | "values" | "numbers" | undefined> {
+function* countIn(text: string, limits: JsonLimits, counts: Counts): Work<"depth" | "values" | "numbers" | undefined> {
   let depth = 0;
-  let { values, numbers, names } = counts;
+  let { values, numbers, names, hasLongNumbers } = counts;
   let stop = SLICE;
   for (let at = 0; at < text.length; at++) {
     if (at >= stop) {
@@ -91,10 +125,14 @@ function* countIn(
       case WORD:
         values++;
         break;
-      case NUMBER:
+      case NUMBER: {
         if (++numbers > limits.numbers) return "numbers";
-        while (IN_NUMBER[text.charCodeAt(at + 1)]) at++;
+        const start = at;
+        let kind = 0;
+        while (IN_NUMBER[text.charCodeAt(at + 1)]) kind |= IN_NUMBER[text.charCodeAt(++at)]!;
+        hasLongNumbers ||= kind >= EXPONENT || at - start >= LONG_NUMBER - 1;
         break;
+      }
       case COLON:
         names++;
         break;
@@ -104,7 +142,7 @@ function* countIn(
     }
     if (values > limits.values) return "values";
   }
-  Object.assign(counts, { values, numbers, names });
+  Object.assign(counts, { values, numbers, names, hasLongNumbers });
   // One of many texts has its turn as a slice of a long one has.
   yield;
 }
@@ -128,6 +166,8 @@ for (
 
 const IN_NUMBER = new Uint8Array(128);
 for (const character of "0123456789.eE+-") IN_NUMBER[character.charCodeAt(0)] = 1;
+const EXPONENT = 2;
+for (const character of "eE") IN_NUMBER[character.charCodeAt(0)] = EXPONENT;
 
 const NAME_END = /\s*:/y;
 

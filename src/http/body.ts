@@ -1,7 +1,7 @@
 import { promisify } from "node:util";
 import { brotliDecompress, constants, gunzip, inflate, inflateRaw, zstdDecompress } from "node:zlib";
 import { ByteBuffer, ByteReader } from "../util/byte_reader.ts";
-import { describeExcess, excessIn, findStringEnd, JSON_LIMITS, type JsonLimits } from "../canonical/json_limits.ts";
+import { describeExcess, findStringEnd, JSON_LIMITS, type JsonLimits, scan } from "../canonical/json_limits.ts";
 import { parseExactly } from "../canonical/raw_number.ts";
 import { finish, step } from "../util/work.ts";
 import { GatewayError } from "../errors.ts";
@@ -33,9 +33,9 @@ export async function readJsonBody(request: Request, limits: BodyLimits): Promis
   const text = await step(() => decodeText(bytes));
   const { json = JSON_LIMITS } = limits;
   // Before anything is made of it: 89 compressed bytes can tell of ten million objects.
-  const excess = await finish(excessIn(text, json));
+  const { excess, hasLongNumbers } = await finish(scan(text, json));
   if (excess) throw new GatewayError("invalid_request", `The body ${describeExcess(excess, json)}`);
-  return await step(() => parseJson(text));
+  return await step(() => parseJson(text, hasLongNumbers));
 }
 
 /** All bytes of the body, decompressed. `expected` says what it should have been, where it is empty. */
@@ -199,9 +199,9 @@ export function decodeText(bytes: Uint8Array): string {
   }
 }
 
-function parseJson(text: string): unknown {
+function parseJson(text: string, hasLongNumbers: boolean): unknown {
   try {
-    return parseExactly(text);
+    return hasLongNumbers ? parseExactly(text) : JSON.parse(text);
   } catch (error) {
     // The engine's message quotes the body, so neither it nor the error goes on from here.
     const stated = / at position (\d+) \(line \d+ column \d+\)$/.exec(String(error))?.[1];
