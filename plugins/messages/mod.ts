@@ -9,6 +9,7 @@ import { countOperation } from "./count_tokens.ts";
 import { serializeAllowance, serializeError } from "./errors.ts";
 import { refusesThinking } from "./families.ts";
 import { serializeModel, serializeModelList } from "./models.ts";
+import { serializeSummary } from "./compaction.ts";
 import { failTools } from "./failed_tools.ts";
 import { intakeOf } from "./intake.ts";
 import { hidesThinking, parseRequest } from "./parse_request.ts";
@@ -41,6 +42,7 @@ const messages: Protocol<"generate"> = {
   serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),
   stream: { framing: "sse", writer: serializeStream },
   failTools,
+  summary: serializeSummary,
   serializeAllowance,
   serializeError,
 };

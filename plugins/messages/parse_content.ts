@@ -2,6 +2,7 @@
 import { extraField, extraOf } from "../../src/canonical/extra.ts";
 import type { Annotation, FilePart, InputPart, OpaquePart } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue, toJsonText } from "../../src/canonical/json.ts";
+import { sealedIn } from "./compaction.ts";
 import { type ParsedPart, serializeBlock } from "./serialize_content.ts";
 import { type Block, type Content, isKnownBlock, type KnownBlock, type Source, WIRE } from "./wire.ts";
 
@@ -11,7 +12,7 @@ export function parseContent(content: Content | null | undefined): ParsedPart[] 
 }
 
 function parseBlock(block: Block): ParsedPart {
-  if (!isKnownBlock(block)) return opaque(block, inWords(block));
+  if (!isKnownBlock(block)) return { ...opaque(block, inWords(block)), ...sealedIn(block as JsonObject) };
   switch (block.type) {
     case "text":
       return { type: "text", text: block.text, ...extraField(WIRE, block, ["type", "text"]) };

@@ -21,6 +21,7 @@ import type {
 import { isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
+import { parseCompaction } from "./compaction.ts";
 import { inputParts, parseContent, toolReferences } from "./parse_content.ts";
 import { parseTool, parseToolChoice } from "./tools.ts";
 import {
@@ -62,6 +63,7 @@ export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequ
     ...present("topK", body.top_k),
     ...(body.stop_sequences && body.stop_sequences.length > 0 && { stopSequences: body.stop_sequences }),
     ...present("outputSchema", outputSchema),
+    ...present("compaction", parseCompaction(extra)),
     ...present("extra", extra),
   };
 }

@@ -165,6 +165,11 @@ export class AnswerReader {
       case "citations_delta":
         block?.citations.push(delta.citation as JsonObject);
         return [];
+      case "compaction_delta": {
+        const { type: _, ...summary } = delta as JsonObject;
+        if (block?.kind === "other") block.fields = { ...block.fields, ...summary };
+        return [];
+      }
       default:
         return [];
     }

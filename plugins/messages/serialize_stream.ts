@@ -4,6 +4,7 @@ import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Exchange } from "../../src/contract/context.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamWriter } from "../../src/contract/stream.ts";
+import { isSummary } from "./compaction.ts";
 import { isRedacted, serializeBlock, serializeCitation, signatureOf } from "./serialize_content.ts";
 import { serializeErrorBody } from "./errors.ts";
 import { serializeFinish } from "./finish.ts";
@@ -57,6 +58,8 @@ class EventWriter implements StreamWriter<GenerateEvent> {
     if (!this.#open) return;
     emit(frame("content_block_start", { index: ++this.#index, content_block: emptyBlock(part) }));
     if (isCustom(part)) this.#emitDelta(inputDelta('{"input":"'), emit);
+    const { type, ...summary } = this.#open === "other" ? serializeBlock(part) : {};
+    if (isSummary({ type })) this.#emitDelta({ type: "compaction_delta", ...summary }, emit);
   }
 
   #writeDelta(delta: PartDelta, emit: Emit<Frame>): void {
@@ -134,6 +137,7 @@ function blockOf(part: OutputPart): Block {
 /** A block before its increments: a call's input is an empty object here, its text follows, as does a signature. */
 function emptyBlock(part: OutputPart): JsonObject {
   const block = serializeBlock(part);
+  if (isSummary(block)) return { type: block.type, content: null };
   delete block.citations;
   if (part.type === "tool-call") return { ...block, input: {} };
   return blockOf(part) === "thinking" ? { ...block, signature: "" } : block;

@@ -29,8 +29,32 @@ export function unknownUsage(usage: WireUsage): JsonObject {
   };
 }
 
-/** `unknown`: what `unknownUsage` found. */
+/** `unknown`: what `unknownUsage` found. What a summary took stands apart: the totals are the message's alone, where there is one. */
 export function serializeUsage(usage: Usage, unknown: JsonObject = {}): JsonObject {
+  const { compaction } = usage;
+  if (!compaction) return serializeCounts(usage, unknown);
+  const summary = { type: "compaction", ...serializeCounts(compaction) };
+  const rest = subtract(usage, compaction);
+  if (rest.inputTokens + rest.outputTokens === 0) {
+    return { ...serializeCounts(compaction, unknown), iterations: [summary] };
+  }
+  const message = { type: "message", ...serializeCounts(rest) };
+  return { ...serializeCounts(rest, unknown), iterations: [summary, message] };
+}
+
+function subtract(usage: Usage, part: Usage): Usage {
+  const less = (key: "cachedInputTokens" | "cacheWriteTokens" | "reasoningTokens") =>
+    usage[key] === undefined ? {} : { [key]: Math.max(0, usage[key] - (part[key] ?? 0)) };
+  return {
+    inputTokens: Math.max(0, usage.inputTokens - part.inputTokens),
+    outputTokens: Math.max(0, usage.outputTokens - part.outputTokens),
+    ...less("cachedInputTokens"),
+    ...less("cacheWriteTokens"),
+    ...less("reasoningTokens"),
+  };
+}
+
+function serializeCounts(usage: Usage, unknown: JsonObject = {}): JsonObject {
   const { inputTokens, outputTokens, cachedInputTokens = 0, cacheWriteTokens = 0, reasoningTokens } = usage;
   const { inner, outer } = splitInside(DETAILS, unknown);
   return {

@@ -1,10 +1,10 @@
 /**
  * What the vendor's server says of a tool of its own that failed: the tool's item, with its status. Shapes: the vendor's SDK.
  */
-import type { GenerateRequest, HostedTool, Message } from "../../src/canonical/generate.ts";
-import type { AskedBeside, FailedTools } from "../../src/canonical/hosted_tools.ts";
-import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
-import type { Exchange, WireRequest } from "../../src/contract/context.ts";
+import type { HostedTool } from "../../src/canonical/generate.ts";
+import type { FailedTools } from "../../src/canonical/hosted_tools.ts";
+import type { JsonObject } from "../../src/canonical/json.ts";
+import type { Exchange } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { WIRE } from "./wire.ts";
 
@@ -65,37 +65,8 @@ const KINDS: readonly Kind[] = [
 /** Tools that have a type of their own here, and that the client runs. */
 const CLIENTS = /^(local_shell|shell|apply_patch|computer(_use)?(_preview)?)(_\d{4}_\d\d_\d\d)?$/;
 
-/** The item with which a client asks for a summary that only the server that made it can read. */
-const TRIGGER = "compaction_trigger";
-
-/** A conversation that is to be compacted needs a server that does that, whatever tools it has. */
-export function toolsBeside({ body }: WireRequest): AskedBeside | undefined {
-  const input = isJsonObject(body) && Array.isArray(body.input) ? body.input : [];
-  const at = input.findLastIndex((item) => isJsonObject(item) && item.type === TRIGGER);
-  if (at < 0) return undefined;
-  return {
-    tools: [{ type: "hosted", name: TRIGGER, extra: { wire: WIRE, fields: { type: TRIGGER, at } } }],
-    forced: true,
-  };
-}
-
-/** Open models' servers know no such item: without it they would answer in prose, which ends the client's session. */
-export function refuseCompaction(input: GenerateRequest): void {
-  const isTrigger = ({ content }: Message) =>
-    content.some((part) => part.type === "opaque" && part.extra.fields.type === TRIGGER);
-  if (input.messages.some(isTrigger)) throw cannotCompact(input, "input");
-}
-
-function cannotCompact({ model }: GenerateRequest, param: string): GatewayError {
-  const message = `Cannot serve "${TRIGGER}": no upstream of model "${model}" compacts conversations. ` +
-    "Let the client write the summary, or send less of the conversation";
-  return new GatewayError("invalid_request", message, { param, tryNextTarget: true });
-}
-
 /** Throws for tools of which nobody knows how they fail. */
 export function failTools(tools: readonly HostedTool[], { id, input }: Exchange<"generate">): FailedTools | undefined {
-  const trigger = tools.find(({ name }) => name === TRIGGER);
-  if (trigger) throw cannotCompact(input, `input[${trigger.extra.fields.at}]`);
   const kinds = tools.flatMap(({ extra: { fields } }) => {
     const kind = KINDS.find(({ types }) => types.test(String(fields.type)));
     return kind ? [{ kind, fields }] : [];

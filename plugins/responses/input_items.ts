@@ -1,3 +1,4 @@
+import type { Message } from "../../src/canonical/generate.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import type { StoredAnswer } from "../../src/canonical/stored.ts";
 import type { Context } from "../../src/contract/context.ts";
@@ -15,15 +16,7 @@ export function serializeInputItems(
   query: URLSearchParams,
   context: Context,
 ): JsonObject {
-  // Ids of our own: no two are the same, so that a page can begin after one, and each can be referred to.
-  const named = messages.map((message, index) => ({ ...message, id: messageId(id, message, index) }));
-  const speech = {
-    context,
-    instructor: "developer",
-    name: namespacesOf(keep).split,
-    reader: "client",
-  } as const;
-  const items = serializeItems(named, speech).map(listed);
+  const items = listItems(id, messages, keep, context);
   if (readOrder(query) === "desc") items.reverse();
   const after = query.get("after");
   const begin = after === null ? 0 : items.findIndex((item) => item.id === after) + 1;
@@ -38,6 +31,23 @@ export function serializeInputItems(
     last_id: page.at(-1)?.id ?? null,
     has_more: begin + page.length < items.length,
   };
+}
+
+/** The messages as items with ids of our own: no two are the same, so that a page can begin after one, and each can be referred to. */
+export function listItems(
+  answer: string,
+  messages: readonly Message[],
+  body: JsonObject,
+  context: Context,
+): JsonObject[] {
+  const named = messages.map((message, index) => ({ ...message, id: messageId(answer, message, index) }));
+  const speech = {
+    context,
+    instructor: "developer",
+    name: namespacesOf(body).split,
+    reader: "client",
+  } as const;
+  return serializeItems(named, speech).map(listed);
 }
 
 /** An item as the list shows it: with a status, and text as a list of parts. */

@@ -1,5 +1,5 @@
 /** The responses wire: spoken to clients as protocols, and to servers that speak it as a driver. */
-import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import type { JsonObject } from "../../src/canonical/json.ts";
 import type { StoredAnswer } from "../../src/canonical/stored.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { parseListQuery } from "../../src/canonical/models.ts";
@@ -7,7 +7,9 @@ import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { serializeAllowance, serializeError, upstreamRefusal } from "../shared/errors.ts";
-import { failTools, toolsBeside } from "./failed_tools.ts";
+import { asTriggered, serializeCompacted } from "./compact.ts";
+import { serializeSummary } from "./compaction.ts";
+import { failTools } from "./failed_tools.ts";
 import { countOperation } from "./count_tokens.ts";
 import { refusesReasoning } from "./families.ts";
 import { serializeInputItems } from "./input_items.ts";
@@ -32,8 +34,8 @@ const responses: Protocol<"generate"> = {
   sessionHeaders: ["session-id", "thread-id"],
   keepAlive,
   parse: parseRequest,
-  toolsBeside,
   failTools,
+  summary: serializeSummary,
   // What is encrypted here only the place can read that wrote it, so the gateway must know which one that was.
   reasoning: ({ body }) => includesEncrypted(body) ? { hidden: false, keepsOwn: false } : undefined,
   serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),
@@ -111,22 +113,20 @@ const cancelResponse: Protocol<"cancelResponse"> = {
   serializeError,
 };
 
-/** Clients that summarise a conversation themselves never ask for it. */
-const compact: Protocol<"cancelResponse"> = {
+/** The summary alone, with what the client's next input is. */
+const compact: Protocol<"generate"> = {
   name: "responses-compact",
   wire: WIRE,
-  operation: "cancelResponse",
+  operation: "generate",
   method: "POST",
   pattern: new URLPattern({ pathname: "/:lane/v1/responses/compact" }),
   body: "json",
-  parse({ body }) {
-    if (!isJsonObject(body) || typeof body.model !== "string") {
-      throw new GatewayError("invalid_request", 'Missing "model"', { param: "model" });
-    }
-    const message = "The gateway does not compact conversations: let the client write the summary, or send less";
-    throw new GatewayError("unsupported", message);
-  },
-  serialize: (output) => output,
+  idPrefix: "resp_",
+  sessionHeaders: responses.sessionHeaders,
+  parse: (wire, context) => parseRequest(asTriggered(wire), context),
+  summary: serializeSummary,
+  serialize: (output, exchange) => Response.json(serializeCompacted(exchange, output)),
+  serializeAllowance,
   serializeError,
 };
 

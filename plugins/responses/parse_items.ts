@@ -1,6 +1,7 @@
 /** Items of a conversation as messages: one item is one message, so that nothing of its place is lost. */
 import type { ItemReference, Message, OpaquePart, ReasoningPart } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, present, toJsonText } from "../../src/canonical/json.ts";
+import { isTrigger, sealedIn } from "./compaction.ts";
 import { itemExtra, parseContent, parseInput } from "./content.ts";
 import { parseItemId } from "./item_ids.ts";
 import type { Namespaces } from "./namespaces.ts";
@@ -21,6 +22,7 @@ export function parseItems(items: readonly Item[], namespaces: Namespaces, befor
   const others = (item: Item, found: readonly string[] = []) =>
     parseSearch(item as JsonObject, found) ?? parseUnknown(item);
   for (const [position, item] of items.entries()) {
+    if (isTrigger(item)) continue;
     if (!isKnownItem(item)) parsed.messages.push(others(item));
     else if (item.type === "item_reference") {
       const at = before + parsed.messages.length;
@@ -140,7 +142,7 @@ function parseUnknown(item: Item): Message {
 
 export function parseOther(fields: JsonObject): OpaquePart {
   const standIn = inWords(fields);
-  return { type: "opaque", ...(standIn !== "" && { standIn }), extra: { wire: WIRE, fields } };
+  return { type: "opaque", ...(standIn !== "" && { standIn }), ...sealedIn(fields), extra: { wire: WIRE, fields } };
 }
 
 /** What says the same in words, as far as an item says anything to a model that cannot read it. */

@@ -12,6 +12,7 @@ import { isJsonObject, type JsonObject, present } from "../../src/canonical/json
 import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
+import { parseCompaction } from "./compaction.ts";
 import { parseItems } from "./parse_items.ts";
 import { namespacesOf } from "./namespaces.ts";
 import { searchesItself } from "./tool_search.ts";
@@ -37,6 +38,7 @@ export function parseRequest(wire: WireRequest, context: Context): GenerateReque
   const { tool_choice, reasoning, text, metadata } = body;
   const outputSchema = parseFormat(text?.format);
   const extra = parseExtra(body);
+  const compaction = parseCompaction(body, extra);
   const memory = parseMemory(body, instructions.length, references);
   return {
     model: body.model,
@@ -56,6 +58,7 @@ export function parseRequest(wire: WireRequest, context: Context): GenerateReque
     ...present("cacheKey", body.prompt_cache_key),
     ...present("metadata", metadata),
     ...present("memory", memory),
+    ...present("compaction", compaction),
     ...present("extra", extra),
   };
 }
@@ -71,6 +74,7 @@ const CLOSED: ClosedPlaces = {
   ...toolsAt("input[additional_tools].tools"),
   ...toolsAt("input[tool_search_output].tools"),
   "input[item_reference]": ["type", "id"],
+  "input[compaction_trigger]": ["type", "id"],
   "input[additional_tools]": ["type", "id", "role", "tools"],
   "input[reasoning].summary[]": TEXT,
   "input[reasoning].content[]": TEXT,

@@ -5,7 +5,7 @@ import { effortOf } from "../../src/transforms/thinking.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { isOpenAi } from "../shared/families.ts";
-import { refuseCompaction } from "./failed_tools.ts";
+import { TRIGGER } from "./compaction.ts";
 import { type Reader, serializeItems } from "./serialize_items.ts";
 import { serializeTool, serializeToolChoice } from "./tools.ts";
 import { WIRE } from "./wire.ts";
@@ -19,7 +19,6 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
   const { inner: inText, outer: others } = splitInside("text", outer);
   const { reasoning: noReasoning, text: noText, ...extra } = others;
   const reader = isOpenAi(target.model) ? "vendor" : "open";
-  if (reader === "open") refuseCompaction(input);
   const { instructions, rest } = splitInstructions(input.messages);
   const speech = { context, instructor: "system" as const, name: (name: string) => ({ name }), reader } as const;
   const tools = serializeTools(input, reader, context);
@@ -33,7 +32,10 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
   return {
     model: target.model,
     instructions,
-    input: serializeItems(rest, speech),
+    input: [
+      ...serializeItems(rest, speech),
+      ...(input.compaction?.when === "now" ? [{ type: TRIGGER }] : []),
+    ],
     ...tools,
     ...((Object.keys(reasoning).length > 0 || noReasoning) && { reasoning }),
     max_output_tokens: input.maxOutputTokens,

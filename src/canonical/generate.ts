@@ -3,6 +3,7 @@
  * the same by it; everything else rides in `extra`. Plain JSON data, so that it can be logged, stored, compared, replayed.
  */
 import type { GatewayError } from "../errors.ts";
+import type { CompactionRequest, SealedSummary } from "./compaction.ts";
 import type { Extra } from "./extra.ts";
 import type { JsonObject } from "./json.ts";
 import type { RelayRequest } from "./relay.ts";
@@ -79,6 +80,8 @@ export interface OpaquePart {
   type: "opaque";
   /** What says the same in words, for a wire that does not know the kind. */
   standIn?: string;
+  /** Present where it is a summary that the gateway may have written. */
+  sealed?: SealedSummary;
   extra: Extra;
 }
 
@@ -110,6 +113,8 @@ export interface SystemMessage extends MessageBase {
 export interface UserMessage extends MessageBase {
   role: "user";
   content: InputPart[];
+  /** Nobody said it: it stands for turns that were summarized. */
+  isSummary?: true;
 }
 export interface AssistantMessage extends MessageBase {
   role: "assistant";
@@ -198,6 +203,7 @@ export interface GenerateRequest {
   cacheKey?: string;
   metadata?: JsonObject;
   memory?: MemoryRequest;
+  compaction?: CompactionRequest;
   /** The request past this form, where it asks for what its wire alone knows. */
   relay?: RelayRequest;
   extra?: Extra;

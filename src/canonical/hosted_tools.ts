@@ -4,8 +4,6 @@ import type { JsonObject } from "./json.ts";
 /** What a request asks of the server apart from its list of tools. */
 export interface AskedBeside {
   tools: readonly HostedTool[];
-  /** Whether they must run, whatever other tools there are. */
-  forced?: true;
 }
 
 /** What an answer holds in place of the model's words, where the tool that it needs did not run. */

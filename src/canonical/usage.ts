@@ -7,6 +7,8 @@ export interface Usage {
   cachedInputTokens?: number;
   cacheWriteTokens?: number;
   reasoningTokens?: number;
+  /** What the summary cost with which the conversation goes on. */
+  compaction?: Usage;
   /** A total that the upstream did not report is the gateway's estimate. */
   estimated?: true;
 }
@@ -81,6 +83,7 @@ export function addUsage(one: Usage, other: Usage): Usage {
     ...sum("cachedInputTokens"),
     ...sum("cacheWriteTokens"),
     ...sum("reasoningTokens"),
+    ...((one.compaction || other.compaction) && { compaction: one.compaction ?? other.compaction }),
     ...((one.estimated || other.estimated) && { estimated: true }),
   };
 }

@@ -22,6 +22,8 @@ export interface Intake {
   callIds: IdRule;
   /** Whether the tools that a choice allows can be named beside the others; else the model is offered those alone. */
   namesAllowedTools: boolean;
+  /** Whether it summarizes conversations that become too long, for clients of its own wire that ask for it. */
+  compacts?: boolean;
   /** Whether it knows tools that its model is not shown before the conversation brings them up. Its own wire's clients ask so. */
   knowsDeferredTools: boolean;
   /** The request's thinking, held to the levels of its model's family; as it is where absent. `note` is given every change. */

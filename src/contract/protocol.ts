@@ -1,4 +1,4 @@
-import type { HostedTool } from "../canonical/generate.ts";
+import type { HostedTool, OpaquePart } from "../canonical/generate.ts";
 import type { AskedBeside, FailedTools } from "../canonical/hosted_tools.ts";
 import type { Input, OperationName, Output, StreamEvent } from "../canonical/operations.ts";
 import type { GatewayError } from "../errors.ts";
@@ -51,6 +51,8 @@ export interface Protocol<K extends OperationName> {
    * own to run. Throws `invalid_request` where the wire has no answer for that.
    */
   failTools?(tools: readonly HostedTool[], exchange: Exchange<"generate">): FailedTools | undefined;
+  /** The part of an answer that has a summary in it: the text, and the same sealed. */
+  summary?(summary: { text: string; data: string }, exchange: Exchange<"generate">): OpaquePart;
   serialize(output: Output<K>, exchange: Exchange<K>): Response;
   /** How the answer to a relayed request is written. */
   relay?: Pick<Protocol<"relay">, "serialize" | "stream">;

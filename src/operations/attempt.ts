@@ -5,6 +5,7 @@ import { addNote, type Attempt } from "../context/recorder.ts";
 import { refuseIfStrict, type RequestContext } from "../context/request_context.ts";
 import type { AnswerContext } from "../contract/context.ts";
 import type { Destination } from "../contract/destination.ts";
+import type { Intake } from "../contract/intake.ts";
 import type { Driver, Target } from "../contract/driver.ts";
 import { GatewayError } from "../errors.ts";
 import type { Ask, Lessons } from "../upstream/ask.ts";
@@ -119,6 +120,13 @@ function providerIn(headers: Headers, { providers }: Upstream): string | undefin
 /** The wire that the target speaks. */
 export function wireOf({ upstream, driver }: Destination, { upstreams, drivers }: Gateway): string | undefined {
   return (driver === undefined ? upstreams.get(upstream)?.driver : drivers.get(driver))?.wire;
+}
+
+/** How the target takes conversations. */
+export function intakeAt(where: Destination, { gateway: { upstreams, drivers } }: RequestContext): Intake | undefined {
+  const upstream = upstreams.get(where.upstream);
+  const driver = where.driver === undefined ? upstream?.driver : drivers.get(where.driver);
+  return upstream && driver?.intake?.({ ...upstream.quirks, ...where, model: where.pinned ?? where.model });
 }
 
 /** The upstream, spoken to as the place behind it is. Throws where the caller may not use it. */

@@ -32,6 +32,6 @@ export function textOf({ messages, tools, toolChoice, outputSchema, thinking }: 
 
 /** What an upstream counted makes the next counts of the same model better. */
 export function learn(usage: ReportedUsage | undefined, attempt: Attempt | undefined, { calibration }: Gateway): void {
-  if (!usage?.inputTokens || usage.estimated || !attempt?.counted?.isText) return;
+  if (!usage?.inputTokens || usage.estimated || usage.compaction || !attempt?.counted?.isText) return;
   calibration.learn(attempt.target, attempt.counted.estimate, usage.inputTokens);
 }

@@ -1,6 +1,6 @@
 /** A conversation's next turn: parse → recall → resolve → prepare → call → serialize. */
 import { estimateInputTokens } from "../canonical/estimate.ts";
-import type { GenerateEvent, GenerateResponse } from "../canonical/generate.ts";
+import type { GenerateEvent, GenerateRequest, GenerateResponse } from "../canonical/generate.ts";
 import type { Exchange } from "../contract/context.ts";
 import type { Destination } from "../contract/destination.ts";
 import type { AddedTurn } from "../state/continuity.ts";
@@ -20,6 +20,7 @@ import { admit } from "./admit.ts";
 import type { Passage } from "./answer_loop.ts";
 import { ask } from "./attempt.ts";
 import { withoutCarriedSecrets } from "./carried.ts";
+import { type Compacting, compactStream, compactWhole, isDue, planCompaction } from "./compact.ts";
 import { learn } from "./counting.ts";
 import { explainAll, wantsExplanation } from "./explain.ts";
 import { answerFailed, noteFailed, targetsThatRun, toolsNeeded } from "./failed_tools.ts";
@@ -39,16 +40,21 @@ interface Turn {
   plan: Affinity;
   /** Its tokens. */
   estimate: number;
+  /** Present where the conversation is to be shortened first. */
+  compacting?: Compacting;
 }
 
 export async function generate(asked: Incoming<"generate">): Promise<Response> {
   const { protocol, wire, lane, context } = asked;
   context.recorder.entry.stream = asked.input.stream;
   await checkSize(asked.input, context.gateway.limits);
-  const { input, added } = await recall(asked.input, context);
+  const recalled = await recall(asked.input, context);
+  const { added } = recalled;
+  const resolved = await resolve("generate", recalled.input.model, lane, context);
+  const sorted = await step(() => withAffinity(resolved, recalled.input, lane, context));
+  const { input, targets, compaction } = planCompaction(protocol, recalled.input, sorted.targets, context);
+  const all = { ...sorted, targets };
   const incoming = { ...asked, input };
-  const resolved = await resolve("generate", input.model, lane, context);
-  const all = await step(() => withAffinity(resolved, input, lane, context));
   const needed = toolsNeeded(protocol, input, wire);
   const able = targetsThatRun(needed, all.targets, context);
   if (able.length === 0) {
@@ -69,16 +75,21 @@ export async function generate(asked: Incoming<"generate">): Promise<Response> {
   const exchange = openExchange(incoming, request);
   if (steps) return explainAll("generate", request, plan.targets, context, steps);
   await admit(context, estimate);
-  const turn = { incoming, exchange, added, plan, estimate };
+  const isDueNow = compaction && isDue(compaction, request, estimate, plan, context);
+  const compacting = isDueNow ? { compaction, protocol, exchange, context } : undefined;
+  const turn = { incoming, exchange, added, plan, estimate, compacting };
   return request.stream ? generateStream(turn) : generateWhole(turn);
 }
 
-async function generateWhole({ incoming, exchange, added, plan, estimate }: Turn): Promise<Response> {
+async function generateWhole({ incoming, exchange, added, plan, estimate, compacting }: Turn): Promise<Response> {
   const { protocol, context } = incoming;
   const { gateway, recorder, hide, note } = context;
-  const attempt = async (target: Destination) =>
-    answerAt(await step(() => ask("generate", exchange.input, target, context, { estimate })));
-  const answered = await firstAnswer(planFailover(plan.targets, context, { conversation: plan.conversation }), attempt);
+  const answer = (input: GenerateRequest, estimate: number) => {
+    const attempt = async (target: Destination) =>
+      answerAt(await step(() => ask("generate", input, target, context, { estimate })));
+    return firstAnswer(planFailover(plan.targets, context, { conversation: plan.conversation }), attempt);
+  };
+  const answered = await (compacting ? compactWhole(compacting, answer) : answer(exchange.input, estimate));
   const output = await step(() => withoutCarriedSecrets<"generate">(answered, hide));
   recorder.settle(
     output.usage,
@@ -100,11 +111,14 @@ async function answerAt(asked: Ask<"generate">): Promise<GenerateResponse> {
   return await finish(repairResponse(response, asked.input, asked.context.note));
 }
 
-function generateStream({ incoming, exchange, added, plan, estimate }: Turn): Promise<Response> {
+function generateStream({ incoming, exchange, added, plan, estimate, compacting }: Turn): Promise<Response> {
   const { protocol, context } = incoming;
-  const attempt = (target: Destination, signal: AbortSignal) =>
-    streamAt(ask("generate", exchange.input, target, context, { signal, estimate }));
-  const events = firstStream(planFailover(plan.targets, context, plan), attempt);
+  const open = (input: GenerateRequest, estimate: number) => {
+    const attempt = (target: Destination, signal: AbortSignal) =>
+      streamAt(ask("generate", input, target, context, { signal, estimate }));
+    return firstStream(planFailover(plan.targets, context, plan), attempt);
+  };
+  const events = compacting ? compactStream(compacting, open) : open(exchange.input, estimate);
   return respondWithStream(protocol, exchange, events, context, passageOf(incoming, exchange, added));
 }
 

@@ -2,6 +2,7 @@
 import { Collector } from "../canonical/collect.ts";
 import type { GenerateEvent, GenerateResponse, Message, OpaqueReasoning, OutputPart } from "../canonical/generate.ts";
 import type { Input } from "../canonical/operations.ts";
+import { goOnFromSealed, holdsSummary } from "../transforms/compaction.ts";
 import { openReasoning, sealedIn, type Sealing, type Thought } from "../transforms/sealing.ts";
 import { paced } from "../util/work.ts";
 import type { RequestContext } from "../context/request_context.ts";
@@ -13,7 +14,24 @@ import type { Passage } from "./answer_loop.ts";
 
 /** The request with all that it builds on, from the gateway's memory and out of what the client keeps sealed. */
 export async function recall(asked: Input<"generate">, context: RequestContext): Promise<Recalled> {
-  const { input, added } = await context.gateway.continuity.recall(asked, context.caller.owner);
+  const recalled = await context.gateway.continuity.recall(asked, context.caller.owner);
+  return await openThoughts(await openSummary(recalled, context), context);
+}
+
+/** The same going on from the summary that the gateway wrote of it, if there is one. */
+async function openSummary(recalled: Recalled, context: RequestContext): Promise<Recalled> {
+  const { input } = recalled;
+  if (!holdsSummary(input.messages)) return recalled;
+  const sealer = await sealerFor(context);
+  const { clientWire, caller: { owner } } = context;
+  const messages = goOnFromSealed(
+    input.messages,
+    ({ data }) => sealer.open(data, summaryWire(clientWire), owner)?.text,
+  );
+  return { ...recalled, input: { ...input, messages } };
+}
+
+async function openThoughts({ input, added }: Recalled, context: RequestContext): Promise<Recalled> {
   const sealed = sealedIn(input.messages);
   if (sealed.length === 0) return { input, added };
   const sealer = await sealerFor(context);
@@ -58,10 +76,15 @@ interface OpenedSealing extends Sealing {
 }
 
 /** Without the store's key, what is sealed opens until this process ends: the log says why. */
-async function sealerFor({ gateway, recorder }: RequestContext): Promise<Sealer> {
+export async function sealerFor({ gateway, recorder }: RequestContext): Promise<Sealer> {
   const { sealer, failure } = await gateway.sealer();
   if (failure !== undefined) recorder.explain(failure);
   return sealer;
+}
+
+/** What is sealed for one purpose does not open for another. */
+export function summaryWire(wire: string): string {
+  return `${wire} summary`;
 }
 
 /** Before the end of the answer goes out, so that it can go on from there at once. A store that fails costs no answer. */

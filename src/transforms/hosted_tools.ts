@@ -11,7 +11,6 @@ export function neededTools(
   { tools = [], toolChoice }: Pick<GenerateRequest, "tools" | "toolChoice">,
   beside: AskedBeside = { tools: [] },
 ): readonly HostedTool[] {
-  if (beside.forced) return beside.tools;
   switch (toolChoice?.type) {
     case "none":
       return [];

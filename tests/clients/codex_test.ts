@@ -352,6 +352,27 @@ test("a conversation that fills the model's window is summed up and goes on", as
   },
 });
 
+test("a conversation that the server is to sum up comes back sealed and goes on", async ({ baseUrl, exec, sent }) => {
+  const vendors = ["--config", 'model_providers.gateway.name="OpenAI"'];
+  const options = ["--model", "scripted", ...vendors, ...liveCatalog(baseUrl)];
+  await exec([...options, "Hello"]);
+  const run = await exec([...options, "resume", "--last", "And now?"]);
+  assertEquals([run.code, errorsOf(run), saidIn(run)], [0, [], ["Going on."]]);
+  const [summing, going] = responsesOf(run);
+  assertEquals(inputOf(summing!).at(-1)?.type, "compaction_trigger");
+  assertEquals((await endingOf(summing!)).output, inputOf(going!, "compaction"), "the item comes back as it was");
+  const words = JSON.stringify(turnsOf(sent[2]!));
+  assertStringIncludes(words, "All there is to know.");
+  assertEquals([words.includes("A long answer."), words.includes("Hello"), sent.length], [false, true, 3]);
+}, {
+  script: (call) => {
+    const usage = { prompt_tokens: call === 0 ? 99_000 : 1_000, completion_tokens: 10 };
+    const last = `data: ${JSON.stringify({ model: "scripted", choices: [], usage })}\n\n`;
+    const text = ["A long answer.", "All there is to know.", "Going on."][call] ?? "";
+    return answerStream([word(text), frame({ delta: {}, finish_reason: "stop" }), last, DONE]);
+  },
+});
+
 test("a stream that breaks is asked for again", async ({ exec }) => {
   const run = await exec(["--model", "scripted", "Hello"]);
   assertEquals([run.code, saidIn(run).at(-1)], [0, "whole"]);

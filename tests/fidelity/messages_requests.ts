@@ -162,7 +162,9 @@ export const MESSAGES_REQUESTS: readonly Sample[] = [
     edits: [{ type: "clear_tool_uses_20250919", keep: { type: "tool_uses", value: 3 }, exclude_tools: ["keptTool"] }],
   }),
   top("context_management: clear_thinking_20251015", { edits: [{ type: "clear_thinking_20251015", keep: "all" }] }),
-  top("context_management: compact_20260112", { edits: [{ type: "compact_20260112" }] }),
+  top("context_management: compact_20260112", {
+    edits: [{ type: "compact_20260112", trigger: { type: "input_tokens", value: 1 } }],
+  }),
   top("mcp_servers", [{ type: "url", name: "keptServer", url: "https://mcp.test/" }]),
   top("fallbacks", [{ model: "keptModel" }]),
   top("fallback_credit_token", "keptToken"),

@@ -103,7 +103,10 @@ async function asked(
 
 async function assertCountsTheSame(client: Client, body: JsonObject, counter: Counter, model: string): Promise<void> {
   const setting = settingFor(counter, model);
-  const plain = { ...body, model: "model", stream: false };
+  // For a summary the model is asked in words that are not the client's.
+  if (JSON.stringify(body).includes('"compaction_trigger"')) return;
+  const { context_management: _, ...rest } = body;
+  const plain = { ...rest, model: "model", stream: false };
   const generated = await asked(CLIENTS[client].generate, client, plain, setting);
   if (!generated) return;
   const counted = await asked(CLIENTS[client].count, client, plain, setting);

@@ -281,29 +281,14 @@ Deno.test("responses: a function of the client's that has a hosted tool's name c
   assertEquals(sent[0]!.tool_choice, { type: "function", function: { name: "web_search" } });
 });
 
-Deno.test("responses: a conversation that is to be compacted is refused, unless its vendor's own model may do it", async () => {
+Deno.test("responses: a conversation that is to be compacted is left to its vendor's own model", async () => {
   const input = [{ role: "user", content: "Hello" }, { type: "compaction_trigger" }];
-  for (const driver of ["chat", "messages", "responses"]) {
-    for (const stream of [false, true]) {
-      const { app, sent } = newRig([driver]);
-      const response = await app.post(RESPONSES, { model: "model", input, tools: [FUNCTION], stream });
-      assertEquals([response.status, sent.length], [400, 0], driver);
-      const { error } = await response.json();
-      assertMatch(error.param, /^input/);
-      assertMatch(error.message, /compacts conversations/);
-    }
-  }
   const { app, sent } = newRig(["chat", "responses"], {}, "openai/gpt-5");
   assertEquals((await app.post(RESPONSES, { model: "model", input, tools: [FUNCTION] })).status, 200);
   assertEquals((sent[0]!.input as JsonObject[]).at(-1)!.type, "compaction_trigger");
-});
-
-Deno.test("responses: the endpoint for compaction says that there is none", async () => {
-  const { app } = newRig(["chat"]);
-  const response = await app.post("/oss/v1/responses/compact", { model: "model", input: "Hello" });
-  assertEquals([response.status, response.headers.get("x-should-retry")], [501, "false"]);
-  assertMatch((await response.json()).error.message, /^The gateway does not compact conversations/);
-  assertEquals((await app.post("/oss/v1/responses/compact", { input: "Hello" })).status, 400);
+  const context_management = [{ type: "compaction", compact_threshold: 1 }];
+  assertEquals((await app.post(RESPONSES, { model: "model", input: "Hello", context_management })).status, 200);
+  assertEquals([sent[1]!.context_management, sent.length], [context_management, 2]);
 });
 
 // Chat

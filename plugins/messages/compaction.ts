@@ -1,0 +1,96 @@
+/** Conversations that are to be shortened: how clients of this wire ask for it, and what they get and give back. */
+import type { CompactionRequest } from "../../src/canonical/compaction.ts";
+import type { Extra } from "../../src/canonical/extra.ts";
+import type { OpaquePart } from "../../src/canonical/generate.ts";
+import { isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { SEALED_PREFIX } from "../../src/transforms/sealing.ts";
+import { WIRE } from "./wire.ts";
+
+/** The conversation's tokens from which on it is shortened where the client does not say it. */
+const DEFAULT_TRIGGER = 150_000;
+const EDIT = /^compact_\d+$/;
+
+/** `extra`: what of the request rides through. */
+export function parseCompaction(extra: Extra | undefined): CompactionRequest | undefined {
+  const { compaction, context_management: management } = extra?.fields ?? {};
+  const edits = isJsonObject(management) && Array.isArray(management.edits) ? management.edits : [];
+  const place = edits.findIndex((edit) => isJsonObject(edit) && EDIT.test(String(edit.type)));
+  if (isJsonObject(compaction) && compaction.type === "summarize") {
+    if (place >= 0) refuse("Cannot be used together with context_management", "compaction");
+    return {
+      when: "now",
+      covers: "all",
+      unknown: unknownIn(compaction, "compaction", ["type", "instructions"]),
+      ...present("instructions", textIn(compaction, "compaction")),
+      ...present("extra", without(extra!, "compaction")),
+    };
+  }
+  if (place < 0) return undefined;
+  const path = `context_management.edits[${place}]`;
+  const edit = edits[place] as JsonObject;
+  const others = edits.filter((_, index) => index !== place);
+  const left = { ...management as JsonObject, edits: others };
+  return {
+    when: { inputTokens: triggerIn(edit, path) },
+    covers: "all",
+    unknown: [
+      ...unknownIn(edit, "context_management.edits", EDIT_KEYS),
+      ...(isJsonObject(edit.trigger)
+        ? unknownIn(edit.trigger, "context_management.edits.trigger", ["type", "value"])
+        : []),
+      ...(others.length === 0 ? unknownIn(management as JsonObject, "context_management", ["edits"]) : []),
+    ],
+    ...present("instructions", textIn(edit, path)),
+    ...(edit.pause_after_compaction === true && { pauses: true }),
+    ...present("extra", without(extra!, "context_management", others.length > 0 ? left : undefined)),
+  };
+}
+
+const EDIT_KEYS = ["type", "trigger", "instructions", "pause_after_compaction"];
+
+function unknownIn(object: JsonObject, path: string, known: readonly string[]): string[] {
+  return Object.keys(object).filter((key) => !known.includes(key)).map((key) => `${path}.${key}`);
+}
+
+function triggerIn({ trigger }: JsonObject, path: string): number {
+  if (trigger === undefined || trigger === null) return DEFAULT_TRIGGER;
+  const { type, value } = isJsonObject(trigger) ? trigger : {};
+  if (type === "input_tokens" && typeof value === "number" && Number.isInteger(value) && value > 0) return value;
+  return refuse('Expected {"type": "input_tokens", "value": <a number of tokens>}', `${path}.trigger`);
+}
+
+function textIn({ instructions }: JsonObject, path: string): string | undefined {
+  if (instructions === undefined || instructions === null) return undefined;
+  return typeof instructions === "string" && instructions !== ""
+    ? instructions
+    : refuse("Expected a text", `${path}.instructions`);
+}
+
+function refuse(message: string, param: string): never {
+  throw new GatewayError("invalid_request", message, { param });
+}
+
+/** The extra with `left` as the field's value; without the field where nothing is left. */
+function without(extra: Extra, field: string, left?: JsonObject): Extra | undefined {
+  const { [field]: _, ...fields } = extra.fields;
+  if (left) fields[field] = left;
+  return Object.keys(fields).length + Object.keys(extra.hints ?? {}).length > 0 ? { ...extra, fields } : undefined;
+}
+
+const TYPE = "compaction";
+
+/** What a client gives back, if the gateway may have written it. */
+export function sealedIn({ type, encrypted_content: data }: JsonObject): Pick<OpaquePart, "sealed"> {
+  const isOurs = type === TYPE && typeof data === "string" && data.startsWith(SEALED_PREFIX);
+  return isOurs ? { sealed: { data, covers: "all" } } : {};
+}
+
+export function serializeSummary({ text, data }: { text: string; data: string }): OpaquePart {
+  const block = { type: TYPE, content: text, encrypted_content: data };
+  return { type: "opaque", sealed: { data, covers: "all" }, extra: { wire: WIRE, fields: block } };
+}
+
+export function isSummary(block: JsonObject): boolean {
+  return block.type === TYPE;
+}

@@ -1,0 +1,95 @@
+/** Conversations that go on from a summary: how a model is asked for one, and what becomes of the turns that it stands for. */
+import type { CompactionRequest, Covered, SealedSummary } from "../canonical/compaction.ts";
+import type { GenerateRequest, GenerateResponse, Message, OutputPart } from "../canonical/generate.ts";
+import { latestWords, SUMMARY_PROMPT, summaryInWords } from "./compaction_prompt.ts";
+
+/** The request that asks for the summary of a conversation. Its tools stay, so that what an upstream cached of it still counts. */
+export function askForSummary(request: GenerateRequest, { instructions }: CompactionRequest): GenerateRequest {
+  const {
+    maxOutputTokens: _length,
+    outputSchema: _schema,
+    stopSequences: _stops,
+    verbosity: _verbosity,
+    toolChoice: _choice,
+    ...rest
+  } = request;
+  const question: Message = { role: "user", content: [{ type: "text", text: instructions ?? SUMMARY_PROMPT }] };
+  return { ...rest, messages: [...rest.messages, question], ...(rest.tools && { toolChoice: { type: "none" } }) };
+}
+
+/** A latest message that is longer than this, in characters, is left to the summary. */
+const LONGEST_MESSAGE = 20_000;
+
+/** The summary that the model wrote, with the user's latest words where it is to stand for them. */
+export function summaryIn({ content }: GenerateResponse, { messages }: GenerateRequest, keepsUsers: boolean): string {
+  const text = textOf(content).trim();
+  if (text === "" || keepsUsers) return text;
+  const latest = messages.findLast(({ role, content }) =>
+    role === "user" && content.some((part) => part.type === "text")
+  );
+  const words = latest?.role === "user" ? textOf(latest.content).trim() : "";
+  return words === "" || words.length > LONGEST_MESSAGE ? text : text + latestWords(words);
+}
+
+function textOf(parts: readonly OutputPart[]): string {
+  return parts.map((part) => part.type === "text" ? part.text : "").join("");
+}
+
+/** The request whose conversation goes on from its summary. */
+export function goOnFrom(request: GenerateRequest, summary: string, covers: Covered): GenerateRequest {
+  return { ...request, messages: replaced(request.messages, [], summary, covers) };
+}
+
+/** Whether there is anything that may be a summary of the gateway's. */
+export function holdsSummary(messages: readonly Message[]): boolean {
+  for (const { role, content } of messages) {
+    if (role !== "assistant") continue;
+    for (const part of content) if (part.type === "opaque" && part.sealed) return true;
+  }
+  return false;
+}
+
+/**
+ * The messages that go on from the last summary among them that `open` can read; the same ones where there is none. What others
+ * wrote stays as it is.
+ */
+export function goOnFromSealed(messages: Message[], open: (sealed: SealedSummary) => string | undefined): Message[] {
+  for (let at = messages.length - 1; at >= 0; at--) {
+    const message = messages[at]!;
+    if (message.role !== "assistant") continue;
+    for (let index = message.content.length - 1; index >= 0; index--) {
+      const part = message.content[index]!;
+      const sealed = part.type === "opaque" ? part.sealed : undefined;
+      const summary = sealed && open(sealed);
+      if (!sealed || summary === undefined) continue;
+      const [before, after] = [message.content.slice(0, index), message.content.slice(index + 1)];
+      return replaced(
+        [...messages.slice(0, at), ...inTurn(message, before)],
+        [...inTurn(message, after), ...messages.slice(at + 1)],
+        summary,
+        sealed.covers,
+      );
+    }
+  }
+  return messages;
+}
+
+function inTurn(message: Message & { role: "assistant" }, content: OutputPart[]): Message[] {
+  return content.length > 0 ? [{ ...message, content }] : [];
+}
+
+/** What stays of the turns `before`, the summary, and the turns after it with the calls whose results are among them. */
+function replaced(before: readonly Message[], after: readonly Message[], summary: string, covers: Covered): Message[] {
+  const kept = before.filter(({ role }) => role === "system" || covers === "answers" && role === "user");
+  const results = new Set(after.flatMap(({ role, content }) => role === "tool" ? content.map(({ id }) => id) : []));
+  const calls = before.flatMap((message) => {
+    if (message.role !== "assistant" || results.size === 0) return [];
+    return inTurn(message, message.content.filter((part) => part.type === "tool-call" && results.has(part.id)));
+  });
+  const words: Message = {
+    role: "user",
+    content: [{ type: "text", text: summaryInWords(summary) }],
+    isSummary: true,
+  };
+  return [...kept, words, ...calls, ...after];
+}
