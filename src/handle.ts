@@ -33,11 +33,12 @@ export async function handle(request: Request, peer: Peer | undefined, gateway: 
   let context = openContext(request, gateway);
   const { entry } = context.recorder;
   try {
-    checkHost(request);
-    const service = gateway.service(request);
+    const { url } = context;
+    checkHost(request, url);
+    const service = gateway.service(request, url);
     if (service) return service;
 
-    const match = gateway.registry.match(request);
+    const match = gateway.registry.match(request, url);
     const lost = match ? undefined : findLostPath(request, gateway.registry, gateway.lanes.keys());
     context = withProtocol(context, (match ?? lost ?? context).protocol);
     entry.protocol = match?.protocol.name;
@@ -66,11 +67,11 @@ async function dispatch<K extends ServedOperation>(
   named: Lane | undefined,
   context: RequestContext,
 ): Promise<Response> {
-  const { request: { headers, url }, gateway, recorder } = context;
+  const { request: { headers }, url, gateway, recorder } = context;
   const { operation } = protocol;
   if (runsModel(operation) && !wantsExplanation({ headers })) gateway.load.check(gateway.limits);
   const body = await readBody(protocol.body, context);
-  const wire = { body, headers, params, query: new URL(url).searchParams };
+  const wire = { body, headers, params, query: url?.searchParams ?? new URLSearchParams() };
   const input = await step(() => protocol.parse(wire, context));
   const lane = named ?? laneFor(operation, input, context);
   recorder.entry.lane = lane.name;

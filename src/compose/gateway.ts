@@ -15,6 +15,7 @@ import { createContinuity } from "../state/continuity.ts";
 import { createKeyReader, createKeyring } from "../state/keyring.ts";
 import type { Ledger } from "../state/ledger.ts";
 import { createSealing } from "../state/seal.ts";
+import { Dependents } from "../util/abort.ts";
 import { digestOf } from "../util/digest.ts";
 import { createCatalogs } from "./catalogs.ts";
 import { createCounting } from "./counting.ts";
@@ -68,6 +69,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
     renewals: () => renewals.count,
     draining: draining.signal,
     signal: stop.signal,
+    running: keep("running", null, () => new Dependents(stop.signal)),
   };
 }
 

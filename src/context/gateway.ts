@@ -16,6 +16,7 @@ import type { ExactCounts } from "../tokens/exact.ts";
 import type { Tokenizers } from "../tokens/tokenizers.ts";
 import type { Breaker } from "../routing/circuit_breaker.ts";
 import type { HedgeBudget } from "../routing/hedging.ts";
+import type { Dependents } from "../util/abort.ts";
 import type { RetryPolicy } from "../routing/failover.ts";
 import type { Upstream } from "../upstream/send.ts";
 
@@ -65,6 +66,8 @@ export interface Gateway {
   draining: AbortSignal;
   /** Aborted when the gateway stops without waiting. */
   signal: AbortSignal;
+  /** The requests that run, which end with that. */
+  running: Dependents;
 }
 
 export interface Pace {

@@ -11,6 +11,8 @@ import { type Hide, hiderFor } from "./secrets.ts";
 export interface RequestContext extends Context {
   readonly gateway: Gateway;
   readonly request: Request;
+  /** The request's; nothing where its host is invalid, which is checked first. */
+  readonly url: URL | undefined;
   readonly id: string;
   /** Milliseconds since the epoch. */
   readonly started: number;
@@ -35,32 +37,43 @@ const NOBODY: Caller = { name: "", owner: "" };
 export function openContext(request: Request, gateway: Gateway): RequestContext {
   const started = gateway.now();
   const since = gateway.monotonic();
-  const left = new AbortController();
+  const url = URL.parse(request.url) ?? undefined;
+  const ended = new AbortController();
+  let hasLeft = false;
+  const leave = (reason: unknown = clientClosed()) => {
+    hasLeft = true;
+    ended.abort(reason);
+  };
+  const { signal } = request;
+  if (signal.aborted) leave(signal.reason);
+  else signal.addEventListener("abort", () => leave(signal.reason), { once: true });
+  gateway.running.add(ended);
   const id = `req_${gateway.newId()}`;
   const recorder = new Recorder({
     entry: {
       time: new Date(started).toISOString(),
       id,
       method: request.method,
-      // A request whose host is invalid may have no path.
-      path: URL.parse(request.url)?.pathname ?? "",
+      path: url?.pathname ?? "",
     },
     log: gateway.log,
     elapsedMs: () => Math.round(gateway.monotonic() - since),
   });
+  recorder.atEnd(() => gateway.running.delete(ended));
   const protocol = gateway.registry.fallback(request.headers);
   return {
     gateway,
     request,
+    url,
     id,
     started,
     renewals: gateway.renewals(),
     protocol,
     clientWire: protocol.wire,
     recorder,
-    signal: AbortSignal.any([request.signal, left.signal, gateway.signal]),
-    leave: () => left.abort(clientClosed()),
-    hasLeft: () => request.signal.aborted || left.signal.aborted,
+    signal: ended.signal,
+    leave: () => leave(),
+    hasLeft: () => hasLeft,
     ...identified(NOBODY, recorder, gateway),
   };
 }

@@ -2,6 +2,7 @@ import type { KeyFacts } from "../config/schema.ts";
 import { digestOf } from "../util/digest.ts";
 import { GatewayError } from "../errors.ts";
 import type { Peer } from "../platform/platform.ts";
+import { addressOf } from "./host.ts";
 
 /**
  * Who calls: a key, the machine itself where there are no keys, or somebody with a token of an upstream. What is
@@ -103,11 +104,12 @@ const ADD_KEY = 'add one under "keys" in gateway.json to let others call';
 function admitLocal({ headers, url }: Request, peer: Peer | undefined): Caller {
   if (peer !== undefined) {
     if (!isLocalPeer(peer)) refuse(`No keys are configured, so only this machine may call: ${ADD_KEY}`);
-    if (!isLocalUrl(headers.has("host") ? `http://${headers.get("host")}` : url)) {
+    const host = headers.get("host");
+    if (!isLocalAddress(host === null ? URL.parse(url) : addressOf(host))) {
       refuse(`No keys are configured, so the host must be "localhost" or "127.0.0.1": call that, or ${ADD_KEY}`);
     }
     const origin = headers.get("origin");
-    if (origin !== null && !isLocalUrl(origin)) {
+    if (origin !== null && !isLocalAddress(URL.parse(origin))) {
       refuse(`No keys are configured, so web pages of other hosts may not call: ${ADD_KEY}`);
     }
   }
@@ -119,9 +121,8 @@ function isLocalPeer(peer: Peer): boolean {
   return peer.hostname !== undefined && isLoopback(peer.hostname.replace(/^::ffff:/i, ""));
 }
 
-function isLocalUrl(text: string): boolean {
-  const url = URL.parse(text);
-  if (url === null || !["http:", "https:"].includes(url.protocol)) return false;
+function isLocalAddress(url: URL | null | undefined): boolean {
+  if (!url || !["http:", "https:"].includes(url.protocol)) return false;
   const { hostname } = url;
   return hostname === "localhost" || hostname.endsWith(".localhost") || hostname === "[::1]" || isLoopback(hostname);
 }

@@ -70,27 +70,16 @@ async function readBytes(
 ): Promise<Uint8Array> {
   const reader = new ByteReader(body, Math.min(Math.max(declared, 1_024), LARGEST_READ));
   const stop = () => reader.cancel().catch(() => {}); // the sender's own failure changes nothing for us
-  const deadline = performance.now() + timeoutMs;
   let late: string | undefined;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const wait = () => {
-    const leftMs = deadline - performance.now();
-    const reason = stallMs < leftMs
-      ? `nothing came for ${stallMs / 1000} s`
-      : `it took longer than ${timeoutMs / 1000} s`;
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      late = reason;
-      stop();
-    }, Math.min(stallMs, leftMs));
-  };
+  const arrival = watchArrival(timeoutMs, stallMs, (reason) => {
+    late = reason;
+    stop();
+  });
   try {
     const buffer = new ByteBuffer(Math.min(Math.max(declared, 0), trustedBytes), limitBytes);
     while (true) {
-      wait();
-      const value = await reader.read().catch((cause) => {
-        throw new GatewayError("client_closed", "The client disconnected while sending the body", { cause });
-      });
+      arrival.wait();
+      const value = await reader.read().catch(disconnected);
       if (late) throw new GatewayError("request_timeout", `Cannot read the body: ${late}`);
       if (!value) return buffer.take();
       if (buffer.length + value.length > limitBytes) {
@@ -106,8 +95,32 @@ async function readBytes(
       buffer.append(value);
     }
   } finally {
-    clearTimeout(timer);
+    arrival.end();
   }
+}
+
+function disconnected(cause: unknown): never {
+  throw new GatewayError("client_closed", "The client disconnected while sending the body", { cause });
+}
+
+/** Calls `onLate` with why, where nothing comes for `stallMs` after a wait began, or all takes longer than `timeoutMs`. */
+function watchArrival(timeoutMs: number, stallMs: number, onLate: (reason: string) => void) {
+  const deadline = performance.now() + timeoutMs;
+  let since = 0;
+  // One timer, which looks at the time when it fires: most bodies are there before.
+  const arm = (ms: number): ReturnType<typeof setTimeout> =>
+    setTimeout(() => {
+      const now = performance.now();
+      const [stallLeft, left] = [since + stallMs - now, deadline - now];
+      if (left <= 0) onLate(`it took longer than ${timeoutMs / 1000} s`);
+      else if (stallLeft <= 0) onLate(`nothing came for ${stallMs / 1000} s`);
+      else timer = arm(Math.min(stallLeft, left));
+    }, ms);
+  let timer = arm(Math.min(stallMs, timeoutMs));
+  return {
+    wait: () => void (since = performance.now()),
+    end: () => clearTimeout(timer),
+  };
 }
 
 /** The asynchronous forms only: the synchronous brotli of Deno 2.9 takes corrupt input for empty output. */

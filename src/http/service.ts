@@ -11,27 +11,27 @@ export interface ServiceFacts {
 }
 
 /** Answers what operators and load balancers ask; nothing for any other path. */
-export type Service = (request: Request) => Response | undefined;
+export type Service = (request: Request, url: URL) => Response | undefined;
 
 /** Open to all, and it tells nothing else. */
 export function createService({ name, version, lanes, isReady }: ServiceFacts): Service {
-  const answers: Record<string, (request: Request) => Response> = {
-    "/": ({ headers, url }) =>
+  const answers: Record<string, (request: Request, url: URL) => Response> = {
+    "/": ({ headers }, { origin }) =>
       wantsPage(headers)
-        ? indexPage({ name, version, lanes, origin: new URL(url).origin })
+        ? indexPage({ name, version, lanes, origin })
         : Response.json({ name, version, lanes }, { headers: { vary: "accept" } }),
     "/healthz": () => Response.json({ status: "ok" }),
     "/readyz": () =>
       isReady() ? Response.json({ status: "ready" }) : Response.json({ status: "draining" }, { status: 503 }),
   };
-  return (request) => {
+  return (request, url) => {
     const { method } = request;
-    const { pathname } = new URL(request.url);
+    const { pathname } = url;
     const answer = Object.hasOwn(answers, pathname) ? answers[pathname] : undefined;
     if (!answer) return undefined;
-    if (method === "HEAD") return withoutBody(answer(request));
+    if (method === "HEAD") return withoutBody(answer(request, url));
     if (method !== "GET") throw methodNotAllowed(method, ["GET", "HEAD"]);
-    return answer(request);
+    return answer(request, url);
   };
 }
 

@@ -1,4 +1,5 @@
 import { GatewayError } from "../errors.ts";
+import { follow } from "../util/abort.ts";
 
 /** How long an upstream may take, in milliseconds. */
 export interface Timeouts {
@@ -18,6 +19,7 @@ export interface Timeouts {
 export class Watch {
   readonly signal: AbortSignal;
   readonly #controller = new AbortController();
+  readonly #release: () => void;
   readonly #total: ReturnType<typeof setTimeout>;
   #phase: ReturnType<typeof setTimeout> | undefined;
   #limitMs = 0;
@@ -26,7 +28,8 @@ export class Watch {
   #resting = false;
 
   constructor(outer: AbortSignal, totalMs: number) {
-    this.signal = AbortSignal.any([outer, this.#controller.signal]);
+    this.signal = this.#controller.signal;
+    this.#release = follow(outer, this.#controller);
     this.#total = setTimeout(() => this.#fail(`answer within ${totalMs} ms`), totalMs);
   }
 
@@ -55,9 +58,11 @@ export class Watch {
     this.#controller.abort(new GatewayError("upstream_error", "The call was given up"));
   }
 
+  /** The call is over: no time limit and nobody else ends it any more. */
   stop(): void {
     clearTimeout(this.#phase);
     clearTimeout(this.#total);
+    this.#release();
   }
 
   #arm(delayMs: number): void {
