@@ -2,8 +2,9 @@
  * Starts the gateway with exactly the permissions that its configuration needs. It imports nothing but what imports nothing, so
  * that no dependency runs with more.
  */
-import { codeFolder, flagsOf, isThere, permissionsOf } from "../config/permissions.ts";
+import { codeFolder, flagsOf, permissionsOf } from "../config/permissions.ts";
 import { isObject, mergeJson } from "../util/merge.ts";
+import { arePackagesThere, isCached, isThere } from "./cached.ts";
 import { npmEnded } from "./npm_ancestor.ts";
 
 /** The value of an option of the command line, in either of its forms; of several, the last. */
@@ -45,6 +46,7 @@ function readJson(path: string | URL): unknown {
 const WATCH = "--watch";
 /** The entry file of a gateway with plugins of its own. */
 const MAIN = "--main";
+const BUILT_IN = new URL("../main.ts", import.meta.url).href;
 /** What the gateway needs of Deno that is not stable yet, whatever the configuration beside the entry file has. */
 const UNSTABLE = ["--unstable-kv", "--unstable-no-legacy-abort"];
 
@@ -65,16 +67,21 @@ async function launch(): Promise<number> {
   const flags = flagsOf({ ...permissions, write });
   // For those who work on the code: what they change is run anew.
   const isWatched = Deno.args.includes(WATCH);
-  const main = option("main") ?? new URL("../main.ts", import.meta.url).href;
+  const main = option("main") ?? BUILT_IN;
+  const args = ["run", ...UNSTABLE, ...flags, ...(isWatched ? ["--watch"] : []), main, ...passedOn()];
   const worker = new URL("../tokens/worker.ts", import.meta.url).href;
-  if (!await isCached(main, worker)) {
+  const isWhole = main === BUILT_IN && arePackagesThere(readJson(new URL("../../deno.lock", import.meta.url)));
+  if (!isWhole && !await isCached(main, worker)) {
     const { success, code } = await new Deno.Command(Deno.execPath(), { args: ["cache", main, worker] }).spawn().status;
     if (!success) return code;
   }
-  const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", ...UNSTABLE, ...flags, ...(isWatched ? ["--watch"] : []), main, ...passedOn()],
-    env: { LANEWAY_LAUNCHER: String(Deno.pid), LANEWAY_COMMAND: typedCommand() },
-  }).spawn();
+  return await run(args, orphaned);
+}
+
+/** Runs Deno, and passes on to it what ends it. Returns its exit code. */
+async function run(args: string[], orphaned: Promise<boolean>): Promise<number> {
+  const env = { LANEWAY_LAUNCHER: String(Deno.pid), LANEWAY_COMMAND: typedCommand() };
+  const child = new Deno.Command(Deno.execPath(), { args, env }).spawn();
   // A terminal tells both of them, which the gateway takes as one; what another process sends reaches only this one.
   const forwarded: Deno.Signal[] = Deno.build.os === "windows"
     ? ["SIGINT", "SIGBREAK"]
@@ -87,16 +94,6 @@ async function launch(): Promise<number> {
 /** What the user typed to get here. Whoever has Deno from npm may have no `deno` of their own. */
 function typedCommand(): string {
   return Deno.env.get("npm_command") === "exec" ? `npx -y deno@${Deno.version.deno} task start` : "deno task start";
-}
-
-/**
- * Whether all code is on this machine, so that none is fetched once any of it runs. `deno cache` alone would ask the registry for
- * every package at each start (Deno 2.9.6), and no other command loads a program without running it or asking anybody.
- */
-async function isCached(...entries: string[]): Promise<boolean> {
-  const args = ["test", "--no-run", "--no-check", "--cached-only", ...entries];
-  const { success } = await new Deno.Command(Deno.execPath(), { args, stdin: "null" }).output();
-  return success;
 }
 
 function forward(child: Deno.ChildProcess, signal: Deno.Signal): void {

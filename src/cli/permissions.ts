@@ -1,7 +1,8 @@
 /** The command `permissions`: for containers and for the compiled program, which have no launcher. */
 import { pluginFacts } from "../app.ts";
 import { loadConfig } from "../config/load.ts";
-import { codeFolder, flagsOf, isThere, permissionsOf } from "../config/permissions.ts";
+import { isThere } from "../config/is_there.ts";
+import { codeFolder, flagsOf, permissionsOf } from "../config/permissions.ts";
 import type { Listen } from "./flags.ts";
 import type { Program } from "./program.ts";
 

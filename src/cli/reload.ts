@@ -1,6 +1,7 @@
 /** The configuration of a running gateway, read again: all of it, or nothing. */
 import type { Config } from "../config/schema.ts";
-import { isThere, type Permissions, permissionsOf } from "../config/permissions.ts";
+import { isThere } from "../config/is_there.ts";
+import { type Permissions, permissionsOf } from "../config/permissions.ts";
 import type { Permission, Platform } from "../platform/platform.ts";
 
 export interface Reloading {

@@ -6,6 +6,7 @@ import { placeOfStore } from "../compose/store.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
 import { createDescriptors, type Descriptors, scarcityLine } from "../http/descriptors.ts";
 import type { Platform, Serving } from "../platform/platform.ts";
+import { callWhileAlive } from "../util/idle_timer.ts";
 import type { Listen } from "./flags.ts";
 import type { Program } from "./program.ts";
 import { reload } from "./reload.ts";
@@ -13,6 +14,9 @@ import { startupMessage, unmaskedLines } from "./startup.ts";
 import { stopAtSignal } from "./stop.ts";
 import { watchTerminal } from "./terminal.ts";
 import { watchConfig } from "./watch_config.ts";
+
+/** When the free descriptors are counted, in milliseconds after the start: it takes a while, for which no first client is to wait. */
+const COUNT_AFTER_MS = 1_000;
 
 type Load = (env: Platform["env"]) => LoadedConfig;
 
@@ -35,6 +39,9 @@ export async function serve(path: string | undefined, listen: Listen, program: P
     return 1;
   }
   const { app } = running;
+  callWhileAlive(COUNT_AFTER_MS, () => {
+    scarcityLine(descriptors, loaded.config.limits.concurrentRequests).then((line) => line !== undefined && say(line));
+  });
   const drained = await stopAtSignal({ platform, terminal, server, app, onStop: stopReloading, say });
   await app().close();
   return drained ? 0 : 1;
@@ -80,14 +87,12 @@ async function listenOn(
   const store = placeOfStore(config.store, platform, env);
   const unmasked = unmaskedSecrets(config, env);
   const { hostname, port } = config.listen;
-  const scarcity = scarcityLine(descriptors, config.limits.concurrentRequests);
   try {
     return await platform.serve({
       hostname,
       port,
       handler: (request, info) => app().fetch(request, info),
       onListen(address) {
-        if (scarcity !== undefined) say(`${scarcity}\n`);
         say(startupMessage({ version: manifest.version, config, source, address, env, unmasked, store }).trimEnd());
       },
       onError: (thrown) => answerFailure(thrown, say),

@@ -1,5 +1,4 @@
 /** What a gateway has to be allowed. The launcher reads this file, too: it imports nothing but what imports nothing. */
-import { lstatSync } from "node:fs";
 import { defaultStorePath } from "../platform/store_path.ts";
 import { isObject } from "../util/merge.ts";
 
@@ -119,16 +118,6 @@ function storeFile({ kind, path }: Record<string, unknown>, env: Place["env"], o
 }
 
 const FILES_BESIDE = ["-wal", "-shm", "-journal"];
-
-/** Whether there is something at a path. What may not be looked at was there when the permissions were given. */
-export function isThere(path: string): boolean {
-  try {
-    lstatSync(path);
-    return true;
-  } catch (error) {
-    return (error as { code?: string }).code !== "ENOENT";
-  }
-}
 
 /** The folder of the program's own code. */
 export function codeFolder(): string {

@@ -52,6 +52,12 @@ Deno.test("the first start downloads the packages of the program alone, and a la
     const second = await run(START, cache, offline);
     assertEquals([second.success, second.stdout.trim()], [true, "0.1.0"], second.stderr);
     assertEquals(second.stderr.includes("Download "), false, second.stderr);
+
+    await Deno.remove(`${cache}/npm/registry.npmjs.org/zod`, { recursive: true });
+    const third = await run(START, cache);
+    assertEquals([third.success, third.stdout.trim()], [true, "0.1.0"], third.stderr);
+    assertEquals(third.stderr.includes("error"), false, third.stderr);
+    assertEquals(await packagesIn(cache), OWN);
   } finally {
     await Deno.remove(cache, { recursive: true });
   }
