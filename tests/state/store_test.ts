@@ -2,10 +2,8 @@
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
 import type { JsonValue } from "../../src/canonical/json.ts";
-import { openKvFile } from "../../src/state/kv_file.ts";
-import { createKvStore } from "../../src/state/kv_store.ts";
-import { createMemoryStore } from "../../src/state/memory_store.ts";
 import type { Store } from "../../src/state/store.ts";
+import { ENGINES } from "./engines.ts";
 import { withFolder } from "./temp_folder.ts";
 import { put } from "./put.ts";
 
@@ -15,12 +13,7 @@ interface Clock {
   time: number;
 }
 
-const stores: Record<string, (now: () => number, folder: string) => Store> = {
-  memory: (now) => createMemoryStore({ now, limitBytes: 200_000_000 }),
-  kv: (now, folder) => createKvStore({ open: () => openKvFile(`${folder}/store.sqlite3`), now }),
-};
-
-for (const [kind, create] of Object.entries(stores)) {
+for (const [kind, create] of Object.entries(ENGINES)) {
   const test = (name: string, use: (store: Store, clock: Clock) => Promise<void>) =>
     Deno.test(`${kind} store: ${name}`, () =>
       withFolder(async (folder) => {
