@@ -22,14 +22,15 @@ export async function checkSize({ messages, tools = [] }: GenerateRequest, limit
   if (messages.length > limits.messages) refuse("messages", messages.length, limits.messages);
   if (tools.length > limits.tools) refuse("tools", tools.length, limits.tools);
   let parts = 0;
+  const calls: string[] = [];
   for (const { content } of messages) {
     parts += content.length;
-    for (const part of content) if (part.type === "tool-result") parts += part.content.length;
+    for (const part of content) {
+      if (part.type === "tool-result") parts += part.content.length;
+      else if (part.type === "tool-call" && part.kind === "function") calls.push(part.input);
+    }
   }
   if (parts > limits.parts) refuse("parts", parts, limits.parts);
-  const calls = messages.flatMap(({ content }) =>
-    content.flatMap((part) => part.type === "tool-call" && part.kind === "function" ? [part.input] : [])
-  );
   const excess = await finish(excessInArguments(calls, limits.json));
   if (!excess) return;
   throw new GatewayError("invalid_request", `The JSON of all calls' arguments ${describeExcess(excess, limits.json)}`);

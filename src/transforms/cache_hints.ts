@@ -33,6 +33,7 @@ export function adoptCacheHints(
     return hinted ? adopt({ ...part, content: part.content.map(withoutHint) }, hinted) : part;
   };
   const adopted = changed(request, adopt, (message) => {
+    if (!isHinted(message) && !partsOf(message).some(holdsExtra)) return message;
     const parts = partsOf(message).map(adoptPart);
     const last = parts.at(-1);
     if (!isHinted(message) || last?.type !== "text") return { ...message, content: parts };
@@ -75,6 +76,12 @@ function changed<T extends GenerateRequest>(
 
 function partsOf({ content }: Message): readonly Part[] {
   return content;
+}
+
+/** Whether there may be a hint in it. */
+function holdsExtra(part: Part): boolean {
+  return part.extra !== undefined ||
+    part.type === "tool-result" && part.content.some(({ extra }) => extra !== undefined);
 }
 
 function isHinted({ extra }: Extended): boolean {

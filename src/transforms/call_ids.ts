@@ -14,19 +14,19 @@ function upstreamId(id: string, { taken, length }: IdRule): string {
 
 /** The messages as an upstream gets them, a call and its result under one id: the same ones where all ids are taken. */
 export function withUpstreamIds(messages: readonly Message[], rule: IdRule): readonly Message[] {
-  return messages.some((message) => idsIn(message).some((id) => !rule.taken.test(id)))
-    ? messages.map((message) => renamed(message, rule))
-    : messages;
+  return messages.every((message) => hasTakenIds(message, rule))
+    ? messages
+    : messages.map((message) => renamed(message, rule));
 }
 
-function idsIn(message: Message): string[] {
+function hasTakenIds(message: Message, { taken }: IdRule): boolean {
   switch (message.role) {
     case "assistant":
-      return message.content.filter((part) => part.type === "tool-call").map(({ id }) => id);
+      return message.content.every((part) => part.type !== "tool-call" || taken.test(part.id));
     case "tool":
-      return message.content.map(({ id }) => id);
+      return message.content.every(({ id }) => taken.test(id));
     default:
-      return [];
+      return true;
   }
 }
 

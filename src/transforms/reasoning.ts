@@ -49,6 +49,7 @@ export function changeReasoning(
   messages: Message[],
   change: (part: ReasoningPart) => OutputPart[] | undefined,
 ): Message[] {
+  if (!messages.some(hasReasoning)) return messages;
   let changed = false;
   const turns = messages.flatMap((message): Message[] => {
     if (message.role !== "assistant") return [message];
@@ -64,6 +65,10 @@ export function changeReasoning(
     return content.length > 0 ? [{ ...message, content }] : [];
   });
   return changed ? turns : messages;
+}
+
+function hasReasoning({ role, content }: Message): boolean {
+  return role === "assistant" && content.some(({ type }) => type === "reasoning");
 }
 
 function isAnothers(opaque: OpaqueReasoning | undefined, target: string): boolean {

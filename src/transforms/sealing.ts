@@ -28,11 +28,12 @@ function isSealed(opaque: OpaqueReasoning | undefined): opaque is OpaqueReasonin
 
 /** What there is to open. */
 export function sealedIn(messages: readonly Message[]): OpaqueReasoning[] {
-  return messages.flatMap(({ role, content }) =>
-    role === "assistant"
-      ? content.flatMap((part) => part.type === "reasoning" && isSealed(part.opaque) ? [part.opaque] : [])
-      : []
-  );
+  const sealed: OpaqueReasoning[] = [];
+  for (const { role, content } of messages) {
+    if (role !== "assistant") continue;
+    for (const part of content) if (part.type === "reasoning" && isSealed(part.opaque)) sealed.push(part.opaque);
+  }
+  return sealed;
 }
 
 /**

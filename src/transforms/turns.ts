@@ -22,12 +22,42 @@ export function arrangeTurns(
   messages: readonly Message[],
   { wire, systemMessages }: { wire: string; systemMessages: "first" | "anywhere" },
   note: Note,
-): Message[] {
-  const worded = messages.map((message) => withoutWordless(message, wire, note))
-    .filter((message) => message !== undefined)
-    .filter((message) => message.role !== "system" || hasContent(message, note));
-  const answered = answerCalls(resultsFirst(withDistinctIds(joinAssistant(worded), note)), note);
+): readonly Message[] {
+  const isWorded = !messages.some((message) => message.content.some((part) => isWordless(part, wire)));
+  const worded = isWorded ? messages : messages.map((message) => withoutWordless(message, wire, note))
+    .filter((message) => message !== undefined);
+  const telling = worded.every(({ role, content }) => role !== "system" || content.length > 0)
+    ? worded
+    : worded.filter((message) => message.role !== "system" || hasContent(message, note));
+  const answered = isArranged(telling)
+    ? telling
+    : answerCalls(resultsFirst(withDistinctIds(joinAssistant(telling), note)), note);
   return systemMessages === "anywhere" ? answered : foldSystemMessages(answered, note);
+}
+
+/** Whether no two turns of the assistant follow each other, and each result stands in its place: as most conversations come. */
+function isArranged(messages: readonly Message[]): boolean {
+  let before: Message["role"] | undefined;
+  let called: string[] = [];
+  let answered = 0;
+  for (const { role, content } of messages) {
+    if (role === "tool") {
+      if (content.length === 0 || content.some(({ id }) => called[answered++] !== id)) return false;
+    } else {
+      if (answered < called.length || role === "assistant" && before === role) return false;
+      called = role === "assistant" ? callIds(content) : [];
+      answered = 0;
+      if (called.length > 1 && new Set(called).size < called.length) return false;
+    }
+    before = role;
+  }
+  return answered === called.length || before === "assistant";
+}
+
+function callIds(content: AssistantMessage["content"]): string[] {
+  const ids: string[] = [];
+  for (const part of content) if (part.type === "tool-call") ids.push(part.id);
+  return ids;
 }
 
 /**
@@ -68,15 +98,17 @@ function hasCalls({ content }: AssistantMessage): boolean {
 /** What only another wire knows, and nothing says in words. A turn of nothing else is none, and servers refuse it. */
 function withoutWordless(message: Message, wire: string, note: Note): Message | undefined {
   const parts: readonly Message["content"][number][] = message.content;
-  const isWordless = (part: Message["content"][number]) =>
-    part.type === "opaque" && part.standIn === undefined && part.extra.wire !== wire;
-  const wordless = parts.filter(isWordless);
+  const wordless = parts.filter((part) => isWordless(part, wire));
   if (wordless.length === 0) return message;
   for (const part of wordless) note(`dropped a part of type ${String(part.extra?.fields.type)}`);
-  const content = parts.filter((part) => !isWordless(part));
+  const content = parts.filter((part) => !isWordless(part, wire));
   if (content.length > 0) return { ...message, content } as Message;
   noteLost(message.extra, note);
   return undefined;
+}
+
+function isWordless(part: Message["content"][number], wire: string): boolean {
+  return part.type === "opaque" && part.standIn === undefined && part.extra.wire !== wire;
 }
 
 /** Whether there is any content in it; where not, only another wire has something to say about it. */
@@ -225,13 +257,18 @@ export function unanswered(id: string): ToolResultPart {
 /** Turns of the user in a row become one, because many chat templates want the roles to alternate. */
 function foldSystemMessages(messages: readonly Message[], note: Note): Message[] {
   const folded: Message[] = [];
+  /** The last turn, where it is one that was put together here. */
+  let own: Message | undefined;
   for (const message of messages) {
     const last = folded.at(-1);
     const turn = message.role === "system" && last && last.role !== "system" ? asReminder(message, note) : message;
-    if (last && (turn.role === "system" || turn.role === "user") && last.role === turn.role) {
-      noteLost(turn.extra, note);
-      for (const part of turn.content) last.content.push(part);
-    } else folded.push({ ...turn, content: [...turn.content] } as Message);
+    if (!last || last.role !== turn.role || (turn.role !== "system" && turn.role !== "user")) {
+      folded.push(turn);
+      continue;
+    }
+    noteLost(turn.extra, note);
+    if (last !== own) folded[folded.length - 1] = own = { ...last, content: [...last.content] } as Message;
+    for (const part of turn.content) (own as UserMessage).content.push(part);
   }
   return folded;
 }

@@ -20,7 +20,10 @@ const results = (...ids: string[]): ToolMessage => ({
 });
 const reminder = (text: string) => `<system-reminder>\n${text}\n</system-reminder>`;
 
-function arrange(messages: Message[], taken: "first" | "anywhere" = "first"): { turns: Message[]; notes: string[] } {
+function arrange(
+  messages: Message[],
+  taken: "first" | "anywhere" = "first",
+): { turns: readonly Message[]; notes: string[] } {
   const notes: string[] = [];
   return {
     turns: arrangeTurns(messages, { wire: "chat", systemMessages: taken }, (note) => void notes.push(note)),
@@ -159,4 +162,55 @@ Deno.test("items: a result that is one too many takes no later call of the same 
   const mended = mendItems(messages, () => false, (note) => void notes.push(note));
   assertEquals(mended.map(({ role }) => role), ["assistant", "tool", "user", "assistant", "tool", "assistant", "tool"]);
   assertEquals(notes, ["moved the result of a, which has no call, into the user turn"]);
+});
+
+/** What no wire but another one has. */
+const foreign: Message = {
+  role: "user",
+  content: [{ type: "opaque", extra: { wire: "messages", fields: { type: "x" } } }],
+};
+
+const conversation = fc.array(
+  fc.constantFrom(
+    system("a"),
+    user("b"),
+    user("c", "d"),
+    user(),
+    calls(),
+    calls("1"),
+    calls("2", "1"),
+    calls("3", "3"),
+    results("1"),
+    results("2"),
+    results("2", "1"),
+    results("1", "2"),
+    results("3", "3"),
+    results(),
+    { role: "assistant", content: [{ type: "text", text: "e" }] } as Message,
+    foreign,
+  ),
+  { maxLength: 8 },
+);
+
+// Two turns of the assistant in a row, for which the whole conversation is arranged step by step.
+law("a conversation that is in order already is arranged like every other one", conversation, (messages) => {
+  const said = (text: string): AssistantMessage => ({ role: "assistant", content: [{ type: "text", text }] });
+  if (messages.at(-1)?.role === "assistant" || messages.at(-1) === foreign) return;
+  for (const taken of ["first", "anywhere"] as const) {
+    const before = structuredClone(messages);
+    const { turns, notes } = arrange(messages, taken);
+    const longer = arrange([...messages, said("x"), said("y")], taken);
+    const last: AssistantMessage = { role: "assistant", content: [...said("x").content, ...said("y").content] };
+    // What the assistant said last would go on.
+    if (turns.at(-1)?.role === "assistant") return;
+    assertEquals(longer.turns, [...turns, last]);
+    assertEquals(longer.notes, notes);
+    assertEquals(messages, before);
+  }
+});
+
+Deno.test("turns that are in order are the same turns", () => {
+  const messages = [system("a"), user("b"), calls("1", "2"), results("1"), results("2"), user("c")];
+  assertStrictEquals(arrange(messages, "anywhere").turns, messages);
+  assertEquals(arrange(messages).turns.every((turn, at) => turn === messages[at]), true);
 });
