@@ -1,5 +1,5 @@
 /** What no other wire has of an answer: it rides through to clients of this one. */
-import { type Extra, extraOf } from "../../src/canonical/extra.ts";
+import { addUnknown, type Extra, extraOf } from "../../src/canonical/extra.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import { unknownUsage } from "./usage.ts";
 import {
@@ -20,13 +20,11 @@ export class AnswerFields {
 
   /** Those of an answer or a chunk, apart from its choices. */
   addAnswer(answer: ChatAnswer): void {
-    const extra = extraOf(WIRE, answer, ANSWER_KEYS);
-    if (extra) Object.assign(this.#answer, extra.fields);
+    addUnknown(answer, ANSWER_KEYS, this.#answer);
   }
 
   addChoice(choice: ChatChoice): void {
-    const fields = extraOf(WIRE, choice, CHOICE_KEYS)?.fields;
-    for (const [key, value] of Object.entries(fields ?? {})) if (value !== null) this.#choice[key] = value;
+    addUnknown(choice, CHOICE_KEYS, this.#choice);
   }
 
   addDelta(delta: ChatDelta): void {

@@ -19,7 +19,8 @@ export class OneAnswer {
   readonly #indexes = new Set<number>();
   /** The indexes that a role began. */
   readonly #begun = new Set<number>();
-  readonly #kinds = new Set<string>();
+  /** Every kind of content that came. */
+  #kinds = 0;
   #isOver = false;
   /** Whether anything of another answer was left out. */
   hasOthers = false;
@@ -31,7 +32,7 @@ export class OneAnswer {
     this.#id ??= id;
     const held = this.#held;
     if (id === this.#id) {
-      if (this.#kinds.size > 0) this.#isNamed = true;
+      if (this.#kinds !== 0) this.#isNamed = true;
       if (held) this.#drop();
       return this.#pass(chunk);
     }
@@ -70,10 +71,11 @@ export class OneAnswer {
   }
 
   #pass(chunk: ChatAnswer): ChatAnswer[] {
-    if (this.#isFresh || !chunk.choices) return [chunk];
-    const inOrder = chunk.choices.toSorted((one, other) => (one.index ?? 0) - (other.index ?? 0));
+    const all = chunk.choices;
+    if (this.#isFresh || !all) return [chunk];
+    const inOrder = all.length > 1 ? all.toSorted((one, other) => (one.index ?? 0) - (other.index ?? 0)) : all;
     const choices = inOrder.filter((choice) => this.#isOurs(choice));
-    if (choices.length === chunk.choices.length) return [chunk];
+    if (choices.length === all.length) return [chunk];
     this.hasOthers = true;
     return choices.length > 0 || chunk.usage ? [{ ...chunk, choices }] : [];
   }
@@ -82,13 +84,13 @@ export class OneAnswer {
     const index = choice.index ?? 0;
     const kinds = kindsOf(choice);
     if ((choice.delta ?? choice.message)?.role) this.#begun.add(index);
-    const isSilent = kinds.length === 0 && !choice.finish_reason;
-    const isNext = !this.#isOver && !this.#begun.has(index) && kinds.every((kind) => !this.#kinds.has(kind));
+    const isSilent = kinds === 0 && !choice.finish_reason;
+    const isNext = !this.#isOver && !this.#begun.has(index) && (kinds & this.#kinds) === 0;
     const isOurs = this.#indexes.has(index) || this.#indexes.size === 0 || isNext;
     // What says nothing decides nothing.
     if (isSilent || !isOurs) return isOurs;
     this.#indexes.add(index);
-    for (const kind of kinds) this.#kinds.add(kind);
+    this.#kinds |= kinds;
     if (choice.finish_reason) this.#isOver = true;
     return true;
   }
@@ -96,21 +98,21 @@ export class OneAnswer {
 
 /** Whether it brings nothing: a chunk that tells something, and only that, says that the answer is over. */
 function onlyEnds({ choices }: ChatAnswer): boolean {
-  return (choices ?? []).every((choice) => kindsOf(choice).length === 0);
+  return (choices ?? []).every((choice) => kindsOf(choice) === 0);
 }
 
 function tellsAnything({ choices }: ChatAnswer): boolean {
-  return (choices ?? []).some((choice) => choice.finish_reason || kindsOf(choice).length > 0);
+  return (choices ?? []).some((choice) => choice.finish_reason || kindsOf(choice) !== 0);
 }
 
-/** What a choice brings of each kind of content. */
-function kindsOf({ delta, message }: ChatChoice): string[] {
+const [REASONING, TEXT, CALLS] = [1, 2, 4];
+
+/** The kinds of content that a choice brings. */
+function kindsOf({ delta, message }: ChatChoice): number {
   const increment = delta ?? message;
-  if (!increment) return [];
+  if (!increment) return 0;
   const { content, reasoning_content, reasoning, reasoning_text, refusal, tool_calls, function_call } = increment;
-  return [
-    ...(reasoning_content || reasoning || reasoning_text ? ["reasoning"] : []),
-    ...(content?.length || refusal ? ["text"] : []),
-    ...(tool_calls?.length || function_call ? ["calls"] : []),
-  ];
+  return (reasoning_content || reasoning || reasoning_text ? REASONING : 0) |
+    (content?.length || refusal ? TEXT : 0) |
+    (tool_calls?.length || function_call ? CALLS : 0);
 }

@@ -66,9 +66,9 @@ export class OpenCalls {
   }
 }
 
-function extraIn({ id: _id, index: _index, ...rest }: ToolCallFragment): Extra | undefined {
-  const inner = extraOf(WIRE, rest.function ?? {}, new Set(["name", "arguments"]));
-  const outer = extraOf(WIRE, rest, new Set(["type", "function", "custom"]));
+function extraIn(fragment: ToolCallFragment): Extra | undefined {
+  const inner = extraOf(WIRE, fragment.function ?? {}, FUNCTION_KEYS);
+  const outer = extraOf(WIRE, fragment, FRAGMENT_KEYS);
   return inner || outer ? { wire: WIRE, fields: { ...outer?.fields, ...inside("function", inner) } } : undefined;
 }
 
@@ -80,6 +80,7 @@ export function saysNothing(fragment: ToolCallFragment): boolean {
 }
 
 const FRAGMENT_KEYS: ReadonlySet<string> = new Set(["index", "id", "type", "function", "custom"]);
+const FUNCTION_KEYS: ReadonlySet<string> = new Set(["name", "arguments"]);
 
 function beginsAnother(call: OpenCall, id: string | undefined, name: string | undefined, added: string): boolean {
   if (!name) return false;

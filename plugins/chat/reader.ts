@@ -32,6 +32,11 @@ export function notAnAnswer(): GatewayError {
   return new GatewayError("upstream_error", "The upstream's answer is not a chat completion");
 }
 
+/** Not by a spread: one chunk may make very many. */
+function addAll(events: GenerateEvent[], more: readonly GenerateEvent[]): void {
+  for (const event of more) events.push(event);
+}
+
 /** One answer as it comes in. `read` takes whole answers and chunks alike; `end` says how it ended. */
 export class AnswerReader {
   readonly #input: GenerateRequest;
@@ -76,9 +81,7 @@ export class AnswerReader {
     // Counts come with the last content, after it, or both; the later ones know more (cached tokens).
     const usage = answer.usage ?? answer.choices?.[0]?.usage;
     if (usage) this.#usage = { ...this.#usage, ...withoutNulls(usage) };
-    for (const choice of answer.choices ?? []) {
-      for (const event of this.#readChoice(choice)) events.push(event);
-    }
+    for (const choice of answer.choices ?? []) this.#readChoice(choice, events);
     return this.#own ? this.#own.carry(events) : events;
   }
 
@@ -104,10 +107,10 @@ export class AnswerReader {
     return this.#own ? this.#own.carry(events) : events;
   }
 
-  #readChoice(choice: ChatChoice): GenerateEvent[] {
+  #readChoice(choice: ChatChoice, events: GenerateEvent[]): void {
     this.#fields.addChoice(choice);
     const delta = choice.delta ?? choice.message;
-    const events = delta ? this.#readDelta(delta) : [];
+    if (delta) this.#readDelta(delta, events);
     if (choice.finish_reason) {
       if (saysFailure(choice.finish_reason)) throw upstreamStreamError({ error: choice.error });
       // vLLM also names the model's own end marks there, which no client asked for.
@@ -116,33 +119,33 @@ export class AnswerReader {
       this.#finish = parseFinish(choice.finish_reason, asked);
       if (this.#finish.reason === "other") this.#context.note(`replaced the ending ${choice.finish_reason}`);
     }
-    return events;
   }
 
-  #readDelta(delta: ChatDelta): GenerateEvent[] {
+  #readDelta(delta: ChatDelta, events: GenerateEvent[]): void {
+    const before = events.length;
     this.#fields.addDelta(delta);
     if (Array.isArray(delta.reasoning_details)) this.#own?.add(delta.reasoning_details);
     const { text, reasoning, refusal } = this.#texts.in(delta);
     if (text || reasoning || refusal) this.#outputWeight += weighText(reasoning + text + refusal);
     // In this order: each step may end what the one before has opened.
-    const thought = this.#writer.reasoning(reasoning);
-    const written = this.#forms ? this.#readForms(this.#forms, text, delta, reasoning !== "") : this.#writer.text(text);
+    if (reasoning !== "") addAll(events, this.#writer.reasoning(reasoning));
+    if (this.#forms) addAll(events, this.#readForms(this.#forms, text, delta, reasoning !== ""));
+    else if (text !== "") addAll(events, this.#writer.text(text));
     if (delta.annotations?.length) this.#writer.attach({ annotations: delta.annotations.map(parseAnnotation) });
-    const events = [...thought, ...written, ...this.#writer.refusal(refusal), ...this.#readCalls(delta)];
-    if (events.length > 0) this.#empty = false;
-    return events;
+    if (refusal !== "") addAll(events, this.#writer.refusal(refusal));
+    this.#readCalls(delta, events);
+    if (events.length > before) this.#empty = false;
   }
 
-  #readCalls({ tool_calls, function_call }: ChatDelta): GenerateEvent[] {
+  #readCalls({ tool_calls, function_call }: ChatDelta, events: GenerateEvent[]): void {
+    if (!tool_calls && !function_call) return;
     const isOne = tool_calls?.length === 1;
-    const events: GenerateEvent[] = [];
     for (const [place, fragment] of tool_calls?.entries() ?? []) {
-      events.push(...this.#readCall(fragment, isOne ? undefined : place));
+      addAll(events, this.#readCall(fragment, isOne ? undefined : place));
     }
     // Some servers tell a call in its legacy form too (llama-cpp-python, where the tool was named).
     if (tool_calls?.some((fragment) => !saysNothing(fragment))) this.#legacy = undefined;
     else if (function_call) this.#legacy?.push({ index: 0, function: function_call });
-    return events;
   }
 
   #readCall(fragment: ToolCallFragment, place?: number): GenerateEvent[] {

@@ -1,6 +1,7 @@
 import { fieldsFor, splitInside } from "../../src/canonical/extra.ts";
 import type { GenerateEvent, OutputPart, PartDelta, ToolCallPart } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { jsonAround } from "../../src/canonical/json_around.ts";
 import type { Exchange } from "../../src/contract/context.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamWriter } from "../../src/contract/stream.ts";
@@ -30,6 +31,8 @@ class ChunkWriter implements StreamWriter<GenerateEvent> {
   #calls = 0;
   /** Whether the open call is one of a custom tool. */
   #custom = false;
+  /** How the open part's increments are written. */
+  #around: { [type in PartDelta["type"]]?: (text: string) => string } = {};
 
   constructor(exchange: Exchange<"generate">) {
     this.#exchange = exchange;
@@ -42,16 +45,13 @@ class ChunkWriter implements StreamWriter<GenerateEvent> {
     switch (event.type) {
       case "start":
         this.#fields = fieldsFor(WIRE, event.extra);
-        return emit(this.#chunk({ role: "assistant", content: "" }));
+        return emit(frame(this.#chunk({ role: "assistant", content: "" })));
       case "part-start":
         return this.#startPart(event.part, emit);
-      case "part-delta": {
-        const delta = contentDelta(event.delta, this.#call());
-        if (delta) emit(this.#chunk(delta));
-        return;
-      }
+      case "part-delta":
+        return this.#writeDelta(event.delta, emit);
       case "part-end":
-        if (event.annotations) emit(this.#chunk({ annotations: event.annotations.map(serializeAnnotation) }));
+        if (event.annotations) emit(frame(this.#chunk({ annotations: event.annotations.map(serializeAnnotation) })));
         return;
       case "finish":
         return this.#finish(event, emit);
@@ -62,26 +62,32 @@ class ChunkWriter implements StreamWriter<GenerateEvent> {
     }
   }
 
+  #writeDelta({ type, text }: PartDelta, emit: Emit<Frame>): void {
+    if (type === "tool-input" && !isWritten(this.#call())) return;
+    const around = this.#around[type] ??= jsonAround((hole) => this.#chunk(contentDelta(type, hole, this.#call())));
+    emit({ data: around(text) });
+  }
+
   #startPart(part: OutputPart, emit: Emit<Frame>): void {
+    this.#around = {};
     noteUnspeakable([part], this.#exchange);
     if (part.type !== "tool-call") return;
     this.#calls++;
     this.#custom = isCustom(part, this.#flatTools);
-    const delta = startDelta(part, this.#call());
-    if (delta) emit(this.#chunk(delta));
+    if (isWritten(this.#call())) emit(frame(this.#chunk(startDelta(part, this.#call()))));
   }
 
   #finish(event: Extract<GenerateEvent, { type: "finish" }>, emit: Emit<Frame>): void {
     const { choice, message, usage, ...extra } = fieldsFor(WIRE, event.extra);
     const finish = serializeFinish(event.finish);
     this.#fields = { ...this.#fields, ...extra };
-    emit(this.#chunk(
+    emit(frame(this.#chunk(
       isJsonObject(message) ? message : {},
       this.#legacy && finish === "tool_calls" ? "function_call" : finish,
       isJsonObject(choice) ? choice : {},
-    ));
+    )));
     if (this.#showsUsage) {
-      emit(this.#frame({ choices: [], usage: serializeUsage(event.usage, usage), ...this.#fields }));
+      emit(frame(this.#envelope({ choices: [], usage: serializeUsage(event.usage, usage), ...this.#fields })));
     }
     emit({ data: "[DONE]" });
   }
@@ -90,27 +96,36 @@ class ChunkWriter implements StreamWriter<GenerateEvent> {
     return { index: this.#calls - 1, custom: this.#custom, legacy: this.#legacy };
   }
 
-  #chunk(delta: JsonObject, finish: string | null = null, choice: JsonObject = {}): Frame {
-    return this.#frame({
+  #chunk(delta: JsonObject, finish: string | null = null, choice: JsonObject = {}): JsonObject {
+    return this.#envelope({
       choices: [{ index: 0, delta, finish_reason: finish, ...choice }],
       ...(this.#showsUsage && { usage: null }),
       ...this.#fields,
     });
   }
 
-  #frame(rest: JsonObject): Frame {
+  #envelope(rest: JsonObject): JsonObject {
     const { id, created, input } = this.#exchange;
-    return { data: JSON.stringify({ id, object: "chat.completion.chunk", created, model: input.model, ...rest }) };
+    return { id, object: "chat.completion.chunk", created, model: input.model, ...rest };
   }
+}
+
+function frame(chunk: JsonObject): Frame {
+  return { data: JSON.stringify(chunk) };
 }
 
 export function asksForUsage(body: unknown): boolean {
   return isJsonObject(body) && isJsonObject(body.stream_options) && body.stream_options.include_usage === true;
 }
 
-/** What opens a call. The legacy form has room for the first call alone. */
-function startDelta({ id, name, extra }: ToolCallPart, { index, custom, legacy }: OpenCall): JsonObject | undefined {
-  if (legacy) return index === 0 ? { function_call: { name, arguments: "" } } : undefined;
+/** The legacy form has room for the first call alone. */
+function isWritten({ index, legacy }: OpenCall): boolean {
+  return !legacy || index === 0;
+}
+
+/** What opens a call. */
+function startDelta({ id, name, extra }: ToolCallPart, { index, custom, legacy }: OpenCall): JsonObject {
+  if (legacy) return { function_call: { name, arguments: "" } };
   if (custom) return { tool_calls: [{ index, id, type: "custom", custom: { name, input: "" } }] };
   const { inner, outer } = splitInside("function", fieldsFor(WIRE, extra));
   const described = { name, arguments: "", ...inner };
@@ -128,7 +143,7 @@ interface OpenCall {
   legacy: boolean;
 }
 
-function contentDelta({ type, text }: PartDelta, { index, custom, legacy }: OpenCall): JsonObject | undefined {
+function contentDelta(type: PartDelta["type"], text: string, { index, custom, legacy }: OpenCall): JsonObject {
   switch (type) {
     case "text":
       return { content: text };
@@ -137,7 +152,7 @@ function contentDelta({ type, text }: PartDelta, { index, custom, legacy }: Open
     case "refusal":
       return { refusal: text };
     case "tool-input":
-      if (legacy) return index === 0 ? { function_call: { arguments: text } } : undefined;
+      if (legacy) return { function_call: { arguments: text } };
       return { tool_calls: [{ index, ...(custom ? { custom: { input: text } } : { function: { arguments: text } }) }] };
     default:
       return type satisfies never;

@@ -1,6 +1,7 @@
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { GenerateEvent, OutputPart, PartDelta } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { jsonAround } from "../../src/canonical/json_around.ts";
 import type { Exchange } from "../../src/contract/context.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamWriter } from "../../src/contract/stream.ts";
@@ -28,6 +29,8 @@ class EventWriter implements StreamWriter<GenerateEvent> {
   #open: Block | undefined;
   /** A part that comes whole has its signature and its citations from the start. */
   #part: OutputPart | undefined;
+  /** How the open block's increments are written. */
+  #around: { [type in PartDelta["type"]]?: (text: string) => string } = {};
 
   constructor(exchange: Exchange<"generate">) {
     this.#exchange = exchange;
@@ -54,6 +57,7 @@ class EventWriter implements StreamWriter<GenerateEvent> {
 
   #startBlock(part: OutputPart, emit: Emit<Frame>): void {
     this.#part = part;
+    this.#around = {};
     this.#open = isSpeakable(part, this.#exchange) ? blockOf(part) : undefined;
     if (!this.#open) return;
     emit(frame("content_block_start", { index: ++this.#index, content_block: emptyBlock(part) }));
@@ -62,8 +66,11 @@ class EventWriter implements StreamWriter<GenerateEvent> {
     if (isSummary({ type })) this.#emitDelta({ type: "compaction_delta", ...summary }, emit);
   }
 
-  #writeDelta(delta: PartDelta, emit: Emit<Frame>): void {
-    if (this.#open) this.#emitDelta(serializeDelta(delta, isCustom(this.#part)), emit);
+  #writeDelta({ type, text }: PartDelta, emit: Emit<Frame>): void {
+    if (!this.#open) return;
+    const index = this.#index;
+    const around = this.#around[type] ??= jsonAround((hole) => deltaEvent(index, serializeDelta(type, hole)));
+    emit({ event: DELTA_EVENT, data: around(isCustom(this.#part) ? JSON.stringify(text).slice(1, -1) : text) });
   }
 
   #endBlock(event: PartEndEvent, emit: Emit<Frame>): void {
@@ -93,8 +100,14 @@ class EventWriter implements StreamWriter<GenerateEvent> {
   }
 
   #emitDelta(delta: JsonObject, emit: Emit<Frame>): void {
-    emit(frame("content_block_delta", { index: this.#index, delta }));
+    emit({ event: DELTA_EVENT, data: JSON.stringify(deltaEvent(this.#index, delta)) });
   }
+}
+
+const DELTA_EVENT = "content_block_delta";
+
+function deltaEvent(index: number, delta: JsonObject): JsonObject {
+  return { type: DELTA_EVENT, index, delta };
 }
 
 type PartEndEvent = Extract<GenerateEvent, { type: "part-end" }>;
@@ -152,7 +165,7 @@ function inputDelta(partial_json: string): JsonObject {
   return { type: "input_json_delta", partial_json };
 }
 
-function serializeDelta({ type, text }: PartDelta, custom: boolean): JsonObject {
+function serializeDelta(type: PartDelta["type"], text: string): JsonObject {
   switch (type) {
     case "text":
     case "refusal":
@@ -160,7 +173,7 @@ function serializeDelta({ type, text }: PartDelta, custom: boolean): JsonObject 
     case "reasoning":
       return { type: "thinking_delta", thinking: text };
     case "tool-input":
-      return inputDelta(custom ? JSON.stringify(text).slice(1, -1) : text);
+      return inputDelta(text);
     default:
       return type satisfies never;
   }

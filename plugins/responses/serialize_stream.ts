@@ -1,5 +1,6 @@
 import type { GenerateEvent } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { jsonAround } from "../../src/canonical/json_around.ts";
 import type { Exchange } from "../../src/contract/context.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamWriter } from "../../src/contract/stream.ts";
@@ -47,7 +48,7 @@ class EventWriter implements StreamWriter<GenerateEvent> {
       case "part-start":
         return this.#startItem(event, emit);
       case "part-delta":
-        if (this.#open) this.#emitAll(addText(this.#open, event.delta.text), emit);
+        if (this.#open) this.#addText(this.#open, event.delta.text, emit);
         return;
       case "part-end":
         return this.#endItem(event, emit);
@@ -75,6 +76,15 @@ class EventWriter implements StreamWriter<GenerateEvent> {
     const delivery = deliveryOf(written, speech);
     this.#open = { id, output_index: this.#output.length, part: { ...written }, delivery, speech };
     this.#emitAll(beginItem(this.#open), emit);
+  }
+
+  #addText(open: OpenItem, text: string, emit: Emit<Frame>): void {
+    const { part, delivery } = open;
+    if (part.type === "tool-call") part.input += text;
+    else if ("text" in part) part.text += text;
+    if (!delivery) return;
+    open.around ??= jsonAround((hole) => ({ ...placeOf(open), delta: hole, ...delivery.more }));
+    emit(this.#numbered(`response.${delivery.text}.delta`, open.around(text)));
   }
 
   #endItem({ annotations, opaque, extra }: EventOf<"part-end">, emit: Emit<Frame>): void {
@@ -109,8 +119,16 @@ class EventWriter implements StreamWriter<GenerateEvent> {
   }
 
   #frame(type: string, fields: JsonObject): Frame {
+    return this.#numbered(type, JSON.stringify(fields));
+  }
+
+  /** `fields`: the JSON of an object that has some. */
+  #numbered(type: string, fields: string): Frame {
     const { frames } = this.#exchange;
-    return { event: type, data: JSON.stringify({ type, sequence_number: frames.sent++, ...fields }) };
+    return {
+      event: type,
+      data: `{"type":${JSON.stringify(type)},"sequence_number":${frames.sent++},${fields.slice(1)}`,
+    };
   }
 }
 
@@ -193,6 +211,8 @@ interface OpenItem {
   part: SpokenPart;
   delivery: Delivery | undefined;
   speech: Speech;
+  /** How its increments are written. */
+  around?: (text: string) => string;
 }
 
 function beginItem(open: OpenItem): ItemEvent[] {
@@ -233,13 +253,6 @@ const WITH_STEPS: ReadonlySet<unknown> = new Set([
   "code_interpreter_call",
   "image_generation_call",
 ]);
-
-function addText(open: OpenItem, text: string): ItemEvent[] {
-  const { part, delivery } = open;
-  if (part.type === "tool-call") part.input += text;
-  else if ("text" in part) part.text += text;
-  return delivery ? [[`response.${delivery.text}.delta`, { ...placeOf(open), delta: text, ...delivery.more }]] : [];
-}
 
 function endItem(open: OpenItem, item: JsonObject): ItemEvent[] {
   const { delivery, output_index } = open;

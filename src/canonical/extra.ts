@@ -26,6 +26,15 @@ export function extraOf(wire: string, source: object, known: Known): Extra | und
   return fields && { wire, fields };
 }
 
+/** Adds the same fields to those that came before, such as the ones of every chunk of a stream. */
+export function addUnknown(source: object, known: ReadonlySet<string>, fields: JsonObject): void {
+  for (const key in source) {
+    if (known.has(key)) continue;
+    const value = (source as JsonObject)[key];
+    if (value !== undefined && value !== null) setField(fields, key, value);
+  }
+}
+
 /** `extraOf` as a field to spread into a part or a message; none where there is nothing. */
 export function extraField(wire: string, source: object, known: Known): { extra?: Extra } {
   const extra = extraOf(wire, source, known);

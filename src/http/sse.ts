@@ -6,12 +6,16 @@ export function formatFrame({ comment, event, id, data }: Frame): string {
   if (comment !== undefined) text += `: ${oneLine(comment)}\n`;
   if (event !== undefined) text += `event: ${oneLine(event)}\n`;
   if (id !== undefined) text += `id: ${oneLine(id)}\n`;
-  if (data !== undefined) text += `data: ${data.includes("\n") || data.includes("\r") ? manyLines(data) : data}\n`;
+  if (data !== undefined) text += `data: ${hasBreak(data) ? manyLines(data) : data}\n`;
   return `${text}\n`;
 }
 
+function hasBreak(text: string): boolean {
+  return text.includes("\n") || text.includes("\r");
+}
+
 function oneLine(text: string): string {
-  return text.replace(/[\r\n]+/g, " ");
+  return hasBreak(text) ? text.replace(/[\r\n]+/g, " ") : text;
 }
 
 function manyLines(data: string): string {

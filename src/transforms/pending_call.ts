@@ -49,8 +49,10 @@ export class PendingCall {
     this.input += input;
     this.unsent += input;
     this.#tail = (this.#tail + input).slice(-TAIL);
-    const first = /\S/.exec(input)?.[0];
-    if (first !== undefined) this.#quoted ??= first === '"';
+    if (this.#quoted === undefined) {
+      const begun = input.trimStart();
+      if (begun !== "") this.#quoted = begun.startsWith('"');
+    }
     if (this.#grown !== undefined) this.#compareWithLast(input);
   }
 

@@ -101,7 +101,7 @@ export interface FrameParser {
   end(): Frame[];
 }
 
-const PARSERS: Record<Framing, (limits: Limits) => FrameParser> = {
+export const PARSERS: Record<Framing, (limits: Limits) => FrameParser> = {
   sse: (limits) => new EventParser(limits),
   ndjson: (limits) => new LineParser(limits),
 };
