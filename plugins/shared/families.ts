@@ -2,6 +2,7 @@
  * What differs by model family, as data that several wires share: a family knows the same levels whichever wire its server
  * speaks. What one wire alone spells its own way is in that wire's folder.
  */
+import { BoundedMap } from "../../src/util/bounded_map.ts";
 import type { IdRule } from "../../src/contract/intake.ts";
 import type { Effort, GenerateRequest, Thinking } from "../../src/canonical/generate.ts";
 import { clampThinking } from "../../src/transforms/thinking.ts";
@@ -99,8 +100,15 @@ export function levelsOf({ levels = [], toggle }: Family): readonly Effort[] {
   return toggle ? ["none", ...levels] : levels;
 }
 
+/** Of the models that are asked for: few, and each request looks for its own several times. */
+const known = new BoundedMap<string, { family?: Family }>(256);
+/** Longer names are not remembered. */
+const LONGEST_KNOWN = 256;
+
 export function familyOf(name: string): Family | undefined {
-  return FAMILIES.find(({ names }) => names.test(name));
+  const found = known.get(name) ?? { family: FAMILIES.find(({ names }) => names.test(name)) };
+  if (name.length <= LONGEST_KNOWN && !known.has(name)) known.set(name, found);
+  return found.family;
 }
 
 const OPENAI = /^(openai\/)?(gpt-(?!oss)|o\d|chatgpt|codex)/i;

@@ -87,7 +87,9 @@ export class Recorder {
 
   /** What is reported to the client, in order: of all attempts only the one that counts, `attempt`. */
   notes(attempt = this.attempt): string[] {
-    return [...new Set([...this.#notes, ...attempt?.notes ?? []])];
+    const own = attempt?.notes ?? this.#notes;
+    if (own === this.#notes || own.size === 0) return [...this.#notes];
+    return [...new Set([...this.#notes, ...own])];
   }
 
   /** The target is asked from now on. */

@@ -5,7 +5,7 @@ import { GatewayError } from "../errors.ts";
 import type { Caller } from "../http/auth.ts";
 import { formatNotes } from "../http/notes.ts";
 import type { Gateway } from "./gateway.ts";
-import { Recorder } from "./recorder.ts";
+import { type Attempt, Recorder } from "./recorder.ts";
 import { type Hide, hiderFor } from "./secrets.ts";
 
 export interface RequestContext extends Context {
@@ -90,10 +90,22 @@ export function withCaller(context: RequestContext, caller: Caller): RequestCont
   return { ...context, ...identified(caller, recorder, gateway) };
 }
 
-function identified(caller: Caller, recorder: Recorder, { secrets }: Gateway) {
-  let hider: Hide | undefined;
-  const hide: Hide = (text) => (hider ??= hiderFor([...secrets, caller.token ?? ""]))(text);
+function identified(caller: Caller, recorder: Recorder, gateway: Gateway) {
+  const hide = hideFor(caller, gateway);
   return { caller, hide, note: (text: string) => recorder.note(hide(text)) };
+}
+
+/** What hides the secrets of callers without a token, which are the same for all requests. */
+const hiders = new WeakMap<Gateway, Hide>();
+
+function hideFor({ token }: Caller, gateway: Gateway): Hide {
+  let hider = token === undefined ? hiders.get(gateway) : undefined;
+  if (hider) return hider;
+  return (text) => {
+    hider ??= hiderFor([...gateway.secrets, token ?? ""]);
+    if (token === undefined) hiders.set(gateway, hider);
+    return hider(text);
+  };
 }
 
 /** Whether the client wants no answer where one would come with notes. */
@@ -101,8 +113,10 @@ export function isStrict({ request }: RequestContext): boolean {
   return request.headers.get("x-laneway-strict")?.toLowerCase() === "true";
 }
 
-export function refuseIfStrict(context: RequestContext, notes = context.recorder.notes()): void {
-  if (notes.length === 0 || !isStrict(context)) return;
+export function refuseIfStrict(context: RequestContext, attempt?: Attempt): void {
+  if (!isStrict(context)) return;
+  const notes = context.recorder.notes(attempt);
+  if (notes.length === 0) return;
   const message = `Cannot serve the request as it is: ${formatNotes(notes)}`;
   throw new GatewayError("invalid_request", message, { tryNextTarget: true });
 }

@@ -23,6 +23,8 @@ export function hiderFor(plain: readonly string[]): Hide {
     .filter(({ length }) => length >= SHORTEST_MASKED)
     .sort((a, b) => b.length - a.length);
   return (text) => {
+    // Too short for a secret, and no cut end of one: most names of fields.
+    if (text.length < SHORTEST_MASKED && !text.endsWith("…")) return text;
     const masked = secrets.reduce(mask, text);
     return /earer\s/i.test(masked) ? masked.replace(BEARER, "$1 ***") : masked;
   };

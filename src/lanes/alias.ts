@@ -4,15 +4,24 @@ import { INPUT_OF, type ModelInfo } from "../canonical/models.ts";
 import type { Quirks } from "../contract/quirks.ts";
 import type { Alias } from "../config/lane_schema.ts";
 
+/** By alias, for as long as its configuration is in use. */
+const quirks = new WeakMap<Alias, Quirks>();
+
 /** What the alias says of its model goes before what its upstream says. */
 export function quirksOf(alias: Alias): Quirks {
+  let known = quirks.get(alias);
+  if (!known) quirks.set(alias, known = readQuirks(alias));
+  return known;
+}
+
+function readQuirks(alias: Alias): Quirks {
   const { voices, efforts, textForms, structuredOutput, repairArguments, defaultMaxTokens } = alias;
   return withoutNulls({ voices, efforts, textForms, structuredOutput, repairArguments, defaultMaxTokens });
 }
 
 /** Agents write `[1m]` after a model's name to ask for a window of a million tokens, and some leave it there. */
 export function withoutWindow(model: string): string {
-  return model.replace(/(?<=.)\[1m\]$/i, "");
+  return model.endsWith("]") ? model.replace(/(?<=.)\[1m\]$/i, "") : model;
 }
 
 export function describe(id: string, alias: Alias, created: number): ModelInfo {

@@ -39,13 +39,17 @@ export class Locator {
   /** The destinations of all targets. One that has none is passed over, unless it is the last that is left. */
   async locateAlias(model: string, task: Task, alias: Alias): Promise<Destination[]> {
     const targets = drawFirst(alias.targets, Math.random);
+    const quirks = quirksOf(alias);
+    if (!targets.some(({ upstream }) => this.#options.finders.has(upstream))) {
+      this.#options.checkTask(model, { tasks: [alias.task] }, task);
+      return targets.map(({ upstream, model }) => ({ upstream, model, ...quirks }));
+    }
     const located = await Promise.allSettled(
       targets.map((target) => this.#locate(model, task, target, () => Promise.resolve([alias.task]))),
     );
     const destinations = located.flatMap((result) => result.status === "fulfilled" ? result.value : []);
     const failed = located.find((result) => result.status === "rejected");
     if (destinations.length === 0) throw failed?.reason ?? unserved(model, task);
-    const quirks = quirksOf(alias);
     return destinations.map((destination) => ({ ...destination, ...quirks }));
   }
 

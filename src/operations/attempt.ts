@@ -31,7 +31,7 @@ export function ask<K extends ModelOperation>(
 ): Ask<K> {
   const upstream = upstreamOf(where, context);
   const attempt = context.recorder.begin(where);
-  const onDescribed = () => refuseIfStrict(context, context.recorder.notes(attempt));
+  const onDescribed = () => refuseIfStrict(context, attempt);
   return { ...askOf(operation, input, { where, upstream, attempt }, context, options), onDescribed };
 }
 

@@ -16,9 +16,9 @@ export function apply<E>(
   for (const [at, transform] of transforms.entries()) {
     const changed: E[] = [];
     const works = pushAll(transform, current, (event) => void changed.push(event));
-    if (works) {
-      return finish(works, signal).then(() => apply(transforms.slice(at + 1), changed, signal));
-    }
+    const rest = () => apply(transforms.slice(at + 1), changed, signal);
+    const done = works && finish(works, signal);
+    if (done) return done.then(rest);
     current = changed;
   }
   return current;

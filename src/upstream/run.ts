@@ -68,6 +68,7 @@ const MOST_CALLS = 8;
 
 /** What `work` gives for each item, in their order. */
 async function sideBySide<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+  if (items.length === 1) return [await work(items[0]!)];
   const results: R[] = [];
   const queue = items.entries();
   const worker = async () => {

@@ -123,7 +123,7 @@ class AnswerStream<E extends { type: string }> implements EventSource<E> {
   }
 
   /** What the frames say; without frames, that they have ended. */
-  #read(frames: readonly Frame[] | undefined, emit: Emit<E>): Promise<void> | undefined {
+  #read(frames: readonly Frame[] | undefined, emit: Emit<E>): Promise<void> | void {
     const { signal } = this.#watch;
     if (frames) return readEvents(frames, this.#reader, emit, signal);
     this.#isOver = true;

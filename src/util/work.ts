@@ -9,15 +9,27 @@ export type Work<T> = Generator<void, T, void>;
 /** How long one slice takes, in milliseconds, before others have a turn. */
 const SLICE_MS = 10;
 
-/** Does the work, slice by slice. Throws the signal's reason between two slices where nobody waits for the result any more. */
-export async function finish<T>(work: Work<T>, signal?: AbortSignal): Promise<T> {
+/**
+ * Does the work, slice by slice: at once where one slice is enough. Throws the signal's reason between two slices where nobody
+ * waits for the result any more.
+ */
+export function finish<T>(work: Work<T>, signal?: AbortSignal): T | Promise<T> {
   const slice = new Slice();
   for (;;) {
     const { done, value } = work.next();
     if (done) return value;
-    if (!slice.isOver()) continue;
+    if (slice.isOver()) return goOn(work, slice, signal);
+  }
+}
+
+async function goOn<T>(work: Work<T>, slice: Slice, signal: AbortSignal | undefined): Promise<T> {
+  for (;;) {
     await othersTurn();
     signal?.throwIfAborted();
+    do {
+      const { done, value } = work.next();
+      if (done) return value;
+    } while (!slice.isOver());
   }
 }
 
@@ -29,12 +41,11 @@ export function finishSync<T>(work: Work<T>): T {
   }
 }
 
-/** One step that cannot be sliced. Others have a turn after it, where it took long. */
-export async function step<T>(run: () => T): Promise<T> {
+/** One step that cannot be sliced. Others have a turn after it, where it took long; else its result is there at once. */
+export function step<T>(run: () => T): T | Promise<T> {
   const slice = new Slice();
   const result = run();
-  if (slice.isOver()) await othersTurn();
-  return result;
+  return slice.isOver() ? othersTurn().then(() => result) : result;
 }
 
 /** The same items; others have a turn between them. */

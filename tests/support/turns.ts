@@ -8,7 +8,7 @@ const LONG_MS = 10;
  * enough. It is counted in turns of the event loop, so that no clock judges; two slices may share one where timers meet.
  * `looks`: with how many looks at the clock the time passes; 2 where every other look ends a wait that took no time.
  */
-export async function turnsDuring(run: () => Promise<unknown>, looks = 1): Promise<number> {
+export async function turnsDuring(run: () => unknown, looks = 1): Promise<number> {
   const began = performance.now();
   let looked = 0;
   const slow = mock.method(performance, "now", () => began + LONG_MS * Math.ceil(looked++ / looks));

@@ -26,8 +26,8 @@ Deno.test("work: its result is the same at once and in slices, and so is its fai
   const failing = function* (): Work<void> {
     throw new RangeError("too much");
   };
-  await assertRejects(() => finish(failing()), RangeError, "too much");
-  await assertRejects(() => step(() => finishSync(failing())), RangeError, "too much");
+  await assertRejects(async () => await finish(failing()), RangeError, "too much");
+  await assertRejects(async () => await step(() => finishSync(failing())), RangeError, "too much");
 });
 
 Deno.test("work: of several long works one goes on at a time, and none is forgotten", async () => {
