@@ -13,6 +13,7 @@ import { reload } from "./reload.ts";
 import { startupMessage, unmaskedLines } from "./startup.ts";
 import { stopAtSignal } from "./stop.ts";
 import { watchTerminal } from "./terminal.ts";
+import { warmUp } from "./warm_up.ts";
 import { watchConfig } from "./watch_config.ts";
 
 /** When the free descriptors are counted, in milliseconds after the start: it takes a while, for which no first client is to wait. */
@@ -39,6 +40,7 @@ export async function serve(path: string | undefined, listen: Listen, program: P
     return 1;
   }
   const { app } = running;
+  warmUp(program).catch(() => {}); // lists of plugins of the user's own may lack what it takes
   callWhileAlive(COUNT_AFTER_MS, () => {
     scarcityLine(descriptors, loaded.config.limits.concurrentRequests).then((line) => line !== undefined && say(line));
   });

@@ -50,7 +50,7 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
 
 /** A configuration from plain JSON data. Throws a `ConfigError` with the problems of both passes. */
 export function parseConfig(value: unknown, source: string, surroundings: Surroundings): Config {
-  const result = configSchema.safeParse(value, { error: describeType });
+  const result = configSchema.safeParse(value, { error: describeType, jitless: true });
   const problems = result.success ? [] : result.error.issues.flatMap(problemsOf);
   const known = new Set(problems.map(({ path }) => path));
   problems.push(...check(value, surroundings).filter(({ path }) => !known.has(path)));
