@@ -15,6 +15,7 @@ import { createGateway } from "./compose/gateway.ts";
 import { createPartKeeper, type Parts } from "./compose/parts.ts";
 import { createStore } from "./compose/store.ts";
 import { pluginFacts as factsOf, type Plugins } from "./compose/plugins.ts";
+import { createTransports } from "./compose/transports.ts";
 import type { World } from "./compose/world.ts";
 import { ConfigError, loadConfig, parseConfig as parse } from "./config/load.ts";
 import type { Config } from "./config/schema.ts";
@@ -24,7 +25,7 @@ import { shuttingDown } from "./context/request_context.ts";
 import type { LogEntry } from "./observe/log.ts";
 import { standardStreams } from "./observe/standard.ts";
 import { deno } from "./platform/deno.ts";
-import { type Fetch, fetchTransport } from "./platform/fetch_transport.ts";
+import type { Fetch } from "./platform/fetch_transport.ts";
 import type { Peer, Platform } from "./platform/platform.ts";
 import { createLedger, type Ledger } from "./state/ledger.ts";
 import type { Store } from "./state/store.ts";
@@ -40,7 +41,7 @@ export interface AppOptions {
   config: Config;
   /** The value of an environment variable, for the secrets that the configuration names. Those of the process by default. */
   env?(name: string): string | undefined;
-  /** How upstreams are called; the platform's own `fetch` by default. */
+  /** How upstreams are called, in place of the transports that are configured. */
   fetch?: Fetch;
   /** Milliseconds since the epoch. */
   now?(): number;
@@ -104,7 +105,7 @@ function createWorld(options: AppOptions): World {
     plugins: { ...builtIn, ...options.plugins },
     platform,
     env,
-    transport: fetchTransport(options.fetch ?? platform.fetch),
+    transports: createTransports(options.fetch, platform, keep),
     now,
     monotonic: options.monotonic ?? (() => performance.now()),
     newId: options.newId ?? (() => crypto.randomUUID().replaceAll("-", "")),
@@ -119,7 +120,7 @@ function createWorld(options: AppOptions): World {
   };
 }
 
-function appOf(gateway: Gateway, { stop, draining, renewals, store, parts }: World, ledger: Ledger): App {
+function appOf(gateway: Gateway, { stop, draining, renewals, store, transports, parts }: World, ledger: Ledger): App {
   return {
     fetch: (request, info) => handle(request, info?.remoteAddr, gateway),
     renewed: () => void renewals.count++,
@@ -129,6 +130,7 @@ function appOf(gateway: Gateway, { stop, draining, renewals, store, parts }: Wor
       gateway.tokenizers.close();
       await ledger.close();
       store.close();
+      transports.close();
     },
     parts,
   };

@@ -30,12 +30,18 @@ const RETRY_BASE_MS = 300;
 
 /** All that requests need, by the configuration. */
 export function createGateway(world: World, ledger: Ledger): Gateway {
-  const { config, plugins, keep, env, transport, now, monotonic, stop } = world;
+  const { config, plugins, keep, env, transports, now, monotonic, stop } = world;
   const { pace, newId, log, renewals, draining } = world;
   const sources = keep(
     "catalogs",
-    config.catalogs,
-    () => createCatalogs(config, plugins.catalogs, { env, transport, now: monotonic, signal: stop.signal }),
+    [config.catalogs, config.transport],
+    () =>
+      createCatalogs(config, plugins.catalogs, {
+        env,
+        transport: transports.get(config.transport),
+        now: monotonic,
+        signal: stop.signal,
+      }),
   );
   const upstreams = createUpstreams(world);
   return {

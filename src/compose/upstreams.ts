@@ -9,12 +9,13 @@ type Limits = Pick<Upstream, "answerBytes" | "answerText" | "streamBytes" | "fra
 
 /** The configured upstreams by name. One that has not changed goes on with what it has learnt. */
 export function createUpstreams(world: World): Map<string, Upstream> {
-  const { config, keep, transport } = world;
+  const { config, keep, transports } = world;
   const { answerBytes, answerText, streamBytes, frameBytes } = config.limits;
   const read = { answerBytes, answerText, streamBytes, frameBytes, json: jsonLimitsOf(config) };
   return new Map(
     Object.entries(config.upstreams).map(([name, upstream]) => {
       const { concurrency: limits } = upstream;
+      const transport = transports.get(upstream.transport ?? config.transport);
       // What runs there goes on, whatever else of the upstream has changed.
       const concurrency = limits &&
         keep(`concurrency ${name}`, limits, () => new ConcurrencyLimit(name, limits));
@@ -36,7 +37,7 @@ function createUpstream(
   { plugins: { drivers }, env, monotonic }: World,
 ): Omit<Upstream, "transport"> {
   const { driver: driverName, secret, catalog: _, baseUrl, headers, refuses, ...rest } = upstream;
-  const { resultsFrom, timeouts, providers, tokenizers, concurrency: _limits, ...quirks } = rest;
+  const { resultsFrom, timeouts, providers, tokenizers, concurrency: _limits, transport: _transport, ...quirks } = rest;
   const driver = drivers.find((candidate: Driver) => candidate.name === driverName);
   if (!driver) throw new Error(`Cannot find driver "${driverName}" of upstream "${name}"`);
   const own = secret === "client" ? undefined : secret;

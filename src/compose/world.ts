@@ -2,10 +2,10 @@ import type { Config } from "../config/schema.ts";
 import type { Pace } from "../context/gateway.ts";
 import type { LogEntry } from "../observe/log.ts";
 import type { Platform } from "../platform/platform.ts";
-import type { Transport } from "../platform/transport.ts";
 import type { Store } from "../state/store.ts";
 import type { PartKeeper } from "./parts.ts";
 import type { Plugins } from "./plugins.ts";
+import type { Transports } from "./transports.ts";
 
 /** What every part of a gateway is made from. */
 export interface World extends PartKeeper {
@@ -14,7 +14,7 @@ export interface World extends PartKeeper {
   platform: Platform;
   env(name: string): string | undefined;
   /** How upstreams and catalogs are called. */
-  transport: Transport;
+  transports: Transports;
   /** Milliseconds since the epoch. */
   now(): number;
   /** Milliseconds by a clock that never steps. */

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { object, secretSchema } from "./fields.ts";
 import { laneNameSchema, laneSchema } from "./lane_schema.ts";
 import { limitsSchema, retrySchema } from "./limits_schema.ts";
-import { catalogSchema, upstreamSchema } from "./upstream_schema.ts";
+import { catalogSchema, transportSchema, upstreamSchema } from "./upstream_schema.ts";
 
 const amount = (description: string) => z.int().min(1).optional().meta({ description });
 
@@ -79,6 +79,11 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
   }),
   storedKeys: z.boolean().default(false).meta({
     description: "Whether keys made with the command keys are admitted too. They can be revoked at any time.",
+  }),
+  transport: transportSchema.default("fetch").meta({
+    description:
+      "How upstreams and catalogs are called. fetch speaks HTTP/1.1 and HTTP/2 and uses proxies. node speaks HTTP/1.1 " +
+      "alone, uses no proxy, and costs half as much.",
   }),
   retry: retrySchema.prefault({}),
   limits: limitsSchema.prefault({}),

@@ -11,6 +11,9 @@ const timeoutsSchema = object("How long to wait for the upstream, in millisecond
   totalMs: milliseconds(1_800_000, "For a streamed answer, from its first moment to its last."),
 });
 
+/** What calls are made by. */
+export const transportSchema = z.enum(["fetch", "node"]);
+
 export const upstreamSchema = object("A service that runs models.", {
   driver: z.string().meta({
     description: "How to speak to it: the name of a driver, such as chat.",
@@ -86,6 +89,9 @@ export const upstreamSchema = object("A service that runs models.", {
       "How long a request waits, in milliseconds, before it goes to another target or gets 503.",
     ),
   }).optional(),
+  transport: transportSchema.optional().meta({
+    description: "How it is called. Without it, as the top-level transport says.",
+  }),
   timeouts: timeoutsSchema.prefault({}),
 });
 

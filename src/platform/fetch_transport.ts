@@ -18,6 +18,8 @@ export function fetchTransport(fetch: Fetch): Transport {
       if (body === undefined || body instanceof FormData) return reach(fetch, url, { ...init, body });
       return post(fetch, url, toBlob(body), init);
     },
+    // The platform closes them after a while.
+    close() {},
   };
 }
 
@@ -42,7 +44,8 @@ async function reach(fetch: Fetch, url: string, init: RequestInit): Promise<Tran
     return fromResponse(await fetch(url, init));
   } catch (thrown) {
     init.signal?.throwIfAborted();
-    throw new TransportError(failureOf(thrown, init.body instanceof LateBody && init.body.isUnread), thrown);
+    const isUnsent = init.body instanceof LateBody && init.body.isUnread;
+    throw new TransportError(failureOf(thrown, isUnsent ? "unsent" : "lost"), thrown);
   }
 }
 

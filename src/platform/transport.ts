@@ -37,6 +37,8 @@ export interface ByteSource {
 export interface Transport {
   /** Resolves with the head of the answer, whatever its status. Throws a `TransportError` where none came. */
   send(request: TransportRequest): Promise<TransportResponse>;
+  /** Closes the connections that are kept. */
+  close(): void;
 }
 
 /**
@@ -63,11 +65,10 @@ const NOT_MADE =
 /** The system's words where the process or the machine may open no further connection. */
 const EXHAUSTED = /too many open files|\bE[MN]FILE\b/i;
 
-/** What the platform's error says of the request; nothing of the body went out where `isUnsent`. */
-export function failureOf(thrown: unknown, isUnsent: boolean): Failure {
+/** What the platform's error says of the request, which it may say of nothing but the connection; else what is known. */
+export function failureOf(thrown: unknown, known: Failure): Failure {
   if (says(EXHAUSTED, thrown)) return "exhausted";
-  if (says(NOT_MADE, thrown)) return "not-made";
-  return isUnsent ? "unsent" : "lost";
+  return says(NOT_MADE, thrown) ? "not-made" : known;
 }
 
 function says(words: RegExp, thrown: unknown): boolean {

@@ -2,11 +2,11 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { CHAT, chatBody } from "../support/app.ts";
 import { ANSWER, ENDING, word } from "../support/chat.ts";
 import { until } from "../support/wait.ts";
-import { withGateway } from "./gateway.ts";
+import { testEach, withGateway } from "./gateway.ts";
 import { chunk, jsonAnswer, LAST_CHUNK, postHead, STREAM_HEAD } from "./tcp.ts";
 import { statusOf } from "../support/gateway_process.ts";
 
-Deno.test("drain: balancers are told first, and everything is served still", async () => {
+testEach("drain: balancers are told first, and everything is served still", async () => {
   await withGateway(async ({ app, url, connect, upstream }) => {
     assertEquals(await statusOf(`${url}/readyz`), 200);
     app.drain();
@@ -18,7 +18,7 @@ Deno.test("drain: balancers are told first, and everything is served still", asy
   });
 });
 
-Deno.test("drain: a stream that runs comes to its own end, and the server waits for it", async () => {
+testEach("drain: a stream that runs comes to its own end, and the server waits for it", async () => {
   await withGateway(async ({ app, url, server, connect, upstream }) => {
     const client = await connect();
     await client.post(CHAT, chatBody({ stream: true }));
@@ -39,7 +39,7 @@ Deno.test("drain: a stream that runs comes to its own end, and the server waits 
   });
 });
 
-Deno.test("drain: a request that is still being sent when the server shuts down is told to come again", async () => {
+testEach("drain: a request that is still being sent when the server shuts down is told to come again", async () => {
   await withGateway(async ({ app, url, server, connect }) => {
     const client = await connect();
     await client.send(`${postHead(CHAT, 1_000)}{"model": "model", `);
@@ -55,7 +55,7 @@ Deno.test("drain: a request that is still being sent when the server shuts down 
   });
 });
 
-Deno.test("abort: what still runs ends with an error, and its upstream is left", async () => {
+testEach("abort: what still runs ends with an error, and its upstream is left", async () => {
   await withGateway(async ({ app, connect, upstream }) => {
     const streaming = await connect();
     await streaming.post(CHAT, chatBody({ stream: true }));

@@ -23,6 +23,28 @@ export interface SettingOptions {
   limits?: ConfigInput["limits"];
 }
 
+/** What the gateway calls its upstreams by. */
+export type TransportName = "fetch" | "node";
+
+export const TRANSPORTS: readonly TransportName[] = ["fetch", "node"];
+
+/** That of the test that runs. */
+let transport: TransportName = "fetch";
+
+/** A test for each transport: `withGateway` calls by it. */
+export function testEach(name: string, run: () => Promise<void>): void {
+  for (const one of TRANSPORTS) {
+    Deno.test(`${name} · ${one}`, async () => {
+      transport = one;
+      try {
+        await run();
+      } finally {
+        transport = "fetch";
+      }
+    });
+  }
+}
+
 /** Calls `use` with a gateway that listens on a port of its own before an upstream that does, and ends both. */
 export async function withGateway(
   use: (setting: Setting) => Promise<void>,
@@ -30,6 +52,7 @@ export async function withGateway(
 ): Promise<void> {
   const upstream = new TcpUpstream();
   const config: ConfigInput = {
+    transport,
     upstreams: {
       tcp: { driver: "chat", baseUrl: upstream.baseUrl, secret: { env: "UPSTREAM_SECRET" }, timeouts, ...more },
       sandbox: { driver: "sandbox" },
@@ -45,7 +68,7 @@ export async function withGateway(
     ...(retry && { retry }),
     ...(limits && { limits }),
   };
-  const app = newApp({ config, fetch, pace });
+  const app = newApp({ config, fetch: transport === "fetch" ? fetch : undefined, pace });
   const server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen() {} },
     (request, info) => app.fetch(request, info),
@@ -64,5 +87,6 @@ export async function withGateway(
     for (const client of clients) client.close();
     await upstream.stop();
     await server.shutdown();
+    await app.close();
   }
 }

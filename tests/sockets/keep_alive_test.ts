@@ -3,13 +3,13 @@ import OpenAI from "openai";
 import { CHAT, chatBody } from "../support/app.ts";
 import { ENDING, word } from "../support/chat.ts";
 import { delay, until } from "../support/wait.ts";
-import { type SettingOptions, withGateway } from "./gateway.ts";
+import { type SettingOptions, testEach, withGateway } from "./gateway.ts";
 import { chunk, jsonAnswer, LAST_CHUNK, STREAM_HEAD } from "./tcp.ts";
 
 const QUICK: SettingOptions = { pace: { headAfterMs: 30, keepAliveMs: 20 } };
 const KEEP_ALIVE = ": keep-alive\n\n";
 
-Deno.test("a silent upstream: the client gets its head and keep-alives, time after time", async () => {
+testEach("a silent upstream: the client gets its head and keep-alives, time after time", async () => {
   await withGateway(async ({ app, connect, upstream }) => {
     const client = await connect();
     await client.post(CHAT, chatBody({ stream: true }));
@@ -30,7 +30,7 @@ Deno.test("a silent upstream: the client gets its head and keep-alives, time aft
   }, QUICK);
 });
 
-Deno.test("the SDK does not see keep-alives", async () => {
+testEach("the SDK does not see keep-alives", async () => {
   await withGateway(async ({ url, upstream }) => {
     const client = new OpenAI({ baseURL: `${url}/oss/v1`, apiKey: "none", maxRetries: 0 });
     const stream = client.chat.completions.stream({
@@ -51,7 +51,7 @@ Deno.test("the SDK does not see keep-alives", async () => {
   }, QUICK);
 });
 
-Deno.test("an upstream that fails before the head is out is answered with a status", async () => {
+testEach("an upstream that fails before the head is out is answered with a status", async () => {
   await withGateway(async ({ connect, upstream }) => {
     const client = await connect();
     await client.post(CHAT, chatBody({ stream: true }));
@@ -63,7 +63,7 @@ Deno.test("an upstream that fails before the head is out is answered with a stat
   }, { pace: { headAfterMs: 10_000, keepAliveMs: 10_000 } });
 });
 
-Deno.test("an upstream that fails after the head is out ends the stream with an error", async () => {
+testEach("an upstream that fails after the head is out ends the stream with an error", async () => {
   await withGateway(async ({ app, connect, upstream }) => {
     const client = await connect();
     await client.post(CHAT, chatBody({ stream: true }));

@@ -2,7 +2,7 @@ import { assertEquals } from "@std/assert";
 import { CHAT, chatBody } from "../support/app.ts";
 import { ANSWER, ENDING, word } from "../support/chat.ts";
 import { delay, until } from "../support/wait.ts";
-import { type Setting, withGateway } from "./gateway.ts";
+import { type Setting, testEach, withGateway } from "./gateway.ts";
 import { type Asked, chunk, jsonAnswer, postHead, STREAM_HEAD, type TcpClient } from "./tcp.ts";
 
 interface Phase {
@@ -41,7 +41,7 @@ const PHASES: Record<string, Phase> = {
 };
 
 for (const [name, { stream, reach }] of Object.entries(PHASES)) {
-  Deno.test(`a client that leaves stops the upstream: ${name}`, async () => {
+  testEach(`a client that leaves stops the upstream: ${name}`, async () => {
     await withGateway(async ({ app, connect, upstream }) => {
       const client = await connect();
       await client.post(CHAT, chatBody({ stream }));
@@ -63,7 +63,7 @@ for (const [name, { stream, reach }] of Object.entries(PHASES)) {
 for (const stream of [false, true]) {
   const mode = stream ? "streamed" : "whole";
 
-  Deno.test(`a client that leaves while it waits for a place at the upstream gives its turn away: ${mode}`, async () => {
+  testEach(`a client that leaves while it waits for a place at the upstream gives its turn away: ${mode}`, async () => {
     await withGateway(async (setting) => {
       const { app, connect, upstream } = setting;
       const [first, waiting, next] = [await connect(), await connect(), await connect()];
@@ -86,7 +86,7 @@ for (const stream of [false, true]) {
     }, { upstream: { concurrency: { running: 1, waiting: 5 } } });
   });
 
-  Deno.test(`a client that leaves between two rounds of attempts ends them: ${mode}`, async () => {
+  testEach(`a client that leaves between two rounds of attempts ends them: ${mode}`, async () => {
     await withGateway(async (setting) => {
       const { app, connect, upstream } = setting;
       const client = await connect();
@@ -102,7 +102,7 @@ for (const stream of [false, true]) {
   });
 }
 
-Deno.test("a client that leaves while two targets are asked stops both", async () => {
+testEach("a client that leaves while two targets are asked stops both", async () => {
   const target = (model: string) => ({ upstream: "tcp", model });
   await withGateway(async ({ app, connect, upstream }) => {
     const client = await connect();
@@ -115,7 +115,7 @@ Deno.test("a client that leaves while two targets are asked stops both", async (
   }, { model: { targets: [target("one"), target("two")], hedgeAfterMs: 20 } });
 });
 
-Deno.test("of two targets that are asked, the one that lost is let go while the other still speaks", async () => {
+testEach("of two targets that are asked, the one that lost is let go while the other still speaks", async () => {
   const target = (model: string) => ({ upstream: "tcp", model });
   await withGateway(async ({ connect, upstream }) => {
     const client = await connect();
@@ -136,7 +136,7 @@ async function reached({ url }: Setting): Promise<void> {
 }
 
 // The platform does not tell of a client that leaves before the head of the answer when its request came in several pieces.
-Deno.test("a client that leaves after a long request stops the upstream when its stream's head goes out", async () => {
+testEach("a client that leaves after a long request stops the upstream when its stream's head goes out", async () => {
   await withGateway(async ({ app, connect, upstream }) => {
     const client = await connect();
     await client.post(CHAT, chatBody({ stream: true, messages: [{ role: "user", content: "word ".repeat(20_000) }] }));
@@ -147,7 +147,7 @@ Deno.test("a client that leaves after a long request stops the upstream when its
   }, { pace: { headAfterMs: 50, keepAliveMs: 50 } });
 });
 
-Deno.test("a client that leaves while it sends its body is logged, and nothing is asked", async () => {
+testEach("a client that leaves while it sends its body is logged, and nothing is asked", async () => {
   await withGateway(async ({ app, url, connect, upstream }) => {
     const client = await connect();
     await client.send(`${postHead(CHAT, 1_000)}{"model": "model", `);
@@ -159,7 +159,7 @@ Deno.test("a client that leaves while it sends its body is logged, and nothing i
   });
 });
 
-Deno.test("a client that leaves after its whole answer is no client that left", async () => {
+testEach("a client that leaves after its whole answer is no client that left", async () => {
   await withGateway(async ({ app, connect }) => {
     for (const stream of [false, true]) {
       const client = await connect();
@@ -172,7 +172,7 @@ Deno.test("a client that leaves after its whole answer is no client that left", 
   });
 });
 
-Deno.test("a client that leaves at [DONE], as the SDK does, has had its whole answer", async () => {
+testEach("a client that leaves at [DONE], as the SDK does, has had its whole answer", async () => {
   await withGateway(async ({ app, connect, upstream }) => {
     const client = await connect();
     await client.post(CHAT, chatBody({ stream: true }));

@@ -2,14 +2,14 @@ import { assert, assertEquals, assertMatch } from "@std/assert";
 import Anthropic from "anthropic-sdk";
 import { ENDING, word } from "../support/chat.ts";
 import { delay, until } from "../support/wait.ts";
-import { type SettingOptions, withGateway } from "./gateway.ts";
+import { type SettingOptions, testEach, withGateway } from "./gateway.ts";
 import { chunk, jsonAnswer, LAST_CHUNK, STREAM_HEAD } from "./tcp.ts";
 
 const QUICK: SettingOptions = { pace: { headAfterMs: 30, keepAliveMs: 20 } };
 const PING = 'event: ping\ndata: {"type":"ping"}\n\n';
 const ASK = { model: "model", max_tokens: 100, messages: [{ role: "user" as const, content: "Hello" }] };
 
-Deno.test("messages: pings go out before the first event and between events", async () => {
+testEach("messages: pings go out before the first event and between events", async () => {
   await withGateway(async ({ app, connect, upstream }) => {
     const client = await connect();
     await client.post("/oss/v1/messages", { ...ASK, stream: true });
@@ -30,7 +30,7 @@ Deno.test("messages: pings go out before the first event and between events", as
   }, QUICK);
 });
 
-Deno.test("messages: the SDK reads on through pings", async () => {
+testEach("messages: the SDK reads on through pings", async () => {
   await withGateway(async ({ url, upstream }) => {
     const client = new Anthropic({ baseURL: `${url}/oss`, apiKey: "none", maxRetries: 0 });
     const stream = client.messages.stream(ASK);
@@ -46,7 +46,7 @@ Deno.test("messages: the SDK reads on through pings", async () => {
   }, QUICK);
 });
 
-Deno.test("messages: an upstream that fails after pings is an error event, and the last one", async () => {
+testEach("messages: an upstream that fails after pings is an error event, and the last one", async () => {
   await withGateway(async ({ connect, upstream }) => {
     const client = await connect();
     await client.post("/oss/v1/messages", { ...ASK, stream: true });

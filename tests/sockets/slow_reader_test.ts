@@ -2,7 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import { CHAT, chatBody } from "../support/app.ts";
 import { ENDING, word } from "../support/chat.ts";
 import { delay, until } from "../support/wait.ts";
-import { type Setting, withGateway } from "./gateway.ts";
+import { type Setting, testEach, withGateway } from "./gateway.ts";
 import { type Asked, chunk, LAST_CHUNK, STREAM_HEAD, type TcpClient } from "./tcp.ts";
 
 const MIB = 2 ** 20;
@@ -40,7 +40,7 @@ async function stall({ connect, upstream }: Setting): Promise<{ client: TcpClien
   return { client, asked, all };
 }
 
-Deno.test("a client that reads slowly slows the upstream down, and loses nothing", async () => {
+testEach("a client that reads slowly slows the upstream down, and loses nothing", async () => {
   await withGateway(async (setting) => {
     const { client, all } = await stall(setting);
     assertEquals(await client.count(LETTER, "[DONE]"), PIECES * LETTERS_A_PIECE);
@@ -50,7 +50,7 @@ Deno.test("a client that reads slowly slows the upstream down, and loses nothing
   }, { limits: LIMITS });
 });
 
-Deno.test("a client that pauses for longer than an upstream may is not told that the upstream was late", async () => {
+testEach("a client that pauses for longer than an upstream may is not told that the upstream was late", async () => {
   const idleMs = 300;
   await withGateway(async (setting) => {
     const { client, all } = await stall(setting);
@@ -60,7 +60,7 @@ Deno.test("a client that pauses for longer than an upstream may is not told that
   }, { timeouts: { idleMs }, limits: LIMITS });
 });
 
-Deno.test("a client that leaves with much unread stops the upstream", async () => {
+testEach("a client that leaves with much unread stops the upstream", async () => {
   await withGateway(async (setting) => {
     const { client, asked, all } = await stall(setting);
     client.close();

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { CHAT, chatBody } from "../support/app.ts";
 import { ENDING, word } from "../support/chat.ts";
 import { delay, until } from "../support/wait.ts";
-import { type SettingOptions, withGateway } from "./gateway.ts";
+import { type SettingOptions, testEach, withGateway } from "./gateway.ts";
 import { type Asked, chunk, LAST_CHUNK, STREAM_HEAD } from "./tcp.ts";
 
 /** Says `text` time after time, until the gateway has had enough. */
@@ -68,7 +68,7 @@ const BEFORE_THE_HEAD: Record<string, Case> = {
 };
 
 for (const [name, { stream, timeouts, act, message }] of Object.entries(BEFORE_THE_HEAD)) {
-  Deno.test(`time-outs: ${name} is a 504, and the upstream is left`, async () => {
+  testEach(`time-outs: ${name} is a 504, and the upstream is left`, async () => {
     await withGateway(async ({ app, connect, upstream }) => {
       const client = await connect();
       await client.post(CHAT, chatBody({ stream }));
@@ -101,7 +101,7 @@ const AFTER_THE_HEAD: Record<string, Omit<Case, "stream">> = {
 };
 
 for (const [name, { timeouts, act, message }] of Object.entries(AFTER_THE_HEAD)) {
-  Deno.test(`time-outs: ${name} ends in an error, and the upstream is left`, async () => {
+  testEach(`time-outs: ${name} ends in an error, and the upstream is left`, async () => {
     await withGateway(async ({ app, connect, upstream }) => {
       const client = await connect();
       await client.post(CHAT, chatBody({ stream: true }));
@@ -119,7 +119,7 @@ for (const [name, { timeouts, act, message }] of Object.entries(AFTER_THE_HEAD))
   });
 }
 
-Deno.test("time-outs: an upstream that is late after the early head is told as an error", async () => {
+testEach("time-outs: an upstream that is late after the early head is told as an error", async () => {
   await withGateway(async ({ connect, upstream }) => {
     const client = await connect();
     await client.post(CHAT, chatBody({ stream: true }));
@@ -133,7 +133,7 @@ Deno.test("time-outs: an upstream that is late after the early head is told as a
   }, { timeouts: { headMs: 300 }, pace: { headAfterMs: 20, keepAliveMs: 20 } });
 });
 
-Deno.test("time-outs: comments between events are a sign of life", async () => {
+testEach("time-outs: comments between events are a sign of life", async () => {
   await withGateway(async ({ connect, upstream }) => {
     const client = await connect();
     await client.post(CHAT, chatBody({ stream: true }));

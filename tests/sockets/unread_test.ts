@@ -4,7 +4,7 @@ import { formatLogLine } from "../../src/observe/log.ts";
 import { CHAT, chatBody, type ConfigInput } from "../support/app.ts";
 import { ENDING, word } from "../support/chat.ts";
 import { delay, until } from "../support/wait.ts";
-import { type Setting, type SettingOptions, withGateway } from "./gateway.ts";
+import { type Setting, type SettingOptions, testEach, withGateway } from "./gateway.ts";
 import { type Asked, chunk, LAST_CHUNK, STREAM_HEAD, type TcpClient } from "./tcp.ts";
 
 /** Long enough that a machine that is busy does not blame a client which only waits for its turn. */
@@ -40,7 +40,7 @@ const PLACES: Record<string, SettingOptions> = {
 };
 
 for (const [what, options] of Object.entries(PLACES)) {
-  Deno.test(`a client that takes nothing loses ${what}, and is told by the end of its connection`, async () => {
+  testEach(`a client that takes nothing loses ${what}, and is told by the end of its connection`, async () => {
     await withGateway(async (setting) => {
       const { app } = setting;
       const neglected = [await neglect(setting), await neglect(setting)];
@@ -63,7 +63,7 @@ for (const [what, options] of Object.entries(PLACES)) {
   });
 }
 
-Deno.test("a client that reads a little at a time keeps its place for as long as it reads", async () => {
+testEach("a client that reads a little at a time keeps its place for as long as it reads", async () => {
   await withGateway(async (setting) => {
     const { client } = await neglect(setting);
     // Far beyond what the system's buffers hold, in a time far beyond what a client may take nothing.
@@ -76,7 +76,7 @@ Deno.test("a client that reads a little at a time keeps its place for as long as
   }, { limits: LIMITS });
 });
 
-Deno.test("a client that waits for a silent upstream keeps its place", async () => {
+testEach("a client that waits for a silent upstream keeps its place", async () => {
   await withGateway(async ({ app, connect, upstream }) => {
     const client = await connect();
     await client.post(CHAT, chatBody({ stream: true }));

@@ -1,0 +1,55 @@
+/** Answers that come compressed. */
+import type { Readable, Transform } from "node:stream";
+import {
+  constants,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createInflateRaw,
+  createZstdDecompress,
+} from "node:zlib";
+import type { PushedBytes } from "./node_stream.ts";
+
+/** The one coding that is asked for: of what is cut off inside a br or zstd body, Deno's decoders (2.9.6) report nothing. */
+export const ACCEPTED_CODING = "gzip";
+
+const DECODERS: ReadonlyMap<string, (first: Uint8Array) => Transform> = new Map<
+  string,
+  (first: Uint8Array) => Transform
+>([
+  ["gzip", () => createGunzip()],
+  ["x-gzip", () => createGunzip()],
+  ["br", () => createBrotliDecompress()],
+  // A frame may ask for a window of 128 MiB; as a content-encoding the standard (RFC 9659) allows it 8 MiB.
+  ["zstd", () => createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: 23 } })],
+  // zlib's format by the standard and raw deflate by habit; only a zlib header begins with method 8.
+  ["deflate", (first) => (first[0]! & 0x0f) === 8 ? createInflate() : createInflateRaw()],
+]);
+
+/** Whether a body of that `content-encoding` is decoded. Other ones are given as they come, as `fetch` does. */
+export function isDecoded(coding: string | undefined): coding is string {
+  return coding !== undefined && DECODERS.has(coding.toLowerCase());
+}
+
+/** Decodes what `encoded` brings into `bytes`, no faster than it is read. */
+export function decodeInto(bytes: PushedBytes, encoded: Readable, coding: string): void {
+  let decoder: Transform | undefined;
+  encoded.on("data", (piece: Uint8Array) => {
+    decoder ??= open(piece);
+    if (decoder.write(piece)) return;
+    encoded.pause();
+    decoder.once("drain", () => encoded.resume());
+  });
+  encoded.once("end", () => decoder ? decoder.end() : bytes.finish());
+  encoded.once("close", () => decoder?.writableEnded || decoder?.destroy());
+
+  function open(first: Uint8Array): Transform {
+    const opened = DECODERS.get(coding.toLowerCase())!(first);
+    bytes.attach(opened);
+    opened.once("error", (reason) => {
+      bytes.fail(reason);
+      encoded.destroy();
+    });
+    return opened;
+  }
+}

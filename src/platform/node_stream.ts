@@ -1,0 +1,104 @@
+/** Streams of `node:` modules, read and written by whoever waits for them. */
+import type { Readable, Writable } from "node:stream";
+import { ByteBuffer } from "../util/byte_reader.ts";
+import type { ByteSource } from "./transport.ts";
+
+/** Resolves once more may be written, or nothing may be any more. */
+export function drained(stream: Writable): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const over = () => {
+    stream.off("drain", over).off("close", over);
+    resolve();
+  };
+  stream.on("drain", over).on("close", over);
+  if (stream.destroyed) over();
+  return promise;
+}
+
+/** How much may wait for its reader, in bytes: then the sender waits, too. */
+const MOST_WAITING = 32 * 1024;
+
+/**
+ * The bytes of a stream that pushes. What came since the last read is one piece: a server sends hundreds of chunks at once,
+ * and each would otherwise be a buffer, a wait and a write of its own.
+ */
+export class PushedBytes implements ByteSource {
+  readonly #signal: AbortSignal;
+  readonly #end: () => void;
+  #stream: Readable | undefined;
+  /** The first piece since the last read, as long as it is the only one. */
+  #first: Uint8Array | undefined;
+  readonly #more = new ByteBuffer();
+  #isPaused = false;
+  #isOver = false;
+  #failure: { reason: unknown } | undefined;
+  #wake: (() => void) | undefined;
+
+  /** `end` ends the exchange that the bytes are of. */
+  constructor(signal: AbortSignal, end: () => void) {
+    this.#signal = signal;
+    this.#end = end;
+  }
+
+  /** Takes what the stream brings from now on. */
+  attach(stream: Readable): void {
+    this.#stream = stream;
+    stream.on("data", (bytes: Uint8Array) => this.#push(bytes));
+    stream.once("end", () => this.finish());
+  }
+
+  /** Nothing more comes. */
+  finish(): void {
+    this.#isOver = true;
+    this.#wake?.();
+  }
+
+  /** Nothing more comes, although it should have; what has come is read before. */
+  fail(reason: unknown): void {
+    if (this.#isOver) return;
+    this.#failure = { reason };
+    this.finish();
+  }
+
+  async read(): Promise<Uint8Array | undefined> {
+    for (;;) {
+      this.#signal.throwIfAborted();
+      const bytes = this.#take();
+      if (bytes) return bytes;
+      if (this.#failure) throw this.#failure.reason;
+      if (this.#isOver) return undefined;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#wake = resolve;
+      await promise;
+    }
+  }
+
+  cancel(): Promise<void> {
+    if (!this.#isOver) this.#end();
+    this.finish();
+    return Promise.resolve();
+  }
+
+  #push(bytes: Uint8Array): void {
+    if (!this.#first) this.#first = bytes;
+    else {
+      if (this.#more.length === 0) this.#more.append(this.#first);
+      this.#more.append(bytes);
+    }
+    if (Math.max(this.#first.length, this.#more.length) >= MOST_WAITING && !this.#isPaused) {
+      this.#isPaused = true;
+      this.#stream?.pause();
+    }
+    this.#wake?.();
+  }
+
+  #take(): Uint8Array | undefined {
+    const bytes = this.#more.length > 0 ? this.#more.take() : this.#first;
+    this.#first = undefined;
+    if (bytes && this.#isPaused) {
+      this.#isPaused = false;
+      this.#stream?.resume();
+    }
+    return bytes;
+  }
+}
