@@ -27,6 +27,7 @@ Deno.test("schema: what is left out gets its default", () => {
     catalogs: {},
     lanes: { oss: { models: {}, upstreams: {} } },
     storedKeys: false,
+    transport: "fetch",
     retry: { rounds: 3, failovers: 1, budgetMs: 5_000 },
     limits: {
       headerBytes: 32 * 1024,
