@@ -1,6 +1,6 @@
 /** Message content, both ways: a text, or a list of parts. */
-import { extraField, extraOf, fieldsFor, inside, splitInside } from "../../src/canonical/extra.ts";
-import type { FilePart, FileSource, InputPart, RefusalPart } from "../../src/canonical/generate.ts";
+import { carrying, extraField, extraOf, fieldsFor, inside, splitInside } from "../../src/canonical/extra.ts";
+import type { FilePart, FileSource, InputPart, RefusalPart, TextPart } from "../../src/canonical/generate.ts";
 import { type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { type Content, type ContentPart, isKnownPart, type KnownPart, WIRE } from "./wire.ts";
@@ -15,11 +15,13 @@ export function parseContent(content: Content | null | undefined): ParsedPart[] 
   return typeof content === "string" ? [{ type: "text", text: content }] : content.map(parsePart);
 }
 
+const TEXT_KEYS = ["type", "text"];
+
 function parsePart(part: ContentPart): ParsedPart {
   if (!isKnownPart(part)) return { type: "opaque", extra: { wire: WIRE, fields: part as JsonObject } };
   switch (part.type) {
     case "text":
-      return { type: "text", text: part.text, ...extraField(WIRE, part, ["type", "text"]) };
+      return carrying<TextPart>({ type: "text", text: part.text }, WIRE, part, TEXT_KEYS);
     case "refusal":
       return { type: "refusal", text: part.refusal, ...extraField(WIRE, part, ["type", "refusal"]) };
     case "image_url":
@@ -71,6 +73,8 @@ function fileOf(part: KnownPart, key: string, known: string[], mediaType: string
  * mean nothing here unless they are to stay `apart`; anything else goes as parts.
  */
 export function serializeContent(parts: readonly ParsedPart[], context: Context, apart = false): JsonValue {
+  const [only] = parts;
+  if (parts.length === 1 && isBareText(only!)) return only.text;
   const blocks = parts.map((part) => serializePart(part, context)).filter((part) => part !== undefined);
   if (context.clientWire !== WIRE && !apart && blocks.every(isPlainText)) {
     return blocks.map(({ text }) => text).filter((text) => text !== "").join("\n\n");
@@ -78,6 +82,10 @@ export function serializeContent(parts: readonly ParsedPart[], context: Context,
   const [first] = blocks;
   if (first === undefined) return "";
   return blocks.length === 1 && isPlainText(first) ? first.text : blocks;
+}
+
+function isBareText(part: ParsedPart): part is TextPart {
+  return part.type === "text" && !part.extra && !part.annotations?.length;
 }
 
 function isPlainText(part: JsonObject): part is { type: "text"; text: string } {

@@ -1,7 +1,7 @@
 import {
+  carrying,
   type ClosedPlaces,
   type Extra,
-  extraField,
   extraOf,
   inside,
   noteOutweighed,
@@ -172,24 +172,26 @@ function parseMessages(messages: readonly ChatMessage[], flat: ReadonlySet<unkno
     switch (message.role) {
       case "system":
       case "developer":
-        return {
-          role: "system",
-          content: inputParts(message.content),
-          ...extraField(WIRE, message, MESSAGE_KEYS.content),
-        };
+        return carrying<Message>(
+          { role: "system", content: inputParts(message.content) },
+          WIRE,
+          message,
+          MESSAGE_KEYS.content,
+        );
       case "user":
-        return {
-          role: "user",
-          content: inputParts(message.content),
-          ...extraField(WIRE, message, MESSAGE_KEYS.content),
-        };
+        return carrying<Message>(
+          { role: "user", content: inputParts(message.content) },
+          WIRE,
+          message,
+          MESSAGE_KEYS.content,
+        );
       case "assistant":
         if (message.function_call) functionCalls++;
         return parseAssistant(message, legacyId(functionCalls), flat);
       case "tool":
-        return toolMessage(message.tool_call_id, message.content, extraField(WIRE, message, MESSAGE_KEYS.tool));
+        return toolMessage(message.tool_call_id, message.content, extraOf(WIRE, message, MESSAGE_KEYS.tool));
       case "function":
-        return toolMessage(legacyId(functionCalls), message.content, {});
+        return toolMessage(legacyId(functionCalls), message.content);
       default:
         return message satisfies never;
     }
@@ -207,23 +209,28 @@ function parseAssistant(
 ): AssistantMessage {
   const { content, refusal, tool_calls, function_call } = message;
   const reasoning = message.reasoning_content ?? message.reasoning;
-  const parts: OutputPart[] = [];
-  if (reasoning !== null && reasoning !== undefined) parts.push({ type: "reasoning", text: reasoning });
-  for (const part of parseContent(content)) parts.push(part);
+  const parts: OutputPart[] = parseContent(content);
+  if (reasoning !== null && reasoning !== undefined) parts.unshift({ type: "reasoning", text: reasoning });
   if (refusal) parts.push({ type: "refusal", text: refusal });
   for (const call of tool_calls ?? []) parts.push(parseToolCall(call, flat));
   if (function_call) {
     const { name, arguments: args } = function_call;
     parts.push({ type: "tool-call", kind: "function", id: callId, name, input: toJsonText(args) });
   }
-  return { role: "assistant", content: parts, ...extraField(WIRE, message, MESSAGE_KEYS.assistant) };
+  return carrying<AssistantMessage>({ role: "assistant", content: parts }, WIRE, message, MESSAGE_KEYS.assistant);
 }
 
-function toolMessage(id: string, content: Content | null | undefined, extra: { extra?: Extra }): Message {
-  return { role: "tool", content: [{ type: "tool-result", id, content: inputParts(content), ...extra }] };
+function toolMessage(id: string, content: Content | null | undefined, extra?: Extra): Message {
+  return {
+    role: "tool",
+    content: [{ type: "tool-result", id, content: inputParts(content), ...(extra && { extra }) }],
+  };
 }
 
 /** A refusal in a turn that is not the assistant's is plain text. */
 function inputParts(content: Content | null | undefined): InputPart[] {
-  return parseContent(content).map((part) => part.type === "refusal" ? { type: "text", text: part.text } : part);
+  const parts = parseContent(content);
+  return parts.some(({ type }) => type === "refusal")
+    ? parts.map((part) => part.type === "refusal" ? { type: "text", text: part.text } : part)
+    : parts as InputPart[];
 }

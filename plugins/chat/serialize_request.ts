@@ -132,8 +132,13 @@ function serializeMessages(messages: readonly Message[], target: Target, context
 
 /** The files of a result, for a user's turn. */
 function filesOf({ id, content }: ToolResultPart, context: Context): JsonObject[] {
-  const files = serializeParts(content.filter((part) => part.type === "file"), context);
+  if (!content.some(isFile)) return [];
+  const files = serializeParts(content.filter(isFile), context);
   return files.length > 0 ? [{ type: "text", text: `From the result of ${id}:` }, ...files] : [];
+}
+
+function isFile({ type }: { type: string }): boolean {
+  return type === "file";
 }
 
 function serializeParts(parts: readonly InputPart[], context: Context): JsonObject[] {
@@ -152,12 +157,13 @@ function serializeResult(
   context: Context,
 ): JsonObject {
   const apart = passesHints(target, context);
-  const texts = content.filter((part) => part.type !== "file");
+  const texts = content.some(isFile) ? content.filter((part) => !isFile(part)) : content;
   // Some hosts refuse an empty result, and the files follow in a turn of their own.
   const result = texts.length === 0 && content.length > 0
     ? "See the files below"
     : serializeContent(texts, context, apart);
   const marked = isError ? ["Error", ...partsIn(result).map((part) => part.text)].join(": ") : result;
+  if (!extra) return { role: "tool", tool_call_id: id, content: marked };
   const { [CACHE_HINT]: hint, ...fields } = fieldsFor(WIRE, extra, context.note);
   return {
     role: "tool",
@@ -187,6 +193,10 @@ function serializeAssistant(
   extra: JsonObject,
   context: Context,
 ): JsonObject {
+  const [said] = content;
+  if (content.length === 1 && said?.type === "text") {
+    return { role: "assistant", content: serializeContent([said], context, passesHints(target, context)), ...extra };
+  }
   const reasoning = content.filter((part) => part.type === "reasoning");
   const calls = content.filter((part) => part.type === "tool-call");
   const refusals = content.filter(isPlainRefusal);

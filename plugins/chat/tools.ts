@@ -17,6 +17,7 @@ import {
 } from "./wire.ts";
 
 const DEFINITION_KEYS = new Set(["type", "name", "description", "parameters", "strict", "format"]);
+const OUTER_CALL_KEYS = ["id", "type", "function", "index"];
 const CALL_KEYS = new Set(["name", "arguments"]);
 
 export function parseTool(tool: ChatTool): Tool {
@@ -139,16 +140,10 @@ export function parseToolCall(call: ToolCall, flat: ReadonlySet<unknown>): ToolC
   }
   const { name, arguments: args } = call.function;
   if (flat.has(name)) return { type: "tool-call", kind: "custom", id: call.id, name, input: toJsonText(args) };
-  const outer = extraOf(WIRE, call, ["id", "type", "function", "index"]);
-  const fields = addInside("function", call.function, CALL_KEYS, { ...outer?.fields });
-  return {
-    type: "tool-call",
-    kind: "function",
-    id: call.id,
-    name,
-    input: toJsonText(args),
-    ...(Object.keys(fields).length > 0 && { extra: { wire: WIRE, fields } }),
-  };
+  const fields = addInside("function", call.function, CALL_KEYS, extraOf(WIRE, call, OUTER_CALL_KEYS)?.fields ?? {});
+  const part: ToolCallPart = { type: "tool-call", kind: "function", id: call.id, name, input: toJsonText(args) };
+  if (Object.keys(fields).length > 0) part.extra = { wire: WIRE, fields };
+  return part;
 }
 
 /** A call for an upstream: always a function's, see `serializeTool`. */

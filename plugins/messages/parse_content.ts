@@ -1,6 +1,14 @@
 /** Content blocks as parts. */
-import { extraField, extraOf } from "../../src/canonical/extra.ts";
-import type { Annotation, FilePart, InputPart, OpaquePart } from "../../src/canonical/generate.ts";
+import { carrying, extraField, extraOf } from "../../src/canonical/extra.ts";
+import type {
+  Annotation,
+  FilePart,
+  InputPart,
+  OpaquePart,
+  TextPart,
+  ToolCallPart,
+  ToolResultPart,
+} from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue, toJsonText } from "../../src/canonical/json.ts";
 import { sealedIn } from "./compaction.ts";
 import { type ParsedPart, serializeBlock } from "./serialize_content.ts";
@@ -11,11 +19,15 @@ export function parseContent(content: Content | null | undefined): ParsedPart[] 
   return typeof content === "string" ? [{ type: "text", text: content }] : content.map(parseBlock);
 }
 
+const TEXT_KEYS = ["type", "text"];
+const CALL_KEYS = ["type", "id", "name", "input"];
+const RESULT_KEYS = ["type", "tool_use_id", "content", "is_error"];
+
 function parseBlock(block: Block): ParsedPart {
   if (!isKnownBlock(block)) return { ...opaque(block, inWords(block)), ...sealedIn(block as JsonObject) };
   switch (block.type) {
     case "text":
-      return { type: "text", text: block.text, ...extraField(WIRE, block, ["type", "text"]) };
+      return carrying<TextPart>({ type: "text", text: block.text }, WIRE, block, TEXT_KEYS);
     case "image":
     case "document":
       return parseFile(block);
@@ -39,24 +51,20 @@ function parseBlock(block: Block): ParsedPart {
           hints: { type: block.type },
         },
       };
-    case "tool_use":
-      return {
-        type: "tool-call",
-        kind: "function",
-        id: block.id,
-        name: block.name,
-        input: JSON.stringify(block.input ?? {}),
-        ...extraField(WIRE, block, ["type", "id", "name", "input"]),
-      };
+    case "tool_use": {
+      const { id, name, input } = block;
+      const call: ToolCallPart = { type: "tool-call", kind: "function", id, name, input: JSON.stringify(input ?? {}) };
+      return carrying(call, WIRE, block, CALL_KEYS);
+    }
     case "tool_result": {
       const { tool_use_id, content, is_error } = block;
-      return {
+      const result: ToolResultPart = {
         type: "tool-result",
         id: tool_use_id,
         content: inputParts(parseContent(content)),
-        ...(is_error && { isError: true }),
-        ...extraField(WIRE, block, ["type", "tool_use_id", "content", "is_error"]),
       };
+      if (is_error) result.isError = true;
+      return carrying(result, WIRE, block, RESULT_KEYS);
     }
     default:
       return block satisfies never;
@@ -65,7 +73,7 @@ function parseBlock(block: Block): ParsedPart {
 
 /** Parts that may stand in a turn that is not the assistant's; anything else there is kept as it is. */
 export function inputParts(parts: readonly ParsedPart[]): InputPart[] {
-  return parts.map((part) => {
+  return parts.every(isInput) ? parts as InputPart[] : parts.map((part) => {
     switch (part.type) {
       case "text":
       case "file":
@@ -81,6 +89,10 @@ export function inputParts(parts: readonly ParsedPart[]): InputPart[] {
         return part satisfies never;
     }
   });
+}
+
+function isInput({ type }: ParsedPart): boolean {
+  return type === "text" || type === "file" || type === "opaque";
 }
 
 function parseFile(block: Extract<KnownBlock, { source: Source }>): FilePart | OpaquePart {

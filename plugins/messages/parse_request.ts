@@ -1,8 +1,8 @@
 import {
+  carrying,
   type ClosedPlaces,
   emptyField,
   type Extra,
-  extraField,
   extraOf,
   inside,
   noteOutweighed,
@@ -46,7 +46,8 @@ export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequ
   const thinking = parseThinking(body);
   const outputSchema = parseFormat(body);
   const extra = parseExtra(body, wire.headers.get(BETA_HEADER));
-  const messages = [...parseSystem(body.system), ...body.messages.flatMap(parseMessage)];
+  const messages = parseSystem(body.system);
+  for (const message of body.messages) addMessage(message, messages);
   const known = body.tools?.some(isServersSearch) ? undefined : referencedTools(messages);
   const { tool_choice } = body;
   return {
@@ -160,7 +161,7 @@ function parseSystem(system: MessagesRequest["system"]): Message[] {
     const text = line === undefined ? whole : whole.slice(line.length);
     if (line !== undefined) billing.push(text === "" ? block : { type: "text", text: line });
     if (line === undefined || text !== "") {
-      content.push({ type: "text", text, ...extraField(WIRE, block, ["type", "text"]) });
+      content.push(carrying<TextPart>({ type: "text", text }, WIRE, block, ["type", "text"]));
     }
   }
   return [{
@@ -173,31 +174,38 @@ function parseSystem(system: MessagesRequest["system"]): Message[] {
 const MESSAGE_KEYS = ["role", "content"];
 
 /** Results of tools come first in a user turn, as a turn of their own: they answer the calls right before it. */
-function parseMessage(message: WireMessage): Message[] {
+function addMessage(message: WireMessage, messages: Message[]): void {
   const parts = parseContent(message.content);
-  const extra = extraField(WIRE, message, MESSAGE_KEYS);
+  const add = (one: Message) => messages.push(carrying(one, WIRE, message, MESSAGE_KEYS));
   switch (message.role) {
     case "assistant":
-      return [{ role: "assistant", content: parts.map(assistantPart), ...extra }];
+      add({ role: "assistant", content: parts.some(isResult) ? parts.map(assistantPart) : parts as OutputPart[] });
+      break;
     case "system":
-      return [{ role: "system", content: inputParts(parts), ...extra }];
+      add({ role: "system", content: inputParts(parts) });
+      break;
     case "user": {
-      const results = parts.filter((part): part is ToolResultPart => part.type === "tool-result");
-      const rest = inputParts(parts.filter((part) => part.type !== "tool-result"));
-      if (results.length === 0) return [{ role: "user", content: rest, ...extra }];
-      return [
-        { role: "tool", content: results, ...extra },
-        ...(rest.length > 0 ? [{ role: "user" as const, content: rest }] : []),
-      ];
+      if (!parts.some(isResult)) {
+        add({ role: "user", content: inputParts(parts) });
+        break;
+      }
+      add({ role: "tool", content: parts.filter(isResult) });
+      const rest = inputParts(parts.filter((part) => !isResult(part)));
+      if (rest.length > 0) messages.push({ role: "user", content: rest });
+      break;
     }
     default:
-      return message.role satisfies never;
+      message.role satisfies never;
   }
+}
+
+function isResult(part: OutputPart | ToolResultPart): part is ToolResultPart {
+  return part.type === "tool-result";
 }
 
 /** A result has no place in an assistant's turn. */
 function assistantPart(part: OutputPart | ToolResultPart): OutputPart {
-  return part.type === "tool-result" ? inputParts([part])[0]! : part;
+  return isResult(part) ? inputParts([part])[0]! : part;
 }
 
 /** A search for tools that the vendor runs: where nobody does, the model must see the tools, or nothing would bring them up. */

@@ -24,7 +24,9 @@ export function serializeBlock(part: ParsedPart, context?: Context): JsonObject 
   const fields = fieldsFor(WIRE, part.extra, context?.note);
   switch (part.type) {
     case "text":
-      return { type: "text", text: part.text, ...citations(part, context), ...fields };
+      return isBare(part)
+        ? { type: "text", text: part.text }
+        : { type: "text", text: part.text, ...citations(part, context), ...fields };
     case "refusal":
       return { type: "text", text: part.text };
     case "reasoning":
@@ -53,9 +55,17 @@ function serializeResult({ id, content, isError }: ToolResultPart, context?: Con
 
 /** The blocks of a turn. One plain text goes as a string. */
 export function serializeContent(parts: readonly ParsedPart[], context?: Context): string | JsonObject[] {
+  const [only] = parts;
+  if (parts.length === 1 && only?.type === "text" && isBare(only) && (!context || isSpeakable(only, context))) {
+    return only.text;
+  }
   const blocks = serializeBlocks(parts, context);
   const [first] = blocks;
   return blocks.length === 1 && first?.type === "text" && Object.keys(first).length === 2 ? String(first.text) : blocks;
+}
+
+function isBare({ extra, annotations }: TextPart): boolean {
+  return !extra && !annotations?.length;
 }
 
 /** The blocks of a request. Parts that the wire has no block for are left out and noted. */

@@ -128,7 +128,7 @@ function joinTurns(messages: readonly Message[], context: Context): JsonObject[]
     const name = role === "tool" ? "user" : role;
     const last = turns.at(-1);
     const fields = fieldsFor(WIRE, extra, context.note);
-    if (last?.role === name && name !== "system" && Object.keys(fields).length === 0) {
+    if (last?.role === name && name !== "system" && (!extra || Object.keys(fields).length === 0)) {
       for (const part of content) last.parts.push(part);
     } else turns.push({ role: name, parts: [...content], extra: fields });
   }
@@ -137,9 +137,7 @@ function joinTurns(messages: readonly Message[], context: Context): JsonObject[]
     .filter(({ content }, at) => content.length > 0 || context.clientWire === WIRE && turns[at]!.parts.length === 0);
 }
 
-function resultsFirst(parts: readonly ParsedPart[]): ParsedPart[] {
-  return [
-    ...parts.filter(({ type }) => type === "tool-result"),
-    ...parts.filter(({ type }) => type !== "tool-result"),
-  ];
+function resultsFirst(parts: readonly ParsedPart[]): readonly ParsedPart[] {
+  const isResult = ({ type }: ParsedPart) => type === "tool-result";
+  return parts.some(isResult) ? [...parts.filter(isResult), ...parts.filter((part) => !isResult(part))] : parts;
 }

@@ -1,5 +1,5 @@
 /** The content of messages and of results, both ways: a text, or a list of parts. */
-import { type Extra, extraField, extraOf, fieldsFor } from "../../src/canonical/extra.ts";
+import { carrying, type Extra, extraField, extraOf, fieldsFor } from "../../src/canonical/extra.ts";
 import type { PartEnd } from "../../src/transforms/part_writer.ts";
 import type {
   Annotation,
@@ -26,7 +26,10 @@ export function parseContent(content: Contents | null | undefined): MessagePart[
 
 /** A refusal where only the assistant could refuse is plain text. */
 export function parseInput(content: Contents | null | undefined): InputPart[] {
-  return parseContent(content).map((part) => part.type === "refusal" ? { type: "text", text: part.text } : part);
+  const parts = parseContent(content);
+  return parts.some(({ type }) => type === "refusal")
+    ? parts.map((part) => part.type === "refusal" ? { type: "text", text: part.text } : part)
+    : parts as InputPart[];
 }
 
 function parsePart(part: ContentPart): MessagePart {
@@ -59,22 +62,24 @@ function parsePart(part: ContentPart): MessagePart {
 
 /** A text that the model wrote or is given. */
 function parseText(part: JsonObject & { text: string }): TextPart {
+  const text: TextPart = { type: "text", text: part.text };
+  if (part.annotations === undefined && part.logprobs === undefined) return carrying(text, WIRE, part, TEXT_KEYS);
   const { annotations, end } = textEnd(part);
-  return { type: "text", text: part.text, ...(annotations && { annotations }), ...end };
+  return { ...text, ...(annotations && { annotations }), ...end };
 }
+
+/** The fields of a text that the canonical form has: its citations where all of them are such, no list of nothing. */
+const TEXT_KEYS = ["type", "text", "refusal"];
+const CITED_KEYS = [...TEXT_KEYS, "annotations"];
+const LOGGED_KEYS = [...TEXT_KEYS, "logprobs"];
+const ALL_KEYS = [...CITED_KEYS, "logprobs"];
 
 /** What a text is to be ended with: its citations, and what only this wire knows of it. */
 export function textEnd(part: JsonObject): { annotations?: Annotation[]; end: { extra?: Extra } } {
   const cited = Array.isArray(part.annotations) ? part.annotations : [];
   const annotations = cited.map(parseAnnotation).filter((one) => one !== undefined);
   const isWhole = annotations.length === cited.length;
-  const known = [
-    "type",
-    "text",
-    "refusal",
-    ...(isWhole ? ["annotations"] : []),
-    ...(isEmpty(part.logprobs) ? ["logprobs"] : []),
-  ];
+  const known = isEmpty(part.logprobs) ? isWhole ? ALL_KEYS : LOGGED_KEYS : isWhole ? CITED_KEYS : TEXT_KEYS;
   return { ...(annotations.length > 0 && { annotations }), end: extraField(WIRE, part, known) };
 }
 
@@ -133,6 +138,8 @@ function sourceOf(text: string, mediaType: string, bare = false): { mediaType: s
 
 /** What a request holds. One plain text goes as a string, which every server takes. */
 export function serializeContent(parts: readonly MessagePart[], context: Context, side: "input" | "output"): JsonValue {
+  const [only] = parts;
+  if (parts.length === 1 && only?.type === "text" && !only.extra && !only.annotations?.length) return only.text;
   const written = parts.map((part) => serializePart(part, context, side)).filter((part) => part !== undefined);
   const [first] = written;
   if (first === undefined) return "";
@@ -147,10 +154,10 @@ function serializePart(part: MessagePart, context: Context, side: "input" | "out
   switch (part.type) {
     case "text":
       return {
-        type: `${side}_text`,
+        type: side === "input" ? "input_text" : "output_text",
         text: part.text,
         ...(part.annotations?.length && { annotations: part.annotations.map(serializeAnnotation) }),
-        ...withoutItem(fields),
+        ...(part.extra && withoutItem(fields)),
       };
     case "refusal":
       return { type: "refusal", refusal: part.text, ...withoutItem(fields) };
@@ -195,15 +202,28 @@ export function isContent({ extra }: OpaquePart): boolean {
 }
 
 /** Fields of an item that the canonical form does not model; a status other than the usual one is among them. */
-export function itemExtra(item: JsonObject, known: readonly string[], hints?: JsonObject): { extra?: Extra } {
-  const usual = item.status === "completed" || item.status === undefined ? ["status"] : [];
-  const extra = extraOf(WIRE, item, new Set(["type", "id", ...known, ...usual]));
+export function itemExtra(item: JsonObject, known: ItemKeys, hints?: JsonObject): { extra?: Extra } {
+  const isUsual = item.status === "completed" || item.status === undefined;
+  const extra = extraOf(WIRE, item, isUsual ? known.usual : known.other);
   return extra || hints ? { extra: { wire: WIRE, fields: extra?.fields ?? {}, ...(hints && { hints }) } } : {};
 }
 
+/** The fields of one kind of item that are read apart. The usual status is among them. */
+export interface ItemKeys {
+  usual: ReadonlySet<string>;
+  other: ReadonlySet<string>;
+}
+
+export function itemKeys(...known: string[]): ItemKeys {
+  const other = ["type", "id", ...known];
+  return { usual: new Set([...other, "status"]), other: new Set(other) };
+}
+
+export const MESSAGE_KEYS = itemKeys("role", "content");
+
 /** The parts of a message, and its own fields under the names that they have as a text's. */
 export function partsOf(item: JsonObject): { parts: JsonObject[]; fields: JsonObject } {
-  const { extra } = itemExtra(item, ["role", "content"]);
+  const { extra } = itemExtra(item, MESSAGE_KEYS);
   const fields = Object.entries(extra?.fields ?? {}).map(([name, value]) => [`message.${name}`, value]);
   const content = typeof item.content === "string" ? [{ type: "output_text", text: item.content }] : item.content;
   const parts = Array.isArray(content) ? (content as JsonValue[]).filter(isJsonObject) : [];

@@ -43,7 +43,8 @@ export function namespacesOf(body: unknown): Namespaces {
   return {
     // A call of a tool that is not offered any more has a name all the same. A function that the vendor's own search found
     // is called in a namespace of its own name.
-    flatten: (tool) => flat.get(keyOf(tool)) ?? (tool.name === tool.namespace ? tool.name : flatName(tool)),
+    flatten: (tool) =>
+      tool.namespace ? flat.get(keyOf(tool)) ?? (tool.name === tool.namespace ? tool.name : flatName(tool)) : tool.name,
     isFlattened: (tool) => flat.has(keyOf(tool)),
     split: (name) => tools.get(name) ?? { name },
   };

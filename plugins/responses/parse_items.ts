@@ -2,7 +2,7 @@
 import type { ItemReference, Message, OpaquePart, ReasoningPart } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, present, toJsonText } from "../../src/canonical/json.ts";
 import { isTrigger, sealedIn } from "./compaction.ts";
-import { itemExtra, parseContent, parseInput } from "./content.ts";
+import { itemExtra, itemKeys, MESSAGE_KEYS, parseContent, parseInput } from "./content.ts";
 import { parseItemId } from "./item_ids.ts";
 import type { Namespaces } from "./namespaces.ts";
 import { parseSearch } from "./tool_search.ts";
@@ -52,11 +52,15 @@ function namesOf(tools: readonly WireTool[], namespaces: Namespaces): string[] {
 
 type ContentItem = Exclude<KnownItem, { type: "item_reference" | "additional_tools" | "tool_search_output" }>;
 
+const CALL_KEYS = itemKeys("call_id", "name", "namespace", "arguments", "input");
+const RESULT_KEYS = itemKeys("call_id", "output");
+const REASONING_KEYS = itemKeys("summary", "content", "encrypted_content");
+
 function parseItem(item: ContentItem, namespaces: Namespaces): Message {
   const id = present("id", item.id);
   switch (item.type) {
     case "message": {
-      const extra = itemExtra(item as JsonObject, ["role", "content"]);
+      const extra = itemExtra(item as JsonObject, MESSAGE_KEYS);
       if (item.role === "assistant") return { role: "assistant", ...id, content: parseContent(item.content), ...extra };
       const role = item.role === "developer" ? "system" : item.role;
       return { role, ...id, content: parseInput(item.content), ...extra };
@@ -73,7 +77,7 @@ function parseItem(item: ContentItem, namespaces: Namespaces): Message {
         content: [{ type: "tool-call", kind, id: item.call_id, name: namespaces.flatten(item), input }],
         ...itemExtra(
           item as JsonObject,
-          ["call_id", "name", "namespace", "arguments", "input"],
+          CALL_KEYS,
           foreignName(item, namespaces),
         ),
       };
@@ -85,7 +89,7 @@ function parseItem(item: ContentItem, namespaces: Namespaces): Message {
         role: "tool",
         ...id,
         content: [{ type: "tool-result", id: item.call_id, content: parseInput(item.output) }],
-        ...itemExtra(item as JsonObject, ["call_id", "output"], hints),
+        ...itemExtra(item as JsonObject, RESULT_KEYS, hints),
       };
     }
     case "reasoning":
@@ -93,7 +97,7 @@ function parseItem(item: ContentItem, namespaces: Namespaces): Message {
         role: "assistant",
         ...id,
         content: [parseReasoning(item as JsonObject)],
-        ...itemExtra(item as JsonObject, ["summary", "content", "encrypted_content"]),
+        ...itemExtra(item as JsonObject, REASONING_KEYS),
       };
     default:
       return item satisfies never;

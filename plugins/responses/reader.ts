@@ -8,7 +8,7 @@ import { weighText } from "../../src/canonical/estimate.ts";
 import type { AnswerContext } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../shared/errors.ts";
-import { itemExtra, messageEnd, partsOf } from "./content.ts";
+import { itemExtra, itemKeys, messageEnd, partsOf } from "./content.ts";
 import { isOwnReason, isRunning, parseFinish } from "./finish.ts";
 import { joinEncrypted } from "./item_ids.ts";
 import { parseOther, parseReasoning } from "./parse_items.ts";
@@ -279,7 +279,7 @@ function finishExtra(response: WireResponse, reason: string | undefined): Extra 
 }
 
 /** How a call ended follows from how the answer did. */
-const CALL_KEYS = ["call_id", "name", "namespace", "arguments", "input", "status"];
+const CALL_KEYS = itemKeys("call_id", "name", "namespace", "arguments", "input", "status");
 
 function kindOf(type: string): "function" | "custom" | undefined {
   return type === "function_call" ? "function" : type === "custom_tool_call" ? "custom" : undefined;

@@ -38,17 +38,17 @@ export type Reader = "vendor" | "open" | "client";
 
 /** A conversation as items. `customCalls` are the ids of calls of custom tools, whose results are items of a type of their own. */
 export function serializeItems(messages: readonly Message[], speech: Speech): JsonObject[] {
-  const customCalls = new Set(
-    messages.flatMap(({ role, content }) => role === "assistant" ? content : [])
-      .filter((part) => part.type === "tool-call" && part.kind === "custom").map((part) => (part as ToolCallPart).id),
-  );
+  const customCalls = new Set<string>();
+  for (const { role, content } of messages) {
+    if (role !== "assistant") continue;
+    for (const part of content) if (part.type === "tool-call" && part.kind === "custom") customCalls.add(part.id);
+  }
   let thoughts = 0;
   return messages.flatMap((message): JsonObject[] => {
     const { role, id } = message;
     const { context } = speech;
-    const { [AS_IT_WAS]: search, [CALLED]: called, ...fields } = fieldsFor(WIRE, message.extra, context.note);
-    const extra = isJsonObject(called) && speech.reader !== "open" ? { ...fields, ...called } : fields;
-    if (isJsonObject(search) && speech.reader !== "open") return [search];
+    const { search, extra } = fieldsOf(message, speech);
+    if (search) return [search];
     const name = present("id", id);
     switch (role) {
       case "system":
@@ -75,6 +75,16 @@ export function serializeItems(messages: readonly Message[], speech: Speech): Js
   });
 }
 
+/** What the item of a message has besides; or the whole item, of a search that goes up as it came. */
+function fieldsOf({ extra }: Message, { context, reader }: Speech): { search?: JsonObject; extra: JsonObject } {
+  if (!extra) return { extra: {} };
+  const { [AS_IT_WAS]: search, [CALLED]: called, ...fields } = fieldsFor(WIRE, extra, context.note);
+  return {
+    ...(isJsonObject(search) && reader !== "open" && { search }),
+    extra: isJsonObject(called) && reader !== "open" ? { ...fields, ...called } : fields,
+  };
+}
+
 /** A turn in which another wire's client says nothing that this one can tell is left out. */
 function isSilent(content: unknown, { clientWire }: Context): boolean {
   return content === "" && clientWire !== WIRE;
@@ -98,8 +108,7 @@ function serializeTurn(
   const flush = () => {
     if (parts.length === 0) return;
     const content = serializeContent(parts, context, "output");
-    const fields = parts.flatMap((part) => Object.entries(fieldsFor(WIRE, part.extra)));
-    const { inner } = splitInside("message", Object.fromEntries(fields));
+    const inner = messageFields(parts);
     const id = own ? present("id", message.id) : {};
     if (!isSilent(content, context)) {
       items.push({
@@ -128,9 +137,19 @@ function serializeTurn(
   return items;
 }
 
+/** Fields of the item, which ride on its parts. */
+function messageFields(parts: readonly MessagePart[]): JsonObject {
+  if (!parts.some(({ extra }) => extra)) return {};
+  const fields = parts.flatMap((part) => Object.entries(fieldsFor(WIRE, part.extra)));
+  return splitInside("message", Object.fromEntries(fields)).inner;
+}
+
 /** The parts that those who do not know every kind of item can read: the others in words, if there are any. */
-function inPlainWords<T extends OutputPart>(parts: readonly T[], { reader, context }: Speech): (T | TextPart)[] {
-  if (reader !== "open") return [...parts];
+function inPlainWords<T extends OutputPart>(
+  parts: readonly T[],
+  { reader, context }: Speech,
+): readonly (T | TextPart)[] {
+  if (reader !== "open" || !parts.some((part) => part.type === "refusal" || isItem(part))) return parts;
   return parts.flatMap((part): (T | TextPart)[] => {
     if (part.type === "refusal") return [{ ...part, type: "text" }];
     if (!isItem(part)) return [part];

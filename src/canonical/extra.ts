@@ -35,17 +35,28 @@ export function addUnknown(source: object, known: ReadonlySet<string>, fields: J
   }
 }
 
+/** A new part or message with what else its source has: `extraOf` as its `extra`. */
+export function carrying<T extends { extra?: Extra }>(part: T, wire: string, source: object, known: Known): T {
+  const extra = extraOf(wire, source, known);
+  if (extra) part.extra = extra;
+  return part;
+}
+
 /** `extraOf` as a field to spread into a part or a message; none where there is nothing. */
 export function extraField(wire: string, source: object, known: Known): { extra?: Extra } {
   const extra = extraOf(wire, source, known);
   return extra ? { extra } : {};
 }
 
+/** Most parts of a long conversation have none. */
+const NONE: JsonObject = Object.freeze({});
+
 /** What `wire` left in an `extra`. Another wire's is not for it: `note` reports every field that is dropped. */
-export function fieldsFor(wire: string, extra: Extra | undefined, note?: (text: string) => void): JsonObject {
-  if (!extra || extra.wire === wire) return { ...extra?.fields, ...extra?.hints };
+export function fieldsFor(wire: string, extra: Extra | undefined, note?: (text: string) => void): Readonly<JsonObject> {
+  if (!extra) return NONE;
+  if (extra.wire === wire) return { ...extra.fields, ...extra.hints };
   for (const key of Object.keys(extra.fields)) note?.(`dropped ${key}`);
-  return {};
+  return NONE;
 }
 
 /** Unknown fields inside a field that is known itself, named by their path: `image_url.detail`. They are added to `fields`. */
@@ -73,6 +84,7 @@ export function emptyField(key: string, value: unknown): JsonObject {
 
 /** Undoes `inside`: the fields that belong into the field `key`, and those that belong beside it. */
 export function splitInside(key: string, fields: JsonObject): { inner: JsonObject; outer: JsonObject } {
+  if (fields === NONE) return { inner: NONE, outer: NONE };
   const inner: JsonObject = {};
   const outer: JsonObject = {};
   for (const [name, value] of Object.entries(fields)) {
