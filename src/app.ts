@@ -70,6 +70,8 @@ export interface App {
   renewed(): void;
   /** From now on `/readyz` says 503; everything is still served. */
   drain(): void;
+  /** Resolves once no answer is made in the background. */
+  settled(): Promise<void>;
   /** Ends what still runs. */
   abort(): void;
   /** Lets go of what works beside and of the store, once nothing is served any more and the store knows what was used. */
@@ -125,6 +127,7 @@ function appOf(gateway: Gateway, { stop, draining, renewals, store, transports, 
     fetch: (request, info) => handle(request, info?.remoteAddr, gateway),
     renewed: () => void renewals.count++,
     drain: () => draining.abort(),
+    settled: () => gateway.runs.settled(),
     abort: () => stop.abort(shuttingDown()),
     async close() {
       gateway.tokenizers.close();

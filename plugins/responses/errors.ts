@@ -17,6 +17,6 @@ const CODE_OF: Partial<Record<ErrorCode, string>> = {
 };
 
 /** The `error` of a response that failed while it was streamed. */
-export function serializeFailure({ code, message }: GatewayError): JsonObject {
+export function serializeFailure({ code, message }: Pick<GatewayError, "code" | "message">): JsonObject {
   return { code: CODE_OF[code] ?? "server_error", message };
 }

@@ -19,7 +19,7 @@ import { includesEncrypted, parseRequest } from "./parse_request.ts";
 import { parseLongResponse, parseResponse } from "./parse_response.ts";
 import { parseStream } from "./parse_stream.ts";
 import { serializeRequest } from "./serialize_request.ts";
-import { serializeAnswer, serializeResponse } from "./serialize_response.ts";
+import { serializeAnswer, serializeResponse, serializeRun } from "./serialize_response.ts";
 import { keepAlive, serializeStream } from "./serialize_stream.ts";
 import { WIRE } from "./wire.ts";
 
@@ -38,6 +38,7 @@ const responses: Protocol<"generate"> = {
   summary: serializeSummary,
   // What is encrypted here only the place can read that wrote it, so the gateway must know which one that was.
   reasoning: ({ body }) => includesEncrypted(body) ? { hidden: false, keepsOwn: false } : undefined,
+  serializeQueued: (answer, exchange) => Response.json(serializeStored(answer, exchange)),
   serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),
   stream: { framing: "sse", writer: serializeStream },
   serializeAllowance,
@@ -58,6 +59,14 @@ const inputTokens: Protocol<"countTokens"> = {
 
 const parseId = ({ params }: WireRequest) => ({ id: params.id ?? "" });
 
+/** Which events of the response are wanted, where the client wants those. They are numbered from 0. */
+function parseEvents(query: URLSearchParams): { events?: { from: number } } {
+  if (query.get("stream") !== "true") return {};
+  const after = Number(query.get("starting_after") ?? -1);
+  if (Number.isInteger(after) && after >= -1) return { events: { from: after + 1 } };
+  throw new GatewayError("invalid_request", "Expected the number of an event", { param: "starting_after" });
+}
+
 const getResponse: Protocol<"getResponse"> = {
   name: "responses-get",
   wire: WIRE,
@@ -65,13 +74,7 @@ const getResponse: Protocol<"getResponse"> = {
   method: "GET",
   pattern: new URLPattern({ pathname: "/:lane/v1/responses/:id" }),
   body: "none",
-  parse(wire) {
-    if (wire.query.get("stream") === "true") {
-      const message = 'Cannot stream a stored response: ask for it without "stream"';
-      throw new GatewayError("invalid_request", message, { param: "stream" });
-    }
-    return parseId(wire);
-  },
+  parse: (wire) => ({ ...parseId(wire), ...parseEvents(wire.query) }),
   serialize: (stored, context) => Response.json(serializeStored(stored, context)),
   serializeError,
 };
@@ -109,7 +112,7 @@ const cancelResponse: Protocol<"cancelResponse"> = {
   pattern: new URLPattern({ pathname: "/:lane/v1/responses/:id/cancel" }),
   body: "none",
   parse: parseId,
-  serialize: (output) => output,
+  serialize: (stored, context) => Response.json(serializeStored(stored, context)),
   serializeError,
 };
 
@@ -156,7 +159,8 @@ export const responsesProtocols: readonly AnyProtocol[] = [
 ];
 
 function serializeStored(stored: StoredAnswer, context: Context): JsonObject {
-  const { response, keep: body, completed, ...facts } = stored;
+  const { response, keep: body, completed, run, ...facts } = stored;
+  if (run) return serializeRun(run, { ...facts, body, stored: true });
   return serializeAnswer(response, { ...facts, body, stored: true }, completed, context);
 }
 

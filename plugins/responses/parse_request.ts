@@ -108,7 +108,9 @@ function refuseUnserved(body: ResponsesRequest, { note }: Context): void {
   } else if (body.input.length === 0 && isAbsent(body.previous_response_id) && !body.instructions) {
     refuse("input", 'Nothing to answer: "input" is empty');
   }
-  if (body.background) note("dropped background");
+  if (body.background && body.store === false) {
+    refuse("background", 'Cannot make a response in the background that is not stored: leave out "store"');
+  }
   if (body.truncation === "auto") note("dropped truncation");
 }
 
@@ -148,6 +150,7 @@ function parseMemory(
     at,
     ...present("previous", previous_response_id),
     ...(references.length > 0 && { references }),
+    ...(body.background && { background: true }),
     ...(store !== false && { keep: keep as JsonObject }),
   };
 }

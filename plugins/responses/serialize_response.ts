@@ -1,8 +1,10 @@
 import { fieldsFor } from "../../src/canonical/extra.ts";
 import type { FilePart, GenerateResponse, OutputPart, ReasoningPart } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import type { RunState } from "../../src/canonical/stored.ts";
 import { noteDropped } from "../../src/transforms/stand_in.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
+import { serializeFailure } from "./errors.ts";
 import { serializeAnnotation } from "./content.ts";
 import { serializeFinish } from "./finish.ts";
 import { partId } from "./item_ids.ts";
@@ -80,7 +82,7 @@ export function serializeHead({ id, created, model, body, previous, stored }: Fa
     created_at: created,
     completed_at: null,
     status: "in_progress",
-    background: false,
+    background: asked.background === true,
     error: null,
     frequency_penalty: echo("frequency_penalty", 0),
     incomplete_details: null,
@@ -108,6 +110,11 @@ export function serializeHead({ id, created, model, body, previous, stored }: Fa
     user: echo("user"),
     metadata: echo("metadata", {}),
   };
+}
+
+/** A response that there is no answer of: not yet, or not any more. */
+export function serializeRun({ status, error }: RunState, facts: Facts): JsonObject {
+  return { ...serializeHead(facts), status, error: error && status === "failed" ? serializeFailure(error) : null };
 }
 
 /** The keys of the object, all of which are ours to tell. */

@@ -64,7 +64,11 @@ class EventWriter implements StreamWriter<GenerateEvent> {
   #create(emit: Emit<Frame>): void {
     this.#created = true;
     const response = serializeHead(factsOf(this.#exchange));
-    emit(this.#frame("response.created", { response }));
+    if (this.#isInBackground) {
+      const queued = { ...response, status: "queued" };
+      emit(this.#frame("response.created", { response: queued }));
+      emit(this.#frame("response.queued", { response: queued }));
+    } else emit(this.#frame("response.created", { response }));
     emit(this.#frame("response.in_progress", { response }));
   }
 
@@ -108,10 +112,16 @@ class EventWriter implements StreamWriter<GenerateEvent> {
     const open = this.#open;
     // What went out stays; a call that was cut is none, and agents would run it.
     const cut = open && open.part.type !== "tool-call" ? [{ ...itemOf(open), status: "incomplete" }] : [];
-    const error = serializeFailure(failure);
+    const isCancelled = this.#isInBackground && failure.code === "client_closed";
+    const error = isCancelled ? null : serializeFailure(failure);
+    const status = isCancelled ? "cancelled" : "failed";
     const output = [...this.#output, ...cut];
-    emit(this.#frame("response.failed", { response: { ...head, status: "failed", error, output } }));
+    emit(this.#frame(`response.${status}`, { response: { ...head, status, error, output } }));
     emit({ data: "[DONE]" });
+  }
+
+  get #isInBackground(): boolean {
+    return this.#exchange.input.memory?.background === true;
   }
 
   #emitAll(events: readonly ItemEvent[], emit: Emit<Frame>): void {

@@ -18,9 +18,10 @@ export interface Operations {
   transcribe: { input: TranscriptionRequest; output: Transcript; event: TranscriptEvent };
   listModels: { input: { task?: Task }; output: ModelInfo[]; event: never };
   getModel: { input: { model: string }; output: ModelInfo; event: never };
-  getResponse: { input: { id: string }; output: StoredAnswer; event: never };
+  /** `events`: the answer as its events, from a position on. */
+  getResponse: { input: { id: string; events?: { from: number } }; output: StoredAnswer; event: never };
   deleteResponse: { input: { id: string }; output: { id: string }; event: never };
-  cancelResponse: { input: { id: string }; output: never; event: never };
+  cancelResponse: { input: { id: string }; output: StoredAnswer; event: never };
   /** Whether the wire is served: for clients that ask for a version before anything else. */
   ping: { input: Record<string, never>; output: Record<string, never>; event: never };
 }

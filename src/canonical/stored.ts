@@ -1,3 +1,4 @@
+import type { ErrorCode } from "../errors.ts";
 import type { GenerateResponse, Message } from "./generate.ts";
 import type { JsonObject } from "./json.ts";
 
@@ -16,4 +17,16 @@ export interface StoredAnswer {
   response: GenerateResponse;
   /** What the wire wanted to see of the request again (`MemoryRequest.keep`). */
   keep: JsonObject;
+  /** Present where there is no answer: it is made in the background still, or came to nothing. */
+  run?: RunState;
+}
+
+export interface RunState {
+  status: "queued" | "in_progress" | "cancelled" | "failed";
+  error?: RunError;
+}
+
+export interface RunError {
+  code: ErrorCode;
+  message: string;
 }

@@ -32,7 +32,7 @@ export async function stopAtSignal({ platform, terminal, server, app, onStop, sa
   say(`${signal}: finishing the running requests; repeat it to abort them`);
   app().drain();
   if (signal === "SIGTERM") await Promise.race([delay(NOTICE_MS), second]);
-  const drained = server.shutdown().then(() => true);
+  const drained = server.shutdown().then(() => app().settled()).then(() => true);
   const overdue = Promise.race([delay(DRAIN_LIMIT_MS), second]).then(() => false);
   if (await Promise.race([drained, overdue])) return true;
   app().abort();

@@ -14,6 +14,7 @@ import { SessionAffinity } from "../routing/session_affinity.ts";
 import { createContinuity } from "../state/continuity.ts";
 import { createKeyReader, createKeyring } from "../state/keyring.ts";
 import type { Ledger } from "../state/ledger.ts";
+import { createRuns } from "../state/runs.ts";
 import { createSealing } from "../state/seal.ts";
 import { Dependents } from "../util/abort.ts";
 import { digestOf } from "../util/digest.ts";
@@ -117,12 +118,16 @@ function createRouting({ config, keep, monotonic }: World): Pick<Gateway, "affin
 }
 
 /** What is kept from one request to the next ones of its conversation. */
-function createMemory({ config, keep, env, store, now, pace }: World): Pick<Gateway, "continuity" | "sealer"> {
+function createMemory(
+  { config, keep, env, store, now, pace }: World,
+): Pick<Gateway, "continuity" | "sealer" | "runs"> {
+  const retentionMs = config.store.retentionDays * DAY_MS;
   return {
+    runs: keep("runs", null, () => createRuns({ store, now, retentionMs, patienceMs: pace.storeMs })),
     continuity: createContinuity({
       store,
       now,
-      retentionMs: config.store.retentionDays * DAY_MS,
+      retentionMs,
       patienceMs: pace.storeMs,
       // In our own form, a message has more values than on its wire.
       limits: { characters: config.limits.bodyBytes, values: 2 * config.limits.jsonValues },

@@ -82,6 +82,15 @@ export const limitsSchema = object("Limits on what clients send, and on what ups
       "Length of one line of an upstream's stream in bytes, and of one event in characters. A longer one is an " +
       "upstream error.",
   }),
+  backgroundResponses: z.int().min(0).default(100).meta({
+    description: "Responses that are made in the background at once. Further ones get 503; with 0, all of them.",
+  }),
+  backgroundMs: milliseconds(3_600_000, "How long one of them may take, in milliseconds. After it, it has failed."),
+  backgroundEvents: z.int().min(0).default(67_108_864).meta({
+    description:
+      "Characters of the events of all streamed responses in the background, which are kept for clients that come back " +
+      "for them, up to ten minutes after the end. A stream that finds no room is not kept.",
+  }),
   uploadBytes: z.int().min(1).default(268_435_456).meta({
     description:
       "Bytes of all bodies, of JSON and forms, that clients are sending or that are being worked on. Above it, " +

@@ -10,6 +10,7 @@ import type { SessionAffinity } from "../routing/session_affinity.ts";
 import type { Lane } from "../lanes/lane.ts";
 import type { LogEntry } from "../observe/log.ts";
 import type { Continuity } from "../state/continuity.ts";
+import type { RunLimits, Runs } from "../state/runs.ts";
 import type { LoadedSealer } from "../state/seal.ts";
 import type { Calibration } from "../tokens/calibration.ts";
 import type { ExactCounts } from "../tokens/exact.ts";
@@ -42,8 +43,9 @@ export interface Gateway {
   authenticate: Authenticate;
   admission: Admission;
   load: Load;
-  limits: LoadLimits & SizeLimits & { headerBytes: number; sendStallMs: number };
+  limits: LoadLimits & SizeLimits & RunLimits & { headerBytes: number; sendStallMs: number };
   continuity: Continuity;
+  runs: Runs;
   sealer(): Promise<LoadedSealer>;
   calibration: Calibration;
   /** What upstreams counted. */

@@ -64,6 +64,8 @@ export class Recorder {
   isMetered = false;
   /** Tokens of the answer that were emitted so far, estimated: for one that never reports its usage. */
   emittedTokens = 0;
+  /** Why it failed, where it did. */
+  failure?: GatewayError;
   /** Who counted the tokens that the answer's beginning reports. */
   countedBy?: CountedBy;
   readonly #notes = new Set<string>();
@@ -145,6 +147,7 @@ export class Recorder {
   }
 
   fail(error: GatewayError): void {
+    this.failure = error;
     this.entry.error = error.code;
     this.entry.upstreamStatus = error.details.upstreamStatus;
     this.entry.cause = error.cause;

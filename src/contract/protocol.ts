@@ -1,6 +1,7 @@
 import type { HostedTool, OpaquePart } from "../canonical/generate.ts";
 import type { AskedBeside, FailedTools } from "../canonical/hosted_tools.ts";
 import type { Input, OperationName, Output, StreamEvent } from "../canonical/operations.ts";
+import type { StoredAnswer } from "../canonical/stored.ts";
 import type { GatewayError } from "../errors.ts";
 import type { Allowance } from "./allowance.ts";
 import type { Context, Exchange, WireRequest } from "./context.ts";
@@ -53,6 +54,8 @@ export interface Protocol<K extends OperationName> {
   failTools?(tools: readonly HostedTool[], exchange: Exchange<"generate">): FailedTools | undefined;
   /** The part of an answer that has a summary in it: the text, and the same sealed. */
   summary?(summary: { text: string; data: string }, exchange: Exchange<"generate">): OpaquePart;
+  /** What is answered at once where the answer is made in the background: `answer` is none yet. */
+  serializeQueued?(answer: StoredAnswer, exchange: Exchange<"generate">): Response;
   serialize(output: Output<K>, exchange: Exchange<K>): Response;
   /** How the answer to a relayed request is written. */
   relay?: Pick<Protocol<"relay">, "serialize" | "stream">;

@@ -1,9 +1,15 @@
 import { GatewayError } from "../errors.ts";
 import { findResponse } from "./get_response.ts";
-import type { Incoming } from "./incoming.ts";
+import { type Incoming, openExchange } from "./incoming.ts";
 
-/** Nothing is made in the background, so there is nothing to cancel. */
-export async function cancelResponse({ input, context }: Incoming<"cancelResponse">): Promise<Response> {
-  await findResponse(input.id, context);
-  throw new GatewayError("invalid_request", "Cannot cancel a response that was not made in the background");
+/** Ends an answer that is made in the background. Of one that is over, it changes nothing. */
+export async function cancelResponse(incoming: Incoming<"cancelResponse">): Promise<Response> {
+  const { protocol, input, context } = incoming;
+  const { gateway: { runs }, caller: { owner } } = context;
+  const found = await findResponse(input.id, context);
+  const run = found.run ?? (await runs.find(input.id, owner))?.run;
+  if (!run) throw new GatewayError("invalid_request", "Cannot cancel a response that was not made in the background");
+  const isOver = !found.run || run.status === "failed" || run.status === "cancelled";
+  if (!isOver) await runs.cancel(input.id, owner);
+  return protocol.serialize(isOver ? found : await findResponse(input.id, context), openExchange(incoming, input));
 }

@@ -19,6 +19,7 @@ import { finish, step } from "../util/work.ts";
 import { admit } from "./admit.ts";
 import type { Passage } from "./answer_loop.ts";
 import { ask } from "./attempt.ts";
+import { runInBackground, startedAtOnce } from "./background.ts";
 import { withoutCarriedSecrets } from "./carried.ts";
 import { type Compacting, compactStream, compactWhole, isDue, planCompaction } from "./compact.ts";
 import { learn } from "./counting.ts";
@@ -44,7 +45,12 @@ interface Turn {
   compacting?: Compacting;
 }
 
-export async function generate(asked: Incoming<"generate">): Promise<Response> {
+export function generate(asked: Incoming<"generate">): Promise<Response> {
+  const isInBackground = asked.input.memory?.background && !wantsExplanation(asked.wire);
+  return isInBackground ? runInBackground(asked, answer) : answer(asked);
+}
+
+async function answer(asked: Incoming<"generate">): Promise<Response> {
   const { protocol, wire, lane, context } = asked;
   context.recorder.entry.stream = asked.input.stream;
   await checkSize(asked.input, context.gateway.limits);
@@ -63,6 +69,7 @@ export async function generate(asked: Incoming<"generate">): Promise<Response> {
     if (failed) {
       noteFailed(needed, context);
       if (wantsExplanation(wire)) return explainAll("generate", input, [], context);
+      await asked.begin?.(exchange, added.messages);
       return await answerFailed(failed, protocol, exchange, added, context);
     }
   }
@@ -75,6 +82,7 @@ export async function generate(asked: Incoming<"generate">): Promise<Response> {
   const exchange = openExchange(incoming, request);
   if (steps) return explainAll("generate", request, plan.targets, context, steps);
   await admit(context, estimate);
+  await asked.begin?.(exchange, added.messages);
   const isDueNow = compaction && isDue(compaction, request, estimate, plan, context);
   const compacting = isDueNow ? { compaction, protocol, exchange, context } : undefined;
   const turn = { incoming, exchange, added, plan, estimate, compacting };
@@ -118,7 +126,8 @@ function generateStream({ incoming, exchange, added, plan, estimate, compacting 
       streamAt(ask("generate", input, target, context, { signal, estimate }));
     return firstStream(planFailover(plan.targets, context, plan), attempt);
   };
-  const events = compacting ? compactStream(compacting, open) : open(exchange.input, estimate);
+  const source = compacting ? compactStream(compacting, open) : open(exchange.input, estimate);
+  const events = incoming.begin ? startedAtOnce(source, exchange.input, estimate) : source;
   return respondWithStream(protocol, exchange, events, context, passageOf(incoming, exchange, added));
 }
 

@@ -1,5 +1,6 @@
 /** A request that was read, on its way to the operation that answers it. */
 import type { Input, OperationName } from "../canonical/operations.ts";
+import type { Message } from "../canonical/generate.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { Exchange, WireRequest } from "../contract/context.ts";
 import type { AnyProtocol, Protocol } from "../contract/protocol.ts";
@@ -14,6 +15,11 @@ export interface Incoming<K extends OperationName> {
   readonly input: Input<K>;
   readonly lane: Lane;
   readonly context: RequestContext;
+  /**
+   * Present where the answer is made in the background: called once the request is let in, before any upstream is asked, with
+   * what its client adds.
+   */
+  begin?(exchange: Exchange<"generate">, messages: Message[]): Promise<void>;
 }
 
 /** Answers one operation. Throws a `GatewayError` where it cannot. */

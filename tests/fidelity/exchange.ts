@@ -136,6 +136,7 @@ async function send(
     const opened = sealer.open(sealed, client, "local");
     return opened ? JSON.stringify(JSON.stringify(opened)).slice(1, -1) : sealed;
   });
+  await app.settled();
   const isJson = /\/json\b/.test(response.headers.get("content-type") ?? "");
   const [call] = fake.asked;
   return {

@@ -140,7 +140,7 @@ export const RESPONSES_REQUESTS: readonly Sample[] = [
   top("context_management", [{ type: "compaction", compact_threshold: 1 }]),
   top("truncation: auto", "auto"),
   top("truncation: disabled", "disabled"),
-  top("background", true),
+  { field: "background", without: { input: [ASKED] }, with: { input: [ASKED], background: true } },
   top("metadata", { user: "keptUser" }),
   top("prompt", { id: "keptPrompt" }),
   top("prompt_cache_key", "keptKey"),

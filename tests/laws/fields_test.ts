@@ -171,7 +171,6 @@ const ODD_VALUES: Record<string, Record<string, JsonValue[]>> = {
     metadata: [{ a: "" }],
     user: [""],
     truncation: ["auto"],
-    background: [true],
   },
 };
 

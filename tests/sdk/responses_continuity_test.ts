@@ -184,7 +184,7 @@ forEachMajor(
   () => scriptedUpstream({ text: "Hi" }),
   async ({ major: { Sdk }, client }) => {
     const { id } = await client.responses.create(HELLO);
-    await assertRejects(() => client.responses.retrieve(id, { stream: true }), Sdk.BadRequestError, "stream");
+    await assertRejects(() => client.responses.retrieve(id, { stream: true }), Sdk.NotFoundError, "stream");
   },
 );
 

@@ -498,16 +498,6 @@ forEachMajor(
   },
 );
 
-forEachMajor(
-  "what was to run in the background runs at once",
-  () => scriptedUpstream({ text: "Hi" }),
-  async ({ client }) => {
-    const { data, response } = await client.responses.create({ ...HELLO, background: true }).withResponse();
-    assertEquals([data.status, data.background, data.output_text], ["completed", false, "Hi"]);
-    assertStringIncludes(response.headers.get("x-laneway-notes")!, "background");
-  },
-);
-
 // Silence
 
 for (const major of MAJORS) {

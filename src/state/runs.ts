@@ -1,0 +1,299 @@
+/** Answers that are made in the background: they go on without their client, who asks for them by their ids. */
+import type { JsonObject } from "../canonical/json.ts";
+import type { RunError, RunState, StoredAnswer } from "../canonical/stored.ts";
+import type { Message } from "../canonical/generate.ts";
+import { GatewayError } from "../errors.ts";
+import { EventLog, type LogRoom } from "./event_log.ts";
+import type { Store, StoreKey } from "./store.ts";
+import { within } from "./within.ts";
+
+/** What is known of an answer before there is one. */
+export interface RunFacts {
+  id: string;
+  previous?: string;
+  /** Seconds since the epoch. */
+  created: number;
+  model: string;
+  messages: Message[];
+  keep: JsonObject;
+}
+
+export interface Runs {
+  /** Throws `unavailable` where there is no room for one more. */
+  checkRoom(limits: RunLimits): void;
+  /** Begins one; it can be found once this resolves. `hasLog`: whether its events are to be kept. */
+  begin(facts: RunFacts, owner: string, hasLog: boolean, limits: RunLimits): Promise<Run>;
+  /** What is known of one that runs, or ended otherwise than with an answer. */
+  find(id: string, owner: string): Promise<StoredAnswer | undefined>;
+  /** Its events, where they are kept here. */
+  log(id: string, owner: string): EventLog | undefined;
+  /** Ends it, wherever it runs. Resolves once it is known to be over, or to be ended soon. */
+  cancel(id: string, owner: string): Promise<void>;
+  /** Whether there was one. Nothing of it is left then. */
+  forget(id: string, owner: string): Promise<boolean>;
+  /** Resolves once none runs here. */
+  settled(): Promise<void>;
+}
+
+/** One that runs here. */
+export interface Run {
+  /** Aborted where its answer is no longer wanted. */
+  signal: AbortSignal;
+  log?: EventLog;
+  /** The model works on it. */
+  start(): void;
+  isCancelled(): boolean;
+  /** Without an error it has an answer, which the store of answers has. */
+  end(error?: RunError): Promise<void>;
+}
+
+export interface RunsOptions {
+  store: Store;
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** How long what is known is kept, in milliseconds. */
+  retentionMs: number;
+  /** How long the store may take, in milliseconds. */
+  patienceMs: number;
+}
+
+export interface RunLimits {
+  /** How many run at once. */
+  backgroundResponses: number;
+  /** How long one may take, in milliseconds. */
+  backgroundMs: number;
+  /** Characters of all events that are kept. */
+  backgroundEvents: number;
+}
+
+/** A process says this often that it still works on its answers; one that has said nothing for twice as long is gone. */
+const SIGN_MS = 10_000;
+/** How often cancellations by other processes are looked for, and signs given. */
+const LOOK_MS = 2_500;
+/** How long a cancellation waits for another process, and how often it looks. */
+const CANCEL_MS = 2 * LOOK_MS;
+const POLL_MS = 250;
+/** How long the events of an answer that is over are kept, in milliseconds. */
+const LOG_MS = 600_000;
+
+const GONE: RunError = { code: "internal", message: "The gateway was stopped while it worked on the response" };
+
+interface Local {
+  facts: RunFacts;
+  owner: string;
+  state: RunState;
+  abort: AbortController;
+  log?: EventLog;
+  /** Milliseconds since the epoch, once it is over. */
+  endedAt?: number;
+  ended: PromiseWithResolvers<void>;
+}
+
+export function createRuns(options: RunsOptions): Runs {
+  return new BackgroundRuns(options);
+}
+
+class BackgroundRuns implements Runs {
+  readonly #options: RunsOptions;
+  readonly #room: LogRoom = { taken: 0, limit: 0, evict: () => this.#dropFirst(() => true) };
+  readonly #running = new Map<string, Local>();
+  /** Those whose events are kept, over or not. */
+  readonly #logged = new Map<string, Local>();
+
+  constructor(options: RunsOptions) {
+    this.#options = options;
+  }
+
+  checkRoom({ backgroundResponses }: RunLimits): void {
+    if (this.#running.size < backgroundResponses) return;
+    const message = "Too many responses are made in the background: try again later";
+    throw new GatewayError("unavailable", message, { retryAfter: "5" });
+  }
+
+  async begin(facts: RunFacts, owner: string, hasLog: boolean, limits: RunLimits): Promise<Run> {
+    const { store, now, retentionMs } = this.#options;
+    this.#room.limit = limits.backgroundEvents;
+    this.#dropOld();
+    const { id } = facts;
+    const local: Local = {
+      facts,
+      owner,
+      state: { status: "queued" },
+      abort: new AbortController(),
+      ended: Promise.withResolvers(),
+      ...(hasLog && { log: new EventLog(this.#room) }),
+    };
+    const key = nameOf(id, owner);
+    this.#running.set(key, local);
+    if (hasLog) this.#logged.set(key, local);
+    try {
+      await this.#sign(local);
+      await this.#ask("write", store.add([[placeOf(owner, id, "facts"), facts]], now() + retentionMs));
+    } catch (error) {
+      this.#running.delete(key);
+      this.#logged.delete(key);
+      throw error;
+    }
+    const looking = setInterval(() => void this.#look(local), LOOK_MS);
+    const overdue = setTimeout(() => local.abort.abort(tooLong(limits.backgroundMs)), limits.backgroundMs);
+    return {
+      signal: local.abort.signal,
+      log: local.log,
+      start: () => void (local.state = { status: "in_progress" }),
+      isCancelled: () => local.state.status === "cancelled",
+      end: async (error) => {
+        clearInterval(looking);
+        clearTimeout(overdue);
+        await this.#end(key, local, error);
+      },
+    };
+  }
+
+  async #end(key: string, local: Local, error: RunError | undefined): Promise<void> {
+    const { store, now, retentionMs } = this.#options;
+    const { facts: { id }, owner, log } = local;
+    if (error && local.state.status !== "cancelled") local.state = { status: "failed", error };
+    const place = placeOf(owner, id, "end");
+    const { state } = local;
+    if (error) await store.add([[place, state]], now() + retentionMs).catch(() => {}); // without it, it counts as stopped
+    log?.end();
+    this.#running.delete(key);
+    local.ended.resolve();
+    local.endedAt = now();
+    // In the order in which they ended.
+    if (this.#logged.delete(key)) this.#logged.set(key, local);
+  }
+
+  #dropOld(): void {
+    const before = this.#options.now() - LOG_MS;
+    while (this.#dropFirst((endedAt) => endedAt < before));
+  }
+
+  /** Drops the log that ended first, if its time fits. */
+  #dropFirst(fits: (endedAt: number) => boolean): boolean {
+    for (const [key, { endedAt }] of this.#logged) {
+      if (endedAt === undefined) continue;
+      if (fits(endedAt)) this.#dropLog(key);
+      return fits(endedAt);
+    }
+    return false;
+  }
+
+  #dropLog(key: string): void {
+    this.#logged.get(key)?.log?.drop();
+    this.#logged.delete(key);
+  }
+
+  async find(id: string, owner: string): Promise<StoredAnswer | undefined> {
+    const local = this.#running.get(nameOf(id, owner));
+    if (local) return asAnswer(local.facts, local.state);
+    const { store } = this.#options;
+    const [facts, end, sign] = await this.#ask(
+      "read",
+      Promise.all([
+        store.get(placeOf(owner, id, "facts")),
+        store.get(placeOf(owner, id, "end")),
+        this.#lastSign(id, owner),
+      ]),
+    );
+    if (!facts) return undefined;
+    const state = end as RunState | undefined ?? (sign ? { status: "in_progress" } : { status: "failed", error: GONE });
+    return asAnswer(facts as RunFacts, state);
+  }
+
+  log(id: string, owner: string): EventLog | undefined {
+    this.#dropOld();
+    const log = this.#logged.get(nameOf(id, owner))?.log;
+    return log?.isKept ? log : undefined;
+  }
+
+  async cancel(id: string, owner: string): Promise<void> {
+    const local = this.#running.get(nameOf(id, owner));
+    if (local) return await this.#cancelLocal(local);
+    const { store, now, retentionMs } = this.#options;
+    await this.#ask("write", store.add([[placeOf(owner, id, "cancel"), true]], now() + retentionMs));
+    for (let waited = 0; waited < CANCEL_MS; waited += POLL_MS) {
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      if (await this.#ask("read", store.get(placeOf(owner, id, "end")))) return;
+    }
+  }
+
+  async #cancelLocal(local: Local): Promise<void> {
+    local.state = { status: "cancelled" };
+    local.abort.abort(new GatewayError("client_closed", "The response was cancelled"));
+    await local.ended.promise;
+  }
+
+  async forget(id: string, owner: string): Promise<boolean> {
+    const key = nameOf(id, owner);
+    const local = this.#running.get(key);
+    if (local) await this.#cancelLocal(local);
+    this.#dropLog(key);
+    const { store } = this.#options;
+    const [facts, ...others] = ["facts", "end", "cancel"].map((what) => placeOf(owner, id, what));
+    return await this.#ask("delete", store.delete(facts!, ...others));
+  }
+
+  async settled(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all([...this.#running.values()].map(({ ended }) => ended.promise));
+  }
+
+  async #look(local: Local): Promise<void> {
+    const { facts: { id }, owner } = local;
+    try {
+      await this.#sign(local);
+      if (await this.#options.store.get(placeOf(owner, id, "cancel"))) await this.#cancelLocal(local);
+    } catch {
+      // The next look may find the store again.
+    }
+  }
+
+  /** A sign of life, for this while and the next. */
+  async #sign({ facts: { id }, owner }: Local): Promise<void> {
+    const { store, now } = this.#options;
+    const slot = slotAt(now());
+    for (const one of [slot, slot + 1]) {
+      await this.#ask("write", store.add([[[...placeOf(owner, id, "signs"), one], true]], now() + 4 * SIGN_MS));
+    }
+  }
+
+  async #lastSign(id: string, owner: string): Promise<boolean> {
+    const { store, now } = this.#options;
+    return await store.get([...placeOf(owner, id, "signs"), slotAt(now())]) !== undefined;
+  }
+
+  async #ask<T>(what: string, work: Promise<T>): Promise<T> {
+    try {
+      return await within(this.#options.patienceMs, work);
+    } catch (cause) {
+      throw new GatewayError("unavailable", `The gateway cannot ${what} what it stored: try again later`, { cause });
+    }
+  }
+}
+
+function slotAt(ms: number): number {
+  return Math.floor(ms / SIGN_MS);
+}
+
+function nameOf(id: string, owner: string): string {
+  return JSON.stringify([owner, id]);
+}
+
+/** The owner is part of every key, so nobody reads what is another's. */
+function placeOf(owner: string, id: string, what: string): StoreKey {
+  return ["runs", owner, id, what];
+}
+
+function tooLong(ms: number): GatewayError {
+  return new GatewayError("upstream_timeout", `The response took longer than ${Math.round(ms / 1000)} s`);
+}
+
+function asAnswer(facts: RunFacts, run: RunState): StoredAnswer {
+  const response = {
+    model: facts.model,
+    content: [],
+    finish: { reason: "other" as const },
+    usage: { inputTokens: 0, outputTokens: 0 },
+  };
+  return { ...facts, completed: facts.created, response, run };
+}
