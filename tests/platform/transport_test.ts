@@ -1,0 +1,428 @@
+/** What every transport keeps to, on connections whose every byte the test decides. */
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import type { Socket } from "node:net";
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
+import { fetchTransport } from "../../src/platform/fetch_transport.ts";
+import { nodeTransport } from "../../src/platform/node_transport.ts";
+import {
+  type Transport,
+  TransportError,
+  type TransportRequest,
+  type TransportResponse,
+} from "../../src/platform/transport.ts";
+import { textOf } from "../support/transport.ts";
+import { delay, until, within } from "../support/wait.ts";
+import { type RawOptions, type RawRequest, type RawServer, startRaw } from "./raw_server.ts";
+
+interface Setting {
+  transport: Transport;
+  server: RawServer;
+  /** Sends to the server: a POST of `{}` unless it says otherwise. */
+  send(more?: Partial<TransportRequest>): Promise<TransportResponse>;
+}
+
+const TRANSPORTS: Record<string, () => { transport: Transport; close(): void }> = {
+  fetch() {
+    const client = Deno.createHttpClient({});
+    const transport = fetchTransport((url, init) => globalThis.fetch(url, { ...init, client } as RequestInit));
+    return { transport, close: () => client.close() };
+  },
+  node() {
+    const transport = nodeTransport();
+    return { transport, close: () => transport.close() };
+  },
+};
+
+function testEach(name: string, options: RawOptions, run: (setting: Setting) => Promise<void>): void {
+  for (const [kind, create] of Object.entries(TRANSPORTS)) {
+    Deno.test(`transports: ${name} · ${kind}`, async () => {
+      const server = await startRaw(options);
+      const { transport, close } = create();
+      const send = (more: Partial<TransportRequest> = {}) =>
+        transport.send({
+          url: `${server.url}/x`,
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: "{}",
+          signal: new AbortController().signal,
+          ...more,
+        });
+      try {
+        await within(20_000, run({ transport, server, send }));
+      } finally {
+        close();
+        await server.stop();
+      }
+    });
+  }
+}
+
+const head = (more = "", status = "200 OK") => `HTTP/1.1 ${status}\r\ncontent-type: text/plain\r\n${more}\r\n`;
+const whole = (text: string, more = "") => `${head(`content-length: ${text.length}\r\n${more}`)}${text}`;
+const CHUNKED = head("transfer-encoding: chunked\r\n");
+const chunk = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;
+const END = "0\r\n\r\n";
+
+/** How a connection may end: with what was sent before it, or at once. */
+const ENDS: Record<string, (socket: Socket) => void> = {
+  "is closed": (socket) => socket.end(),
+  "is reset": (socket) => socket.resetAndDestroy(),
+};
+
+const answers = (text: string): RawOptions => ({ answer: ({ socket }) => void socket.write(text) });
+
+// Answers
+
+testEach("a whole answer comes with its status and headers", {
+  answer: ({ socket }) => socket.write(whole("hello", "x-a: 1\r\nX-A: 2\r\nx-odd: \xe9 ~!;=\r\n")),
+}, async ({ send, server }) => {
+  const response = await send({ headers: { "x-sent": "a b" } });
+  assertEquals([response.status, response.ok], [200, true]);
+  assertEquals([response.headers.get("x-a"), response.headers.get("content-type")], ["1, 2", "text/plain"]);
+  assert(response.headers.get("x-odd")!.endsWith(" ~!;="));
+  assertEquals(await textOf(response), "hello");
+  assertEquals(server.requests[0]!.body, "{}");
+  assert(/\r\nx-sent: a b\r\n/i.test(server.requests[0]!.head));
+  assert(/\r\ncontent-length: 2\r\n/i.test(server.requests[0]!.head));
+});
+
+testEach("what is no answer yet is passed over", {
+  answer: ({ socket }) =>
+    socket.write(`HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n${whole("hello")}`),
+}, async ({ send }) => assertEquals(await textOf(await send()), "hello"));
+
+testEach("an answer without a body leaves the connection for the next one", {
+  answer: ({ socket, turn }) => socket.write(turn % 2 === 0 ? "HTTP/1.1 204 No Content\r\n\r\n" : whole("second")),
+}, async ({ send, server }) => {
+  const response = await send();
+  assertEquals([response.status, response.body], [204, undefined]);
+  await delay(20);
+  assertEquals(await textOf(await send()), "second");
+  assertEquals(server.connections, 1);
+});
+
+testEach(
+  "a redirect is an answer like any other",
+  answers(head("location: /y\r\ncontent-length: 0\r\n", "302 Found")),
+  async ({ send, server }) => {
+    const response = await send();
+    assertEquals([response.status, response.headers.get("location"), await textOf(response)], [302, "/y", ""]);
+    assertEquals(server.requests.length, 1);
+  },
+);
+
+testEach("chunks, their extensions and trailers come as one body", {
+  answer: ({ socket }) => socket.write(`${CHUNKED}5;a=b\r\nhello\r\n6\r\n world\r\n0\r\nx-sum: 1\r\n\r\n`),
+}, async ({ send }) => assertEquals(await textOf(await send()), "hello world"));
+
+testEach("a body without a length ends with its connection", {
+  answer({ socket }) {
+    socket.write("HTTP/1.0 200 OK\r\ncontent-type: text/plain\r\n\r\nhello");
+    socket.end();
+  },
+}, async ({ send }) => assertEquals(await textOf(await send()), "hello"));
+
+testEach(
+  "a body comes as the server sends it",
+  { answer: ({ socket }) => socket.write(CHUNKED) },
+  async ({ send, server }) => {
+    const { body } = await send();
+    const { socket } = server.requests[0]!;
+    for (const word of ["one", "two"]) {
+      socket.write(chunk(word));
+      assertEquals(new TextDecoder().decode(await body!.read()), word);
+    }
+    socket.write(END);
+    assertEquals(await body!.read(), undefined);
+  },
+);
+
+const MANY = "abcdefg".repeat(100_000);
+
+testEach("a long body in small chunks comes whole", {
+  answer({ socket }) {
+    socket.write(CHUNKED);
+    for (let at = 0; at < MANY.length; at += 700) socket.write(chunk(MANY.slice(at, at + 700)));
+    socket.write(END);
+  },
+}, async ({ send }) => assertEquals(await textOf(await send()), MANY));
+
+const CODINGS: Record<string, (text: string) => Uint8Array> = {
+  gzip: (text) => gzipSync(text),
+  "x-gzip": (text) => gzipSync(text),
+  br: (text) => brotliCompressSync(text),
+  zstd: (text) => zstdCompressSync(text),
+  deflate: (text) => deflateSync(text),
+  "deflate, raw": (text) => deflateRawSync(text),
+};
+
+const codingOf = ({ head }: RawRequest) => decodeURIComponent(/^POST \/(\S+)/.exec(head)![1]!);
+
+function sendCoded({ socket }: RawRequest, coding: string, bytes: Uint8Array): void {
+  socket.write(head(`content-encoding: ${coding.split(",")[0]}\r\ncontent-length: ${bytes.length}\r\n`));
+  socket.write(bytes);
+}
+
+testEach("compressed answers are read, at least those that were asked for", {
+  answer: (request) => sendCoded(request, codingOf(request), CODINGS[codingOf(request)]!(MANY)),
+}, async ({ send, server }) => {
+  for (const coding of Object.keys(CODINGS)) {
+    const response = await send({ url: `${server.url}/${encodeURIComponent(coding)}` });
+    const asked = /accept-encoding: (.*)/i.exec(server.requests.at(-1)!.head)![1]!;
+    const text = await textOf(response);
+    // The platform's `fetch` gives as it comes what it did not ask for.
+    if (/br/.test(asked) && !["gzip", "br"].includes(coding)) continue;
+    assertEquals(text === MANY, true, coding);
+  }
+});
+
+testEach("an answer whose gzip is cut off is a failure, and an empty one is empty", {
+  answer(request) {
+    const bytes = gzipSync(MANY);
+    sendCoded(request, "gzip", codingOf(request) === "cut" ? bytes.subarray(0, -20) : new Uint8Array());
+  },
+}, async ({ send, server }) => {
+  const response = await send({ url: `${server.url}/cut` });
+  await assertRejects(() => textOf(response));
+  assertEquals(await textOf(await send({ url: `${server.url}/empty` })), "");
+});
+
+testEach(
+  "a head beyond all measure is a failure",
+  answers(whole("x", `x-long: ${"a".repeat(2_000_000)}\r\n`)),
+  async ({ send }) => {
+    await assertRejects(() => send(), TransportError);
+  },
+);
+
+testEach("a head of 30 kB is read", answers(whole("hello", `x-long: ${"a".repeat(30_000)}\r\n`)), async ({ send }) => {
+  const response = await send();
+  assertEquals([response.headers.get("x-long")!.length, await textOf(response)], [30_000, "hello"]);
+});
+
+for (
+  const nonsense of [
+    "nonsense\r\n\r\n",
+    "HTTP/1.1 abc\r\n\r\n",
+    "\0\0\0\0",
+    "HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",
+  ]
+) {
+  testEach(`what is no HTTP is a failure: ${JSON.stringify(nonsense.slice(0, 30))}`, {
+    answer({ socket, later }) {
+      socket.write(nonsense);
+      later(() => socket.end(), 50);
+    },
+  }, async ({ send, server }) => {
+    await assertRejects(async () => {
+      const response = await send();
+      if (response.status === 101) throw new Error("No answer of a model's");
+      await textOf(response);
+    });
+    assertEquals(server.requests.length, 1);
+  });
+}
+
+// Connections that end
+
+for (const [how, end] of Object.entries(ENDS)) {
+  testEach(`a connection that ${how} before the head is lost, and asked once`, {
+    answer: ({ socket }) => end(socket),
+  }, async ({ send, server }) => {
+    const error = await assertRejects(() => send(), TransportError);
+    assertEquals([error.failure, server.requests.length], ["lost", 1]);
+  });
+
+  const truncated: Record<string, string> = {
+    "a counted body": head("content-length: 99\r\n") + "some",
+    "chunks": CHUNKED + chunk("some"),
+    "a chunk": CHUNKED + "9\r\nsome",
+    "the end of chunks": CHUNKED + chunk("some") + "0\r\n",
+  };
+  for (const [where, text] of Object.entries(truncated)) {
+    testEach(`a connection that ${how} inside ${where} is never a success`, {
+      answer({ socket, later }) {
+        socket.write(text);
+        later(() => end(socket), 30);
+      },
+    }, async ({ send, server }) => {
+      const { body } = await send();
+      assertEquals(new TextDecoder().decode(await body!.read()), "some");
+      await assertRejects(async () => {
+        while (await body!.read());
+      });
+      assertEquals(server.requests.length, 1);
+    });
+  }
+
+  for (const lateMs of [0, 500]) {
+    testEach(`a request on a kept connection that ${how} ${lateMs} ms after it is posted once`, {
+      answer({ socket, turn, later }) {
+        if (turn === 0) socket.write(whole("first"));
+        else later(() => end(socket), lateMs);
+      },
+    }, async ({ send, server }) => {
+      await textOf(await send());
+      await delay(20);
+      const error = await assertRejects(() => send({ body: '{"n":2}' }), TransportError);
+      assertEquals(server.requests.map(({ connection, body }) => [connection, body]), [[0, "{}"], [0, '{"n":2}']]);
+      assertEquals([error.failure, server.connections], ["lost", 1]);
+    });
+  }
+
+  testEach(`a kept connection that ${how} while it is idle costs no request`, {
+    answer: ({ socket }) => socket.write(whole("here")),
+  }, async ({ send, server }) => {
+    for (let time = 0; time < 5; time++) {
+      assertEquals(await textOf(await send()), "here");
+      await delay(10);
+      for (const socket of server.open) end(socket);
+      await delay(30);
+    }
+    assertEquals(server.requests.length, 5);
+  });
+}
+
+testEach("what comes on an idle connection is nobody's answer", {
+  answer({ socket, later }) {
+    socket.write(whole("mine"));
+    later(() => socket.write("HTTP/1.1 408 Request Timeout\r\ncontent-length: 5\r\n\r\nstale"), 30);
+  },
+}, async ({ send }) => {
+  for (let time = 0; time < 3; time++) {
+    const response = await send();
+    assertEquals([response.status, await textOf(response)], [200, "mine"]);
+    await delay(80);
+  }
+});
+
+testEach(
+  "what comes after an answer is nobody's answer",
+  answers(`${whole("mine")}${whole("stale")}`),
+  async ({ send }) => {
+    for (let time = 0; time < 3; time++) {
+      const text = await send().then(textOf, () => "failed");
+      assert(text === "mine" || text === "failed", text);
+      await delay(20);
+    }
+  },
+);
+
+// Those who give up
+
+const STAGES: Record<string, string | undefined> = {
+  "before the head": undefined,
+  "after the head": CHUNKED,
+  "inside the body": CHUNKED + chunk("some"),
+};
+
+for (const [stage, text] of Object.entries(STAGES)) {
+  for (const isKept of [false, true]) {
+    testEach(`whoever gives up ${stage} ends the connection, and posts once: ${isKept ? "kept" : "new"}`, {
+      answer({ socket, turn }) {
+        if (isKept && turn === 0) socket.write(whole("first"));
+        else if (text !== undefined) socket.write(text);
+      },
+    }, async ({ send, server }) => {
+      if (isKept) await textOf(await send());
+      await delay(20);
+      const before = server.requests.length;
+      const left = new AbortController();
+      const reason = new Error("No longer wanted");
+      const reading = (async () => {
+        const { body } = await send({ signal: left.signal });
+        while (await body!.read());
+      })();
+      reading.catch(() => {});
+      await until(() => server.requests.length > before);
+      await delay(20);
+      left.abort(reason);
+      await assertRejects(() => reading);
+      await until(() => server.open.size === 0);
+      await delay(50);
+      assertEquals(server.requests.length, before + 1);
+    });
+  }
+}
+
+testEach("whoever has given up sends nothing", answers(whole("x")), async ({ send, server }) => {
+  const reason = new Error("No longer wanted");
+  assertEquals(await assertRejects(() => send({ signal: AbortSignal.abort(reason) })), reason);
+  assertEquals(server.requests.length, 0);
+});
+
+testEach("a body that is cancelled ends its connection", answers(CHUNKED + chunk("some")), async ({ send, server }) => {
+  const { body } = await send();
+  await body!.read();
+  await body!.cancel();
+  await until(() => server.open.size === 0);
+});
+
+testEach("whoever does not read holds the sender back", {
+  answer({ socket }) {
+    const piece = chunk("z".repeat(65_536));
+    socket.write(CHUNKED);
+    const more = () => {
+      while (!socket.destroyed && socket.write(piece));
+    };
+    socket.on("drain", more);
+    more();
+  },
+}, async ({ send, server }) => {
+  const { body } = await send();
+  await body!.read();
+  const { socket } = server.requests[0]!;
+  let before = -1;
+  // The buffers of two sockets are full after a while.
+  for (; socket.bytesWritten > before; await delay(200)) before = socket.bytesWritten;
+  assert(before < 24 * 2 ** 20, `${before} bytes were read ahead`);
+  for (let read = 0; read < 2 * before; read += (await body!.read())!.length);
+  await body!.cancel();
+});
+
+// What is sent
+
+testEach("a long body is sent whole, and a server that answers before it has read it is heard", {
+  answer: ({ socket, body }) => socket.write(whole(String(body.length))),
+}, async ({ send }) => {
+  const text = "x".repeat(5_000_000);
+  for (const body of [text, new TextEncoder().encode(text), new Blob([text])]) {
+    assertEquals(await textOf(await send({ body })), "5000000");
+  }
+});
+
+testEach("a form is sent as the platform's own", answers(whole("x")), async ({ send, server }) => {
+  const form = new FormData();
+  form.append('a "quoted"\nname', "one\ntwo\r\nthree");
+  form.append("é", "ü");
+  form.append("file", new Blob(["\0\xff"], { type: "audio/wav" }), 'a"b\r\n.wav');
+  form.append("plain", new Blob(["text"]), "x.bin");
+  await textOf(await send({ headers: {}, body: form }));
+  const { head, body } = server.requests[0]!;
+  const boundary = /boundary=(\S+)/.exec(head)![1]!;
+  const own = new Response(form);
+  const expected = new TextDecoder("latin1").decode(await own.arrayBuffer());
+  const itsBoundary = /boundary=(\S+)/.exec(own.headers.get("content-type")!)![1]!;
+  assertEquals(body.replaceAll(boundary, "B").trimEnd(), expected.replaceAll(itsBoundary, "B").trimEnd());
+});
+
+// Connections that are never made
+
+for (const [kind, create] of Object.entries(TRANSPORTS)) {
+  Deno.test(`transports: a connection that is never made is no lost request · ${kind}`, async () => {
+    const { transport, close } = create();
+    const server = await startRaw(answers(""));
+    await server.stop();
+    const plain = await startRaw({ answer() {}, onOpen: (socket) => void socket.write("no TLS here\r\n") });
+    try {
+      for (const url of [server.url, "http://nowhere.invalid/", plain.url.replace("http:", "https:")]) {
+        const request = { url, method: "POST", headers: {}, body: "{}", signal: new AbortController().signal };
+        const error = await assertRejects(() => transport.send(request), TransportError);
+        assertEquals(error.failure, "not-made", `${url} ${error.cause}`);
+      }
+    } finally {
+      close();
+      await plain.stop();
+    }
+  });
+}
