@@ -1,5 +1,5 @@
 /** The command `catalog`: writes the model catalog of a lane for agents that read theirs from a file. */
-import { writeFile } from "node:fs/promises";
+import { builtin } from "../util/builtin.ts";
 import { createApp, pluginFacts } from "../app.ts";
 import { loadConfig } from "../config/load.ts";
 import type { Config } from "../config/schema.ts";
@@ -23,7 +23,7 @@ export async function writeCatalog(
   const { config } = loadConfig({ path: configPath, ...pluginFacts(plugins), env: platform.env });
   const models = await readModels(lane, config, program);
   try {
-    await writeFile(path, `${JSON.stringify({ models }, null, 2)}\n`);
+    await builtin("node:fs/promises").writeFile(path, `${JSON.stringify({ models }, null, 2)}\n`);
   } catch (error) {
     throw new CatalogError(`Cannot write ${path}: ${(error as Error).message}`);
   }

@@ -1,5 +1,5 @@
 /** The options of the command line. */
-import { parseArgs } from "node:util";
+import { builtin } from "../util/builtin.ts";
 import { UsageError } from "./program.ts";
 
 export interface Flags extends Listen {
@@ -18,11 +18,13 @@ export interface Listen {
 
 /** Throws `UsageError`. */
 export function parseFlags(args: readonly string[]): Flags {
+  const plain = plainOptions(args);
+  if (plain) return { ...plain, commands: [] };
   // What follows a command is its own to read.
   const at = args.indexOf("keys");
   const own = at < 0 ? args : args.slice(0, at);
   try {
-    const { values: { port, ...flags }, positionals } = parseArgs({
+    const { values: { port, ...flags }, positionals } = builtin("node:util").parseArgs({
       args: [...own],
       options: {
         config: { type: "string" },
@@ -34,14 +36,29 @@ export function parseFlags(args: readonly string[]): Flags {
       allowPositionals: true,
     });
     const commands = [...positionals, ...args.slice(own.length)];
-    if (port === undefined) return { ...flags, commands };
-    if (!/^\d{1,5}$/.test(port) || Number(port) > 65535) {
-      throw new UsageError(`Cannot use port "${port}": expected a number from 0 to 65535`);
-    }
-    return { ...flags, port: Number(port), commands };
+    return { ...flags, ...(port !== undefined && { port: toPort(port) }), commands };
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
     // The first sentence says what is wrong; the rest is advice for other commands.
     throw new UsageError(error.message.split(/\.\s/)[0]);
   }
+}
+
+/** Options as they are mostly given, each followed by its value. Nothing where there is anything else, for the parser to judge. */
+function plainOptions(args: readonly string[]): Omit<Flags, "commands"> | undefined {
+  const found: Omit<Flags, "commands"> = {};
+  for (let at = 0; at < args.length; at += 2) {
+    const [option, value] = [args[at]!, args[at + 1]];
+    if (value === undefined || value.startsWith("-")) return undefined;
+    if (option === "--port") found.port = toPort(value);
+    else if (option === "--config") found.config = value;
+    else if (option === "--hostname") found.hostname = value;
+    else return undefined;
+  }
+  return found;
+}
+
+function toPort(text: string): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65535) return Number(text);
+  throw new UsageError(`Cannot use port "${text}": expected a number from 0 to 65535`);
 }

@@ -1,5 +1,5 @@
 /** The command `keys`: makes, lists and revokes keys in the store of a gateway, which need not stop for it. */
-import { parseArgs } from "node:util";
+import { builtin } from "../util/builtin.ts";
 import { pluginFacts } from "../app.ts";
 import { createStore, describePlace, placeOfStore } from "../compose/store.ts";
 import { loadConfig } from "../config/load.ts";
@@ -138,7 +138,7 @@ async function create(args: string[], keyring: Keyring, lanes: readonly string[]
 
 function parse(args: string[]) {
   try {
-    return parseArgs({ args, options: OPTIONS, allowPositionals: true });
+    return builtin("node:util").parseArgs({ args, options: OPTIONS, allowPositionals: true });
   } catch (error) {
     // The first sentence says what is wrong; the rest is advice for other commands.
     throw new KeysError((error as Error).message.split(/\.\s/)[0]);

@@ -16,7 +16,7 @@ import { watchTerminal } from "./terminal.ts";
 import { warmUp } from "./warm_up.ts";
 import { watchConfig } from "./watch_config.ts";
 
-/** When the free descriptors are counted, in milliseconds after the start: it takes a while, for which no first client is to wait. */
+/** When the free descriptors are counted, in milliseconds: it takes a while, for which no first client is to wait. */
 const COUNT_AFTER_MS = 1_000;
 
 type Load = (env: Platform["env"]) => LoadedConfig;
@@ -25,12 +25,12 @@ type Load = (env: Platform["env"]) => LoadedConfig;
 export async function serve(path: string | undefined, listen: Listen, program: Program): Promise<number> {
   const { platform, plugins, streams: { say } } = program;
   const facts = pluginFacts(plugins);
-  const loaded = loadConfig({ path, listen, ...facts, env: platform.env });
+  const loaded = loadConfig({ path, listen, ...facts, env: platform.env, readText: platform.readText });
   const { file } = loaded;
   const terminal = watchTerminal(platform);
   const descriptors = createDescriptors(readableFile(platform));
   // A file that has gone is no wish for the built-in configuration.
-  const load: Load = (env) => loadConfig({ path: file ?? path, listen, ...facts, env });
+  const load: Load = (env) => loadConfig({ path: file ?? path, listen, ...facts, env, readText: platform.readText });
   const running = createRunning(loaded, load, descriptors, program);
   // Before the start-up message: a change of the file after it is noticed.
   const stopReloading = watchConfig({ platform, file, terminal, again: running.reload });
@@ -40,13 +40,20 @@ export async function serve(path: string | undefined, listen: Listen, program: P
     return 1;
   }
   const { app } = running;
-  warmUp(program).catch(() => {}); // lists of plugins of the user's own may lack what it takes
-  callWhileAlive(COUNT_AFTER_MS, () => {
-    scarcityLine(descriptors, loaded.config.limits.concurrentRequests).then((line) => line !== undefined && say(line));
-  });
+  settleIn(loaded, descriptors, program);
   const drained = await stopAtSignal({ platform, terminal, server, app, onStop: stopReloading, say });
   await app().close();
   return drained ? 0 : 1;
+}
+
+/** What can wait until clients are served. */
+async function settleIn({ config }: LoadedConfig, descriptors: Descriptors, program: Program): Promise<void> {
+  const { streams: { say } } = program;
+  await warmUp(program).catch(() => {}); // lists of plugins of the user's own may lack what it takes
+  callWhileAlive(COUNT_AFTER_MS, async () => {
+    const line = await scarcityLine(descriptors, config.limits.concurrentRequests);
+    if (line !== undefined) say(line);
+  });
 }
 
 interface Running {

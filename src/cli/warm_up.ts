@@ -1,10 +1,14 @@
 /** What a first request would do for the first time is done before it comes: schemas compile, and the engine sees the code run. */
 import { createApp, parseConfig } from "../app.ts";
+import { builtin } from "../util/builtin.ts";
 import { othersTurn } from "../util/work.ts";
 import type { Program } from "./program.ts";
 
 /** The wires that a gateway speaks to its upstreams. Each of these upstreams is the gateway itself. */
 const WIRES = ["chat", "messages", "responses"];
+
+/** What requests with keys, compressed bodies or conversations need, and what the descriptors are counted with. */
+const MODULES = ["node:crypto", "node:zlib", "node:util", "node:timers", "node:fs", "node:v8", "node:os"] as const;
 
 /**
  * A short exchange on each wire, whole and streamed, in a gateway that calls itself: no network, no store, no log. A client that
@@ -28,6 +32,10 @@ export async function warmUp({ platform, plugins }: Pick<Program, "platform" | "
         const response = await app.fetch(question({ model, stream }));
         await response.text();
       }
+    }
+    for (const name of MODULES) {
+      await othersTurn();
+      builtin(name);
     }
   } finally {
     await app.close();

@@ -1,4 +1,3 @@
-import { statSync } from "node:fs";
 import type { Platform } from "../platform/platform.ts";
 import { canHangUp } from "./stop.ts";
 import type { Terminal } from "./terminal.ts";
@@ -7,7 +6,7 @@ import type { Terminal } from "./terminal.ts";
 const LOOK_MS = 500;
 
 export interface WatchOptions {
-  platform: Pick<Platform, "os" | "onSignal">;
+  platform: Pick<Platform, "os" | "onSignal" | "modifiedAt">;
   /** The file of the configuration; none for the built-in one. */
   file: string | undefined;
   terminal: Terminal;
@@ -17,10 +16,10 @@ export interface WatchOptions {
 
 /** Calls `again` at SIGHUP, unless that means a closed terminal, and when the file has changed. Returns what ends that. */
 export function watchConfig({ platform, file, terminal, again }: WatchOptions): () => void {
-  let known = modifiedAt(file);
+  let known = modifiedAt(file, platform);
   let before = known;
   const timer = setInterval(() => {
-    const now = modifiedAt(file);
+    const now = modifiedAt(file, platform);
     // It is read once it rests: half of a file is no configuration.
     const rests = now === before;
     before = now;
@@ -31,7 +30,7 @@ export function watchConfig({ platform, file, terminal, again }: WatchOptions): 
   if (!canHangUp(platform.os)) return () => clearInterval(timer);
   const ignore = platform.onSignal("SIGHUP", () => {
     if (terminal.isGone()) return;
-    known = modifiedAt(file);
+    known = modifiedAt(file, platform);
     again();
   });
   return () => {
@@ -40,9 +39,9 @@ export function watchConfig({ platform, file, terminal, again }: WatchOptions): 
   };
 }
 
-function modifiedAt(file: string | undefined): number | undefined {
+function modifiedAt(file: string | undefined, platform: Pick<Platform, "modifiedAt">): number | undefined {
   try {
-    return file === undefined ? undefined : statSync(file).mtimeMs;
+    return file === undefined ? undefined : platform.modifiedAt(file);
   } catch {
     return undefined; // Between its removal and its return.
   }

@@ -1,4 +1,3 @@
-import { dirname, join } from "node:path";
 import { ExactCounts } from "../tokens/exact.ts";
 import { Calibration } from "../tokens/calibration.ts";
 import { createTokenizerFolder } from "../tokens/tokenizer_files.ts";
@@ -29,7 +28,7 @@ function keepTokenizers(world: World, sources: ReadonlyMap<string, Source>): Tok
     new Tokenizers({
       download: (catalog, model) => sources.get(catalog)!.tokenizerFiles(model),
       folder: typeof place === "object"
-        ? createTokenizerFolder({ path: join(dirname(place.path), "tokenizers"), now })
+        ? createTokenizerFolder({ path: place.path.replace(/[^/\\]*$/, "tokenizers"), now })
         : undefined,
       now: monotonic,
     }));

@@ -65,7 +65,6 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
     limits: {
       ...config.limits,
       json: jsonLimitsOf(config),
-      memoryBytes: config.limits.memoryBytes ?? defaultMemoryBytes(),
     },
     uploads: createUploads(uploadLimitsOf(config), keep("room for uploads", null, () => ({ taken: 0 }))),
     pace,
@@ -82,7 +81,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
 
 /** What decides whether a request is let in. */
 function createGuards(world: World, ledger: Ledger): Pick<Gateway, "authenticate" | "admission" | "load"> {
-  const { config, keep, env, store, now, monotonic, pace, areDescriptorsScarce } = world;
+  const { config, keep, env, store, now, monotonic, pace, platform, areDescriptorsScarce } = world;
   return {
     authenticate: createAuth({
       keys: config.keys.map(({ secret, ...key }) => ({ ...key, digest: digestOf(env(secret.env) ?? "") })),
@@ -99,7 +98,8 @@ function createGuards(world: World, ledger: Ledger): Pick<Gateway, "authenticate
     admission: keep("admission", null, () => createAdmission({ now, monotonic }, ledger)),
     load: keep("load", null, () =>
       createLoad({
-        memory: () => process.memoryUsage.rss(),
+        memory: () => platform.memory(),
+        limit: defaultMemoryBytes,
         collect: collectGarbage,
         areDescriptorsScarce,
         now: monotonic,

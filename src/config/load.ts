@@ -1,9 +1,9 @@
 /** Finds, reads and checks the configuration. */
-import { readFileSync } from "node:fs";
 import type { z } from "zod";
 import embedded from "../../gateway.json" with { type: "json" };
 import { isJsonObject, type JsonObject, type JsonValue } from "../canonical/json.ts";
 import { formatPath } from "../contract/validate.ts";
+import { builtin } from "../util/builtin.ts";
 import { mergeJson } from "../util/merge.ts";
 import { check, type Problem, type Surroundings } from "./check.ts";
 import { locateFault } from "./locate.ts";
@@ -20,6 +20,8 @@ export interface LoadedConfig {
 export interface LoadOptions extends Surroundings {
   /** The file to read. Where absent: what LANEWAY_CONFIG names, else `gateway.json`, else the embedded copy. */
   path?: string;
+  /** The text of a file; read as Node does by default. */
+  readText?(path: string): string;
   /** What the command line sets in place of the file. */
   listen?: { hostname?: string; port?: number };
 }
@@ -38,7 +40,7 @@ export class ConfigError extends Error {
 
 /** The configuration to run with. Throws a `ConfigError`. */
 export function loadConfig(options: LoadOptions): LoadedConfig {
-  const { value, source, file } = read(options.path || options.env("LANEWAY_CONFIG"));
+  const { value, source, file } = read(options.path || options.env("LANEWAY_CONFIG"), options.readText);
   const whole = isJsonObject(value) && value.extends === "default"
     ? mergeJson(DEFAULT, { ...value, extends: null })
     : value;
@@ -61,11 +63,11 @@ export function parseConfig(value: unknown, source: string, surroundings: Surrou
 const DEFAULT_PATH = "gateway.json";
 const DEFAULT: JsonObject = embedded;
 
-function read(path: string | undefined): { value: JsonValue; source: string; file?: string } {
+function read(path: string | undefined, readText = readFile): { value: JsonValue; source: string; file?: string } {
   const source = `"${path || DEFAULT_PATH}"`;
   let text;
   try {
-    text = readFileSync(path || DEFAULT_PATH, "utf8");
+    text = readText(path || DEFAULT_PATH);
   } catch (error) {
     const isMissing = (error as { code?: string }).code === "ENOENT";
     if (!path && isMissing) return { value: DEFAULT, source: "the built-in default" };
@@ -73,6 +75,10 @@ function read(path: string | undefined): { value: JsonValue; source: string; fil
     throw new ConfigError(source, [{ path: "", message: `Cannot read it: ${reason}` }]);
   }
   return { value: parseJson(text.replace(/^\ufeff/, ""), source), source, file: path || DEFAULT_PATH };
+}
+
+function readFile(path: string): string {
+  return builtin("node:fs").readFileSync(path, "utf8");
 }
 
 function parseJson(text: string, source: string): JsonValue {

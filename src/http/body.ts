@@ -1,8 +1,7 @@
-import { promisify } from "node:util";
-import { brotliDecompress, constants, gunzip, inflate, inflateRaw, zstdDecompress } from "node:zlib";
 import { ByteBuffer, ByteReader } from "../util/byte_reader.ts";
 import { describeExcess, findStringEnd, JSON_LIMITS, type JsonLimits, scan } from "../canonical/json_limits.ts";
 import { parseExactly } from "../canonical/raw_number.ts";
+import { builtin } from "../util/builtin.ts";
 import { finish, step } from "../util/work.ts";
 import { GatewayError } from "../errors.ts";
 
@@ -21,7 +20,7 @@ export interface BodyLimits {
   json?: JsonLimits;
 }
 
-type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>;
+type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number; params?: object }) => Promise<Uint8Array>;
 
 /**
  * The JSON that a client sent, decompressed and parsed, of any type. Throws `request_too_large`, `request_timeout`,
@@ -125,25 +124,32 @@ function watchArrival(timeoutMs: number, stallMs: number, onLate: (reason: strin
 
 /** The asynchronous forms only: the synchronous brotli of Deno 2.9 takes corrupt input for empty output. */
 const DECOMPRESS: ReadonlyMap<string, Decompress> = new Map<string, Decompress>([
-  ["gzip", promisify(gunzip)],
-  ["x-gzip", promisify(gunzip)],
-  ["br", promisify(brotliDecompress)],
+  ["gzip", by("gunzip")],
+  ["x-gzip", by("gunzip")],
+  ["br", by("brotliDecompress")],
   ["zstd", unzstd],
   ["deflate", inflateAny],
 ]);
 
-const plainUnzstd = promisify(zstdDecompress);
-const zlibInflate = promisify(inflate);
-const rawInflate = promisify(inflateRaw);
+function by(name: "gunzip" | "brotliDecompress" | "inflate" | "inflateRaw" | "zstdDecompress"): Decompress {
+  return (bytes, options) => builtin("node:util").promisify(builtin("node:zlib")[name] as CallbackForm)(bytes, options);
+}
+
+type CallbackForm = (
+  bytes: Uint8Array,
+  options: object,
+  callback: (error: Error | null, result: Uint8Array) => void,
+) => void;
 
 /** A frame may ask for a window of 128 MiB; as a content-encoding the standard (RFC 9659) allows it 8 MiB. */
 function unzstd(bytes: Uint8Array, options: { maxOutputLength: number }): Promise<Uint8Array> {
-  return plainUnzstd(bytes, { ...options, params: { [constants.ZSTD_d_windowLogMax]: 23 } });
+  const params = { [builtin("node:zlib").constants.ZSTD_d_windowLogMax]: 23 };
+  return by("zstdDecompress")(bytes, { ...options, params });
 }
 
 /** `deflate` is zlib's format by the standard and raw deflate by habit; only a zlib header begins with method 8. */
 function inflateAny(bytes: Uint8Array, options: { maxOutputLength: number }): Promise<Uint8Array> {
-  return (bytes[0]! & 0x0f) === 8 ? zlibInflate(bytes, options) : rawInflate(bytes, options);
+  return by((bytes[0]! & 0x0f) === 8 ? "inflate" : "inflateRaw")(bytes, options);
 }
 
 const MAX_CODINGS = 3;

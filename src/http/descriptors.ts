@@ -1,5 +1,5 @@
 /** How many more files and connections the process may open: the system counts both, and ends neither by itself. */
-import { closeSync, openSync } from "node:fs";
+import { builtin } from "../util/builtin.ts";
 import { othersTurn } from "../util/work.ts";
 
 /** How many are to be left for what runs already: connections to upstreams, the store. */
@@ -18,7 +18,7 @@ export interface Descriptors {
    * meanwhile, and `RESERVE` for them.
    */
   free(wanted: number): Promise<number | undefined>;
-  /** Whether fewer are left than are to be. Takes little time where many are. */
+  /** Whether fewer are left than are to be, as far as `free` was ever asked. Takes little time where many are. */
   areScarce(): boolean;
   /** Whether fewer are left, and so many running requests do not explain it. */
   areWasted(running: number): boolean;
@@ -29,6 +29,7 @@ export function createDescriptors(path: string | undefined): Descriptors {
   /** The highest number that there ever was: the process may have so many. */
   let highest = 0;
   const areScarce = () => {
+    if (highest === 0) return false; // not counted yet
     const sample = open(SAMPLE);
     if (!sample) return false;
     if (sample.count === SAMPLE && sample.last + 2 * RESERVE < highest) return false;
@@ -45,6 +46,7 @@ export function createDescriptors(path: string | undefined): Descriptors {
   /** As many as there are; nothing where the process may not open the file. */
   function openUpTo(wanted: number): number[] | undefined {
     if (path === undefined) return undefined;
+    const { openSync } = builtin("node:fs");
     const opened: number[] = [];
     try {
       while (opened.length < wanted) opened.push(openSync(path, "r"));
@@ -86,6 +88,7 @@ function lastOf(opened: number[]): number {
 }
 
 function close(opened: number[]): void {
+  const { closeSync } = builtin("node:fs");
   for (const descriptor of opened) closeSync(descriptor);
 }
 

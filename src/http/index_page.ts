@@ -1,5 +1,5 @@
 /** The page that a person sees who opens the gateway's address in a browser: what this is, and which addresses programs need. */
-import { createHash } from "node:crypto";
+import { builtin } from "../util/builtin.ts";
 
 export interface IndexFacts {
   name: string;
@@ -12,13 +12,14 @@ export interface IndexFacts {
 const STYLE = "body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:3rem auto;padding:0 1rem}" +
   "code{font-family:ui-monospace,monospace}td,th{text-align:left;padding:.2rem 1.5rem .2rem 0}";
 
-const POLICY = [
-  "default-src 'none'",
-  `style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}'`,
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
+const policy = () =>
+  [
+    "default-src 'none'",
+    `style-src 'sha256-${builtin("node:crypto").hash("sha256", STYLE, "base64")}'`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");
 
 /** Without a script, and without anything from elsewhere. */
 export function indexPage({ name, version, lanes, origin }: IndexFacts): Response {
@@ -47,7 +48,7 @@ are for operators.</p>
   return new Response(page, {
     headers: {
       "content-type": "text/html; charset=utf-8",
-      "content-security-policy": POLICY,
+      "content-security-policy": policy(),
       "referrer-policy": "no-referrer",
       "x-content-type-options": "nosniff",
       "vary": "accept",

@@ -1,14 +1,11 @@
 /** What the gateway as a whole can take: beyond it, it refuses at once, so that what it has taken goes well. */
-import { totalmem } from "node:os";
-import process from "node:process";
-import { getHeapStatistics, setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
+import { builtin } from "../util/builtin.ts";
 import { GatewayError } from "../errors.ts";
 
 export interface LoadLimits {
   /** Requests that run a model at once. */
   concurrentRequests: number;
-  /** Bytes of memory above which no more are taken. */
+  /** Bytes of memory above which no more are taken; what the process may have where absent. */
   memoryBytes?: number;
 }
 
@@ -32,6 +29,8 @@ const COLLECT_MS = 5_000;
 export interface LoadOptions {
   /** The bytes of memory that the process takes. */
   memory(): number;
+  /** What it may have, as far as it can be known: `LEAST_BYTES` or more. Asked once, when it has more than those. */
+  limit?(): number;
   /** Gives back what nobody holds. A process that lets nobody in makes nothing, and so the engine would never do it by itself. */
   collect(): void;
   /** Whether few files and connections can be opened yet. */
@@ -40,19 +39,25 @@ export interface LoadOptions {
   now(): number;
 }
 
-export function createLoad({ memory, collect, areDescriptorsScarce, now }: LoadOptions): Load {
+export function createLoad({ memory, limit = () => Infinity, collect, areDescriptorsScarce, now }: LoadOptions): Load {
   let running = 0;
   let readAt = -Infinity;
   let bytes = 0;
   let isScarce = false;
   let entered = 0;
   let collectedAt = -Infinity;
+  let known: number | undefined;
 
-  function isFull(memoryBytes = Infinity): boolean {
+  function isOver(memoryBytes?: number): boolean {
+    if (memoryBytes !== undefined) return bytes > memoryBytes;
+    return bytes > LEAST_BYTES && bytes > (known ??= limit());
+  }
+
+  function isFull(memoryBytes?: number): boolean {
     if (now() - readAt >= FRESH_MS || entered >= FRESH_REQUESTS) {
       entered = 0;
       bytes = memory();
-      if (bytes > memoryBytes && now() - collectedAt >= COLLECT_MS) {
+      if (isOver(memoryBytes) && now() - collectedAt >= COLLECT_MS) {
         collectedAt = now();
         collect();
         bytes = memory();
@@ -60,7 +65,7 @@ export function createLoad({ memory, collect, areDescriptorsScarce, now }: LoadO
       isScarce = areDescriptorsScarce();
       readAt = now();
     }
-    return isScarce || bytes > memoryBytes;
+    return isScarce || isOver(memoryBytes);
   }
 
   function check({ concurrentRequests, memoryBytes }: LoadLimits): void {
@@ -93,9 +98,9 @@ const SHARE = 3 / 4;
  * may be asked (`--allow-sys=systemMemoryInfo`), and no more than the engine's own limit, beyond which it ends the process.
  */
 export function defaultMemoryBytes(): number {
-  const known = [getHeapStatistics().heap_size_limit];
+  const known = [builtin("node:v8").getHeapStatistics().heap_size_limit];
   try {
-    known.push(totalmem() * SHARE, process.constrainedMemory() * SHARE);
+    known.push(builtin("node:os").totalmem() * SHARE, process.constrainedMemory() * SHARE);
   } catch (error) {
     // Deno says so where the permission is lacking.
     if ((error as Error).name !== "NotCapable") throw error;
@@ -109,8 +114,8 @@ const LEAST_BYTES = 112 * 2 ** 20;
 /** Collects garbage, which the engine otherwise does when it is asked for memory. Does nothing on a host that does not let it. */
 export function collectGarbage(): void {
   try {
-    setFlagsFromString("--expose-gc");
-    (runInNewContext("gc") as () => void)();
+    builtin("node:v8").setFlagsFromString("--expose-gc");
+    (builtin("node:vm").runInNewContext("gc") as () => void)();
   } catch {
     // The engine does it in its own time.
   }

@@ -27,6 +27,9 @@ export const deno: Platform = {
     Deno.addSignalListener(signal, run);
     return () => Deno.removeSignalListener(signal, run);
   },
+  readText: (path) => Deno.readTextFileSync(path),
+  modifiedAt: (path) => Deno.statSync(path).mtime?.getTime() ?? 0,
+  memory: () => Deno.memoryUsage().rss,
   parentId: () => Deno.ppid,
   serve: (options) => Promise.try(serve, options),
   exit: (code) => Deno.exit(code),

@@ -2,7 +2,7 @@
  * Node 24 or later, without a build: it strips the types. There is no sandbox and no database, so what is stored is stored in
  * memory. Importing this file gives Node the few web standards that the gateway uses and Node lacks.
  */
-import { fstatSync, write as writeFile } from "node:fs";
+import { fstatSync, readFileSync, statSync, write as writeFile } from "node:fs";
 import { Socket } from "node:net";
 import { isatty } from "node:tty";
 import type { Platform } from "./platform.ts";
@@ -25,6 +25,9 @@ export const node: Platform = {
     process.on(signal, run);
     return () => process.off(signal, run);
   },
+  readText: (path) => readFileSync(path, "utf8"),
+  modifiedAt: (path) => statSync(path).mtimeMs,
+  memory: () => process.memoryUsage.rss(),
   parentId: () => process.ppid,
   serve,
   exit: (code) => process.exit(code),

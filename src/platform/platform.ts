@@ -25,6 +25,12 @@ export interface Platform {
   isGranted(permission: Permission): boolean;
   /** Calls `run` at each such signal. Returns what ends that. */
   onSignal(signal: Signal, run: () => void): () => void;
+  /** The text of a file. Throws with the `code` `ENOENT` where there is none. */
+  readText(path: string): string;
+  /** When a file was last written, in milliseconds since the epoch. Throws where there is none. */
+  modifiedAt(path: string): number;
+  /** The bytes of memory that the process takes. */
+  memory(): number;
   /** The process that started this one, or what took its place once it had ended. */
   parentId(): number;
   /** Serves until it is shut down. Throws where the port cannot be taken; `code` is `EADDRINUSE` where another has it. */

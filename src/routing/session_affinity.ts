@@ -1,6 +1,6 @@
 /** Conversations stay with the target that answered them last: it holds what it has read of them, so they cost it less. */
 import { BoundedMap } from "../util/bounded_map.ts";
-import { hash } from "node:crypto";
+import { builtin } from "../util/builtin.ts";
 import type { GenerateRequest, Message } from "../canonical/generate.ts";
 import { type Destination, targetName, withoutPolicy } from "../contract/destination.ts";
 
@@ -73,7 +73,7 @@ export function conversationKey(
 ): string {
   const named = cacheKey ? [cacheKey] : sessionHeaders.map((name) => headers.get(name) ?? "");
   const words = named.some((one) => one !== "") ? ["named", ...named] : ["begins", ...beginning(messages)];
-  return hash("sha256", JSON.stringify([...scope, ...words.map(ends)]), "base64url");
+  return builtin("node:crypto").hash("sha256", JSON.stringify([...scope, ...words.map(ends)]), "base64url");
 }
 
 /** The instructions and what the user asked first. Later turns come and go, and files are of no use here. */

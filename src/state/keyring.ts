@@ -1,5 +1,5 @@
 /** Keys that are made, listed and revoked while gateways run. Only a hash of each is kept. */
-import { randomBytes } from "node:crypto";
+import { builtin } from "../util/builtin.ts";
 import type { KeyFacts } from "../config/schema.ts";
 import { digestOf } from "../util/digest.ts";
 import { GatewayError } from "../errors.ts";
@@ -35,7 +35,7 @@ export function createKeyring(store: Store, now: () => number): Keyring {
   return {
     async create(facts) {
       // It is long and random, so that a plain hash of it cannot be guessed back.
-      const secret = PREFIX + randomBytes(SECRET_BYTES).toString("base64url");
+      const secret = PREFIX + builtin("node:crypto").randomBytes(SECRET_BYTES).toString("base64url");
       const key = { ...facts, digest: digestOf(secret), created: new Date(now()).toISOString() };
       let isTaken = false;
       await change((keys) => {

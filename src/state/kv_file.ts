@@ -1,4 +1,4 @@
-import { dirname, resolve } from "node:path";
+import { builtin } from "../util/builtin.ts";
 
 type Env = (name: string) => string | undefined;
 
@@ -14,6 +14,7 @@ export function openHostedKv(): Promise<Deno.Kv> {
 
 /** Opens a database in a file. What it makes on the way only the owner can read, because prompts are kept in it. */
 export async function openKvFile(path: string): Promise<Deno.Kv> {
+  const { dirname, resolve } = builtin("node:path");
   const file = resolve(path);
   try {
     await createPrivate(file);

@@ -1,5 +1,5 @@
 /** How a value of any length is kept in a database that limits the length of one: a head, and chunks where it is long. */
-import { hash } from "node:crypto";
+import { builtin } from "../util/builtin.ts";
 import { parseExactly } from "../canonical/raw_number.ts";
 import type { StoreKey } from "./store.ts";
 
@@ -49,12 +49,12 @@ export function headKey(key: StoreKey): Deno.KvKey {
   const position = key.at(-1);
   return typeof position === "number"
     ? [...listKey(key.slice(0, -1)), position]
-    : ["laneway", "value", hash("sha256", JSON.stringify(key), "hex")];
+    : ["laneway", "value", builtin("node:crypto").hash("sha256", JSON.stringify(key), "hex")];
 }
 
 /** What the keys of a list's positions begin with. */
 export function listKey(list: StoreKey): Deno.KvKey {
-  return ["laneway", "list", hash("sha256", JSON.stringify(list), "hex")];
+  return ["laneway", "list", builtin("node:crypto").hash("sha256", JSON.stringify(list), "hex")];
 }
 
 /** What removes a value's chunks. */

@@ -1,6 +1,5 @@
 /** Seals what a client keeps for the gateway: nobody else can read it, change it, or bring it in another's name. */
-import { Buffer } from "node:buffer";
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
+import { builtin } from "../util/builtin.ts";
 import { parseExactly } from "../canonical/raw_number.ts";
 import { SEALED_PREFIX, type Thought } from "../transforms/sealing.ts";
 import type { Store } from "./store.ts";
@@ -34,16 +33,21 @@ export function createSealing(options: SealingOptions): () => Promise<LoadedSeal
   return () => loading ??= load(options);
 }
 
+const ciphers = () => builtin("node:crypto");
+const buffers = () => builtin("node:buffer").Buffer;
+
 const KEY_BYTES = 32;
 
 async function load({ secret, store, patienceMs }: SealingOptions): Promise<LoadedSealer> {
   if (secret !== undefined) {
-    return { sealer: createSealer(Buffer.from(hkdfSync("sha256", secret, "", "laneway sealing", KEY_BYTES))) };
+    return {
+      sealer: createSealer(buffers().from(ciphers().hkdfSync("sha256", secret, "", "laneway sealing", KEY_BYTES))),
+    };
   }
-  const made = randomBytes(KEY_BYTES);
+  const made = ciphers().randomBytes(KEY_BYTES);
   try {
     const kept = await within(patienceMs, store.ensure(["sealing", "key"], made.toString("base64")));
-    const key = Buffer.from(String(kept), "base64");
+    const key = buffers().from(String(kept), "base64");
     if (key.length !== KEY_BYTES) throw new Error("The store holds something else under the name of the sealing key");
     return { sealer: createSealer(key) };
   } catch (failure) {
@@ -58,24 +62,24 @@ const TAG_BYTES = 16;
 /** `key`: 32 bytes. */
 export function createSealer(key: Uint8Array): Sealer {
   /** The form, the wire and the owner: bound to what is sealed, and not in it. */
-  const bound = (wire: string, owner: string) => Buffer.from(JSON.stringify([SEALED_PREFIX, wire, owner]));
+  const bound = (wire: string, owner: string) => buffers().from(JSON.stringify([SEALED_PREFIX, wire, owner]));
   return {
     seal(thought, wire, owner) {
-      const iv = randomBytes(IV_BYTES);
-      const cipher = createCipheriv(CIPHER, key, iv).setAAD(bound(wire, owner));
-      const said = Buffer.concat([iv, cipher.update(JSON.stringify(thought)), cipher.final(), cipher.getAuthTag()]);
+      const iv = ciphers().randomBytes(IV_BYTES);
+      const cipher = ciphers().createCipheriv(CIPHER, key, iv).setAAD(bound(wire, owner));
+      const said = buffers().concat([iv, cipher.update(JSON.stringify(thought)), cipher.final(), cipher.getAuthTag()]);
       return SEALED_PREFIX + said.toString("base64url");
     },
 
     open(sealed, wire, owner) {
       if (!sealed.startsWith(SEALED_PREFIX)) return undefined;
-      const bytes = Buffer.from(sealed.slice(SEALED_PREFIX.length), "base64url");
+      const bytes = buffers().from(sealed.slice(SEALED_PREFIX.length), "base64url");
       if (bytes.length <= IV_BYTES + TAG_BYTES) return undefined;
       try {
-        const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, IV_BYTES))
+        const decipher = ciphers().createDecipheriv(CIPHER, key, bytes.subarray(0, IV_BYTES))
           .setAAD(bound(wire, owner))
           .setAuthTag(bytes.subarray(-TAG_BYTES));
-        const said = Buffer.concat([decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES)), decipher.final()]);
+        const said = buffers().concat([decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES)), decipher.final()]);
         return parseExactly(said.toString()) as Thought;
       } catch {
         return undefined;

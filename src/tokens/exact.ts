@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { builtin } from "../util/builtin.ts";
 import type { JsonValue } from "../canonical/json.ts";
 import { type ErrorCode, toGatewayError } from "../errors.ts";
 import { BoundedMap } from "../util/bounded_map.ts";
@@ -126,7 +126,7 @@ export class ExactCounts {
 }
 
 function keyOf(place: string, text: JsonValue): string {
-  return createHash("sha256").update(JSON.stringify([place, text])).digest("base64");
+  return builtin("node:crypto").hash("sha256", JSON.stringify([place, text]), "base64");
 }
 
 /** Servers close connections that were kept, just when they are used again; a count can be asked twice. */

@@ -1,6 +1,8 @@
 /** The files that define how a model's prompts are written and cut into tokens, and the folder that keeps them. */
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { builtin } from "../util/builtin.ts";
+
+const disk = () => builtin("node:fs/promises");
+const paths = () => builtin("node:path");
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -37,7 +39,7 @@ const LIMIT_BYTES = 1024 ** 3;
 
 /** In a buffer of its own, which can be given to another thread. */
 async function read(path: string): Promise<Bytes> {
-  return new Uint8Array(await readFile(path));
+  return new Uint8Array(await disk().readFile(path));
 }
 
 export function createTokenizerFolder(options: FolderOptions): TokenizerFolder {
@@ -58,9 +60,9 @@ class Folder implements TokenizerFolder {
   async read(model: string): ReturnType<TokenizerFolder["read"]> {
     const folder = this.#folderOf(model);
     try {
-      const { mtimeMs } = await stat(join(folder, NAMES.vocabulary));
+      const { mtimeMs } = await disk().stat(paths().join(folder, NAMES.vocabulary));
       const [vocabulary, settings, template] = await Promise.all(
-        KINDS.map((kind) => read(join(folder, NAMES[kind])).catch(() => undefined)),
+        KINDS.map((kind) => read(paths().join(folder, NAMES[kind])).catch(() => undefined)),
       );
       if (!vocabulary) return undefined;
       return { files: { vocabulary, settings, template }, isOld: this.#now() - mtimeMs > FRESH_MS };
@@ -72,16 +74,16 @@ class Folder implements TokenizerFolder {
   async write(model: string, files: Parameters<TokenizerFolder["write"]>[1]): Promise<void> {
     try {
       // Beside it is the store, which is its owner's alone.
-      await mkdir(this.#path, { recursive: true, mode: 0o700 });
+      await disk().mkdir(this.#path, { recursive: true, mode: 0o700 });
       // Other gateways may read the folder: it is there whole or not at all.
-      const made = await mkdtemp(join(this.#path, "new-"));
+      const made = await disk().mkdtemp(paths().join(this.#path, "new-"));
       try {
         for (const kind of KINDS) {
           const bytes = files[kind];
-          if (bytes) await writeFile(join(made, NAMES[kind]), bytes);
+          if (bytes) await disk().writeFile(paths().join(made, NAMES[kind]), bytes);
         }
         await this.remove(model);
-        await rename(made, this.#folderOf(model));
+        await disk().rename(made, this.#folderOf(model));
       } finally {
         await remove(made);
       }
@@ -96,15 +98,17 @@ class Folder implements TokenizerFolder {
   }
 
   #folderOf(model: string): string {
-    return join(this.#path, encodeURIComponent(model));
+    return paths().join(this.#path, encodeURIComponent(model));
   }
 
   /** The folders that were written longest ago go first. */
   async #makeRoom(): Promise<void> {
     const folders: { folder: string; bytes: number; written: number }[] = [];
-    for (const name of await readdir(this.#path)) {
-      const folder = join(this.#path, name);
-      const files = await Promise.all(KINDS.map((kind) => stat(join(folder, NAMES[kind])).catch(() => undefined)));
+    for (const name of await disk().readdir(this.#path)) {
+      const folder = paths().join(this.#path, name);
+      const files = await Promise.all(
+        KINDS.map((kind) => disk().stat(paths().join(folder, NAMES[kind])).catch(() => undefined)),
+      );
       const bytes = files.reduce((sum, file) => sum + (file?.size ?? 0), 0);
       folders.push({ folder, bytes, written: files[0]?.mtimeMs ?? 0 });
     }
@@ -117,5 +121,5 @@ class Folder implements TokenizerFolder {
 }
 
 async function remove(folder: string): Promise<void> {
-  await rm(folder, { recursive: true }).catch(() => {});
+  await disk().rm(folder, { recursive: true }).catch(() => {});
 }

@@ -1,5 +1,5 @@
 /** Ids of calls that servers refuse, under ids that they take. Nothing comes back: an answer names new calls only. */
-import { hash } from "node:crypto";
+import { builtin } from "../util/builtin.ts";
 import type { Message } from "../canonical/generate.ts";
 import type { IdRule } from "../contract/intake.ts";
 
@@ -9,7 +9,7 @@ const ENOUGH = 24;
 /** The id for an upstream: the client's own, or a mark of it in letters and digits, the same in every request. */
 function upstreamId(id: string, { taken, length }: IdRule): string {
   if (taken.test(id)) return id;
-  return BigInt(`0x${hash("sha256", id)}`).toString(36).slice(0, Math.min(length, ENOUGH));
+  return BigInt(`0x${builtin("node:crypto").hash("sha256", id)}`).toString(36).slice(0, Math.min(length, ENOUGH));
 }
 
 /** The messages as an upstream gets them, a call and its result under one id: the same ones where all ids are taken. */

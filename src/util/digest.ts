@@ -1,6 +1,6 @@
-import { hash } from "node:crypto";
+import { builtin } from "./builtin.ts";
 
 /** SHA-256 of a text, in hexadecimal digits. */
 export function digestOf(text: string): string {
-  return hash("sha256", text, "hex");
+  return builtin("node:crypto").hash("sha256", text, "hex");
 }
