@@ -26,6 +26,7 @@ const completions: Protocol<"generate"> = {
   method: "POST",
   pattern: new URLPattern({ pathname: "/:lane/v1/chat/completions" }),
   body: "json",
+  conversation: "messages",
   idPrefix: "chatcmpl-",
   sessionHeaders: ["x-session-id", "x-session-affinity"],
   speaksFor: () => true,

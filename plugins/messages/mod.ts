@@ -32,6 +32,7 @@ const messages: Protocol<"generate"> = {
   method: "POST",
   pattern: new URLPattern({ pathname: "/:lane/v1/messages" }),
   body: "json",
+  conversation: "messages",
   idPrefix: "msg_",
   sessionHeaders: ["x-claude-code-session-id", "x-claude-code-agent-id"],
   speaksFor: (headers) => headers.has(VERSION_HEADER),

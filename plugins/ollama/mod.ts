@@ -18,6 +18,7 @@ const chat: Protocol<"generate"> = {
   method: "POST",
   pattern: new URLPattern({ pathname: "/:lane/api/chat" }),
   body: "json",
+  conversation: "messages",
   keepAlive,
   parse: parseRequest,
   serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),

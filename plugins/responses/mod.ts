@@ -30,6 +30,7 @@ const responses: Protocol<"generate"> = {
   method: "POST",
   pattern: new URLPattern({ pathname: "/:lane/v1/responses" }),
   body: "json",
+  conversation: "input",
   idPrefix: "resp_",
   sessionHeaders: ["session-id", "thread-id"],
   keepAlive,

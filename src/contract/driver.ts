@@ -42,6 +42,7 @@ export interface UpstreamOperation<K extends ModelOperation> {
   /** How a streamed answer is read. */
   stream?: {
     framing: Framing;
+    /** Of a conversation, `input` has the calls of tools alone: a reader lives as long as the answer. */
     reader(input: Input<K>, target: Target, context: AnswerContext): StreamReader<StreamEvent<K>>;
   };
 }

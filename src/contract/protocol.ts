@@ -30,6 +30,8 @@ export interface Protocol<K extends OperationName> {
    * may hold slashes as `:id(.+)`.
    */
   pattern: URLPattern;
+  /** The field of the body that holds the conversation. A writer does not find it there, because the core has let go of it. */
+  conversation?: string;
   /** What the core reads, with the size limit, before `parse`. */
   body: "json" | "form" | "none";
   /** What the ids of its answers begin with: `chatcmpl-`. */

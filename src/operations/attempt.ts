@@ -3,6 +3,7 @@ import type { Input, ModelOperation } from "../canonical/operations.ts";
 import type { Gateway } from "../context/gateway.ts";
 import { addNote, type Attempt } from "../context/recorder.ts";
 import { refuseIfStrict, type RequestContext } from "../context/request_context.ts";
+import type { Hide } from "../context/secrets.ts";
 import type { AnswerContext } from "../contract/context.ts";
 import type { Destination } from "../contract/destination.ts";
 import type { Intake } from "../contract/intake.ts";
@@ -65,22 +66,13 @@ function askOf<K extends ModelOperation>(
   const target: Target = { ...upstream.quirks, ...where, model: where.pinned ?? where.model };
   const counted = "messages" in input ? count(input, estimate, attempt.target, gateway) : undefined;
   attempt.counted = counted;
-  const context: AnswerContext = {
-    clientWire,
-    note,
-    get inputTokens() {
-      if (!counted) return 0;
-      counted.used = true;
-      return counted.inputTokens;
-    },
-  };
   return {
     operation,
     input,
     estimate,
     target,
     upstream: upstream.takesTokens ? { ...upstream, secret: caller.token } : upstream,
-    context,
+    context: answerContext(clientWire, attempt, hide),
     signal,
     ...options,
     prepare(lessons) {
@@ -92,6 +84,20 @@ function askOf<K extends ModelOperation>(
     onHead(headers) {
       const provider = providerIn(headers, upstream);
       if (provider !== undefined && hide(provider) === provider) attempt.provider = provider;
+    },
+  };
+}
+
+/** It lives as long as the answer, and so holds nothing of what was asked. */
+function answerContext(clientWire: string, attempt: Attempt, hide: Hide): AnswerContext {
+  const { counted } = attempt;
+  return {
+    clientWire,
+    note: (text) => addNote(attempt.notes, hide(text)),
+    get inputTokens() {
+      if (!counted) return 0;
+      counted.used = true;
+      return counted.inputTokens;
     },
   };
 }

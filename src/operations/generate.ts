@@ -1,12 +1,14 @@
 /** A conversation's next turn: parse → recall → resolve → prepare → call → serialize. */
 import { estimateInputTokens } from "../canonical/estimate.ts";
 import type { GenerateEvent, GenerateRequest, GenerateResponse } from "../canonical/generate.ts";
+import type { RequestContext } from "../context/request_context.ts";
 import type { Exchange } from "../contract/context.ts";
 import type { Destination } from "../contract/destination.ts";
+import type { Protocol } from "../contract/protocol.ts";
 import type { AddedTurn } from "../state/continuity.ts";
 import { answerRoom } from "../lanes/clamp.ts";
 import { checkSize } from "../http/size.ts";
-import { firstAnswer } from "../routing/failover.ts";
+import { type FailoverPlan, firstAnswer } from "../routing/failover.ts";
 import { firstStream } from "../routing/first_stream.ts";
 import { transformed } from "../transforms/apply.ts";
 import { noteLostEventFields, noteLostFields } from "../transforms/lost_fields.ts";
@@ -26,7 +28,7 @@ import { learn } from "./counting.ts";
 import { explainAll, wantsExplanation } from "./explain.ts";
 import { answerFailed, noteFailed, targetsThatRun, toolsNeeded } from "./failed_tools.ts";
 import { type Affinity, planFailover, withAffinity } from "./failover_plan.ts";
-import { type Incoming, openExchange } from "./incoming.ts";
+import { forgetConversation, type Incoming, openExchange } from "./incoming.ts";
 import { recall, remember, remembering, sealingFor } from "./memory.ts";
 import { prepareForModel, type Step } from "./prepare.ts";
 import { relay } from "./relay.ts";
@@ -124,11 +126,27 @@ function generateStream({ incoming, exchange, added, plan, estimate, compacting 
   const open = (input: GenerateRequest, estimate: number) => {
     const attempt = (target: Destination, signal: AbortSignal) =>
       streamAt(ask("generate", input, target, context, { signal, estimate }));
-    return firstStream(planFailover(plan.targets, context, plan), attempt);
+    const failover = planFailover(plan.targets, context, plan);
+    return firstStream(compacting ? failover : forgetting(failover, exchange, protocol), attempt);
   };
   const source = compacting ? compactStream(compacting, open) : open(exchange.input, estimate);
   const events = incoming.begin ? startedAtOnce(source, exchange.input, estimate) : source;
   return respondWithStream(protocol, exchange, events, context, passageOf(incoming, exchange, added));
+}
+
+/** The same plan, by which an answer that begins needs nothing of the conversation. */
+function forgetting(
+  plan: FailoverPlan<Destination>,
+  exchange: Exchange<"generate">,
+  protocol: Protocol<"generate">,
+): FailoverPlan<Destination> {
+  return {
+    ...plan,
+    onServed(target) {
+      plan.onServed(target);
+      forgetConversation(exchange, protocol);
+    },
+  };
 }
 
 /** What events pass on their way to the client: foreign fields are noted, the answer is stored, its reasoning is sealed. */
@@ -138,7 +156,7 @@ function passageOf(
   added: AddedTurn,
 ): Passage<GenerateEvent> {
   const sealing = sealingFor(protocol, exchange, context);
-  const kept = exchange.stored ? remembering((response) => remember(response, exchange, added, context)) : undefined;
+  const kept = exchange.stored ? rememberingIn(exchange, added, context) : undefined;
   return {
     transforms: [
       noteLostEventFields(protocol.wire, sealing !== undefined || exchange.stored, context.note),
@@ -149,8 +167,15 @@ function passageOf(
   };
 }
 
+/** Apart, because what the events of every answer pass holds nothing of the conversation. */
+function rememberingIn(exchange: Exchange<"generate">, added: AddedTurn, context: RequestContext) {
+  return remembering((response) => remember(response, exchange, added, context));
+}
+
 function streamAt(asked: Ask<"generate">): EventSource<GenerateEvent> {
   const { input, target, context, signal } = asked;
   const events = streamInForm(asked);
-  return target.repairArguments ? transformed(events, repairCalls(input, context.note), signal) : events;
+  return target.repairArguments
+    ? transformed(events, repairCalls({ tools: input.tools }, context.note), signal)
+    : events;
 }

@@ -1,4 +1,5 @@
 /** A request that was read, on its way to the operation that answers it. */
+import { isJsonObject } from "../canonical/json.ts";
 import type { Input, OperationName } from "../canonical/operations.ts";
 import type { Message } from "../canonical/generate.ts";
 import type { RequestContext } from "../context/request_context.ts";
@@ -43,6 +44,19 @@ export function openExchange<K extends OperationName>(
     stored: "memory" in input && input.memory?.keep !== undefined,
     frames: { sent: 0 },
   };
+}
+
+/**
+ * Lets go of the conversation once an upstream answers it: it may be megabytes, and the answer may take an hour.
+ */
+export function forgetConversation(
+  exchange: Exchange<"generate">,
+  { conversation }: Pick<Protocol<"generate">, "conversation">,
+): void {
+  const { wire, input } = exchange;
+  exchange.input = { ...input, messages: [] };
+  if (conversation === undefined || !isJsonObject(wire.body)) return;
+  exchange.wire = { ...wire, body: { ...wire.body, [conversation]: undefined } };
 }
 
 function toSeconds(ms: number): number {

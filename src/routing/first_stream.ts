@@ -17,25 +17,29 @@ interface Run<T, E> {
   release(): Promise<void>;
 }
 
+/** Asks one target. */
+type Attempt<T, E> = (target: T, signal: AbortSignal) => EventSource<E>;
+
 type Step<E> = { events: readonly E[] | undefined; thrown?: undefined } | { events?: undefined; thrown: unknown };
 
 /** The stream of the first target that gets as far as content. From there on a failure is the answer's own. */
 export function firstStream<T, E extends { type: string }>(
   plan: FailoverPlan<T>,
-  attempt: (target: T, signal: AbortSignal) => EventSource<E>,
+  attempt: Attempt<T, E>,
 ): EventSource<E> {
   return new FirstStream(plan, attempt);
 }
 
 class FirstStream<T, E extends { type: string }> implements EventSource<E> {
   readonly #plan: FailoverPlan<T>;
-  readonly #attempt: (target: T, signal: AbortSignal) => EventSource<E>;
+  /** Absent once there is an answer: nobody else is asked then. */
+  #attempt: Attempt<T, E> | undefined;
   readonly #failover: Failover<T>;
   readonly #runs = new Set<Run<T, E>>();
   #hedge: Hedge | undefined;
   #serving: Run<T, E> | undefined;
 
-  constructor(plan: FailoverPlan<T>, attempt: (target: T, signal: AbortSignal) => EventSource<E>) {
+  constructor(plan: FailoverPlan<T>, attempt: Attempt<T, E>) {
     this.#plan = plan;
     this.#attempt = attempt;
     this.#failover = new Failover(plan);
@@ -54,7 +58,7 @@ class FirstStream<T, E extends { type: string }> implements EventSource<E> {
   async #first(): Promise<readonly E[] | undefined> {
     try {
       for (;;) {
-        if (this.#runs.size === 0) this.#runs.add(begin(await this.#failover.next(), this.#plan, this.#attempt));
+        if (this.#runs.size === 0) this.#runs.add(begin(await this.#failover.next(), this.#plan, this.#attempt!));
         const first = await soonest(this.#runs, this.#hedge);
         if (first) {
           const { run, step } = first;
@@ -84,13 +88,14 @@ class FirstStream<T, E extends { type: string }> implements EventSource<E> {
   #askAnother(): void {
     const other = this.#hedge?.spend() ? this.#failover.nextNow() : undefined;
     this.#hedge = undefined;
-    if (other !== undefined) this.#runs.add(begin(other, this.#plan, this.#attempt));
+    if (other !== undefined) this.#runs.add(begin(other, this.#plan, this.#attempt!));
   }
 
   async #serve(run: Run<T, E>, events?: readonly E[]): Promise<readonly E[] | undefined> {
     this.#runs.delete(run);
     this.#endAll();
     this.#serving = run;
+    this.#attempt = undefined;
     this.#plan.onServed(run.target);
     this.#noteEnd(run, events);
     const all = [...run.held, ...events ?? []];
@@ -136,16 +141,12 @@ async function soonest<T, E>(
 function begin<T, E>(
   target: T,
   plan: FailoverPlan<T>,
-  attempt: (target: T, signal: AbortSignal) => EventSource<E>,
+  attempt: Attempt<T, E>,
 ): Run<T, E> {
   const stop = new AbortController();
   const signal = AbortSignal.any([plan.signal, stop.signal]);
   const acquired = plan.acquire(target, signal);
-  const events = opening(async () => {
-    await acquired;
-    plan.onAsk(target);
-    return attempt(target, signal);
-  });
+  const events = openingAt(target, plan, attempt, acquired, signal);
   let over: Promise<void> | undefined;
   const release = () => over ??= Promise.all([acquired, events.cancel()]).then(([freePlace]) => freePlace(), () => {}); // `next` reports why
   const end = () => {
@@ -153,6 +154,21 @@ function begin<T, E>(
     void release();
   };
   return { target, events, held: [], step: stepOf(events), end, release };
+}
+
+/** Apart, because what gives the run up lives as long as the answer, and the attempt holds the whole conversation. */
+function openingAt<T, E>(
+  target: T,
+  plan: FailoverPlan<T>,
+  attempt: Attempt<T, E>,
+  acquired: Promise<unknown>,
+  signal: AbortSignal,
+): EventSource<E> {
+  return opening(async () => {
+    await acquired;
+    plan.onAsk(target);
+    return attempt(target, signal);
+  });
 }
 
 function stepOf<E>(events: EventSource<E>): Promise<Step<E>> {

@@ -1,5 +1,6 @@
 /** One operation at one upstream, step by step: bytes are read, set apart into frames, and read as events. */
-import type { ModelOperation, StreamEvent } from "../canonical/operations.ts";
+import type { Message, ToolCallPart } from "../canonical/generate.ts";
+import type { Input, ModelOperation, StreamEvent } from "../canonical/operations.ts";
 import { REPLAY } from "../canonical/replay.ts";
 import { type EventSource, opening, sourceOf } from "../util/event_source.ts";
 import { finish, step } from "../util/work.ts";
@@ -44,7 +45,7 @@ async function openCall<K extends ModelOperation>(
     const response = await open(call, ask, watch.signal);
     watch.begin(timeouts.firstEventMs, "send a first event");
     if (response.body && isEventStream(response, operation)) {
-      const reader = way.stream.reader(input, target, context);
+      const reader = way.stream.reader(forReader(input), target, context);
       return new AnswerStream(response.body, reader, way.stream.framing, watch, ask);
     }
     // Some servers answer whole although a stream was asked for.
@@ -59,6 +60,23 @@ async function openCall<K extends ModelOperation>(
     watch.signal.throwIfAborted();
     throw thrown;
   }
+}
+
+/** What a reader needs to know of a request: it lives as long as the answer, and so has nothing of the conversation but its calls. */
+function forReader<K extends ModelOperation>(input: Input<K>): Input<K> {
+  return "messages" in input
+    ? { ...input, messages: [{ role: "assistant", content: callsIn(input.messages) }] }
+    : input;
+}
+
+/** The calls of tools, without what they were called with. */
+function callsIn(messages: readonly Message[]): ToolCallPart[] {
+  const calls: ToolCallPart[] = [];
+  for (const { role, content } of messages) {
+    if (role !== "assistant") continue;
+    for (const part of content) if (part.type === "tool-call") calls.push({ ...part, input: "" });
+  }
+  return calls;
 }
 
 /** Some servers and proxies call a stream plain text or bytes; a transcript can be plain text indeed. */

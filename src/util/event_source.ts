@@ -42,14 +42,17 @@ export function sourceOf<E>(events: Iterable<E>): EventSource<E> {
   };
 }
 
-/** A source that is opened when its first events are asked for. */
-export function opening<E>(open: () => Promise<EventSource<E>>): EventSource<E> {
+/** A source that is opened when its first events are asked for. It lets go of `open` then, and of all that this holds. */
+export function opening<E>(once: () => Promise<EventSource<E>>): EventSource<E> {
+  let open: typeof once | undefined = once;
   let opening: Promise<EventSource<E>> | undefined;
   let source: EventSource<E> | undefined;
   let isCancelled = false;
   const first = async () => {
     if (isCancelled) return undefined;
-    source = await (opening ??= open());
+    if (open) opening = open();
+    open = undefined;
+    source = await opening!;
     return isCancelled ? undefined : await source.next();
   };
   return {
