@@ -30,7 +30,7 @@ type Params = Record<string, string | undefined>;
 
 /** `peer` is the caller's address; absent for a call within the process. */
 export async function handle(request: Request, peer: Peer | undefined, gateway: Gateway): Promise<Response> {
-  let context = openContext(request, gateway);
+  let context = openContext(request, peer, gateway);
   const { entry } = context.recorder;
   try {
     const { url } = context;
@@ -83,10 +83,12 @@ function runsModel(operation: ServedOperation): boolean {
 }
 
 async function readBody(kind: AnyProtocol["body"], context: RequestContext): Promise<unknown> {
-  const { request, gateway: { uploads, draining, renewals }, recorder } = context;
+  const { request, isServed, gateway: { uploads, draining, renewals }, recorder } = context;
   if (kind === "none") return undefined;
   try {
-    const { body, release } = kind === "json" ? await uploads.readJson(request) : await readForm(request, uploads);
+    const { body, release } = kind === "json"
+      ? await uploads.readJson(request, isServed)
+      : await readForm(request, uploads);
     recorder.atEnd(release);
     return body;
   } catch (thrown) {

@@ -4,6 +4,7 @@ import type { AnyProtocol } from "../contract/protocol.ts";
 import { GatewayError } from "../errors.ts";
 import type { Caller } from "../http/auth.ts";
 import { formatNotes } from "../http/notes.ts";
+import type { Peer } from "../platform/platform.ts";
 import type { Gateway } from "./gateway.ts";
 import { type Attempt, Recorder } from "./recorder.ts";
 import { type Hide, hiderFor } from "./secrets.ts";
@@ -13,6 +14,8 @@ export interface RequestContext extends Context {
   readonly request: Request;
   /** The request's; nothing where its host is invalid, which is checked first. */
   readonly url: URL | undefined;
+  /** Whether it came over a connection, and not from within the process. */
+  readonly isServed: boolean;
   readonly id: string;
   /** Milliseconds since the epoch. */
   readonly started: number;
@@ -34,7 +37,8 @@ export interface RequestContext extends Context {
 
 const NOBODY: Caller = { name: "", owner: "" };
 
-export function openContext(request: Request, gateway: Gateway): RequestContext {
+/** `peer` is the caller's address; absent for a call within the process. */
+export function openContext(request: Request, peer: Peer | undefined, gateway: Gateway): RequestContext {
   const started = gateway.now();
   const since = gateway.monotonic();
   const url = URL.parse(request.url) ?? undefined;
@@ -65,6 +69,7 @@ export function openContext(request: Request, gateway: Gateway): RequestContext 
     gateway,
     request,
     url,
+    isServed: peer !== undefined,
     id,
     started,
     renewals: gateway.renewals(),

@@ -2,6 +2,7 @@ import { ByteBuffer, ByteReader } from "../util/byte_reader.ts";
 import { describeExcess, findStringEnd, JSON_LIMITS, type JsonLimits, scan } from "../canonical/json_limits.ts";
 import { parseExactly } from "../canonical/raw_number.ts";
 import { builtin } from "../util/builtin.ts";
+import { failAfter } from "../util/timeout.ts";
 import { finish, step } from "../util/work.ts";
 import { GatewayError } from "../errors.ts";
 
@@ -12,6 +13,8 @@ export interface BodyLimits {
   timeoutMs: number;
   /** How long the client may send nothing meanwhile, in milliseconds. */
   stallMs?: number;
+  /** Whether a server brought it, which lets through no more of it than its content-length. */
+  isServed?: boolean;
   /** How much is set aside on the client's word alone, in bytes. */
   trustedBytes?: number;
   /** Hears how many bytes there are by now, as sent and after each decompression; what it throws ends the reading. */
@@ -48,7 +51,10 @@ export async function readBody(
   if (declared > limitBytes) throw tooLarge("body", limitBytes);
   const codings = parseCodings(request.headers.get("content-encoding"));
 
-  let bytes = request.body ? await readBytes(request.body, declared, limits) : new Uint8Array();
+  // Of a chunked body the length says nothing.
+  const isKnown = limits.isServed && !request.headers.has("transfer-encoding");
+  const isSmall = isKnown && declared > 0 && declared <= SMALL_BYTES;
+  let bytes = isSmall ? await readAtOnce(request, limits) : await readPieces(request.body, declared, limits);
   if (bytes.length === 0) throw new GatewayError("invalid_request", `The body is empty: expected ${expected}`);
   for (const coding of codings.length > 0 ? codings.toReversed() : sniffCodings(bytes)) {
     bytes = await inTurn(() => decompress(bytes, coding, limitBytes));
@@ -57,16 +63,35 @@ export async function readBody(
   return bytes;
 }
 
+/** What fits into the first packets of a connection. */
+const SMALL_BYTES = 2 ** 14;
+
+/** A small body is there in one moment. To read it as a stream takes three times as long, and leaves the collector more to do. */
+async function readAtOnce(
+  request: Request,
+  { timeoutMs, stallMs = STALL_MS, onLength }: BodyLimits,
+): Promise<Uint8Array> {
+  const mostMs = Math.min(timeoutMs, stallMs);
+  const bytes = await failAfter(
+    mostMs,
+    request.bytes().catch(disconnected),
+    () => new GatewayError("request_timeout", `Cannot read the body: it took longer than ${mostMs / 1000} s`),
+  );
+  onLength?.(bytes.length);
+  return bytes;
+}
+
 const TRUSTED_BYTES = 2 ** 20;
 const LARGEST_READ = 2 ** 16;
 
 const STALL_MS = 30_000;
 
-async function readBytes(
-  body: ReadableStream<Uint8Array>,
+async function readPieces(
+  body: ReadableStream<Uint8Array> | null,
   declared: number,
   { limitBytes, timeoutMs, stallMs = STALL_MS, trustedBytes = TRUSTED_BYTES, onLength }: BodyLimits,
 ): Promise<Uint8Array> {
+  if (!body) return new Uint8Array();
   const reader = new ByteReader(body, Math.min(Math.max(declared, 1_024), LARGEST_READ));
   const stop = () => reader.cancel().catch(() => {}); // the sender's own failure changes nothing for us
   let late: string | undefined;

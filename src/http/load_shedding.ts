@@ -18,8 +18,10 @@ export interface Load {
 
 /** How long a reading of the memory and of the descriptors holds, in milliseconds. */
 const FRESH_MS = 250;
-/** How many requests it holds for: each opens a connection to its upstream. */
-const FRESH_REQUESTS = 16;
+/** By how many more requests at once it holds: each opens a connection to its upstream. */
+const FRESH_MORE = 16;
+/** For how many requests it holds, those included that have ended: each leaves garbage. */
+const FRESH_REQUESTS = 128;
 /** When to come back, in seconds. */
 const RETRY_AFTER = "1";
 
@@ -41,10 +43,12 @@ export interface LoadOptions {
 
 export function createLoad({ memory, limit = () => Infinity, collect, areDescriptorsScarce, now }: LoadOptions): Load {
   let running = 0;
+  /** How many ran at the latest reading, and how many have entered since. */
+  let ran = 0;
+  let entered = 0;
   let readAt = -Infinity;
   let bytes = 0;
   let isScarce = false;
-  let entered = 0;
   let collectedAt = -Infinity;
   let known: number | undefined;
 
@@ -54,7 +58,8 @@ export function createLoad({ memory, limit = () => Infinity, collect, areDescrip
   }
 
   function isFull(memoryBytes?: number): boolean {
-    if (now() - readAt >= FRESH_MS || entered >= FRESH_REQUESTS) {
+    if (now() - readAt >= FRESH_MS || running - ran >= FRESH_MORE || entered >= FRESH_REQUESTS) {
+      ran = running;
       entered = 0;
       bytes = memory();
       if (isOver(memoryBytes) && now() - collectedAt >= COLLECT_MS) {

@@ -423,46 +423,68 @@ async function receive(client: Deno.TcpConn): Promise<string> {
 
 const HEAD = "POST / HTTP/1.1\r\nhost: localhost\r\n";
 
-Deno.test("over a socket: a body in small pieces is read", async () => {
-  await overSocket({}, async (client, outcome) => {
-    await send(client, `${HEAD}transfer-encoding: chunked\r\n\r\n`);
-    for (const byte of '{"a":1}') await send(client, `1\r\n${byte}\r\n`);
-    await send(client, "0\r\n\r\n");
-    assertStringIncludes(await receive(client), "HTTP/1.1 200");
-    assertEquals(await outcome, { a: 1 });
-  });
-});
-
-Deno.test("over a socket: a body that is too large is answered before it is sent", async () => {
-  await overSocket({}, async (client) => {
-    await send(client, `${HEAD}content-length: 31457280\r\n\r\n`);
-    assertStringIncludes(await receive(client), "HTTP/1.1 413");
-  });
-});
-
-Deno.test("over a socket: a body that turns out too large is answered while it is sent", async () => {
-  await overSocket({ limitBytes: 1000 }, async (client) => {
-    await send(client, `${HEAD}transfer-encoding: chunked\r\n\r\n800\r\n${"x".repeat(0x800)}\r\n`);
-    assertStringIncludes(await receive(client), "HTTP/1.1 413");
-  });
-});
-
-Deno.test("over a socket: a body that stalls is answered with 408", async () => {
-  await overSocket({ timeoutMs: 50 }, async (client) => {
-    await send(client, `${HEAD}content-length: 100\r\n\r\n{"a":`);
-    assertStringIncludes(await receive(client), "HTTP/1.1 408");
-  });
-});
-
-for (const framing of ["content-length: 100\r\n\r\n{", "transfer-encoding: chunked\r\n\r\n1\r\n{\r\n"]) {
-  Deno.test(`over a socket: a client that leaves while it sends is told apart (${framing.split(":")[0]})`, async () => {
-    await overSocket({}, async (client, outcome) => {
-      await send(client, HEAD + framing);
-      client.close();
-      assertEquals(toGatewayError(await outcome).code, "client_closed");
+// A small body that a server brought is read at once, any other one in pieces.
+for (const [how, isServed] of [["", false], [", from a server", true]] as const) {
+  Deno.test(`over a socket${how}: a body in small pieces is read`, async () => {
+    await overSocket({ isServed }, async (client, outcome) => {
+      await send(client, `${HEAD}transfer-encoding: chunked\r\n\r\n`);
+      for (const byte of '{"a":1}') await send(client, `1\r\n${byte}\r\n`);
+      await send(client, "0\r\n\r\n");
+      assertStringIncludes(await receive(client), "HTTP/1.1 200");
+      assertEquals(await outcome, { a: 1 });
     });
   });
+
+  Deno.test(`over a socket${how}: a body that is too large is answered before it is sent`, async () => {
+    await overSocket({ isServed }, async (client) => {
+      await send(client, `${HEAD}content-length: 31457280\r\n\r\n`);
+      assertStringIncludes(await receive(client), "HTTP/1.1 413");
+    });
+  });
+
+  Deno.test(`over a socket${how}: a body that turns out too large is answered while it is sent`, async () => {
+    await overSocket({ isServed, limitBytes: 1000 }, async (client) => {
+      await send(client, `${HEAD}transfer-encoding: chunked\r\n\r\n800\r\n${"x".repeat(0x800)}\r\n`);
+      assertStringIncludes(await receive(client), "HTTP/1.1 413");
+    });
+  });
+
+  Deno.test(`over a socket${how}: a body that stalls is answered with 408`, async () => {
+    await overSocket({ isServed, timeoutMs: 50 }, async (client) => {
+      await send(client, `${HEAD}content-length: 100\r\n\r\n{"a":`);
+      assertStringIncludes(await receive(client), "HTTP/1.1 408");
+    });
+  });
+
+  for (const framing of ["content-length: 100\r\n\r\n{", "transfer-encoding: chunked\r\n\r\n1\r\n{\r\n"]) {
+    Deno.test(`over a socket${how}: a client that leaves while it sends is told apart (${framing.split(":")[0]})`, async () => {
+      await overSocket({ isServed }, async (client, outcome) => {
+        await send(client, HEAD + framing);
+        client.close();
+        assertEquals(toGatewayError(await outcome).code, "client_closed");
+      });
+    });
+  }
+
+  Deno.test(`over a socket${how}: a small body is read, in one packet or in several`, async () => {
+    for (const cut of [0, 1, 6]) {
+      await overSocket({ isServed }, async (client, outcome) => {
+        await send(client, `${HEAD}content-length: 7\r\n\r\n${'{"a":1}'.slice(0, cut)}`);
+        if (cut > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+        await send(client, '{"a":1}'.slice(cut));
+        assertStringIncludes(await receive(client), "HTTP/1.1 200");
+        assertEquals(await outcome, { a: 1 });
+      });
+    }
+  });
 }
+
+Deno.test("a content-length beside chunks, of which it says nothing, does not lift the limit", async () => {
+  const headers = { "content-length": "10", "transfer-encoding": "chunked" };
+  const isServed = true;
+  const body = new Blob(["x".repeat(2_000)]).stream();
+  await refusal(post(body, headers), "request_too_large", { isServed, limitBytes: 1_000 });
+});
 
 // Depth
 

@@ -74,3 +74,15 @@ Deno.test("load: where few descriptors are left nobody is let in, until there ar
   state.ms += 250;
   own.acquire();
 });
+
+Deno.test("load: a reading holds while no more run at once, and for so many requests", () => {
+  const { state, own } = newLoad({ concurrentRequests: 1_000, memoryBytes: 100 });
+  const inTurn = (count: number) => {
+    for (let one = 0; one < count; one++) own.acquire()();
+    return state.reads;
+  };
+  assertEquals([inTurn(128), inTurn(1), inTurn(127), inTurn(1)], [1, 2, 2, 3]);
+  const together = newLoad({ concurrentRequests: 1_000, memoryBytes: 100 });
+  for (let one = 0; one < 33; one++) together.own.acquire();
+  assertEquals(together.state.reads, 3);
+});
