@@ -165,7 +165,7 @@ export function readConfig(
   path?: string,
   { plugins, platform = deno, env = platform.env }: ConfigOptions = {},
 ): Config {
-  return loadConfig({ path, ...pluginFacts(plugins), env }).config;
+  return loadConfig({ path, ...pluginFacts(plugins), env, readText: platform.readText }).config;
 }
 
 let started: App | undefined;
