@@ -1,0 +1,143 @@
+/** What is still held of a request while its answer goes out: nothing that nobody reads again. */
+import { assertEquals } from "@std/assert";
+import { builtIn } from "../../src/app.ts";
+import type { Protocol } from "../../src/contract/protocol.ts";
+import { collectGarbage } from "../../src/http/load_shedding.ts";
+import { newApp, type TestApp } from "../support/app.ts";
+import { ENDING, word } from "../support/chat.ts";
+import { fakeUpstream } from "../support/fake_upstream.ts";
+import { delay } from "../support/wait.ts";
+import { EventReader } from "../state/continuity/echo.ts";
+
+const LONG = "a long text ".repeat(1_000);
+
+/** The paths of the protocols that stream conversations, and what goes with the conversation. */
+const ASKED: Record<string, { path: string; body: object }> = {
+  "chat": { path: "/oss/v1/chat/completions", body: { messages: [{ role: "user", content: LONG }] } },
+  "messages": { path: "/oss/v1/messages", body: { messages: [{ role: "user", content: LONG }], max_tokens: 9 } },
+  "responses": { path: "/oss/v1/responses", body: { input: [{ role: "user", content: LONG }], store: false } },
+  "ollama": { path: "/oss/api/chat", body: { messages: [{ role: "user", content: LONG }] } },
+};
+
+/** What an upstream of each wire streams: a word, of an answer that is not over. */
+const BEGINNINGS: Record<string, string> = {
+  chat: word("Word"),
+  messages: [
+    { type: "message_start", message: { id: "m", role: "assistant", content: [], model: "m", usage: {} } },
+    { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+    { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "Word" } },
+  ].map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join(""),
+  responses: [
+    { type: "response.created", response: { id: "r", status: "in_progress", output: [] } },
+    {
+      type: "response.output_item.added",
+      output_index: 0,
+      item: { id: "m", type: "message", role: "assistant", status: "in_progress", content: [] },
+    },
+    {
+      type: "response.content_part.added",
+      item_id: "m",
+      output_index: 0,
+      content_index: 0,
+      part: { type: "output_text", text: "", annotations: [] },
+    },
+    { type: "response.output_text.delta", item_id: "m", output_index: 0, content_index: 0, delta: "Word" },
+  ].map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join(""),
+};
+
+/** An app that knows, of each request, whether its conversation is held, in its own form or in the client's. */
+function watchedApp(driver: string, upstream: (pull: number) => string | undefined) {
+  const parsed: WeakRef<object>[] = [];
+  const watch = (protocol: Protocol<"generate">): Protocol<"generate"> => ({
+    ...protocol,
+    parse(wire, context) {
+      const input = protocol.parse(wire, context);
+      const conversation = (wire.body as Record<string, object[]>)[protocol.conversation!]!;
+      parsed.push(new WeakRef(conversation), new WeakRef(conversation[0]!), new WeakRef(input.messages[0]!));
+      return input;
+    },
+  });
+  const app = newApp({
+    config: {
+      upstreams: { fake: { driver, baseUrl: "http://upstream.test/v1" } },
+      lanes: { oss: { models: { model: { task: "chat", targets: [{ upstream: "fake", model: "m" }] } } } },
+    },
+    pace: { headAfterMs: 1 },
+    plugins: {
+      protocols: builtIn.protocols.map((one) =>
+        one.operation === "generate" && one.stream ? watch(one as Protocol<"generate">) : one
+      ) as typeof builtIn.protocols,
+    },
+    fetch: async (input, init) => {
+      await new Request(input, init).body?.cancel();
+      let pulls = 0;
+      const body = new ReadableStream<Uint8Array>({
+        pull(controller) {
+          const text = upstream(pulls++);
+          if (text === undefined) return new Promise(() => {});
+          if (text === "") controller.close();
+          else controller.enqueue(new TextEncoder().encode(text));
+        },
+      });
+      return new Response(body, { headers: { "content-type": "text/event-stream" } });
+    },
+  });
+  return { app, held: async () => (await collected(), parsed.map((one) => one.deref() !== undefined)) };
+}
+
+/** What is referred to weakly lives until the task ends in which it was last looked at. */
+async function collected(): Promise<void> {
+  for (let round = 0; round < 2; round++) {
+    await delay(0);
+    collectGarbage();
+  }
+}
+
+async function ask(app: TestApp, client: string, more: object = {}): Promise<EventReader> {
+  const { path, body } = ASKED[client]!;
+  return new EventReader(await app.post(path, { model: "model", stream: true, ...body, ...more }));
+}
+
+for (const client of Object.keys(ASKED)) {
+  for (const driver of Object.keys(BEGINNINGS)) {
+    Deno.test(`a conversation is let go once its answer has begun: ${client} over ${driver}`, async () => {
+      const { app, held } = watchedApp(driver, (pull) => pull === 0 ? BEGINNINGS[driver] : undefined);
+      const reader = await ask(app, client);
+      await reader.until("Word");
+      assertEquals(await held(), [false, false, false]);
+      await reader.leave();
+    });
+  }
+}
+
+Deno.test("a conversation is held for as long as another target may be asked", async () => {
+  const { app, held } = watchedApp("chat", (pull) => pull === 0 ? ": nothing yet\n\n" : undefined);
+  const reader = await ask(app, "chat");
+  assertEquals((await held()).at(-1), true);
+  await reader.leave();
+});
+
+Deno.test("what is to be stored of a conversation is held until it is stored, and is stored whole", async () => {
+  let end: string | undefined;
+  const upstream = fakeUpstream(() =>
+    new Response(
+      new ReadableStream<Uint8Array>({
+        async pull(controller) {
+          controller.enqueue(new TextEncoder().encode(word("Word")));
+          await delay(0);
+          collectGarbage();
+          controller.enqueue(new TextEncoder().encode(ENDING));
+          controller.close();
+          end = "ended";
+        },
+      }),
+      { headers: { "content-type": "text/event-stream" } },
+    )
+  );
+  const app = newApp({ fetch: upstream.fetch });
+  const reader = await ask(app, "responses", { store: true });
+  await reader.toEnd();
+  assertEquals([end, reader.last?.store], ["ended", true]);
+  const items = await (await app.get(`/oss/v1/responses/${reader.last!.id}/input_items`)).json();
+  assertEquals(items.data[0].content[0].text, LONG);
+});
