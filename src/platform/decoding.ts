@@ -8,7 +8,7 @@ import {
   createInflateRaw,
   createZstdDecompress,
 } from "node:zlib";
-import type { PushedBytes } from "./node_stream.ts";
+import type { PushedBytes, Valve } from "./node_stream.ts";
 
 /** The one coding that is asked for: of what is cut off inside a br or zstd body, Deno's decoders (2.9.6) report nothing. */
 export const ACCEPTED_CODING = "gzip";
@@ -32,20 +32,20 @@ export function isDecoded(coding: string | undefined): coding is string {
 }
 
 /** Decodes what `encoded` brings into `bytes`, no faster than it is read. */
-export function decodeInto(bytes: PushedBytes, encoded: Readable, coding: string): void {
+export function decodeInto(bytes: PushedBytes, encoded: Readable, valve: Valve, coding: string): void {
   let decoder: Transform | undefined;
   encoded.on("data", (piece: Uint8Array) => {
     decoder ??= open(piece);
     if (decoder.write(piece)) return;
-    encoded.pause();
-    decoder.once("drain", () => encoded.resume());
+    valve.pause();
+    decoder.once("drain", () => valve.resume());
   });
   encoded.once("end", () => decoder ? decoder.end() : bytes.finish());
   encoded.once("close", () => decoder?.writableEnded || decoder?.destroy());
 
   function open(first: Uint8Array): Transform {
     const opened = DECODERS.get(coding.toLowerCase())!(first);
-    bytes.attach(opened);
+    bytes.attach(opened, opened);
     opened.once("error", (reason) => {
       bytes.fail(reason);
       encoded.destroy();

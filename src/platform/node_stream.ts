@@ -15,6 +15,12 @@ export function drained(stream: Writable): Promise<void> {
   return promise;
 }
 
+/** What can be made to bring nothing for a while. */
+export interface Valve {
+  pause(): unknown;
+  resume(): unknown;
+}
+
 /** How much may wait for its reader, in bytes: then the sender waits, too. */
 const MOST_WAITING = 32 * 1024;
 
@@ -25,7 +31,7 @@ const MOST_WAITING = 32 * 1024;
 export class PushedBytes implements ByteSource {
   readonly #signal: AbortSignal;
   readonly #end: () => void;
-  #stream: Readable | undefined;
+  #valve: Valve | undefined;
   /** The first piece since the last read, as long as it is the only one. */
   #first: Uint8Array | undefined;
   readonly #more = new ByteBuffer();
@@ -40,9 +46,9 @@ export class PushedBytes implements ByteSource {
     this.#end = end;
   }
 
-  /** Takes what the stream brings from now on. */
-  attach(stream: Readable): void {
-    this.#stream = stream;
+  /** Takes what the stream brings from now on, as fast as the valve lets it. */
+  attach(stream: Readable, valve: Valve): void {
+    this.#valve = valve;
     stream.on("data", (bytes: Uint8Array) => this.#push(bytes));
     stream.once("end", () => this.finish());
   }
@@ -87,7 +93,7 @@ export class PushedBytes implements ByteSource {
     }
     if (Math.max(this.#first.length, this.#more.length) >= MOST_WAITING && !this.#isPaused) {
       this.#isPaused = true;
-      this.#stream?.pause();
+      this.#valve?.pause();
     }
     this.#wake?.();
   }
@@ -97,7 +103,7 @@ export class PushedBytes implements ByteSource {
     this.#first = undefined;
     if (bytes && this.#isPaused) {
       this.#isPaused = false;
-      this.#stream?.resume();
+      this.#valve?.resume();
     }
     return bytes;
   }

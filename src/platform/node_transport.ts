@@ -1,10 +1,11 @@
 /** Calls by `node:http` and `node:https`, which both Deno and Node have: HTTP/1.1, half the work of `fetch`. */
 import { Agent, type ClientRequest, type IncomingMessage, request as requestPlain } from "node:http";
+import { connect, type NetConnectOpts, type Socket } from "node:net";
 import { Agent as SecureAgent, request as requestSecure } from "node:https";
 import { ACCEPTED_CODING, decodeInto, isDecoded } from "./decoding.ts";
 import { isDoubtful, noteAnswer } from "./late_body.ts";
 import { toMultipart } from "./multipart.ts";
-import { drained, PushedBytes } from "./node_stream.ts";
+import { drained, PushedBytes, type Valve } from "./node_stream.ts";
 import {
   failureOf,
   type Transport,
@@ -33,7 +34,7 @@ const OPTIONS = {
 export function nodeTransport(): Transport {
   const agents: Agents = {
     "http:": withoutRepeats(new Agent(OPTIONS)),
-    "https:": withoutRepeats(new SecureAgent(OPTIONS)),
+    "https:": withoutRepeats(overOwnConnections(new SecureAgent(OPTIONS))),
   };
   return {
     send: (request) => post(request, agents),
@@ -196,10 +197,48 @@ async function writePieces(outgoing: ClientRequest, body: Blob): Promise<void> {
 
 function receive(incoming: IncomingMessage, bytes: PushedBytes): void {
   const coding = incoming.headers["content-encoding"];
-  if (isDecoded(coding)) decodeInto(bytes, incoming, coding);
-  else bytes.attach(incoming);
+  const valve = valveOf(incoming);
+  if (isDecoded(coding)) decodeInto(bytes, incoming, valve, coding);
+  else bytes.attach(incoming, valve);
   incoming.once("error", (error) => bytes.fail(error));
   incoming.once("close", () => incoming.complete || bytes.fail(new Error("The connection was closed")));
+}
+
+/** A connection, down to what the system reads it by. */
+type Below = Socket & { _handle?: { readStart(): void; readStop(): void } | null };
+
+/** The connections below those with TLS. */
+const below = new WeakMap<object, Below>();
+
+/**
+ * Deno (2.9.6) reads on below a connection with TLS that is paused, and keeps all that comes in memory. Pausing what is below is
+ * no way to go on; its handle can be stopped and started.
+ */
+function overOwnConnections(agent: SecureAgent): SecureAgent {
+  if (!("Deno" in globalThis)) return agent;
+  const create = agent.createConnection;
+  agent.createConnection = (options, callback) => {
+    const socket = connect(options as NetConnectOpts);
+    const secure = create.call(agent, { ...options, socket } as typeof options, callback);
+    if (secure) below.set(secure, socket);
+    return secure;
+  };
+  return agent;
+}
+
+function valveOf(incoming: IncomingMessage): Valve {
+  const socket = below.get(incoming.socket);
+  if (!socket) return incoming;
+  return {
+    pause() {
+      incoming.pause();
+      socket._handle?.readStop();
+    },
+    resume() {
+      socket._handle?.readStart();
+      incoming.resume();
+    },
+  };
 }
 
 /** The statuses of answers that have no body. */

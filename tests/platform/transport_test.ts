@@ -1,6 +1,7 @@
 /** What every transport keeps to, on connections whose every byte the test decides. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { Socket } from "node:net";
+import tls from "node:tls";
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { fetchTransport } from "../../src/platform/fetch_transport.ts";
 import { nodeTransport } from "../../src/platform/node_transport.ts";
@@ -21,22 +22,39 @@ interface Setting {
   send(more?: Partial<TransportRequest>): Promise<TransportResponse>;
 }
 
-const TRANSPORTS: Record<string, () => { transport: Transport; close(): void }> = {
-  fetch() {
-    const client = Deno.createHttpClient({});
-    const transport = fetchTransport((url, init) => globalThis.fetch(url, { ...init, client } as RequestInit));
-    return { transport, close: () => client.close() };
-  },
-  node() {
-    const transport = nodeTransport();
-    return { transport, close: () => transport.close() };
-  },
+interface Kind {
+  isSecure: boolean;
+  create(): { transport: Transport; close(): void };
+}
+
+const read = (name: string) => Deno.readTextFileSync(new URL(`tls/${name}`, import.meta.url));
+const CA = read("ca.pem");
+const TLS = { key: read("server.key"), cert: read("server.pem") };
+// What `DENO_CERT` does for a process, which `tls_test.ts` shows.
+(tls as unknown as { setDefaultCACertificates(certificates: string[]): void }).setDefaultCACertificates([CA]);
+
+function byFetch(): ReturnType<Kind["create"]> {
+  const client = Deno.createHttpClient({ caCerts: [CA] });
+  const transport = fetchTransport((url, init) => globalThis.fetch(url, { ...init, client } as RequestInit));
+  return { transport, close: () => client.close() };
+}
+
+function byNode(): ReturnType<Kind["create"]> {
+  const transport = nodeTransport();
+  return { transport, close: () => transport.close() };
+}
+
+const KINDS: Record<string, Kind> = {
+  "fetch": { isSecure: false, create: byFetch },
+  "node": { isSecure: false, create: byNode },
+  "fetch, TLS": { isSecure: true, create: byFetch },
+  "node, TLS": { isSecure: true, create: byNode },
 };
 
 function testEach(name: string, options: RawOptions, run: (setting: Setting) => Promise<void>): void {
-  for (const [kind, create] of Object.entries(TRANSPORTS)) {
+  for (const [kind, { isSecure, create }] of Object.entries(KINDS)) {
     Deno.test(`transports: ${name} · ${kind}`, async () => {
-      const server = await startRaw(options);
+      const server = await startRaw({ ...options, tls: isSecure ? TLS : undefined });
       const { transport, close } = create();
       const send = (more: Partial<TransportRequest> = {}) =>
         transport.send({
@@ -408,14 +426,16 @@ testEach("a form is sent as the platform's own", answers(whole("x")), async ({ s
 
 // Connections that are never made
 
-for (const [kind, create] of Object.entries(TRANSPORTS)) {
+for (const [kind, { create }] of Object.entries(KINDS).slice(0, 2)) {
   Deno.test(`transports: a connection that is never made is no lost request · ${kind}`, async () => {
     const { transport, close } = create();
     const server = await startRaw(answers(""));
     await server.stop();
     const plain = await startRaw({ answer() {}, onOpen: (socket) => void socket.write("no TLS here\r\n") });
     try {
-      for (const url of [server.url, "http://nowhere.invalid/", plain.url.replace("http:", "https:")]) {
+      const secure = (url: string) => url.replace("http:", "https:");
+      const nowhere = "http://nowhere.invalid/";
+      for (const url of [server.url, secure(server.url), nowhere, secure(nowhere), secure(plain.url)]) {
         const request = { url, method: "POST", headers: {}, body: "{}", signal: new AbortController().signal };
         const error = await assertRejects(() => transport.send(request), TransportError);
         assertEquals(error.failure, "not-made", `${url} ${error.cause}`);
