@@ -49,6 +49,11 @@ const MAIN = "--main";
 const BUILT_IN = new URL("../main.ts", import.meta.url).href;
 /** What the gateway needs of Deno that is not stable yet, whatever the configuration beside the entry file has. */
 const UNSTABLE = ["--unstable-kv", "--unstable-no-legacy-abort"];
+/**
+ * All that a request makes is short-lived. What the engine once saw survive, because a long request was at work, it would put among
+ * the old objects at once, where it keeps all that it refers to: a quarter of the time that requests of 400 kB take.
+ */
+const ENGINE = ["--v8-flags=--no-allocation-site-pretenuring"];
 
 async function launch(): Promise<number> {
   const orphaned = npmEnded();
@@ -68,7 +73,7 @@ async function launch(): Promise<number> {
   // For those who work on the code: what they change is run anew.
   const isWatched = Deno.args.includes(WATCH);
   const main = option("main") ?? BUILT_IN;
-  const args = ["run", ...UNSTABLE, ...flags, ...(isWatched ? ["--watch"] : []), main, ...passedOn()];
+  const args = ["run", ...UNSTABLE, ...ENGINE, ...flags, ...(isWatched ? ["--watch"] : []), main, ...passedOn()];
   const worker = new URL("../tokens/worker.ts", import.meta.url).href;
   const isWhole = main === BUILT_IN && arePackagesThere(readJson(new URL("../../deno.lock", import.meta.url)));
   if (!isWhole && !await isCached(main, worker)) {
