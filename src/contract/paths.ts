@@ -1,3 +1,4 @@
+import { BoundedMap } from "../util/bounded_map.ts";
 import type { AnyProtocol } from "./protocol.ts";
 
 type Params = Record<string, string | undefined>;
@@ -36,7 +37,7 @@ interface Branch {
  * Finds the protocols whose patterns match a path, in their order. To ask a `URLPattern` takes 2 µs, and there are some thirty:
  * those made of words and groups are found segment by segment, and only others are asked themselves.
  */
-export function createPathFinder(protocols: readonly AnyProtocol[]): (pathname: string) => Candidate[] {
+export function createPathFinder(protocols: readonly AnyProtocol[]): (pathname: string) => readonly Candidate[] {
   const root: Branch = newBranch();
   const others: Route[] = [];
   for (const [index, protocol] of protocols.entries()) {
@@ -46,7 +47,7 @@ export function createPathFinder(protocols: readonly AnyProtocol[]): (pathname: 
     else others.push(route);
   }
 
-  return (pathname) => {
+  function find(pathname: string): Candidate[] {
     const parts = pathname.split("/");
     const found: { index: number; candidate: Candidate }[] = [];
     for (const route of routesFor(root, parts, 1)) {
@@ -58,8 +59,21 @@ export function createPathFinder(protocols: readonly AnyProtocol[]): (pathname: 
     }
     if (found.length > 1) found.sort((a, b) => a.index - b.index);
     return found.map(({ candidate }) => candidate);
+  }
+
+  /** Of the paths that are asked for; those of most requests are the same few. */
+  const known = new BoundedMap<string, readonly Candidate[]>(MOST_KNOWN);
+  return (pathname) => {
+    const before = known.get(pathname);
+    if (before) return before;
+    const candidates = find(pathname);
+    if (candidates.length > 0 && pathname.length <= LONGEST_KNOWN) known.set(pathname, candidates);
+    return candidates;
   };
 }
+
+/** How many paths are remembered, and how long they may be. */
+const [MOST_KNOWN, LONGEST_KNOWN] = [256, 128];
 
 function newBranch(): Branch {
   return { words: new Map(), rests: [], ends: [] };

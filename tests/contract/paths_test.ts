@@ -80,8 +80,11 @@ for (const [name, protocols] of Object.entries(SETS)) {
       // As the platform gives the path of a request: dots resolved, characters escaped.
       const pathname = URL.parse(`http://gateway${raw}`)?.pathname ?? "/";
       const wanted = scan(protocols, pathname);
-      const found = find(pathname).map(({ protocol, groups }) => ({ name: protocol.name, groups: { ...groups } }));
-      assertEquals(found, wanted, pathname);
+      // Once more, when it may be remembered.
+      for (const candidates of [find(pathname), find(pathname)]) {
+        const found = candidates.map(({ protocol, groups }) => ({ name: protocol.name, groups: { ...groups } }));
+        assertEquals(found, wanted, pathname);
+      }
       if (wanted.length > 0) matched++;
     }
     assertEquals(matched > 200, true, `only ${matched} of the paths were served`);
