@@ -11,7 +11,7 @@ export class OneAnswer {
   /** Whether the id came twice, so that it names an answer. */
   #isNamed = false;
   /** The ids under which other answers came: their ends are no end of this one. */
-  readonly #others = new Set<string | undefined>();
+  #others: Set<string | undefined> | undefined;
   /** Whether ids are new with every chunk. */
   #isFresh = false;
   /** A chunk of another id, while it is not known what ids mean here. */
@@ -38,7 +38,7 @@ export class OneAnswer {
     }
     if (this.#isNamed || held?.id === id) return this.#leaveOut(chunk, id);
     if (!held) {
-      if (!onlyEnds(chunk)) this.#others.add(id);
+      if (!onlyEnds(chunk)) (this.#others ??= new Set()).add(id);
       this.#held = chunk;
       return [];
     }
@@ -49,8 +49,8 @@ export class OneAnswer {
 
   /** A chunk of another answer, unless it ends this one. */
   #leaveOut(chunk: ChatAnswer, id: string | undefined): ChatAnswer[] {
-    if (!this.#isOver && !this.#others.has(id) && onlyEnds(chunk)) return this.#pass(chunk);
-    this.#others.add(id);
+    if (!this.#isOver && !this.#others?.has(id) && onlyEnds(chunk)) return this.#pass(chunk);
+    (this.#others ??= new Set()).add(id);
     this.#drop();
     this.#isNamed = true;
     return [];

@@ -1,3 +1,5 @@
+import { every } from "../util/every.ts";
+
 /** A client that takes nothing of its answer. */
 export interface Unread {
   /** How long it may take nothing, in milliseconds; at most a quarter of it more. What the system buffers counts as taken. */
@@ -36,13 +38,13 @@ export interface StreamOptions extends Unread {
 export function streamResponse(chunks: Chunks, options: StreamOptions): Response {
   const { mediaType, keepAlive, keepAliveMs, sendStallMs } = options;
   const encoder = new TextEncoder();
-  let timer: ReturnType<typeof setInterval> | undefined;
+  let stopKeepAlives = () => {};
   let lastWrite = performance.now();
   let isOver = false;
 
   const end = () => {
     isOver = true;
-    clearInterval(timer);
+    stopKeepAlives();
     taking.end();
     options.onEnd();
   };
@@ -56,13 +58,13 @@ export function streamResponse(chunks: Chunks, options: StreamOptions): Response
         controller.error(brief());
         chunks.cancel().catch(() => {}); // nobody is left to report it to
       };
-      timer = setInterval(() => {
+      stopKeepAlives = every(keepAliveMs / 2, () => {
         // A reader that takes nothing needs no sign of life, and must not pile them up.
         if (controller.desiredSize !== 0 || performance.now() - lastWrite < keepAliveMs) return;
         lastWrite = performance.now();
         const text = keepAlive();
         if (text !== "") controller.enqueue(encoder.encode(text));
-      }, keepAliveMs / 2);
+      });
     },
     async pull(controller) {
       taking.asked();
@@ -156,19 +158,19 @@ export function passOn(
 function watchTaking(limitMs: number, onStall: () => void): { asked(): void; handed(): void; end(): void } {
   let waits = false;
   let quarters = 0;
-  const timer = setInterval(() => {
+  const end = every(limitMs / 4, () => {
     // The first of them may have begun before.
     if (waits || ++quarters <= 4) return;
-    clearInterval(timer);
+    end();
     onStall();
-  }, limitMs / 4);
+  });
   return {
     asked: () => void (waits = true),
     handed() {
       waits = false;
       quarters = 0;
     },
-    end: () => clearInterval(timer),
+    end,
   };
 }
 

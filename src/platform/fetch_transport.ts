@@ -50,7 +50,7 @@ async function reach(fetch: Fetch, url: string, init: RequestInit): Promise<Tran
 }
 
 /** How much is read at once: little of a stream that comes in tokens, much of what comes as fast as it is read. */
-const [LEAST_BYTES, MOST_BYTES] = [8 * 1024, 64 * 1024];
+const [LEAST_BYTES, MOST_BYTES] = [2 * 1024, 64 * 1024];
 
 const held = new WeakMap<ReadableStream, Response>();
 

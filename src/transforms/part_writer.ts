@@ -39,14 +39,14 @@ export class PartWriter {
   /** In order of appearance. Only the first has an open part, once its name is known. */
   #calls: PendingCall[] = [];
   /** The same by their keys. */
-  readonly #callOf = new Map<string, PendingCall>();
+  #callOf: Map<string, PendingCall> | undefined;
   /** Texts that came between the pieces of a call; they follow it. */
   #held: { kind: TextKind; text: string }[] = [];
-  readonly #ended = new Set<string>();
+  #ended: Set<string> | undefined;
   #callOpen = false;
   #callCount = 0;
   /** Some servers give several calls one id, which no client can answer. */
-  readonly #callIds = new Set<string>();
+  #callIds: Set<string> | undefined;
   readonly #newCallId: () => string;
   readonly #customNames: ReadonlySet<string>;
   readonly #clientNames: ReadonlyMap<string, string>;
@@ -84,7 +84,7 @@ export class PartWriter {
   /** Takes what the upstream sends about the call that it knows by `key`. */
   toolCall(key: string, delta: ToolCallDelta): GenerateEvent[] {
     // A call ends early only once its arguments are complete, so nothing that still comes for it can be part of them.
-    if (this.#ended.has(key)) return [];
+    if (this.#ended?.has(key)) return [];
     const events = this.#open ? this.endPart() : [];
     const call = this.#callFor(key, delta.kind);
     call.add(delta, (name) => this.#clientNames.get(name) ?? name);
@@ -97,17 +97,17 @@ export class PartWriter {
   }
 
   #callFor(key: string, kind: ToolKind = "function"): PendingCall {
-    const known = this.#callOf.get(key);
+    const known = this.#callOf?.get(key);
     if (known) return known;
     const call = new PendingCall(key, kind);
     this.#calls.push(call);
-    this.#callOf.set(key, call);
+    (this.#callOf ??= new Map()).set(key, call);
     return call;
   }
 
   /** The upstream ended the call known by `key`. */
   endToolCall(key: string): GenerateEvent[] {
-    const call = this.#callOf.get(key);
+    const call = this.#callOf?.get(key);
     if (call) call.over = true;
     const events: GenerateEvent[] = [];
     while (this.#calls[0]?.over) events.push(...this.#endCall());
@@ -198,8 +198,9 @@ export class PartWriter {
     this.#callOpen = true;
     this.#callCount++;
     let id = given || this.#newCallId();
-    while (this.#callIds.has(id)) id = this.#newCallId();
-    this.#callIds.add(id);
+    const taken = this.#callIds ??= new Set();
+    while (taken.has(id)) id = this.#newCallId();
+    taken.add(id);
     const part: OutputPart = { type: "tool-call", kind, id, name, input: "", ...(extra && { extra }) };
     return { type: "part-start", index: ++this.#index, part };
   }
@@ -214,8 +215,8 @@ export class PartWriter {
     if (isFunction && call.input.trim() === "") call.input = call.unsent = "{}";
     const events = this.#writeCall();
     this.#calls.shift();
-    this.#callOf.delete(call.key);
-    this.#ended.add(call.key);
+    this.#callOf?.delete(call.key);
+    (this.#ended ??= new Set()).add(call.key);
     this.#callOpen = false;
     events.push({ type: "part-end", index: this.#index });
     return events;
