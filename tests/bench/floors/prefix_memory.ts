@@ -1,0 +1,38 @@
+/**
+ * Claim: to know the unchanged beginning of a conversation by its hash is not worth it. What would be remembered is that it was
+ * valid, and its estimate; the hash costs half or more of what that saves, and leaves a twentieth of the request. `JSON.parse`
+ * and the body for the upstream are needed all the same. To keep the beginning itself, and compare bytes, would save more, but no
+ * request's body is kept once it is sent.
+ */
+import { hash } from "node:crypto";
+import process from "node:process";
+import { requestSchema } from "../../../plugins/messages/wire.ts";
+import { parseRequest } from "../../../plugins/messages/parse_request.ts";
+import { estimateInputTokens } from "../../../src/canonical/estimate.ts";
+import { readAs } from "../../../src/contract/read_as.ts";
+import { newContext, newWireRequest } from "../../support/context.ts";
+import { SUBJECTS } from "../subjects.ts";
+
+/** The least of thirty runs, in microseconds of processor time. */
+function least(run: () => unknown): number {
+  return Math.min(...Array.from({ length: 30 }, () => {
+    const start = process.cpuUsage();
+    for (let times = 0; times < 10; times++) run();
+    const { user, system } = process.cpuUsage(start);
+    return (user + system) / 10;
+  }));
+}
+
+const other = JSON.stringify(SUBJECTS.find(({ name }) => name === "messages")!.body({ bytes: 400_000 }));
+for (
+  const [kind, text] of Object.entries({ "ASCII": other.replaceAll(/[\u0080-\uffff]/g, "x"), "other text": other })
+) {
+  const body = JSON.parse(text);
+  const bytes = new TextEncoder().encode(text);
+  const input = parseRequest(newWireRequest(body), newContext("messages"));
+  const costs = least(() => hash("sha256", bytes, "hex"));
+  const saved = least(() => readAs(requestSchema, body)) + least(() => estimateInputTokens(input));
+  const needed = least(() => JSON.stringify(JSON.parse(new TextDecoder().decode(bytes))));
+  // deno-lint-ignore no-console -- the report
+  console.log(`${kind}: hash ${costs} µs, saves ${saved} µs; decode, parse and stringify ${needed} µs`);
+}
