@@ -2,6 +2,7 @@
 import { Agent, type ClientRequest, type IncomingMessage, request as requestPlain } from "node:http";
 import { connect, type NetConnectOpts, type Socket } from "node:net";
 import { Agent as SecureAgent, request as requestSecure } from "node:https";
+import { connect as connectSecurely, type ConnectionOptions } from "node:tls";
 import { ACCEPTED_CODING, decodeInto, isDecoded } from "./decoding.ts";
 import { isDoubtful, noteAnswer } from "./late_body.ts";
 import { toMultipart } from "./multipart.ts";
@@ -216,11 +217,11 @@ const below = new WeakMap<object, Below>();
  */
 function overOwnConnections(agent: SecureAgent): SecureAgent {
   if (!("Deno" in globalThis)) return agent;
-  const create = agent.createConnection;
-  agent.createConnection = (options, callback) => {
+  // The agent's own way asks for the permission to list the system's certificates.
+  agent.createConnection = (options) => {
     const socket = connect(options as NetConnectOpts);
-    const secure = create.call(agent, { ...options, socket } as typeof options, callback);
-    if (secure) below.set(secure, socket);
+    const secure = connectSecurely({ ...options, socket } as ConnectionOptions);
+    below.set(secure, socket);
     return secure;
   };
   return agent;
