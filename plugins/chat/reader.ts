@@ -139,12 +139,10 @@ export class AnswerReader {
 
   #readCalls({ tool_calls, function_call }: ChatDelta, events: GenerateEvent[]): void {
     if (!tool_calls && !function_call) return;
-    const isOne = tool_calls?.length === 1;
-    for (const [place, fragment] of tool_calls?.entries() ?? []) {
-      addAll(events, this.#readCall(fragment, isOne ? undefined : place));
-    }
+    if (tool_calls?.length === 1) addAll(events, this.#readCall(tool_calls[0]!));
+    else tool_calls?.forEach((fragment, place) => addAll(events, this.#readCall(fragment, place)));
     // Some servers tell a call in its legacy form too (llama-cpp-python, where the tool was named).
-    if (tool_calls?.some((fragment) => !saysNothing(fragment))) this.#legacy = undefined;
+    if (this.#legacy && tool_calls?.some((fragment) => !saysNothing(fragment))) this.#legacy = undefined;
     else if (function_call) this.#legacy?.push({ index: 0, function: function_call });
   }
 

@@ -42,13 +42,13 @@ export class PendingCall {
   /** Takes what the upstream adds. `nameOf` gives the client's name for the upstream's. */
   add({ id, name, input, extra }: ToolCallDelta, nameOf: (name: string) => string): void {
     this.id ||= id;
-    this.name ||= name && nameOf(name);
+    if (name) this.name ||= nameOf(name);
     this.extra ??= extra;
     if (!input || this.over) return;
     // Joined only where all of it is asked for: to look into a text that grows takes as long as to copy it.
     this.input += input;
     this.unsent += input;
-    this.#tail = (this.#tail + input).slice(-TAIL);
+    this.#tail = input.length < TAIL ? (this.#tail + input).slice(-TAIL) : input.slice(-TAIL);
     if (this.#quoted === undefined) {
       const begun = input.trimStart();
       if (begun !== "") this.#quoted = begun.startsWith('"');
