@@ -70,7 +70,7 @@ export interface App {
   renewed(): void;
   /** From now on `/readyz` says 503; everything is still served. */
   drain(): void;
-  /** Resolves once no answer is made in the background. */
+  /** Resolves once no answer is made in the background, and no WebSocket is open. */
   settled(): Promise<void>;
   /** Ends what still runs. */
   abort(): void;
@@ -84,7 +84,7 @@ export interface App {
 export const builtIn: Plugins = { protocols, drivers, catalogs };
 
 /** Proxies and clients give up on a silent connection after 15 s to 100 s. */
-const PACE: Pace = { headAfterMs: 10_000, keepAliveMs: 10_000, storeMs: 5_000 };
+const PACE: Pace = { headAfterMs: 10_000, keepAliveMs: 10_000, storeMs: 5_000, socketMs: 3_600_000 };
 
 /** A gateway that serves by `config`. It makes no call before the first request. */
 export function createApp(options: AppOptions): App {
@@ -92,6 +92,8 @@ export function createApp(options: AppOptions): App {
   const ledger = world.keep("ledger", null, () => createLedger({ store: world.store, patienceMs: world.pace.storeMs }));
   const gateway = createGateway(world, ledger);
   world.forgetEarlier();
+  // Those that are open go on by the configuration before this one.
+  if (options.after) gateway.sockets.retire();
   return appOf(gateway, world, ledger);
 }
 
@@ -127,7 +129,7 @@ function appOf(gateway: Gateway, { stop, draining, renewals, store, transports, 
     fetch: (request, info) => handle(request, info?.remoteAddr, gateway),
     renewed: () => void renewals.count++,
     drain: () => draining.abort(),
-    settled: () => gateway.runs.settled(),
+    settled: async () => void await Promise.all([gateway.runs.settled(), gateway.sockets.settled()]),
     abort: () => stop.abort(shuttingDown()),
     async close() {
       gateway.tokenizers.close();

@@ -1,15 +1,7 @@
 /** One request up to its operation, and the answer out: match, authenticate, read, dispatch, answer. */
 import type { Gateway } from "./context/gateway.ts";
 import { finish } from "./context/finish.ts";
-import {
-  clientClosed,
-  openContext,
-  type RequestContext,
-  shuttingDown,
-  withCaller,
-  withProtocol,
-} from "./context/request_context.ts";
-import { withoutSecrets } from "./context/secrets.ts";
+import { openContext, type RequestContext, shuttingDown, withCaller, withProtocol } from "./context/request_context.ts";
 import { TASK_OF } from "./canonical/operations.ts";
 import type { AnyProtocol, Protocol } from "./contract/protocol.ts";
 import { GatewayError, toGatewayError } from "./errors.ts";
@@ -18,11 +10,12 @@ import { checkHost } from "./http/host.ts";
 import { findLostPath } from "./http/lost_path.ts";
 import { methodNotAllowed } from "./http/service.ts";
 import type { Lane } from "./lanes/lane.ts";
+import { describeError } from "./operations/describe_error.ts";
 import { wantsExplanation } from "./operations/explain.ts";
 import { findResponse } from "./operations/get_response.ts";
 import type { ServedOperation } from "./operations/incoming.ts";
 import { OPERATIONS } from "./operations/mod.ts";
-import { explainError, findLane, findModel, laneFor, notServed } from "./operations/resolve.ts";
+import { findLane, findModel, laneFor, notServed } from "./operations/resolve.ts";
 import type { Peer } from "./platform/platform.ts";
 import { step } from "./util/work.ts";
 
@@ -45,7 +38,7 @@ export async function handle(request: Request, peer: Peer | undefined, gateway: 
     checkHeaders(request.headers, gateway.limits.headerBytes);
 
     context = withCaller(context, await gateway.authenticate(request, peer));
-    refuseUpgrade(request);
+    if (match?.protocol.operation !== "connect") refuseUpgrade(request);
     if (!match) throw notServed(request, lost, context.caller, gateway);
 
     const lane = "lane" in match.params ? findLane(match.params.lane, context) : undefined;
@@ -105,7 +98,7 @@ async function readForm(request: Request, uploads: Gateway["uploads"]) {
 
 function refuseUpgrade({ headers }: Request): void {
   if (headers.get("upgrade")?.toLowerCase() !== "websocket") return;
-  throw new GatewayError("upgrade_required", "The gateway does not serve WebSockets: use HTTP");
+  throw new GatewayError("upgrade_required", "The path does not serve WebSockets: use HTTP");
 }
 
 /** Throws `not_found` or `model_not_found` where there is nothing of the id that the path names. */
@@ -121,10 +114,8 @@ async function checkNamed(
 }
 
 async function answerError(thrown: unknown, context: RequestContext): Promise<Response> {
-  const { protocol, recorder, id, hide, hasLeft } = context;
-  // Twice: a secret that is cut at a message's end is known by standing there, and the lane's words come after it.
-  const own = withoutSecrets(toGatewayError(thrown), hide);
-  const error = hasLeft() ? clientClosed() : withoutSecrets(await explainError(own, context), hide);
+  const { protocol, recorder, id } = context;
+  const error = await describeError(thrown, context);
   recorder.fail(error);
   const response = protocol.serializeError(error, { requestId: id });
   recorder.close(response.status);

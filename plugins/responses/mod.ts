@@ -21,6 +21,7 @@ import { parseStream } from "./parse_stream.ts";
 import { serializeRequest } from "./serialize_request.ts";
 import { serializeAnswer, serializeResponse, serializeRun } from "./serialize_response.ts";
 import { keepAlive, serializeStream } from "./serialize_stream.ts";
+import { socketOf } from "./socket.ts";
 import { WIRE } from "./wire.ts";
 
 const responses: Protocol<"generate"> = {
@@ -43,6 +44,21 @@ const responses: Protocol<"generate"> = {
   serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),
   stream: { framing: "sse", writer: serializeStream },
   serializeAllowance,
+  serializeError,
+};
+
+/** The same in a connection that stays. */
+const socket: Protocol<"connect"> = {
+  name: "responses-socket",
+  wire: WIRE,
+  operation: "connect",
+  method: "GET",
+  pattern: new URLPattern({ pathname: "/:lane/v1/responses" }),
+  body: "none",
+  accepts: ({ headers }) => headers.get("upgrade")?.toLowerCase() === "websocket",
+  parse: () => ({}),
+  serialize: (output) => output,
+  socket: socketOf(responses),
   serializeError,
 };
 
@@ -150,6 +166,7 @@ const models: Protocol<"listModels"> = {
 
 export const responsesProtocols: readonly AnyProtocol[] = [
   responses,
+  socket,
   inputTokens,
   getResponse,
   deleteResponse,

@@ -63,6 +63,13 @@ export function parseRequest(wire: WireRequest, context: Context): GenerateReque
   };
 }
 
+/** The same out of a message of a WebSocket, which remembers what is not stored: it must know where the client's turn begins. */
+export function parseSocketRequest(wire: WireRequest, context: Context): GenerateRequest {
+  const request = parseRequest(wire, context);
+  const { instructions } = wire.body as ResponsesRequest;
+  return request.memory ? request : { ...request, memory: { at: parseInstructions({ instructions }).length } };
+}
+
 const REFERENCE = ["type", "name", "namespace", "server_label"];
 const FORMAT = ["type", "syntax", "definition"];
 const TEXT = ["type", "text"];
@@ -120,7 +127,7 @@ export function includesEncrypted(body: unknown): boolean {
 }
 
 /** Instructions come before the conversation, and are not part of what is remembered of it. */
-function parseInstructions({ instructions }: ResponsesRequest): Message[] {
+function parseInstructions({ instructions }: Pick<ResponsesRequest, "instructions">): Message[] {
   if (!instructions || instructions.length === 0) return [];
   if (typeof instructions === "string") return [{ role: "system", content: [{ type: "text", text: instructions }] }];
   return parseItems(instructions, namespacesOf({})).messages;

@@ -22,6 +22,8 @@ export interface Operations {
   getResponse: { input: { id: string; events?: { from: number } }; output: StoredAnswer; event: never };
   deleteResponse: { input: { id: string }; output: { id: string }; event: never };
   cancelResponse: { input: { id: string }; output: StoredAnswer; event: never };
+  /** Opens a WebSocket whose messages are requests. */
+  connect: { input: Record<string, never>; output: never; event: never };
   /** Whether the wire is served: for clients that ask for a version before anything else. */
   ping: { input: Record<string, never>; output: Record<string, never>; event: never };
 }
@@ -47,5 +49,6 @@ export const TASK_OF: Record<OperationName, Task | undefined> = {
   getResponse: undefined,
   deleteResponse: undefined,
   cancelResponse: undefined,
+  connect: undefined,
   ping: undefined,
 };

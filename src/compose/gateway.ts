@@ -6,6 +6,7 @@ import { createAuth } from "../http/auth.ts";
 import { collectGarbage, createLoad, defaultMemoryBytes } from "../http/load_shedding.ts";
 import { createAdmission } from "../http/quota.ts";
 import { createService } from "../http/service.ts";
+import { Sockets } from "../http/sockets.ts";
 import { createUploads } from "../http/uploads.ts";
 import type { Gateway } from "../context/gateway.ts";
 import { Breaker } from "../routing/circuit_breaker.ts";
@@ -66,6 +67,13 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
       ...config.limits,
       json: jsonLimitsOf(config),
     },
+    sockets: keep("sockets", null, () => {
+      const sockets = new Sockets();
+      draining.signal.addEventListener("abort", () => sockets.retire(), { once: true });
+      stop.signal.addEventListener("abort", () => sockets.abort(), { once: true });
+      return sockets;
+    }),
+    upgrade: world.platform.upgrade,
     uploads: createUploads(uploadLimitsOf(config), keep("room for uploads", null, () => ({ taken: 0 }))),
     pace,
     now,

@@ -82,6 +82,9 @@ export const limitsSchema = object("Limits on what clients send, and on what ups
       "Length of one line of an upstream's stream in bytes, and of one event in characters. A longer one is an " +
       "upstream error.",
   }),
+  sockets: z.int().min(0).default(500).meta({
+    description: "WebSockets that are open at once, of all callers. Further ones get 503.",
+  }),
   backgroundResponses: z.int().min(0).default(100).meta({
     description: "Responses that are made in the background at once. Further ones get 503; with 0, all of them.",
   }),

@@ -8,6 +8,8 @@ import type { RequestContext } from "./request_context.ts";
 export function finish(response: Response, context: RequestContext): Response {
   const { gateway, request, id, recorder, protocol, caller } = context;
   const { headers, ok, status } = response;
+  // The platform's own, which nobody may change.
+  if (status === 101) return response;
   // The name that each of the SDKs reads.
   for (const name of ["x-request-id", "request-id"]) headers.set(name, id);
   // What a message quotes of a request is text, whatever a browser would make of it.

@@ -5,6 +5,8 @@ import type { Authenticate } from "../http/auth.ts";
 import type { Load, LoadLimits } from "../http/load_shedding.ts";
 import type { SizeLimits } from "../http/size.ts";
 import type { Service } from "../http/service.ts";
+import type { Sockets } from "../http/sockets.ts";
+import type { Platform } from "../platform/platform.ts";
 import type { Uploads } from "../http/uploads.ts";
 import type { SessionAffinity } from "../routing/session_affinity.ts";
 import type { Lane } from "../lanes/lane.ts";
@@ -43,7 +45,12 @@ export interface Gateway {
   authenticate: Authenticate;
   admission: Admission;
   load: Load;
-  limits: LoadLimits & SizeLimits & RunLimits & { headerBytes: number; sendStallMs: number };
+  limits: LoadLimits & SizeLimits & RunLimits & {
+    headerBytes: number;
+    bodyBytes: number;
+    sendStallMs: number;
+    sockets: number;
+  };
   continuity: Continuity;
   runs: Runs;
   sealer(): Promise<LoadedSealer>;
@@ -54,6 +61,9 @@ export interface Gateway {
   tokenizerCounts: ExactCounts;
   tokenizers: Tokenizers;
   uploads: Uploads;
+  sockets: Sockets;
+  /** Makes a WebSocket of a request that asks for one; absent where the platform has none. */
+  upgrade?: Platform["upgrade"];
   pace: Pace;
   /** Milliseconds since the epoch. */
   now(): number;
@@ -79,4 +89,6 @@ export interface Pace {
   keepAliveMs: number;
   /** How long a request waits for the store, in milliseconds. */
   storeMs: number;
+  /** How long a WebSocket may be open, in milliseconds. */
+  socketMs: number;
 }

@@ -12,6 +12,8 @@ import { type Hide, hiderFor } from "./secrets.ts";
 export interface RequestContext extends Context {
   readonly gateway: Gateway;
   readonly request: Request;
+  /** The caller's address; absent for a call within the process. */
+  readonly peer?: Peer;
   /** The request's; nothing where its host is invalid, which is checked first. */
   readonly url: URL | undefined;
   /** Whether it came over a connection, and not from within the process. */
@@ -68,6 +70,7 @@ export function openContext(request: Request, peer: Peer | undefined, gateway: G
   return {
     gateway,
     request,
+    peer,
     url,
     isServed: peer !== undefined,
     id,

@@ -6,6 +6,7 @@ import type { GatewayError } from "../errors.ts";
 import type { Allowance } from "./allowance.ts";
 import type { Context, Exchange, WireRequest } from "./context.ts";
 import type { Frame } from "./frame.ts";
+import type { SocketSpeech } from "./socket.ts";
 import type { Framing, StreamWriter } from "./stream.ts";
 
 /** How an answer has a place for what is sealed. */
@@ -63,6 +64,8 @@ export interface Protocol<K extends OperationName> {
   relay?: Pick<Protocol<"relay">, "serialize" | "stream">;
   /** How a streamed answer is written. */
   stream?: { framing: Framing; writer(exchange: Exchange<K>): StreamWriter<StreamEvent<K>> };
+  /** How the messages of a WebSocket are read and written. */
+  socket?: SocketEndpoint;
   /** The headers that state what the caller may still do. `now`: milliseconds since the epoch. */
   serializeAllowance?(allowance: Allowance, now: number): Record<string, string>;
   /** The protocol's own error shape, headers and statuses. */
@@ -73,3 +76,8 @@ export interface Protocol<K extends OperationName> {
 export type AnyProtocol = { [K in Served]: Protocol<K> }[Served];
 /** A relay has no endpoint of its own. */
 type Served = Exclude<OperationName, "relay">;
+
+export interface SocketEndpoint extends SocketSpeech {
+  /** The endpoint that the messages would be for without a socket. */
+  protocol: Protocol<"generate">;
+}

@@ -62,6 +62,8 @@ function setApart(context: RequestContext): { context: RequestContext; follow(ru
     elapsedMs: () => Math.round(gateway.monotonic() - since),
   });
   Object.assign(own.entry, { key, lane, protocol });
+  gateway.running.add(abort);
+  own.atEnd(() => gateway.running.delete(abort));
   return {
     context: {
       ...context,
@@ -70,7 +72,7 @@ function setApart(context: RequestContext): { context: RequestContext; follow(ru
         own.note(hide(text));
         context.note(text);
       },
-      signal: AbortSignal.any([abort.signal, gateway.signal]),
+      signal: abort.signal,
       leave: () => abort.abort(),
       hasLeft: () => run?.isCancelled() ?? false,
     },

@@ -56,7 +56,7 @@ async function answer(asked: Incoming<"generate">): Promise<Response> {
   const { protocol, wire, lane, context } = asked;
   context.recorder.entry.stream = asked.input.stream;
   await checkSize(asked.input, context.gateway.limits);
-  const recalled = await recall(asked.input, context);
+  const recalled = await recall(asked.input, context, asked.session);
   const { added } = recalled;
   const resolved = await resolve("generate", recalled.input.model, lane, context);
   const sorted = await step(() => withAffinity(resolved, recalled.input, lane, context));
@@ -106,7 +106,7 @@ async function generateWhole({ incoming, exchange, added, plan, estimate, compac
     () => estimateInputTokens({ messages: [{ role: "assistant", content: output.content }] }),
   );
   learn(output.usage, recorder.attempt, gateway);
-  await remember(output, exchange, added, context);
+  await remember(output, exchange, added, context, incoming.session);
   const sealing = sealingFor(protocol, exchange, context);
   const isKept = sealing !== undefined || exchange.stored;
   await step(() => [output, ...output.content].forEach((one) => noteLostFields(one, protocol.wire, isKept, note)));
@@ -151,12 +151,12 @@ function forgetting(
 
 /** What events pass on their way to the client: foreign fields are noted, the answer is stored, its reasoning is sealed. */
 function passageOf(
-  { protocol, context }: Incoming<"generate">,
+  { protocol, context, session }: Incoming<"generate">,
   exchange: Exchange<"generate">,
   added: AddedTurn,
 ): Passage<GenerateEvent> {
   const sealing = sealingFor(protocol, exchange, context);
-  const kept = exchange.stored ? rememberingIn(exchange, added, context) : undefined;
+  const kept = exchange.stored || session ? rememberingIn(exchange, added, context, session) : undefined;
   return {
     transforms: [
       noteLostEventFields(protocol.wire, sealing !== undefined || exchange.stored, context.note),
@@ -168,8 +168,13 @@ function passageOf(
 }
 
 /** Apart, because what the events of every answer pass holds nothing of the conversation. */
-function rememberingIn(exchange: Exchange<"generate">, added: AddedTurn, context: RequestContext) {
-  return remembering((response) => remember(response, exchange, added, context));
+function rememberingIn(
+  exchange: Exchange<"generate">,
+  added: AddedTurn,
+  context: RequestContext,
+  session: Incoming<"generate">["session"],
+) {
+  return remembering((response) => remember(response, exchange, added, context, session));
 }
 
 function streamAt(asked: Ask<"generate">): EventSource<GenerateEvent> {

@@ -5,6 +5,7 @@ import type { Message } from "../canonical/generate.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { Exchange, WireRequest } from "../contract/context.ts";
 import type { AnyProtocol, Protocol } from "../contract/protocol.ts";
+import type { Session } from "./session.ts";
 import type { Lane } from "../lanes/lane.ts";
 
 /** The operations that clients can ask for. */
@@ -16,6 +17,8 @@ export interface Incoming<K extends OperationName> {
   readonly input: Input<K>;
   readonly lane: Lane;
   readonly context: RequestContext;
+  /** What the connection remembers, where the request came over one that stays. */
+  readonly session?: Session;
   /**
    * Present where the answer is made in the background: called once the request is let in, before any upstream is asked, with
    * what its client adds.

@@ -8,13 +8,19 @@ import { paced } from "../util/work.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { Exchange } from "../contract/context.ts";
 import type { Protocol } from "../contract/protocol.ts";
+import type { Session } from "./session.ts";
 import type { AddedTurn, Recalled } from "../state/continuity.ts";
 import type { Sealer } from "../state/seal.ts";
 import type { Passage } from "./answer_loop.ts";
 
 /** The request with all that it builds on, from the gateway's memory and out of what the client keeps sealed. */
-export async function recall(asked: Input<"generate">, context: RequestContext): Promise<Recalled> {
-  const recalled = await context.gateway.continuity.recall(asked, context.caller.owner);
+export async function recall(
+  asked: Input<"generate">,
+  context: RequestContext,
+  session?: Session,
+): Promise<Recalled> {
+  const fromStore = () => context.gateway.continuity.recall(asked, context.caller.owner);
+  const recalled = await (session ? session.recall(asked, fromStore) : fromStore());
   return await openThoughts(await openSummary(recalled, context), context);
 }
 
@@ -91,17 +97,20 @@ export function summaryWire(wire: string): string {
 export async function remember(
   response: GenerateResponse,
   exchange: Exchange<"generate">,
-  { messages, follows }: AddedTurn,
+  { messages, follows, begins }: AddedTurn,
   { gateway, recorder, caller, note }: RequestContext,
+  session?: Session,
 ): Promise<void> {
   const { id, created, input } = exchange;
-  const { keep, previous } = input.memory ?? {};
-  if (!keep) return;
+  const { keep } = input.memory ?? {};
+  const target = recorder.attempt?.target ?? "";
+  if (!keep) return session?.keep(id, response, target);
+  const previous = begins ? undefined : input.memory?.previous;
   const facts = { id, previous, created, completed: exchange.now(), model: input.model };
   try {
     await gateway.continuity.remember(
       { ...facts, messages, response, keep },
-      recorder.attempt?.target ?? "",
+      target,
       caller.owner,
       follows,
     );

@@ -1,5 +1,6 @@
 /** Every operation that clients can ask for, and what answers it. */
 import { cancelResponse } from "./cancel_response.ts";
+import { connect } from "./connect.ts";
 import { countTokens } from "./count_tokens.ts";
 import { deleteResponse } from "./delete_response.ts";
 import { embed } from "./embed.ts";
@@ -25,5 +26,6 @@ export const OPERATIONS: { readonly [K in ServedOperation]: Handler<K> } = {
   getResponse,
   deleteResponse,
   cancelResponse,
+  connect,
   ping,
 };

@@ -32,5 +32,6 @@ export const deno: Platform = {
   memory: () => Deno.memoryUsage().rss,
   parentId: () => Deno.ppid,
   serve: (options) => Promise.try(serve, options),
+  upgrade: (request) => Deno.upgradeWebSocket(request),
   exit: (code) => Deno.exit(code),
 };

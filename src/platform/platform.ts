@@ -35,6 +35,11 @@ export interface Platform {
   parentId(): number;
   /** Serves until it is shut down. Throws where the port cannot be taken; `code` is `EADDRINUSE` where another has it. */
   serve(options: ServeOptions): Promise<Serving>;
+  /**
+   * Makes a WebSocket of a request that asks for one, which is open once the response is returned. Throws where the request did not
+   * come over a connection of this platform's. Absent where the runtime serves none.
+   */
+  upgrade?(request: Request): { socket: WebSocket; response: Response };
   /** Ends the process. */
   exit(code: number): never;
 }

@@ -32,6 +32,8 @@ export interface AddedTurn {
   messages: Message[];
   /** The stored conversation that it goes on from. */
   follows?: Conversation;
+  /** Whether `messages` has the turns before this one, too: nobody has stored those. */
+  begins?: true;
 }
 
 /** The half of an answer that is for those who ask for the answer itself; the turns after it need the other one. */

@@ -413,18 +413,43 @@ test("an unknown model: it says that there is none of that name", async ({ exec 
   assertStringIncludes(failureIn(run), 'Cannot find model "nothing" in lane "oss"');
 });
 
-test("WebSockets are declined at once", async ({ exec }) => {
-  const run = await exec([
-    "--model",
-    "sandbox",
-    "--config",
-    "model_providers.gateway.supports_websockets=true",
-    "Hello",
-  ]);
-  assertEquals(run.code, 0);
-  const upgrades = run.exchanges.filter(({ headers }) => headers.has("upgrade"));
-  assertEquals(upgrades.map(({ status }) => status), [426]);
-});
+const SOCKET = ["--config", "model_providers.gateway.supports_websockets=true"];
+
+test(
+  "a loop of five turns goes over one WebSocket, each turn with what is new alone",
+  async ({ app, baseUrl, exec, sent }) => {
+    const run = await exec(["--model", "scripted", ...SOCKET, ...liveCatalog(baseUrl), "Hello"]);
+    assertEquals([run.code, errorsOf(run), saidIn(run)], [0, [], ["All done."]]);
+    assertEquals(itemsIn(run, "command_execution").length, 4);
+    assertEquals(run.exchanges.filter(({ headers }) => headers.has("upgrade")).map(({ status }) => status), [101]);
+    assertEquals(responsesOf(run), [], "nothing went over HTTP");
+    // One line for the connection, one for what warms it up, and one for each turn.
+    const lines = app.logs.filter(({ protocol }) => /^responses(-socket)?$/.test(protocol!)).map(({ status }) =>
+      status
+    );
+    assertEquals(lines, [101, 200, 200, 200, 200, 200, 200]);
+    // The model is asked no more often than that, and reads the whole conversation each time.
+    assertEquals(sent.length, 5);
+    const lengths = sent.map((body) => turnsOf(body).length);
+    assertEquals(lengths.map((length, index) => length - lengths[0]! - 2 * index), [0, 0, 0, 0, 0]);
+    assertEquals(turnsOf(sent[4]!).slice(0, lengths[0]), turnsOf(sent[0]!));
+  },
+  {
+    script: (call) =>
+      call === 4 ? answerStream([word("All done."), ENDING]) : answerStream([
+        frame({
+          delta: {
+            tool_calls: [{
+              ...toolCall(0, { name: "exec_command", input: { cmd: `echo ${call}` } }),
+              id: `call_${call}`,
+            }],
+          },
+          finish_reason: "tool_calls",
+        }),
+        DONE,
+      ]),
+  },
+);
 
 // What the models are like
 

@@ -30,6 +30,7 @@ export function record(app: Pick<App, "fetch">): Recorder {
     const text = await request.clone().text();
     const response = await app.fetch(request, info);
     const { pathname, search } = new URL(request.url);
+    const isUpgrade = response.status === 101;
     const over = Promise.withResolvers<string>();
     exchanges.push({
       method: request.method,
@@ -40,7 +41,9 @@ export function record(app: Pick<App, "fetch">): Recorder {
       answerHeaders: new Headers(response.headers),
       answer: over.promise,
     });
-    return new Response(remember(response.body, over.resolve), response);
+    // What is said in the connection is not recorded.
+    if (isUpgrade) over.resolve("");
+    return isUpgrade ? response : new Response(remember(response.body, over.resolve), response);
   });
   return { url: `http://127.0.0.1:${server.addr.port}`, exchanges, stop: () => server.shutdown() };
 }

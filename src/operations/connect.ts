@@ -1,0 +1,24 @@
+/** A connection that stays: requests and answers are messages in it, and what is not stored is remembered as long as it lasts. */
+import { GatewayError } from "../errors.ts";
+import { shuttingDown } from "../context/request_context.ts";
+import { Connection } from "./connection.ts";
+import { generate } from "./generate.ts";
+import type { Incoming } from "./incoming.ts";
+
+/** Throws `upgrade_required` where the platform has no WebSockets. */
+// deno-lint-ignore require-await -- what it throws is a rejection, as with every operation
+export async function connect({ protocol, wire, lane, context }: Incoming<"connect">): Promise<Response> {
+  const { gateway, request, recorder } = context;
+  const { sockets, limits, draining } = gateway;
+  if (draining.aborted) throw shuttingDown();
+  sockets.checkRoom(limits.sockets);
+  const upgraded = gateway.upgrade?.(request);
+  if (!upgraded || !protocol.socket) {
+    throw new GatewayError("upgrade_required", "The gateway does not serve WebSockets here: use HTTP");
+  }
+  const connection = new Connection(upgraded.socket, { speech: protocol.socket, wire, lane, context, generate });
+  sockets.add(connection);
+  connection.onClosed = () => sockets.delete(connection);
+  recorder.close(upgraded.response.status);
+  return upgraded.response;
+}
