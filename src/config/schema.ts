@@ -83,7 +83,7 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
   transport: transportSchema.default("fetch").meta({
     description:
       "How upstreams and catalogs are called. fetch speaks HTTP/1.1 and HTTP/2 and uses proxies. node speaks HTTP/1.1 " +
-      "alone, uses no proxy, and costs half as much.",
+      "alone, uses no proxy, and reads streams at half the cost.",
   }),
   retry: retrySchema.prefault({}),
   limits: limitsSchema.prefault({}),
