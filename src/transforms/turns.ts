@@ -29,29 +29,30 @@ export function arrangeTurns(
   const telling = worded.every(({ role, content }) => role !== "system" || content.length > 0)
     ? worded
     : worded.filter((message) => message.role !== "system" || hasContent(message, note));
-  const answered = isArranged(telling)
-    ? telling
-    : answerCalls(resultsFirst(withDistinctIds(joinAssistant(telling), note)), note);
+  const joined = telling.some(isContinued) ? joinAssistant(telling) : telling;
+  const answered = isArranged(joined) ? joined : answerCalls(resultsFirst(withDistinctIds(joined, note)), note);
   return systemMessages === "anywhere" ? answered : foldSystemMessages(answered, note);
 }
 
-/** Whether no two turns of the assistant follow each other, and each result stands in its place: as most conversations come. */
+function isContinued({ role }: Message, at: number, messages: readonly Message[]): boolean {
+  return role === "assistant" && messages[at - 1]?.role === role;
+}
+
+/** Whether each result stands in its place: as in most conversations. */
 function isArranged(messages: readonly Message[]): boolean {
-  let before: Message["role"] | undefined;
   let called: string[] = [];
   let answered = 0;
   for (const { role, content } of messages) {
     if (role === "tool") {
       if (content.length === 0 || content.some(({ id }) => called[answered++] !== id)) return false;
     } else {
-      if (answered < called.length || role === "assistant" && before === role) return false;
+      if (answered < called.length) return false;
       called = role === "assistant" ? callIds(content) : [];
       answered = 0;
       if (called.length > 1 && new Set(called).size < called.length) return false;
     }
-    before = role;
   }
-  return answered === called.length || before === "assistant";
+  return answered === called.length || messages.at(-1)?.role === "assistant";
 }
 
 function callIds(content: AssistantMessage["content"]): string[] {

@@ -192,19 +192,19 @@ const conversation = fc.array(
   { maxLength: 8 },
 );
 
-// Two turns of the assistant in a row, for which the whole conversation is arranged step by step.
+// Two calls under one id, for which the whole conversation is arranged step by step.
 law("a conversation that is in order already is arranged like every other one", conversation, (messages) => {
-  const said = (text: string): AssistantMessage => ({ role: "assistant", content: [{ type: "text", text }] });
   if (messages.at(-1)?.role === "assistant" || messages.at(-1) === foreign) return;
   for (const taken of ["first", "anywhere"] as const) {
     const before = structuredClone(messages);
     const { turns, notes } = arrange(messages, taken);
-    const longer = arrange([...messages, said("x"), said("y")], taken);
-    const last: AssistantMessage = { role: "assistant", content: [...said("x").content, ...said("y").content] };
+    const longer = arrange([...messages, calls("9", "9"), results("9", "9")], taken);
     // What the assistant said last would go on.
     if (turns.at(-1)?.role === "assistant") return;
-    assertEquals(longer.turns, [...turns, last]);
-    assertEquals(longer.notes, notes);
+    const [first, second] = results("9", "9").content;
+    const end = { role: "tool", content: [first!, { ...second!, id: "9_2" }] } as ToolMessage;
+    assertEquals(longer.turns, [...turns, calls("9", "9_2"), end]);
+    assertEquals(longer.notes.toSorted(), [...notes, "renamed a call with the duplicate id 9"].toSorted());
     assertEquals(messages, before);
   }
 });
