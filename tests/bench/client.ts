@@ -42,6 +42,7 @@ function requestBytes(url: string, headers: Record<string, string>, content: Uin
 export class Connection {
   readonly #socket: Deno.TcpConn;
   readonly #buffer = new Uint8Array(BUFFER_BYTES);
+  #isOpen = true;
 
   private constructor(socket: Deno.TcpConn) {
     this.#socket = socket;
@@ -54,11 +55,14 @@ export class Connection {
     return new Connection(socket);
   }
 
+  /** Closes it, unless it is closed. */
   close(): void {
+    if (!this.#isOpen) return;
+    this.#isOpen = false;
     this.#socket.close();
   }
 
-  /** Sends a request and reads its answer to the end, telling what comes as it comes. Throws unless the answer is a 200. */
+  /** Sends a request and reads its answer to the end; `onBytes` gets what comes as it comes. Throws unless the answer is a 200. */
   async ask(request: Uint8Array, onBytes: (bytes: Uint8Array) => void = () => {}): Promise<Answer> {
     const { started, head, body } = await this.#begin(request);
     const firstByteMs = performance.now() - started;

@@ -1,8 +1,7 @@
 /**
  * The upstream of the bench: answers at once and without a model. Answers to `POST /v1/chat/completions` are as long,
  * as slow and as unfinished as the last user message says. For a stream: `chunks=2000`, `delay=20` (milliseconds between
- * chunks), `pause=5` (milliseconds before the end, which then tells its time), `park=1` (open and silent after the last
- * chunk). For a whole answer: `repeat=60` (how often it has all the words). A whole answer counts the messages of the
+ * chunks), `stamp=1` (each chunk says when it is written), `park=1` (open and silent after the last chunk). For a whole answer: `repeat=60` (how often it has all the words). A whole answer counts the messages of the
  * request as its tokens.
  */
 import { clock } from "./clock.ts";
@@ -17,7 +16,7 @@ interface ChatRequest {
 interface Orders {
   chunks: number;
   delayMs: number;
-  pauseMs: number;
+  stamp: boolean;
   park: boolean;
   repeat: number;
 }
@@ -66,7 +65,7 @@ function readOrders(request: ChatRequest): Orders {
   return {
     chunks: order("chunks"),
     delayMs: order("delay"),
-    pauseMs: order("pause"),
+    stamp: order("stamp") === 1,
     park: order("park") === 1,
     repeat: order("repeat") || 16,
   };
@@ -81,13 +80,9 @@ function stream(orders: Orders, withUsage: boolean): ReadableStream<Uint8Array<A
       if (written === -1) controller.enqueue(FIRST);
       else if (written < orders.chunks) {
         if (orders.delayMs > 0) await sleep(orders.delayMs);
-        controller.enqueue(CONTENT[written % CONTENT.length]!);
+        controller.enqueue(orders.stamp ? chunk({ content: `t=${clock()} ` }) : CONTENT[written % CONTENT.length]!);
       } else if (orders.park) await new Promise(() => {});
       else {
-        if (orders.pauseMs > 0) {
-          await sleep(orders.pauseMs);
-          controller.enqueue(chunk({ content: `ended=${clock()} ` }));
-        }
         for (const bytes of ending) controller.enqueue(bytes);
         controller.close();
       }
@@ -122,6 +117,6 @@ const ROUTES: Readonly<Record<string, (request: Request) => Response | Promise<R
 };
 
 Deno.serve(
-  { hostname: "127.0.0.1", port: 0 },
+  { hostname: "127.0.0.1", port: Number(Deno.args[0] ?? 0) },
   (request) => ROUTES[new URL(request.url).pathname]?.(request) ?? new Response("No such path", { status: 404 }),
 );

@@ -1,161 +1,198 @@
 /**
- * `deno task bench [--quick]`: what Laneway adds to a direct call to the upstream, beside a bare passthrough. The subjects
- * take turns in every round, so that a machine that is busy for a while is busy for all of them. Beside that, what it
- * costs to store answers and to go on from them, what large lists of vectors, streamed speech, repairs and safeguards cost,
- * and how much memory uploads take.
+ * `deno task bench [--quick] [--only=<names>]`: what Laneway costs, as multiples of a bare passthrough on the same machine at the
+ * same time. The subjects take turns in every round, so that a machine that is busy for a while is busy for all of them.
+ * `--only` takes names of measures and of sections, or their beginnings: `--only=whole-1kB,start`.
  */
-import { CONVERSATION_MEASURES, holdConversation, WAYS } from "./conversation.ts";
-import { UPLOADS } from "./fake_tasks.ts";
-import type { Figures } from "./figures.ts";
-import { checkAnswers, FULL, measureFresh, MEASURES, QUICK, type Running, warmUp } from "./measure.ts";
-import { measureRepairs, REPAIRS } from "./repairs.ts";
-import {
-  formatConversations,
-  formatGateways,
-  formatRepairs,
-  formatSafeguards,
-  formatTasks,
-  formatUploads,
-  type Results,
-} from "./report.ts";
-import { measureSafeguards, SAFEGUARDS } from "./safeguards.ts";
+import { parseArgs } from "node:util";
+import { checkAnswers } from "./check.ts";
+import { CONVERSATION_FIGURES, holdConversation, measureTurns, WAYS } from "./conversation.ts";
+import { measureMemory, measureStart, MEMORY_FIGURES, START_FIGURES } from "./fresh.ts";
+import { BARE, type Gateway, laneway, startGateway, startUpstream, type Subject } from "./gateways.ts";
+import { formatCosts } from "./own_report.ts";
+import { measureProcesses, PROCESS_FIGURES } from "./processes.ts";
+import { stopPrograms } from "./program.ts";
+import { measureSafeguards, SAFEGUARD_FIGURES, SAFEGUARDS } from "./safeguards.ts";
 import { stopServers } from "./server.ts";
-import { startUpstream, SUBJECTS } from "./subjects.ts";
-import { askForVectors, measureJson, TASK_MEASURES, TASK_SUBJECTS } from "./tasks.ts";
-import { measureUploads, UPLOAD_WAYS } from "./uploads.ts";
+import { type Figure, formatTable, Results, rotate } from "./table.ts";
+import { askForVectors, measureJson, measureTasks, TASK_FIGURES, TASK_SUBJECTS } from "./tasks.ts";
+import { FULL, MEASURES, QUICK, warmUp } from "./traffic.ts";
+import { measureUploads, UPLOAD_FIGURES, UPLOAD_WAYS } from "./uploads.ts";
+import { type Wire, WIRES } from "./bodies.ts";
 
-const size = Deno.args.includes("--quick") ? QUICK : FULL;
-const JSON_COST = "JSON.parse + JSON.stringify";
-const names = [
-  ...[...SUBJECTS, ...UPLOAD_WAYS].map(({ name }) => name),
-  ...WAYS,
-  ...TASK_SUBJECTS,
-  JSON_COST,
-  ...REPAIRS,
-  ...SAFEGUARDS,
-];
-const results = new Map(names.map((name): [string, Results] => [name, { name, rounds: [] }]));
-const started = performance.now();
+const { values: options } = parseArgs({ options: { quick: { type: "boolean" }, only: { type: "string" } } });
+const size = options.quick ? QUICK : FULL;
+const FRESH_ROUNDS = options.quick ? 1 : 3;
 const DEADLINE_MS = 15 * 60_000;
 
+const LANEWAY = laneway();
+const NODE = laneway("Laneway, node", { transport: "node" });
+const SUBJECTS: readonly { name: string; gateway: Gateway; wire: Wire }[] = [
+  { name: "bare", gateway: BARE, wire: "chat" },
+  ...WIRES.map((wire) => ({ name: wire as string, gateway: LANEWAY, wire })),
+  { name: "messages, node", gateway: NODE, wire: "messages" },
+];
+
+/** What is measured, by name; each prints a table. */
+const SECTIONS: Record<string, (upstream: string) => Promise<string>> = {
+  traffic,
+  start,
+  memory,
+  processes,
+  stored,
+  "in-process": () => formatCosts(options.quick ? 15 : 40),
+  vectors,
+  uploads,
+  safeguards,
+};
+
+const wanted = options.only?.split(",");
+const isWanted = (name: string) => wanted === undefined || wanted.some((beginning) => name.startsWith(beginning));
+const measures = MEASURES.filter(({ name }) => isWanted("traffic") || isWanted(name));
+const sections = Object.keys(SECTIONS).filter((name) => name === "traffic" ? measures.length > 0 : isWanted(name));
+if (sections.length === 0) {
+  const names = [...MEASURES.map(({ name }) => name), ...Object.keys(SECTIONS)];
+  throw new TypeError(`Nothing is called "${options.only}". There are: ${names.join(", ")}`);
+}
+
 // Without servers every request fails: a server that does not answer cannot hold up the bench for ever.
-Deno.unrefTimer(setTimeout(stopServers, DEADLINE_MS));
+Deno.unrefTimer(setTimeout(stopAll, DEADLINE_MS));
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
-  Deno.addSignalListener(signal, () => void stopServers().then(() => Deno.exit(1)));
+  Deno.addSignalListener(signal, () => void stopAll().then(() => Deno.exit(1)));
 }
 
+const began = performance.now();
+say(
+  `Deno ${Deno.version.deno}, ${Deno.build.target}, ${navigator.hardwareConcurrency} cores, load ${
+    Deno.loadavg()[0]!.toFixed(1)
+  }.
+Medians of rounds (least–greatest); CPU is that of the gateway's processes alone; bold is beside bare.`,
+);
 try {
-  const upstream = await startUpstream();
-
-  for (let round = 0; round < size.starts; round++) {
-    say(`start ${round + 1} of ${size.starts}`);
-    for (const subject of rotate(SUBJECTS, round)) {
-      if (!subject.start) continue;
-      const server = await subject.start(upstream.origin);
-      record(subject.name, round, await measureFresh({ subject, server }));
-      await server.stop();
-    }
-  }
-
-  for (let round = 0; round < size.uploads; round++) {
-    say(`uploads ${round + 1} of ${size.uploads}`);
-    for (const way of rotate(UPLOAD_WAYS, round)) record(way.name, round, await measureUploads(way, upstream.origin));
-  }
-
-  for (let round = 0; round < size.safeguards; round++) {
-    say(`safeguards ${round + 1} of ${size.safeguards}`);
-    const figures = await measureSafeguards(upstream.origin, size.batches);
-    for (const safeguards of SAFEGUARDS) record(safeguards, round, figures[safeguards]);
-  }
-
-  const running: Running[] = [];
-  for (const subject of SUBJECTS) {
-    running.push({ subject, server: await subject.start?.(upstream.origin) ?? upstream });
-  }
-  for (const each of running) {
-    await checkAnswers(each);
-    await warmUp(each);
-  }
-  const conversation = await holdConversation(running.find(({ subject }) => subject.name === "responses")!);
-  for (let round = 0; round < size.rounds; round++) {
-    say(`round ${round + 1} of ${size.rounds}`);
-    for (const measure of MEASURES) {
-      for (const each of rotate(running, round)) record(each.subject.name, round, await measure(each, size));
-    }
-    for (const measure of CONVERSATION_MEASURES) {
-      for (const way of rotate(WAYS, round)) record(way, round, await measure(way, conversation, size));
-    }
-  }
-
-  // After all else: the heaps that these leave behind would slow the small requests down.
-  const originOf = (name: string) => running.find(({ subject }) => subject.name === name)!.server.origin;
-  const origins = { direct: originOf("direct"), passthrough: originOf("passthrough"), laneway: originOf("chat") };
-  const answers = await askForVectors(origins);
-  for (let round = 0; round < size.rounds; round++) {
-    say(`vectors and speech ${round + 1} of ${size.rounds}`);
-    record(JSON_COST, round, measureJson(answers, size));
-    for (const measure of TASK_MEASURES) {
-      for (const subject of rotate(TASK_SUBJECTS, round)) {
-        record(subject, round, await measure(subject, origins[subject], size));
-      }
-    }
-  }
-
-  for (let round = 0; round < size.rounds; round++) {
-    say(`repairs ${round + 1} of ${size.rounds}`);
-    for (const repairs of rotate(REPAIRS, round)) record(repairs, round, await measureRepairs(repairs));
-  }
+  const { origin } = await startUpstream();
+  for (const name of sections) say(`\n${await SECTIONS[name]!(origin)}`);
 } finally {
+  await stopAll();
+}
+say(`\n${Math.round((performance.now() - began) / 1_000)} s, load ${Deno.loadavg()[0]!.toFixed(1)}`);
+
+async function traffic(upstream: string): Promise<string> {
+  const results = new Results();
+  const servers = new Map<Gateway, Subject["server"]>();
+  const subjects: Subject[] = [];
+  for (const { name, gateway, wire } of SUBJECTS) {
+    const server = servers.get(gateway) ?? await startGateway(gateway, upstream);
+    servers.set(gateway, server);
+    subjects.push({ name, gateway, wire, server });
+  }
+  for (const subject of subjects) {
+    await checkAnswers(subject);
+    await warmUp(subject);
+  }
+  for (let round = 0; round < size.rounds; round++) {
+    progress(`round ${round + 1} of ${size.rounds}`);
+    for (const measure of measures) {
+      for (const subject of rotate(subjects, round)) results.record(subject.name, await measure.take(subject, size));
+    }
+  }
+  for (const server of servers.values()) await server.stop();
+  const figures: Record<string, Figure> = Object.assign({}, ...measures.map((measure) => measure.figures));
+  return formatTable(figures, SUBJECTS.map(({ name }) => name), results);
+}
+
+async function start(upstream: string): Promise<string> {
+  const results = new Results();
+  const gateways = [BARE, laneway("main.ts"), laneway("deno task start", {}, "deno task start")];
+  for (let round = 0; round < 2 * FRESH_ROUNDS; round++) {
+    progress(`start ${round + 1} of ${2 * FRESH_ROUNDS}`);
+    for (const gateway of rotate(gateways, round)) {
+      const values = await measureStart(gateway, upstream);
+      // The first has to fill caches of the disk.
+      if (round > 0 || FRESH_ROUNDS === 1) results.record(gateway.name, values);
+    }
+  }
+  return formatTable(START_FIGURES, gateways.map(({ name }) => name), results);
+}
+
+async function memory(upstream: string): Promise<string> {
+  const results = new Results();
+  const subjects = SUBJECTS.filter(({ wire, name }) => name === "bare" || wire === "messages");
+  for (let round = 0; round < FRESH_ROUNDS; round++) {
+    progress(`memory ${round + 1} of ${FRESH_ROUNDS}`);
+    for (const { name, gateway, wire } of rotate(subjects, round)) {
+      results.record(name, await measureMemory(gateway, wire, upstream, true));
+    }
+  }
+  return formatTable(MEMORY_FIGURES, subjects.map(({ name }) => name), results);
+}
+
+async function processes(upstream: string): Promise<string> {
+  const results = new Results();
+  for (let round = 0; round < FRESH_ROUNDS; round++) {
+    progress(`processes ${round + 1} of ${FRESH_ROUNDS}`);
+    for (const gateway of [BARE, LANEWAY]) {
+      results.record(gateway.name, await measureProcesses(gateway, upstream, 2 * size.lastsMs));
+    }
+  }
+  return formatTable(PROCESS_FIGURES, [BARE.name, LANEWAY.name], results);
+}
+
+async function stored(upstream: string): Promise<string> {
+  const results = new Results();
+  const server = await startGateway(LANEWAY, upstream);
+  const conversation = await holdConversation({ name: "stored", gateway: LANEWAY, wire: "responses", server });
+  for (let round = 0; round < size.rounds; round++) {
+    progress(`stored turns ${round + 1} of ${size.rounds}`);
+    for (const way of rotate(WAYS, round)) results.record(way, await measureTurns(way, conversation, 20));
+  }
+  await server.stop();
+  return formatTable(CONVERSATION_FIGURES, WAYS, results);
+}
+
+async function vectors(upstream: string): Promise<string> {
+  const results = new Results();
+  const json = "JSON.parse + JSON.stringify";
+  const [bare, gateway] = [await startGateway(BARE, upstream), await startGateway(LANEWAY, upstream)];
+  const origins = { direct: upstream, bare: bare.origin, Laneway: gateway.origin };
+  const answers = await askForVectors(origins);
+  for (let round = 0; round < FRESH_ROUNDS; round++) {
+    progress(`vectors and speech ${round + 1} of ${FRESH_ROUNDS}`);
+    results.record(json, measureJson(answers));
+    for (const subject of rotate(TASK_SUBJECTS, round)) {
+      results.record(subject, await measureTasks(subject, origins[subject]));
+    }
+  }
+  await Promise.all([bare, gateway].map((server) => server.stop()));
+  return formatTable(TASK_FIGURES, [...TASK_SUBJECTS, json], results);
+}
+
+async function uploads(upstream: string): Promise<string> {
+  const results = new Results();
+  for (const way of UPLOAD_WAYS) {
+    progress(`uploads: ${way.name}`);
+    results.record(way.name, await measureUploads(way, upstream));
+  }
+  return formatTable(UPLOAD_FIGURES, UPLOAD_WAYS.map(({ name }) => name), results);
+}
+
+async function safeguards(upstream: string): Promise<string> {
+  const results = new Results();
+  for (let round = 0; round < FRESH_ROUNDS; round++) {
+    progress(`safeguards ${round + 1} of ${FRESH_ROUNDS}`);
+    const found = await measureSafeguards(upstream, options.quick ? 30 : 60);
+    for (const each of SAFEGUARDS) results.record(each, found[each]);
+  }
+  return formatTable(SAFEGUARD_FIGURES, SAFEGUARDS, results);
+}
+
+async function stopAll(): Promise<void> {
+  await stopPrograms();
   await stopServers();
-}
-
-const [direct, passthrough, ...others] = SUBJECTS.map(({ name }) => results.get(name)!);
-const [stateless, stored] = WAYS.map((way) => results.get(way)!);
-const [laneway, json] = ["laneway", JSON_COST].map((name) => results.get(name)!);
-const [off, on] = REPAIRS.map((name) => results.get(name)!);
-const [without, withAll, added] = SAFEGUARDS.map((name) => results.get(name)!);
-const uploads = UPLOAD_WAYS.map(({ name }) => results.get(name)!);
-const { hardwareConcurrency } = navigator;
-const seconds = Math.round((performance.now() - started) / 1_000);
-say(`
-Deno ${Deno.version.deno}, ${Deno.build.target}, ${hardwareConcurrency} cores, load ${Deno.loadavg()[0]!.toFixed(1)}
-${size.rounds} rounds in ${seconds} s: the median of the rounds (least to greatest). "+" is what is added to a direct call.
-
-${formatGateways(direct!, passthrough!, others)}
-
-Responses that are stored in a local file and continued by their id, beside those that are not stored and come with the whole
-conversation (about 2 kB in and 1 kB out per turn):
-
-${formatConversations(stateless!, stored!)}
-
-Vectors and speech, beside what parsing and writing the JSON of the same answer takes by itself:
-
-${formatTasks(direct!, passthrough!, laneway!, json!)}
-
-Repairs of what upstreams say that have nothing to do, inside the gateway's process, without a socket:
-
-${formatRepairs(off!, on!)}
-
-Admission, breaker, places and log, all on beside all off, asked in turn; each round has processes of its own:
-
-${formatSafeguards(without!, withAll!, added!)}
-
-${UPLOADS} files of 25 MB on their way to transcription at once, in a gateway that has just started:
-
-${formatUploads(uploads)}
-
-Client, upstream and gateway share the cores, so requests/s say less than the CPU per request. The 99th percentiles and the
-fast streams are noisy: compare two runs only where their ranges do not overlap.`);
-
-function record(name: string, round: number, figures: Figures): void {
-  const { rounds } = results.get(name)!;
-  rounds[round] = { ...rounds[round], ...figures };
-}
-
-function rotate<T>(items: readonly T[], by: number): T[] {
-  return items.map((_, at) => items[(at + by) % items.length]!);
 }
 
 function say(text: string): void {
   Deno.stdout.writeSync(new TextEncoder().encode(`${text}\n`));
+}
+
+function progress(text: string): void {
+  Deno.stderr.writeSync(new TextEncoder().encode(`${text}\n`));
 }

@@ -4,8 +4,8 @@
  * is printed, as JSON. `--rounds=<n>`: how often each is run, of which the least counts.
  */
 import { parseArgs } from "node:util";
-import { WIRES } from "./bodies.ts";
-import { largeJsonUs, measureOwn, type OwnCost, type Pair, WORKS } from "./own.ts";
+import { measureOwn, type OwnCost, WORKS } from "./own.ts";
+import { formatCosts } from "./own_report.ts";
 import { FIGURES, leastSums, type Sums } from "./own_sums.ts";
 
 const { values } = parseArgs({
@@ -21,29 +21,13 @@ if (values.write) {
   await Deno.writeTextFile(FIGURES, `${JSON.stringify(sums, null, 2)}\n`);
   say(`${JSON.stringify(sums)}\nWritten to ${FIGURES.pathname}`);
 } else {
-  const costs = await measureOwn(Number(values.rounds));
-  say(values.sums ? JSON.stringify(sumsOf(costs)) : await formatCosts(costs));
+  const rounds = Number(values.rounds);
+  say(values.sums ? JSON.stringify(sumsOf(await measureOwn(rounds))) : await formatCosts(rounds));
 }
 
 function sumsOf(costs: readonly OwnCost[]): Sums {
   const sum = (work: string) => costs.filter((cost) => cost.work === work).reduce((all, { ofJson }) => all + ofJson, 0);
   return Object.fromEntries(WORKS.map((work) => [work, Number(sum(work).toPrecision(4))])) as Sums;
-}
-
-async function formatCosts(costs: readonly OwnCost[]): Promise<string> {
-  const pairs = [...new Set(costs.map(({ pair }) => pair))];
-  const cell = (pair: Pair, work: string) =>
-    costs.find((cost) => cost.pair === pair && cost.work === work)!.us.toFixed(1);
-  const rows = pairs.map((pair) => `| ${[pair, ...WORKS.map((work) => cell(pair, work))].join(" | ")} |`);
-  const json: string[] = [];
-  for (const wire of WIRES) json.push(`${wire} ${(await largeJsonUs(wire)).toFixed(0)} µs`);
-  return [
-    "Own processor time in µs, client → upstream (the bare platform's own is taken off):\n",
-    `| pair | ${WORKS.join(" | ")} |`,
-    `|---|${WORKS.map(() => "--:").join("|")}|`,
-    ...rows,
-    `\nThe JSON of 400 kB alone, parsed and written: ${json.join(", ")}`,
-  ].join("\n");
 }
 
 function say(text: string): void {

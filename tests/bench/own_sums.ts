@@ -1,7 +1,7 @@
 /** What all pairs of wires together cost, in a process of its own, where nothing else runs and nothing runs beside the code. */
 import type { Work } from "./own.ts";
 
-/** Of each work, as a multiple of the JSON work. */
+/** Of each work, as a multiple of the fixed work. */
 export type Sums = Record<Work, number>;
 
 /** The committed figures. */
@@ -15,7 +15,7 @@ const V8_FLAGS = [
   "--invocation-count-for-osr=50",
   "--minimum-invocations-after-ic-update=30",
 ];
-const ROUNDS = 10;
+const ROUNDS = 14;
 
 export async function measureSums(): Promise<Sums> {
   const program = new URL("./own_cpu.ts", import.meta.url).href;

@@ -1,7 +1,7 @@
 /** The least that a gateway in Deno can be: `Deno.serve` and `fetch`. What Laneway costs is measured against it. */
-const upstream = Deno.args[0];
+const [upstream, port = "0"] = Deno.args;
 
-Deno.serve({ hostname: "127.0.0.1", port: 0 }, (request) => {
+Deno.serve({ hostname: "127.0.0.1", port: Number(port) }, (request) => {
   const { pathname } = new URL(request.url);
   if (pathname === "/healthz") return new Response("ok");
   return fetch(upstream + pathname, {

@@ -5,12 +5,18 @@
  * neighbours.
  */
 import { Connection, postBytes } from "./client.ts";
-import { type Figures, quantile } from "./figures.ts";
 import { cpuUs, type Server, startServer } from "./server.ts";
-import { chatBody, type Load } from "./subjects.ts";
+import { bodyFor, type Load } from "./bodies.ts";
+import { type Figure, quantile, type Values } from "./table.ts";
 
 export const SAFEGUARDS = ["without safeguards", "with safeguards", "added"] as const;
 export type Safeguards = typeof SAFEGUARDS[number];
+
+export const SAFEGUARD_FIGURES: Record<string, Figure> = {
+  safeP50: { label: "whole answer, 1 kB: p50", unit: "ms", digits: 3 },
+  safeCpu: { label: "whole answer, 1 kB: CPU", unit: "µs", digits: 0 },
+  safeFirstByteP50: { label: "first byte of a stream: p50", unit: "ms", digits: 3 },
+};
 
 const VARIABLE = "LANEWAY_BENCH_KEY";
 const KEY = crypto.randomUUID();
@@ -21,7 +27,7 @@ const BATCH = 20;
 const WARM_BATCHES = 20;
 
 /** Taken of two processes that have just started: each pair has luck of its own with its memory. */
-export async function measureSafeguards(upstream: string, batches: number): Promise<Record<Safeguards, Figures>> {
+export async function measureSafeguards(upstream: string, batches: number): Promise<Record<Safeguards, Values>> {
   const off = await startUnguarded(upstream);
   const on = await startGuarded(upstream);
   try {
@@ -42,7 +48,7 @@ export async function measureSafeguards(upstream: string, batches: number): Prom
 
 async function compare(off: Server, on: Server, load: Load, batches: number) {
   const request = (server: Server) =>
-    postBytes(`${server.origin}/oss/v1/chat/completions`, chatBody(load), { authorization: `Bearer ${KEY}` });
+    postBytes(`${server.origin}/oss/v1/chat/completions`, bodyFor("chat", load), { authorization: `Bearer ${KEY}` });
   const connections = await Promise.all([off, on].map(({ origin }) => Connection.open(origin)));
   const requests = [off, on].map(request);
   const batch = async (which: number) => {

@@ -1,17 +1,24 @@
 /** What the tasks beside chat cost: large lists of vectors, and sound that is passed on as it comes. */
-import { postBytes } from "./client.ts";
+import { type Answer, Connection, postBytes } from "./client.ts";
 import { INPUTS } from "./fake_tasks.ts";
-import { type Figures, quantile } from "./figures.ts";
-import { repeat, type Size } from "./measure.ts";
+import { type Figure, quantile, type Values } from "./table.ts";
 
 /** Who is asked: the upstream itself, or the server in front of it. */
-export const TASK_SUBJECTS = ["direct", "passthrough", "laneway"] as const;
+export const TASK_SUBJECTS = ["direct", "bare", "Laneway"] as const;
 export type TaskSubject = typeof TASK_SUBJECTS[number];
 
-export type TaskMeasure = (subject: TaskSubject, origin: string, size: Size) => Promise<Figures>;
+export const TASK_FIGURES: Record<string, Figure> = {
+  embedFloat: { label: "2,048 × 1,024 embeddings, float", unit: "ms", digits: 0, beside: "more" },
+  embedBase64: { label: "2,048 × 1,024 embeddings, base64", unit: "ms", digits: 0, beside: "more" },
+  embedBatches: { label: "2,048 × 1,024 embeddings, float, from 64 calls", unit: "ms", digits: 0, beside: "more" },
+  soundP50: { label: "first byte of streamed speech, p50", unit: "ms", digits: 2, beside: "more" },
+};
 
 /** Each begins with its number. */
 const TEXTS = Array.from({ length: INPUTS }, (_, at) => `${at} what a passage of a document says `.repeat(4));
+
+const VECTOR_ANSWERS = 3;
+const SOUNDS = 150;
 
 const VECTORS = {
   embedFloat: { model: "embedding", encoding: "float" },
@@ -22,23 +29,31 @@ const VECTORS = {
 type Kind = keyof typeof VECTORS;
 const KINDS = Object.keys(VECTORS) as Kind[];
 
-const vectors = KINDS.map((kind): TaskMeasure => async (subject, origin, size) => {
-  const request = postBytes(origin + pathOf(subject, "embeddings"), vectorsBody(kind));
-  const times = (await repeat(origin, request, size.vectors)).map((answer) => answer.totalMs);
-  return { [kind]: quantile(times, 0.5) };
-});
-
-const sound: TaskMeasure = async (subject, origin, size) => {
+/** Vectors of each kind, and sounds, some of each. */
+export async function measureTasks(subject: TaskSubject, origin: string): Promise<Values> {
+  const values: Values = {};
+  for (const kind of KINDS) {
+    const request = postBytes(origin + pathOf(subject, "embeddings"), vectorsBody(kind));
+    values[kind] = quantile((await repeat(origin, request, VECTOR_ANSWERS)).map(({ totalMs }) => totalMs), 0.5);
+  }
   const body = { model: "speech", input: "A short sentence to read aloud.", voice: "alloy", response_format: "mp3" };
   const request = postBytes(origin + pathOf(subject, "audio/speech"), body);
-  const times = (await repeat(origin, request, size.sounds)).map((answer) => answer.firstByteMs);
-  return { soundP50: quantile(times, 0.5), soundP99: quantile(times, 0.99) };
-};
+  values.soundP50 = quantile((await repeat(origin, request, SOUNDS)).map(({ firstByteMs }) => firstByteMs), 0.5);
+  return values;
+}
 
-/** Taken of all subjects in turn, round after round. */
-export const TASK_MEASURES: readonly TaskMeasure[] = [...vectors, sound];
+async function repeat(origin: string, request: Uint8Array, count: number): Promise<Answer[]> {
+  const connection = await Connection.open(origin);
+  try {
+    const answers: Answer[] = [];
+    while (answers.length < count) answers.push(await connection.ask(request));
+    return answers;
+  } finally {
+    connection.close();
+  }
+}
 
-/** The upstream's own answers. Throws unless the passthrough and Laneway give the same vectors, which also warms them up. */
+/** The upstream's own answers. Throws unless the bare passthrough and Laneway give the same vectors, which also warms them up. */
 export async function askForVectors(origins: Record<TaskSubject, string>): Promise<Record<Kind, string>> {
   const answers = {} as Record<Kind, string>;
   for (const kind of KINDS) {
@@ -51,9 +66,9 @@ export async function askForVectors(origins: Record<TaskSubject, string>): Promi
 }
 
 /** The least that a gateway spends which looks into an answer: its JSON, parsed and written again. */
-export function measureJson(answers: Record<Kind, string>, size: Size): Figures {
+export function measureJson(answers: Record<Kind, string>): Values {
   return Object.fromEntries(KINDS.map((kind) => {
-    const times = Array.from({ length: size.vectors }, () => {
+    const times = Array.from({ length: VECTOR_ANSWERS }, () => {
       const started = performance.now();
       JSON.stringify(JSON.parse(answers[kind]));
       return performance.now() - started;
@@ -76,7 +91,7 @@ function dataOf(answer: string): string {
 }
 
 function pathOf(subject: TaskSubject, endpoint: string): string {
-  return subject === "laneway" ? `/oss/v1/${endpoint}` : `/v1/${endpoint}`;
+  return subject === "Laneway" ? `/oss/v1/${endpoint}` : `/v1/${endpoint}`;
 }
 
 function vectorsBody(kind: Kind): unknown {

@@ -1,26 +1,35 @@
 /** How much memory files take on their way to transcription, all at once. */
 import { Connection, postFormBytes } from "./client.ts";
 import { UPLOADS } from "./fake_tasks.ts";
-import type { Figures } from "./figures.ts";
-import { peakKb, residentKb, type Server } from "./server.ts";
-import { startLaneway, startPassthrough } from "./subjects.ts";
+import { BARE, type Gateway, laneway, startGateway } from "./gateways.ts";
+import { treePeakKb, treeResidentKb } from "./process_tree.ts";
+import type { Figure, Values } from "./table.ts";
 
 /** A way that a file goes, from the client's form to what the upstream takes. */
 export interface UploadWay {
   name: string;
   path: string;
   model: string;
-  start(upstream: string): Promise<Server>;
+  gateway: Gateway;
 }
 
+export const UPLOAD_FIGURES: Record<string, Figure> = {
+  uploadMemory: {
+    label: `${UPLOADS} files of 25 MB to transcription at once: greatest memory above idle`,
+    unit: "MB",
+    digits: 0,
+  },
+  uploadMultiple: { label: "the same ÷ the files", unit: "×", digits: 1 },
+};
+
 export const UPLOAD_WAYS: readonly UploadWay[] = [
-  { name: "passthrough", path: "/v1/audio/transcriptions", model: "transcription", start: startPassthrough },
-  { name: "form to form", path: "/oss/v1/audio/transcriptions", model: "transcription", start: startLaneway },
+  { name: "bare", path: "/v1/audio/transcriptions", model: "transcription", gateway: BARE },
+  { name: "form to form", path: "/oss/v1/audio/transcriptions", model: "transcription", gateway: laneway() },
   {
     name: "form to base64 in JSON",
     path: "/oss/v1/audio/transcriptions",
     model: "fal-transcription",
-    start: startLaneway,
+    gateway: laneway(),
   },
 ];
 
@@ -31,19 +40,19 @@ const TIMES = 5;
 const SETTLE_MS = 500;
 
 /** Taken of a process that has just started. Throws unless every byte came to the upstream. */
-export async function measureUploads({ path, model, start }: UploadWay, upstream: string): Promise<Figures> {
-  const server = await start(upstream);
+export async function measureUploads({ path, model, gateway }: UploadWay, upstream: string): Promise<Values> {
+  const server = await startGateway(gateway, upstream);
   const connections = await Promise.all(Array.from({ length: UPLOADS }, () => Connection.open(server.origin)));
   try {
     await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
-    const idle = residentKb(server.pid);
+    const idle = treeResidentKb(server.pid);
     const request = await postFormBytes(server.origin + path, uploadForm(model));
     for (let time = 0; time < TIMES; time++) {
       await Promise.all(connections.map((connection) => upload(connection, request)));
     }
-    const peak = peakKb(server.pid);
-    const bytes = idle && peak && (peak - idle) * 1_024;
-    return { uploadMemory: bytes && bytes / 1e6, uploadMultiple: bytes && bytes / ALL_BYTES };
+    const peak = treePeakKb(server.pid);
+    const bytes = (peak - idle) * 1_024;
+    return { uploadMemory: bytes / 1e6, uploadMultiple: bytes / ALL_BYTES };
   } finally {
     for (const connection of connections) connection.close();
     await server.stop();

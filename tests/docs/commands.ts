@@ -56,7 +56,10 @@ export const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
     how: "not",
     because: "it takes half an hour, or engines that run here",
   }],
-  [/^deno task bench(:\w+)?$/, { how: "not", because: "it measures for minutes, on a machine that does nothing else" }],
+  [/^deno task bench(:\w+)?( --only=\w+)?$/, {
+    how: "not",
+    because: "it measures for minutes, on a machine that does nothing else",
+  }],
   [/^deno task compile$/, { how: "not", because: "it downloads Deno's runtime" }],
 
   [/^export (HF_TOKEN|ANTHROPIC_BASE_URL|ANTHROPIC_AUTH_TOKEN)=\S+$/, {
