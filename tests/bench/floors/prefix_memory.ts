@@ -11,7 +11,7 @@ import { parseRequest } from "../../../plugins/messages/parse_request.ts";
 import { estimateInputTokens } from "../../../src/canonical/estimate.ts";
 import { readAs } from "../../../src/contract/read_as.ts";
 import { newContext, newWireRequest } from "../../support/context.ts";
-import { SUBJECTS } from "../subjects.ts";
+import { bodyFor } from "../bodies.ts";
 
 /** The least of thirty runs, in microseconds of processor time. */
 function least(run: () => unknown): number {
@@ -23,7 +23,7 @@ function least(run: () => unknown): number {
   }));
 }
 
-const other = JSON.stringify(SUBJECTS.find(({ name }) => name === "messages")!.body({ bytes: 400_000 }));
+const other = JSON.stringify(bodyFor("messages", { bytes: 400_000 }));
 for (
   const [kind, text] of Object.entries({ "ASCII": other.replaceAll(/[\u0080-\uffff]/g, "x"), "other text": other })
 ) {

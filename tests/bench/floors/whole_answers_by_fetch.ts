@@ -2,7 +2,9 @@
  * Claim: a gateway that reads what it passes on, and sends it by `fetch` as a Blob under one time limit, takes about twice the
  * processor time of one that does not, before it does any work of its own. `deno run --allow-all` prints both, by the request.
  */
-import { chatBody, startPassthrough, startUpstream } from "../subjects.ts";
+import { bodyFor } from "../bodies.ts";
+import { BARE, startGateway, startUpstream } from "../gateways.ts";
+import { stopPrograms } from "../program.ts";
 import { Connection, postBytes } from "../client.ts";
 import { cpuUs, type Server, startServer, stopServers } from "../server.ts";
 
@@ -30,18 +32,19 @@ function serve(upstream: string): void {
 
 async function compare(): Promise<void> {
   const upstream = await startUpstream();
-  const servers = [await startPassthrough(upstream.origin), await startServer([import.meta.url, upstream.origin])];
+  const servers = [await startGateway(BARE, upstream.origin), await startServer([import.meta.url, upstream.origin])];
   const least = [Infinity, Infinity];
   for (let round = 0; round < ROUNDS; round++) {
     for (const [at, server] of servers.entries()) least[at] = Math.min(least[at]!, await cost(server));
   }
   const [passed, read] = least.map((us) => Math.round(us));
   await stopServers();
+  await stopPrograms();
   Deno.stdout.writeSync(new TextEncoder().encode(`passed on: ${passed} µs; read and sent: ${read} µs a request\n`));
 }
 
-async function cost({ origin, pid }: Server): Promise<number> {
-  const request = postBytes(`${origin}/v1/chat/completions`, chatBody({ bytes: 1_000 }));
+async function cost({ origin, pid }: Pick<Server, "origin" | "pid">): Promise<number> {
+  const request = postBytes(`${origin}/v1/chat/completions`, bodyFor("chat", { bytes: 1_000 }));
   const connections = await Promise.all(Array.from({ length: CONNECTIONS }, () => Connection.open(origin)));
   const before = cpuUs(pid) ?? 0;
   await Promise.all(connections.map(async (connection) => {
