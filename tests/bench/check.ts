@@ -7,13 +7,22 @@ import { CHUNKS, requestOf } from "./traffic.ts";
 /** The fake upstream's words, over and over. */
 const WORDS = ["la", " li", " lu l", "e lo. "];
 
-/**
- * Asks for a whole answer and for a stream. Throws unless all of the text comes. Returns in how many pieces it came: a client of a
- * gateway that joins chunks sees a model write in jerks.
- */
-export async function checkAnswers(subject: Subject): Promise<number> {
+export async function checkAnswers(subject: Subject): Promise<void> {
+  await checkWhole(subject);
+  await checkStream(subject);
+}
+
+/** Throws unless all of the text of a whole answer comes. */
+export async function checkWhole(subject: Subject): Promise<void> {
   const whole = await textOf(subject, undefined);
   if (!whole.includes("la li lu le lo. la li lu le lo.")) throw new Error(`wrong answer: ${whole.slice(0, 200)}`);
+}
+
+/**
+ * Throws unless all of the text of a stream comes. Returns in how many pieces it came: a client of a gateway that joins chunks
+ * sees a model write in jerks.
+ */
+export async function checkStream(subject: Subject): Promise<number> {
   const streamed = await textOf(subject, `chunks=${CHUNKS}`);
   const pieces = [...streamed.matchAll(/^data: ?(\{.*)$/gm)].flatMap(([, data]) => {
     const piece = PIECE[subject.wire](JSON.parse(data!));

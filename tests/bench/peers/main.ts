@@ -4,7 +4,7 @@
  * has the reason in place of a figure.
  */
 import { parseArgs } from "node:util";
-import { checkAnswers } from "../check.ts";
+import { checkStream, checkWhole } from "../check.ts";
 import { measureMemory, measureStart, MEMORY_FIGURES, START_FIGURES } from "../fresh.ts";
 import { BARE, type Gateway, laneway, startGateway, startUpstream, type Subject } from "../gateways.ts";
 import { stopPrograms } from "../program.ts";
@@ -98,10 +98,11 @@ async function measureTraffic(gateways: readonly Gateway[], upstream: string): P
       const server = await startGateway(gateway, upstream);
       for (const wire of wiresOf(gateway)) {
         const subject: Subject = { name: gateway.name, gateway, wire, server };
-        if (await take(subject, EVENTS, async () => ({ events: await checkAnswers(subject) }))) {
-          await warmUp(subject);
-          subjects.push(subject);
-        }
+        await checkWhole(subject);
+        subjects.push(subject);
+        const streams = await take(subject, EVENTS, async () => ({ events: await checkStream(subject) }));
+        await warmUp(subject).catch(() => {});
+        if (!streams) failStreams(subject);
       }
     } catch (error) {
       failEverywhere(gateway.name, reasonOf(error));
@@ -176,6 +177,14 @@ function servesMessages(name: string): boolean {
 
 function wiresOf({ wires }: Gateway): Wire[] {
   return (["chat", "messages"] as const).filter((wire) => wires[wire]);
+}
+
+/** Who streams wrongly has no figures of streams. */
+function failStreams({ name, wire }: Subject): void {
+  const place = results[wire as "chat"];
+  for (const measure of MEASURES.filter(({ name }) => /chunk|stream|byte/.test(name))) {
+    place.fail(name, Object.keys(measure.figures), place.failure(name, "events")!);
+  }
 }
 
 function failEverywhere(name: string, reason: string): void {
