@@ -108,7 +108,7 @@ async function checkNamed(
   lane: Lane | undefined,
   context: RequestContext,
 ): Promise<void> {
-  if (id === undefined) return;
+  if (id === undefined || operation === "conversation") return;
   if (operation !== "getModel") await findResponse(id, context);
   else if (lane) await findModel(id, lane, context);
 }

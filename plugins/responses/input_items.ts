@@ -16,7 +16,11 @@ export function serializeInputItems(
   query: URLSearchParams,
   context: Context,
 ): JsonObject {
-  const items = listItems(id, messages, keep, context);
+  return pageOf(listItems(id, messages, keep, context), query);
+}
+
+/** A page of items that come in their order. */
+export function pageOf(items: JsonObject[], query: URLSearchParams): JsonObject {
   if (readOrder(query) === "desc") items.reverse();
   const after = query.get("after");
   const begin = after === null ? 0 : items.findIndex((item) => item.id === after) + 1;
@@ -40,7 +44,15 @@ export function listItems(
   body: JsonObject,
   context: Context,
 ): JsonObject[] {
-  const named = messages.map((message, index) => ({ ...message, id: messageId(answer, message, index) }));
+  return namedItems(
+    messages.map((message, index) => ({ ...message, id: messageId(answer, message, index) })),
+    body,
+    context,
+  );
+}
+
+/** Messages that have their ids. */
+export function namedItems(named: readonly Message[], body: JsonObject, context: Context): JsonObject[] {
   const speech = {
     context,
     instructor: "developer",

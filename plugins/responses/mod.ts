@@ -9,6 +9,7 @@ import { GatewayError } from "../../src/errors.ts";
 import { serializeAllowance, serializeError, upstreamRefusal } from "../shared/errors.ts";
 import { asTriggered, serializeCompacted } from "./compact.ts";
 import { serializeSummary } from "./compaction.ts";
+import { conversationProtocols } from "./conversations.ts";
 import { failTools } from "./failed_tools.ts";
 import { countOperation } from "./count_tokens.ts";
 import { refusesReasoning } from "./families.ts";
@@ -173,6 +174,7 @@ export const responsesProtocols: readonly AnyProtocol[] = [
   inputItems,
   cancelResponse,
   compact,
+  ...conversationProtocols,
   models,
 ];
 

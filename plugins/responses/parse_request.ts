@@ -13,6 +13,7 @@ import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { parseCompaction } from "./compaction.ts";
+import { conversationId } from "./conversations.ts";
 import { parseItems } from "./parse_items.ts";
 import { namespacesOf } from "./namespaces.ts";
 import { searchesItself } from "./tool_search.ts";
@@ -106,13 +107,14 @@ function refuseUnserved(body: ResponsesRequest, { note }: Context): void {
   const refuse = (param: string, message: string) => {
     throw new GatewayError("invalid_request", message, { param });
   };
-  if (body.conversation) {
-    refuse("conversation", 'The gateway keeps no conversations: use "previous_response_id", or send the whole history');
+  if (body.conversation && !isAbsent(body.previous_response_id)) {
+    refuse("conversation", 'Cannot be used together with "previous_response_id"');
   }
   if (body.prompt) refuse("prompt", 'The gateway keeps no prompts: send "instructions" and "input"');
+  const goesOn = !isAbsent(body.previous_response_id) || Boolean(body.conversation);
   if (body.input === undefined || body.input === null) {
-    if (isAbsent(body.previous_response_id)) refuse("input", 'Missing "input"');
-  } else if (body.input.length === 0 && isAbsent(body.previous_response_id) && !body.instructions) {
+    if (!goesOn) refuse("input", 'Missing "input"');
+  } else if (body.input.length === 0 && !goesOn && !body.instructions) {
     refuse("input", 'Nothing to answer: "input" is empty');
   }
   if (body.background && body.store === false) {
@@ -152,9 +154,12 @@ function parseMemory(
   references: NonNullable<MemoryRequest["references"]>,
 ): MemoryRequest | undefined {
   const { previous_response_id, store, input: _input, stream: _stream, stream_options: _options, ...keep } = body;
-  if (isAbsent(previous_response_id) && references.length === 0 && store === false) return undefined;
+  const conversation = conversationId(body.conversation);
+  const isAlone = isAbsent(previous_response_id) && conversation === undefined && references.length === 0;
+  if (isAlone && store === false) return undefined;
   return {
     at,
+    ...present("conversation", conversation),
     ...present("previous", previous_response_id),
     ...(references.length > 0 && { references }),
     ...(body.background && { background: true }),

@@ -4,6 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonic
 import type { RunState } from "../../src/canonical/stored.ts";
 import { noteDropped } from "../../src/transforms/stand_in.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
+import { conversationId } from "./conversations.ts";
 import { serializeFailure } from "./errors.ts";
 import { serializeAnnotation } from "./content.ts";
 import { serializeFinish } from "./finish.ts";
@@ -83,6 +84,7 @@ export function serializeHead({ id, created, model, body, previous, stored }: Fa
     completed_at: null,
     status: "in_progress",
     background: asked.background === true,
+    ...(asked.conversation && { conversation: { id: conversationId(asked.conversation) } }),
     error: null,
     frequency_penalty: echo("frequency_penalty", 0),
     incomplete_details: null,

@@ -190,6 +190,14 @@ export const requestSchema = z.looseObject(requestFields);
 export type ResponsesRequest = z.output<typeof requestSchema>;
 export const REQUEST_KEYS: ReadonlySet<string> = new Set(Object.keys(requestFields));
 
+// Conversations
+
+const items = z.array(item).max(20);
+const metadata = z.record(z.string(), z.string()).nullish();
+export const conversationSchema = z.looseObject({ items: items.nullish(), metadata });
+export const itemsSchema = z.looseObject({ items });
+export const metadataSchema = z.looseObject({ metadata });
+
 // What upstreams answer
 
 /** What is no count says nothing of the others. */

@@ -217,6 +217,8 @@ export interface MemoryRequest {
   previous?: string;
   /** Items of earlier answers, each to be put before the message that is at `at`. */
   references?: ItemReference[];
+  /** The id of the conversation that the request and its answer become a part of. */
+  conversation?: string;
   /** Whether the answer is made while the client does something else. */
   background?: boolean;
   /** Present where this answer is to be remembered: what the wire will want to see of the request again. */

@@ -1,4 +1,5 @@
 import type { Speech, SpeechEvent, SpeechRequest, Transcript, TranscriptEvent, TranscriptionRequest } from "./audio.ts";
+import type { ConversationAnswer, ConversationRequest } from "./conversation.ts";
 import type { EmbedRequest, EmbedResponse } from "./embed.ts";
 import type { GenerateEvent, GenerateRequest, GenerateResponse } from "./generate.ts";
 import type { ModelInfo, Task } from "./models.ts";
@@ -22,6 +23,8 @@ export interface Operations {
   getResponse: { input: { id: string; events?: { from: number } }; output: StoredAnswer; event: never };
   deleteResponse: { input: { id: string }; output: { id: string }; event: never };
   cancelResponse: { input: { id: string }; output: StoredAnswer; event: never };
+  /** What is asked of a conversation that the gateway keeps. */
+  conversation: { input: ConversationRequest; output: ConversationAnswer; event: never };
   /** Opens a WebSocket whose messages are requests. */
   connect: { input: Record<string, never>; output: never; event: never };
   /** Whether the wire is served: for clients that ask for a version before anything else. */
@@ -49,6 +52,7 @@ export const TASK_OF: Record<OperationName, Task | undefined> = {
   getResponse: undefined,
   deleteResponse: undefined,
   cancelResponse: undefined,
+  conversation: undefined,
   connect: undefined,
   ping: undefined,
 };

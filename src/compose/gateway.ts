@@ -15,6 +15,7 @@ import { SessionAffinity } from "../routing/session_affinity.ts";
 import { createContinuity } from "../state/continuity.ts";
 import { createKeyReader, createKeyring } from "../state/keyring.ts";
 import type { Ledger } from "../state/ledger.ts";
+import { createConversations } from "../state/conversations.ts";
 import { createRuns } from "../state/runs.ts";
 import { createSealing } from "../state/seal.ts";
 import { Dependents } from "../util/abort.ts";
@@ -128,9 +129,16 @@ function createRouting({ config, keep, monotonic }: World): Pick<Gateway, "affin
 /** What is kept from one request to the next ones of its conversation. */
 function createMemory(
   { config, keep, env, store, now, pace }: World,
-): Pick<Gateway, "continuity" | "sealer" | "runs"> {
+): Pick<Gateway, "continuity" | "conversations" | "sealer" | "runs"> {
   const retentionMs = config.store.retentionDays * DAY_MS;
   return {
+    conversations: createConversations({
+      store,
+      now,
+      retentionMs,
+      patienceMs: pace.storeMs,
+      longest: config.limits.bodyBytes,
+    }),
     runs: keep("runs", null, () => createRuns({ store, now, retentionMs, patienceMs: pace.storeMs })),
     continuity: createContinuity({
       store,

@@ -12,6 +12,7 @@ import type { SessionAffinity } from "../routing/session_affinity.ts";
 import type { Lane } from "../lanes/lane.ts";
 import type { LogEntry } from "../observe/log.ts";
 import type { Continuity } from "../state/continuity.ts";
+import type { Conversations } from "../state/conversations.ts";
 import type { RunLimits, Runs } from "../state/runs.ts";
 import type { LoadedSealer } from "../state/seal.ts";
 import type { Calibration } from "../tokens/calibration.ts";
@@ -53,6 +54,7 @@ export interface Gateway {
   };
   continuity: Continuity;
   runs: Runs;
+  conversations: Conversations;
   sealer(): Promise<LoadedSealer>;
   calibration: Calibration;
   /** What upstreams counted. */

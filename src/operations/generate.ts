@@ -156,7 +156,9 @@ function passageOf(
   added: AddedTurn,
 ): Passage<GenerateEvent> {
   const sealing = sealingFor(protocol, exchange, context);
-  const kept = exchange.stored || session ? rememberingIn(exchange, added, context, session) : undefined;
+  const kept = exchange.stored || session || exchange.input.memory?.conversation !== undefined
+    ? rememberingIn(exchange, added, context, session)
+    : undefined;
   return {
     transforms: [
       noteLostEventFields(protocol.wire, sealing !== undefined || exchange.stored, context.note),

@@ -3,6 +3,7 @@ import { Collector } from "../canonical/collect.ts";
 import type { GenerateEvent, GenerateResponse, Message, OpaqueReasoning, OutputPart } from "../canonical/generate.ts";
 import type { Input } from "../canonical/operations.ts";
 import { goOnFromSealed, holdsSummary } from "../transforms/compaction.ts";
+import { markReasoning } from "../transforms/reasoning.ts";
 import { openReasoning, sealedIn, type Sealing, type Thought } from "../transforms/sealing.ts";
 import { paced } from "../util/work.ts";
 import type { RequestContext } from "../context/request_context.ts";
@@ -19,9 +20,23 @@ export async function recall(
   context: RequestContext,
   session?: Session,
 ): Promise<Recalled> {
-  const fromStore = () => context.gateway.continuity.recall(asked, context.caller.owner);
+  const fromStore = () => recallStored(asked, context);
   const recalled = await (session ? session.recall(asked, fromStore) : fromStore());
   return await openThoughts(await openSummary(recalled, context), context);
+}
+
+async function recallStored(
+  asked: Input<"generate">,
+  { gateway, caller: { owner } }: RequestContext,
+): Promise<Recalled> {
+  const recalled = await gateway.continuity.recall(asked, owner);
+  const { at, conversation } = asked.memory ?? {};
+  if (conversation === undefined) return recalled;
+  const { items } = await gateway.conversations.get(conversation, owner);
+  const { input, added } = recalled;
+  const before = items.map(({ message }) => message);
+  const messages = [...input.messages.slice(0, at), ...before, ...input.messages.slice(at)];
+  return { input: { ...input, messages }, added };
 }
 
 /** The same going on from the summary that the gateway wrote of it, if there is one. */
@@ -104,6 +119,17 @@ export async function remember(
   const { id, created, input } = exchange;
   const { keep } = input.memory ?? {};
   const target = recorder.attempt?.target ?? "";
+  const addTo = async (conversation: string, asked: Message[], { content }: GenerateResponse) => {
+    // Each item of the answer is one of the conversation.
+    const said = content.map((part): Message => ({ role: "assistant", content: [markReasoning(part, target)] }));
+    try {
+      await gateway.conversations.change(conversation, caller.owner, { messages: [...asked, ...said] });
+    } catch (cause) {
+      recorder.entry.cause = cause;
+      note("could not add the response to its conversation");
+    }
+  };
+  if (input.memory?.conversation !== undefined) await addTo(input.memory.conversation, messages, response);
   if (!keep) return session?.keep(id, response, target);
   const previous = begins ? undefined : input.memory?.previous;
   const facts = { id, previous, created, completed: exchange.now(), model: input.model };

@@ -1,6 +1,7 @@
 /** Every operation that clients can ask for, and what answers it. */
 import { cancelResponse } from "./cancel_response.ts";
 import { connect } from "./connect.ts";
+import { conversation } from "./conversation.ts";
 import { countTokens } from "./count_tokens.ts";
 import { deleteResponse } from "./delete_response.ts";
 import { embed } from "./embed.ts";
@@ -26,6 +27,7 @@ export const OPERATIONS: { readonly [K in ServedOperation]: Handler<K> } = {
   getResponse,
   deleteResponse,
   cancelResponse,
+  conversation,
   connect,
   ping,
 };

@@ -25,7 +25,7 @@ const WIRES = {
     ask: (client: OpenAI, request: Request) => client.responses.create({ ...request, input: "Hello" }),
     text: async (client: OpenAI, model: string) =>
       (await client.responses.create({ model, input: "Hello" })).output_text,
-    wrong: ["conversation", (client: OpenAI) => client.responses.create({ model: "sandbox", conversation: "conv_1" })],
+    wrong: ["prompt", (client: OpenAI) => client.responses.create({ model: "sandbox", prompt: { id: "pmpt_1" } })],
   },
 } as const;
 

@@ -1,0 +1,121 @@
+/** Conversations under an id: a list of changes each, so that whoever adds to one at the same time loses nothing. */
+import type { StoredConversation } from "../canonical/conversation.ts";
+import type { Message } from "../canonical/generate.ts";
+import type { JsonObject } from "../canonical/json.ts";
+import { GatewayError } from "../errors.ts";
+import type { Store, StoreKey } from "./store.ts";
+import { within } from "./within.ts";
+
+export interface Conversations {
+  create(id: string, metadata: JsonObject, messages: Message[], owner: string): Promise<StoredConversation>;
+  /** Throws `not_found`, as all that follow do. */
+  get(id: string, owner: string): Promise<StoredConversation>;
+  /** The conversation as it is then. */
+  change(id: string, owner: string, change: Change): Promise<StoredConversation>;
+  /** Nothing of it is left then. */
+  delete(id: string, owner: string): Promise<StoredConversation>;
+}
+
+export interface Change {
+  messages?: Message[];
+  metadata?: JsonObject;
+  /** The number of an item that is removed. */
+  removed?: number;
+}
+
+export interface ConversationsOptions {
+  store: Store;
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** How long a change is kept, in milliseconds. */
+  retentionMs: number;
+  /** How long the store may take, in milliseconds: a client waits for it. */
+  patienceMs: number;
+  /** How long a conversation may be, in characters. */
+  longest: number;
+}
+
+interface Creation extends Change {
+  /** Seconds since the epoch. */
+  created: number;
+}
+
+/** How many changes are read at once, and how many of them a conversation may have. */
+const READ_AT_ONCE = 64;
+const MOST_CHANGES = 20_000;
+
+export function createConversations(options: ConversationsOptions): Conversations {
+  const { store, now, retentionMs, patienceMs, longest } = options;
+
+  async function ask<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await within(patienceMs, work);
+    } catch (cause) {
+      const message = "The gateway cannot reach what it stored: try again later";
+      throw new GatewayError("unavailable", message, { cause });
+    }
+  }
+
+  const write = (id: string, owner: string, at: number, change: Change) =>
+    ask(store.add([[[...placeOf(owner, id), at], change]], now() + retentionMs));
+
+  async function changesOf(id: string, owner: string, most = longest): Promise<Change[]> {
+    const changes: Change[] = [];
+    for (let length = 0;;) {
+      const from = changes.length;
+      const some = await ask(store.getRange(placeOf(owner, id), from, from + READ_AT_ONCE - 1));
+      const end = some.indexOf(undefined);
+      const found = (end < 0 ? some : some.slice(0, end)) as Change[];
+      for (const change of found) changes.push(change);
+      length += JSON.stringify(found).length;
+      if (length > most) throw tooLong();
+      if (changes.length < from + READ_AT_ONCE) break;
+    }
+    if (changes.length > 0) return changes;
+    throw new GatewayError("not_found", `Conversation with id '${id}' not found`, { param: "conversation" });
+  }
+
+  return {
+    async create(id, metadata, messages, owner) {
+      const creation: Creation = { created: Math.floor(now() / 1000), metadata, messages };
+      await write(id, owner, 0, creation);
+      return fold(id, [creation]);
+    },
+    get: async (id, owner) => fold(id, await changesOf(id, owner)),
+    async change(id, owner, change) {
+      for (;;) {
+        const changes = await changesOf(id, owner);
+        if (changes.length >= MOST_CHANGES) throw tooLong();
+        // Somebody else may have been first: then this one comes after it.
+        if (await write(id, owner, changes.length, change)) return fold(id, [...changes, change]);
+      }
+    },
+    async delete(id, owner) {
+      const changes = await changesOf(id, owner, Infinity);
+      for (const at of changes.keys()) await ask(store.delete([...placeOf(owner, id), at]));
+      return fold(id, changes);
+    },
+  };
+}
+
+/** The owner is part of every key, so nobody reads what is another's. */
+function placeOf(owner: string, id: string): StoreKey {
+  return ["conversations", owner, id];
+}
+
+function fold(id: string, changes: readonly Change[]): StoredConversation {
+  const { created } = changes[0] as Creation;
+  const conversation: StoredConversation = { id, created, metadata: {}, items: [] };
+  let index = 0;
+  for (const { messages = [], metadata, removed } of changes) {
+    for (const message of messages) conversation.items.push({ index: index++, message });
+    if (metadata) conversation.metadata = metadata;
+    if (removed !== undefined) conversation.items = conversation.items.filter((item) => item.index !== removed);
+  }
+  return conversation;
+}
+
+function tooLong(): GatewayError {
+  const message = "The conversation is longer than one request may be: start a new one";
+  return new GatewayError("invalid_request", message, { param: "conversation" });
+}
