@@ -73,6 +73,7 @@ if (options.write) {
   const [before, after] = [text.split(BEGIN)[0], text.split(END)[1]];
   if (after === undefined) throw new Error(`${DOCUMENT.pathname} has no "${BEGIN}" and "${END}"`);
   await Deno.writeTextFile(DOCUMENT, `${before}${BEGIN}\n\n${report}\n\n${END}${after}`);
+  await new Deno.Command(Deno.execPath(), { args: ["fmt", "--quiet", DOCUMENT.pathname] }).output();
 }
 
 async function installed(): Promise<Gateway[]> {
