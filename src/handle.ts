@@ -29,7 +29,10 @@ export async function handle(request: Request, peer: Peer | undefined, gateway: 
     const { url } = context;
     checkHost(request, url);
     const service = gateway.service(request, url);
-    if (service) return service;
+    if (service) {
+      context.recorder.discard();
+      return service;
+    }
 
     const match = gateway.registry.match(request, url);
     const lost = match ? undefined : findLostPath(request, gateway.registry, gateway.lanes.keys());

@@ -5,6 +5,7 @@ import type { Driver } from "../src/contract/driver.ts";
 import type { Frame } from "../src/contract/frame.ts";
 import type { Emit } from "../src/contract/stream.ts";
 import { type ErrorCode, STATUS_OF } from "../src/errors.ts";
+import { collectGarbage } from "../src/http/load_shedding.ts";
 import { formatLogLine } from "../src/observe/log.ts";
 import { readFrames } from "./support/sources.ts";
 import {
@@ -92,6 +93,30 @@ for (const path of ["/oss", "/oss/v1", "/oss/v2/chat/completions", "/v1/chat/com
     assertStringIncludes(error.message, `"${path}"`);
   });
 }
+
+Deno.test("what operators ask leaves nothing behind", async () => {
+  const app = newApp();
+  const made: WeakRef<AbortController>[] = [];
+  const Original = AbortController;
+  globalThis.AbortController = class extends Original {
+    constructor() {
+      super();
+      made.push(new WeakRef(this));
+    }
+  };
+  try {
+    for (const path of ["/healthz", "/readyz", "/"]) {
+      for (let n = 0; n < 10; n++) await (await app.get(path)).text();
+    }
+  } finally {
+    globalThis.AbortController = Original;
+  }
+  // What is weakly held is let go of once this turn is over.
+  await new Promise((resolve) => setTimeout(resolve));
+  collectGarbage();
+  const kept = made.filter((one) => one.deref()).length;
+  assert(made.length >= 30 && kept <= 3, `${kept} of ${made.length} are kept`);
+});
 
 Deno.test("an unknown lane is told, with those that there are", async () => {
   const error = await expectFailure(await newApp().post("/ssо/v1/chat/completions", chatBody()), "not_found", null);

@@ -167,11 +167,16 @@ export class Recorder {
     return this.entry.status !== undefined;
   }
 
+  /** The request is over, and nobody wants a line of it. */
+  discard(): void {
+    for (const end of this.#atEnd.splice(0)) end();
+  }
+
   /** The request is over: its line goes into the log, once. */
   close(status: number): void {
     if (this.isClosed) return;
     this.entry.status = status;
-    for (const end of this.#atEnd.splice(0)) end();
+    this.discard();
     const { attempt, asked } = this;
     const notes = this.notes();
     this.#log({
