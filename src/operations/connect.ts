@@ -1,6 +1,6 @@
 /** A connection that stays: requests and answers are messages in it, and what is not stored is remembered as long as it lasts. */
 import { GatewayError } from "../errors.ts";
-import { shuttingDown } from "../context/request_context.ts";
+import { type RequestContext, shuttingDown } from "../context/request_context.ts";
 import { Connection } from "./connection.ts";
 import { generate } from "./generate.ts";
 import type { Incoming } from "./incoming.ts";
@@ -8,11 +8,11 @@ import type { Incoming } from "./incoming.ts";
 /** Throws `upgrade_required` where the platform has no WebSockets. */
 // deno-lint-ignore require-await -- what it throws is a rejection, as with every operation
 export async function connect({ protocol, wire, lane, context }: Incoming<"connect">): Promise<Response> {
-  const { gateway, request, recorder } = context;
+  const { gateway, recorder } = context;
   const { sockets, limits, draining } = gateway;
   if (draining.aborted) throw shuttingDown();
   sockets.checkRoom(limits.sockets);
-  const upgraded = gateway.upgrade?.(request);
+  const upgraded = upgrade(context);
   if (!upgraded || !protocol.socket) {
     throw new GatewayError("upgrade_required", "The gateway does not serve WebSockets here: use HTTP");
   }
@@ -21,4 +21,13 @@ export async function connect({ protocol, wire, lane, context }: Incoming<"conne
   connection.onClosed = () => sockets.delete(connection);
   recorder.close(upgraded.response.status);
   return upgraded.response;
+}
+
+/** Nothing where the platform has no WebSockets, or the request came over no connection of its own. */
+function upgrade({ gateway, request }: RequestContext) {
+  try {
+    return gateway.upgrade?.(request);
+  } catch {
+    return undefined;
+  }
 }

@@ -412,7 +412,7 @@ Deno.test("Codex: what it tells of itself and of its session goes to no upstream
   }
 });
 
-Deno.test("Codex: WebSockets are declined at once, and a call without a key is told so", async () => {
+Deno.test("Codex: a WebSocket that cannot be made is declined at once, and a call without a key is refused", async () => {
   const app = newApp({ config: { ...CONFIG, keys: [{ name: "team", secret: { env: "TEAM_KEY" } }] } });
   const upgrade = await app.get(PATH.responses, {
     "authorization": `Bearer ${ENV.TEAM_KEY}`,
