@@ -2,6 +2,7 @@
 import { ByteReader } from "../util/byte_reader.ts";
 import { isDoubtful, LateBody, noteAnswer } from "./late_body.ts";
 import {
+  type ByteSource,
   failureOf,
   type Transport,
   TransportError,
@@ -49,19 +50,59 @@ async function reach(fetch: Fetch, url: string, init: RequestInit): Promise<Tran
   }
 }
 
+/** What `fetch` gave, as a transport gives it. */
+export function fromResponse(response: Response): TransportResponse {
+  const { status, ok, headers } = response;
+  return { status, ok, headers, body: response.body ? new FetchedBytes(response) : undefined };
+}
+
 /** How much is read at once: little of a stream that comes in tokens, much of what comes as fast as it is read. */
 const [LEAST_BYTES, MOST_BYTES] = [2 * 1024, 64 * 1024];
 
+/**
+ * Deno (2.9.6) does not break a body off that is being read when its signal is aborted, once the response itself has been
+ * collected, and no time-out would end it: the response lives as long as its body.
+ */
 const held = new WeakMap<ReadableStream, Response>();
 
-/** What `fetch` gave, as a transport gives it. */
-export function fromResponse(response: Response): TransportResponse {
-  const { status, ok, headers, body } = response;
-  if (!body) return { status, ok, headers };
-  // Deno (2.9.6) does not break a body off that is being read when its signal is aborted, once the response itself has been
-  // collected, and no time-out would end it: the response lives as long as its body.
-  held.set(body, response);
-  return { status, ok, headers, body: new ByteReader(body, LEAST_BYTES, MOST_BYTES) };
+class FetchedBytes implements ByteSource {
+  readonly #response: Response;
+  #reader: ByteReader | undefined;
+
+  constructor(response: Response) {
+    this.#response = response;
+  }
+
+  get whole(): ByteSource["whole"] {
+    const length = this.#reader ? undefined : lengthOf(this.#response.headers);
+    return length === undefined ? undefined : { length, read: () => this.#readWhole() };
+  }
+
+  read(): Promise<Uint8Array | undefined> {
+    return this.#open().read();
+  }
+
+  cancel(): Promise<void> {
+    return this.#open().cancel();
+  }
+
+  #open(): ByteReader {
+    if (this.#reader) return this.#reader;
+    const body = this.#response.body!;
+    held.set(body, this.#response);
+    return this.#reader = new ByteReader(body, LEAST_BYTES, MOST_BYTES);
+  }
+
+  async #readWhole(): Promise<Uint8Array<ArrayBuffer>> {
+    return await this.#response.bytes();
+  }
+}
+
+/** The length of a body that is as long as its head says, and small. */
+function lengthOf(headers: Headers): number | undefined {
+  if (headers.has("content-encoding")) return undefined;
+  const length = headers.get("content-length");
+  return length !== null && Number(length) <= MOST_BYTES ? Number(length) : undefined;
 }
 
 /** As a Blob it is sent once: Deno repeats a text or bytes body when a reused connection dies. */

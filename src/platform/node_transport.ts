@@ -184,7 +184,8 @@ function write(outgoing: ClientRequest, body: Body, isLate: boolean, onBegin: ()
   };
   if (!isLate) return begin();
   outgoing.flushHeaders();
-  setTimeout(begin);
+  const timer = setTimeout(begin);
+  outgoing.once("close", () => clearTimeout(timer));
 }
 
 /** No faster than the server reads. */

@@ -28,6 +28,11 @@ export interface ByteSource {
   read(): Promise<Uint8Array | undefined>;
   /** Ends it: what has not been read will not come. */
   cancel(): Promise<void>;
+  /**
+   * Of a small body whose length is known: all of it in one go, in place of `read`. Fails as that does. Absent where `read` is
+   * no dearer, and once that was called.
+   */
+  readonly whole?: { readonly length: number; read(): Promise<Uint8Array<ArrayBuffer>> };
 }
 
 /**

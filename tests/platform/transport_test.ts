@@ -11,6 +11,8 @@ import {
   type TransportRequest,
   type TransportResponse,
 } from "../../src/platform/transport.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { readBytes } from "../../src/upstream/send.ts";
 import { textOf } from "../support/transport.ts";
 import { delay, until, within } from "../support/wait.ts";
 import { type RawOptions, type RawRequest, type RawServer, startRaw } from "./raw_server.ts";
@@ -102,6 +104,23 @@ testEach("a whole answer comes with its status and headers", {
   assertEquals(server.requests[0]!.body, "{}");
   assert(/\r\nx-sent: a b\r\n/i.test(server.requests[0]!.head));
   assert(/\r\ncontent-length: 2\r\n/i.test(server.requests[0]!.head));
+});
+
+testEach("a small answer is read in one go, also where it is compressed or has no length", {
+  answer(request) {
+    const coding = codingOf(request);
+    if (coding === "gzip") sendCoded(request, coding, gzipSync(MANY));
+    else request.socket.write(coding === "chunks" ? CHUNKED + chunk("hello") + END : whole("hello"));
+  },
+}, async ({ send, server }) => {
+  for (const [coding, text] of Object.entries({ none: "hello", chunks: "hello", gzip: MANY })) {
+    const bytes = await readBytes(await send({ url: `${server.url}/${coding}` }), MANY.length);
+    assertEquals(new TextDecoder().decode(bytes) === text, true, coding);
+  }
+  for (const [coding, length] of Object.entries({ none: 5, gzip: MANY.length })) {
+    const response = await send({ url: `${server.url}/${coding}` });
+    await assertRejects(() => readBytes(response, length - 1), GatewayError, "longer than");
+  }
 });
 
 testEach("what is no answer yet is passed over", {
@@ -271,6 +290,16 @@ for (const [how, end] of Object.entries(ENDS)) {
       });
       assertEquals(server.requests.length, 1);
     });
+
+    testEach(`a connection that ${how} inside ${where} is no whole answer`, {
+      answer({ socket, later }) {
+        socket.write(text);
+        later(() => end(socket), 30);
+      },
+    }, async ({ send }) => {
+      const response = await send();
+      await assertRejects(() => readBytes(response, 1_000), GatewayError, "lost");
+    });
   }
 
   for (const lateMs of [0, 500]) {
@@ -362,6 +391,21 @@ for (const [stage, text] of Object.entries(STAGES)) {
     });
   }
 }
+
+testEach(
+  "whoever gives up on a whole answer ends the connection",
+  answers(head("content-length: 99\r\n") + "some"),
+  async ({ send, server }) => {
+    const left = new AbortController();
+    const reading = send({ signal: left.signal }).then((response) => readBytes(response, 1_000));
+    reading.catch(() => {});
+    await until(() => server.requests.length > 0);
+    await delay(20);
+    left.abort(new Error("No longer wanted"));
+    await assertRejects(() => reading);
+    await until(() => server.open.size === 0);
+  },
+);
 
 testEach("whoever has given up sends nothing", answers(whole("x")), async ({ send, server }) => {
   const reason = new Error("No longer wanted");
