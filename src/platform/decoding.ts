@@ -1,27 +1,18 @@
 /** Answers that come compressed. */
 import type { Readable, Transform } from "node:stream";
-import {
-  constants,
-  createBrotliDecompress,
-  createGunzip,
-  createInflate,
-  createInflateRaw,
-  createZstdDecompress,
-} from "node:zlib";
+import { createGunzip, createInflate, createInflateRaw } from "node:zlib";
 import type { PushedBytes, Valve } from "./node_stream.ts";
 
-/** The one coding that is asked for: of what is cut off inside a br or zstd body, Deno's decoders (2.9.6) report nothing. */
+/** The one coding that is asked for. */
 export const ACCEPTED_CODING = "gzip";
 
+/** Not br and zstd: of what is cut off inside such a body, Deno's decoders (2.9.6) report nothing. */
 const DECODERS: ReadonlyMap<string, (first: Uint8Array) => Transform> = new Map<
   string,
   (first: Uint8Array) => Transform
 >([
   ["gzip", () => createGunzip()],
   ["x-gzip", () => createGunzip()],
-  ["br", () => createBrotliDecompress()],
-  // A frame may ask for a window of 128 MiB; as a content-encoding the standard (RFC 9659) allows it 8 MiB.
-  ["zstd", () => createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: 23 } })],
   // zlib's format by the standard and raw deflate by habit; only a zlib header begins with method 8.
   ["deflate", (first) => (first[0]! & 0x0f) === 8 ? createInflate() : createInflateRaw()],
 ]);

@@ -41,13 +41,13 @@ async function post(fetch: Fetch, url: string, payload: Blob, init: RequestInit)
 }
 
 async function reach(fetch: Fetch, url: string, init: RequestInit): Promise<TransportResponse> {
-  try {
-    return fromResponse(await fetch(url, init));
-  } catch (thrown) {
+  const response = await fetch(url, init).catch((thrown) => {
     init.signal?.throwIfAborted();
     const isUnsent = init.body instanceof LateBody && init.body.isUnread;
     throw new TransportError(failureOf(thrown, isUnsent ? "unsent" : "lost"), thrown);
-  }
+  });
+  if (response.status === 101) throw new TransportError("lost", new Error("The server switched protocols, unasked"));
+  return fromResponse(response);
 }
 
 /** What `fetch` gave, as a transport gives it. */
