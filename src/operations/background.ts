@@ -39,6 +39,7 @@ export async function runInBackground(asked: Incoming<"generate">, answer: Answe
   });
   // What fails before it has begun is the client's to know; after that, it is the run's.
   const started = await Promise.race([begun.promise, answering.then(() => begun.promise)]).catch((thrown) => {
+    apart.context.recorder.fail(toGatewayError(thrown));
     apart.context.recorder.close(0); // gives back what it holds; the request's own line is the only one
     throw thrown;
   });
@@ -150,7 +151,10 @@ export function follow(log: EventLog, from: number, { recorder, gateway }: Reque
     sendStallMs: limits.sendStallMs,
     onStall: end,
     onLeave: end,
-    onFailure: end,
+    onFailure(thrown) {
+      recorder.fail(toGatewayError(thrown));
+      end();
+    },
     onEnd: () => recorder.close(200),
   });
 }

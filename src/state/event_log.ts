@@ -1,5 +1,7 @@
 /** The events of an answer that is made in the background, for clients that come back for them. */
 
+import { GatewayError } from "../errors.ts";
+
 /** The room that all logs share, in characters. */
 export interface LogRoom {
   taken: number;
@@ -44,13 +46,14 @@ export class EventLog {
     this.#room.taken -= this.#size;
     this.#size = 0;
     this.#events = [];
-    this.#isDropped = this.#isOver = true;
+    this.#isDropped = true;
     this.#wake();
   }
 
-  /** What is there from position `from` on, once there is anything; nothing at the end. */
+  /** What is there from position `from` on, once there is anything; nothing at the end. Throws once the log is dropped. */
   async read(from: number): Promise<readonly string[] | undefined> {
     while (this.#events.length <= from) {
+      if (this.#isDropped) throw new GatewayError("unavailable", "The events of the response are not kept any more");
       if (this.#isOver) return undefined;
       await this.#news.promise;
     }

@@ -21,7 +21,7 @@ export interface RunFacts {
 export interface Runs {
   /** Throws `unavailable` where there is no room for one more. */
   checkRoom(limits: RunLimits): void;
-  /** Begins one; it can be found once this resolves. `hasLog`: whether its events are to be kept. */
+  /** Begins one, where there is room; it can be found once this resolves. `hasLog`: whether its events are to be kept. */
   begin(facts: RunFacts, owner: string, hasLog: boolean, limits: RunLimits): Promise<Run>;
   /** What is known of one that runs, or ended otherwise than with an answer. */
   find(id: string, owner: string): Promise<StoredAnswer | undefined>;
@@ -112,6 +112,7 @@ class BackgroundRuns implements Runs {
 
   async begin(facts: RunFacts, owner: string, hasLog: boolean, limits: RunLimits): Promise<Run> {
     const { store, now, retentionMs } = this.#options;
+    this.checkRoom(limits); // others may have begun since it was checked
     this.#room.limit = limits.backgroundEvents;
     this.#dropOld();
     const { id } = facts;

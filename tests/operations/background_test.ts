@@ -197,12 +197,46 @@ Deno.test("background: its numbers are limited, and its events have limited room
   const error = await assertRejects(() => none.client.responses.create(HELLO), OpenAI.InternalServerError);
   assertEquals(error.status, 503);
 
-  const { client, upstream } = newRig({ config: { ...CONFIG, limits: { backgroundEvents: 10 } } });
-  const stream = await client.responses.create({ ...HELLO, stream: true });
-  for await (const _ of stream) throw new Error("There was no room for an event");
-  await upstream.asked;
-  upstream.say("Hi");
-  upstream.end();
+  const burst = newRig({ config: { ...CONFIG, limits: { backgroundResponses: 1 } } });
+  const begun = await Promise.allSettled(Array.from({ length: 9 }, () => burst.client.responses.create(HELLO)));
+  assertEquals(begun.filter(({ status }) => status === "fulfilled").length, 1);
+  await burst.upstream.asked;
+  burst.upstream.end();
+  await burst.app.settled();
+});
+
+Deno.test("background: a client that reads events which find no room is cut off, and its stream seems never whole", async () => {
+  // There is no room for the first event, or for one of those that come later.
+  for (const backgroundEvents of [10, 4000]) {
+    const { app, client, upstream } = newRig({ config: { ...CONFIG, limits: { backgroundEvents } } });
+    const stream = await client.responses.create({ ...HELLO, stream: true });
+    let text = "";
+    const reading = assertRejects(async () => {
+      for await (const event of stream) text += event.type === "response.output_text.delta" ? event.delta : "";
+    });
+    await upstream.asked;
+    for (let count = 0; count < 10; count++) {
+      upstream.say("word ".repeat(100));
+      await new Promise((resolve) => setTimeout(resolve));
+    }
+    upstream.end();
+    await reading;
+    assertEquals(text.length > 0, backgroundEvents > 10);
+    await app.settled();
+    assertEquals(app.logs.map(({ error }) => error).toSorted(), ["unavailable", undefined]);
+  }
+});
+
+Deno.test("background: what the store did not take costs its caller no tokens", async () => {
+  const memory = createMemoryStore({ now: () => NOW, limitBytes: 2 ** 20 });
+  const store = { ...memory, add: () => Promise.reject(new Error("The disk is full")) };
+  const keys = [{ name: "team", secret: { env: "TEAM_KEY" }, quota: { tokensPerMinute: 100 } }];
+  const { app } = newRig({ store, config: { ...CONFIG, keys } });
+  const client = clientOf(app, ENV.TEAM_KEY);
+  for (let time = 0; time < 5; time++) {
+    const refused = client.responses.create({ ...HELLO, input: "word ".repeat(30) });
+    assertEquals((await assertRejects(() => refused, OpenAI.APIError)).status, 503);
+  }
 });
 
 Deno.test("background: nobody else sees it", async () => {
