@@ -470,6 +470,29 @@ testEach("a form is sent as the platform's own", answers(whole("x")), async ({ s
   assertEquals(body.replaceAll(boundary, "B").trimEnd(), expected.replaceAll(itsBoundary, "B").trimEnd());
 });
 
+// Connections that are idle
+
+Deno.test("transports: a connection that its server will close soon is closed while it is idle, not in use · node", async () => {
+  const server = await startRaw({
+    answer({ socket, later, turn }) {
+      const text = whole("here", "keep-alive: timeout=2\r\n");
+      if (turn === 0) socket.write(text);
+      else later(() => socket.write(text), 1_500);
+    },
+  });
+  const { transport, close } = byNode();
+  const send = () =>
+    transport.send({ url: server.url, method: "POST", headers: {}, body: "{}", signal: new AbortController().signal });
+  try {
+    for (let time = 0; time < 2; time++) assertEquals(await textOf(await send()), "here");
+    assertEquals([server.connections, server.open.size], [1, 1]);
+    await until(() => server.open.size === 0);
+  } finally {
+    close();
+    await server.stop();
+  }
+});
+
 // Connections that are never made
 
 for (const [kind, { create }] of Object.entries(KINDS).slice(0, 2)) {
