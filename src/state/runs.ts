@@ -189,17 +189,13 @@ class BackgroundRuns implements Runs {
     const local = this.#running.get(nameOf(id, owner));
     if (local) return asAnswer(local.facts, local.state);
     const { store } = this.#options;
-    const [facts, end, sign] = await this.#ask(
-      "read",
-      Promise.all([
-        store.get(placeOf(owner, id, "facts")),
-        store.get(placeOf(owner, id, "end")),
-        this.#lastSign(id, owner),
-      ]),
-    );
+    const places = ["facts", "end", "cancel"].map((what) => store.get(placeOf(owner, id, what)));
+    const [facts, end, cancel, sign] = await this.#ask("read", Promise.all([...places, this.#lastSign(id, owner)]));
     if (!facts) return undefined;
-    const state = end as RunState | undefined ?? (sign ? { status: "in_progress" } : { status: "failed", error: GONE });
-    return asAnswer(facts as RunFacts, state);
+    if (end) return asAnswer(facts as RunFacts, end as RunState);
+    // Whoever works on it ends it soon, and who is gone will not.
+    if (cancel) return asAnswer(facts as RunFacts, { status: "cancelled" });
+    return asAnswer(facts as RunFacts, sign ? { status: "in_progress" } : { status: "failed", error: GONE });
   }
 
   log(id: string, owner: string): EventLog | undefined {

@@ -297,3 +297,19 @@ Deno.test("background: another gateway on the same store cancels it", async () =
   assertEquals((await other.client.responses.cancel(id)).status, "cancelled");
   await one.upstream.left;
 });
+
+Deno.test("background: what is cancelled once its gateway was killed is cancelled, at once and later", async () => {
+  const clock = { ms: NOW };
+  const now = () => clock.ms;
+  const store = createMemoryStore({ now, limitBytes: 2 ** 20 });
+  const get: Store["get"] = (key) => key.includes("cancel") ? Promise.resolve(undefined) : store.get(key);
+  const killed = newRig({ store: { ...store, get }, now });
+  const { client } = newRig({ store, now });
+  const { id } = await killed.client.responses.create(HELLO);
+  await killed.upstream.asked;
+  assertEquals((await client.responses.cancel(id)).status, "cancelled");
+  clock.ms += 60_000;
+  assertEquals((await client.responses.retrieve(id)).status, "cancelled");
+  killed.app.abort();
+  await killed.app.settled();
+});
