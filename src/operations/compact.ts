@@ -199,6 +199,10 @@ async function begin(
     const keepsUsers = compaction.when === "now" && compaction.covers === "answers";
     const summary = summaryIn(response, exchange.input, keepsUsers);
     if (summary === "") throw new GatewayError("upstream_error", "The model wrote no summary of the conversation");
+    if (response.finish.reason === "length") {
+      if (!isAlone(compaction)) throw new GatewayError("upstream_error", "The summary of the conversation was cut off");
+      context.note("cut off the summary of the conversation");
+    }
     const sealer = await sealerFor(context);
     const data = sealer.seal({ text: summary }, summaryWire(context.clientWire), context.caller.owner);
     const part = protocol.summary!({ text: summary, data }, exchange);

@@ -199,6 +199,26 @@ Deno.test("compact: where the model writes no summary, a trigger fails, and a co
   assertEquals([app.logs.length, sent().length], [1, 1]);
 });
 
+Deno.test("compact: of a summary that was cut off, a client that asked for it learns, and no answer builds on it", async () => {
+  const message = { role: "assistant", content: SUMMARY.slice(0, 20) };
+  const choices = [{ index: 0, message, finish_reason: "length" }];
+  const newUpstream = () => fakeUpstream(() => Response.json({ ...ANSWER, choices }), () => Response.json(ANSWER));
+
+  const upstream = newUpstream();
+  const context_management = [{ type: "compaction", compact_threshold: 10 }];
+  const body = { model: "model", input: HISTORY, context_management };
+  const response = await newApp({ fetch: upstream.fetch }).post("/oss/v1/responses", body);
+  assertEquals((await response.json()).output.map(({ type }: JsonObject) => type), ["message"]);
+  assertEquals(response.headers.get("x-laneway-notes"), "could not compact the conversation");
+  const [first, second] = upstream.asked.map(({ body }) => textsOf(JSON.parse(body)));
+  assertEquals(second, first!.slice(0, -1), "the whole conversation is asked");
+
+  const asked = { model: "model", input: [...HISTORY, { type: "compaction_trigger" }] };
+  const compacted = await newApp({ fetch: newUpstream().fetch }).post("/oss/v1/responses", asked);
+  assertEquals((await compacted.json()).output.map(({ type }: JsonObject) => type), ["compaction"]);
+  assertEquals(compacted.headers.get("x-laneway-notes"), "cut off the summary of the conversation");
+});
+
 Deno.test("compact: what cannot be meant is refused", async () => {
   const { app } = newRig(NEXT);
   const trigger = { type: "compaction_trigger" };
