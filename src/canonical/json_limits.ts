@@ -129,7 +129,8 @@ function* countIn(text: string, limits: JsonLimits, counts: Counts): Work<"depth
         if (++numbers > limits.numbers) return "numbers";
         const start = at;
         let kind = 0;
-        while (IN_NUMBER[text.charCodeAt(at + 1)]) kind |= IN_NUMBER[text.charCodeAt(++at)]!;
+        // One that is longer than a slice counts once more with each.
+        while (at < stop && IN_NUMBER[text.charCodeAt(at + 1)]) kind |= IN_NUMBER[text.charCodeAt(++at)]!;
         hasLongNumbers ||= kind >= EXPONENT || at - start >= LONG_NUMBER - 1;
         break;
       }
@@ -137,7 +138,7 @@ function* countIn(text: string, limits: JsonLimits, counts: Counts): Work<"depth
         names++;
         break;
       case SPACE:
-        while (text.charCodeAt(at + 1) <= 0x20) at++;
+        at = endOfBlank(text, at, stop);
         break;
     }
     if (values > limits.values) return "values";
@@ -145,6 +146,13 @@ function* countIn(text: string, limits: JsonLimits, counts: Counts): Work<"depth
   Object.assign(counts, { values, numbers, names, hasLongNumbers });
   // One of many texts has its turn as a slice of a long one has.
   yield;
+}
+
+/** Where the blank that goes on at `at` ends, or the slice. */
+function endOfBlank(text: string, at: number, stop: number): number {
+  let end = at;
+  while (end < stop && text.charCodeAt(end + 1) <= 0x20) end++;
+  return end;
 }
 
 /** Kinds of characters: `t`, `f` and `n` each begin one word, and stand nowhere else in it. */

@@ -30,7 +30,10 @@ export const limitsSchema = object("Limits on what clients send, and on what ups
   }),
   bodyMs: milliseconds(60_000, "How long a client may take to send a body, in milliseconds. After it, 408."),
   uploadMs: milliseconds(300_000, "The same for a form with a file: 25 MB take minutes over a slow line."),
-  stallMs: milliseconds(30_000, "How long a client may send nothing meanwhile, in milliseconds."),
+  stallMs: milliseconds(
+    30_000,
+    "How long a client may send nothing meanwhile, in milliseconds. A small body (16 kB) must be there whole within it.",
+  ),
   sendStallMs: milliseconds(
     60_000,
     "How long a client may read nothing of a streamed answer, in milliseconds. After it the answer ends, and " +
