@@ -132,14 +132,12 @@ export function follow(log: EventLog, from: number, { recorder, gateway }: Reque
   recorder.entry.stream = true;
   let at = from;
   let isOver = false;
-  const left = Promise.withResolvers<undefined>();
   const end = () => {
     isOver = true;
-    left.resolve(undefined);
   };
   return streamResponse({
     async next() {
-      const events = isOver ? undefined : await Promise.race([log.read(at), left.promise]);
+      const events = isOver ? undefined : await log.read(at);
       at += events?.length ?? 0;
       return events?.join("");
     },
