@@ -1,6 +1,6 @@
 /**
  * `deno task bench:own`: what the gateway itself costs in process, of every pair of wires: per request and per chunk. With
- * `--write` the sums become the committed figures that `tests/own_cpu_test.ts` holds new code to; with `--sums` nothing else
+ * `--write` the sums become the committed figures that `tests/cost/own_cpu_test.ts` holds new code to; with `--sums` nothing else
  * is printed, as JSON. `--rounds=<n>`: how often each is run, of which the least counts.
  */
 import { parseArgs } from "node:util";

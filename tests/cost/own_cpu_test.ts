@@ -3,8 +3,8 @@
  * time, in process, as a multiple of fixed work on the same JSON: no clock judges, and neither a slow machine nor a busy one matters.
  */
 import { assert } from "@std/assert";
-import { FIGURES, lesser, measureSums, type Sums } from "./bench/own_sums.ts";
-import type { Work } from "./bench/own.ts";
+import { FIGURES, lesser, measureSums, type Sums } from "../bench/own_sums.ts";
+import type { Work } from "../bench/own.ts";
 
 const ALLOWED = 1.25;
 /** A process can have bad luck with its memory; more code has it every time. */
