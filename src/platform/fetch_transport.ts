@@ -46,7 +46,6 @@ async function reach(fetch: Fetch, url: string, init: RequestInit): Promise<Tran
     const isUnsent = init.body instanceof LateBody && init.body.isUnread;
     throw new TransportError(failureOf(thrown, isUnsent ? "unsent" : "lost"), thrown);
   });
-  if (response.status === 101) throw new TransportError("lost", new Error("The server switched protocols, unasked"));
   return fromResponse(response);
 }
 

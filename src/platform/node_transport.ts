@@ -149,6 +149,11 @@ function exchange(request: TransportRequest, url: URL, agents: Agents): Promise<
     incoming.once("end", () => outgoing.writableFinished || outgoing.destroy());
     resolve(new Answer(incoming, bytes));
   });
+  // A server that switches protocols, which nobody asked it to, has answered.
+  outgoing.once("upgrade", (_incoming, socket) => {
+    socket.destroy();
+    resolve({ status: 101, ok: false, headers: new Headers() });
+  });
   const isLate = isKept && isDoubtful(url.origin) && lengthOf(body) > 0;
   write(outgoing, body, isLate, () => written.is = true);
   return promise;

@@ -248,7 +248,6 @@ for (
     "nonsense\r\n\r\n",
     "HTTP/1.1 abc\r\n\r\n",
     "\0\0\0\0",
-    "HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n",
   ]
 ) {
   testEach(`what is no HTTP is a failure: ${JSON.stringify(nonsense.slice(0, 30))}`, {
@@ -261,6 +260,16 @@ for (
     assertEquals(server.requests.length, 1);
   });
 }
+
+testEach("a server that switches protocols, unasked, has answered with that status", {
+  answer({ socket }) {
+    socket.write("HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n");
+  },
+}, async ({ send, server }) => {
+  const response = await send();
+  await response.body?.cancel();
+  assertEquals([response.status, response.ok, server.requests.length], [101, false, 1]);
+});
 
 // Connections that end
 
