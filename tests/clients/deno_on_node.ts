@@ -37,6 +37,7 @@ Object.assign(globalThis, {
   Deno: {
     build: { os: "linux" },
     test: define,
+    memoryUsage: () => process.memoryUsage(),
     readTextFileSync: (path: string | URL) => readFileSync(path, "utf8"),
     readDirSync: (path: string | URL) =>
       readdirSync(path, { withFileTypes: true }).map((entry) => ({
