@@ -1,6 +1,7 @@
 /**
  * Claim: of gateways that were started alike and are asked alike, one can take half as much processor time again as another, for
- * as long as it runs. Whoever compares two programs on a busy machine has to start each of them several times.
+ * thousands of requests. It shows in some runs and not in others: V8's memory reducer, which runs while a process idles, is
+ * suspected, because `--no-memory-reducer` prevented it in most trials. Whoever compares two programs on a busy machine has to start each of them several times.
  * `deno run --allow-all` prints the least of many rounds of each, by the request; its argument is how many are started.
  */
 import { laneway, requestTo, startGateway, startUpstream } from "../gateways.ts";
