@@ -30,12 +30,7 @@ const MADE: Record<PeerName, Made> = {
       chat: { path: PATHS.chat, model: "fake,bench" },
     },
     async program(folder, upstream, port, home) {
-      const provider = {
-        name: "fake",
-        api_base_url: `${upstream}/v1/chat/completions`,
-        api_key: "k",
-        models: ["bench"],
-      };
+      const provider = providerAt(upstream);
       const initialConfig = { HOST: "127.0.0.1", PORT: String(port), LOG: false, providers: [provider] };
       const module = JSON.stringify(`${folder}/node_modules/@musistudio/llms`);
       const options = JSON.stringify({ logger: false, initialConfig });
@@ -65,12 +60,7 @@ const MADE: Record<PeerName, Made> = {
     },
     deadlineMs: SLOW_START_MS,
     async program(folder, upstream, port, home) {
-      const provider = {
-        name: "fake",
-        api_base_url: `${upstream}/v1/chat/completions`,
-        api_key: "k",
-        models: ["bench"],
-      };
+      const provider = providerAt(upstream);
       // It takes over the file of its earlier versions.
       const config = {
         LOG: false,
@@ -113,3 +103,8 @@ const MADE: Record<PeerName, Made> = {
     },
   },
 };
+
+/** The fake upstream as the two programs of one maker name it. */
+function providerAt(upstream: string) {
+  return { name: "fake", api_base_url: `${upstream}/v1/chat/completions`, api_key: "k", models: ["bench"] };
+}
