@@ -10,6 +10,7 @@ import { messagesDriver, messagesProtocols } from "./messages/mod.ts";
 import { ollamaProtocols } from "./ollama/mod.ts";
 import { rerankDriver, rerankProtocols } from "./rerank/mod.ts";
 import { responsesDriver, responsesProtocols } from "./responses/mod.ts";
+import { searchBackends } from "./search/mod.ts";
 import { serverModels } from "./server/mod.ts";
 import { sandbox } from "./sandbox/mod.ts";
 
@@ -46,4 +47,5 @@ export const drivers: readonly Driver[] = [
   ...hubDrivers,
   sandbox,
 ];
+export { searchBackends };
 export const catalogs: readonly Catalog[] = [routerCatalog, hubCatalog, serverModels];

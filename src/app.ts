@@ -10,7 +10,7 @@
  *
  * As a program of its own (`deno serve src/app.ts`, Deno Deploy) it serves by the configuration that its environment names.
  */
-import { catalogs, drivers, protocols } from "../plugins/mod.ts";
+import { catalogs, drivers, protocols, searchBackends } from "../plugins/mod.ts";
 import { createGateway } from "./compose/gateway.ts";
 import { createPartKeeper, type Parts } from "./compose/parts.ts";
 import { createStore } from "./compose/store.ts";
@@ -81,7 +81,7 @@ export interface App {
 }
 
 /** The plugins that a gateway has where it is given none. */
-export const builtIn: Plugins = { protocols, drivers, catalogs };
+export const builtIn: Plugins = { protocols, drivers, catalogs, searchBackends };
 
 /** Proxies and clients give up on a silent connection after 15 s to 100 s. */
 const PACE: Pace = { headAfterMs: 10_000, keepAliveMs: 10_000, storeMs: 5_000, socketMs: 3_600_000 };

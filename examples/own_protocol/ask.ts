@@ -60,6 +60,7 @@ const ENDED: Record<FinishReason, string> = {
   "length": "too long",
   "tool-calls": "stop",
   "content-filter": "refused",
+  "paused": "stop",
   "other": "stop",
 };
 

@@ -7,6 +7,7 @@ const WORD_OF: Record<FinishReason, string> = {
   "length": "length",
   "tool-calls": "tool_calls",
   "content-filter": "content_filter",
+  "paused": "stop",
   "other": "stop",
 };
 

@@ -1,7 +1,8 @@
 /** Tools that the server is to run. This wire has no answer for one that failed: such a request is refused. */
 import type { HostedTool } from "../../src/canonical/generate.ts";
+import type { HostedWork, SearchWork } from "../../src/canonical/hosted.ts";
 import type { AskedBeside } from "../../src/canonical/hosted_tools.ts";
-import { isJsonObject } from "../../src/canonical/json.ts";
+import { isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
 import type { Exchange, WireRequest } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { WIRE } from "./wire.ts";
@@ -11,7 +12,42 @@ const SEARCH = "web_search_options";
 /** A search of the web is asked for by a field of its own. */
 export function toolsBeside({ body }: WireRequest): AskedBeside | undefined {
   if (!isJsonObject(body) || !isJsonObject(body[SEARCH])) return undefined;
-  return { tools: [{ type: "hosted", name: SEARCH, extra: { wire: WIRE, fields: { [SEARCH]: body[SEARCH] } } }] };
+  const options = body[SEARCH];
+  const work = searchWork(options, isJsonObject(options.user_location) ? options.user_location.approximate : undefined);
+  return { tools: [{ type: "hosted", name: SEARCH, work, extra: { wire: WIRE, fields: { [SEARCH]: options } } }] };
+}
+
+/**
+ * What a tool that the server runs is to do; nothing for those that only its own vendor can run. The vendor of the wire has no
+ * such tool: clients write it as a service does that passes requests on to others.
+ */
+export function workOf({ type, parameters }: JsonObject): HostedWork | undefined {
+  if (typeof type !== "string" || !/^[a-z]+:web_search$/.test(type)) return undefined;
+  const options = isJsonObject(parameters) ? parameters : {};
+  const { max_uses, allowed_domains, excluded_domains } = options;
+  const [allowed, blocked] = [textsIn(allowed_domains), textsIn(excluded_domains)];
+  return {
+    ...searchWork(options, options.user_location),
+    ...(typeof max_uses === "number" && { maxUses: max_uses }),
+    ...((allowed || blocked) && { domains: { ...present("allowed", allowed), ...present("blocked", blocked) } }),
+  };
+}
+
+function searchWork({ search_context_size: size }: JsonObject, where: unknown): SearchWork {
+  const { city, region, country, timezone } = isJsonObject(where) ? where : {};
+  const location = Object.fromEntries(
+    Object.entries({ city, region, country, timezone }).filter(([, value]) => typeof value === "string"),
+  );
+  return {
+    kind: "web-search",
+    opensPages: false,
+    ...((size === "low" || size === "medium" || size === "high") && { size }),
+    ...(Object.keys(location).length > 0 && { location }),
+  };
+}
+
+function textsIn(value: unknown): string[] | undefined {
+  return Array.isArray(value) ? value.filter((one) => typeof one === "string") : undefined;
 }
 
 export function failTools(tools: readonly HostedTool[], { input }: Exchange<"generate">): never {

@@ -34,11 +34,9 @@ export function serializeResponse(output: GenerateResponse, exchange: Exchange<"
 
 /** Reasoning goes out under both names in use, because each client reads one of them. */
 function serializeMessage(content: readonly OutputPart[], legacy: boolean, exchange: Exchange<"generate">): JsonObject {
-  const texts = content.filter((part) => part.type === "text");
-  const text = texts.map((part) => part.text).join("");
+  const { text, annotations } = textOf(content);
   const reasoning = content.filter((part) => part.type === "reasoning").map((part) => part.text).join("");
   const refusal = content.filter((part) => part.type === "refusal").map((part) => part.text).join("");
-  const annotations = texts.flatMap((part) => part.annotations ?? []);
   const calls = content.filter((part) => part.type === "tool-call");
   const flat = flatCustomTools(exchange.wire.body);
   noteUnspeakable(content, exchange);
@@ -48,7 +46,7 @@ function serializeMessage(content: readonly OutputPart[], legacy: boolean, excha
     content: text === "" && (calls.length > 0 || refusal !== "") ? null : text,
     refusal: refusal === "" ? null : refusal,
     ...(reasoning !== "" && { reasoning_content: reasoning, reasoning }),
-    ...(annotations.length > 0 && { annotations: annotations.map(serializeAnnotation) }),
+    ...(annotations.length > 0 && { annotations }),
     ...(calls.length > 0 &&
       (legacy
         ? { function_call: { name: calls[0]!.name, arguments: calls[0]!.input } }
@@ -56,9 +54,30 @@ function serializeMessage(content: readonly OutputPart[], legacy: boolean, excha
   };
 }
 
-/** SDKs insist on all four fields. A place that is not known is the empty one at the beginning. */
-export function serializeAnnotation({ url, title = "", start = 0, end = 0 }: Annotation): JsonObject {
-  return { type: "url_citation", url_citation: { url, title, start_index: start, end_index: end } };
+/** What stands between two texts where a hosted tool ran: they are one on this wire. */
+export const BETWEEN_STEPS = "\n\n";
+
+/** All texts as the one that the wire has, and their citations in it. */
+function textOf(content: readonly OutputPart[]): { text: string; annotations: JsonObject[] } {
+  const annotations: JsonObject[] = [];
+  let text = "";
+  let isAfterStep = false;
+  for (const part of content) {
+    if (part.type === "hosted") isAfterStep = true;
+    if (part.type !== "text") continue;
+    if (isAfterStep && text !== "") text += BETWEEN_STEPS;
+    isAfterStep = false;
+    const at = text.length;
+    for (const one of part.annotations ?? []) annotations.push(serializeAnnotation(one, at));
+    text += part.text;
+  }
+  return { text, annotations };
+}
+
+/** SDKs insist on all four fields. A place that is not known is the empty one at the beginning. `at`: where its text begins. */
+export function serializeAnnotation({ url, title = "", start, end }: Annotation, at = 0): JsonObject {
+  const [start_index, end_index] = [start, end].map((place) => place === undefined ? 0 : at + place);
+  return { type: "url_citation", url_citation: { url, title, start_index, end_index } };
 }
 
 /** Parts that this wire has no words for: its clients cannot give them back either. */

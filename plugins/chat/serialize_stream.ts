@@ -9,7 +9,7 @@ import { serializeErrorBody } from "../shared/errors.ts";
 import { serializeFinish } from "./finish.ts";
 import { asksForFunctions } from "./legacy.ts";
 import { flatCustomTools } from "./responses_shaped.ts";
-import { noteUnspeakable, serializeAnnotation } from "./serialize_response.ts";
+import { BETWEEN_STEPS, noteUnspeakable, serializeAnnotation } from "./serialize_response.ts";
 import { serializeUsage } from "./usage.ts";
 import { WIRE } from "./wire.ts";
 
@@ -29,6 +29,10 @@ class ChunkWriter implements StreamWriter<GenerateEvent> {
   /** What every chunk carries. */
   #fields: JsonObject = {};
   #calls = 0;
+  /** How much text has gone out, where that of the open part began, and whether a hosted tool has run since the last text. */
+  #length = 0;
+  #partAt = 0;
+  #isAfterStep = false;
   /** Whether the open call is one of a custom tool. */
   #custom = false;
   /** How the open part's increments are written. */
@@ -49,9 +53,13 @@ class ChunkWriter implements StreamWriter<GenerateEvent> {
       case "part-start":
         return this.#startPart(event.part, emit);
       case "part-delta":
+        if (event.delta.type === "text") this.#length += event.delta.text.length;
         return this.#writeDelta(event.delta, emit);
       case "part-end":
-        if (event.annotations) emit(frame(this.#chunk({ annotations: event.annotations.map(serializeAnnotation) })));
+        if (event.annotations) {
+          const annotations = event.annotations.map((one) => serializeAnnotation(one, this.#partAt));
+          emit(frame(this.#chunk({ annotations })));
+        }
         return;
       case "finish":
         return this.#finish(event, emit);
@@ -71,10 +79,22 @@ class ChunkWriter implements StreamWriter<GenerateEvent> {
   #startPart(part: OutputPart, emit: Emit<Frame>): void {
     this.#around = {};
     noteUnspeakable([part], this.#exchange);
+    if (part.type === "hosted") this.#isAfterStep = true;
+    if (part.type === "text") this.#startText(emit);
     if (part.type !== "tool-call") return;
     this.#calls++;
     this.#custom = isCustom(part, this.#flatTools);
     if (isWritten(this.#call())) emit(frame(this.#chunk(startDelta(part, this.#call()))));
+  }
+
+  /** What a model says before it uses a tool and after it are one text on this wire. */
+  #startText(emit: Emit<Frame>): void {
+    if (this.#isAfterStep && this.#length > 0) {
+      emit(frame(this.#chunk({ content: BETWEEN_STEPS })));
+      this.#length += BETWEEN_STEPS.length;
+    }
+    this.#isAfterStep = false;
+    this.#partAt = this.#length;
   }
 
   #finish(event: Extract<GenerateEvent, { type: "finish" }>, emit: Emit<Frame>): void {

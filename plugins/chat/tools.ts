@@ -2,9 +2,10 @@
 import { asFunctionTool, wrapCustomInput } from "../../src/transforms/custom_tool.ts";
 import { addInside, type Extra, extraOf, fieldsFor, noteOutweighed, splitInside } from "../../src/canonical/extra.ts";
 import type { FunctionTool, Tool, ToolCallPart, ToolChoice } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject, toJsonArguments, toJsonText } from "../../src/canonical/json.ts";
+import { isJsonObject, type JsonObject, present, toJsonArguments, toJsonText } from "../../src/canonical/json.ts";
 import { objectSchema } from "../../src/transforms/tool_schema.ts";
 import type { Context } from "../../src/contract/context.ts";
+import { workOf } from "./hosted.ts";
 import {
   type ChatTool,
   type ChatToolChoice,
@@ -21,7 +22,10 @@ const OUTER_CALL_KEYS = ["id", "type", "function", "index"];
 const CALL_KEYS = new Set(["name", "arguments"]);
 
 export function parseTool(tool: ChatTool): Tool {
-  if (!isKnownTool(tool)) return { type: "hosted", name: tool.type, extra: { wire: WIRE, fields: tool as JsonObject } };
+  if (!isKnownTool(tool)) {
+    const fields = tool as JsonObject;
+    return { type: "hosted", name: tool.type, ...present("work", workOf(fields)), extra: { wire: WIRE, fields } };
+  }
   if (tool.type === "function") {
     return parseFunction(tool.function ?? tool as FunctionDefinition, tool.function && outerExtra(tool, "function"));
   }

@@ -6,6 +6,7 @@ const WORD_OF: Record<FinishReason, string> = {
   "length": "max_tokens",
   "tool-calls": "tool_use",
   "content-filter": "refusal",
+  "paused": "pause_turn",
   "other": "end_turn",
 };
 

@@ -18,6 +18,7 @@ export function intakeOf(target: Target): Intake {
     callIds: CALL_IDS,
     namesAllowedTools: false,
     knowsDeferredTools: true,
+    knowsSteps: true,
     compacts: isVendors(target.model),
     holdThinking: (request, note) => withFittingEffort(request, target, note),
     ...(isVendors(target.model) && { isUnsigned: ({ opaque }) => signatureOf(opaque) === "" }),

@@ -43,6 +43,7 @@ const messages: Protocol<"generate"> = {
   serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),
   stream: { framing: "sse", writer: serializeStream },
   failTools,
+  canPause: true,
   summary: serializeSummary,
   serializeAllowance,
   serializeError,

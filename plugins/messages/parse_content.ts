@@ -11,20 +11,27 @@ import type {
 } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue, toJsonText } from "../../src/canonical/json.ts";
 import { sealedIn } from "./compaction.ts";
+import type { HostedBlocks } from "./hosted.ts";
 import { type ParsedPart, serializeBlock } from "./serialize_content.ts";
 import { type Block, type Content, isKnownBlock, type KnownBlock, type Source, WIRE } from "./wire.ts";
 
-export function parseContent(content: Content | null | undefined): ParsedPart[] {
+/** `hosted`: where the steps of hosted tools may stand. */
+export function parseContent(content: Content | null | undefined, hosted?: HostedBlocks): ParsedPart[] {
   if (content === null || content === undefined || content === "") return [];
-  return typeof content === "string" ? [{ type: "text", text: content }] : content.map(parseBlock);
+  return typeof content === "string"
+    ? [{ type: "text", text: content }]
+    : content.map((block) => parseBlock(block, hosted));
 }
 
 const TEXT_KEYS = ["type", "text"];
 const CALL_KEYS = ["type", "id", "name", "input"];
 const RESULT_KEYS = ["type", "tool_use_id", "content", "is_error"];
 
-function parseBlock(block: Block): ParsedPart {
-  if (!isKnownBlock(block)) return { ...opaque(block, inWords(block)), ...sealedIn(block as JsonObject) };
+function parseBlock(block: Block, hosted?: HostedBlocks): ParsedPart {
+  if (!isKnownBlock(block)) {
+    const fields = block as JsonObject;
+    return hosted?.parse(fields) ?? { ...opaque(block, inWords(block)), ...sealedIn(fields) };
+  }
   switch (block.type) {
     case "text":
       return carrying<TextPart>({ type: "text", text: block.text }, WIRE, block, TEXT_KEYS);
@@ -83,6 +90,7 @@ export function inputParts(parts: readonly ParsedPart[]): InputPart[] {
       case "refusal":
         return { type: "text", text: part.text };
       case "tool-call":
+      case "hosted":
       case "tool-result":
         return opaque({ ...serializeBlock(part), type: part.type }, "");
       default:

@@ -22,6 +22,7 @@ import { isJsonObject, type JsonObject, present } from "../../src/canonical/json
 import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { parseCompaction } from "./compaction.ts";
+import { HostedBlocks, withRemoteTools } from "./hosted.ts";
 import { inputParts, parseContent, toolReferences } from "./parse_content.ts";
 import { parseTool, parseToolChoice } from "./tools.ts";
 import {
@@ -46,15 +47,17 @@ export function parseRequest(wire: WireRequest, { note }: Context): GenerateRequ
   const thinking = parseThinking(body);
   const outputSchema = parseFormat(body);
   const extra = parseExtra(body, wire.headers.get(BETA_HEADER));
+  const hosted = new HostedBlocks();
   const messages = parseSystem(body.system);
-  for (const message of body.messages) addMessage(message, messages);
+  for (const message of body.messages) addMessage(message, messages, hosted);
   const known = body.tools?.some(isServersSearch) ? undefined : referencedTools(messages);
+  const tools = withRemoteTools((body.tools ?? []).map((tool) => parseTool(tool, known)), body as JsonObject);
   const { tool_choice } = body;
   return {
     model: body.model,
     messages,
     stream: body.stream ?? false,
-    ...(body.tools && body.tools.length > 0 && { tools: body.tools.map((tool) => parseTool(tool, known)) }),
+    ...(tools.length > 0 && { tools }),
     ...(tool_choice && { toolChoice: parseToolChoice(tool_choice) }),
     ...(tool_choice?.disable_parallel_tool_use && { parallelToolCalls: false }),
     ...present("thinking", thinking),
@@ -174,8 +177,8 @@ function parseSystem(system: MessagesRequest["system"]): Message[] {
 const MESSAGE_KEYS = ["role", "content"];
 
 /** Results of tools come first in a user turn, as a turn of their own: they answer the calls right before it. */
-function addMessage(message: WireMessage, messages: Message[]): void {
-  const parts = parseContent(message.content);
+function addMessage(message: WireMessage, messages: Message[], hosted: HostedBlocks): void {
+  const parts = parseContent(message.content, message.role === "assistant" ? hosted : undefined);
   const add = (one: Message) => messages.push(carrying(one, WIRE, message, MESSAGE_KEYS));
   switch (message.role) {
     case "assistant":

@@ -11,6 +11,7 @@ import type {
 import type { JsonObject } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { standInFor } from "../../src/transforms/stand_in.ts";
+import { serializeHosted } from "./hosted_blocks.ts";
 import { inputOf } from "./tool_input.ts";
 import { WIRE } from "./wire.ts";
 
@@ -21,6 +22,7 @@ export function serializeBlock(part: ParsedPart, context?: Context): JsonObject 
   if (part.type === "opaque") {
     return part.extra.wire === WIRE ? part.extra.fields : { type: "text", text: part.standIn ?? "" };
   }
+  if (part.type === "hosted") return serializeHosted(part);
   const fields = fieldsFor(WIRE, part.extra, context?.note);
   switch (part.type) {
     case "text":
@@ -88,6 +90,7 @@ function isSpeakable(part: ParsedPart, context: Context): boolean {
     case "refusal":
     case "tool-call":
     case "tool-result":
+    case "hosted":
       return true;
     default:
       return part satisfies never;
@@ -129,8 +132,14 @@ function citations({ annotations }: TextPart, context?: Context): JsonObject {
   return annotations?.length ? { citations: annotations.map(serializeCitation) } : {};
 }
 
-export function serializeCitation({ url, title }: Annotation): JsonObject {
-  return { type: "web_search_result_location", url, title: title ?? null, cited_text: "", encrypted_index: "" };
+export function serializeCitation({ url, title, quote }: Annotation): JsonObject {
+  return {
+    type: "web_search_result_location",
+    url,
+    title: title ?? null,
+    cited_text: quote ?? "",
+    encrypted_index: "",
+  };
 }
 
 function serializeFile({ mediaType, source, name, detail }: FilePart, context?: Context): JsonObject {

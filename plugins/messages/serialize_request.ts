@@ -21,7 +21,8 @@ export function serializeRequest(input: GenerateRequest, target: Target, context
   );
   const extra = isVendors(target.model) ? unknown : withoutPrivate(unknown, context);
   const { system, rest } = splitSystem(input.messages, target, context);
-  const tools = (input.tools ?? []).map((tool) => serializeTool(tool, context));
+  // A server that a request names without a tool set has no place among the tools.
+  const tools = (input.tools ?? []).map((tool) => serializeTool(tool, context)).filter((tool) => !isEmpty(tool));
   if (input.outputSchema && !input.outputSchema.schema) context.note("dropped response_format");
   const outputConfig = serializeOutputConfig(input, inConfig, context);
   return {
@@ -140,4 +141,9 @@ function joinTurns(messages: readonly Message[], context: Context): JsonObject[]
 function resultsFirst(parts: readonly ParsedPart[]): readonly ParsedPart[] {
   const isResult = ({ type }: ParsedPart) => type === "tool-result";
   return parts.some(isResult) ? [...parts.filter(isResult), ...parts.filter((part) => !isResult(part))] : parts;
+}
+
+function isEmpty(fields: JsonObject): boolean {
+  for (const _ in fields) return false;
+  return true;
 }

@@ -5,6 +5,7 @@ import { noteDropped } from "../../src/transforms/stand_in.ts";
 import type { Context, Exchange } from "../../src/contract/context.ts";
 import { serializeBlock } from "./serialize_content.ts";
 import { serializeFinish } from "./finish.ts";
+import { isSpoken } from "./hosted_blocks.ts";
 import { safeguardsIn } from "./parse_request.ts";
 import { serializeUsage } from "./usage.ts";
 import { WIRE } from "./wire.ts";
@@ -51,6 +52,7 @@ export function isSpeakable(part: OutputPart, context: Context): boolean {
   }
   // What carries another wire's reasoning is sent sealed, where it is sent.
   if (part.type === "reasoning") return part.text !== "" || !part.opaque || part.opaque.origin === WIRE;
+  if (part.type === "hosted") return isSpoken(part);
   if (part.type !== "opaque" || part.extra.wire === WIRE) return true;
   noteDropped(part, context.note);
   return false;

@@ -1,5 +1,5 @@
 import { fieldsFor } from "../../src/canonical/extra.ts";
-import type { GenerateEvent, OutputPart, PartDelta } from "../../src/canonical/generate.ts";
+import type { GenerateEvent, HostedPart, OutputPart, PartDelta } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import { jsonAround } from "../../src/canonical/json_around.ts";
 import type { Exchange } from "../../src/contract/context.ts";
@@ -9,6 +9,7 @@ import { isSummary } from "./compaction.ts";
 import { isRedacted, serializeBlock, serializeCitation, signatureOf } from "./serialize_content.ts";
 import { serializeErrorBody } from "./errors.ts";
 import { serializeFinish } from "./finish.ts";
+import { inputOf, serializeCall } from "./hosted_blocks.ts";
 import { isSpeakable, safeguardResults } from "./serialize_response.ts";
 import { serializeUsage } from "./usage.ts";
 import { WIRE } from "./wire.ts";
@@ -60,10 +61,17 @@ class EventWriter implements StreamWriter<GenerateEvent> {
     this.#around = {};
     this.#open = isSpeakable(part, this.#exchange) ? blockOf(part) : undefined;
     if (!this.#open) return;
+    if (isHostedCall(part)) return this.#startCall(part, emit);
     emit(frame("content_block_start", { index: ++this.#index, content_block: emptyBlock(part) }));
     if (isCustom(part)) this.#emitDelta(inputDelta('{"input":"'), emit);
     const { type, ...summary } = this.#open === "other" ? serializeBlock(part) : {};
     if (isSummary({ type })) this.#emitDelta({ type: "compaction_delta", ...summary }, emit);
+  }
+
+  /** The vendor's server begins a call's input with an empty piece. */
+  #startCall(part: HostedPart, emit: Emit<Frame>): void {
+    emit(frame("content_block_start", { index: ++this.#index, content_block: serializeCall(part) }));
+    for (const text of ["", inputOf(part.call)]) this.#emitDelta(inputDelta(text), emit);
   }
 
   #writeDelta({ type, text }: PartDelta, emit: Emit<Frame>): void {
@@ -140,11 +148,17 @@ function blockOf(part: OutputPart): Block {
     case "tool-call":
       return "tool_use";
     case "file":
+    case "hosted":
     case "opaque":
       return "other";
     default:
       return part satisfies never;
   }
+}
+
+/** A call that the gateway runs itself; what an upstream of this wire sent comes whole. */
+function isHostedCall(part: OutputPart): part is HostedPart {
+  return part.type === "hosted" && !part.result && part.extra === undefined;
 }
 
 /** A block before its increments: a call's input is an empty object here, its text follows, as does a signature. */

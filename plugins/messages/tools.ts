@@ -6,6 +6,7 @@ import { type JsonObject, present } from "../../src/canonical/json.ts";
 import { objectSchema } from "../../src/transforms/tool_schema.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { CLIENT_TOOLS, type ClientTool } from "./client_tools.ts";
+import { workOf } from "./hosted.ts";
 import { WIRE, type WireTool, type WireToolChoice } from "./wire.ts";
 
 const TOOL_KEYS = ["name", "description", "input_schema", "inputSchema", "strict", "defer_loading"];
@@ -20,7 +21,14 @@ export function parseTool(tool: WireTool, known: ReadonlySet<string> | undefined
   const name = tool.name ?? type ?? "";
   const isFunction = input_schema || !type || type === "custom";
   const client = isFunction ? undefined : clientTool(type);
-  if (!isFunction && !client) return { type: "hosted", name, extra: { wire: WIRE, fields: tool as JsonObject } };
+  if (!isFunction && !client) {
+    return {
+      type: "hosted",
+      name,
+      ...present("work", workOf(tool)),
+      extra: { wire: WIRE, fields: tool as JsonObject },
+    };
+  }
   // Without a type, a tool is a custom one.
   const { extra } = extraField(WIRE, tool, type === "custom" ? [...TOOL_KEYS, "type"] : TOOL_KEYS);
   return {

@@ -1,5 +1,6 @@
 import { extraOf, inside, splitInside } from "../../src/canonical/extra.ts";
 import { reportedTotals, type ReportedUsage, type Usage } from "../../src/canonical/usage.ts";
+import type { HostedUses } from "../../src/canonical/usage.ts";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { USAGE_KEYS, WIRE, type WireUsage } from "./wire.ts";
 
@@ -55,7 +56,7 @@ function subtract(usage: Usage, part: Usage): Usage {
 }
 
 function serializeCounts(usage: Usage, unknown: JsonObject = {}): JsonObject {
-  const { inputTokens, outputTokens, cachedInputTokens = 0, cacheWriteTokens = 0, reasoningTokens } = usage;
+  const { inputTokens, outputTokens, cachedInputTokens = 0, cacheWriteTokens = 0, reasoningTokens, hostedUses } = usage;
   const { inner, outer } = splitInside(DETAILS, unknown);
   return {
     input_tokens: Math.max(0, inputTokens - cachedInputTokens - cacheWriteTokens),
@@ -65,6 +66,13 @@ function serializeCounts(usage: Usage, unknown: JsonObject = {}): JsonObject {
     ...((reasoningTokens !== undefined || Object.keys(inner).length > 0) && {
       [DETAILS]: { thinking_tokens: reasoningTokens, ...inner },
     }),
+    ...serializeUses(hostedUses),
     ...outer,
   };
+}
+
+/** Calls of other servers' tools are not counted on this wire. */
+function serializeUses({ webSearch, webFetch }: HostedUses = {}): JsonObject {
+  if (webSearch === undefined && webFetch === undefined) return {};
+  return { server_tool_use: { web_search_requests: webSearch ?? 0, web_fetch_requests: webFetch ?? 0 } };
 }

@@ -6,6 +6,7 @@ const WORD_OF: Record<FinishReason, "stop" | "length"> = {
   "length": "length",
   "tool-calls": "stop",
   "content-filter": "stop",
+  "paused": "stop",
   "other": "stop",
 };
 

@@ -12,6 +12,7 @@ import type {
 } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
+import { toCodePoints, toUnits } from "./offsets.ts";
 import { type ContentPart, type Contents, isKnownContent, type KnownContent, WIRE } from "./wire.ts";
 
 /** What may stand in a message. */
@@ -77,7 +78,8 @@ const ALL_KEYS = [...CITED_KEYS, "logprobs"];
 /** What a text is to be ended with: its citations, and what only this wire knows of it. */
 export function textEnd(part: JsonObject): { annotations?: Annotation[]; end: { extra?: Extra } } {
   const cited = Array.isArray(part.annotations) ? part.annotations : [];
-  const annotations = cited.map(parseAnnotation).filter((one) => one !== undefined);
+  const text = typeof part.text === "string" ? part.text : "";
+  const annotations = cited.map((one) => parseAnnotation(one, text)).filter((one) => one !== undefined);
   const isWhole = annotations.length === cited.length;
   const known = isEmpty(part.logprobs) ? isWhole ? ALL_KEYS : LOGGED_KEYS : isWhole ? CITED_KEYS : TEXT_KEYS;
   return { ...(annotations.length > 0 && { annotations }), end: extraField(WIRE, part, known) };
@@ -89,26 +91,26 @@ function isEmpty(list: unknown): boolean {
 }
 
 /** Of all citations, only those of pages mean the same on other wires. */
-function parseAnnotation(value: JsonValue): Annotation | undefined {
+function parseAnnotation(value: JsonValue, text: string): Annotation | undefined {
   if (!isJsonObject(value) || value.type !== "url_citation" || typeof value.url !== "string") return undefined;
   const { url, title, start_index: start, end_index: end } = value;
   return {
     type: "url-citation",
     url,
     ...(typeof title === "string" && { title }),
-    ...(typeof start === "number" && { start }),
-    ...(typeof end === "number" && { end }),
+    ...(typeof start === "number" && { start: toUnits(text, start) }),
+    ...(typeof end === "number" && { end: toUnits(text, end) }),
     ...extraField(WIRE, value, ["type", "url", "title", "start_index", "end_index"]),
   };
 }
 
-export function serializeAnnotation({ url, title, start = 0, end = 0, extra }: Annotation): JsonObject {
+export function serializeAnnotation({ url, title, start = 0, end = 0, extra }: Annotation, text: string): JsonObject {
   return {
     type: "url_citation",
     url,
     title: title ?? "",
-    start_index: start,
-    end_index: end,
+    start_index: toCodePoints(text, start),
+    end_index: toCodePoints(text, end),
     ...fieldsFor(WIRE, extra),
   };
 }
@@ -156,7 +158,8 @@ function serializePart(part: MessagePart, context: Context, side: "input" | "out
       return {
         type: side === "input" ? "input_text" : "output_text",
         text: part.text,
-        ...(part.annotations?.length && { annotations: part.annotations.map(serializeAnnotation) }),
+        ...(part.annotations?.length &&
+          { annotations: part.annotations.map((one) => serializeAnnotation(one, part.text)) }),
         ...(part.extra && withoutItem(fields)),
       };
     case "refusal":

@@ -14,6 +14,7 @@ const COMPLETED: Ending = { status: "completed", incomplete_details: null };
 const ENDING_OF: Record<FinishReason, Ending> = {
   "stop": COMPLETED,
   "tool-calls": COMPLETED,
+  "paused": { status: "incomplete", incomplete_details: { reason: "max_output_tokens" } },
   "other": COMPLETED,
   "length": { status: "incomplete", incomplete_details: { reason: "max_output_tokens" } },
   "content-filter": { status: "incomplete", incomplete_details: { reason: "content_filter" } },

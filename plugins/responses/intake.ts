@@ -16,6 +16,7 @@ export function intakeOf(target: Target): Intake {
     // Only the vendor's models know of such tools.
     knowsDeferredTools: isOpenAi(target.model),
     compacts: isOpenAi(target.model),
+    knowsSteps: isOpenAi(target.model),
     leastOutputTokens: 1,
     lacks: { topK: "top_k", stopSequences: "stop", seed: "seed" },
     // Its vendor's own models come in new levels faster than anybody writes them down, and only they know whole searches.

@@ -9,6 +9,7 @@ const PREFIX_OF: Record<OutputPart["type"], string> = {
   "reasoning": "rs",
   "tool-call": "fc",
   "file": "msg",
+  "hosted": "ws",
   "opaque": "msg",
 };
 

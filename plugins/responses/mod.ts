@@ -40,7 +40,7 @@ const responses: Protocol<"generate"> = {
   failTools,
   summary: serializeSummary,
   // What is encrypted here only the place can read that wrote it, so the gateway must know which one that was.
-  reasoning: ({ body }) => includesEncrypted(body) ? { hidden: false, keepsOwn: false } : undefined,
+  reasoning: ({ body }) => includesEncrypted(body) ? { hidden: false, keepsOwn: false, keepsSteps: true } : undefined,
   serializeQueued: (answer, exchange) => Response.json(serializeStored(answer, exchange)),
   serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),
   stream: { framing: "sse", writer: serializeStream },

@@ -3,6 +3,7 @@ import type { ItemReference, Message, OpaquePart, ReasoningPart } from "../../sr
 import { isJsonObject, type JsonObject, present, toJsonText } from "../../src/canonical/json.ts";
 import { isTrigger, sealedIn } from "./compaction.ts";
 import { itemExtra, itemKeys, MESSAGE_KEYS, parseContent, parseInput } from "./content.ts";
+import { parseApproval, parseHosted } from "./hosted.ts";
 import { parseItemId } from "./item_ids.ts";
 import type { Namespaces } from "./namespaces.ts";
 import { parseSearch } from "./tool_search.ts";
@@ -139,7 +140,12 @@ function textsIn(list: unknown): string[] {
 
 /** Items of tools that a server runs, of vendors, of times to come: kept whole, with words for models of other wires. */
 function parseUnknown(item: Item): Message {
-  const part: OpaquePart = parseOther(item as JsonObject);
+  const hosted = parseHosted(item as JsonObject);
+  if (hosted) return { role: "assistant", content: [hosted] };
+  const part: OpaquePart = {
+    ...parseOther(item as JsonObject),
+    ...present("approval", parseApproval(item as JsonObject)),
+  };
   const isInput = /(_output|_response)$/.test(item.type);
   return isInput ? { role: "user", content: [part] } : { role: "assistant", content: [part] };
 }

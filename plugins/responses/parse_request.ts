@@ -14,6 +14,7 @@ import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { parseCompaction } from "./compaction.ts";
 import { conversationId } from "./conversations.ts";
+import { withoutCredentials } from "./hosted.ts";
 import { parseItems } from "./parse_items.ts";
 import { namespacesOf } from "./namespaces.ts";
 import { searchesItself } from "./tool_search.ts";
@@ -30,7 +31,11 @@ export function parseRequest(wire: WireRequest, context: Context): GenerateReque
   const namespaces = namespacesOf(wire.body);
   const instructions = parseInstructions(body);
   const input = typeof body.input === "string" ? [] : body.input ?? [];
-  const { messages: parsed, references, tools: later, found } = parseItems(input, namespaces, instructions.length);
+  const { messages: parsed, references, tools: later, found } = parseItems(
+    input,
+    namespaces,
+    instructions.length,
+  );
   const asked: Message[] = typeof body.input === "string"
     ? [{ role: "user", content: [{ type: "text", text: body.input }] }]
     : parsed;
@@ -47,6 +52,7 @@ export function parseRequest(wire: WireRequest, context: Context): GenerateReque
     stream: body.stream ?? false,
     ...(tools.length > 0 && { tools }),
     ...(tool_choice && { toolChoice: parseToolChoice(tool_choice, tools, namespaces) }),
+    ...(typeof body.max_tool_calls === "number" && { maxHostedCalls: body.max_tool_calls }),
     ...present("parallelToolCalls", body.parallel_tool_calls),
     ...(reasoning?.effort && { thinking: { effort: reasoning.effort } }),
     ...present("maxOutputTokens", body.max_output_tokens),
@@ -153,7 +159,8 @@ function parseMemory(
   at: number,
   references: NonNullable<MemoryRequest["references"]>,
 ): MemoryRequest | undefined {
-  const { previous_response_id, store, input: _input, stream: _stream, stream_options: _options, ...keep } = body;
+  const { previous_response_id, store, input: _input, stream: _stream, stream_options: _options, ...rest } = body;
+  const keep = rest.tools ? { ...rest, tools: rest.tools.map((tool) => withoutCredentials(tool as JsonObject)) } : rest;
   const conversation = conversationId(body.conversation);
   const isAlone = isAbsent(previous_response_id) && conversation === undefined && references.length === 0;
   if (isAlone && store === false) return undefined;

@@ -15,6 +15,7 @@ import type { Context } from "../../src/contract/context.ts";
 import { wrapCustomInput } from "../../src/transforms/custom_tool.ts";
 import { standInFor } from "../../src/transforms/stand_in.ts";
 import { isContent, type MessagePart, serializeContent } from "./content.ts";
+import { serializeHosted } from "./hosted.ts";
 import { splitEncrypted } from "./item_ids.ts";
 import type { ToolName } from "./namespaces.ts";
 import { CALLED } from "./parse_items.ts";
@@ -171,6 +172,8 @@ function serializeOther(
   switch (part.type) {
     case "opaque":
       return part.extra.fields;
+    case "hosted":
+      return serializeHosted(part, true);
     case "reasoning":
       return serializeReasoning(part, speech, nextThought);
     case "tool-call":

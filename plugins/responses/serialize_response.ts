@@ -8,6 +8,7 @@ import { conversationId } from "./conversations.ts";
 import { serializeFailure } from "./errors.ts";
 import { serializeAnnotation } from "./content.ts";
 import { serializeFinish } from "./finish.ts";
+import { includesSources, serializeHosted, withoutCredentials } from "./hosted.ts";
 import { partId } from "./item_ids.ts";
 import { serializeCall } from "./serialize_items.ts";
 import { type Namespaces, namespacesOf } from "./namespaces.ts";
@@ -43,8 +44,12 @@ export function serializeAnswer(
   context: Context,
 ): JsonObject {
   const speech = speechFor(facts, context);
-  const output = answer.content.flatMap((part, index) => {
-    const written = spoken(part, speech);
+  // A step of a hosted tool stands where it began, as it is once it has run.
+  const steps = new Map(answer.content.filter((part) => part.type === "hosted").map((part) => [part.id, part]));
+  const output = answer.content.flatMap((one, index) => {
+    const part = one.type === "hosted" ? steps.get(one.id) : one;
+    if (one.type === "hosted") steps.delete(one.id);
+    const written = part && spoken(part, speech);
     return written ? [serializeItem(written, partId(facts.id, part, index), speech)] : [];
   });
   return serializeEnd(answer, facts, completed, output);
@@ -129,7 +134,7 @@ export const RESPONSE_KEYS: ReadonlySet<string> = new Set([
 
 /** The schema requires these keys of a function. */
 function echoTool(tool: JsonValue): JsonValue {
-  if (!isJsonObject(tool) || tool.type !== "function") return tool;
+  if (!isJsonObject(tool) || tool.type !== "function") return withoutCredentials(tool);
   const { description, parameters, strict } = tool;
   return { ...tool, description: description ?? null, parameters: parameters ?? null, strict: strict ?? false };
 }
@@ -148,6 +153,8 @@ export interface Speech extends Context {
   stored: boolean;
   /** Whether calls of the search for tools are items of their own. */
   searches: boolean;
+  /** Whether the client wants to see what a search found. */
+  showsSources: boolean;
   /** Whether thoughts go out as their summary: clients that ask for one show nothing else. */
   summarizes: boolean;
 }
@@ -161,6 +168,7 @@ export function speechFor({ body, stored }: Facts, context: Context): Speech {
     namespaces: namespacesOf(body),
     stored,
     searches: searchesItself(body),
+    showsSources: includesSources(body),
     summarizes: typeof (reasoning.summary ?? reasoning.generate_summary) === "string",
   };
 }
@@ -201,6 +209,8 @@ export function serializeItem(part: SpokenPart, id: string, speech: Speech): Jso
         ...serializeCall(part, { name: speech.namespaces.split, reader: "client" }),
         status: "completed",
       };
+    case "hosted":
+      return serializeHosted(part, speech.showsSources);
     case "opaque": {
       const { fields } = part.extra;
       return { id, ...fields, ...(typeof fields.id !== "string" && { id }) };
@@ -229,7 +239,7 @@ function contentOf(part: Extract<OutputPart, { type: "text" | "refusal" }>, own:
   return part.type === "refusal" ? { type: "refusal", refusal: part.text, ...own } : {
     type: "output_text",
     text: part.text,
-    annotations: (part.annotations ?? []).map(serializeAnnotation),
+    annotations: (part.annotations ?? []).map((one) => serializeAnnotation(one, part.text)),
     logprobs: [],
     ...own,
   };

@@ -1,15 +1,17 @@
-import type { GenerateEvent } from "../../src/canonical/generate.ts";
+import type { GenerateEvent, HostedPart, OutputPart } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import { jsonAround } from "../../src/canonical/json_around.ts";
 import type { Exchange } from "../../src/contract/context.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamWriter } from "../../src/contract/stream.ts";
 import type { GatewayError } from "../../src/errors.ts";
+import { CUSTOM, type Delivery, deliveryOf, FUNCTION } from "./deliveries.ts";
 import { serializeFailure } from "./errors.ts";
+import { serializeHosted } from "./hosted.ts";
+import { beginHosted, endHosted } from "./hosted_events.ts";
 import { partId } from "./item_ids.ts";
 import {
   factsOf,
-  isSearchCall,
   serializeEnd,
   serializeHead,
   serializeItem,
@@ -30,8 +32,10 @@ export function serializeStream(exchange: Exchange<"generate">): StreamWriter<Ge
 class EventWriter implements StreamWriter<GenerateEvent> {
   readonly #exchange: Exchange<"generate">;
   readonly #speech: Speech;
-  /** The items that are done. */
+  /** The items in their places: those that are done, and steps of hosted tools that run, as they began. */
   readonly #output: JsonObject[] = [];
+  /** The places of steps that run, by the ids of their calls. */
+  readonly #running = new Map<string, number>();
   #open: OpenItem | undefined;
   #created = false;
 
@@ -73,6 +77,7 @@ class EventWriter implements StreamWriter<GenerateEvent> {
   }
 
   #startItem({ part, index }: EventOf<"part-start">, emit: Emit<Frame>): void {
+    if (isStep(part)) return this.#writeStep(part, emit);
     const id = partId(this.#exchange.id, part, index);
     const speech = this.#speech;
     const written = spoken(part, speech);
@@ -89,6 +94,21 @@ class EventWriter implements StreamWriter<GenerateEvent> {
     if (!delivery) return;
     open.around ??= jsonAround((hole) => ({ ...placeOf(open), delta: hole, ...delivery.more }));
     emit(this.#numbered(`response.${delivery.text}.delta`, open.around(text)));
+  }
+
+  /** A step's call and its result are one item. */
+  #writeStep(part: HostedPart, emit: Emit<Frame>): void {
+    const { showsSources } = this.#speech;
+    const item = serializeHosted(part, showsSources);
+    let at = this.#running.get(part.id);
+    if (at === undefined) {
+      at = this.#output.push(item) - 1;
+      this.#emitAll(beginHosted({ ...part, result: undefined }, at, showsSources), emit);
+    }
+    if (!part.result) return void (part.awaitsApproval || this.#running.set(part.id, at));
+    this.#running.delete(part.id);
+    this.#output[at] = item;
+    this.#emitAll(endHosted(part, item, at), emit);
   }
 
   #endItem({ annotations, opaque, extra }: EventOf<"part-end">, emit: Emit<Frame>): void {
@@ -115,7 +135,11 @@ class EventWriter implements StreamWriter<GenerateEvent> {
     const isCancelled = this.#isInBackground && failure.code === "client_closed";
     const error = isCancelled ? null : serializeFailure(failure);
     const status = isCancelled ? "cancelled" : "failed";
-    const output = [...this.#output, ...cut];
+    const stopped = new Set(this.#running.values());
+    const output = [
+      ...this.#output.map((item, at) => stopped.has(at) ? { ...item, status: "failed" } : item),
+      ...cut,
+    ];
     emit(this.#frame(`response.${status}`, { response: { ...head, status, error, output } }));
     emit({ data: "[DONE]" });
   }
@@ -142,6 +166,11 @@ class EventWriter implements StreamWriter<GenerateEvent> {
   }
 }
 
+/** What an upstream of this wire sent comes whole, like any other item. */
+function isStep(part: OutputPart): part is HostedPart {
+  return part.type === "hosted" && part.extra === undefined;
+}
+
 type EventOf<T extends GenerateEvent["type"]> = Extract<GenerateEvent, { type: T }>;
 
 /** What goes out in silence. Nothing but a comment may come before the response is created. */
@@ -152,66 +181,6 @@ export function keepAlive({ frames }: Pick<Exchange, "frames">): Frame | undefin
 }
 
 type ItemEvent = [type: string, fields: JsonObject];
-
-/** How the pieces of an item are sent: the event that brings its text, and the part that the text stands in. */
-interface Delivery {
-  text: string;
-  /** The field of the whole text. */
-  key: string;
-  part?: { event: string; list: "content" | "summary"; index: "content_index" | "summary_index"; empty: JsonObject };
-  more?: JsonObject;
-}
-
-const content = { event: "content_part", list: "content", index: "content_index" } as const;
-const TEXT: Delivery = {
-  text: "output_text",
-  key: "text",
-  part: { ...content, empty: { type: "output_text", text: "", annotations: [], logprobs: [] } },
-  more: { logprobs: [] },
-};
-const REFUSAL: Delivery = {
-  text: "refusal",
-  key: "refusal",
-  part: { ...content, empty: { type: "refusal", refusal: "" } },
-};
-const THOUGHT: Delivery = {
-  text: "reasoning_text",
-  key: "text",
-  part: { ...content, empty: { type: "reasoning_text", text: "" } },
-};
-const SUMMARY: Delivery = {
-  text: "reasoning_summary_text",
-  key: "text",
-  part: {
-    event: "reasoning_summary_part",
-    list: "summary",
-    index: "summary_index",
-    empty: { type: "summary_text", text: "" },
-  },
-};
-const FUNCTION: Delivery = { text: "function_call_arguments", key: "arguments" };
-const CUSTOM: Delivery = { text: "custom_tool_call_input", key: "input" };
-
-/** Nothing for what comes whole. */
-function deliveryOf(part: SpokenPart, speech: Speech): Delivery | undefined {
-  const { summarizes } = speech;
-  switch (part.type) {
-    case "text":
-      return TEXT;
-    case "refusal":
-      return REFUSAL;
-    case "reasoning":
-      // Thoughts that only their vendor can read have no text, not even an empty one.
-      return part.opaque ? undefined : summarizes ? SUMMARY : THOUGHT;
-    case "tool-call":
-      if (isSearchCall(part, speech)) return undefined;
-      return part.kind === "custom" ? CUSTOM : FUNCTION;
-    case "opaque":
-      return undefined;
-    default:
-      return part satisfies never;
-  }
-}
 
 /** An item while it is sent. */
 interface OpenItem {
@@ -228,7 +197,7 @@ interface OpenItem {
 function beginItem(open: OpenItem): ItemEvent[] {
   const { part, delivery, output_index } = open;
   const item = itemOf(open);
-  if (part.type === "opaque") return beginWhole(open, item);
+  if (part.type === "opaque" || part.type === "hosted") return beginWhole(open, item);
   const bare = part.type === "reasoning" ? { summary: [] } : delivery?.part && { content: [] };
   const events: ItemEvent[] = [["response.output_item.added", {
     output_index,

@@ -6,6 +6,7 @@ import { type JsonObject, present } from "../../src/canonical/json.ts";
 import { objectSchema } from "../../src/transforms/tool_schema.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
+import { workOf } from "./hosted.ts";
 import type { Reader } from "./serialize_items.ts";
 import type { Namespaces } from "./namespaces.ts";
 import { AS_IT_WAS, isSearch, searchAsFunction } from "./tool_search.ts";
@@ -37,7 +38,8 @@ function isInner(tool: WireTool): tool is FunctionTool | CustomTool {
 
 /** A tool that the server runs is known by its type; one of a remote server also by that server's label. */
 function hosted(tool: WireTool): Tool {
-  return { type: "hosted", name: tool.type, extra: { wire: WIRE, fields: tool as JsonObject } };
+  const fields = tool as JsonObject;
+  return { type: "hosted", name: tool.type, ...present("work", workOf(fields)), extra: { wire: WIRE, fields } };
 }
 
 function parseTool(tool: FunctionTool | CustomTool, known: ReadonlySet<string> | undefined): Tool {

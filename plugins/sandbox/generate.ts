@@ -5,6 +5,7 @@ import {
   type GenerateRequest,
   type GenerateResponse,
   type InputPart,
+  type OutputPart,
   type ReasoningPart,
   type TextPart,
   type Thinking,
@@ -16,6 +17,7 @@ import type { Target } from "../../src/contract/driver.ts";
 import { chooseCalls } from "./calls.ts";
 import { type Conversation, describeRequest, readConversation } from "./conversation.ts";
 import { exampleOf } from "./example.ts";
+import { useHosted } from "./hosted.ts";
 import { count, cut, enumerate, prefix } from "./words.ts";
 
 const INTRODUCTION = "This is the Laneway sandbox, which answers with no key and no network.";
@@ -25,6 +27,8 @@ const ADVICE = "Configure an upstream in gateway.json to talk to a real model.";
 export function generate(received: GenerateRequest, target: Pick<Target, "model">): GenerateResponse {
   const request = { ...received, tools: received.tools?.filter(isShown) };
   const conversation = readConversation(request.messages);
+  const steps = useHosted(request, conversation);
+  if (steps.length > 0) return answerWith(steps, request, target);
   const calls = chooseCalls(request, conversation);
   const stopped = calls.length > 0 ? undefined : stopAt(answer(request, conversation), request.stopSequences);
   const { content, outputTokens, reasoningTokens, whole } = limit(
@@ -48,6 +52,29 @@ export function generate(received: GenerateRequest, target: Pick<Target, "model"
       inputTokens: estimateInputTokens(request),
       outputTokens,
       ...(reasoningTokens > 0 && { reasoningTokens }),
+    },
+  };
+}
+
+/** An answer in which hosted tools were used. */
+function answerWith(
+  content: OutputPart[],
+  request: GenerateRequest,
+  { model }: Pick<Target, "model">,
+): GenerateResponse {
+  const words = content.map((part) => part.type === "text" ? part.text : "").join("");
+  const calls = content.flatMap((part) => part.type === "hosted" && part.result ? [part.call.kind] : []);
+  const uses = (...kinds: string[]) => calls.filter((kind) => kinds.includes(kind)).length;
+  const counted = { webSearch: uses("web-search"), webFetch: uses("web-fetch"), mcp: uses("mcp") };
+  const hostedUses = Object.fromEntries(Object.entries(counted).filter(([, count]) => count > 0));
+  return {
+    model,
+    content,
+    finish: { reason: "stop" },
+    usage: {
+      inputTokens: estimateInputTokens(request),
+      outputTokens: estimateTextTokens(words),
+      ...(Object.keys(hostedUses).length > 0 && { hostedUses }),
     },
   };
 }

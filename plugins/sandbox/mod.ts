@@ -13,6 +13,7 @@ import { transcribe } from "./transcribe.ts";
 export const sandbox: Driver = {
   name: "sandbox",
   wire: "sandbox",
+  runs: ["web-search", "web-fetch", "mcp"],
   operations: {
     generate: { local: generate },
     embed: { local: embed },

@@ -1,5 +1,5 @@
 /** Token counts that no upstream reported: estimates by the length of the texts. */
-import type { GenerateRequest, InputPart, OutputPart, ToolResultPart } from "./generate.ts";
+import type { GenerateRequest, InputPart, OutputPart, Tool, ToolResultPart } from "./generate.ts";
 
 const NOT_ASCII = /[\u0080-\uffff]/;
 
@@ -32,9 +32,14 @@ export function estimateInputTokens(request: Pick<GenerateRequest, "messages" | 
     tokens += TOKENS_PER_MESSAGE;
     for (const part of message.content) tokens += estimatePartTokens(part);
   }
-  for (const tool of request.tools ?? []) tokens += estimateTextTokens(JSON.stringify(tool));
+  for (const tool of request.tools ?? []) tokens += estimateTextTokens(JSON.stringify(withoutWork(tool)));
   if (request.outputSchema?.schema) tokens += estimateTextTokens(JSON.stringify(request.outputSchema.schema));
   return tokens;
+}
+
+/** What a hosted tool is to do stands in the client's own words already. */
+function withoutWork(tool: Tool): Tool {
+  return tool.type === "hosted" && tool.work ? { ...tool, work: undefined } : tool;
 }
 
 function estimatePartTokens(part: InputPart | OutputPart | ToolResultPart): number {
@@ -49,6 +54,9 @@ function estimatePartTokens(part: InputPart | OutputPart | ToolResultPart): numb
       return part.content.reduce((sum, inner) => sum + estimatePartTokens(inner), TOKENS_PER_MESSAGE);
     case "file":
       return TOKENS_PER_FILE;
+    case "hosted":
+      return estimateTextTokens(JSON.stringify(part.call)) +
+        (part.result ? estimateTextTokens(JSON.stringify(part.result)) : 0);
     case "opaque":
       return estimateTextTokens(JSON.stringify(part.extra.fields));
     default:

@@ -5,6 +5,7 @@
 import type { GatewayError } from "../errors.ts";
 import type { CompactionRequest, SealedSummary } from "./compaction.ts";
 import type { Extra } from "./extra.ts";
+import type { HostedApproval, HostedCall, HostedResult, HostedWork } from "./hosted.ts";
 import type { JsonObject } from "./json.ts";
 import type { RelayRequest } from "./relay.ts";
 import type { Usage } from "./usage.ts";
@@ -25,6 +26,8 @@ export interface Annotation {
   title?: string;
   start?: number;
   end?: number;
+  /** What of the source is cited. */
+  quote?: string;
   extra?: Extra;
 }
 
@@ -83,10 +86,26 @@ export interface OpaquePart {
   /** Present where it is a summary that the gateway may have written. */
   sealed?: SealedSummary;
   extra: Extra;
+  /** What the client says in it of a hosted call that waited for it. */
+  approval?: HostedApproval;
+}
+
+/**
+ * A step of a tool that the server runs. A call stands in an answer twice: as the model made it, and, under the same id, with
+ * its result once it has run. Between them others may stand.
+ */
+export interface HostedPart {
+  type: "hosted";
+  id: string;
+  call: HostedCall;
+  result?: HostedResult;
+  /** It runs only once the client has approved it. */
+  awaitsApproval?: true;
+  extra?: Extra;
 }
 
 export type InputPart = TextPart | FilePart | OpaquePart;
-export type OutputPart = TextPart | ReasoningPart | RefusalPart | ToolCallPart | FilePart | OpaquePart;
+export type OutputPart = TextPart | ReasoningPart | RefusalPart | ToolCallPart | FilePart | HostedPart | OpaquePart;
 
 /** What a tool answered. On some wires several stand in one turn; `id` says which call each one answers. */
 export interface ToolResultPart {
@@ -151,6 +170,8 @@ export interface CustomTool {
 export interface HostedTool {
   type: "hosted";
   name: string;
+  /** Nothing where nobody but its own vendor could run it. */
+  work?: HostedWork;
   extra: Extra;
 }
 export type Tool = FunctionTool | CustomTool | HostedTool;
@@ -188,6 +209,8 @@ export interface GenerateRequest {
   stream: boolean;
   tools?: Tool[];
   toolChoice?: ToolChoice;
+  /** How many hosted calls the answer may take. */
+  maxHostedCalls?: number;
   parallelToolCalls?: boolean;
   thinking?: Thinking;
   maxOutputTokens?: number;
@@ -236,7 +259,8 @@ export interface ItemReference {
 
 // Response
 
-export type FinishReason = "stop" | "length" | "tool-calls" | "content-filter" | "other";
+/** `paused`: the client is to send the answer back as it is, and it goes on. */
+export type FinishReason = "stop" | "length" | "tool-calls" | "content-filter" | "paused" | "other";
 
 export interface Finish {
   reason: FinishReason;

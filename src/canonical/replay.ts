@@ -62,6 +62,7 @@ function emptied(part: OutputPart): OutputPart {
     case "tool-call":
       return { ...part, input: "" };
     case "file":
+    case "hosted":
     case "opaque":
       return part;
     default:
@@ -78,6 +79,7 @@ function deltaOf(part: OutputPart): PartDelta {
     case "tool-call":
       return { type: "tool-input", text: part.input };
     case "file":
+    case "hosted":
     case "opaque":
       return { type: "text", text: "" };
     default:

@@ -1,5 +1,12 @@
 import { GatewayError } from "../errors.ts";
 
+/** How many hosted calls an answer took. */
+export interface HostedUses {
+  webSearch?: number;
+  webFetch?: number;
+  mcp?: number;
+}
+
 /** Token counts. Totals include their parts: `inputTokens` the cached ones, `outputTokens` the reasoning. */
 export interface Usage {
   inputTokens: number;
@@ -9,6 +16,8 @@ export interface Usage {
   reasoningTokens?: number;
   /** What the summary cost with which the conversation goes on. */
   compaction?: Usage;
+  /** Calls of tools that the server ran. */
+  hostedUses?: HostedUses;
   /** A total that the upstream did not report is the gateway's estimate. */
   estimated?: true;
 }
@@ -84,6 +93,14 @@ export function addUsage(one: Usage, other: Usage): Usage {
     ...sum("cacheWriteTokens"),
     ...sum("reasoningTokens"),
     ...((one.compaction || other.compaction) && { compaction: one.compaction ?? other.compaction }),
+    ...addUses(one.hostedUses, other.hostedUses),
     ...((one.estimated || other.estimated) && { estimated: true }),
   };
+}
+
+function addUses(one: HostedUses | undefined, other: HostedUses | undefined): { hostedUses?: HostedUses } {
+  if (!one || !other) return one || other ? { hostedUses: one ?? other } : {};
+  const sum = (key: keyof HostedUses) =>
+    one[key] === undefined && other[key] === undefined ? {} : { [key]: (one[key] ?? 0) + (other[key] ?? 0) };
+  return { hostedUses: { ...sum("webSearch"), ...sum("webFetch"), ...sum("mcp") } };
 }

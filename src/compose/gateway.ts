@@ -22,6 +22,7 @@ import { Dependents } from "../util/abort.ts";
 import { digestOf } from "../util/digest.ts";
 import { createCatalogs } from "./catalogs.ts";
 import { createCounting } from "./counting.ts";
+import { createHosted } from "./hosted.ts";
 import { createLanes } from "./lanes.ts";
 import { secretsOf } from "./secrets.ts";
 import { createUpstreams, jsonLimitsOf } from "./upstreams.ts";
@@ -62,6 +63,8 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
     drivers: new Map(plugins.drivers.map((driver) => [driver.name, driver])),
     ...createGuards(world, ledger),
     ...createRouting(world),
+    hosted: createHosted(world),
+    hostedLimits: config.hostedTools,
     ...createMemory(world),
     ...createCounting(world, sources),
     limits: {

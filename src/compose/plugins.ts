@@ -3,6 +3,7 @@ import { type ModelOperation, TASK_OF } from "../canonical/operations.ts";
 import type { Surroundings } from "../config/check.ts";
 import type { Catalog } from "../contract/catalog.ts";
 import type { Driver } from "../contract/driver.ts";
+import type { SearchBackend } from "../contract/search.ts";
 import type { AnyProtocol } from "../contract/protocol.ts";
 
 /** What a gateway can speak and ask. Each list stands in place of the built-in one. */
@@ -13,10 +14,14 @@ export interface Plugins {
   drivers: readonly Driver[];
   /** Where lists of models come from. The configuration names one for each catalog. */
   catalogs: readonly Catalog[];
+  /** Services that search the web. The configuration names one. */
+  searchBackends: readonly SearchBackend[];
 }
 
 /** What the configuration's checks need to know of the plugins. */
-export function pluginFacts({ drivers, catalogs }: Plugins): Pick<Surroundings, "drivers" | "catalogs"> {
+export function pluginFacts(
+  { drivers, catalogs, searchBackends }: Plugins,
+): Pick<Surroundings, "drivers" | "catalogs" | "searchBackends"> {
   const facts = drivers.map(({ name, operations, counters = [], reads = [] }) => {
     const served = Object.keys(operations).map((operation) => TASK_OF[operation as ModelOperation]);
     const tasks = TASKS.filter((task: Task) => served.includes(task));
@@ -26,7 +31,12 @@ export function pluginFacts({ drivers, catalogs }: Plugins): Pick<Surroundings, 
     name,
     { finds: finder !== undefined, tokenizes: tokenizerFiles !== undefined },
   ]);
-  return { drivers: Object.fromEntries(facts), catalogs: Object.fromEntries(finding) };
+  const searching = searchBackends.map(({ name, secret }) => [name, { needsSecret: secret !== undefined }]);
+  return {
+    drivers: Object.fromEntries(facts),
+    catalogs: Object.fromEntries(finding),
+    searchBackends: Object.fromEntries(searching),
+  };
 }
 
 /** The paths below a lane that run a model, by the task that it must have. */

@@ -11,16 +11,27 @@ interface Secret {
 }
 
 /** All that is secret: what the configuration names, and each word of the headers that an upstream is given. */
-export function secretsOf({ upstreams, catalogs, keys, sealing }: Config, env: Env): Secret[] {
-  const services = [...Object.values(upstreams), ...Object.values(catalogs), ...keys];
+export function secretsOf(
+  { upstreams, catalogs, keys, sealing, hostedTools: { webSearch, mcp } }: Config,
+  env: Env,
+): Secret[] {
+  const hosted = [...webSearch ? [webSearch] : [], ...Object.values(mcp.servers)];
+  const services = [...Object.values(upstreams), ...Object.values(catalogs), ...keys, ...hosted];
   const named = [...services.map(({ secret }) => secret), sealing.key]
     .flatMap((secret) => secret && secret !== "client" ? [{ name: secret.env, value: env(secret.env) ?? "" }] : []);
-  const given = Object.entries(upstreams).flatMap(([upstream, { headers }]) =>
+  const given = [
+    ...headersOf("upstreams", upstreams),
+    ...headersOf("hostedTools.mcp.servers", mcp.servers),
+  ];
+  return [...named, ...given].filter(({ value }) => value !== "");
+}
+
+function headersOf(path: string, services: Record<string, { headers: Record<string, string> }>): Secret[] {
+  return Object.entries(services).flatMap(([service, { headers }]) =>
     Object.entries(headers).filter(([header]) => isSecretHeader(header)).flatMap(([header, words]) =>
-      words.split(/\s+/).map((value) => ({ name: `upstreams.${upstream}.headers.${header}`, value }))
+      words.split(/\s+/).map((value) => ({ name: `${path}.${service}.headers.${header}`, value }))
     )
   );
-  return [...named, ...given].filter(({ value }) => value !== "");
 }
 
 /** The names of secrets that are not masked in what upstreams send, because they are as short as plain words. */

@@ -2,6 +2,7 @@
 import { isJsonObject } from "../canonical/json.ts";
 import { type Task, TASKS } from "../canonical/models.ts";
 import { OWN_QUIRKS, type OwnQuirk } from "../contract/quirks.ts";
+import { hostedProblems, type HostedSurroundings } from "./check_hosted.ts";
 import { hint } from "./hint.ts";
 import { isVariableName } from "./fields.ts";
 import { takesTokens } from "./secrets.ts";
@@ -37,6 +38,8 @@ export interface CatalogFacts {
 export interface Surroundings {
   drivers: Readonly<Record<string, DriverFacts>>;
   catalogs: Readonly<Record<string, CatalogFacts>>;
+  /** None where absent. */
+  searchBackends?: HostedSurroundings["searchBackends"];
   /** An environment variable's value; an empty one counts as not set. */
   env(name: string): string | undefined;
 }
@@ -64,6 +67,7 @@ export function check(raw: unknown, surroundings: Surroundings): Problem[] {
     ...upstreamProblems(checker),
     ...catalogProblems(checker),
     ...laneProblems(raw, checker),
+    ...hostedProblems(config.hostedTools, surroundings),
   ];
 }
 

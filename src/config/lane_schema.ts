@@ -38,6 +38,7 @@ const aliasSchema = object("A model of the lane.", {
   ...modelLimits,
   textForms: quirkFields.textForms.optional(),
   structuredOutput: quirkFields.structuredOutput.optional(),
+  hostedTools: quirkFields.hostedTools.optional(),
   repairArguments: quirkFields.repairArguments.optional(),
   defaultMaxTokens: quirkFields.defaultMaxTokens.optional(),
   hedgeAfterMs: z.int().min(1).optional().meta({

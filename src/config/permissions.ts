@@ -45,9 +45,15 @@ export function permissionsOf({ config, file, listen, env, os, code, isThere }: 
     ...list(resultsFrom),
     ...list(filesFrom),
   ]);
+  const { webSearch, mcp } = fields(rest.hostedTools);
+  const hosted = [
+    fields(webSearch).baseUrl,
+    ...list(fields(mcp).allow),
+    ...Object.values(fields(fields(mcp).servers)).map((server) => fields(server).url),
+  ];
   const kept = storePaths(fields(store), env, os, isThere);
   return {
-    net: unique([`http://${bracketed(String(hostname))}:${port}`, ...origins].flatMap(hostOf)),
+    net: unique([`http://${bracketed(String(hostname))}:${port}`, ...origins, ...hosted].flatMap(hostOf)),
     env: unique([...OWN_VARIABLES, ...[...services, ...list(keys).map(fields), rest].flatMap(variablesIn)]),
     read: unique([file ?? [], code ?? [], kept].flat()),
     write: unique(kept),

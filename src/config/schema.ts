@@ -1,6 +1,7 @@
 /** The configuration: its types, its checks and its JSON schema all come from here. */
 import { z } from "zod";
 import { object, secretSchema } from "./fields.ts";
+import { hostedToolsSchema } from "./hosted_schema.ts";
 import { laneNameSchema, laneSchema } from "./lane_schema.ts";
 import { limitsSchema, retrySchema } from "./limits_schema.ts";
 import { catalogSchema, transportSchema, upstreamSchema } from "./upstream_schema.ts";
@@ -77,6 +78,7 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
   lanes: z.record(laneNameSchema, laneSchema).default({}).meta({
     description: "The lanes, by the name that begins their paths: oss serves /oss/v1.",
   }),
+  hostedTools: hostedToolsSchema.prefault({}),
   storedKeys: z.boolean().default(false).meta({
     description: "Whether keys made with the command keys are admitted too. They can be revoked at any time.",
   }),

@@ -80,6 +80,7 @@ export const upstreamSchema = object("A service that runs models.", {
       "each, two at most). Without it, nothing is downloaded.",
   }),
   counter: quirkFields.counter.optional(),
+  hostedTools: quirkFields.hostedTools.optional(),
   repairArguments: quirkFields.repairArguments.default(false),
   concurrency: object("How many requests it gets at once. Further ones wait in turn.", {
     running: z.int().min(1).meta({ description: "Requests that run at once." }),

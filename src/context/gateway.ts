@@ -4,6 +4,7 @@ import type { Admission } from "../http/quota.ts";
 import type { Authenticate } from "../http/auth.ts";
 import type { Load, LoadLimits } from "../http/load_shedding.ts";
 import type { SizeLimits } from "../http/size.ts";
+import type { HostedRunner } from "../hosted/runner.ts";
 import type { Service } from "../http/service.ts";
 import type { Sockets } from "../http/sockets.ts";
 import type { Platform } from "../platform/platform.ts";
@@ -42,6 +43,9 @@ export interface Gateway {
   /** Which targets fail. */
   breaker: Breaker;
   retry: RetryPolicy;
+  hosted: HostedRunner;
+  /** How long one answer may go on running hosted tools. */
+  hostedLimits: { rounds: number; deadlineMs: number };
   hedges: HedgeBudget;
   authenticate: Authenticate;
   admission: Admission;

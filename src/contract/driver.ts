@@ -1,4 +1,5 @@
 import type { OutputSchema } from "../canonical/generate.ts";
+import type { HostedWork } from "../canonical/hosted.ts";
 import type { JsonObject } from "../canonical/json.ts";
 import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import type { Work } from "../util/work.ts";
@@ -76,6 +77,8 @@ export interface Driver {
   /** Which quirks it reads of those that not every driver does. */
   reads?: readonly OwnQuirk[];
   operations: { [K in ModelOperation]?: UpstreamOperation<K> | LocalOperation<K> };
+  /** The hosted tools that it runs itself, whichever wire they come in. */
+  runs?: readonly HostedWork["kind"][];
   /** How its servers take conversations; absent where it takes the canonical form as it is. */
   intake?(target: Target): Intake;
   /** What servers of this kind give a model's chat template. Pictures are left out. */

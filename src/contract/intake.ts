@@ -30,6 +30,8 @@ export interface Intake {
   holdThinking?(request: GenerateRequest, note: (text: string) => void): Thinking | undefined;
   /** Whether reasoning of earlier turns is refused, because nobody has signed it; none is where absent. */
   isUnsigned?(part: ReasoningPart): boolean;
+  /** Whether it takes what hosted tools did in the words of its own wire. */
+  knowsSteps?: boolean;
   /** The least that an answer may be limited to, in tokens. On some wires 0 warms a cache. */
   leastOutputTokens?: number;
   /** The controls that the wire has no field for, and what notes call them. */

@@ -15,6 +15,8 @@ export interface ReasoningPlace {
   hidden: boolean;
   /** What the wire's own vendor wrote for itself goes out as it is: it is worth the same at every place that vendor has. */
   keepsOwn: boolean;
+  /** Whether what hosted tools brought travels there, too: the wire has no other place for it. */
+  keepsSteps?: boolean;
 }
 
 /** One client-facing endpoint: where it listens and how it speaks. Pure functions on data. */
@@ -59,6 +61,8 @@ export interface Protocol<K extends OperationName> {
   summary?(summary: { text: string; data: string }, exchange: Exchange<"generate">): OpaquePart;
   /** What is answered at once where the answer is made in the background: `answer` is none yet. */
   serializeQueued?(answer: StoredAnswer, exchange: Exchange<"generate">): Response;
+  /** Whether clients go on with an answer that says that it paused, by sending it back. */
+  canPause?: boolean;
   serialize(output: Output<K>, exchange: Exchange<K>): Response;
   /** How the answer to a relayed request is written. */
   relay?: Pick<Protocol<"relay">, "serialize" | "stream">;

@@ -87,6 +87,12 @@ export const quirkFields = {
       "neither is known, 32000. If an upstream refuses the limit and says how much room there is, it is asked " +
       "once more. An alias overrides its upstream.",
   }),
+  hostedTools: z.enum(["gateway", "upstream", "off"]).meta({
+    description:
+      "Who runs tools such as the search of the web: the gateway, this upstream, or nobody. Without it, the upstream " +
+      "does where it speaks the protocol of the tool and does not refuse it (see refuses), and else the gateway, as " +
+      "far as hostedTools says how. An alias overrides its upstream.",
+  }),
   scores: z.enum(["as-they-are", "sigmoid"]).meta({
     description:
       "What clients get as relevance scores. With sigmoid, scores outside 0 to 1 are mapped into it, in the same " +

@@ -29,6 +29,8 @@ export interface Account {
   allowance(): Allowance;
   /** Lets a request run that is sure to use so many tokens. Throws `rate_limit`. */
   admit(tokens: number): Permit;
+  /** Counts a call that the gateway makes for a request which runs as one more request; false where there is none left. */
+  takeCall(): boolean;
 }
 
 /** The right of one request to run. */
@@ -126,6 +128,13 @@ class KeyAccount implements Account {
         over = true;
       },
     };
+  }
+
+  takeCall(): boolean {
+    const at = this.#clocks.monotonic();
+    if ((this.#requests?.waitMs(1, at) ?? 0) > 0) return false;
+    this.#requests?.take(1, at);
+    return true;
   }
 
   /** The first limit that is reached, and how long it stays so, in milliseconds. */

@@ -11,6 +11,7 @@ import type { Driver, Target } from "../contract/driver.ts";
 import { GatewayError } from "../errors.ts";
 import type { Ask, Lessons } from "../upstream/ask.ts";
 import type { Upstream } from "../upstream/send.ts";
+import type { HostedOffer } from "../transforms/hosted_history.ts";
 import { count } from "./counting.ts";
 import { prepareForTarget, type Step, type TargetFacts } from "./prepare.ts";
 
@@ -18,6 +19,8 @@ export interface AskOptions {
   signal?: AbortSignal;
   /** The tokens of a conversation, estimated. */
   estimate?: number;
+  /** How hosted tools are offered that the gateway runs. */
+  hosted?: HostedOffer;
   /** What each transform of the input does, for an explanation. */
   steps?: Step[];
 }
@@ -60,7 +63,7 @@ function askOf<K extends ModelOperation>(
   input: Input<K>,
   { where, upstream, attempt }: Asked,
   { gateway, clientWire, caller, hide, signal }: RequestContext,
-  { estimate = 0, steps, ...options }: AskOptions,
+  { estimate = 0, steps, hosted, ...options }: AskOptions,
 ): Ask<K> {
   const note = (text: string) => addNote(attempt.notes, hide(text));
   const target: Target = { ...upstream.quirks, ...where, model: where.pinned ?? where.model };
@@ -77,7 +80,7 @@ function askOf<K extends ModelOperation>(
     ...options,
     prepare(lessons) {
       if (!("messages" in input)) return input;
-      const facts = { ...lessons, ...factsOf(upstream, target, attempt, clientWire) };
+      const facts = { ...lessons, ...factsOf(upstream, target, attempt, clientWire), hosted };
       return prepareForTarget(input, facts, note, steps) as Input<K>;
     },
     onDescribed: () => {},

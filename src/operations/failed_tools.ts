@@ -11,7 +11,7 @@ import type { Destination } from "../contract/destination.ts";
 import type { AddedTurn } from "../state/continuity.ts";
 import { sourceOf } from "../util/event_source.ts";
 import { admit } from "./admit.ts";
-import { wireOf } from "./attempt.ts";
+import { runsAt } from "./hosted.ts";
 import { remember, remembering } from "./memory.ts";
 import { respondWithStream } from "./stream.ts";
 
@@ -21,13 +21,7 @@ export function targetsThatRun(
   targets: readonly Destination[],
   context: RequestContext,
 ): readonly Destination[] {
-  return tools.length === 0 ? targets : targets.filter((where) => tools.some((tool) => runs(tool, where, context)));
-}
-
-/** A server that speaks the tool's wire is given the tool, unless it is known to refuse it; what it does with the tool is not checked. */
-function runs({ name, extra }: HostedTool, where: Destination, { gateway }: RequestContext): boolean {
-  const refused = gateway.upstreams.get(where.upstream)?.refuses.includes(name);
-  return wireOf(where, gateway) === extra.wire && !refused;
+  return tools.length === 0 ? targets : targets.filter((where) => tools.some((tool) => runsAt(tool, where, context)));
 }
 
 /** The hosted tools without which the request is not to be answered. */

@@ -10,9 +10,11 @@ import { answerRoom } from "../lanes/clamp.ts";
 import { checkSize } from "../http/size.ts";
 import { type FailoverPlan, firstAnswer } from "../routing/failover.ts";
 import { firstStream } from "../routing/first_stream.ts";
+import type { HostedOffer } from "../transforms/hosted_history.ts";
 import { transformed } from "../transforms/apply.ts";
 import { noteLostEventFields, noteLostFields } from "../transforms/lost_fields.ts";
 import { repairCalls, repairResponse } from "../transforms/repair_calls.ts";
+import { sealSteps, sealStepStream } from "../transforms/hosted_sealing.ts";
 import { sealReasoning, sealStream } from "../transforms/sealing.ts";
 import type { Ask } from "../upstream/ask.ts";
 import { answerInForm, streamInForm } from "../upstream/structured_output.ts";
@@ -28,6 +30,7 @@ import { learn } from "./counting.ts";
 import { explainAll, wantsExplanation } from "./explain.ts";
 import { answerFailed, noteFailed, targetsThatRun, toolsNeeded } from "./failed_tools.ts";
 import { type Affinity, planFailover, withAffinity } from "./failover_plan.ts";
+import { answerHosted, type Hosted, planHosted, streamHosted } from "./hosted.ts";
 import { forgetConversation, type Incoming, openExchange } from "./incoming.ts";
 import { recall, remember, remembering, sealingFor } from "./memory.ts";
 import { prepareForModel, type Step } from "./prepare.ts";
@@ -43,6 +46,8 @@ interface Turn {
   plan: Affinity;
   /** Its tokens. */
   estimate: number;
+  /** Present where the gateway runs tools for the model. */
+  hosted?: Hosted;
   /** Present where the conversation is to be shortened first. */
   compacting?: Compacting;
 }
@@ -60,10 +65,12 @@ async function answer(asked: Incoming<"generate">): Promise<Response> {
   const { added } = recalled;
   const resolved = await resolve("generate", recalled.input.model, lane, context);
   const sorted = await step(() => withAffinity(resolved, recalled.input, lane, context));
-  const { input, targets, compaction } = planCompaction(protocol, recalled.input, sorted.targets, context);
+  const { input: asIs, targets, compaction } = planCompaction(protocol, recalled.input, sorted.targets, context);
   const all = { ...sorted, targets };
+  const planning = planHosted(protocol, asIs, wire, targets, context);
+  const { input = asIs, hosted } = planning ? await planning : {};
   const incoming = { ...asked, input };
-  const needed = toolsNeeded(protocol, input, wire);
+  const needed = hosted ? [] : toolsNeeded(protocol, input, wire);
   const able = targetsThatRun(needed, all.targets, context);
   if (able.length === 0) {
     const exchange = openExchange(incoming, input);
@@ -85,20 +92,23 @@ async function answer(asked: Incoming<"generate">): Promise<Response> {
   if (steps) return explainAll("generate", request, plan.targets, context, steps);
   await admit(context, estimate);
   await asked.begin?.(exchange, added.messages);
-  const isDueNow = compaction && isDue(compaction, request, estimate, plan, context);
+  const isDueNow = compaction && !hosted?.before.length && isDue(compaction, request, estimate, plan, context);
   const compacting = isDueNow ? { compaction, protocol, exchange, context } : undefined;
-  const turn = { incoming, exchange, added, plan, estimate, compacting };
+  const turn = { incoming, exchange, added, plan, estimate, compacting, hosted };
   return request.stream ? generateStream(turn) : generateWhole(turn);
 }
 
-async function generateWhole({ incoming, exchange, added, plan, estimate, compacting }: Turn): Promise<Response> {
+async function generateWhole(
+  { incoming, exchange, added, plan, estimate, compacting, hosted }: Turn,
+): Promise<Response> {
   const { protocol, context } = incoming;
   const { gateway, recorder, hide, note } = context;
-  const answer = (input: GenerateRequest, estimate: number) => {
+  const askOnce = (input: GenerateRequest, estimate: number, offer?: HostedOffer) => {
     const attempt = async (target: Destination) =>
-      answerAt(await step(() => ask("generate", input, target, context, { estimate })));
+      answerAt(await step(() => ask("generate", input, target, context, { estimate, hosted: offer })));
     return firstAnswer(planFailover(plan.targets, context, { conversation: plan.conversation }), attempt);
   };
+  const answer = hosted ? (input: GenerateRequest) => answerHosted(hosted, input, context, askOnce) : askOnce;
   const answered = await (compacting ? compactWhole(compacting, answer) : answer(exchange.input, estimate));
   const output = await step(() => withoutCarriedSecrets<"generate">(answered, hide));
   recorder.settle(
@@ -111,7 +121,7 @@ async function generateWhole({ incoming, exchange, added, plan, estimate, compac
   const isKept = sealing !== undefined || exchange.stored;
   await step(() => [output, ...output.content].forEach((one) => noteLostFields(one, protocol.wire, isKept, note)));
   for (const part of output.content) await sealing?.toOpen(part)?.();
-  const content = sealing ? sealReasoning(output.content, sealing) : output.content;
+  const content = sealing ? sealSteps(sealReasoning(output.content, sealing), sealing) : output.content;
   return protocol.serialize({ ...output, content }, exchange);
 }
 
@@ -121,17 +131,19 @@ async function answerAt(asked: Ask<"generate">): Promise<GenerateResponse> {
   return await finish(repairResponse(response, asked.input, asked.context.note));
 }
 
-function generateStream({ incoming, exchange, added, plan, estimate, compacting }: Turn): Promise<Response> {
+function generateStream({ incoming, exchange, added, plan, estimate, compacting, hosted }: Turn): Promise<Response> {
   const { protocol, context } = incoming;
-  const open = (input: GenerateRequest, estimate: number) => {
+  const openOnce = (input: GenerateRequest, estimate: number, offer?: HostedOffer) => {
     const attempt = (target: Destination, signal: AbortSignal) =>
-      streamAt(ask("generate", input, target, context, { signal, estimate }));
+      streamAt(ask("generate", input, target, context, { signal, estimate, hosted: offer }));
     const failover = planFailover(plan.targets, context, plan);
-    return firstStream(compacting ? failover : forgetting(failover, exchange, protocol), attempt);
+    const asksAgain = compacting !== undefined || hosted !== undefined;
+    return firstStream(asksAgain ? failover : forgetting(failover, exchange, protocol), attempt);
   };
+  const open = hosted ? (input: GenerateRequest) => streamHosted(hosted, input, context, openOnce) : openOnce;
   const source = compacting ? compactStream(compacting, open) : open(exchange.input, estimate);
   const events = incoming.begin ? startedAtOnce(source, exchange.input, estimate) : source;
-  return respondWithStream(protocol, exchange, events, context, passageOf(incoming, exchange, added));
+  return respondWithStream(protocol, exchange, events, context, passageOf(incoming, exchange, added, hosted));
 }
 
 /** The same plan, by which an answer that begins needs nothing of the conversation. */
@@ -154,6 +166,7 @@ function passageOf(
   { protocol, context, session }: Incoming<"generate">,
   exchange: Exchange<"generate">,
   added: AddedTurn,
+  hosted: Hosted | undefined,
 ): Passage<GenerateEvent> {
   const sealing = sealingFor(protocol, exchange, context);
   const kept = exchange.stored || session || exchange.input.memory?.conversation !== undefined
@@ -164,6 +177,7 @@ function passageOf(
       noteLostEventFields(protocol.wire, sealing !== undefined || exchange.stored, context.note),
       ...kept?.transforms ?? [],
       ...sealing ? [sealStream(sealing)] : [],
+      ...sealing && hosted ? [sealStepStream(sealing)] : [],
     ],
     before: (event) => event.type === "part-start" ? sealing?.toOpen(event.part) : kept?.before(event),
   };

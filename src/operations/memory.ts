@@ -3,6 +3,7 @@ import { Collector } from "../canonical/collect.ts";
 import type { GenerateEvent, GenerateResponse, Message, OpaqueReasoning, OutputPart } from "../canonical/generate.ts";
 import type { Input } from "../canonical/operations.ts";
 import { goOnFromSealed, holdsSummary } from "../transforms/compaction.ts";
+import { holdsResult, openHits, sealedHits, takeSteps } from "../transforms/hosted_sealing.ts";
 import { markReasoning } from "../transforms/reasoning.ts";
 import { openReasoning, sealedIn, type Sealing, type Thought } from "../transforms/sealing.ts";
 import { paced } from "../util/work.ts";
@@ -54,14 +55,21 @@ async function openSummary(recalled: Recalled, context: RequestContext): Promise
 
 async function openThoughts({ input, added }: Recalled, context: RequestContext): Promise<Recalled> {
   const sealed = sealedIn(input.messages);
-  if (sealed.length === 0) return { input, added };
+  const hits = sealedHits(input.messages);
+  if (sealed.length + hits.length === 0) return { input, added };
   const sealer = await sealerFor(context);
+  const { clientWire, caller: { owner } } = context;
+  const found = new Map<string, string | undefined>();
+  for await (const one of paced(hits)) found.set(one, sealer.open(one, clientWire, owner)?.text);
   const thoughts = new Map<OpaqueReasoning, Thought | undefined>();
   // One after the other: a long session has thousands.
   for await (const opaque of paced(sealed)) {
     thoughts.set(opaque, sealer.open(opaque.data, opaque.origin, context.caller.owner));
   }
-  const open = (closed: Message[]) => openReasoning(closed, (opaque) => thoughts.get(opaque), context.note);
+  const open = (closed: Message[]) => {
+    const thinking = openReasoning(closed, (opaque) => thoughts.get(opaque), context.note);
+    return openHits(takeSteps(thinking), (one) => found.get(one));
+  };
   return {
     input: { ...input, messages: open(input.messages) },
     added: { ...added, messages: open(added.messages) },
@@ -80,8 +88,10 @@ export function sealingFor(
   return place && {
     ...place,
     wire: clientWire,
-    toOpen({ type }) {
-      return type !== "reasoning" || sealer ? undefined : async () => void (sealer = await sealerFor(context));
+    toOpen(part) {
+      return part.type !== "reasoning" && !holdsResult(part) || sealer
+        ? undefined
+        : async () => void (sealer = await sealerFor(context));
     },
     seal({ opaque, ...thought }) {
       if (!sealer) throw new Error("The sealer has not been opened");

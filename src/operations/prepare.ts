@@ -11,6 +11,7 @@ import type { ModelLimits } from "../config/lane_schema.ts";
 import { adoptCacheHints, withoutCacheHints } from "../transforms/cache_hints.ts";
 import { withUpstreamIds } from "../transforms/call_ids.ts";
 import { withinControls, withLeastOutput } from "../transforms/controls.ts";
+import { type HostedOffer, withHostedFunctions, withHostedHistory } from "../transforms/hosted_history.ts";
 import { withoutHosted } from "../transforms/hosted_tools.ts";
 import { withOfferedTools } from "../transforms/offered_tools.ts";
 import { withFormInWords } from "../transforms/output_form.ts";
@@ -53,6 +54,8 @@ export interface TargetFacts {
   target: string;
   clientWire: string;
   systemMessages: "first" | "anywhere";
+  /** How its model is offered hosted tools that the gateway runs; nothing where it runs none. */
+  hosted?: HostedOffer;
   /** The hosted tools that it refuses, by name. */
   refusedTools: readonly string[];
   refusesCacheHints: boolean;
@@ -69,6 +72,7 @@ export interface TargetFacts {
 
 /** What one target wants. */
 const FOR_TARGET: readonly Transform<TargetFacts>[] = [
+  { name: "hosted tools as functions", apply: offerHosted },
   { name: "hosted tools", apply: (request, { refusedTools }, note) => withoutHosted(request, refusedTools, note) },
   {
     name: "reasoning of other models",
@@ -158,6 +162,13 @@ function run<Facts>(
     if (changes.length + notes.size > 0) steps.push({ step: name, notes: [...notes], changes });
     return after;
   }, request);
+}
+
+/** Without an offer, what hosted tools did goes in words to all but servers that know it in its own. */
+function offerHosted(request: GenerateRequest, { hosted, intake }: TargetFacts, note: Note): GenerateRequest {
+  if (hosted) return withHostedFunctions(request, hosted, note);
+  const own = intake?.knowsSteps ? intake.wire : undefined;
+  return withMessages(request, withHostedHistory(request.messages, [], note, own));
 }
 
 function askInWords(request: GenerateRequest, { corrections }: TargetFacts, note: Note): GenerateRequest {

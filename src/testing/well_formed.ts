@@ -6,6 +6,7 @@ const DELTA_OF: Record<OutputPart["type"], PartDelta["type"] | undefined> = {
   refusal: "refusal",
   "tool-call": "tool-input",
   file: undefined,
+  hosted: undefined,
   opaque: undefined,
 };
 
@@ -68,6 +69,7 @@ function isEmpty(part: OutputPart): boolean {
     case "tool-call":
       return part.input === "" && part.name !== "" && part.id !== "";
     case "file":
+    case "hosted":
     case "opaque":
       return true;
     default:

@@ -26,6 +26,11 @@ function isSealed(opaque: OpaqueReasoning | undefined): opaque is OpaqueReasonin
   return opaque !== undefined && opaque.target === undefined && SEALED.test(opaque.data);
 }
 
+/** Whether a text may be one that a gateway sealed. */
+export function isSealedText(text: string): boolean {
+  return SEALED.test(text);
+}
+
 /** What there is to open. */
 export function sealedIn(messages: readonly Message[]): OpaqueReasoning[] {
   const sealed: OpaqueReasoning[] = [];

@@ -10,6 +10,7 @@ import { missingEngine } from "../support/engine.ts";
 import { KEY, type Person, withClaudeCode } from "./claude_code.ts";
 import { CLAUDE_CODE, install } from "./install.ts";
 import type { Exchange } from "./recorder.ts";
+import { PAGES, SEARCHED_BY_SCRIPT, searching } from "./searching.ts";
 
 const ENGINE = Deno.env.get("LANEWAY_TEST_ENGINE") ?? "http://127.0.0.1:38601/v1";
 const installed = await install(CLAUDE_CODE, "claude");
@@ -46,16 +47,21 @@ const WITH_BASH = ["--tools", "Bash", "--allowedTools", "Bash"];
 interface Conditions {
   /** Why the case cannot run here. */
   reason?: string;
+  config?: ConfigInput;
   /** What the model `scripted` answers, in the chat wire. */
-  script?: (call: number) => Response;
+  script?: (call: number, body: JsonObject) => Response;
 }
 
-function test(name: string, use: (person: Person) => Promise<void>, { reason, script }: Conditions = {}): void {
+function test(
+  name: string,
+  use: (person: Person) => Promise<void>,
+  { reason, config = CONFIG, script }: Conditions = {},
+): void {
   const why = "reason" in installed ? installed.reason : reason;
   const full = `Claude Code: ${name}`;
   if ("reason" in installed || why !== undefined) {
     Deno.test({ name: `${full} (skipped: ${why})`, ignore: true, fn() {} });
-  } else Deno.test(full, () => withClaudeCode(installed.program, CONFIG, use, script));
+  } else Deno.test(full, () => withClaudeCode(installed.program, config, use, script));
 }
 
 // The sandbox and the real engine
@@ -246,6 +252,28 @@ test("a web search that nobody runs is shown as failed, and the turn goes on", a
   // The search itself asked no model.
   assertEquals(sent.length, 2);
 }, { script: calling("WebSearch", { query: "weather in Oslo" }, "Found.") });
+
+test(
+  "a web search that the gateway runs is shown with its pages, and the model gets what was found",
+  async ({ sent, run }) => {
+    const options = ["--model", "scripted", "--tools", "WebSearch", "--allowedTools", "WebSearch", ...AS_EVENTS];
+    const { result, exchanges, text } = await run(["Hello", ...options]);
+    assertEquals([result.is_error, result.result], [false, "Found."]);
+    const side = exchanges.find(({ body }) => /web_search_\d+/.test(JSON.stringify(body.tools)));
+    assertStringIncludes(await side!.answer, '"type":"web_search_tool_result"');
+    assertStringIncludes(text, '"searchCount":1');
+    const conversation = JSON.stringify(sent.at(-1)!.messages);
+    for (const { url } of PAGES) assertStringIncludes(conversation, url);
+    assertStringIncludes(conversation, "It rains in Oslo [1].");
+  },
+  {
+    config: { ...CONFIG, hostedTools: SEARCHED_BY_SCRIPT },
+    script: searching(({ messages }) => {
+      const isAnswered = JSON.stringify(messages).includes("It rains in Oslo");
+      return calling("WebSearch", { query: "weather in Oslo" }, "Found.")(isAnswered ? 1 : 0);
+    }),
+  },
+);
 
 test("what the model thought goes back to it byte for byte, with its marks on calls", async ({ sent, run }) => {
   const options = ["--model", "scripted", ...WITH_BASH, ...AS_EVENTS];

@@ -10,6 +10,7 @@ import { missingEngine } from "../support/engine.ts";
 import { KEY, KEYS, liveCatalog, type Person, type Run, withCodex } from "./codex.ts";
 import { CODEX, install } from "./install.ts";
 import type { Exchange } from "./recorder.ts";
+import { SEARCHED_BY_SCRIPT, searching } from "./searching.ts";
 
 const ENGINE = Deno.env.get("LANEWAY_TEST_ENGINE") ?? "http://127.0.0.1:38601/v1";
 const installed = await install(CODEX, "codex");
@@ -48,7 +49,7 @@ interface Conditions {
   reason?: string;
   config?: ConfigInput;
   /** What the model `scripted` answers, in the chat wire. */
-  script?: (call: number) => Response;
+  script?: (call: number, body: JsonObject) => Response;
 }
 
 function test(
@@ -641,3 +642,23 @@ function toolOf({ tools }: JsonObject, name: string): JsonObject | undefined {
     isJsonObject(tool.function) && tool.function.name === name
   );
 }
+
+test(
+  "a search of the web runs in the gateway, is shown, and its results come back in the next turn",
+  async ({ exec, sent }) => {
+    const live = ["--config", 'web_search="live"', "--model", "scripted"];
+    const run = await exec([...live, "What is the weather in Oslo?"]);
+    assertEquals(run.code, 0, run.text);
+    const items = run.lines.flatMap(({ type, item }) => type === "item.completed" && isJsonObject(item) ? [item] : []);
+    assert(items.some(({ type, query }) => type === "web_search" && query === "Oslo weather"), run.text);
+    assert(items.some(({ type, text }) => type === "agent_message" && text === "It rains in Oslo [1]."), run.text);
+    const again = await exec(["resume", "--last", ...live, "And now?"]);
+    assertEquals(again.code, 0, again.text);
+    const last = sent.findLast((body) => Array.isArray(body.messages))!;
+    assertStringIncludes(JSON.stringify(last.messages), "Rain, 7 degrees");
+  },
+  {
+    config: { ...CONFIG, hostedTools: SEARCHED_BY_SCRIPT },
+    script: searching(() => answerStream([word("No search."), ENDING])),
+  },
+);

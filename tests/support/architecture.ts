@@ -13,6 +13,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ["src/plugin.ts"],
   ["src/config"],
   ["http", "lanes", "routing", "upstream", "state", "tokens", "observe"].map((name) => `src/${name}`),
+  ["src/hosted"],
   ["src/testing"],
   ["src/context"],
   ["src/operations"],

@@ -50,7 +50,7 @@ Deno.test("an open model is told in messages, functions and thoughts, which is w
   const { sent, notes } = send("org/model");
   assertEquals(sent.input, [
     { type: "message", role: "user", content: "Mend it" },
-    { type: "message", role: "assistant", content: '[web_search_call: {"type":"search","query":"how"}]' },
+    { type: "message", role: "assistant", content: '[Called web-search with {"query":"how"}]' },
     { type: "reasoning", id: "rs_1", summary: [], content: [{ type: "reasoning_text", text: "A patch, then." }] },
     { type: "function_call", call_id: "c1", name: "apply_patch", arguments: '{"input":"*** Begin"}' },
     { type: "function_call_output", call_id: "c1", output: "done" },

@@ -1,0 +1,202 @@
+/**
+ * Tools that the server runs: how clients ask for them, and the blocks of their calls and results. Shapes: the vendor's SDK, and
+ * recorded answers of its server.
+ */
+import type { HostedPart, Tool } from "../../src/canonical/generate.ts";
+import type {
+  Domains,
+  HostedCall,
+  HostedResult,
+  HostedWork,
+  Location,
+  RemoteWork,
+  SearchHit,
+} from "../../src/canonical/hosted.ts";
+import { isJsonObject, type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
+import { CODE_OF } from "./hosted_blocks.ts";
+import { WIRE, type WireTool } from "./wire.ts";
+
+/** What a server tool is to do; nothing for those that only the vendor can run. Dates at the end of a type are versions. */
+export function workOf(tool: WireTool): HostedWork | undefined {
+  const fields = tool as JsonObject;
+  // A tool that only code of the vendor's may call is none that can be called here.
+  if (Array.isArray(fields.allowed_callers) && !fields.allowed_callers.includes("direct")) return undefined;
+  const shared = { ...present("maxUses", countOf(fields.max_uses)), ...present("domains", domainsIn(fields)) };
+  if (/^web_search_\d+$/.test(tool.type ?? "")) {
+    const location = locationIn(fields.user_location);
+    return { kind: "web-search", opensPages: false, ...shared, ...present("location", location) };
+  }
+  if (/^web_fetch_\d+$/.test(tool.type ?? "")) {
+    return { kind: "web-fetch", ...shared, ...present("maxTokens", countOf(fields.max_content_tokens)) };
+  }
+  return undefined;
+}
+
+function countOf(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : undefined;
+}
+
+function domainsIn({ allowed_domains, blocked_domains }: JsonObject): Domains | undefined {
+  const [allowed, blocked] = [textsIn(allowed_domains), textsIn(blocked_domains)];
+  return allowed || blocked ? { ...present("allowed", allowed), ...present("blocked", blocked) } : undefined;
+}
+
+function textsIn(value: unknown): string[] | undefined {
+  const texts = Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
+  return texts.length > 0 ? texts : undefined;
+}
+
+function locationIn(value: unknown): Location | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const { city, region, country, timezone } = value;
+  return {
+    ...text("city", city),
+    ...text("region", region),
+    ...text("country", country),
+    ...text("timezone", timezone),
+  };
+}
+
+function text<K extends string>(key: K, value: unknown): { [_ in K]?: string } {
+  return present(key, typeof value === "string" && value !== "" ? value : undefined);
+}
+
+/** The tool of this wire that stands for another server's tools. */
+export const TOOL_SET = "mcp_toolset";
+
+/**
+ * The request's tools with the servers that it names (`mcp_servers`): which of a server's tools are offered stands in a tool set
+ * of its name, or, in the beta before that, at the server itself, which then has no place among the tools.
+ */
+export function withRemoteTools(tools: readonly Tool[], body: JsonObject): Tool[] {
+  const servers = Array.isArray(body.mcp_servers) ? body.mcp_servers.filter(isJsonObject) : [];
+  if (servers.length === 0) return [...tools];
+  const setOf = (tool: Tool) =>
+    tool.type === "hosted" && tool.extra.fields.type === TOOL_SET ? tool.extra.fields : undefined;
+  const named = new Set(tools.map((tool) => setOf(tool)?.mcp_server_name));
+  const own = servers.flatMap((server): Tool[] => {
+    const { name, tool_configuration } = server;
+    const filter = isJsonObject(tool_configuration) ? tool_configuration : {};
+    const work = named.has(name) || filter.enabled === false
+      ? undefined
+      : remoteWork(server, textsIn(filter.allowed_tools));
+    return work ? [{ type: "hosted", name: work.server, work, extra: { wire: WIRE, fields: {} } }] : [];
+  });
+  return [
+    ...tools.map((tool) => {
+      const set = setOf(tool);
+      const server = set && servers.find(({ name }) => name === set.mcp_server_name);
+      const work = server && remoteWork(server, enabledIn(set));
+      return work ? { ...tool, work } as Tool : tool;
+    }),
+    ...own,
+  ];
+}
+
+/** Calls run at once on this wire. */
+function remoteWork({ name, url, authorization_token }: JsonObject, allowedTools?: string[]): RemoteWork | undefined {
+  if (typeof name !== "string" || typeof url !== "string") return undefined;
+  return {
+    kind: "mcp",
+    server: name,
+    url,
+    ...text("token", authorization_token),
+    ...present("allowedTools", allowedTools),
+    approval: "never",
+  };
+}
+
+/** The tools that a set names as enabled; nothing where it offers all that it does not name. */
+function enabledIn({ default_config, configs }: JsonObject): string[] | undefined {
+  const isOffered = !isJsonObject(default_config) || default_config.enabled !== false;
+  if (isOffered || !isJsonObject(configs)) return isOffered ? undefined : [];
+  return Object.entries(configs).flatMap(([name, config]) =>
+    isJsonObject(config) && config.enabled !== false ? [name] : []
+  );
+}
+
+// History
+
+/** The steps of hosted tools among the blocks of one turn. A result is understood by its call, which comes before it. */
+export class HostedBlocks {
+  readonly #calls = new Map<string, HostedCall>();
+  #lastHit = 0;
+
+  /** The part that a block is; nothing where it is none of a tool that the gateway could run. */
+  parse(block: JsonObject): HostedPart | undefined {
+    const extra = { wire: WIRE, fields: block };
+    const call = callIn(block);
+    if (call && typeof block.id === "string") {
+      this.#calls.set(block.id, call);
+      return { type: "hosted", id: block.id, call, extra };
+    }
+    const id = block.tool_use_id;
+    const called = typeof id === "string" ? this.#calls.get(id) : undefined;
+    const result = called && this.#resultIn(block);
+    return result && { type: "hosted", id: id as string, call: called, result, extra };
+  }
+
+  #resultIn({ type, content, is_error }: JsonObject): HostedResult | undefined {
+    if (isJsonObject(content) && typeof content.error_code === "string") {
+      return { kind: "error", code: CODE_OF[content.error_code] ?? "unavailable" };
+    }
+    switch (type) {
+      case "web_search_tool_result":
+        return Array.isArray(content)
+          ? { kind: "hits", hits: content.filter(isJsonObject).map((hit) => this.#hitIn(hit)) }
+          : undefined;
+      case "web_fetch_tool_result":
+        return isJsonObject(content) ? pageIn(content) : undefined;
+      case "mcp_tool_result": {
+        const texts = typeof content === "string" ? [content] : blockTexts(content);
+        const isError = is_error === true ? { isError: true as const } : {};
+        return { kind: "content", content: texts.map((text) => ({ type: "text", text })), ...isError };
+      }
+      default:
+        return undefined;
+    }
+  }
+
+  #hitIn({ url, title, page_age, encrypted_content }: JsonObject): SearchHit {
+    return {
+      number: ++this.#lastHit,
+      url: toText(url),
+      title: toText(title),
+      text: "",
+      ...text("age", page_age),
+      ...text("sealed", encrypted_content),
+    };
+  }
+}
+
+function callIn({ type, name, server_name, input }: JsonObject): HostedCall | undefined {
+  const fields = isJsonObject(input) ? input : {};
+  if (type === "mcp_tool_use") {
+    return { kind: "mcp", server: toText(server_name), name: toText(name), input: JSON.stringify(fields) };
+  }
+  if (type !== "server_tool_use") return undefined;
+  if (name === "web_search") return { kind: "web-search", query: toText(fields.query) };
+  return name === "web_fetch" ? { kind: "web-fetch", url: toText(fields.url) } : undefined;
+}
+
+function pageIn({ url, retrieved_at, content }: JsonObject): HostedResult | undefined {
+  const source = isJsonObject(content) && isJsonObject(content.source) ? content.source : {};
+  // What is no text, the model that it is for has read itself.
+  if (source.type !== "text") return undefined;
+  const page = {
+    url: toText(url),
+    text: toText(source.data),
+    mediaType: toText(source.media_type),
+    ...text("title", isJsonObject(content) ? content.title : undefined),
+    ...text("retrievedAt", retrieved_at),
+  };
+  return { kind: "page", page };
+}
+
+function blockTexts(content: unknown): string[] {
+  return Array.isArray(content) ? content.filter(isJsonObject).map(({ text }) => toText(text)) : [];
+}
+
+function toText(value: JsonValue | undefined): string {
+  return typeof value === "string" ? value : "";
+}

@@ -1,0 +1,115 @@
+/** The blocks of what hosted tools do in an answer. Shapes: the vendor's SDK, and recorded answers of its server. */
+import { fieldsFor } from "../../src/canonical/extra.ts";
+import type { HostedPart } from "../../src/canonical/generate.ts";
+import type { HostedCall, HostedErrorCode, HostedResult } from "../../src/canonical/hosted.ts";
+import { type JsonObject, type JsonValue, parseJson, toJsonText } from "../../src/canonical/json.ts";
+import { WIRE } from "./wire.ts";
+
+const ERROR_CODES: Record<HostedErrorCode, { search: string; fetch: string }> = {
+  invalid_input: { search: "invalid_tool_input", fetch: "invalid_tool_input" },
+  unavailable: { search: "unavailable", fetch: "unavailable" },
+  too_many_uses: { search: "max_uses_exceeded", fetch: "max_uses_exceeded" },
+  too_many_requests: { search: "too_many_requests", fetch: "too_many_requests" },
+  too_long: { search: "query_too_long", fetch: "url_too_long" },
+  not_allowed: { search: "invalid_tool_input", fetch: "url_not_allowed" },
+  not_in_conversation: { search: "invalid_tool_input", fetch: "url_not_in_prior_context" },
+  not_accessible: { search: "unavailable", fetch: "url_not_accessible" },
+  unsupported_type: { search: "unavailable", fetch: "unsupported_content_type" },
+  too_large: { search: "request_too_large", fetch: "content_too_large" },
+};
+
+export const CODE_OF: Readonly<Record<string, HostedErrorCode>> = Object.fromEntries(
+  Object.entries(ERROR_CODES).flatMap(([code, { search, fetch }]) => [[search, code], [fetch, code]]).reverse(),
+);
+
+const DIRECT = { type: "direct" };
+
+/** Whether the wire has a block for the step: it tells neither of lists of tools nor of calls that wait for approval. */
+export function isSpoken({ call, awaitsApproval }: HostedPart): boolean {
+  return call.kind !== "mcp-list" && !awaitsApproval;
+}
+
+/** The block of a step. What came in a block of this wire goes back as it was. */
+export function serializeHosted(part: HostedPart): JsonObject {
+  const own = fieldsFor(WIRE, part.extra);
+  if (Object.keys(own).length > 0) return own;
+  const { call, result } = part;
+  return result ? serializeResult(part, result) : { ...serializeCall(part), input: parseJson(inputOf(call)) ?? {} };
+}
+
+/** The block of a call without its input, which comes in pieces. */
+export function serializeCall({ id, call }: HostedPart): JsonObject {
+  return call.kind === "mcp"
+    ? { type: "mcp_tool_use", id: blockId(id, call), name: call.name, server_name: call.server, input: {} }
+    : { type: "server_tool_use", id: blockId(id, call), name: nameOf(call), input: {}, caller: DIRECT };
+}
+
+/** A call's input as the text of a JSON object. */
+export function inputOf(call: HostedCall): string {
+  const { kind, ...fields } = call;
+  return kind === "mcp" ? toJsonText(call.kind === "mcp" && call.input) : JSON.stringify(fields);
+}
+
+function nameOf({ kind }: HostedCall): string {
+  return kind === "web-search" ? "web_search" : "web_fetch";
+}
+
+/** Clients tell the kinds of calls apart by their ids. */
+function blockId(id: string, { kind }: HostedCall): string {
+  const prefix = kind === "mcp" ? "mcptoolu_" : "srvtoolu_";
+  return id.startsWith(prefix) ? id : `${prefix}${id.replace(/^(toolu|call|fc)_/, "").replace(/[^\w-]/g, "_")}`;
+}
+
+function serializeResult({ id, call }: HostedPart, result: HostedResult): JsonObject {
+  const place = { tool_use_id: blockId(id, call) };
+  if (call.kind === "mcp") {
+    const content = result.kind === "content"
+      ? result.content.flatMap((one) => one.type === "text" ? [{ type: "text", text: one.text }] : [])
+      : [];
+    const message = result.kind === "error" ? result.message ?? result.code : undefined;
+    return {
+      type: "mcp_tool_result",
+      ...place,
+      is_error: result.kind === "error" || result.kind === "content" && result.isError === true,
+      content: message === undefined ? content : [{ type: "text", text: message }],
+    };
+  }
+  const kind = call.kind === "web-search" ? "search" : "fetch";
+  const type = `web_${kind}_tool_result`;
+  return { type, ...place, caller: DIRECT, content: contentOf(result, kind, type) };
+}
+
+function contentOf(result: HostedResult, kind: "search" | "fetch", type: string): JsonValue {
+  switch (result.kind) {
+    case "hits":
+      return result.hits.map(({ url, title, age, sealed }) => ({
+        type: "web_search_result",
+        url,
+        title,
+        encrypted_content: sealed ?? "",
+        page_age: age ?? null,
+      }));
+    case "page": {
+      const { url, title, text, retrievedAt } = result.page;
+      return {
+        type: "web_fetch_result",
+        url,
+        retrieved_at: retrievedAt ?? null,
+        content: {
+          type: "document",
+          source: { type: "text", media_type: "text/plain", data: text },
+          title: title ?? null,
+          citations: null,
+        },
+      };
+    }
+    case "error":
+      return { type: `${type}_error`, error_code: ERROR_CODES[result.code][kind] };
+    case "content":
+    case "tools":
+    case "lost":
+      return { type: `${type}_error`, error_code: "unavailable" };
+    default:
+      return result satisfies never;
+  }
+}

@@ -1,0 +1,270 @@
+/**
+ * Tools that the server runs: how clients ask for them, and the items of their calls and results. Shapes: the vendor's SDK, and
+ * recorded answers of its server.
+ */
+import { fieldsFor } from "../../src/canonical/extra.ts";
+import type { HostedPart } from "../../src/canonical/generate.ts";
+import type {
+  Approval,
+  HostedApproval,
+  HostedCall,
+  HostedResult,
+  HostedWork,
+  Location,
+  RemoteTool,
+  ToolFilter,
+} from "../../src/canonical/hosted.ts";
+import { isJsonObject, type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
+import { WIRE } from "./wire.ts";
+
+/** What a server tool is to do; nothing for those that only the vendor can run. Dates at the end of a type are versions. */
+export function workOf(tool: JsonObject): HostedWork | undefined {
+  const type = typeof tool.type === "string" ? tool.type : "";
+  if (/^web_search(_preview)?(_\d{4}_\d\d_\d\d)?$/.test(type)) {
+    const filters = isJsonObject(tool.filters) ? tool.filters : {};
+    const [allowed, blocked] = [textsIn(filters.allowed_domains), textsIn(filters.blocked_domains)];
+    const size = tool.search_context_size;
+    return {
+      kind: "web-search",
+      // False says that nothing may be fetched for this request.
+      opensPages: tool.external_web_access !== false,
+      ...((allowed || blocked) && { domains: { ...present("allowed", allowed), ...present("blocked", blocked) } }),
+      ...present("location", locationIn(tool.user_location)),
+      ...((size === "low" || size === "medium" || size === "high") && { size }),
+    };
+  }
+  return type === "mcp" ? remoteWork(tool) : undefined;
+}
+
+function remoteWork(tool: JsonObject): HostedWork | undefined {
+  const { server_label: server, server_url: url, authorization: token, allowed_tools, headers } = tool;
+  if (typeof server !== "string") return undefined;
+  const filter = isJsonObject(allowed_tools) ? filterIn(allowed_tools) : { names: textsIn(allowed_tools) };
+  return {
+    kind: "mcp",
+    server,
+    ...text("url", url),
+    ...text("token", token),
+    ...(isJsonObject(headers) && { headers: headersIn(headers) }),
+    ...present("allowedTools", filter?.names),
+    ...(filter?.readOnly && { readOnly: true }),
+    approval: approvalIn(tool.require_approval),
+  };
+}
+
+/** Without a word of the client's every call waits for it, as on the vendor's server. */
+function approvalIn(value: unknown): Approval {
+  if (value === "never") return value;
+  if (!isJsonObject(value)) return "always";
+  const [always, never] = [filterIn(value.always), filterIn(value.never)];
+  return { ...present("always", always), ...present("never", never) };
+}
+
+function filterIn(value: unknown): ToolFilter | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const { read_only } = value;
+  return {
+    ...present("names", textsIn(value.tool_names)),
+    ...(typeof read_only === "boolean" && { readOnly: read_only }),
+  };
+}
+
+function headersIn(headers: JsonObject): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).filter((one): one is [string, string] => typeof one[1] === "string"),
+  );
+}
+
+function locationIn(value: unknown): Location | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const { city, region, country, timezone } = value;
+  return {
+    ...text("city", city),
+    ...text("region", region),
+    ...text("country", country),
+    ...text("timezone", timezone),
+  };
+}
+
+function text<K extends string>(key: K, value: unknown): { [_ in K]?: string } {
+  return present(key, typeof value === "string" && value !== "" ? value : undefined);
+}
+
+function textsIn(value: unknown): string[] | undefined {
+  return Array.isArray(value) ? value.filter((one) => typeof one === "string") : undefined;
+}
+
+/** What of a tool is the client's secret. It goes to the tool's server, and into nothing that is stored or sent back. */
+export function withoutCredentials(tool: JsonValue): JsonValue {
+  if (!isJsonObject(tool) || tool.type !== "mcp") return tool;
+  const { authorization: _authorization, headers: _headers, ...rest } = tool;
+  return rest;
+}
+
+// History
+
+/** The step that an item is; nothing where it is none of a tool that the gateway could run. */
+export function parseHosted(item: JsonObject): HostedPart | undefined {
+  const { id } = item;
+  if (typeof id !== "string") return undefined;
+  const step = stepIn(item);
+  return step && { type: "hosted", id: id.replace(PREFIX, ""), ...step, extra: { wire: WIRE, fields: item } };
+}
+
+const PREFIX = /^(ws|mcp|mcpl|mcpr)_/;
+
+function stepIn(item: JsonObject): Pick<HostedPart, "call" | "result" | "awaitsApproval"> | undefined {
+  const server = toText(item.server_label);
+  switch (item.type) {
+    case "web_search_call":
+      return searchIn(item);
+    case "mcp_list_tools": {
+      const tools = Array.isArray(item.tools) ? item.tools.filter(isJsonObject).map(toolIn) : [];
+      return { call: { kind: "mcp-list", server }, result: { kind: "tools", tools } };
+    }
+    case "mcp_approval_request":
+      return { call: remoteCall(item), awaitsApproval: true };
+    case "mcp_call":
+      return { call: remoteCall(item), result: outputIn(item) };
+    default:
+      return undefined;
+  }
+}
+
+/** Clients keep what was done, and mostly not what came of it. */
+function searchIn({ action, status }: JsonObject): Pick<HostedPart, "call" | "result"> | undefined {
+  const fields = isJsonObject(action) ? action : {};
+  const [url, pattern] = [toText(fields.url), toText(fields.pattern)];
+  const lost: HostedResult = status === "failed" ? { kind: "error", code: "unavailable" } : { kind: "lost" };
+  switch (fields.type) {
+    case "search": {
+      const sources = Array.isArray(fields.sources) ? fields.sources.filter(isJsonObject) : [];
+      const hits = sources.map(({ url }, index) => ({
+        number: index + 1,
+        url: toText(url),
+        title: toText(url),
+        text: "",
+      }));
+      const query = toText(fields.query) || (textsIn(fields.queries) ?? []).join("; ");
+      return { call: { kind: "web-search", query }, result: hits.length > 0 ? { kind: "hits", hits } : lost };
+    }
+    case "open_page":
+      return { call: { kind: "web-fetch", url }, result: lost };
+    case "find_in_page":
+      return { call: { kind: "find-in-page", url, pattern }, result: lost };
+    default:
+      return undefined;
+  }
+}
+
+function remoteCall({ server_label, name, arguments: input }: JsonObject): HostedCall {
+  return { kind: "mcp", server: toText(server_label), name: toText(name), input: toText(input) || "{}" };
+}
+
+function outputIn({ output, error }: JsonObject): HostedResult {
+  if (typeof output === "string") return { kind: "content", content: [{ type: "text", text: output }] };
+  const message = isJsonObject(error) ? toText(error.message) || JSON.stringify(error.content ?? error) : toText(error);
+  return { kind: "error", code: "unavailable", ...(message !== "" && { message }) };
+}
+
+function toolIn({ name, description, input_schema, annotations }: JsonObject): RemoteTool {
+  return {
+    name: toText(name),
+    ...text("description", description),
+    parameters: isJsonObject(input_schema) ? input_schema : { type: "object" },
+    ...(isJsonObject(annotations) && { annotations }),
+  };
+}
+
+/** What a client says of a call that waited for it. */
+export function parseApproval(item: JsonObject): HostedApproval | undefined {
+  const { type, approval_request_id: id, approve } = item;
+  if (type !== "mcp_approval_response" || typeof id !== "string") return undefined;
+  return { id: id.replace(PREFIX, ""), isApproved: approve === true, ...text("reason", item.reason) };
+}
+
+function toText(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+// Answers
+
+/** The item of a step: as it begins, and as it is once it has run. `sources`: whether the client wants to see what was found. */
+export function serializeHosted(part: HostedPart, sources: boolean): JsonObject {
+  const own = fieldsFor(WIRE, part.extra);
+  if (Object.keys(own).length > 0) return own;
+  const { id: bare, call, result, awaitsApproval } = part;
+  const failed = result?.kind === "error";
+  const status = result === undefined ? "in_progress" : failed ? "failed" : "completed";
+  switch (call.kind) {
+    case "web-search":
+    case "web-fetch":
+    case "find-in-page": {
+      const action = actionOf(call, result, sources);
+      return { type: "web_search_call", id: `ws_${bare}`, status, ...(result && { action }) };
+    }
+    case "mcp-list": {
+      const tools = result?.kind === "tools" ? result.tools.map(serializeTool) : [];
+      const error = failed ? { error: result.message ?? result.code } : {};
+      return { type: "mcp_list_tools", id: `mcpl_${bare}`, server_label: call.server, tools, ...error };
+    }
+    case "mcp": {
+      const asked = { server_label: call.server, name: call.name, arguments: call.input };
+      if (awaitsApproval) return { type: "mcp_approval_request", id: `mcpr_${bare}`, ...asked };
+      return { type: "mcp_call", id: `mcp_${bare}`, ...asked, ...resultOf(result), status, approval_request_id: null };
+    }
+    default:
+      return call satisfies never;
+  }
+}
+
+function actionOf(
+  call: Exclude<HostedCall, { kind: "mcp" | "mcp-list" }>,
+  result: HostedResult | undefined,
+  sources: boolean,
+): JsonObject {
+  switch (call.kind) {
+    case "web-search": {
+      const hits = result?.kind === "hits" ? result.hits : [];
+      return {
+        type: "search",
+        query: call.query,
+        queries: [call.query],
+        ...(sources && { sources: hits.map(({ url }) => ({ type: "url", url })) }),
+      };
+    }
+    case "web-fetch":
+      return { type: "open_page", url: call.url };
+    case "find-in-page":
+      return { type: "find_in_page", url: call.url, pattern: call.pattern };
+    default:
+      return call satisfies never;
+  }
+}
+
+function resultOf(result: HostedResult | undefined): JsonObject {
+  if (result?.kind === "error") {
+    const message = result.message ?? result.code;
+    return { output: null, error: { type: "mcp_protocol_error", code: -32603, message } };
+  }
+  if (result?.kind !== "content") return { output: null, error: null };
+  const texts = result.content.flatMap((one) => one.type === "text" ? [one.text] : []);
+  const content = texts.map((text) => ({ type: "text", text }));
+  return result.isError
+    ? { output: null, error: { type: "mcp_tool_execution_error", content } }
+    : { output: texts.join("\n"), error: null };
+}
+
+function serializeTool({ name, description, parameters, annotations }: RemoteTool): JsonObject {
+  return {
+    name,
+    input_schema: parameters,
+    ...present("description", description),
+    ...present("annotations", annotations),
+  };
+}
+
+/** Whether the client wants to see which pages a search consulted. */
+export function includesSources(body: unknown): boolean {
+  return isJsonObject(body) && Array.isArray(body.include) && body.include.includes("web_search_call.action.sources");
+}

@@ -1,0 +1,149 @@
+/** Hosted tools of the sandbox: a search of its own few pages, so that a searched and cited answer needs no network. */
+import type { GenerateRequest, HostedPart, HostedTool, OutputPart, TextPart } from "../../src/canonical/generate.ts";
+import type { HostedCall, HostedResult, HostedWork, Page, RemoteTool, SearchHit } from "../../src/canonical/hosted.ts";
+import { citationsIn } from "../../src/transforms/citations.ts";
+import type { Conversation } from "./conversation.ts";
+import { runsOf } from "./terms.ts";
+import { cut, enumerate } from "./words.ts";
+
+const page = (path: string, title: string, text: string): Page => ({
+  url: `https://sandbox.invalid/${path}`,
+  title,
+  text,
+  mediaType: "text/plain",
+});
+
+const PAGES: readonly Page[] = [
+  page("lanes", "Lanes", "A lane is a path prefix with its own models. The default configuration has two: oss and hf."),
+  page(
+    "upstreams",
+    "Upstreams",
+    "An upstream is a service that runs models. Name yours in gateway.json with its baseUrl.",
+  ),
+  page("search", "Searching the web", "Set hostedTools.webSearch in gateway.json to have the gateway search the web."),
+  page("sandbox", "The sandbox", "The sandbox answers with no key and no network. It runs no model and knows no news."),
+];
+
+/** What the sandbox does with hosted tools before it answers, and the words in which it says so; nothing where it uses none. */
+export function useHosted(request: GenerateRequest, conversation: Conversation): OutputPart[] {
+  const used = chooseTools(request, conversation).flatMap((tool) => use(tool, conversation));
+  const taken = new Set(
+    request.messages.flatMap(({ role, content }) =>
+      role === "assistant" ? content.flatMap((part) => part.type === "hosted" ? [part.id] : []) : []
+    ),
+  );
+  let number = taken.size;
+  const parts = used.flatMap(({ call, result }): HostedPart[] => {
+    const id = `sandbox_${++number}`;
+    const step: HostedPart = { type: "hosted", id, call };
+    return result ? [step, { ...step, result }] : [{ ...step, awaitsApproval: true }];
+  });
+  return parts.length === 0 ? [] : [...parts, aboutSteps(parts)];
+}
+
+/** Tools that are asked for: the forced one, all where there are no others, else those that the user's words name. */
+function chooseTools(
+  { tools = [], toolChoice }: GenerateRequest,
+  { text }: Conversation,
+): (HostedTool & { work: HostedWork })[] {
+  const hosted = tools.filter((tool) => tool.type === "hosted").filter((tool) =>
+    tool.work !== undefined
+  ) as (HostedTool & { work: HostedWork })[];
+  if (hosted.length === 0 || toolChoice?.type === "none") return [];
+  if (toolChoice?.type === "tool") return hosted.filter(({ name }) => name === toolChoice.name);
+  if (hosted.length === tools.length) return hosted;
+  const words = text.toLowerCase();
+  return hosted.filter(({ name, work }) =>
+    words.includes(name.replaceAll("_", " ")) || words.includes(WORD_OF[work.kind])
+  );
+}
+
+const WORD_OF: Record<HostedWork["kind"], string> = { "web-search": "search", "web-fetch": "https://", mcp: "mcp" };
+
+interface Step {
+  call: HostedCall;
+  /** Nothing where the client has to approve it first. */
+  result?: HostedResult;
+}
+
+function use({ work }: { work: HostedWork }, { text }: Conversation): Step[] {
+  const [url = PAGES[0]!.url] = /https?:\/\/[^\s"'<>)]+/.exec(text) ?? [];
+  switch (work.kind) {
+    case "web-search": {
+      const query = cut(text.split("\n").at(-1) ?? "", 200);
+      return [{ call: { kind: "web-search", query }, result: { kind: "hits", hits: find(query) } }];
+    }
+    case "web-fetch":
+      return [{ call: { kind: "web-fetch", url }, result: open(url) }];
+    case "mcp": {
+      const { server, approval } = work;
+      const call: HostedCall = { kind: "mcp", server, name: READ_PAGE.name, input: JSON.stringify({ url }) };
+      const opened = open(url);
+      const content = opened.kind === "page" ? opened.page.text : "There is no such page.";
+      const result: HostedResult = { kind: "content", content: [{ type: "text", text: content }] };
+      return [
+        { call: { kind: "mcp-list", server }, result: { kind: "tools", tools: [READ_PAGE] } },
+        { call, ...(approval === "never" && { result }) },
+      ];
+    }
+    default:
+      return work satisfies never;
+  }
+}
+
+const READ_PAGE: RemoteTool = {
+  name: "read_page",
+  description: "Reads a page of the sandbox",
+  parameters: { type: "object", properties: { url: { type: "string" } }, required: ["url"] },
+  annotations: { readOnlyHint: true },
+};
+
+/** All pages, those that share most words with the query first. */
+function find(query: string): SearchHit[] {
+  const wanted = new Set(termsOf(query));
+  const scored = PAGES.map((one) => ({
+    one,
+    score: termsOf(`${one.title} ${one.text}`).filter((term) => wanted.has(term)).length,
+  }));
+  return scored.toSorted((a, b) => b.score - a.score).slice(0, 3)
+    .map(({ one: { url, title = url, text } }, index) => ({ number: index + 1, url, title, text }));
+}
+
+function termsOf(text: string): string[] {
+  return [...new Set(runsOf(text).flatMap(({ terms }) => terms))];
+}
+
+function open(url: string): HostedResult {
+  const found = PAGES.find((one) => one.url === url.replace(/[.,;]$/, ""));
+  return found ? { kind: "page", page: found } : { kind: "error", code: "not_accessible" };
+}
+
+/** What came of it, with the results that it is from in square brackets. */
+function aboutSteps(parts: readonly HostedPart[]): TextPart {
+  const hits = parts.flatMap(({ result }) => result?.kind === "hits" ? result.hits : []);
+  const said = parts.flatMap(({ call, result }): string[] => {
+    if (!result) {
+      return call.kind === "mcp" && !parts.some((other) => other.call === call && other.result)
+        ? [`"${call.name}" waits for you`]
+        : [];
+    }
+    switch (result.kind) {
+      case "hits":
+        return result.hits.map(({ title, text, number }) => `${title}: ${text} [${number}]`);
+      case "page":
+        return [result.page.text];
+      case "content":
+        return result.content.flatMap((one) => one.type === "text" ? [one.text] : []);
+      case "error":
+        return [`it could not be opened (${result.code})`];
+      case "tools":
+      case "lost":
+        return [];
+      default:
+        return result satisfies never;
+    }
+  });
+  const text = `The Laneway sandbox looked into its own pages, which are not the web. It found ${enumerate(said)}`;
+  const annotations = citationsIn(text, new Map(hits.map((hit) => [hit.number, hit])));
+  return { type: "text", text, ...(annotations.length > 0 && { annotations }) };
+}

@@ -1,0 +1,168 @@
+/** A server of the Model Context Protocol, over HTTP: its list of tools, and calls of them. */
+import type { HostedResult, RemoteTool } from "../canonical/hosted.ts";
+import { isJsonObject, type JsonObject, parseJson } from "../canonical/json.ts";
+import { GatewayError } from "../errors.ts";
+import { FrameSource } from "../upstream/frames.ts";
+import { readReply, send, type Service } from "../upstream/send.ts";
+import type { ByteSource, TransportResponse } from "../platform/transport.ts";
+import {
+  contentIn,
+  type Era,
+  headersOf,
+  INITIALIZE,
+  INITIALIZED,
+  isModernFault,
+  replyTo,
+  requestOf,
+  resultIn,
+  toolsIn,
+  VERSIONS,
+} from "./mcp_messages.ts";
+
+export interface RemoteServerOptions {
+  /** With the origin of the server's address as its base URL, and what only this server may have among its headers. */
+  service: Service;
+  /** What stands after the origin in the server's address. */
+  path: string;
+  /** Milliseconds by a clock that never steps. */
+  now(): number;
+}
+
+const ANSWER_BYTES = 4 * 2 ** 20;
+/** What one call may give a model to read, in characters. */
+const RESULT_CHARACTERS = 100_000;
+const MOST_PAGES = 20;
+const MOST_TOOLS = 500;
+/** How long a list of tools holds where the server does not say, and at most, in milliseconds. */
+const LIST_MS = 5 * 60_000;
+const MOST_LIST_MS = 60 * 60_000;
+
+/** What is known of a server from its answers. */
+export class RemoteServer {
+  readonly #options: RemoteServerOptions;
+  #era: Era = "modern";
+  #version = VERSIONS.modern;
+  #session: string | undefined;
+  #beginning: Promise<void> | undefined;
+  #count = 0;
+  #listed: { tools: RemoteTool[]; until: number } | undefined;
+
+  constructor(options: RemoteServerOptions) {
+    this.#options = options;
+  }
+
+  /** Throws where the server does not answer as it must. */
+  async list(signal: AbortSignal): Promise<readonly RemoteTool[]> {
+    const now = this.#options.now();
+    if (this.#listed && this.#listed.until > now) return this.#listed.tools;
+    const tools: RemoteTool[] = [];
+    let holdsMs = LIST_MS;
+    let cursor: string | undefined;
+    for (let page = 0; page < MOST_PAGES && tools.length < MOST_TOOLS; page++) {
+      const found = toolsIn(await this.#ask("tools/list", cursor === undefined ? {} : { cursor }, undefined, signal));
+      tools.push(...found.tools);
+      holdsMs = Math.min(found.ttlMs ?? holdsMs, MOST_LIST_MS);
+      cursor = found.cursor;
+      if (cursor === undefined) break;
+    }
+    this.#listed = { tools: tools.slice(0, MOST_TOOLS), until: now + holdsMs };
+    return this.#listed.tools;
+  }
+
+  /** Throws where the server does not answer as it must; what the tool itself fails with is a result. */
+  async call(name: string, input: string, signal: AbortSignal): Promise<HostedResult> {
+    const fields = parseJson(input);
+    if (!isJsonObject(fields)) return { kind: "error", code: "invalid_input" };
+    const result = await this.#ask("tools/call", { name, arguments: fields }, name, signal);
+    return contentIn(result, RESULT_CHARACTERS);
+  }
+
+  async #ask(method: string, params: JsonObject, name: string | undefined, signal: AbortSignal): Promise<JsonObject> {
+    for (let isAgain = false;; isAgain = true) {
+      const id = ++this.#count;
+      const [era, session] = [this.#era, this.#session];
+      const response = await this.#post(method, requestOf(id, method, params, era), name, signal);
+      if (response.ok) return resultIn(await this.#answerOf(response, id, signal));
+      const { status, body } = await readReply(response, ANSWER_BYTES);
+      if (isAgain || !mustInitialize(era, session, status, body)) {
+        throw new GatewayError("upstream_error", `The server answered with status ${status}`);
+      }
+      // Of calls that run side by side, one begins the session anew for all.
+      if (era === this.#era && session === this.#session) {
+        this.#beginning ??= this.#initialize(signal).finally(() => this.#beginning = undefined);
+      }
+      await this.#beginning;
+    }
+  }
+
+  async #initialize(signal: AbortSignal): Promise<void> {
+    this.#era = "legacy";
+    this.#session = undefined;
+    const id = ++this.#count;
+    const request = requestOf(id, "initialize", INITIALIZE, "legacy");
+    const response = await this.#post("initialize", request, undefined, signal);
+    if (!response.ok) {
+      await response.body?.cancel();
+      throw new GatewayError("upstream_error", `The server answered with status ${response.status}`);
+    }
+    const { protocolVersion } = resultIn(await this.#answerOf(response, id, signal));
+    this.#version = typeof protocolVersion === "string" ? protocolVersion : VERSIONS.legacy;
+    this.#session = response.headers.get("mcp-session-id") ?? undefined;
+    await (await this.#post("notifications/initialized", INITIALIZED, undefined, signal)).body?.cancel();
+  }
+
+  async #post(
+    method: string,
+    body: JsonObject,
+    name: string | undefined,
+    signal: AbortSignal,
+  ): Promise<TransportResponse> {
+    const { service, path } = this.#options;
+    const headers = {
+      ...headersOf(this.#era, method, name, this.#version),
+      ...(this.#session !== undefined && { "mcp-session-id": this.#session }),
+    };
+    return await send({ path, method: "POST", headers, body }, service, signal);
+  }
+
+  /** The response in the body, whether it is all of that or stands at the end of a stream. */
+  async #answerOf(response: TransportResponse, id: number, signal: AbortSignal): Promise<JsonObject> {
+    const isStream = response.headers.get("content-type")?.includes("event-stream");
+    if (isStream && response.body) return await this.#readStream(response.body, id, signal);
+    const { body } = await readReply(response, ANSWER_BYTES);
+    if (!isJsonObject(body)) throw new GatewayError("upstream_error", "The server's answer is no message");
+    return body;
+  }
+
+  async #readStream(body: ByteSource, id: number, signal: AbortSignal): Promise<JsonObject> {
+    const frames = new FrameSource(body, "sse");
+    try {
+      for (;;) {
+        const batch = await frames.next();
+        if (!batch) throw new GatewayError("upstream_error", "The server's stream ended before its answer");
+        for (const { data } of batch) {
+          const message = data === undefined ? undefined : parseJson(data);
+          if (!isJsonObject(message)) continue;
+          if (message.id === id && message.method === undefined) return message;
+          await this.#reply(message, signal);
+        }
+      }
+    } finally {
+      await frames.cancel();
+    }
+  }
+
+  async #reply(message: JsonObject, signal: AbortSignal): Promise<void> {
+    const reply = this.#era === "legacy" ? replyTo(message) : undefined;
+    if (reply) await (await this.#post("reply", reply, undefined, signal)).body?.cancel();
+  }
+}
+
+/** Whether the server is one of the older era that is met for the first time, or that has forgotten the session. */
+function mustInitialize(era: Era, session: string | undefined, status: number, body: unknown): boolean {
+  if (era === "legacy") return status === 404 && session !== undefined;
+  return status >= 400 && status < 500 && !OTHER_REFUSALS.has(status) && !isModernFault(body);
+}
+
+/** Refusals that say nothing of the protocol. */
+const OTHER_REFUSALS: ReadonlySet<number> = new Set([401, 402, 403, 407, 408, 413, 429]);

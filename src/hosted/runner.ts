@@ -1,0 +1,186 @@
+/** Runs hosted tools for models whose servers do not. */
+import { digestOf } from "../util/digest.ts";
+import type { HostedCall, HostedResult, HostedWork, RemoteWork } from "../canonical/hosted.ts";
+import { GatewayError } from "../errors.ts";
+import type { Service } from "../upstream/send.ts";
+import { BoundedMap } from "../util/bounded_map.ts";
+import { abortAfter } from "../util/timeout.ts";
+import { isWithin } from "./domains.ts";
+import { RemoteServer } from "./mcp.ts";
+import { search, type SearchOptions } from "./search.ts";
+
+/** What runs hosted tools. */
+export interface HostedRunner {
+  /** Whether there is something here that does such work. */
+  runs(work: HostedWork): boolean;
+  /** Runs a call. What fails is a result; throws only where `signal` is aborted. */
+  run(call: HostedCall, work: HostedWork, facts: CallFacts): Promise<HostedResult>;
+}
+
+/** What a call is to know of its request. */
+export interface CallFacts {
+  signal: AbortSignal;
+  /** Given the reason of a failure, which is for the log alone. */
+  onFailure(reason: unknown): void;
+  /** Whether the conversation has named this address: no other one is opened, so that no page learns what it should not. */
+  isNamed(url: string): boolean;
+}
+
+/** Opens one page. Throws where nobody waits any more; what fails is a result. */
+export type OpenPage = (
+  url: string,
+  limits: { maxTokens?: number },
+  facts: Pick<CallFacts, "signal" | "onFailure">,
+) => Promise<HostedResult>;
+
+/** A server that the configuration has. */
+export interface ConfiguredServer {
+  service: Service;
+  path: string;
+}
+
+export interface HostedRunnerOptions {
+  search?: SearchOptions;
+  openPage?: OpenPage;
+  /** By the names that requests call them by. */
+  servers: ReadonlyMap<string, ConfiguredServer>;
+  /** How a server is reached that a request names; nothing where the configuration does not allow its address. */
+  serverAt(url: string): ConfiguredServer | undefined;
+  /** How long one call of a remote tool may take, in milliseconds. */
+  callMs: number;
+  now(): number;
+}
+
+/** Addresses are as long as browsers take them. */
+const URL_CHARACTERS = 2_000;
+/** How many servers are remembered that requests name. */
+const SERVERS = 1_000;
+
+export function createHostedRunner(options: HostedRunnerOptions): HostedRunner {
+  return new Runner(options);
+}
+
+class Runner implements HostedRunner {
+  readonly #options: HostedRunnerOptions;
+  readonly #remote = new BoundedMap<string, RemoteServer>(SERVERS);
+
+  constructor(options: HostedRunnerOptions) {
+    this.#options = options;
+  }
+
+  runs(work: HostedWork): boolean {
+    switch (work.kind) {
+      case "web-search":
+        return this.#options.search !== undefined;
+      case "web-fetch":
+        return this.#options.openPage !== undefined;
+      case "mcp":
+        return placeOf(work, this.#options) !== undefined;
+      default:
+        return work satisfies never;
+    }
+  }
+
+  async run(call: HostedCall, work: HostedWork, facts: CallFacts): Promise<HostedResult> {
+    switch (call.kind) {
+      case "web-search":
+        return await this.#search(call.query, work, facts);
+      case "web-fetch":
+        return await this.#open(call.url, work, facts);
+      case "find-in-page":
+        return placesIn(await this.#open(call.url, work, facts), call.pattern);
+      case "mcp-list":
+        return await this.#askRemote(work, facts, async (server, signal) => ({
+          kind: "tools",
+          tools: await server.list(signal),
+        }));
+      case "mcp":
+        return await this.#askRemote(work, facts, (server, signal) => server.call(call.name, call.input, signal));
+      default:
+        return call satisfies never;
+    }
+  }
+
+  async #search(query: string, work: HostedWork, { signal, onFailure }: CallFacts): Promise<HostedResult> {
+    const { search: options } = this.#options;
+    if (work.kind !== "web-search" || !options) return { kind: "error", code: "unavailable" };
+    return await search(query, work, options, signal, onFailure);
+  }
+
+  async #open(url: string, work: HostedWork, facts: CallFacts): Promise<HostedResult> {
+    if (work.kind === "mcp" || !this.#options.openPage) return { kind: "error", code: "unavailable" };
+    const limits = work.kind === "web-fetch" ? work : {};
+    return refusalOf(url, work, facts) ?? await this.#options.openPage(url, limits, facts);
+  }
+
+  async #askRemote(
+    work: HostedWork,
+    { signal, onFailure }: CallFacts,
+    ask: (server: RemoteServer, signal: AbortSignal) => Promise<HostedResult>,
+  ): Promise<HostedResult> {
+    const server = work.kind === "mcp" ? this.#serverOf(work) : undefined;
+    if (!server) return { kind: "error", code: "not_allowed" };
+    const { callMs } = this.#options;
+    const late = () => new GatewayError("upstream_timeout", `The server did not answer within ${callMs} ms`);
+    try {
+      return await abortAfter(callMs, signal, (signal) => ask(server, signal), late);
+    } catch (reason) {
+      signal.throwIfAborted();
+      onFailure(reason);
+      return { kind: "error", code: "unavailable" };
+    }
+  }
+
+  /** Nothing of one caller's server is known to another caller. */
+  #serverOf(work: RemoteWork): RemoteServer | undefined {
+    const place = placeOf(work, this.#options);
+    if (!place) return undefined;
+    const { server: label, url, token, headers } = work;
+    const key = digestOf(JSON.stringify([label, url, token, headers]));
+    const server = this.#remote.get(key) ?? new RemoteServer({ ...place, now: this.#options.now });
+    this.#remote.set(key, server);
+    return server;
+  }
+}
+
+function placeOf(
+  { server, url, token, headers }: RemoteWork,
+  options: HostedRunnerOptions,
+): ConfiguredServer | undefined {
+  // A server of the configuration has the configuration's secret, and nothing of the request's.
+  if (url === undefined) return options.servers.get(server);
+  const place = options.serverAt(url);
+  return place && {
+    ...place,
+    service: { ...place.service, headers: { ...headers }, ...(token !== undefined && { secret: token }) },
+  };
+}
+
+function refusalOf(
+  url: string,
+  { domains }: Exclude<HostedWork, RemoteWork>,
+  { isNamed }: CallFacts,
+): HostedResult | undefined {
+  if (url.length > URL_CHARACTERS) return { kind: "error", code: "too_long" };
+  const { protocol } = URL.parse(url) ?? {};
+  if (protocol !== "http:" && protocol !== "https:") return { kind: "error", code: "invalid_input" };
+  if (!isWithin(url, domains)) return { kind: "error", code: "not_allowed" };
+  return isNamed(url) ? undefined : { kind: "error", code: "not_in_conversation" };
+}
+
+/** How many places are shown, and how much around each, in characters. */
+const PLACES = 10;
+const AROUND = 300;
+
+/** The places of a page where the text stands. */
+function placesIn(opened: HostedResult, pattern: string): HostedResult {
+  if (opened.kind !== "page") return opened;
+  const { text } = opened.page;
+  const [inText, wanted] = [text.toLowerCase(), pattern.toLowerCase()];
+  const places: string[] = [];
+  for (let at = inText.indexOf(wanted); at >= 0 && places.length < PLACES; at = inText.indexOf(wanted, at + AROUND)) {
+    places.push(text.slice(Math.max(0, at - AROUND), at + wanted.length + AROUND).toWellFormed());
+  }
+  const found = places.length === 0 ? "The page does not have this text." : places.join("\n\n…\n\n");
+  return { kind: "page", page: { ...opened.page, text: found } };
+}

@@ -1,0 +1,80 @@
+/** Searching the web for a model, by the service that the configuration names. */
+import type { HostedResult, SearchHit, SearchWork } from "../canonical/hosted.ts";
+import type { FoundPage, SearchBackend, SearchQuery } from "../contract/search.ts";
+import { GatewayError } from "../errors.ts";
+import { readReply, send, type Service } from "../upstream/send.ts";
+import { abortAfter } from "../util/timeout.ts";
+import { isWithin } from "./domains.ts";
+
+export interface SearchOptions {
+  find: FindPages;
+  /** How long a search may take, in milliseconds. */
+  timeoutMs: number;
+}
+
+/** Searches are sentences; what is longer is no query. */
+const QUERY_CHARACTERS = 1_000;
+const ANSWER_BYTES = 4 * 2 ** 20;
+
+/** How much the model is given of what was found: pages, and characters of each. */
+const AMOUNTS = {
+  low: { count: 5, characters: 500 },
+  medium: { count: 8, characters: 1_500 },
+  high: { count: 12, characters: 4_000 },
+} as const;
+
+/** Finds pages. Throws a `GatewayError` where it cannot. */
+export type FindPages = (query: SearchQuery, signal: AbortSignal) => Promise<FoundPage[]>;
+
+/** Finds pages by a service of the web. */
+export function findBy(backend: SearchBackend, service: Service): FindPages {
+  return async (query, signal) => {
+    const reply = await readReply(await send(backend.request(query), service, signal), ANSWER_BYTES);
+    const { status } = reply;
+    if (status >= 200 && status < 300) return backend.parse(reply);
+    throw new GatewayError(
+      status === 429 ? "rate_limit" : "upstream_error",
+      `The search answered with status ${status}`,
+    );
+  };
+}
+
+/** What the search brings. A failure is a result, too; `onFailure` is given its reason, which is for the log alone. */
+export async function search(
+  query: string,
+  { domains, location, size = "medium" }: SearchWork,
+  { find, timeoutMs }: SearchOptions,
+  signal: AbortSignal,
+  onFailure: (reason: unknown) => void,
+): Promise<HostedResult> {
+  if (query.length > QUERY_CHARACTERS) return { kind: "error", code: "too_long" };
+  const { count, characters } = AMOUNTS[size];
+  try {
+    const found = await abortAfter(
+      timeoutMs,
+      signal,
+      (signal) => find({ query, count, domains, location, size }, signal),
+      () => new GatewayError("upstream_timeout", `The search did not answer within ${timeoutMs} ms`),
+    );
+    const fitting = found.filter(({ url }) => isWithin(url, domains));
+    return { kind: "hits", hits: unique(fitting).slice(0, count).map((page) => hitOf(page, characters)) };
+  } catch (reason) {
+    signal.throwIfAborted();
+    onFailure(reason);
+    const isBusy = reason instanceof GatewayError && reason.code === "rate_limit";
+    return { kind: "error", code: isBusy ? "too_many_requests" : "unavailable" };
+  }
+}
+
+function unique(pages: readonly FoundPage[]): FoundPage[] {
+  return [...new Map(pages.toReversed().map((page) => [page.url, page])).values()].reverse();
+}
+
+/** Whoever has the conversation numbers the hits. */
+function hitOf({ url, title, text, age }: FoundPage, characters: number): SearchHit {
+  return { number: 0, url, title: title.slice(0, 300), text: cut(text, characters), ...(age !== undefined && { age }) };
+}
+
+function cut(text: string, characters: number): string {
+  return text.length <= characters ? text : `${text.slice(0, characters).toWellFormed()} …`;
+}

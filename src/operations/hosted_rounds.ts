@@ -1,0 +1,187 @@
+/**
+ * An answer in which hosted tools run: the model is asked, what it calls of them runs, it is asked again with the results, until
+ * it answers or calls a tool of the client's. All of it is one answer, with one beginning and one end.
+ */
+import type { GenerateEvent, GenerateRequest, HostedPart, OutputPart } from "../canonical/generate.ts";
+import type { HostedCall, HostedResult, HostedWork } from "../canonical/hosted.ts";
+import { GatewayError } from "../errors.ts";
+import { emptyCall, type HostedFunction, isCallOf } from "../transforms/hosted_functions.ts";
+import type { EventSource } from "../util/event_source.ts";
+import { type ReadCall, Renumbered, type Running, Turn, Uses } from "./hosted_turn.ts";
+
+export interface HostedRoundsOptions {
+  /** The answer's, without a prefix: what the ids of its hosted calls begin with. */
+  id: string;
+  request: GenerateRequest;
+  functions: readonly HostedFunction[];
+  /** Asks the model. `isLast`: hosted tools are not offered any more. */
+  ask(request: GenerateRequest, isLast: boolean): EventSource<GenerateEvent>;
+  /** Runs one call. Throws only where `signal` is aborted. */
+  run(call: HostedCall, work: HostedWork, signal: AbortSignal): Promise<HostedResult>;
+  /** What the answer begins with: steps that are done, and calls of earlier turns that are to run now. */
+  before?: readonly HostedPart[];
+  /** The greatest number of a hit in the conversation; 0 where there is none. */
+  lastHit: number;
+  /** How often the model may be asked with hosted tools. */
+  rounds: number;
+  /** Whether the time for all of it is over. */
+  isLate(): boolean;
+  /** Whether the client's wire has an end for an answer that is to be continued: one that is late ends so. */
+  canPause: boolean;
+}
+
+/** The whole of it as the events of one answer. */
+export function hostedRounds(options: HostedRoundsOptions): EventSource<GenerateEvent> {
+  const answer = new HostedAnswer(options);
+  const batches = answer.run();
+  return {
+    async next() {
+      try {
+        return (await batches.next()).value ?? undefined;
+      } catch (thrown) {
+        if (answer.isCancelled) return undefined;
+        throw thrown;
+      }
+    },
+    async cancel() {
+      await answer.cancel();
+      await batches.return(undefined).catch(() => {}); // whoever called `next` learns of it
+    },
+  };
+}
+
+class HostedAnswer {
+  readonly #options: HostedRoundsOptions;
+  readonly #uses: Uses;
+  readonly #out = new Renumbered();
+  readonly #stop = new AbortController();
+  #asked: EventSource<GenerateEvent> | undefined;
+  #lastHit: number;
+  #count = 0;
+
+  constructor(options: HostedRoundsOptions) {
+    this.#options = options;
+    this.#uses = new Uses(options.request.maxHostedCalls);
+    this.#lastHit = options.lastHit;
+  }
+
+  get isCancelled(): boolean {
+    return this.#stop.signal.aborted;
+  }
+
+  /** Ends the round and the calls that run. */
+  async cancel(): Promise<void> {
+    this.#stop.abort(new GatewayError("upstream_error", "The answer was given up"));
+    await this.#asked?.cancel();
+  }
+
+  async *run(): AsyncGenerator<GenerateEvent[]> {
+    const { rounds, before = [] } = this.#options;
+    let { request } = this.#options;
+    if (before.length > 0) request = grown(request, yield* this.#begin(before), false);
+    for (let round = 1; !this.isCancelled; round++) {
+      const isLast = round > rounds || this.#uses.areSpent || this.#options.isLate();
+      const turn = new Turn(this.#options.functions, () => this.#newId(), (call, of) => this.#start(call, of, isLast));
+      yield* this.#ask(request, isLast, turn);
+      if (!turn.end || this.isCancelled) return;
+      this.#out.spend(turn.end.usage, this.#uses);
+      const parts = yield* this.#finishAll(turn);
+      const isPaused = this.#isPaused(turn);
+      if (isLast || isPaused || turn.isForClient || turn.running.length === 0) {
+        return yield [this.#out.finish(turn, isPaused, isLast)];
+      }
+      request = grown(request, parts, true);
+    }
+  }
+
+  #newId(): string {
+    return `${this.#options.id}_${this.#count++}`;
+  }
+
+  /** An answer that is late is left to the client where that can go on with it, and nothing else is for it to do. */
+  #isPaused({ running, isForClient }: Turn): boolean {
+    return this.#options.canPause && running.length > 0 && !isForClient && this.#options.isLate();
+  }
+
+  /** What the round brought, with the results of its calls. */
+  async *#finishAll({ content, running }: Turn): AsyncGenerator<GenerateEvent[], OutputPart[]> {
+    const parts: OutputPart[] = [...content];
+    for (const one of running) {
+      const part = await this.#finish(one);
+      parts.push(part);
+      if (!one.isHidden) yield this.#out.whole(part);
+    }
+    return parts;
+  }
+
+  /** What stands before the model's first word. */
+  async *#begin(before: readonly HostedPart[]): AsyncGenerator<GenerateEvent[], HostedPart[]> {
+    yield this.#out.begin(this.#options.request.model);
+    const parts: HostedPart[] = [];
+    for await (const part of this.#runBefore(before)) {
+      parts.push(part);
+      yield this.#out.whole(part);
+    }
+    return parts;
+  }
+
+  async *#ask(request: GenerateRequest, isLast: boolean, turn: Turn): AsyncGenerator<GenerateEvent[]> {
+    const source = this.#options.ask(request, isLast);
+    this.#asked = source;
+    try {
+      while (!turn.end) {
+        const events = await source.next();
+        // It just stopped, which is an error like that of any other stream.
+        if (!events) return;
+        const passed = events.flatMap((event) => turn.take(event)).flatMap((event) => this.#out.pass(event));
+        if (passed.length > 0) yield passed;
+      }
+    } finally {
+      await source.cancel();
+    }
+  }
+
+  async *#runBefore(parts: readonly HostedPart[]): AsyncGenerator<HostedPart> {
+    for (const part of parts) {
+      yield { ...part, result: undefined };
+      if (part.result) yield part;
+      else {
+        const of = this.#options.functions.find((one) => isCallOf(one, part.call));
+        const running = of && this.#start({ id: part.id, call: part.call }, of, false);
+        yield running ? await this.#finish(running) : { ...part, result: { kind: "error", code: "unavailable" } };
+      }
+    }
+  }
+
+  /** Begins a call, unless there may be no more of it. */
+  #start({ id, call }: ReadCall, of: HostedFunction, isLast: boolean): Running {
+    const allowed = call ? this.#uses.take(of.work) : "yes";
+    const part: HostedPart = { type: "hosted", id, call: call ?? emptyCall(of, "") };
+    const fail = (code: "invalid_input" | "too_many_uses") => Promise.resolve<HostedResult>({ kind: "error", code });
+    if (!call) return { part, result: fail("invalid_input"), isHidden: false };
+    if (isLast || allowed !== "yes") {
+      return { part, result: fail("too_many_uses"), isHidden: isLast || allowed === "ignored" };
+    }
+    const result = this.#options.run(call, of.work, this.#stop.signal);
+    result.catch(() => {}); // whoever waits for it learns of it
+    return { part, result, isHidden: false };
+  }
+
+  async #finish({ part, result }: Running): Promise<HostedPart> {
+    const came = await result;
+    if (came.kind !== "hits") return { ...part, result: came };
+    return { ...part, result: { ...came, hits: came.hits.map((hit) => ({ ...hit, number: ++this.#lastHit })) } };
+  }
+}
+
+/** The conversation with what this answer has brought so far. The choice of a tool was for the first of its rounds. */
+function grown(request: GenerateRequest, content: OutputPart[], isChosen: boolean): GenerateRequest {
+  const { toolChoice, ...rest } = request;
+  const keeps = !isChosen || toolChoice?.type === "allowed" || toolChoice?.type === "none";
+  const choice = keeps ? toolChoice : { type: "auto" as const };
+  return {
+    ...rest,
+    ...(choice && { toolChoice: choice.type === "allowed" && isChosen ? { ...choice, mode: "auto" } : choice }),
+    messages: [...request.messages, { role: "assistant", content }],
+  };
+}

@@ -1,0 +1,172 @@
+/** The pieces of an answer in which hosted tools run: one round of it, its calls, and how its events become those of one answer. */
+import { Collector } from "../canonical/collect.ts";
+import type { GenerateEvent, HostedPart, OutputPart, ToolCallPart } from "../canonical/generate.ts";
+import type { HostedCall, HostedResult, HostedWork } from "../canonical/hosted.ts";
+import type { HostedUses } from "../canonical/usage.ts";
+import { addUsage, type Usage } from "../canonical/usage.ts";
+import { type HostedFunction, needsApproval, readCall } from "../transforms/hosted_functions.ts";
+
+type Finish = GenerateEvent & { type: "finish" };
+
+/** A call that runs, or has run. */
+export interface Running {
+  part: HostedPart;
+  result: Promise<HostedResult>;
+  /** The client does not hear of it: it was one call more than the answer may have. */
+  isHidden: boolean;
+}
+
+/** A call as the model wrote it; nothing where it cannot be read. */
+export interface ReadCall {
+  id: string;
+  call: HostedCall | undefined;
+}
+
+/** What the model does in one round. */
+export class Turn {
+  readonly running: Running[] = [];
+  /** Without the results of hosted calls. */
+  readonly content: OutputPart[] = [];
+  end: Finish | undefined;
+  /** Whether it is the client's turn: a tool of its own is called, or a call waits for its approval. */
+  isForClient = false;
+  readonly #byName: ReadonlyMap<string, HostedFunction>;
+  readonly #newId: () => string;
+  readonly #start: (read: ReadCall, of: HostedFunction) => Running;
+  #collector = new Collector();
+  #open: { call: ToolCallPart; of: HostedFunction } | undefined;
+
+  /** `newId` names a call: models' own names for theirs are not unique in a conversation. */
+  constructor(
+    functions: readonly HostedFunction[],
+    newId: () => string,
+    start: (read: ReadCall, of: HostedFunction) => Running,
+  ) {
+    this.#newId = newId;
+    this.#byName = new Map(functions.map((one) => [one.tool.name, one]));
+    this.#start = start;
+  }
+
+  /** The event as the client gets it. A hosted call is emitted when it is whole, and runs from then on. */
+  take(event: GenerateEvent): GenerateEvent[] {
+    if (event.type === "part-start" && event.part.type === "tool-call") {
+      const of = this.#byName.get(event.part.name);
+      if (of) {
+        this.#open = { call: { ...event.part }, of };
+        return [];
+      }
+      this.isForClient = true;
+    }
+    if (this.#open && event.type === "part-delta") {
+      this.#open.call.input += event.delta.text;
+      return [];
+    }
+    if (this.#open && event.type === "part-end") return this.#endCall(event.index);
+    if (event.type === "finish") {
+      this.end = event;
+      return [];
+    }
+    this.#collect(event);
+    return [event];
+  }
+
+  #endCall(index: number): GenerateEvent[] {
+    const { call: { input }, of } = this.#open!;
+    this.#open = undefined;
+    const id = this.#newId();
+    const call = readCall(of, input);
+    if (call && needsApproval(of)) {
+      this.isForClient = true;
+      return this.#emitWhole({ type: "hosted", id, call, awaitsApproval: true }, index);
+    }
+    const running = this.#start({ id, call }, of);
+    this.running.push(running);
+    if (!running.isHidden) return this.#emitWhole(running.part, index);
+    this.content.push(running.part);
+    return [];
+  }
+
+  #emitWhole(part: HostedPart, index: number): GenerateEvent[] {
+    this.content.push(part);
+    return [{ type: "part-start", index, part }, { type: "part-end", index }];
+  }
+
+  #collect(event: GenerateEvent): void {
+    if (event.type === "part-start") this.#collector = new Collector();
+    if ("index" in event) this.#collector.add({ ...event, index: 0 });
+    if (event.type !== "part-end") return;
+    const whole = this.#collector.add({ type: "finish", finish: { reason: "stop" }, usage: NOTHING });
+    for (const part of whole?.content ?? []) this.content.push(part);
+  }
+}
+
+const NOTHING: Usage = { inputTokens: 0, outputTokens: 0 };
+
+/** How often hosted tools may still be called. */
+export class Uses {
+  readonly counted: HostedUses = {};
+  readonly #byWork = new Map<HostedWork, number>();
+  #left: number;
+
+  constructor(most = Infinity) {
+    this.#left = most;
+  }
+
+  get areSpent(): boolean {
+    return this.#left <= 0;
+  }
+
+  /** `ignored`: beyond what the whole answer may have, of which the client is told nothing. */
+  take(work: HostedWork): "yes" | "no" | "ignored" {
+    if (this.#left <= 0) return "ignored";
+    const used = this.#byWork.get(work) ?? 0;
+    if (work.kind !== "mcp" && work.maxUses !== undefined && used >= work.maxUses) return "no";
+    this.#left--;
+    this.#byWork.set(work, used + 1);
+    const key = COUNTED_AS[work.kind];
+    this.counted[key] = (this.counted[key] ?? 0) + 1;
+    return "yes";
+  }
+}
+
+const COUNTED_AS = { "web-search": "webSearch", "web-fetch": "webFetch", mcp: "mcp" } as const;
+
+/** The events of several rounds as those of one answer. */
+export class Renumbered {
+  #hasBegun = false;
+  #index = -1;
+  #usage: Usage | undefined;
+
+  begin(model: string): GenerateEvent[] {
+    return this.pass({ type: "start", model, inputTokens: 1 });
+  }
+
+  pass(event: GenerateEvent): GenerateEvent[] {
+    if (event.type === "start") {
+      if (this.#hasBegun) return [];
+      this.#hasBegun = true;
+      return [event];
+    }
+    if (event.type === "part-start") this.#index++;
+    return ["index" in event ? { ...event, index: this.#index } : event];
+  }
+
+  whole(part: HostedPart): GenerateEvent[] {
+    return [...this.pass({ type: "part-start", index: 0, part }), ...this.pass({ type: "part-end", index: 0 })];
+  }
+
+  spend(usage: Usage, { counted }: Uses): void {
+    const { hostedUses: _, ...spent } = this.#usage ? addUsage(this.#usage, usage) : usage;
+    this.#usage = { ...spent, ...(Object.keys(counted).length > 0 && { hostedUses: counted }) };
+  }
+
+  finish({ end, isForClient }: Turn, isPaused: boolean, isLast: boolean): Finish {
+    const { finish } = end!;
+    const reason = isPaused
+      ? { reason: "paused" as const }
+      : isLast && !isForClient && finish.reason === "tool-calls"
+      ? { reason: "stop" as const }
+      : finish;
+    return { ...end!, finish: reason, usage: this.#usage! };
+  }
+}

@@ -1,0 +1,205 @@
+/**
+ * Hosted tools for models whose servers run none: each is offered as functions, and what the gateway ran of them stands in the
+ * conversation as their calls and results.
+ */
+import type { FunctionTool, HostedTool, Tool, ToolChoice } from "../canonical/generate.ts";
+import type { Domains, HostedCall, HostedWork, RemoteTool, RemoteWork } from "../canonical/hosted.ts";
+import { isJsonObject, type JsonObject, parseJson } from "../canonical/json.ts";
+import { upstreamName } from "./tool_names.ts";
+
+/** A function that stands for a hosted tool, or for one of the things that it does. */
+export interface HostedFunction {
+  tool: FunctionTool;
+  /** The hosted tool's name in the request. */
+  of: string;
+  work: HostedWork;
+  does: Exclude<HostedCall["kind"], "mcp-list">;
+  /** Of a remote tool: its own name at its server, and whether its server says that it changes nothing. */
+  remote?: { name: string; isReadOnly: boolean };
+}
+
+/**
+ * The functions for what the gateway runs of the request's tools. `listed`: the tools of each remote server, by what the
+ * conversation calls it. No function has a name that one of the client's own tools has.
+ */
+export function functionsFor(
+  tools: readonly Tool[],
+  listed: ReadonlyMap<string, readonly RemoteTool[]> = new Map(),
+): HostedFunction[] {
+  const taken = new Set(tools.flatMap((tool) => tool.type === "hosted" ? [] : [upstreamName(tool.name)]));
+  const named = (name: string) => {
+    let free = upstreamName(name);
+    for (let count = 2; taken.has(free); count++) free = upstreamName(`${name}_${count}`);
+    taken.add(free);
+    return free;
+  };
+  return tools.filter(isRun).flatMap(({ name: of, work }): HostedFunction[] => {
+    const functions = work.kind === "mcp" ? remoteFunctions(work, listed.get(work.server) ?? []) : ownFunctions(work);
+    return functions.map(({ tool, ...rest }) => ({ ...rest, tool: { ...tool, name: named(tool.name) }, of, work }));
+  });
+}
+
+function isRun(tool: Tool): tool is HostedTool & { work: HostedWork } {
+  return tool.type === "hosted" && tool.work !== undefined;
+}
+
+type Described = Pick<HostedFunction, "tool" | "does" | "remote">;
+
+function ownFunctions(work: Exclude<HostedWork, RemoteWork>): Described[] {
+  const where = inWords(work.domains);
+  if (work.kind === "web-fetch") {
+    return [
+      described(
+        "web-fetch",
+        "web_fetch",
+        `Opens a web page that the conversation has named and returns its text.${where}`,
+        {
+          url: "The page's whole address",
+        },
+      ),
+    ];
+  }
+  const search = described(
+    "web-search",
+    "web_search",
+    "Searches the web and returns numbered results with their addresses. Cite a result that you use by its number in " +
+      `square brackets, such as [1].${where}`,
+    { query: "What to search for" },
+  );
+  if (!work.opensPages) return [search];
+  return [
+    search,
+    described("web-fetch", "web_search_open_page", "Opens a page that was found and returns its text.", {
+      url: "The page's whole address",
+    }),
+    described("find-in-page", "web_search_find_in_page", "Returns the places of a page where a text occurs.", {
+      url: "The page's whole address",
+      pattern: "The text to find",
+    }),
+  ];
+}
+
+function described(
+  does: Described["does"],
+  name: string,
+  description: string,
+  texts: Record<string, string>,
+): Described {
+  const properties = Object.fromEntries(
+    Object.entries(texts).map(([key, words]) => [key, { type: "string", description: words }]),
+  );
+  return {
+    does,
+    tool: {
+      type: "function",
+      name,
+      description,
+      parameters: { type: "object", properties, required: Object.keys(texts), additionalProperties: false },
+    },
+  };
+}
+
+function inWords({ allowed, blocked }: Domains = {}): string {
+  if (allowed && allowed.length > 0) return ` Only these sites: ${allowed.join(", ")}.`;
+  return blocked && blocked.length > 0 ? ` Never these sites: ${blocked.join(", ")}.` : "";
+}
+
+function remoteFunctions(work: RemoteWork, tools: readonly RemoteTool[]): Described[] {
+  return tools.filter((tool) => isOffered(tool, work)).map((remote) => ({
+    does: "mcp",
+    remote: { name: remote.name, isReadOnly: isReadOnly(remote) },
+    tool: {
+      type: "function",
+      name: `${work.server}_${remote.name}`,
+      ...(remote.description !== undefined && { description: remote.description }),
+      parameters: remote.parameters,
+    },
+  }));
+}
+
+function isOffered(tool: RemoteTool, { allowedTools, readOnly }: RemoteWork): boolean {
+  return (!allowedTools || allowedTools.includes(tool.name)) && (!readOnly || isReadOnly(tool));
+}
+
+function isReadOnly({ annotations }: RemoteTool): boolean {
+  return annotations?.readOnlyHint === true;
+}
+
+/** Whether the function is the one that such a call was made with. */
+export function isCallOf({ does, work, remote }: HostedFunction, call: HostedCall): boolean {
+  if (does !== call.kind) return false;
+  return call.kind !== "mcp" || work.kind === "mcp" && work.server === call.server && remote?.name === call.name;
+}
+
+/** The call that the model wrote; nothing where its input is not what the function takes. */
+export function readCall({ does, work, remote }: HostedFunction, input: string): HostedCall | undefined {
+  const fields = input.trim() === "" ? {} : parseJson(input);
+  if (!isJsonObject(fields)) return undefined;
+  if (does === "mcp") {
+    if (work.kind !== "mcp" || !remote) return undefined;
+    return { kind: "mcp", server: work.server, name: remote.name, input: input.trim() === "" ? "{}" : input };
+  }
+  const [query, url, pattern] = [textOf(fields, "query"), textOf(fields, "url"), textOf(fields, "pattern")];
+  switch (does) {
+    case "web-search":
+      return query === undefined ? undefined : { kind: does, query };
+    case "web-fetch":
+      return url === undefined ? undefined : { kind: does, url };
+    case "find-in-page":
+      return url === undefined || pattern === undefined ? undefined : { kind: does, url, pattern };
+    default:
+      return does satisfies never;
+  }
+}
+
+function textOf(fields: JsonObject, key: string): string | undefined {
+  const value = fields[key];
+  return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
+}
+
+/** What a call was that could not be read: it is reported like any other. */
+export function emptyCall({ does, work, remote }: HostedFunction, input: string): HostedCall {
+  switch (does) {
+    case "web-search":
+      return { kind: does, query: "" };
+    case "web-fetch":
+      return { kind: does, url: "" };
+    case "find-in-page":
+      return { kind: does, url: "", pattern: "" };
+    case "mcp":
+      return { kind: does, server: work.kind === "mcp" ? work.server : "", name: remote?.name ?? "", input };
+    default:
+      return does satisfies never;
+  }
+}
+
+/** Whether a remote tool's call runs only once the client has approved it. */
+export function needsApproval({ work, remote }: HostedFunction): boolean {
+  if (work.kind !== "mcp" || !remote) return false;
+  const { approval } = work;
+  if (approval === "always" || approval === "never") return approval === "always";
+  const { always, never } = approval;
+  const matches = (filter: typeof always) =>
+    filter !== undefined &&
+    (filter.names === undefined || filter.names.includes(remote.name)) &&
+    (filter.readOnly === undefined || filter.readOnly === remote.isReadOnly);
+  return matches(always) || !matches(never);
+}
+
+/** The choice in the functions' names: a hosted tool that is forced is its first function. */
+export function functionChoice(
+  choice: ToolChoice | undefined,
+  functions: readonly HostedFunction[],
+): ToolChoice | undefined {
+  const namesOf = (name: string) => functions.filter(({ of }) => of === name).map(({ tool }) => tool.name);
+  if (choice?.type === "tool") {
+    const [name] = namesOf(choice.name);
+    return name === undefined ? choice : { type: "tool", kind: "function", name };
+  }
+  if (choice?.type !== "allowed") return choice;
+  const names = choice.names.flatMap((name) => {
+    const functions = namesOf(name);
+    return functions.length > 0 ? functions : [name];
+  });
+  return { ...choice, names };
+}

@@ -1,0 +1,116 @@
+/**
+ * What hosted tools brought goes to the client and comes back with the next turn. Clients show little of it and keep less, so it
+ * travels sealed: with each hit, where the wire has a place for that, else in a part of reasoning of its own.
+ */
+import type { GenerateEvent, HostedPart, Message, OutputPart, ReasoningPart } from "../canonical/generate.ts";
+import type { HostedResult, SearchHit } from "../canonical/hosted.ts";
+import { isJsonObject, parseJson } from "../canonical/json.ts";
+import type { StreamTransform } from "../contract/stream.ts";
+import { isSealedText, type Sealing } from "./sealing.ts";
+
+/** Whether there is anything of the part to seal. */
+export function holdsResult(part: OutputPart): part is HostedPart & { result: HostedResult } {
+  return part.type === "hosted" && part.extra === undefined && part.result !== undefined &&
+    part.call.kind !== "mcp-list" && part.result.kind !== "error";
+}
+
+/** The parts of a whole answer, as the client is to have them. */
+export function sealSteps(parts: readonly OutputPart[], sealing: Sealing): OutputPart[] {
+  return parts.flatMap((part) => holdsResult(part) ? sealStep(part, sealing) : [part]);
+}
+
+/** The same step by step. */
+export function sealStepStream(sealing: Sealing): StreamTransform<GenerateEvent> {
+  let added = 0;
+  let sealed: OutputPart[] = [];
+  return {
+    push(event, emit) {
+      if (!("index" in event)) return emit(event);
+      if (event.type === "part-start" && holdsResult(event.part)) {
+        const [first, ...more] = sealStep(event.part, sealing);
+        sealed = more;
+        return emit({ ...event, index: event.index + added, part: first! });
+      }
+      emit(added === 0 ? event : { ...event, index: event.index + added });
+      if (event.type !== "part-end") return;
+      for (const part of sealed) {
+        const index = event.index + ++added;
+        emit({ type: "part-start", index, part });
+        emit({ type: "part-end", index });
+      }
+      sealed = [];
+    },
+  };
+}
+
+function sealStep(part: HostedPart & { result: HostedResult }, { keepsSteps, wire, seal }: Sealing): OutputPart[] {
+  const { id, result } = part;
+  if (keepsSteps) {
+    const data = seal({ text: JSON.stringify({ id, result }), extra: { wire: STEP, fields: {} } });
+    return [part, { type: "reasoning", text: "", opaque: { origin: wire, data } }];
+  }
+  if (result.kind !== "hits") return [part];
+  const hits = result.hits.map((hit) => ({ ...hit, sealed: seal({ text: JSON.stringify([hit.number, hit.text]) }) }));
+  return [{ ...part, result: { ...result, hits } }];
+}
+
+/** What marks a sealed part as the result of a hosted tool. */
+const STEP = "hosted";
+
+/** The sealed texts with hits. */
+export function sealedHits(messages: readonly Message[]): string[] {
+  return messages.flatMap(({ role, content }) => role === "assistant" ? content : []).flatMap((part) =>
+    part.type === "hosted" && part.result?.kind === "hits"
+      ? part.result.hits.flatMap(({ sealed }) => sealed !== undefined && isSealedText(sealed) ? [sealed] : [])
+      : []
+  );
+}
+
+/** The messages with what their hits say again; `open` gives what was sealed, or nothing where it is not the gateway's to open. */
+export function openHits(messages: Message[], open: (sealed: string) => string | undefined): Message[] {
+  return changeSteps(messages, (part) => {
+    if (part.result?.kind !== "hits") return part;
+    const hits = part.result.hits.map((hit) => openHit(hit, open));
+    return { ...part, result: { ...part.result, hits } };
+  });
+}
+
+function openHit({ sealed, ...hit }: SearchHit, open: (sealed: string) => string | undefined): SearchHit {
+  const opened = sealed === undefined ? undefined : parseJson(open(sealed) ?? "");
+  if (!Array.isArray(opened)) return hit;
+  const [number, text] = opened;
+  return typeof number === "number" && typeof text === "string" ? { ...hit, number, text } : hit;
+}
+
+/** The messages with the results that came back beside their calls, each in its call's place. */
+export function takeSteps(messages: Message[]): Message[] {
+  const results = new Map<string, HostedResult>();
+  const rest = messages.flatMap((message): Message[] => {
+    if (message.role !== "assistant" || !message.content.some(isStep)) return [message];
+    for (const part of message.content.filter(isStep)) {
+      const step = parseJson(part.text);
+      if (isJsonObject(step) && typeof step.id === "string" && isJsonObject(step.result)) {
+        results.set(step.id, step.result as unknown as HostedResult);
+      }
+    }
+    const content = message.content.filter((part) => !isStep(part));
+    return content.length > 0 ? [{ ...message, content }] : [];
+  });
+  if (results.size === 0) return messages;
+  return changeSteps(rest, (part) => {
+    const result = results.get(part.id);
+    return result ? { ...part, result } : part;
+  });
+}
+
+function isStep(part: OutputPart): part is ReasoningPart {
+  return part.type === "reasoning" && part.extra?.wire === STEP;
+}
+
+function changeSteps(messages: Message[], change: (part: HostedPart) => HostedPart): Message[] {
+  return messages.map((message) =>
+    message.role === "assistant" && message.content.some(({ type }) => type === "hosted")
+      ? { ...message, content: message.content.map((part) => part.type === "hosted" ? change(part) : part) }
+      : message
+  );
+}
