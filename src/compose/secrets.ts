@@ -1,3 +1,4 @@
+import { FETCHER_TOKEN } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
 import { SHORTEST_MASKED } from "../context/secrets.ts";
 import { isSecretHeader } from "../upstream/explain.ts";
@@ -12,10 +13,11 @@ interface Secret {
 
 /** All that is secret: what the configuration names, and each word of the headers that an upstream is given. */
 export function secretsOf(
-  { upstreams, catalogs, keys, sealing, hostedTools: { webSearch, mcp } }: Config,
+  { upstreams, catalogs, keys, sealing, hostedTools: { webSearch, webFetch, mcp } }: Config,
   env: Env,
 ): Secret[] {
-  const hosted = [...webSearch ? [webSearch] : [], ...Object.values(mcp.servers)];
+  const fetcher = webFetch && (webFetch.url === undefined ? { secret: { env: FETCHER_TOKEN } } : webFetch);
+  const hosted = [...webSearch ? [webSearch] : [], ...fetcher ? [fetcher] : [], ...Object.values(mcp.servers)];
   const services = [...Object.values(upstreams), ...Object.values(catalogs), ...keys, ...hosted];
   const named = [...services.map(({ secret }) => secret), sealing.key]
     .flatMap((secret) => secret && secret !== "client" ? [{ name: secret.env, value: env(secret.env) ?? "" }] : []);

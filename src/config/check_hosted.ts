@@ -15,7 +15,8 @@ export function* hostedProblems(
   hosted: unknown,
   { searchBackends = {}, env }: HostedSurroundings,
 ): Generator<{ path: string; message: string }, void> {
-  const { webSearch, mcp } = fields(hosted);
+  const { webSearch, webFetch, mcp } = fields(hosted);
+  yield* fetchProblems(fields(webFetch), env);
   const servers = fields(fields(mcp).servers);
   if (!isJsonObject(webSearch)) return;
   const path = "hostedTools.webSearch";
@@ -50,4 +51,33 @@ export function* hostedProblems(
 
 function fields(value: unknown): Record<string, unknown> {
   return isJsonObject(value) ? value : {};
+}
+
+const LEAST_TOKEN = 16;
+
+/** A fetcher for whoever knows its address would be a way into the network that it is in. */
+function* fetchProblems({ url, secret }: Record<string, unknown>, env: HostedSurroundings["env"]) {
+  const path = "hostedTools.webFetch.secret";
+  if (url === undefined) {
+    if (secret !== undefined) yield { path, message: "Only a fetcher with a url has a secret of yours" };
+    return;
+  }
+  if (secret === undefined) {
+    yield { path, message: "Missing: a fetcher with a url needs a secret" };
+    return;
+  }
+  const variable = fields(secret).env;
+  if (typeof variable !== "string" || !/^[A-Za-z_]\w*$/.test(variable)) return;
+  const { length } = env(variable) ?? "";
+  if (length === 0) {
+    yield {
+      path: `${path}.env`,
+      message: `Environment variable "${variable}" is not set: export ${variable}=...`,
+    };
+  } else if (length < LEAST_TOKEN) {
+    yield {
+      path: `${path}.env`,
+      message: `Environment variable "${variable}" needs at least ${LEAST_TOKEN} characters`,
+    };
+  }
 }

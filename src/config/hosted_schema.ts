@@ -21,6 +21,31 @@ const searchSchema = object("How the web is searched.", {
   timeoutMs: milliseconds(20_000, "How long a search may take, in milliseconds."),
 });
 
+const fetchSchema = object(
+  "How pages are opened that the conversation has named. A process of its own does it, the fetcher.",
+  {
+    url: baseUrlSchema.optional().meta({
+      description: "Where a fetcher runs that is a service of its own. Without it one is started beside the gateway.",
+      examples: ["http://10.0.0.7:8100"],
+    }),
+    secret: secretSchema.optional().meta({
+      description: "With url: the token that the fetcher wants to be shown, of at least 16 characters.",
+    }),
+    allow: origins("http://wiki.internal:8080").meta({
+      description:
+        "Origins inside your own network whose pages may be opened, too. Otherwise only public addresses are, on the " +
+        "usual ports.",
+    }),
+    obeyRobots: z.boolean().default(true).meta({
+      description: "Whether pages are left alone that their site's robots.txt asks programs to leave alone.",
+    }),
+    maxCharacters: z.int().min(1_000).max(1_000_000).default(100_000).meta({
+      description: "The most text that a model is given of one page, in characters.",
+    }),
+    timeoutMs: milliseconds(30_000, "How long a page may take, in milliseconds."),
+  },
+);
+
 const serverSchema = object("A server of the Model Context Protocol, over HTTP.", {
   url: z.url({ protocol: /^https?$/, error: "Expected an http or https URL" }).meta({
     description: "The server's address.",
@@ -46,6 +71,7 @@ export const hostedToolsSchema = object(
   "Tools that the gateway runs itself, where a request has them and its model's server does not run them.",
   {
     webSearch: searchSchema.optional(),
+    webFetch: fetchSchema.optional(),
     mcp: remoteSchema.prefault({}),
     rounds: z.int().min(1).max(100).default(8).meta({
       description: "How often a model may go on with results before it has to answer without these tools.",

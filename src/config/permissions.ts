@@ -36,6 +36,10 @@ const OWN_VARIABLES = [
   "LANEWAY_COMMAND",
 ];
 
+/** Where the fetcher is that the launcher has started beside the gateway, and what it wants to be shown. */
+export const FETCHER_URL = "LANEWAY_FETCHER_URL";
+export const FETCHER_TOKEN = "LANEWAY_FETCHER_TOKEN";
+
 export function permissionsOf({ config, file, listen, env, os, code, isThere }: Place): Permissions {
   const { listen: written, upstreams, catalogs, keys, store, ...rest } = fields(config);
   const { hostname = "127.0.0.1", port = 8000 } = { ...fields(written), ...present(listen) };
@@ -45,16 +49,22 @@ export function permissionsOf({ config, file, listen, env, os, code, isThere }: 
     ...list(resultsFrom),
     ...list(filesFrom),
   ]);
-  const { webSearch, mcp } = fields(rest.hostedTools);
+  const { webSearch, webFetch, mcp } = fields(rest.hostedTools);
+  const hasFetcherBeside = isObject(webFetch) && webFetch.url === undefined;
   const hosted = [
     fields(webSearch).baseUrl,
+    hasFetcherBeside ? env(FETCHER_URL) : fields(webFetch).url,
     ...list(fields(mcp).allow),
     ...Object.values(fields(fields(mcp).servers)).map((server) => fields(server).url),
   ];
   const kept = storePaths(fields(store), env, os, isThere);
   return {
     net: unique([`http://${bracketed(String(hostname))}:${port}`, ...origins, ...hosted].flatMap(hostOf)),
-    env: unique([...OWN_VARIABLES, ...[...services, ...list(keys).map(fields), rest].flatMap(variablesIn)]),
+    env: unique([
+      ...OWN_VARIABLES,
+      ...(hasFetcherBeside ? [FETCHER_URL, FETCHER_TOKEN] : []),
+      ...[...services, ...list(keys).map(fields), rest].flatMap(variablesIn),
+    ]),
     read: unique([file ?? [], code ?? [], kept].flat()),
     write: unique(kept),
   };

@@ -110,7 +110,12 @@ class Runner implements HostedRunner {
   async #open(url: string, work: HostedWork, facts: CallFacts): Promise<HostedResult> {
     if (work.kind === "mcp" || !this.#options.openPage) return { kind: "error", code: "unavailable" };
     const limits = work.kind === "web-fetch" ? work : {};
-    return refusalOf(url, work, facts) ?? await this.#options.openPage(url, limits, facts);
+    const refused = refusalOf(url, work, facts);
+    if (refused) return refused;
+    const opened = await this.#options.openPage(url, limits, facts);
+    // A redirect leads nowhere where the request would not have gone itself.
+    const isOutside = opened.kind === "page" && !isWithin(opened.page.url, work.domains);
+    return isOutside ? { kind: "error", code: "not_allowed" } : opened;
   }
 
   async #askRemote(

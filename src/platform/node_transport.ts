@@ -1,9 +1,10 @@
 /** Calls by `node:http` and `node:https`, which both Deno and Node have: HTTP/1.1, half the work of `fetch`. */
 import { Agent, type ClientRequest, type IncomingMessage, request as requestPlain } from "node:http";
-import { connect, type NetConnectOpts, type Socket } from "node:net";
+import { connect, type LookupFunction, type NetConnectOpts, type Socket } from "node:net";
 import { Agent as SecureAgent, request as requestSecure } from "node:https";
 import { connect as connectSecurely, type ConnectionOptions } from "node:tls";
 import { ACCEPTED_CODING, decodeInto, isDecoded } from "./decoding.ts";
+import { guardAgent, guardSocket, type MayReach, mayReachHost } from "./guarded_agent.ts";
 import { isDoubtful, noteAnswer } from "./late_body.ts";
 import { toMultipart } from "./multipart.ts";
 import { drained, PushedBytes, type Valve } from "./node_stream.ts";
@@ -30,14 +31,27 @@ const OPTIONS = {
   autoSelectFamilyAttemptTimeout: ADDRESS_MS,
 };
 
+const anything = () => true;
+
+export interface NodeTransportOptions {
+  /** Finds the addresses of names, in place of the system. */
+  lookup?: LookupFunction;
+  /** Whether there may be a connection to an address; to all where absent. */
+  mayReach?: MayReach;
+}
+
 /** A transport with connections of its own. */
-export function nodeTransport(): Transport {
+export function nodeTransport({ lookup, mayReach = anything }: NodeTransportOptions = {}): Transport {
+  const options = lookup ? { ...OPTIONS, lookup } : OPTIONS;
   const agents: Agents = {
-    "http:": withoutRepeats(closingIdle(new Agent(OPTIONS))),
-    "https:": withoutRepeats(closingIdle(overOwnConnections(new SecureAgent(OPTIONS)))),
+    "http:": withoutRepeats(closingIdle(guardAgent(new Agent(options), mayReach))),
+    "https:": withoutRepeats(closingIdle(overOwnConnections(guardAgent(new SecureAgent(options), mayReach), mayReach))),
   };
   return {
-    send: (request) => post(request, agents),
+    send(request) {
+      if (mayReachHost(new URL(request.url).hostname, mayReach)) return post(request, agents);
+      return Promise.reject(new TransportError("not-made", new Error("The address may not be reached")));
+    },
     close() {
       for (const agent of Object.values(agents)) agent.destroy();
     },
@@ -235,11 +249,11 @@ const below = new WeakMap<object, Below>();
  * Deno (2.9.6) reads on below a connection with TLS that is paused, and keeps all that comes in memory. Pausing what is below is
  * no way to go on; its handle can be stopped and started.
  */
-function overOwnConnections(agent: SecureAgent): SecureAgent {
+function overOwnConnections(agent: SecureAgent, mayReach: MayReach): SecureAgent {
   if (!("Deno" in globalThis)) return agent;
   // The agent's own way asks for the permission to list the system's certificates.
   agent.createConnection = (options) => {
-    const socket = connect(options as NetConnectOpts);
+    const socket = guardSocket(connect(options as NetConnectOpts), mayReach);
     const secure = connectSecurely({ ...options, socket } as ConnectionOptions);
     below.set(secure, socket);
     return secure;

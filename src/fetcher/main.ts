@@ -1,0 +1,75 @@
+/**
+ * Fetches pages for the gateway, as a process of its own: the only one that may connect to any host, and one that knows no
+ * secret but the token that the gateway shows.
+ */
+import type { AddressInfo } from "node:net";
+import process from "node:process";
+import { parseArgs } from "node:util";
+import { nodeTransport } from "../platform/node_transport.ts";
+import { isPublicAddress, publicLookup } from "../platform/public_address.ts";
+import { PageFetcher } from "./page_fetcher.ts";
+import { Reader } from "./reader.ts";
+import { createFetcherServer } from "./server.ts";
+
+const LEAST_TOKEN = 16;
+/** How long pages may take to be fetched once the process is to stop, in milliseconds. */
+const STOP_MS = 10_000;
+/** The same where a thread is at work that cannot be ended, and where it also holds too much memory. */
+const [SPOILED_MS, FULL_MS] = [3_000, 200];
+/** With this exit code the process asks to be started anew. */
+const ANEW = 75;
+
+function main(args: string[]): void {
+  const { values: { hostname, port, allow, "ignore-robots": ignoresRobots, held } } = parseArgs({
+    args,
+    options: {
+      hostname: { type: "string", default: "127.0.0.1" },
+      port: { type: "string", default: "0" },
+      allow: { type: "string", multiple: true, default: [] },
+      "ignore-robots": { type: "boolean", default: false },
+      // Ends with its standard input: whoever started it has gone then, by whatever signal.
+      held: { type: "boolean", default: false },
+    },
+  });
+  const token = process.env.LANEWAY_FETCHER_TOKEN ?? "";
+  if (token.length < LEAST_TOKEN) {
+    return fail(`Set LANEWAY_FETCHER_TOKEN to at least ${LEAST_TOKEN} characters`);
+  }
+  const fetcher = new PageFetcher({
+    allow,
+    obeysRobots: !ignoresRobots,
+    outside: nodeTransport({ lookup: publicLookup(), mayReach: isPublicAddress }),
+    inside: nodeTransport(),
+    reader: new Reader((holdsMuch) => stop(ANEW, holdsMuch ? FULL_MS : SPOILED_MS)),
+    now: Date.now,
+  });
+  const server = createFetcherServer({ token, fetch: (...asked) => fetcher.fetch(...asked), say });
+  server.once("error", (error) => fail(`Cannot listen on ${hostname} port ${port}: ${error.message}`));
+  server.listen(Number(port), hostname, () => {
+    const { address, port } = server.address() as AddressInfo;
+    process.stdout.write(`Fetcher: http://${address.includes(":") ? `[${address}]` : address}:${port}\n`);
+  });
+  const stop = (code: number, ms: number) => {
+    server.close(() => process.exit(code));
+    setTimeout(() => process.exit(code), ms).unref();
+  };
+  if (held) {
+    // A terminal's signals reach the gateway, too, whose requests may yet need a page.
+    process.on("SIGINT", () => {});
+    process.stdin.on("end", () => process.exit(0)).on("error", () => process.exit(0)).resume();
+  } else {
+    process.on("SIGINT", () => stop(0, STOP_MS));
+    process.on("SIGTERM", () => stop(0, STOP_MS));
+  }
+}
+
+function say(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+function fail(message: string): void {
+  say(message);
+  process.exit(1);
+}
+
+main(process.argv.slice(2));

@@ -1,0 +1,186 @@
+/** Fetches one page for a model: where it may be asked for, within limits, as text. */
+import type { Page } from "../canonical/hosted_tools.ts";
+import { isDecoded } from "../platform/decoding.ts";
+import { type Transport, TransportError, type TransportResponse } from "../platform/transport.ts";
+import { ByteBuffer } from "../util/byte_reader.ts";
+import { abortAfter } from "../util/timeout.ts";
+import { contentTypeOf, kindOf, textOf } from "./content.ts";
+import { type Place, placeOf } from "./places.ts";
+import type { Reader } from "./reader.ts";
+import { Refusal } from "./refusal.ts";
+import { AGENT, Robots, ROBOTS_BYTES, type RobotsFile } from "./robots.ts";
+import { Turns } from "./turns.ts";
+
+export interface PageFetcherOptions {
+  /** Origins of hosts inside that may be asked, too; `*.` stands for all names below one. */
+  allow: readonly string[];
+  /** Whether what sites ask of programs is heeded. */
+  obeysRobots: boolean;
+  /** Connects to public addresses alone. */
+  outside: Transport;
+  /** Connects to those inside, too. */
+  inside: Transport;
+  reader: Reader;
+  /** Milliseconds since the epoch. */
+  now(): number;
+  limits?: Partial<FetchLimits>;
+}
+
+export interface FetchLimits {
+  /** How long one page may take, in milliseconds, from the first request to the text. */
+  pageMs: number;
+  /** The longest answer, decompressed, in bytes. */
+  bytes: number;
+  redirects: number;
+  /** How many pages are fetched at once. */
+  inAll: number;
+  /** How many requests a host gets at once. */
+  atHost: number;
+}
+
+const LIMITS: FetchLimits = { pageMs: 30_000, bytes: 10 * 2 ** 20, redirects: 5, inAll: 32, atHost: 2 };
+/** How long a site's robots.txt may take, in milliseconds. */
+const ROBOTS_MS = 10_000;
+
+const ACCEPT = "text/markdown, text/html;q=0.9, application/pdf;q=0.8, text/plain;q=0.8, */*;q=0.1";
+
+export class PageFetcher {
+  readonly #options: PageFetcherOptions;
+  readonly #limits: FetchLimits;
+  readonly #turns: Turns;
+  readonly #robots: Robots;
+
+  constructor(options: PageFetcherOptions) {
+    this.#options = options;
+    this.#limits = { ...LIMITS, ...options.limits };
+    this.#turns = new Turns(this.#limits);
+    this.#robots = new Robots((origin) => this.#robotsOf(origin), options.now);
+  }
+
+  /** `most`: characters of text. Throws a `Refusal`, and the reason of `signal`. */
+  async fetch(url: string, most: number, signal: AbortSignal): Promise<Page> {
+    const place = placeOf(url, this.#options.allow);
+    const late = () => new Refusal("not_accessible", "The page took too long");
+    return await this.#turns.run(() =>
+      abortAfter(this.#limits.pageMs, signal, (signal) => this.#fetch(place, most, signal), late)
+    );
+  }
+
+  async #fetch(place: Place, most: number, signal: AbortSignal): Promise<Page> {
+    for (let hops = 0; hops <= this.#limits.redirects; hops++) {
+      if (this.#options.obeysRobots && !await this.#robots.permits(place.url)) {
+        throw new Refusal("not_allowed", "The site's robots.txt asks programs not to fetch this page");
+      }
+      const found = await this.#turns.at(place.url.host, signal, async () => {
+        const response = await this.#send(place, signal);
+        return redirectOf(response) ?? await this.#take(response);
+      });
+      if (typeof found !== "string") return await this.#read(found, place.url, most, signal);
+      place = placeOf(found, this.#options.allow, place.url);
+    }
+    throw new Refusal("not_accessible", "There are too many redirects");
+  }
+
+  async #send({ url, isListed }: Place, signal: AbortSignal): Promise<TransportResponse> {
+    const { inside, outside } = this.#options;
+    const headers = { "user-agent": AGENT, accept: ACCEPT };
+    try {
+      return await (isListed ? inside : outside).send({ url: url.href, method: "GET", headers, signal });
+    } catch (thrown) {
+      signal.throwIfAborted();
+      if (!(thrown instanceof TransportError)) throw thrown;
+      // Whether a name is unknown or one of an inner network makes no difference that a page could learn from.
+      throw new Refusal("not_accessible", "The page cannot be reached", { cause: thrown });
+    }
+  }
+
+  async #take(response: TransportResponse): Promise<Taken> {
+    const { status, ok, headers } = response;
+    const coding = headers.get("content-encoding");
+    if (!ok || (coding && coding !== "identity" && !isDecoded(coding))) {
+      await response.body?.cancel();
+      if (status === 429) throw new Refusal("too_many_requests", "The site refuses further requests for now");
+      if (!ok) throw new Refusal("not_accessible", `The site answered with status ${status}`);
+      throw new Refusal("unsupported_type", "The page has an unknown content encoding");
+    }
+    const { bytes, isWhole } = await readUpTo(response, this.#limits.bytes);
+    if (!isWhole) throw new Refusal("too_large", `The page is longer than ${this.#limits.bytes} bytes`);
+    return { bytes, type: headers.get("content-type") };
+  }
+
+  async #read({ bytes, type }: Taken, url: URL, most: number, signal: AbortSignal): Promise<Page> {
+    const { mediaType, charset } = contentTypeOf(type);
+    const kind = kindOf(mediaType, bytes);
+    if (!kind) throw new Refusal("unsupported_type", `Pages of type "${mediaType}" cannot be read`);
+    const page = kind === "text"
+      ? { text: textOf(bytes, charset, kind) }
+      : await this.#options.reader.read({ kind, bytes, charset, url: url.href, most }, signal);
+    return {
+      url: url.href,
+      ...(page.title && { title: page.title }),
+      text: cut(page.text, most),
+      mediaType: MEDIA_TYPES[kind] ?? mediaType,
+      retrievedAt: new Date(this.#options.now()).toISOString(),
+    };
+  }
+
+  async #robotsOf(origin: string): Promise<RobotsFile> {
+    try {
+      return await abortAfter(ROBOTS_MS, new AbortController().signal, async (signal) => {
+        let place = placeOf("/robots.txt", this.#options.allow, new URL(origin));
+        for (let hops = 0; hops <= this.#limits.redirects; hops++) {
+          const response = await this.#send(place, signal);
+          const target = redirectOf(response);
+          if (target === undefined) return await robotsIn(response);
+          place = placeOf(target, this.#options.allow, place.url);
+        }
+        return "none";
+      }, () => new Error("The file took too long"));
+    } catch {
+      return "unreachable";
+    }
+  }
+}
+
+interface Taken {
+  bytes: Uint8Array;
+  type: string | null;
+}
+
+/** What a page is given as, whatever it was. */
+const MEDIA_TYPES: Readonly<Record<string, string>> = { html: "text/markdown", pdf: "application/pdf" };
+
+/** Where an answer sends its reader; the answer is over then. */
+function redirectOf({ status, headers, body }: TransportResponse): string | undefined {
+  const target = [301, 302, 303, 307, 308].includes(status) ? headers.get("location") : null;
+  if (target === null) return undefined;
+  void body?.cancel();
+  return target;
+}
+
+async function robotsIn(response: TransportResponse): Promise<RobotsFile> {
+  if (response.ok) return { text: textOf((await readUpTo(response, ROBOTS_BYTES)).bytes, "utf-8", "text") };
+  await response.body?.cancel();
+  return response.status >= 400 && response.status < 500 ? "none" : "unreachable";
+}
+
+/** The first bytes, and whether they are all. */
+async function readUpTo({ body }: TransportResponse, most: number): Promise<{ bytes: Uint8Array; isWhole: boolean }> {
+  const buffer = new ByteBuffer(0, most);
+  if (!body) return { bytes: buffer.take(), isWhole: true };
+  for (;;) {
+    const piece = await body.read().catch((cause) => {
+      throw cause instanceof Refusal ? cause : new Refusal("not_accessible", "The page broke off", { cause });
+    });
+    if (!piece) return { bytes: buffer.take(), isWhole: true };
+    const room = most - buffer.length;
+    buffer.append(piece.subarray(0, room));
+    if (piece.length <= room) continue;
+    await body.cancel();
+    return { bytes: buffer.take(), isWhole: false };
+  }
+}
+
+function cut(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, most).toWellFormed()}\n\n[The page goes on.]`;
+}

@@ -1,0 +1,77 @@
+/** The fetcher's own HTTP: `POST /fetch` with a token, and `GET /healthz`. */
+import { Buffer } from "node:buffer";
+import { timingSafeEqual } from "node:crypto";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { Page } from "../canonical/hosted_tools.ts";
+import { isJsonObject } from "../canonical/json.ts";
+import { digestOf } from "../util/digest.ts";
+import { Refusal } from "./refusal.ts";
+
+export interface FetcherServerOptions {
+  /** What every request for a page has to show. */
+  token: string;
+  fetch(url: string, mostCharacters: number, signal: AbortSignal): Promise<Page>;
+  /** Takes what went wrong here. */
+  say(text: string): void;
+}
+
+const REQUEST_BYTES = 64 * 1024;
+const MOST_CHARACTERS = 1_000_000;
+const HEAD_MS = 10_000;
+
+export function createFetcherServer(options: FetcherServerOptions): Server {
+  return createServer({ headersTimeout: HEAD_MS, requestTimeout: HEAD_MS }, (request, response) => {
+    answer(request, response, options).catch((thrown) => {
+      options.say(`A request failed: ${thrown}`);
+      reply(response, 500, { error: "unavailable" });
+    });
+  });
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse, options: FetcherServerOptions) {
+  const { method, url, headers } = request;
+  if (url === "/healthz") return reply(response, 200, { status: "ok" });
+  if (url !== "/fetch") return reply(response, 404, { error: "not_found" });
+  if (method !== "POST") return reply(response, 405, { error: "method_not_allowed" });
+  if (!isSame(headers.authorization ?? "", `Bearer ${options.token}`)) {
+    return reply(response, 401, { error: "unauthorized" });
+  }
+  const asked = await jsonOf(request);
+  const { url: wanted, maxCharacters: most } = isJsonObject(asked) ? asked : {};
+  const isCount = typeof most === "number" && Number.isInteger(most) && most > 0;
+  if (typeof wanted !== "string" || !isCount) return reply(response, 400, { error: "invalid_input" });
+  const gone = new AbortController();
+  response.once("close", () => gone.abort());
+  try {
+    reply(response, 200, await options.fetch(wanted, Math.min(most, MOST_CHARACTERS), gone.signal));
+  } catch (thrown) {
+    if (gone.signal.aborted) return;
+    if (!(thrown instanceof Refusal)) throw thrown;
+    reply(response, 200, { error: thrown.code, message: thrown.message });
+  }
+}
+
+/** In a time that does not depend on where the texts differ. */
+function isSame(one: string, other: string): boolean {
+  return timingSafeEqual(Buffer.from(digestOf(one)), Buffer.from(digestOf(other)));
+}
+
+async function jsonOf(request: IncomingMessage): Promise<unknown> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of request) {
+    length += piece.length;
+    if (length > REQUEST_BYTES) return undefined;
+    pieces.push(piece);
+  }
+  try {
+    return JSON.parse(Buffer.concat(pieces).toString());
+  } catch {
+    return undefined;
+  }
+}
+
+function reply(response: ServerResponse, status: number, body: object): void {
+  if (response.headersSent || response.destroyed) return;
+  response.writeHead(status, { "content-type": "application/json", connection: "close" }).end(JSON.stringify(body));
+}

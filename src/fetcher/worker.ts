@@ -1,0 +1,39 @@
+/**
+ * Reads pages, in a thread of its own that may touch nothing: what strangers send can be made to take long, or much memory, and
+ * then the thread is ended.
+ */
+import { textOf } from "./content.ts";
+import { type PageText, readHtml } from "./html.ts";
+import { readPdf } from "./pdf.ts";
+
+export interface Job {
+  kind: "html" | "pdf";
+  bytes: Uint8Array;
+  charset?: string;
+  url: string;
+  /** Characters of text. */
+  most: number;
+  /** Whether there is little time left. */
+  isHasty: boolean;
+}
+
+/** The text, or nothing where the bytes are not what they are called. The first message is that the thread is up. */
+export type Done = { page?: PageText } | "up";
+
+const port = self as unknown as { postMessage(done: Done): void; onmessage: (event: MessageEvent<Job>) => void };
+
+// It gives all that a few bytes stand for at once (Deno 2.9.6), and nothing could end it. The reader of PDFs has one of its own.
+delete (globalThis as { DecompressionStream?: unknown }).DecompressionStream;
+
+port.onmessage = async ({ data: { kind, bytes, charset, url, most, isHasty } }) => {
+  try {
+    const page = kind === "pdf"
+      ? await readPdf(bytes, most)
+      : readHtml(textOf(bytes, charset, "html"), url, most, isHasty);
+    port.postMessage({ page: { ...page, text: page.text.slice(0, most + 1).toWellFormed() } });
+  } catch {
+    port.postMessage({});
+  }
+};
+
+port.postMessage("up");

@@ -1,0 +1,87 @@
+/** Which addresses are anybody's: those of the internet, and none of this machine, its network or its cloud. */
+import { lookup as resolveByName, type LookupAddress } from "node:dns";
+import { BlockList, isIP, type LookupFunction } from "node:net";
+
+/**
+ * IPv4 ranges that are no places of the internet (IANA's registry of special purposes), and the address where a large cloud
+ * answers its own machines.
+ */
+export const SPECIAL_RANGES: readonly string[] = [
+  "0.0.0.0/8",
+  "10.0.0.0/8",
+  "100.64.0.0/10",
+  "127.0.0.0/8",
+  "169.254.0.0/16",
+  "172.16.0.0/12",
+  "192.0.0.0/24",
+  "192.0.2.0/24",
+  "192.88.99.0/24",
+  "192.168.0.0/16",
+  "198.18.0.0/15",
+  "198.51.100.0/24",
+  "203.0.113.0/24",
+  "224.0.0.0/4",
+  "240.0.0.0/4",
+  "168.63.129.16/32",
+];
+
+/** Of IPv6, only this is given out; below it are ranges of protocols, of tunnels to any IPv4 address, and of examples. */
+const GIVEN_OUT = "2000::/3";
+const SPECIAL_V6 = ["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"];
+
+const refused = new BlockList();
+const open = new BlockList();
+for (const range of SPECIAL_RANGES) addTo(refused, range, "ipv4");
+for (const range of SPECIAL_V6) addTo(refused, range, "ipv6");
+addTo(open, GIVEN_OUT, "ipv6");
+
+function addTo(list: BlockList, range: string, family: "ipv4" | "ipv6"): void {
+  const [base = "", bits] = range.split("/");
+  list.addSubnet(base, Number(bits), family);
+}
+
+/** Whether the address, without brackets, is one of the internet. What is no address is none. */
+export function isPublicAddress(address: string): boolean {
+  const family = isIP(address);
+  if (family === 4) return !refused.check(address, "ipv4");
+  // One with a zone is of a network that this machine is in.
+  if (family !== 6 || address.includes("%")) return false;
+  const inside = embedded(address);
+  return inside === undefined
+    ? open.check(address, "ipv6") && !refused.check(address, "ipv6")
+    : isPublicAddress(inside);
+}
+
+/** The IPv4 address that an IPv6 one stands for: mapped, or as a network without IPv4 writes it (RFC 6052). */
+function embedded(address: string): string | undefined {
+  const { hostname } = new URL(`http://[${address}]`);
+  const found = /^\[(?:::ffff:|64:ff9b::)(?:([\da-f]{1,4}):)?([\da-f]{1,4})\]$/.exec(hostname);
+  if (!found) return undefined;
+  const [high, low] = [found[1] ?? "0", found[2]!].map((group) => parseInt(group, 16));
+  return [high! >> 8, high! & 255, low! >> 8, low! & 255].join(".");
+}
+
+type Resolve = (
+  name: string,
+  options: { all: true; family?: number; hints?: number },
+  done: (error: Error | null, addresses: LookupAddress[]) => void,
+) => void;
+
+/**
+ * Finds a name's addresses for a connection, by `resolve`. One address that is not public makes it an error, whatever the others
+ * are, so that a name's owner cannot mix them.
+ */
+export function publicLookup(resolve: Resolve = resolveByName as Resolve): LookupFunction {
+  return (name, { all, family, hints }, callback) => {
+    const wanted = family === "IPv4" ? 4 : family === "IPv6" ? 6 : family;
+    resolve(name, { all: true, family: wanted, hints }, (error, addresses) => {
+      if (error) return callback(error, "", 0);
+      const [first] = addresses;
+      if (!first || !addresses.every(({ address }) => isPublicAddress(address))) {
+        return callback(new Error("The address is not public"), "", 0);
+      }
+      if (all) callback(null, addresses);
+      else callback(null, first.address, first.family);
+    });
+  };
+}
