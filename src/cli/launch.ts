@@ -2,9 +2,10 @@
  * Starts the gateway with exactly the permissions that its configuration needs. It imports nothing but what imports nothing, so
  * that no dependency runs with more.
  */
-import { codeFolder, flagsOf, permissionsOf } from "../config/permissions.ts";
+import { codeFolder, FETCHER_TOKEN, FETCHER_URL, flagsOf, permissionsOf } from "../config/permissions.ts";
 import { isObject, mergeJson } from "../util/merge.ts";
 import { arePackagesThere, isCached, isThere } from "./cached.ts";
+import { startBeside, startService } from "./fetcher_start.ts";
 import { npmEnded } from "./npm_ancestor.ts";
 
 /** The value of an option of the command line, in either of its forms; of several, the last. */
@@ -55,6 +56,10 @@ const UNSTABLE = ["--unstable-kv", "--unstable-no-legacy-abort"];
  */
 const ENGINE = ["--v8-flags=--no-allocation-site-pretenuring"];
 
+const FORWARDED: readonly Deno.Signal[] = Deno.build.os === "windows"
+  ? ["SIGINT", "SIGBREAK"]
+  : ["SIGINT", "SIGTERM", "SIGHUP"];
+
 async function launch(): Promise<number> {
   const orphaned = npmEnded();
   const preset = readJson(new URL("../../gateway.json", import.meta.url));
@@ -63,35 +68,62 @@ async function launch(): Promise<number> {
   const written = readJson(file);
   const merged = isObject(written) && written.extends === "default" ? mergeJson(preset, written) : written ?? preset;
   const listen = { hostname: option("hostname"), port: option("port") };
-  const env = (name: string) => Deno.env.get(name);
+  const [command, lane, output] = commands();
+  const world = { env: (name: string) => Deno.env.get(name), readJson, say };
+  if (command === "fetcher") return await serveFetcher(await startService(merged, listen, world), orphaned);
+  const main = option("main") ?? BUILT_IN;
+  const beside = command === undefined ? await startBeside(merged, world) : undefined;
+  const own: Record<string, string> = beside
+    ? { [FETCHER_URL]: beside.process.url, [FETCHER_TOKEN]: beside.token }
+    : {};
+  const env = (name: string) => own[name] ?? Deno.env.get(name);
   const place = { config: merged, file, listen, env, os: Deno.build.os, code: codeFolder(), isThere };
   const permissions = permissionsOf(place);
-  const [command, lane, output] = commands();
   // The command catalog writes that file, and not the store.
   const write = command === "catalog" ? [output ?? `models-${lane}.json`] : permissions.write;
   const flags = flagsOf({ ...permissions, write });
   // For those who work on the code: what they change is run anew.
   const isWatched = Deno.args.includes(WATCH);
-  const main = option("main") ?? BUILT_IN;
   const args = ["run", ...UNSTABLE, ...ENGINE, ...flags, ...(isWatched ? ["--watch"] : []), main, ...passedOn()];
+  try {
+    if (!await cache(main)) return 1;
+    return await run(args, own, orphaned);
+  } finally {
+    beside?.process.stop(true);
+  }
+}
+
+/** Sees to it that all code of the gateway is on this machine. */
+async function cache(main: string): Promise<boolean> {
   const worker = new URL("../tokens/worker.ts", import.meta.url).href;
   const isWhole = main === BUILT_IN && arePackagesThere(readJson(new URL("../../deno.lock", import.meta.url)));
-  if (!isWhole && !await isCached(main, worker)) {
-    const { success, code } = await new Deno.Command(Deno.execPath(), { args: ["cache", main, worker] }).spawn().status;
-    if (!success) return code;
+  if (isWhole || await isCached(main, worker)) return true;
+  return (await new Deno.Command(Deno.execPath(), { args: ["cache", main, worker] }).spawn().status).success;
+}
+
+/** Runs a fetcher that is a service of its own, until a signal ends it. Returns the exit code. */
+async function serveFetcher(fetcher: Awaited<ReturnType<typeof startService>>, orphaned: Promise<boolean>) {
+  if (typeof fetcher === "string") {
+    say(fetcher);
+    return 1;
   }
-  return await run(args, orphaned);
+  say(`Fetcher: ${fetcher.url}`);
+  for (const signal of FORWARDED) Deno.addSignalListener(signal, () => fetcher.stop(false));
+  orphaned.then((isOrphan) => isOrphan && fetcher.stop(false));
+  await fetcher.ended;
+  return 0;
+}
+
+function say(text: string): void {
+  Deno.stderr.writeSync(new TextEncoder().encode(`${text}\n`));
 }
 
 /** Runs Deno, and passes on to it what ends it. Returns its exit code. */
-async function run(args: string[], orphaned: Promise<boolean>): Promise<number> {
-  const env = { LANEWAY_LAUNCHER: String(Deno.pid), LANEWAY_COMMAND: typedCommand() };
+async function run(args: string[], own: Record<string, string>, orphaned: Promise<boolean>): Promise<number> {
+  const env = { ...own, LANEWAY_LAUNCHER: String(Deno.pid), LANEWAY_COMMAND: typedCommand() };
   const child = new Deno.Command(Deno.execPath(), { args, env }).spawn();
   // A terminal tells both of them, which the gateway takes as one; what another process sends reaches only this one.
-  const forwarded: Deno.Signal[] = Deno.build.os === "windows"
-    ? ["SIGINT", "SIGBREAK"]
-    : ["SIGINT", "SIGTERM", "SIGHUP"];
-  for (const signal of forwarded) Deno.addSignalListener(signal, () => forward(child, signal));
+  for (const signal of FORWARDED) Deno.addSignalListener(signal, () => forward(child, signal));
   orphaned.then((isOrphan) => isOrphan && forward(child, "SIGTERM"));
   return (await child.status).code;
 }

@@ -32,11 +32,19 @@ export function reload(running: Config, { load, platform: { env, os, isGranted }
   if (config.store.kind !== running.store.kind || config.store.path !== running.store.path) {
     return { kept: "Another store needs a restart" };
   }
+  if (fetcherOf(config) !== fetcherOf(running)) return { kept: "A fetcher that is started otherwise needs a restart" };
   const lacking = descriptorsOf(permissionsOf({ config, listen: {}, env, os, isThere }))
     .filter((permission) => !isGranted(permission));
   if (lacking.length === 0) return { config };
   const names = lacking.map(describe).join(", ");
   return { kept: `New permissions need a restart: ${names}` };
+}
+
+/** What the launcher has started the fetcher by. */
+function fetcherOf({ hostedTools: { webFetch } }: Config): string | undefined {
+  if (!webFetch || webFetch.url !== undefined) return undefined;
+  const { allow, obeyRobots } = webFetch;
+  return JSON.stringify({ allow, obeyRobots });
 }
 
 function descriptorsOf({ net, env, read, write }: Permissions): Permission[] {

@@ -20,11 +20,13 @@ Usage: ${program} [options]
        ${program} keys create|list|revoke ...
        ${program} catalog <lane> [file]
        ${program} permissions
+       ${program} fetcher
 
   keys                 makes, lists and revokes keys; see keys --help
   catalog              writes the models of a lane to a file, for agents that read
                        theirs from one
   permissions          prints the Deno permissions that this configuration needs
+  fetcher              opens pages for gateways, as a service of its own
 
   --config <file>      the configuration; else what LANEWAY_CONFIG names, else
                        ./gateway.json, else the built-in default
@@ -93,6 +95,8 @@ function perform(flags: Flags, program: Program): number | Promise<number> {
       return writeCatalog(rest, config, program);
     case "permissions":
       return printPermissions(config, listen, program);
+    case "fetcher":
+      throw new UsageError("The fetcher is no part of this program: deno task start fetcher starts it");
     default:
       throw new UsageError(`Unknown command "${command}"`);
   }

@@ -28,7 +28,7 @@ export function createHosted(world: World): HostedRunner {
         const place = URL.parse(url);
         if (!place || place.username + place.password !== "" || !mcp.allow.includes(place.origin)) return undefined;
         // Who wrote an address into the list knows where it is; a name may stand for anything by now.
-        const isAddress = mayReachHost(place.hostname, () => false) === false;
+        const isAddress = !mayReachHost(place.hostname, () => false);
         const transport = isAddress ? transports.get(by) : transports.outside();
         const service = { name: place.host, baseUrl: place.origin, headers: {}, resultsFrom: [], transport };
         return { service, path: pathOf(place) };

@@ -56,6 +56,7 @@ function main(args: string[]): void {
   if (held) {
     // A terminal's signals reach the gateway, too, whose requests may yet need a page.
     process.on("SIGINT", () => {});
+    process.on("SIGTERM", () => stop(0, STOP_MS));
     process.stdin.on("end", () => process.exit(0)).on("error", () => process.exit(0)).resume();
   } else {
     process.on("SIGINT", () => stop(0, STOP_MS));

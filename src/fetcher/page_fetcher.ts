@@ -1,5 +1,5 @@
 /** Fetches one page for a model: where it may be asked for, within limits, as text. */
-import type { Page } from "../canonical/hosted_tools.ts";
+import type { Page } from "../canonical/hosted.ts";
 import { isDecoded } from "../platform/decoding.ts";
 import { type Transport, TransportError, type TransportResponse } from "../platform/transport.ts";
 import { ByteBuffer } from "../util/byte_reader.ts";

@@ -1,4 +1,4 @@
-import type { HostedErrorCode } from "../canonical/hosted_tools.ts";
+import type { HostedErrorCode } from "../canonical/hosted.ts";
 
 /** There is no page to give. The code is for the gateway, the message for people. */
 export class Refusal extends Error {

@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import { timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { Page } from "../canonical/hosted_tools.ts";
+import type { Page } from "../canonical/hosted.ts";
 import { isJsonObject } from "../canonical/json.ts";
 import { digestOf } from "../util/digest.ts";
 import { Refusal } from "./refusal.ts";

@@ -1,5 +1,5 @@
 /** Opening pages by the fetcher, which is a process of its own. */
-import type { HostedErrorCode, HostedResult, Page } from "../canonical/hosted_tools.ts";
+import type { HostedErrorCode, HostedResult, Page } from "../canonical/hosted.ts";
 import { isJsonObject, type JsonValue } from "../canonical/json.ts";
 import type { Reply } from "../contract/call.ts";
 import { GatewayError } from "../errors.ts";

@@ -22,13 +22,17 @@ export const LAYERS: readonly (readonly string[])[] = [
   ["src/app.ts"],
   ["src/cli"],
   ["src/main.ts", "src/node.ts"],
+  ["src/fetcher"],
 ];
+/** A program of its own: it shares the ground floor with the gateway, and nothing of the gateway needs it. */
+const OPEN_TO_FETCHER = ["src/util", "src/platform", "src/canonical"];
 /** What plugins may import besides their own folder. */
 const OPEN_TO_PLUGINS = [...LAYERS.slice(0, 6).flat().filter((layer) => layer !== "src/platform"), "plugins/shared"];
 
 /** What a file at `place` may import besides what is beside it; nothing where the tree has no such place. */
 function openTo(place: string): readonly string[] | undefined {
   if (place.startsWith("plugins/")) return place.split(".").length > 1 ? undefined : OPEN_TO_PLUGINS;
+  if (place === "src/fetcher") return OPEN_TO_FETCHER;
   const layer = LAYERS.findIndex((layer) => layer.includes(place));
   if (layer < 0) return undefined;
   const below = LAYERS.slice(0, layer).flat();

@@ -1,0 +1,146 @@
+/** The fetcher beside the gateway. The launcher reads this file: it imports nothing but what imports nothing. */
+import { arePackagesThere, isCached } from "./cached.ts";
+import { fetcherFlags } from "./fetcher_flags.ts";
+
+export interface FetcherSettings {
+  hostname: string;
+  /** 0 for a free one. */
+  port: number;
+  allow: readonly string[];
+  obeysRobots: boolean;
+  token: string;
+  env(name: string): string | undefined;
+  readJson(path: URL): unknown;
+  say(text: string): void;
+}
+
+export interface FetcherProcess {
+  url: string;
+  /** Ends it. Without `isHard`, pages that are being fetched may come to their end. */
+  stop(isHard: boolean): void;
+  /** Resolves once it has ended because it was to. */
+  ended: Promise<void>;
+}
+
+const FOLDER = new URL("../fetcher/", import.meta.url);
+const PATH = decodeURIComponent(FOLDER.pathname).replace(/^\/(?=[A-Za-z]:)/, "");
+const CONFIG = `${PATH}deno.json`;
+const MAIN = new URL("main.ts", FOLDER);
+const WORKER = new URL("worker.ts", FOLDER);
+/** What Deno itself looks at. Neither secrets nor proxies are among them: a proxy would connect to anything. */
+const RUNTIME_VARIABLES = [
+  "PATH",
+  "HOME",
+  "USERPROFILE",
+  "LOCALAPPDATA",
+  "SystemRoot",
+  "XDG_CACHE_HOME",
+  "DENO_DIR",
+  "DENO_CERT",
+  "DENO_TLS_CA_STORE",
+  "NO_COLOR",
+];
+/** How long it may take to start, and how long it has to live to have started well, in milliseconds. */
+const [START_MS, WELL_MS] = [30_000, 5_000];
+/** How soon it is started again, and how late at most where it ends at once each time, in milliseconds. */
+const [SOON_MS, LATE_MS] = [100, 30_000];
+
+/** Starts the fetcher, and starts it again whenever it ends, on the same port. Nothing where it does not start. */
+export async function startFetcher(settings: FetcherSettings): Promise<FetcherProcess | undefined> {
+  const { say, readJson } = settings;
+  const lock = readJson(new URL("deno.lock", FOLDER));
+  if (!arePackagesThere(lock) && !await download()) {
+    say("Cannot start the fetcher: its packages cannot be downloaded");
+    return undefined;
+  }
+  const first = spawn(settings, settings.port);
+  const port = await portOf(first);
+  if (port === undefined) {
+    end(first, "SIGKILL");
+    say("The fetcher did not start: pages cannot be opened");
+    return undefined;
+  }
+  const over = Promise.withResolvers<void>();
+  let [child, isStopped] = [first, false];
+  void (async () => {
+    for (let waitMs = SOON_MS;;) {
+      const since = Date.now();
+      await child.status;
+      if (isStopped) return over.resolve();
+      waitMs = Date.now() - since > WELL_MS ? SOON_MS : Math.min(2 * waitMs, LATE_MS);
+      await new Promise((resolve) => setTimeout(resolve, waitMs));
+      if (isStopped) return over.resolve();
+      child = spawn(settings, port);
+      void drain(child);
+    }
+  })();
+  return {
+    url: `http://${settings.hostname.includes(":") ? `[${settings.hostname}]` : settings.hostname}:${port}`,
+    stop(isHard) {
+      isStopped = true;
+      end(child, isHard ? "SIGKILL" : "SIGTERM");
+    },
+    ended: over.promise,
+  };
+}
+
+function end(child: Deno.ChildProcess, signal: Deno.Signal): void {
+  try {
+    child.kill(signal);
+  } catch {
+    // It has ended by itself meanwhile.
+  }
+}
+
+/** The packages are no part of the gateway's own list. */
+async function download(): Promise<boolean> {
+  const entries = [MAIN.href, WORKER.href];
+  if (await isCached("--config", CONFIG, ...entries)) return true;
+  const args = ["cache", "--config", CONFIG, ...entries];
+  return (await new Deno.Command(Deno.execPath(), { args }).spawn().status).success;
+}
+
+function spawn({ hostname, allow, obeysRobots, token, env }: FetcherSettings, port: number): Deno.ChildProcess {
+  const kept = RUNTIME_VARIABLES.flatMap((name) => {
+    const value = env(name);
+    return value === undefined ? [] : [[name, value]];
+  });
+  const args = [
+    "run",
+    "--config",
+    CONFIG,
+    ...fetcherFlags({ hostname, allow, code: PATH }),
+    MAIN.href,
+    "--held",
+    `--hostname=${hostname}`,
+    `--port=${port}`,
+    ...allow.map((origin) => `--allow=${origin}`),
+    ...(obeysRobots ? [] : ["--ignore-robots"]),
+  ];
+  return new Deno.Command(Deno.execPath(), {
+    args,
+    clearEnv: true,
+    env: { ...Object.fromEntries(kept), LANEWAY_FETCHER_TOKEN: token },
+    // It ends with its standard input, which ends with this process, however that does.
+    stdin: "piped",
+    stdout: "piped",
+  }).spawn();
+}
+
+/** The port that it writes once it listens. */
+async function portOf(child: Deno.ChildProcess): Promise<number | undefined> {
+  const written = Promise.withResolvers<string>();
+  void drain(child, written.resolve).then(() => written.resolve(""));
+  const timer = setTimeout(() => written.resolve(""), START_MS);
+  const port = /:(\d+)$/.exec((await written.promise).trim())?.[1];
+  clearTimeout(timer);
+  return port === undefined ? undefined : Number(port);
+}
+
+async function drain({ stdout }: Deno.ChildProcess, onText?: (text: string) => void): Promise<void> {
+  let text = "";
+  for await (const piece of stdout.pipeThrough(new TextDecoderStream())) {
+    text += onText ? piece : "";
+    if (text.includes("\n")) onText?.(text);
+  }
+}

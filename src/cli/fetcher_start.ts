@@ -1,0 +1,59 @@
+/** When the launcher starts the fetcher. It imports nothing but what imports nothing, as the launcher that it is for. */
+import { isObject } from "../util/merge.ts";
+import { isAddress } from "./fetcher_flags.ts";
+import { type FetcherProcess, type FetcherSettings, startFetcher } from "./fetcher_process.ts";
+
+/** What is needed of the launcher. */
+export type FetcherWorld = Pick<FetcherSettings, "env" | "readJson" | "say">;
+
+export interface Beside {
+  process: FetcherProcess;
+  token: string;
+}
+
+/** What the configuration says of pages, merged but not checked. */
+interface WebFetch {
+  url?: unknown;
+  variable?: string;
+  allow: string[];
+  obeysRobots: boolean;
+}
+
+function webFetchOf(config: unknown): WebFetch | undefined {
+  const { webFetch } = isObject(config) && isObject(config.hostedTools) ? config.hostedTools : {};
+  if (!isObject(webFetch)) return undefined;
+  const { url, secret, allow, obeyRobots } = webFetch;
+  const variable = isObject(secret) && typeof secret.env === "string" ? secret.env : undefined;
+  const origins = Array.isArray(allow) ? allow.filter((origin) => typeof origin === "string") : [];
+  return { url, variable, allow: origins, obeysRobots: obeyRobots !== false };
+}
+
+/** The fetcher of a gateway that has none of its own. */
+export async function startBeside(config: unknown, world: FetcherWorld): Promise<Beside | undefined> {
+  const webFetch = webFetchOf(config);
+  if (!webFetch || webFetch.url !== undefined) return undefined;
+  const token = Array.from(crypto.getRandomValues(new Uint8Array(32)), (byte) => byte.toString(16).padStart(2, "0"));
+  const settings = { hostname: "127.0.0.1", port: 0, ...webFetch, token: token.join(""), ...world };
+  const process = await startFetcher(settings);
+  return process && { process, token: settings.token };
+}
+
+/** The command `fetcher`: one that is a service of its own. Returns what runs, or what is wrong. */
+export async function startService(
+  config: unknown,
+  { hostname = "127.0.0.1", port }: { hostname?: string; port?: string },
+  world: FetcherWorld,
+): Promise<FetcherProcess | string> {
+  const webFetch = webFetchOf(config);
+  const url = URL.parse(String(webFetch?.url));
+  if (!webFetch || !url || webFetch.variable === undefined) {
+    return 'The configuration needs "hostedTools": { "webFetch": { "url": ..., "secret": { "env": ... } } }';
+  }
+  const token = world.env(webFetch.variable) ?? "";
+  if (token.length < 16) return `Set ${webFetch.variable} to at least 16 characters`;
+  if (!isAddress(hostname)) return `Cannot listen on "${hostname}": expected an address such as 0.0.0.0`;
+  const number = Number(port ?? (url.port || (url.protocol === "https:" ? 443 : 80)));
+  if (!Number.isInteger(number) || number < 0 || number > 65535) return `Cannot use port "${port}"`;
+  const process = await startFetcher({ hostname, port: number, ...webFetch, token, ...world });
+  return process ?? "The fetcher has not started";
+}
