@@ -119,6 +119,7 @@ function stepIn(item: JsonObject): Pick<HostedPart, "call" | "result" | "awaitsA
     case "web_search_call":
       return searchIn(item);
     case "mcp_list_tools": {
+      if (!isNothing(item.error)) return { call: { kind: "mcp-list", server }, result: outputIn(item) };
       const tools = Array.isArray(item.tools) ? item.tools.filter(isJsonObject).map(toolIn) : [];
       return { call: { kind: "mcp-list", server }, result: { kind: "tools", tools } };
     }
@@ -129,6 +130,10 @@ function stepIn(item: JsonObject): Pick<HostedPart, "call" | "result" | "awaitsA
     default:
       return undefined;
   }
+}
+
+function isNothing(value: unknown): boolean {
+  return value === undefined || value === null;
 }
 
 /** Clients keep what was done, and mostly not what came of it. */

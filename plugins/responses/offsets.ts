@@ -6,16 +6,18 @@ const PAIR = /[\ud800-\udbff][\udc00-\udfff]/;
 export function toCodePoints(text: string, units: number): number {
   if (!PAIR.test(text)) return units;
   let points = 0;
-  for (let at = 0; at < units; at += widthAt(text, at)) points++;
-  return points;
+  const end = Math.min(units, text.length);
+  for (let at = 0; at < end; at += widthAt(text, at)) points++;
+  return points + Math.max(0, units - text.length);
 }
 
-/** The place of a code point, in UTF-16 units. */
+/** The place of a code point, in UTF-16 units. Beyond the text, code points count as they are. */
 export function toUnits(text: string, points: number): number {
   if (!PAIR.test(text)) return points;
   let at = 0;
-  for (let point = 0; point < points; point++) at += widthAt(text, at);
-  return at;
+  let point = 0;
+  for (; point < points && at < text.length; point++) at += widthAt(text, at);
+  return at + Math.max(0, points - point);
 }
 
 function widthAt(text: string, at: number): number {

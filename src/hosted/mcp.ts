@@ -79,6 +79,7 @@ export class RemoteServer {
 
   async #ask(method: string, params: JsonObject, name: string | undefined, signal: AbortSignal): Promise<JsonObject> {
     for (let isAgain = false;; isAgain = true) {
+      await this.#beginning?.catch(() => {});
       const id = ++this.#count;
       const [era, session] = [this.#era, this.#session];
       const response = await this.#post(method, requestOf(id, method, params, era), name, signal);
@@ -87,15 +88,32 @@ export class RemoteServer {
       if (isAgain || !mustInitialize(era, session, status, body)) {
         throw new GatewayError("upstream_error", `The server answered with status ${status}`);
       }
-      // Of calls that run side by side, one begins the session anew for all.
-      if (era === this.#era && session === this.#session) {
-        this.#beginning ??= this.#initialize(signal).finally(() => this.#beginning = undefined);
-      }
-      await this.#beginning;
+      if (this.#beginning || era === this.#era && session === this.#session) await this.#begin(signal);
     }
   }
 
+  /** Of calls that run side by side, one begins the session for all. One whose caller leaves it takes no other along. */
+  async #begin(signal: AbortSignal): Promise<void> {
+    while (this.#beginning) {
+      const isDone = await this.#beginning.then(() => true, () => false);
+      if (isDone) return;
+      signal.throwIfAborted();
+    }
+    this.#beginning = this.#initialize(signal).finally(() => this.#beginning = undefined);
+    await this.#beginning;
+  }
+
   async #initialize(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#agree(signal);
+    } catch (thrown) {
+      // A server that was only down for a while is met again as if for the first time.
+      [this.#era, this.#version, this.#session] = ["modern", VERSIONS.modern, undefined];
+      throw thrown;
+    }
+  }
+
+  async #agree(signal: AbortSignal): Promise<void> {
     this.#era = "legacy";
     this.#session = undefined;
     const id = ++this.#count;
@@ -160,7 +178,8 @@ export class RemoteServer {
 
 /** Whether the server is one of the older era that is met for the first time, or that has forgotten the session. */
 function mustInitialize(era: Era, session: string | undefined, status: number, body: unknown): boolean {
-  if (era === "legacy") return status === 404 && session !== undefined;
+  // Many servers answer 400 where the specification wants 404.
+  if (era === "legacy") return (status === 404 || status === 400) && session !== undefined;
   return status >= 400 && status < 500 && !OTHER_REFUSALS.has(status) && !isModernFault(body);
 }
 

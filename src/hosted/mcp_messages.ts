@@ -63,10 +63,9 @@ export function replyTo({ id, method }: JsonObject): JsonObject | undefined {
 export function resultIn(message: JsonObject): JsonObject {
   const { result, error } = message;
   if (isJsonObject(error)) {
-    throw new GatewayError(
-      "upstream_error",
-      `The server answered with error ${String(error.code)}: ${textOf(error.message)}`,
-    );
+    // Its message is the server's own text, which may repeat anything that it was sent: none for a log.
+    const code = typeof error.code === "number" ? ` ${error.code}` : "";
+    throw new GatewayError("upstream_error", `The server answered with error${code}`);
   }
   if (!isJsonObject(result)) throw new GatewayError("upstream_error", "The server's answer holds no result");
   if (result.resultType === "input_required") {

@@ -20,10 +20,15 @@ export function neededTools(
       return named.every(isHosted) ? named : [];
     }
     default: {
-      const offered: readonly Tool[] = [...allowedTools(tools, toolChoice), ...beside.tools];
+      const offered: readonly Tool[] = [...allowedTools(tools, toolChoice).filter(isListed), ...beside.tools];
       return offered.every(isHosted) ? offered : [];
     }
   }
+}
+
+/** Whether the tool stands in the client's list of tools: a server that is named elsewhere is an offer, and no more. */
+function isListed(tool: Tool): boolean {
+  return tool.type !== "hosted" || Object.keys(tool.extra.fields).length > 0;
 }
 
 /** The request without the hosted tools that an upstream refuses by their names. */

@@ -155,6 +155,50 @@ Deno.test("mcp: calls side by side begin one session together", async () => {
   assertEquals(old.began(), 1);
 });
 
+Deno.test("mcp: a server that was down at its first call is met again as if for the first time", async () => {
+  for (const status of [404, 503]) {
+    const old = olderServer();
+    let isDown = true;
+    const { server } = clientOf((request) => isDown ? new Response("down", { status }) : old.serve(request));
+    await assertRejects(() => server.list(signal), GatewayError);
+    isDown = false;
+    assertEquals((await server.list(signal)).length, 2);
+  }
+});
+
+Deno.test("mcp: a session that the server forgot begins anew, also where that is said with 400", async () => {
+  const old = olderServer();
+  const { server } = clientOf(async (request) => {
+    const response = await old.serve(request);
+    return response.status === 404 ? new Response("no valid session", { status: 400 }) : response;
+  });
+  await server.list(signal);
+  old.forget();
+  assertEquals((await server.call("one", "{}", signal)).kind, "content");
+});
+
+Deno.test("mcp: a caller that leaves while a session begins takes no other caller along", async () => {
+  const old = olderServer();
+  const leaving = new AbortController();
+  const began = Promise.withResolvers<void>();
+  let isFirst = true;
+  const { server } = clientOf(async (request) => {
+    const { method } = await request.clone().json();
+    if (method !== "initialize" || !isFirst) return await old.serve(request);
+    isFirst = false;
+    began.resolve();
+    return await new Promise<Response>((_, reject) =>
+      request.signal.addEventListener("abort", () => reject(request.signal.reason))
+    );
+  });
+  const left = server.call("one", "{}", leaving.signal);
+  await began.promise;
+  const stays = server.call("two", "{}", signal);
+  leaving.abort();
+  await assertRejects(() => left);
+  assertEquals((await stays).kind, "content");
+});
+
 Deno.test("mcp: what a server asks in the middle of its answer is refused, but for whether its client lives", async () => {
   const old = olderServer({ inStream: true, asks: true });
   const { server } = clientOf(old.serve);
@@ -188,8 +232,8 @@ const broken: [name: string, serve: Serve, message: string][] = [
   ["answers with no message", () => new Response("[1]", JSON_TYPE), "no message"],
   [
     "reports an error",
-    () => Response.json({ jsonrpc: "2.0", id: 1, error: { code: -32602, message: "bad" } }),
-    "-32602: bad",
+    () => Response.json({ jsonrpc: "2.0", id: 1, error: { code: -32602, message: "bad token" } }),
+    "error -32602",
   ],
   [
     "asks for a person",
@@ -206,7 +250,8 @@ const broken: [name: string, serve: Serve, message: string][] = [
 for (const [name, serve, message] of broken) {
   Deno.test(`mcp: a server that ${name} has failed`, async () => {
     const { server, sent } = clientOf(serve);
-    await assertRejects(() => server.call("add", "{}", signal), GatewayError, message);
+    const error = await assertRejects(() => server.call("add", "{}", signal), GatewayError, message);
+    assertEquals(error.message.includes("token"), false, "what the server says is for no log");
     assertEquals(sent.filter(({ headers }) => !headers.get("authorization")).length, 0);
   });
 }

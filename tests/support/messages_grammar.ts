@@ -6,6 +6,8 @@ const DELTAS: Record<string, string[]> = {
   text: ["text_delta", "citations_delta"],
   thinking: ["thinking_delta", "signature_delta"],
   tool_use: ["input_json_delta"],
+  server_tool_use: ["input_json_delta"],
+  mcp_tool_use: ["input_json_delta"],
 };
 
 /** Blocks before their increments. */
