@@ -56,29 +56,16 @@ const URL_CHARACTERS = 2_000;
 /** How many servers are remembered that requests name. */
 const SERVERS = 1_000;
 
-export function createHostedRunner(options: HostedRunnerOptions): HostedRunner {
+export function createHostedRunner(options: HostedRunnerOptions): Pick<HostedRunner, "run"> {
   return new Runner(options);
 }
 
-class Runner implements HostedRunner {
+class Runner implements Pick<HostedRunner, "run"> {
   readonly #options: HostedRunnerOptions;
   readonly #remote = new BoundedMap<string, RemoteServer>(SERVERS);
 
   constructor(options: HostedRunnerOptions) {
     this.#options = options;
-  }
-
-  runs(work: HostedWork): boolean {
-    switch (work.kind) {
-      case "web-search":
-        return this.#options.search !== undefined;
-      case "web-fetch":
-        return this.#options.openPage !== undefined;
-      case "mcp":
-        return placeOf(work, this.#options) !== undefined;
-      default:
-        return work satisfies never;
-    }
   }
 
   async run(call: HostedCall, work: HostedWork, facts: CallFacts): Promise<HostedResult> {

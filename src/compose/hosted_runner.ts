@@ -1,0 +1,89 @@
+import { BY_TOOL } from "../config/check_hosted.ts";
+import type { Config } from "../config/schema.ts";
+import { FETCHER_TOKEN, FETCHER_URL } from "../config/permissions.ts";
+import { createOpenPage } from "../hosted/fetch_page.ts";
+import { type ConfiguredServer, createHostedRunner, type HostedRunner } from "../hosted/runner.ts";
+import { RemoteServer } from "../hosted/mcp.ts";
+import { findBy, type SearchOptions } from "../hosted/search.ts";
+import { findByTool } from "../hosted/search_by_tool.ts";
+import { mayReachHost } from "../platform/guarded_agent.ts";
+import type { Service } from "../upstream/send.ts";
+import type { World } from "./world.ts";
+
+/** What runs hosted tools, by the configuration. */
+export function createRunner(world: World): Pick<HostedRunner, "run"> {
+  const { config: { hostedTools, transport: by }, transports, monotonic } = world;
+  const { webSearch, webFetch, mcp } = hostedTools;
+  const servers = new Map(Object.entries(mcp.servers).map(([name, server]) => [name, serverOf(name, server, world)]));
+  return createHostedRunner({
+    search: webSearch && searchOf(webSearch, servers, world),
+    openPage: webFetch && createOpenPage({
+      service: fetcherOf(webFetch, world),
+      timeoutMs: webFetch.timeoutMs,
+      characters: webFetch.maxCharacters,
+    }),
+    servers,
+    serverAt(url) {
+      const place = URL.parse(url);
+      if (!place || place.username + place.password !== "" || !mcp.allow.includes(place.origin)) return undefined;
+      // Who wrote an address into the list knows where it is; a name may stand for anything by now.
+      const isAddress = !mayReachHost(place.hostname, () => false);
+      const transport = isAddress ? transports.get(by) : transports.outside();
+      const service = { name: place.host, baseUrl: place.origin, headers: {}, resultsFrom: [], transport };
+      return { service, path: pathOf(place) };
+    },
+    callMs: mcp.callMs,
+    now: monotonic,
+  });
+}
+
+/** The fetcher of the configuration, or the one that the launcher has started; nothing where there is neither. */
+function fetcherOf(
+  { url, secret }: NonNullable<Config["hostedTools"]["webFetch"]>,
+  { env, transports }: World,
+): Service | undefined {
+  const baseUrl = url ?? env(FETCHER_URL);
+  if (!baseUrl) return undefined;
+  const token = env(url === undefined ? FETCHER_TOKEN : secret?.env ?? "");
+  // No proxy stands between the two.
+  return { name: "fetcher", baseUrl, secret: token, headers: {}, resultsFrom: [], transport: transports.get("node") };
+}
+
+function searchOf(
+  { backend: name, baseUrl, secret, server, tool, timeoutMs }: NonNullable<Config["hostedTools"]["webSearch"]>,
+  servers: ReadonlyMap<string, ConfiguredServer>,
+  { plugins: { searchBackends }, env, transports, config, monotonic: now }: World,
+): SearchOptions {
+  const remote = server === undefined ? undefined : servers.get(server);
+  if (name === BY_TOOL && remote && tool !== undefined) {
+    return { find: findByTool(new RemoteServer({ ...remote, now }), tool), timeoutMs };
+  }
+  const backend = searchBackends.find((one) => one.name === name);
+  if (!backend) throw new Error(`Cannot find search backend "${name}"`);
+  const value = secret && env(secret.env);
+  const { header, scheme } = backend.secret ?? {};
+  const headers = value && header ? { [header]: scheme ? `${scheme} ${value}` : value } : {};
+  const transport = transports.get(config.transport);
+  return { find: findBy(backend, { name: `search ${name}`, baseUrl, headers, resultsFrom: [], transport }), timeoutMs };
+}
+
+function serverOf(
+  name: string,
+  { url, secret, headers }: Config["hostedTools"]["mcp"]["servers"][string],
+  { env, transports, config }: World,
+): ConfiguredServer {
+  const place = new URL(url);
+  const service = {
+    name: `mcp ${name}`,
+    baseUrl: place.origin,
+    secret: secret && env(secret.env),
+    headers,
+    resultsFrom: [],
+    transport: transports.get(config.transport),
+  };
+  return { service, path: pathOf(place) };
+}
+
+function pathOf({ pathname, search }: URL): string {
+  return `${pathname.slice(1)}${search}`;
+}
