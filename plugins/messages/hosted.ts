@@ -100,6 +100,7 @@ function remoteWork({ name, url, authorization_token }: JsonObject, allowedTools
     kind: "mcp",
     server: name,
     url,
+    field: "mcp_servers",
     ...text("token", authorization_token),
     ...present("allowedTools", allowedTools),
     approval: "never",

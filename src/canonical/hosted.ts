@@ -36,6 +36,8 @@ export interface RemoteWork {
   server: string;
   /** Nothing where the configuration has the server. */
   url?: string;
+  /** The request's field that names the server, where its tool does not: of no concern to whoever does not run it. */
+  field?: string;
   /** Sent as a bearer token to this server alone. Never stored, logged or sent back. */
   token?: string;
   headers?: Readonly<Record<string, string>>;

@@ -144,9 +144,21 @@ function placeOf(
   const place = options.serverAt(url);
   return place && {
     ...place,
-    service: { ...place.service, headers: { ...headers }, ...(token !== undefined && { secret: token }) },
+    service: { ...place.service, headers: ownHeaders(headers), ...(token !== undefined && { secret: token }) },
   };
 }
+
+/** What a request may add: nothing that says where the call goes, where it ends, or what the protocol says by it. */
+function ownHeaders(headers: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).filter(([name, value]) =>
+      /^[\w!#$%&'*+.^`|~-]+$/.test(name) && !NOT_ITS_OWN.test(name) && /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
+    ),
+  );
+}
+
+const NOT_ITS_OWN =
+  /^(host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|cookie|content-.*|accept|accept-encoding|forwarded|x-forwarded-.*|proxy-.*|mcp-.*|last-event-id)$/i;
 
 function refusalOf(
   url: string,

@@ -56,7 +56,7 @@ export async function search(
       (signal) => find({ query, count, domains, location, size }, signal),
       () => new GatewayError("upstream_timeout", `The search did not answer within ${timeoutMs} ms`),
     );
-    const fitting = found.filter(({ url }) => isWithin(url, domains));
+    const fitting = found.filter(({ url }) => isAddress(url) && isWithin(url, domains));
     return { kind: "hits", hits: unique(fitting).slice(0, count).map((page) => hitOf(page, characters)) };
   } catch (reason) {
     signal.throwIfAborted();
@@ -72,7 +72,25 @@ function unique(pages: readonly FoundPage[]): FoundPage[] {
 
 /** Whoever has the conversation numbers the hits. */
 function hitOf({ url, title, text, age }: FoundPage, characters: number): SearchHit {
-  return { number: 0, url, title: title.slice(0, 300), text: cut(text, characters), ...(age !== undefined && { age }) };
+  const line = (text: string, most: number) => plain(text).replace(/\s+/g, " ").slice(0, most).toWellFormed();
+  return {
+    number: 0,
+    url,
+    title: line(title, 300),
+    text: cut(plain(text), characters),
+    ...(age !== undefined && { age: line(age, 100) }),
+  };
+}
+
+/** Without characters that only terminals obey, and some servers of models choke on. */
+function plain(text: string): string {
+  // deno-lint-ignore no-control-regex
+  return text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g, "").toWellFormed();
+}
+
+/** Addresses are as long as browsers take them, and hold nothing that could pass for another line. */
+function isAddress(url: string): boolean {
+  return url.length <= 2_000 && /^https?:\/\/[^\s\p{Cc}]+$/iu.test(url);
 }
 
 function cut(text: string, characters: number): string {

@@ -1,9 +1,11 @@
 /** Requests whose client wants to know what would become of them. */
 import type { Input, ModelOperation } from "../canonical/operations.ts";
+import { SHORTEST_MASKED } from "../context/secrets.ts";
 import { isStrict, type RequestContext } from "../context/request_context.ts";
 import type { Destination } from "../contract/destination.ts";
 import { explain } from "../upstream/explain.ts";
 import { refusalOf } from "../routing/failover.ts";
+import type { HostedOffer } from "../transforms/hosted_history.ts";
 import { ask } from "./attempt.ts";
 import type { Step } from "./prepare.ts";
 
@@ -22,13 +24,15 @@ export function explainAll<K extends ModelOperation>(
   targets: readonly Destination[],
   context: RequestContext,
   steps: readonly Step[] = [],
+  hosted?: Pick<HostedOffer, "functions">,
 ): Response {
   const { recorder } = context;
+  const offer = hosted && { functions: hosted.functions, isLast: false };
   recorder.entry.stream = false;
   const ends: unknown[] = [];
   const explained = targets.map((where) => {
     const own: Step[] = [];
-    const { thrown, ...explanation } = explain(ask(operation, input, where, context, { steps: own }));
+    const { thrown, ...explanation } = explain(ask(operation, input, where, context, { steps: own, hosted: offer }));
     ends.push(thrown);
     return { ...explanation, target: recorder.attempt?.target, notes: recorder.notes(), steps: own };
   });
@@ -37,5 +41,24 @@ export function explainAll<K extends ModelOperation>(
   // The notes of a target stand beside it.
   recorder.attempt = undefined;
   const { lane } = recorder.entry;
-  return Response.json({ object: "explanation", operation, lane, model: input.model, steps, targets: explained });
+  const explanation = { object: "explanation", operation, lane, model: input.model, steps, targets: explained };
+  const credentials = new Set(credentialsIn(input));
+  const text = JSON.stringify(explanation);
+  const masked = [...credentials].reduce((text, one) => text.replaceAll(JSON.stringify(one).slice(1, -1), "***"), text);
+  return new Response(masked, { headers: { "content-type": "application/json" } });
+}
+
+/** What a request gives the gateway for servers that hosted tools call. */
+function credentialsIn(input: unknown): string[] {
+  const { tools, extra } = input as Partial<Input<"generate">>;
+  const hosted = tools?.filter(({ type }) => type === "hosted");
+  return hosted || extra ? secretsUnder({ hosted, extra: extra?.fields }) : [];
+}
+
+function secretsUnder(value: unknown, isSecret = false): string[] {
+  if (typeof value === "string") return isSecret && value.length >= SHORTEST_MASKED ? [value] : [];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) =>
+    secretsUnder(inner, isSecret || /^(authorization|authorization_token|token|headers)$/.test(key))
+  );
 }

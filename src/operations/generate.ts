@@ -89,7 +89,7 @@ async function answer(asked: Incoming<"generate">): Promise<Response> {
   const room = answerRoom(request, chosen, estimate);
   const plan = { ...chosen, targets: chosen.targets.map((target) => ({ ...target, answerRoom: room })) };
   const exchange = openExchange(incoming, request);
-  if (steps) return explainAll("generate", request, plan.targets, context, steps);
+  if (steps) return explainAll("generate", request, plan.targets, context, steps, hosted);
   await admit(context, estimate);
   await asked.begin?.(exchange, added.messages);
   const isDueNow = compaction && !hosted?.before.length && isDue(compaction, request, estimate, plan, context);

@@ -99,7 +99,7 @@ async function plan(
   );
   const { messages, approved } = settleApprovals(input);
   return {
-    input: { ...withoutFields(input, added), tools, messages },
+    input: { ...withoutFields(input, added, own), tools, messages },
     hosted: {
       functions,
       before: [...lists.parts, ...approved, ...unfinished(messages)],
@@ -115,8 +115,13 @@ function isHosted(tool: { type: string }): tool is RunnableTool {
 }
 
 /** The request without the fields that asked for a tool which stands among the others now. */
-function withoutFields(input: Input<"generate">, tools: readonly HostedTool[]): Input<"generate"> {
-  const names = new Set(tools.flatMap(({ extra }) => Object.keys(extra.fields)));
+function withoutFields(
+  input: Input<"generate">,
+  added: readonly HostedTool[],
+  own: readonly RunnableTool[],
+): Input<"generate"> {
+  const named = own.flatMap(({ work }) => work.kind === "mcp" && work.field !== undefined ? [work.field] : []);
+  const names = new Set([...named, ...added.flatMap(({ extra }) => Object.keys(extra.fields))]);
   const { extra } = input;
   if (!extra || names.size === 0) return input;
   const fields = Object.fromEntries(Object.entries(extra.fields).filter(([name]) => !names.has(name)));
@@ -167,41 +172,45 @@ function stepsIn(messages: readonly Message[]): HostedPart[] {
 /** Calls that waited for the client: those that it approved are to run, of the others the model learns that they did not. */
 function settleApprovals({ messages }: Input<"generate">): { messages: Message[]; approved: HostedPart[] } {
   const waiting = new Map(
-    stepsIn(messages).filter(({ awaitsApproval }) => awaitsApproval).map((part) => [part.id, part]),
+    stepsIn(messages).filter(({ awaitsApproval }) => awaitsApproval).map(({ id, call }): [string, HostedPart] => [
+      id,
+      { type: "hosted", id, call },
+    ]),
   );
-  for (const { id, result } of stepsIn(messages)) if (result) waiting.delete(id);
   if (waiting.size === 0) return { messages, approved: [] };
-  const settled = approvalsIn(messages).flatMap(({ id, isApproved, reason }) => {
-    const part = waiting.get(id);
-    return part ? [{ part, isApproved, reason }] : [];
+  const done = new Set(stepsIn(messages).filter(({ result }) => result).map(({ id }) => id));
+  const last = messages.findLastIndex(({ role }) => role === "assistant");
+  const approved: HostedPart[] = [];
+  const settled = messages.flatMap((message, at): Message[] => {
+    if (message.role !== "user" || !message.content.some(approvalIn)) return [message];
+    const declined: HostedPart[] = [];
+    const content = message.content.filter((part) => {
+      const approval = approvalIn(part);
+      if (approval && done.has(approval.id)) return false;
+      const step = approval && waiting.get(approval.id);
+      if (!step) return true;
+      // What is older has been answered since: its client has kept the answer alone.
+      if (!approval.isApproved) declined.push(...declinedStep(step, approval));
+      else if (at > last) approved.push(step);
+      waiting.delete(approval.id);
+      return false;
+    });
+    return [
+      ...declined.length > 0 ? [{ role: "assistant" as const, content: declined }] : [],
+      ...content.length > 0 ? [{ ...message, content }] : [],
+    ];
   });
-  const isSettled = (part: InputPart) => part.type === "opaque" && part.approval !== undefined;
-  const rest = messages.flatMap((message): Message[] => {
-    if (message.role !== "user" || !message.content.some(isSettled)) return [message];
-    const content = message.content.filter((part) => !isSettled(part));
-    return content.length > 0 ? [{ ...message, content }] : [];
-  });
-  const approved = settled.filter(({ isApproved }) => isApproved).map(({ part: { id, call } }): HostedPart => ({
-    type: "hosted",
-    id,
-    call,
-  }));
-  const declined = settled.filter(({ isApproved }) => !isApproved).flatMap(
-    ({ part: { id, call }, reason }): HostedPart[] => {
-      const message = reason === undefined ? "The user declined this call." : `The user declined this call: ${reason}`;
-      const step: HostedPart = { type: "hosted", id, call };
-      return [step, { ...step, result: { kind: "error", code: "not_allowed", message } }];
-    },
-  );
-  return {
-    messages: declined.length === 0 ? rest : [...rest, { role: "assistant", content: declined }],
-    approved,
-  };
+  return { messages: settled, approved };
 }
 
-function approvalsIn(messages: readonly Message[]): HostedApproval[] {
-  return messages.flatMap((message) => message.role === "user" ? message.content : [])
-    .flatMap((part) => part.type === "opaque" && part.approval ? [part.approval] : []);
+function declinedStep({ id, call }: HostedPart, { reason }: HostedApproval): HostedPart[] {
+  const message = reason === undefined ? "The user declined this call." : `The user declined this call: ${reason}`;
+  const step: HostedPart = { type: "hosted", id, call };
+  return [step, { ...step, result: { kind: "error", code: "not_allowed", message } }];
+}
+
+function approvalIn(part: InputPart): HostedApproval | undefined {
+  return part.type === "opaque" ? part.approval : undefined;
 }
 
 /** Calls at the very end of the conversation that have no result: the answer was cut before they ran. */
@@ -259,7 +268,8 @@ export function streamHosted(
       return result;
     },
   });
-  return transformed(answer, citing(hits), signal);
+  // Numbers in brackets that a schema asks for cite nothing.
+  return request.outputSchema ? answer : transformed(answer, citing(hits), signal);
 }
 
 function hitsIn(messages: readonly Message[]): Map<number, SearchHit> {

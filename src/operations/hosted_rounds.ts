@@ -87,7 +87,7 @@ class HostedAnswer {
       this.#out.spend(turn.end.usage, this.#uses);
       const parts = yield* this.#finishAll(turn);
       const isPaused = this.#isPaused(turn);
-      if (isLast || isPaused || turn.isForClient || turn.running.length === 0) {
+      if (isLast || isPaused || turn.isOver) {
         return yield [this.#out.finish(turn, isPaused, isLast)];
       }
       request = grown(request, parts, true);
@@ -155,13 +155,11 @@ class HostedAnswer {
 
   /** Begins a call, unless there may be no more of it. */
   #start({ id, call }: ReadCall, of: HostedFunction, isLast: boolean): Running {
-    const allowed = call ? this.#uses.take(of.work) : "yes";
+    const allowed = !call ? "yes" : isLast ? "ignored" : this.#uses.take(of.work);
     const part: HostedPart = { type: "hosted", id, call: call ?? emptyCall(of, "") };
     const fail = (code: "invalid_input" | "too_many_uses") => Promise.resolve<HostedResult>({ kind: "error", code });
-    if (!call) return { part, result: fail("invalid_input"), isHidden: false };
-    if (isLast || allowed !== "yes") {
-      return { part, result: fail("too_many_uses"), isHidden: isLast || allowed === "ignored" };
-    }
+    if (!call) return { part, result: fail("invalid_input"), isHidden: isLast };
+    if (allowed !== "yes") return { part, result: fail("too_many_uses"), isHidden: allowed === "ignored" };
     const result = this.#options.run(call, of.work, this.#stop.signal);
     result.catch(() => {}); // whoever waits for it learns of it
     return { part, result, isHidden: false };

@@ -47,6 +47,12 @@ export class Turn {
     this.#start = start;
   }
 
+  /** Whether the answer ends with it: no hosted tool was called, or the model was stopped, or it is the client's turn. */
+  get isOver(): boolean {
+    const reason = this.end?.finish.reason;
+    return this.isForClient || this.running.length === 0 || reason === "length" || reason === "content-filter";
+  }
+
   /** The event as the client gets it. A hosted call is emitted when it is whole, and runs from then on. */
   take(event: GenerateEvent): GenerateEvent[] {
     if (event.type === "part-start" && event.part.type === "tool-call") {

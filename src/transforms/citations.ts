@@ -20,7 +20,7 @@ export function citationsIn(text: string, hits: ReadonlyMap<number, SearchHit>, 
       title: hit.title,
       start,
       end: start + marker[0].length,
-      ...(hit.text !== "" && { quote: hit.text.slice(0, QUOTE_LENGTH) }),
+      ...(hit.text !== "" && { quote: hit.text.slice(0, QUOTE_LENGTH).toWellFormed() }),
     }];
   });
 }

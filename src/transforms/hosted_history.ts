@@ -74,7 +74,20 @@ export function withHostedHistory(
   const hasSteps = (message: Message): message is AssistantMessage =>
     message.role === "assistant" && message.content.some(isStep);
   if (!messages.some(hasSteps)) return messages;
-  return messages.flatMap((message) => hasSteps(message) ? splitTurn(message, functions, note) : [message]);
+  return joinCalls(messages).flatMap((message) => hasSteps(message) ? splitTurn(message, functions, note) : [message]);
+}
+
+/** What stands beside a call that the client is to answer, and has come in pieces, is one turn with it. */
+function joinCalls(messages: readonly Message[]): Message[] {
+  const joined: Message[] = [];
+  for (const message of messages) {
+    const last = joined.at(-1);
+    const isBeside = message.role === "assistant" && last?.role === "assistant" &&
+      last.content.some(({ type }) => type === "tool-call");
+    if (isBeside) joined.splice(-1, 1, { ...last, content: [...last.content, ...message.content] });
+    else joined.push(message);
+  }
+  return joined;
 }
 
 /** One turn of an agent's client holds several of the model's: each ends where results came back to it. */
@@ -97,26 +110,32 @@ function splitTurn(
     parts = [];
     results = [];
   };
+  // What the client is to answer ends the model's turn: whatever stands beside it belongs to that.
+  const endRound = () => {
+    if (results.length > 0 && !parts.some((part) => part.type === "tool-call" && !answered.has(part.id))) flush();
+  };
   for (const part of content) {
     if (part.type !== "hosted") {
-      if (results.length > 0) flush();
+      endRound();
       parts.push(part);
       continue;
     }
     const called = callOf(part, functions);
+    // The model has the tools themselves.
+    if (part.call.kind === "mcp-list" && (part.extra === undefined || functions.length > 0)) continue;
     if (!called) {
-      if (results.length > 0) flush();
+      endRound();
       const words = inWords(part, answered.has(part.id));
       if (words !== undefined) parts.push({ type: "text", text: words });
       if (part.extra) note(`replaced a part of type ${String(part.extra.fields.type)} with text`);
     } else if (!answered.has(part.id)) continue; // The model has not seen that it ran.
     else if (!part.result) {
-      if (results.length > 0) flush();
+      endRound();
       parts.push(called);
     } else {
       // A wire that tells the call and its result at once.
       if (!parts.some((one) => one.type === "tool-call" && one.id === part.id)) {
-        if (results.length > 0) flush();
+        endRound();
         parts.push(called);
       }
       results.push(resultOf(part.id, part.result));

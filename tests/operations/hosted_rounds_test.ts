@@ -259,3 +259,26 @@ Deno.test("rounds: whoever gives the answer up ends the round and the calls that
   await running.source.cancel();
   assertEquals([await result, stopped?.aborted], [undefined, true]);
 });
+
+Deno.test("rounds: a model that is stopped in the middle of a call is not asked again", async () => {
+  for (const reason of ["length", "content-filter"] as const) {
+    const asked: boolean[] = [];
+    const played = play({
+      answers: [],
+      ask(_request, isLast) {
+        asked.push(isLast);
+        const events = roundOf(['web_search:{"query":"we']);
+        return sourceOf(events.map((event) => event.type === "finish" ? { ...event, finish: { reason } } : event));
+      },
+    });
+    const answer = await answerOf(played);
+    assertEquals([answer.parts, answer.reason], [["web-search", "web-search = invalid_input"], reason]);
+    assertEquals([asked.length, played.ran], [1, []]);
+  }
+});
+
+Deno.test("rounds: a call that comes after the last round with tools is not counted", async () => {
+  const again = ['web_search:{"query":"a"}'];
+  const { usage } = await answerOf(play({ answers: [again, ["still", ...again]], rounds: 1 }));
+  assertEquals(usage.hostedUses, { webSearch: 1 });
+});
