@@ -16,7 +16,9 @@ export interface Element extends Node {
 const [ELEMENT, TEXT] = [1, 3];
 
 const UNREAD: ReadonlySet<string> = new Set(
-  "script style noscript template svg head iframe object textarea select button input canvas audio video".split(" "),
+  "script style noscript template title svg head iframe object textarea select button input canvas audio video".split(
+    " ",
+  ),
 );
 const BLOCKS: ReadonlySet<string> = new Set(
   ("address article aside body center dd details dialog div dl dt fieldset figcaption figure footer form header hgroup html " +

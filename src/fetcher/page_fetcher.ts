@@ -68,9 +68,7 @@ export class PageFetcher {
 
   async #fetch(place: Place, most: number, signal: AbortSignal): Promise<Page> {
     for (let hops = 0; hops <= this.#limits.redirects; hops++) {
-      if (this.#options.obeysRobots && !await this.#robots.permits(place.url)) {
-        throw new Refusal("not_allowed", "The site's robots.txt asks programs not to fetch this page");
-      }
+      if (this.#options.obeysRobots) await this.#askRobots(place.url);
       const found = await this.#turns.at(place.url.host, signal, async () => {
         const response = await this.#send(place, signal);
         return redirectOf(response) ?? await this.#take(response);
@@ -79,6 +77,13 @@ export class PageFetcher {
       place = placeOf(found, this.#options.allow, place.url);
     }
     throw new Refusal("not_accessible", "There are too many redirects");
+  }
+
+  async #askRobots(url: URL): Promise<void> {
+    const isPermitted = await this.#robots.permits(url);
+    if (isPermitted) return;
+    if (isPermitted === undefined) throw new Refusal("not_accessible", "The site cannot be reached");
+    throw new Refusal("not_allowed", "The site's robots.txt asks programs not to fetch this page");
   }
 
   async #send({ url, isListed }: Place, signal: AbortSignal): Promise<TransportResponse> {

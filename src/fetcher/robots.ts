@@ -107,9 +107,10 @@ export class Robots {
     this.#now = now;
   }
 
-  async permits({ origin, pathname, search }: URL): Promise<boolean> {
+  /** Nothing where the site's rules cannot be had. */
+  async permits({ origin, pathname, search }: URL): Promise<boolean | undefined> {
     const rules = await this.#rulesOf(origin).rules;
-    return rules !== undefined && permits(rules, pathname + search);
+    return rules && permits(rules, pathname + search);
   }
 
   #rulesOf(origin: string): Known {
