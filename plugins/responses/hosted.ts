@@ -198,7 +198,7 @@ function toText(value: unknown): string {
 export function serializeHosted(part: HostedPart, sources: boolean): JsonObject {
   const own = fieldsFor(WIRE, part.extra);
   if (Object.keys(own).length > 0) return own;
-  const { id: bare, call, result, awaitsApproval } = part;
+  const { id: bare, call, result, awaitsApproval, wasApproved } = part;
   const failed = result?.kind === "error";
   const status = result === undefined ? "in_progress" : failed ? "failed" : "completed";
   switch (call.kind) {
@@ -216,7 +216,14 @@ export function serializeHosted(part: HostedPart, sources: boolean): JsonObject 
     case "mcp": {
       const asked = { server_label: call.server, name: call.name, arguments: call.input };
       if (awaitsApproval) return { type: "mcp_approval_request", id: `mcpr_${bare}`, ...asked };
-      return { type: "mcp_call", id: `mcp_${bare}`, ...asked, ...resultOf(result), status, approval_request_id: null };
+      return {
+        type: "mcp_call",
+        id: `mcp_${bare}`,
+        ...asked,
+        ...resultOf(result),
+        status,
+        approval_request_id: wasApproved ? `mcpr_${bare}` : null,
+      };
     }
     default:
       return call satisfies never;

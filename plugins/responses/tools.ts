@@ -144,7 +144,13 @@ export function parseToolChoice(choice: WireToolChoice, tools: readonly Tool[], 
   if (!tools.some((tool) => tool.name === name)) {
     throw notOffered(`Cannot force tool "${name}": it is not among the tools`);
   }
-  return { type: "tool", kind: choice.type === "custom" ? "custom" : "function", name };
+  const kind = choice.type === "custom" ? "custom" : "function";
+  return { type: "tool", kind, name, ...present("remote", remoteIn(choice as JsonObject)) };
+}
+
+function remoteIn({ type, server_label: server, name }: JsonObject): { server: string; name?: string } | undefined {
+  if (type !== "mcp" || typeof server !== "string") return undefined;
+  return { server, ...(typeof name === "string" && { name }) };
 }
 
 function notOffered(message: string): GatewayError {

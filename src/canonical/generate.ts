@@ -101,6 +101,8 @@ export interface HostedPart {
   result?: HostedResult;
   /** It runs only once the client has approved it. */
   awaitsApproval?: true;
+  /** It waited, and the client has approved it. */
+  wasApproved?: true;
   extra?: Extra;
 }
 
@@ -178,7 +180,8 @@ export type Tool = FunctionTool | CustomTool | HostedTool;
 
 export type ToolChoice =
   | { type: "auto" | "none" | "required" }
-  | { type: "tool"; kind: ToolKind; name: string }
+  /** `remote`: a server whose tools are meant, or one tool of it. */
+  | { type: "tool"; kind: ToolKind; name: string; remote?: { server: string; name?: string } }
   /** The model may use these tools only. */
   | { type: "allowed"; mode: "auto" | "required"; names: string[] };
 

@@ -191,7 +191,7 @@ function settleApprovals({ messages }: Input<"generate">): { messages: Message[]
       if (!step) return true;
       // What is older has been answered since: its client has kept the answer alone.
       if (!approval.isApproved) declined.push(...declinedStep(step, approval));
-      else if (at > last) approved.push(step);
+      else if (at > last) approved.push({ ...step, wasApproved: true });
       waiting.delete(approval.id);
       return false;
     });

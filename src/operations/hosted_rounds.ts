@@ -148,7 +148,9 @@ class HostedAnswer {
       else {
         const of = this.#options.functions.find((one) => isCallOf(one, part.call));
         const running = of && this.#start({ id: part.id, call: part.call }, of, false);
-        yield running ? await this.#finish(running) : { ...part, result: { kind: "error", code: "unavailable" } };
+        yield running
+          ? { ...part, ...await this.#finish(running) }
+          : { ...part, result: { kind: "error", code: "unavailable" } };
       }
     }
   }

@@ -192,6 +192,17 @@ export function functionChoice(
   functions: readonly HostedFunction[],
 ): ToolChoice | undefined {
   const namesOf = (name: string) => functions.filter(({ of }) => of === name).map(({ tool }) => tool.name);
+  if (choice?.type === "tool" && choice.remote) {
+    const { server, name } = choice.remote;
+    const names = functions.filter(({ work, remote }) =>
+      work.kind === "mcp" && work.server === server && (name === undefined || remote?.name === name)
+    ).map(({ tool }) => tool.name);
+    const [only] = names;
+    if (only === undefined) return choice;
+    return names.length === 1
+      ? { type: "tool", kind: "function", name: only }
+      : { type: "allowed", mode: "required", names };
+  }
   if (choice?.type === "tool") {
     const [name] = namesOf(choice.name);
     return name === undefined ? choice : { type: "tool", kind: "function", name };

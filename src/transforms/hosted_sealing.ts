@@ -59,11 +59,15 @@ const STEP = "hosted";
 
 /** The sealed texts with hits. */
 export function sealedHits(messages: readonly Message[]): string[] {
-  return messages.flatMap(({ role, content }) => role === "assistant" ? content : []).flatMap((part) =>
-    part.type === "hosted" && part.result?.kind === "hits"
-      ? part.result.hits.flatMap(({ sealed }) => sealed !== undefined && isSealedText(sealed) ? [sealed] : [])
-      : []
-  );
+  const found: string[] = [];
+  for (const { role, content } of messages) {
+    if (role !== "assistant") continue;
+    for (const part of content) {
+      if (part.type !== "hosted" || part.result?.kind !== "hits") continue;
+      for (const { sealed } of part.result.hits) if (sealed !== undefined && isSealedText(sealed)) found.push(sealed);
+    }
+  }
+  return found;
 }
 
 /** The messages with what their hits say again; `open` gives what was sealed, or nothing where it is not the gateway's to open. */

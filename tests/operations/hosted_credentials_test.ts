@@ -147,3 +147,18 @@ for (const approve of [true, false]) {
     assertEquals(JSON.stringify(messages).includes("mcp_approval_response"), false);
   });
 }
+
+Deno.test("mcp: a choice that forces a server, or one tool of it, is no choice of another server's", async () => {
+  const tools = [docs({ server_label: "other", server_url: "http://docs.test/other" }), docs()];
+  const chosen = async (tool_choice: JsonObject) => {
+    const { post, asked } = newRig();
+    await post("responses", { input: "x", tools, tool_choice: { type: "mcp", server_label: "docs", ...tool_choice } });
+    const { tool_choice: choice, tools: offered } = asked[0]!;
+    return [choice, (offered as { function: JsonObject }[]).map((tool) => tool.function.name)] as JsonValue;
+  };
+  assertEquals(
+    (await chosen({ name: "write" }) as JsonValue[])[0]!,
+    { type: "function", function: { name: "docs_write" } },
+  );
+  assertEquals(await chosen({}), ["required", ["docs_read", "docs_write"]]);
+});

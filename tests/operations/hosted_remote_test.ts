@@ -147,6 +147,7 @@ Deno.test("mcp: a call waits for the client, runs once it is approved, and is to
     });
     assertEquals(typesOf(second.output), approve ? ["mcp_call", "message"] : ["message"]);
     assertEquals(server.ran, approve ? ["write two"] : []);
+    if (approve) assertEquals((second.output[0] as { approval_request_id?: string }).approval_request_id, request.id);
     const last = JSON.stringify(asked.at(-1)!.messages);
     assertStringIncludes(last, approve ? "the page two" : "declined this call: because");
     assertEquals(last.includes("mcp_approval_response"), false);
