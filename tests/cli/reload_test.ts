@@ -24,3 +24,21 @@ Deno.test("reload: how long conversations are kept can change, where they are ke
   assertEquals(changed({ path: "/a" }, {}), otherStore);
   assertEquals(changed({}, { kind: "memory" }), otherStore);
 });
+
+Deno.test("reload: what the fetcher was started by needs a restart, what the gateway asks of it does not", () => {
+  type WebFetch = NonNullable<z.input<typeof configSchema>["hostedTools"]>["webFetch"];
+  const becomes = (from: WebFetch, to: WebFetch) => {
+    const configOf = (webFetch: WebFetch) => configSchema.parse({ hostedTools: { webFetch } });
+    const platform = { env: () => undefined, os: "linux", isGranted: () => true };
+    const reloaded = reload(configOf(from), { load: () => ({ config: configOf(to) }), platform });
+    return "kept" in reloaded ? reloaded.kept : "serves";
+  };
+  const needsRestart = "A fetcher that is started otherwise needs a restart";
+  assertEquals(becomes({}, { timeoutMs: 1_000, maxCharacters: 2_000 }), "serves");
+  assertEquals(becomes({}, { allow: ["http://wiki.internal"] }), needsRestart);
+  assertEquals(becomes({}, { obeyRobots: false }), needsRestart);
+  assertEquals(becomes({}, undefined), needsRestart);
+  assertEquals(becomes(undefined, {}), needsRestart);
+  const apart = { url: "http://10.0.0.7:8100", secret: { env: "FETCHER_TOKEN" } };
+  assertEquals(becomes(apart, { ...apart, url: "http://10.0.0.8:8100" }), "serves");
+});

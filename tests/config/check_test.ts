@@ -38,6 +38,21 @@ for (
       'upstreams.local.tokenizers: Cannot find catalog "hbu"; did you mean "hub"?',
     ],
     [
+      "a fetcher elsewhere without a secret",
+      { hostedTools: { webFetch: { url: "http://10.0.0.7:8100" } }, upstreams, lanes },
+      "hostedTools.webFetch.secret: Missing: a fetcher with a url needs a secret",
+    ],
+    [
+      "a fetcher elsewhere whose secret is not there",
+      { hostedTools: { webFetch: { url: "http://10.0.0.7:8100", secret: { env: "TOKEN" } } }, upstreams, lanes },
+      'hostedTools.webFetch.secret.env: Environment variable "TOKEN" is not set: export TOKEN=...',
+    ],
+    [
+      "a secret for a fetcher that the launcher starts",
+      { hostedTools: { webFetch: { secret: { env: "TOKEN" } } }, upstreams, lanes },
+      "hostedTools.webFetch.secret: Only a fetcher with a url has a secret of yours",
+    ],
+    [
       "tokenizers of a catalog that has no files",
       {
         upstreams: { local: { ...upstreams.local, tokenizers: "list" } },

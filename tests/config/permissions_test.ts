@@ -134,3 +134,16 @@ Deno.test("launch: a configuration that extends the default is merged key by key
   const base = { a: { x: 1, y: [1, 2] }, b: 2 };
   assertEquals(mergeJson(base, { a: { y: [3], z: 4 }, b: null }), { a: { x: 1, y: [3], z: 4 } });
 });
+
+Deno.test("launch: of pages, the gateway is let to the fetcher alone, wherever that is", () => {
+  const beside = { hostedTools: { webFetch: { allow: ["http://wiki.internal:8080"] } } };
+  const env = { ...HOME, LANEWAY_FETCHER_URL: "http://127.0.0.1:4321", LANEWAY_FETCHER_TOKEN: "t" };
+  const started = permissions(beside, { env });
+  assertEquals(started.net, ["127.0.0.1:8000", "127.0.0.1:4321"]);
+  assertEquals(started.env, [...OWN, "LANEWAY_FETCHER_URL", "LANEWAY_FETCHER_TOKEN"]);
+  assertEquals(permissions(beside).net, ["127.0.0.1:8000"]);
+  const apart = { hostedTools: { webFetch: { url: "http://10.0.0.7:8100", secret: { env: "FETCHER_TOKEN" } } } };
+  const { net, env: variables } = permissions(apart, { env });
+  assertEquals([net, variables], [["127.0.0.1:8000", "10.0.0.7:8100"], [...OWN, "FETCHER_TOKEN"]]);
+  assertEquals(permissions({}, { env }).net, ["127.0.0.1:8000"]);
+});

@@ -127,3 +127,25 @@ Deno.test("the runtime denies every special range, but for what is listened on a
   assert(!isIn(everywhere, "0.0.0.0") && isIn(everywhere, "0.0.0.1") && isIn(everywhere, "127.0.0.1"));
   assert(!denied({ hostname: "::1" }).includes("[::1]"));
 });
+
+Deno.test("the runtime itself refuses a connection to what is denied, by whatever name", async () => {
+  const program = `
+    for (const [hostname, port] of JSON.parse(Deno.args[0])) {
+      try {
+        (await Deno.connect({ hostname, port })).close();
+        console.log(hostname, "connected");
+      } catch (error) {
+        console.log(hostname, error.name);
+      }
+    }`;
+  const file = await Deno.makeTempFile({ suffix: ".ts" });
+  await Deno.writeTextFile(file, program);
+  const wild = ["127.0.0.2", "10.0.0.1", "169.254.169.254", "0.0.0.1", "192.168.0.1", "::1", "::", "::ffff:127.0.0.2"];
+  const flags = fetcherFlags({ hostname: "127.0.0.9", allow: [], code: file });
+  const places = [...wild.map((host) => [host, 80]), ["localhost", 80], ["127.0.0.9", 80], ["127.0.0.9", 443]];
+  const args = ["run", "--no-config", ...flags, file, JSON.stringify(places)];
+  const { stdout, stderr } = await new Deno.Command(Deno.execPath(), { args, env: { NO_COLOR: "1" } }).output();
+  await Deno.remove(file);
+  const lines = new TextDecoder().decode(stdout).trim().split("\n");
+  assertEquals(lines, places.map(([host]) => `${host} NotCapable`), new TextDecoder().decode(stderr));
+});
