@@ -5,7 +5,7 @@
 import { codeFolder, FETCHER_TOKEN, FETCHER_URL, flagsOf, permissionsOf } from "../config/permissions.ts";
 import { isObject, mergeJson } from "../util/merge.ts";
 import { arePackagesThere, isCached, isThere } from "./cached.ts";
-import { startBeside, startService } from "./fetcher_start.ts";
+import type { Beside, FetcherWorld } from "./fetcher_start.ts";
 import { npmEnded } from "./npm_ancestor.ts";
 
 /** The value of an option of the command line, in either of its forms; of several, the last. */
@@ -70,7 +70,7 @@ async function launch(): Promise<number> {
   const listen = { hostname: option("hostname"), port: option("port") };
   const [command, lane, output] = commands();
   const world = { env: (name: string) => Deno.env.get(name), readJson, say };
-  if (command === "fetcher") return await serveFetcher(await startService(merged, listen, world), orphaned);
+  if (command === "fetcher") return await serveFetcher(merged, listen, world, orphaned);
   const main = option("main") ?? BUILT_IN;
   const beside = command === undefined ? await startBeside(merged, world) : undefined;
   const own: Record<string, string> = beside
@@ -93,6 +93,13 @@ async function launch(): Promise<number> {
   }
 }
 
+/** The fetcher beside the gateway. What starts it is loaded only where it may be needed. */
+async function startBeside(config: unknown, world: FetcherWorld): Promise<Beside | undefined> {
+  if (!isObject(config) || config.hostedTools === undefined) return undefined;
+  const start = await import("./fetcher_start.ts");
+  return await start.startBeside(config, world);
+}
+
 /** Sees to it that all code of the gateway is on this machine. */
 async function cache(main: string): Promise<boolean> {
   const worker = new URL("../tokens/worker.ts", import.meta.url).href;
@@ -102,7 +109,14 @@ async function cache(main: string): Promise<boolean> {
 }
 
 /** Runs a fetcher that is a service of its own, until a signal ends it. Returns the exit code. */
-async function serveFetcher(fetcher: Awaited<ReturnType<typeof startService>>, orphaned: Promise<boolean>) {
+async function serveFetcher(
+  config: unknown,
+  listen: { hostname?: string; port?: string },
+  world: FetcherWorld,
+  orphaned: Promise<boolean>,
+): Promise<number> {
+  const { startService } = await import("./fetcher_start.ts");
+  const fetcher = await startService(config, listen, world);
   if (typeof fetcher === "string") {
     say(fetcher);
     return 1;

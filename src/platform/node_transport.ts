@@ -1,13 +1,13 @@
 /** Calls by `node:http` and `node:https`, which both Deno and Node have: HTTP/1.1, half the work of `fetch`. */
-import { Agent, type ClientRequest, type IncomingMessage, request as requestPlain } from "node:http";
-import { connect, type LookupFunction, type NetConnectOpts, type Socket } from "node:net";
-import { Agent as SecureAgent, request as requestSecure } from "node:https";
-import { connect as connectSecurely, type ConnectionOptions } from "node:tls";
+import { type Agent, type ClientRequest, type IncomingMessage, request as requestPlain } from "node:http";
+import { request as requestSecure } from "node:https";
+import type { LookupFunction } from "node:net";
 import { ACCEPTED_CODING, decodeInto, isDecoded } from "./decoding.ts";
-import { guardAgent, guardSocket, type MayReach, mayReachHost } from "./guarded_agent.ts";
+import { type MayReach, mayReachHost } from "./guarded_agent.ts";
 import { isDoubtful, noteAnswer } from "./late_body.ts";
 import { toMultipart } from "./multipart.ts";
-import { drained, PushedBytes, type Valve } from "./node_stream.ts";
+import { type Agents, nodeAgents, onKept, valveOf } from "./node_agents.ts";
+import { drained, PushedBytes } from "./node_stream.ts";
 import {
   failureOf,
   type Transport,
@@ -16,22 +16,8 @@ import {
   type TransportResponse,
 } from "./transport.ts";
 
-/** An idle connection is closed after so many milliseconds. */
-const IDLE_MS = 90_000;
 /** As much of a head as the gateway's own server takes. */
 const HEAD_BYTES = 64 * 1024;
-/** How much of an answer waits below what is read, in bytes. */
-const BUFFER_BYTES = 16 * 1024;
-/** How long one address of a host is tried before the next one, in milliseconds. */
-const ADDRESS_MS = 2_500;
-
-const OPTIONS = {
-  keepAlive: true,
-  highWaterMark: BUFFER_BYTES,
-  autoSelectFamilyAttemptTimeout: ADDRESS_MS,
-};
-
-const anything = () => true;
 
 export interface NodeTransportOptions {
   /** Finds the addresses of names, in place of the system. */
@@ -41,12 +27,8 @@ export interface NodeTransportOptions {
 }
 
 /** A transport with connections of its own. */
-export function nodeTransport({ lookup, mayReach = anything }: NodeTransportOptions = {}): Transport {
-  const options = lookup ? { ...OPTIONS, lookup } : OPTIONS;
-  const agents: Agents = {
-    "http:": withoutRepeats(closingIdle(guardAgent(new Agent(options), mayReach))),
-    "https:": withoutRepeats(closingIdle(overOwnConnections(guardAgent(new SecureAgent(options), mayReach), mayReach))),
-  };
+export function nodeTransport({ lookup, mayReach = () => true }: NodeTransportOptions = {}): Transport {
+  const agents = nodeAgents(lookup, mayReach);
   return {
     send(request) {
       if (mayReachHost(new URL(request.url).hostname, mayReach)) return post(request, agents);
@@ -56,40 +38,6 @@ export function nodeTransport({ lookup, mayReach = anything }: NodeTransportOpti
       for (const agent of Object.values(agents)) agent.destroy();
     },
   };
-}
-
-type Agents = Readonly<Record<"http:" | "https:", Agent>>;
-
-/** The requests that go out on a connection which was kept. */
-const onKept = new WeakSet<ClientRequest>();
-
-/**
- * Deno (2.9.6) sends a request again when a kept connection dies before the answer, or is given up, unless the request denies
- * that it is on one.
- */
-function withoutRepeats(agent: Agent): Agent {
-  const { reuseSocket } = agent;
-  agent.reuseSocket = (socket, request) => {
-    reuseSocket.call(agent, socket, request);
-    request.reusedSocket = false;
-    onKept.add(request);
-  };
-  return agent;
-}
-
-/**
- * Closes connections that are idle for too long, or that the server said it will close. An agent's own time-out would watch over
- * those in use, too, which costs more than all else that is done here for a request.
- */
-function closingIdle<A extends Agent>(agent: A): A {
-  const { keepSocketAlive, reuseSocket } = agent;
-  const idle = Object.create(agent, { options: { value: { timeout: IDLE_MS } } });
-  agent.keepSocketAlive = (socket) => keepSocketAlive.call(idle, socket);
-  agent.reuseSocket = (socket, request) => {
-    (socket as Socket).setTimeout(0);
-    reuseSocket.call(agent, socket, request);
-  };
-  return agent;
 }
 
 /** Once more where nothing of the body went out, on a new connection; whom none could be made to is not tried again here. */
@@ -118,13 +66,13 @@ function closeIdle({ freeSockets }: Agent, { hostname, port, protocol }: URL): v
   }
 }
 
-function protocolOf({ protocol }: URL): "http:" | "https:" {
-  return protocol === "https:" ? "https:" : "http:";
-}
-
 /** Without the brackets of an IPv6 address. */
 function bare(hostname: string): string {
   return hostname.startsWith("[") ? hostname.slice(1, -1) : hostname;
+}
+
+function protocolOf({ protocol }: URL): "http:" | "https:" {
+  return protocol === "https:" ? "https:" : "http:";
 }
 
 type Body = Exclude<TransportRequest["body"], FormData>;
@@ -237,43 +185,6 @@ function receive(incoming: IncomingMessage, bytes: PushedBytes): void {
   else bytes.attach(incoming, valve);
   incoming.once("error", (error) => bytes.fail(error));
   incoming.once("close", () => incoming.complete || bytes.fail(new Error("The connection was closed")));
-}
-
-/** A connection, down to what the system reads it by. */
-type Below = Socket & { _handle?: { readStart(): void; readStop(): void } | null };
-
-/** The connections below those with TLS. */
-const below = new WeakMap<object, Below>();
-
-/**
- * Deno (2.9.6) reads on below a connection with TLS that is paused, and keeps all that comes in memory. Pausing what is below is
- * no way to go on; its handle can be stopped and started.
- */
-function overOwnConnections(agent: SecureAgent, mayReach: MayReach): SecureAgent {
-  if (!("Deno" in globalThis)) return agent;
-  // The agent's own way asks for the permission to list the system's certificates.
-  agent.createConnection = (options) => {
-    const socket = guardSocket(connect(options as NetConnectOpts), mayReach);
-    const secure = connectSecurely({ ...options, socket } as ConnectionOptions);
-    below.set(secure, socket);
-    return secure;
-  };
-  return agent;
-}
-
-function valveOf(incoming: IncomingMessage): Valve {
-  const socket = below.get(incoming.socket);
-  if (!socket) return incoming;
-  return {
-    pause() {
-      incoming.pause();
-      socket._handle?.readStop();
-    },
-    resume() {
-      socket._handle?.readStart();
-      incoming.resume();
-    },
-  };
 }
 
 /** The statuses of answers that have no body. */

@@ -188,9 +188,10 @@ Deno.test("the tests run the program as it is configured", async () => {
   const folder = new URL("../../", import.meta.url);
   const { imports, unstable, compilerOptions, nodeModulesDir } = await readManifest(folder);
   const tests = await readManifest(new URL("tests/", folder));
-  assertEquals({ ...tests.imports, ...imports }, tests.imports);
+  const fetcher = await readManifest(new URL("src/fetcher/", folder));
+  assertEquals({ ...tests.imports, ...imports, ...fetcher.imports }, tests.imports);
   assertEquals([tests.unstable, tests.compilerOptions, tests.nodeModulesDir], [
-    unstable,
+    [...unstable, ...fetcher.unstable],
     compilerOptions,
     nodeModulesDir,
   ]);

@@ -10,7 +10,9 @@ function* sources(folder: string): Generator<string> {
   }
 }
 
-const files = [...sources("src/"), ...sources("plugins/")].map((path) => ({
+/** The fetcher is a program of its own, which no binary contains. */
+const paths = [...sources("src/"), ...sources("plugins/")].filter((path) => !path.startsWith("src/fetcher/"));
+const files = paths.map((path) => ({
   path,
   text: Deno.readTextFileSync(new URL(path, ROOT)),
 }));

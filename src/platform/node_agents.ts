@@ -1,0 +1,101 @@
+/** The connections of `node:http` and `node:https`: which are kept, for how long, and how each is paused. */
+import { Agent, type ClientRequest, type IncomingMessage } from "node:http";
+import { connect, type LookupFunction, type NetConnectOpts, type Socket } from "node:net";
+import { Agent as SecureAgent } from "node:https";
+import { connect as connectSecurely, type ConnectionOptions } from "node:tls";
+import { guardAgent, guardSocket, type MayReach } from "./guarded_agent.ts";
+import type { Valve } from "./node_stream.ts";
+
+/** An idle connection is closed after so many milliseconds. */
+const IDLE_MS = 90_000;
+/** How much of an answer waits below what is read, in bytes. */
+const BUFFER_BYTES = 16 * 1024;
+/** How long one address of a host is tried before the next one, in milliseconds. */
+const ADDRESS_MS = 2_500;
+
+const OPTIONS = {
+  keepAlive: true,
+  highWaterMark: BUFFER_BYTES,
+  autoSelectFamilyAttemptTimeout: ADDRESS_MS,
+};
+
+export type Agents = Readonly<Record<"http:" | "https:", Agent>>;
+
+/** Agents of one transport. Names are looked up by `lookup`, or by the system; no connection goes where none may be. */
+export function nodeAgents(lookup: LookupFunction | undefined, mayReach: MayReach): Agents {
+  const options = lookup ? { ...OPTIONS, lookup } : OPTIONS;
+  return {
+    "http:": withoutRepeats(closingIdle(guardAgent(new Agent(options), mayReach))),
+    "https:": withoutRepeats(closingIdle(overOwnConnections(guardAgent(new SecureAgent(options), mayReach), mayReach))),
+  };
+}
+
+/** The requests that go out on a connection which was kept. */
+export const onKept = new WeakSet<ClientRequest>();
+
+/**
+ * Deno (2.9.6) sends a request again when a kept connection dies before the answer, or is given up, unless the request denies
+ * that it is on one.
+ */
+function withoutRepeats(agent: Agent): Agent {
+  const { reuseSocket } = agent;
+  agent.reuseSocket = (socket, request) => {
+    reuseSocket.call(agent, socket, request);
+    request.reusedSocket = false;
+    onKept.add(request);
+  };
+  return agent;
+}
+
+/**
+ * Closes connections that are idle for too long, or that the server said it will close. An agent's own time-out would watch over
+ * those in use, too, which costs more than all else that is done here for a request.
+ */
+function closingIdle<A extends Agent>(agent: A): A {
+  const { keepSocketAlive, reuseSocket } = agent;
+  const idle = Object.create(agent, { options: { value: { timeout: IDLE_MS } } });
+  agent.keepSocketAlive = (socket) => keepSocketAlive.call(idle, socket);
+  agent.reuseSocket = (socket, request) => {
+    (socket as Socket).setTimeout(0);
+    reuseSocket.call(agent, socket, request);
+  };
+  return agent;
+}
+
+/** A connection, down to what the system reads it by. */
+type Below = Socket & { _handle?: { readStart(): void; readStop(): void } | null };
+
+/** The connections below those with TLS. */
+const below = new WeakMap<object, Below>();
+
+/**
+ * Deno (2.9.6) reads on below a connection with TLS that is paused, and keeps all that comes in memory. Pausing what is below is
+ * no way to go on; its handle can be stopped and started.
+ */
+function overOwnConnections(agent: SecureAgent, mayReach: MayReach): SecureAgent {
+  if (!("Deno" in globalThis)) return agent;
+  // The agent's own way asks for the permission to list the system's certificates.
+  agent.createConnection = (options) => {
+    const socket = guardSocket(connect(options as NetConnectOpts), mayReach);
+    const secure = connectSecurely({ ...options, socket } as ConnectionOptions);
+    below.set(secure, socket);
+    return secure;
+  };
+  return agent;
+}
+
+/** What pauses an answer down to the connection that it comes on. */
+export function valveOf(incoming: IncomingMessage): Valve {
+  const socket = below.get(incoming.socket);
+  if (!socket) return incoming;
+  return {
+    pause() {
+      incoming.pause();
+      socket._handle?.readStop();
+    },
+    resume() {
+      socket._handle?.readStart();
+      incoming.resume();
+    },
+  };
+}
