@@ -54,6 +54,8 @@ interface Known {
   restUntil: number;
 }
 
+type Asked<Type extends Job["type"]> = Omit<Extract<Job, { type: Type }>, "id" | "ms">;
+
 interface Pending {
   model: string;
   done(result: Done): void;
@@ -103,9 +105,19 @@ export class Tokenizers {
     if (known.state !== "loaded") throw unavailable(`The tokenizer of "${model}" is not loaded`);
     this.#held.delete(name);
     this.#held.add(name);
-    const { tokens } = await this.#post({ type: "count", model: name, prompt: JSON.stringify(prompt) });
+    const { tokens, isOverdue } = await this.#post({ type: "count", model: name, prompt: JSON.stringify(prompt) });
+    if (isOverdue) this.#leaveAlone(name);
     if (tokens === undefined) throw unavailable(`The tokenizer of "${model}" cannot count this`);
     return tokens;
+  }
+
+  /** A template that does not end, or a vocabulary that is too much, is not tried again soon. */
+  #leaveAlone(name: string): void {
+    this.#held.delete(name);
+    const known = this.#known.get(name);
+    if (!known) return;
+    known.state = "away";
+    known.restUntil = this.#options.now() + this.#pace.unavailableMs;
   }
 
   /** Ends the worker. */
@@ -170,7 +182,7 @@ export class Tokenizers {
     }
   }
 
-  #post(job: Omit<Extract<Job, { type: "load" }>, "id"> | Omit<Extract<Job, { type: "count" }>, "id">): Promise<Done> {
+  #post(job: Asked<"load"> | Asked<"count">): Promise<Done> {
     const id = ++this.#jobs;
     const { promise, resolve, reject } = Promise.withResolvers<Done>();
     if (this.#closed) return Promise.reject(unavailable("The gateway is shutting down"));
@@ -178,7 +190,7 @@ export class Tokenizers {
     this.#pending.set(id, { model: job.model, done: resolve, fail: reject });
     if (this.#pending.size === 1) this.#rewatch();
     const transfer = job.type === "load" ? Object.values(job.files).flatMap((bytes) => bytes?.buffer ?? []) : [];
-    this.#worker.postMessage({ ...job, id } satisfies Job, transfer);
+    this.#worker.postMessage({ ...job, id, ms: this.#pace.jobMs } satisfies Job, transfer);
     return promise;
   }
 
@@ -206,20 +218,19 @@ export class Tokenizers {
     this.#cancelRest?.();
     this.#watch = this.#cancelRest = undefined;
     if (this.#pending.size > 0) {
-      if (this.#isUp) this.#watch = setTimeout(() => this.#giveUp(), this.#pace.jobMs);
+      if (this.#isUp) this.#watch = setTimeout(() => this.#giveUp(), 2 * this.#pace.jobMs);
     } else {
       const rest = () => this.#end(unavailable("The worker was not needed"));
       this.#cancelRest = callWhileAlive(this.#pace.idleMs, rest);
     }
   }
 
-  /** A template that does not end, or a vocabulary that is too much: the model is left alone, and the others begin anew. */
+  /** The worker failed, or does not keep to its time: the model is left alone, and the others begin anew. */
   #giveUp(): void {
     const [first] = this.#pending.values();
-    const known = first && this.#known.get(first.model);
     first?.fail(new Unreadable("The worker did not answer"));
     this.#end(unavailable("The worker had to be ended"));
-    if (known) known.restUntil = this.#options.now() + this.#pace.unavailableMs;
+    if (first) this.#leaveAlone(first.model);
   }
 
   #end(reason: GatewayError): void {

@@ -2,20 +2,27 @@
  * Counts with models' own chat templates and vocabularies, in a thread of its own: a large vocabulary takes a second to load
  * and a hundred megabytes to hold. It gets everything in messages, and touches nothing outside.
  */
+import { Script } from "node:vm";
 import { Template } from "jinja";
 import { Tokenizer } from "tokenizers";
 import { isJsonObject, type JsonObject } from "../canonical/json.ts";
 import type { Prompt } from "../contract/driver.ts";
 import type { TokenizerFiles } from "./tokenizer_files.ts";
 
-/** What it is asked to do. A prompt is sent as JSON, because not every number can be cloned (`raw_number.ts`). */
+/** What it is asked to do, in `ms` milliseconds. A prompt is sent as JSON, because not every number can be cloned (`raw_number.ts`). */
 export type Job =
-  | { type: "load"; id: number; model: string; files: TokenizerFiles }
-  | { type: "count"; id: number; model: string; prompt: string }
+  | { type: "load"; id: number; ms: number; model: string; files: TokenizerFiles }
+  | { type: "count"; id: number; ms: number; model: string; prompt: string }
   | { type: "drop"; model: string };
 
 /** What a job came to; jobs are done in their order. The first, with id 0, is that the worker is up. */
-export type Done = { id: number; tokens?: number; error?: string };
+export interface Done {
+  id: number;
+  tokens?: number;
+  error?: string;
+  /** Whether its time was over. The model is not held any more. */
+  isOverdue?: true;
+}
 
 interface Loaded {
   tokenizer: Tokenizer;
@@ -33,20 +40,38 @@ port.onmessage = ({ data: job }) => {
     return;
   }
   try {
-    if (job.type === "load") {
-      models.set(job.model, load(job.files));
-      port.postMessage({ id: job.id });
-    } else {
-      const model = models.get(job.model);
-      if (!model) throw new Error(`Model "${job.model}" is not loaded`);
-      port.postMessage({ id: job.id, tokens: count(model, JSON.parse(job.prompt)) });
-    }
+    port.postMessage({ id: job.id, ...within(job.ms, () => run(job)) });
   } catch (thrown) {
-    port.postMessage({ id: job.id, error: String(thrown) });
+    const isOverdue = thrown instanceof Error && "code" in thrown && thrown.code === "ERR_SCRIPT_EXECUTION_TIMEOUT";
+    if (isOverdue) models.delete(job.model);
+    port.postMessage({ id: job.id, error: String(thrown), ...(isOverdue && { isOverdue }) });
   }
 };
 
 port.postMessage({ id: 0 });
+
+function run(job: Exclude<Job, { type: "drop" }>): { tokens?: number } {
+  if (job.type === "load") {
+    models.set(job.model, load(job.files));
+    return {};
+  }
+  const model = models.get(job.model);
+  if (!model) throw new Error(`Model "${job.model}" is not loaded`);
+  return { tokens: count(model, JSON.parse(job.prompt)) };
+}
+
+const scope = globalThis as { work?: () => unknown };
+const script = new Script("work()");
+
+/** Ends the work where its time is over. Deno 2.9.6 cannot: there `terminate` leaves a busy worker running for ever. */
+function within<T>(ms: number, work: () => T): T {
+  scope.work = work;
+  try {
+    return script.runInThisContext({ timeout: ms });
+  } finally {
+    scope.work = undefined;
+  }
+}
 
 function load({ vocabulary, settings, template }: TokenizerFiles): Loaded {
   const config = settings ? parse(settings) : {};

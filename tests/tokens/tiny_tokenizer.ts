@@ -58,6 +58,12 @@ export const REFUSING = "{{ raise_exception('Conversations must begin otherwise'
 export const ENDLESS =
   "{% for a in range(100000) %}{% for b in range(100000) %}{% for c in range(100000) %}{% endfor %}{% endfor %}{% endfor %}";
 
+/** Splits texts by a pattern that takes for ever for `hello`, thirty times in a row. */
+export function endlessVocabulary(): Uint8Array<ArrayBuffer> {
+  const split = { type: "Split", pattern: { Regex: "(?:(?:[a-z]+)+)+\\d" }, behavior: "Isolated", invert: false };
+  return new TextEncoder().encode(JSON.stringify({ ...JSON.parse(tokenizerJson()), pre_tokenizer: split }));
+}
+
 export function filesOf(template: string | undefined = CHATML) {
   const encode = (text: string) => new TextEncoder().encode(text);
   return {

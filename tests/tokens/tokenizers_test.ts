@@ -4,7 +4,7 @@ import type { Prompt } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 import type { TokenizerFiles } from "../../src/tokens/tokenizer_files.ts";
 import { Tokenizers, type TokenizersPace } from "../../src/tokens/tokenizers.ts";
-import { CHATML, ENDLESS, filesOf, REFUSING, tokenizerJson } from "./tiny_tokenizer.ts";
+import { CHATML, ENDLESS, endlessVocabulary, filesOf, REFUSING, tokenizerJson } from "./tiny_tokenizer.ts";
 
 const HELLO: Prompt = { messages: [{ role: "user", content: "hello" }], variables: {} };
 /** `<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\n`: three marks, `hello`, and the bytes of the rest. */
@@ -162,14 +162,25 @@ Deno.test("files that are no tokenizer's are not loaded again for an hour, and c
   });
 });
 
-Deno.test("a template that does not end is ended, and the others are counted by again", async () => {
-  await withTokenizers((model) => filesOf(model === "endless" ? ENDLESS : CHATML), async (count, clock) => {
+Deno.test("a template or a pattern that does not end is ended, and the others are counted by as before", async () => {
+  const downloads: string[] = [];
+  await withTokenizers((model) => {
+    downloads.push(model);
+    if (model === "pattern") return { ...filesOf(), vocabulary: endlessVocabulary() };
+    return filesOf(model === "template" ? ENDLESS : CHATML);
+  }, async (count, clock) => {
     assertEquals(await count(), HELLO_TOKENS);
-    await assertRejects(() => count("endless"));
-    await unavailable(count("endless"));
-    clock.ms = 59 * 60_000;
-    await unavailable(count("endless"));
-    assertEquals(await count(), HELLO_TOKENS);
+    const long: Prompt = { ...HELLO, messages: [{ role: "user", content: "hello".repeat(30) }] };
+    for (const model of ["template", "pattern"]) {
+      await unavailable(count(model, long));
+      await unavailable(count(model));
+      clock.ms = 59 * 60_000;
+      await unavailable(count(model));
+      clock.ms = 0;
+      // Where a worker is busy for ever, another has to take its place, which needs the files once more.
+      assertEquals(await count(), HELLO_TOKENS);
+    }
+    assertEquals(downloads, ["org/model", "template", "pattern"]);
   }, { jobMs: 1_500 });
 });
 
