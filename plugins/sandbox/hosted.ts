@@ -1,6 +1,7 @@
 /** Hosted tools of the sandbox: a search of its own few pages, so that a searched and cited answer needs no network. */
 import type { GenerateRequest, HostedPart, HostedTool, OutputPart, TextPart } from "../../src/canonical/generate.ts";
 import type { HostedCall, HostedResult, HostedWork, Page, RemoteTool, SearchHit } from "../../src/canonical/hosted.ts";
+import { isJsonObject } from "../../src/canonical/json.ts";
 import { citationsIn } from "../../src/transforms/citations.ts";
 import type { Conversation } from "./conversation.ts";
 import { runsOf } from "./terms.ts";
@@ -41,11 +42,21 @@ export function useHosted(request: GenerateRequest, conversation: Conversation):
   return parts.length === 0 ? [] : [...parts, aboutSteps(parts)];
 }
 
+/** Chat Completions asks for a search by a field of the request, not by a tool. */
+const SEARCH_FIELD = "web_search_options";
+const SEARCH: HostedTool = {
+  type: "hosted",
+  name: "web_search",
+  work: { kind: "web-search", opensPages: false },
+  extra: { wire: "chat", fields: {} },
+};
+
 /** Tools that are asked for: the forced one, all where there are no others, else those that the user's words name. */
 function chooseTools(
-  { tools = [], toolChoice }: GenerateRequest,
+  { tools: listed = [], toolChoice, extra }: GenerateRequest,
   { text }: Conversation,
 ): (HostedTool & { work: HostedWork })[] {
+  const tools = isJsonObject(extra?.fields[SEARCH_FIELD]) ? [...listed, SEARCH] : listed;
   const hosted = tools.filter((tool) => tool.type === "hosted").filter((tool) =>
     tool.work !== undefined
   ) as (HostedTool & { work: HostedWork })[];

@@ -37,6 +37,18 @@ Deno.test("sandbox: a search is used beside other tools where the user asks for 
   assertEquals((await ask("Hello")).includes("web_search_call"), false);
 });
 
+Deno.test("sandbox: it searches for Chat Completions, too, which asks by a field or by a tool", async () => {
+  const messages = [{ role: "user" as const, content: "Search for lanes" }];
+  const tools = [{ type: "openrouter:web_search" }] as unknown as OpenAI.ChatCompletionTool[];
+  for (const asked of [{ web_search_options: {} }, { tools }]) {
+    const { choices } = await openai.chat.completions.create({ model: "sandbox", messages, ...asked });
+    const [{ message }] = choices as [OpenAI.ChatCompletion.Choice];
+    const [{ url_citation } = {}] = message.annotations ?? [];
+    assertEquals(url_citation?.url, "https://sandbox.invalid/lanes");
+    assertEquals(message.content?.slice(url_citation?.start_index, url_citation?.end_index), "[1]");
+  }
+});
+
 Deno.test("sandbox: its own pages can be opened, and no others", async () => {
   const open = async (url: string) => {
     const message = await anthropic.beta.messages.create({
