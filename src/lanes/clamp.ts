@@ -3,6 +3,8 @@ import { MODALITIES, type Modality } from "../canonical/models.ts";
 import { clampThinking } from "../transforms/thinking.ts";
 import { GatewayError } from "../errors.ts";
 import type { ModelLimits } from "../config/lane_schema.ts";
+import type { Destination } from "../contract/destination.ts";
+import type { Resolution } from "./resolution.ts";
 
 type Note = (text: string) => void;
 
@@ -29,6 +31,20 @@ export function answerRoom(request: GenerateRequest, limits: ModelLimits, inputT
   if (contextLength === Infinity) return maxOutputTokens;
   const room = contextLength - inputTokens;
   return Math.min(maxOutputTokens, Math.max(room, Math.ceil(contextLength / LEAST_ROOM)));
+}
+
+/** The request as the tokens of its conversation leave room for its answer, and the targets with what an answer may have there. */
+export function fitAnswer(
+  request: GenerateRequest,
+  estimate: number,
+  { targets, ...limits }: Resolution,
+  note: Note,
+): { request: GenerateRequest; targets: Destination[] } {
+  const room = answerRoom(request, limits, estimate);
+  return {
+    request: clampOutput(request, { ...limits, estimate: () => estimate }, note),
+    targets: targets.map((target) => ({ ...target, answerRoom: room })),
+  };
 }
 
 /** The request, its answer no longer than the model's longest, and than what the input leaves of the window. */

@@ -1,4 +1,5 @@
 /** A conversation's next turn: parse → recall → resolve → prepare → call → serialize. */
+import type { CompactionRequest } from "../canonical/compaction.ts";
 import { estimateInputTokens } from "../canonical/estimate.ts";
 import type { GenerateEvent, GenerateRequest, GenerateResponse } from "../canonical/generate.ts";
 import type { RequestContext } from "../context/request_context.ts";
@@ -6,7 +7,7 @@ import type { Exchange } from "../contract/context.ts";
 import type { Destination } from "../contract/destination.ts";
 import type { Protocol } from "../contract/protocol.ts";
 import type { AddedTurn } from "../state/continuity.ts";
-import { answerRoom } from "../lanes/clamp.ts";
+import { fitAnswer } from "../lanes/clamp.ts";
 import { checkSize } from "../http/size.ts";
 import { type FailoverPlan, firstAnswer } from "../routing/failover.ts";
 import { firstStream } from "../routing/first_stream.ts";
@@ -85,17 +86,33 @@ async function answer(asked: Incoming<"generate">): Promise<Response> {
   const chosen = able.length === 0 ? all : { ...all, targets: able };
   if (input.relay) return relay(incoming, input.relay, chosen);
   const steps: Step[] | undefined = wantsExplanation(wire) ? [] : undefined;
-  const { request, estimate } = await step(() => prepareForModel(input, chosen, context.note, steps));
-  const room = answerRoom(request, chosen, estimate);
-  const plan = { ...chosen, targets: chosen.targets.map((target) => ({ ...target, answerRoom: room })) };
-  const exchange = openExchange(incoming, request);
-  if (steps) return explainAll("generate", request, plan.targets, context, steps, hosted);
+  const { exchange, request, estimate } = await prepareExchange(incoming, chosen, compaction, steps);
+  if (steps) {
+    const { targets } = fitAnswer(request, estimate, chosen, context.note);
+    return explainAll("generate", request, targets, context, steps, hosted);
+  }
   await admit(context, estimate);
   await asked.begin?.(exchange, added.messages);
-  const isDueNow = compaction && !hosted?.before.length && isDue(compaction, request, estimate, plan, context);
+  const isDueNow = compaction && !hosted?.before.length && isDue(compaction, request, estimate, chosen, context);
   const compacting = isDueNow ? { compaction, protocol, exchange, context } : undefined;
-  const turn = { incoming, exchange, added, plan, estimate, compacting, hosted };
+  const turn = { incoming, exchange, added, plan: chosen, estimate, compacting, hosted };
   return request.stream ? generateStream(turn) : generateWhole(turn);
+}
+
+/** What is asked, as its model takes it. A conversation that may be shortened first leaves other room for its answer. */
+async function prepareExchange(
+  incoming: Incoming<"generate">,
+  chosen: Affinity,
+  compaction: CompactionRequest | undefined,
+  steps: Step[] | undefined,
+): Promise<{ exchange: Exchange<"generate">; request: GenerateRequest; estimate: number }> {
+  const { input, context } = incoming;
+  const { maxOutputTokens } = input;
+  const isOpen = compaction !== undefined && !steps;
+  const bounded = isOpen ? { ...input, maxOutputTokens: undefined } : input;
+  const prepared = await step(() => prepareForModel(bounded, chosen, context.note, steps));
+  const request = isOpen ? { ...prepared.request, maxOutputTokens } : prepared.request;
+  return { ...prepared, request, exchange: openExchange(incoming, request) };
 }
 
 async function generateWhole(
@@ -104,9 +121,10 @@ async function generateWhole(
   const { protocol, context } = incoming;
   const { gateway, recorder, hide, note } = context;
   const askOnce = (input: GenerateRequest, estimate: number, offer?: HostedOffer) => {
+    const { request, targets } = fitAnswer(input, estimate, plan, note);
     const attempt = async (target: Destination) =>
-      answerAt(await step(() => ask("generate", input, target, context, { estimate, hosted: offer })));
-    return firstAnswer(planFailover(plan.targets, context, { conversation: plan.conversation }), attempt);
+      answerAt(await step(() => ask("generate", request, target, context, { estimate, hosted: offer })));
+    return firstAnswer(planFailover(targets, context, { conversation: plan.conversation }), attempt);
   };
   const answer = hosted ? (input: GenerateRequest) => answerHosted(hosted, input, context, askOnce) : askOnce;
   const answered = await (compacting ? compactWhole(compacting, answer) : answer(exchange.input, estimate));
@@ -134,9 +152,10 @@ async function answerAt(asked: Ask<"generate">): Promise<GenerateResponse> {
 function generateStream({ incoming, exchange, added, plan, estimate, compacting, hosted }: Turn): Promise<Response> {
   const { protocol, context } = incoming;
   const openOnce = (input: GenerateRequest, estimate: number, offer?: HostedOffer) => {
+    const { request, targets } = fitAnswer(input, estimate, plan, context.note);
     const attempt = (target: Destination, signal: AbortSignal) =>
-      streamAt(ask("generate", input, target, context, { signal, estimate, hosted: offer }));
-    const failover = planFailover(plan.targets, context, plan);
+      streamAt(ask("generate", request, target, context, { signal, estimate, hosted: offer }));
+    const failover = planFailover(targets, context, plan);
     const asksAgain = compacting !== undefined || hosted !== undefined;
     return firstStream(asksAgain ? failover : forgetting(failover, exchange, protocol), attempt);
   };
