@@ -1,28 +1,13 @@
 /**
  * What the compliance suite of the published Open Responses specification does beyond one request and its answer: the
- * WebSocket and compaction, before upstreams of each wire. Written from the suite's own words; all of its cases at once.
+ * WebSocket and compaction, before upstreams of each wire. Written from the suite's own words; all of its cases at once. Its
+ * eight others are in `open_responses_test.ts`.
  */
 import { assert, assertEquals } from "@std/assert";
 import { z } from "zod";
 import type { JsonObject } from "../../src/canonical/json.ts";
-import { type ConfigInput, newApp } from "../support/app.ts";
+import { newAppBefore, WIRES } from "./open_responses_gateway.ts";
 import { event, response } from "./open_responses_schema.ts";
-
-const WIRES = ["chat", "messages", "responses"] as const;
-
-/** Each wire's model is the sandbox of another gateway, which is asked in that wire. */
-const CONFIG: ConfigInput = {
-  upstreams: Object.fromEntries(
-    WIRES.map((driver) => [driver, { driver, baseUrl: "http://other/oss/v1", systemMessages: "anywhere" as const }]),
-  ),
-  lanes: {
-    oss: {
-      models: Object.fromEntries(
-        WIRES.map((upstream) => [upstream, { task: "chat" as const, targets: [{ upstream, model: "sandbox" }] }]),
-      ),
-    },
-  },
-};
 
 const errorEvent = z.object({
   type: z.literal("error"),
@@ -173,12 +158,9 @@ const CASES: Record<string, (rig: Rig) => Promise<void>> = {
   },
 };
 
-for (const model of WIRES) {
-  Deno.test(`Open Responses: the nine cases beyond one request, before a ${model} upstream`, async () => {
-    let ids = 0;
-    const newId = () => `x${String(++ids).padStart(4, "0")}x`;
-    const other = newApp({ newId });
-    const app = newApp({ config: CONFIG, newId, fetch: (input, init) => other.fetch(new Request(input, init)) });
+for (const wire of WIRES) {
+  Deno.test(`Open Responses: the nine cases beyond one request, before a ${wire} upstream`, async () => {
+    const app = newAppBefore(wire);
     const server = Deno.serve(
       { hostname: "127.0.0.1", port: 0, onListen() {} },
       (request, info) => app.fetch(request, info),
@@ -186,7 +168,7 @@ for (const model of WIRES) {
     const base = `127.0.0.1:${server.addr.port}/oss/v1/responses`;
     const rig: Rig = {
       base,
-      model,
+      model: "sandbox",
       connect: () => new Connection(`ws://${base}`).open(),
       compact: (body) => fetch(`http://${base}/compact`, { method: "POST", body: JSON.stringify(body) }),
     };

@@ -1,11 +1,13 @@
 /**
- * The requests that the compliance suite of the published Open Responses specification makes over HTTP, each whole and streamed.
+ * The requests that the compliance suite of the published Open Responses specification makes over HTTP, each whole and streamed,
+ * of the sandbox itself and of upstreams of each wire. What it does beyond HTTP is in `open_responses_socket_test.ts`.
  */
 import { assert, assertEquals } from "@std/assert";
 import { createParser } from "eventsource-parser";
 import type { TestApp } from "../support/app.ts";
 import { answerStream, word } from "../support/chat.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
+import { newAppBefore, WIRES } from "./open_responses_gateway.ts";
 import { type Answer, type Event, event, response } from "./open_responses_schema.ts";
 import { newResponsesApp, type Said, scriptedUpstream } from "./responses_clients.ts";
 
@@ -201,22 +203,28 @@ const CASES: Record<string, Case> = {
   "an answer without a word": { body: { model: "model", input: "Hello" }, said: { text: "" } },
 };
 
-for (const [name, { body, said = {}, status = "completed", check }] of Object.entries(CASES)) {
-  const newCase = () => newResponsesApp({ fetch: scriptedUpstream(said).fetch });
+for (const [name, { body, said, status = "completed", check }] of Object.entries(CASES)) {
+  const gateways: [string, () => TestApp][] = said
+    ? [["", () => newResponsesApp({ fetch: scriptedUpstream(said).fetch })]]
+    : [["", newResponsesApp], ...WIRES.map((wire): [string, () => TestApp] => [wire, () => newAppBefore(wire)])];
 
-  Deno.test(`Open Responses: ${name}`, async () => {
-    const answer = await askWhole(newCase(), { model: "sandbox", ...body });
-    assertEquals([answer.status, answer.completed_at === null], [status, status !== "completed"]);
-    check?.(answer);
-  });
+  for (const [wire, newCase] of gateways) {
+    const where = wire && `, before a ${wire} upstream`;
 
-  Deno.test(`Open Responses: ${name}, streamed`, async () => {
-    const events = await askStreamed(newCase(), { model: "sandbox", ...body });
-    const last = lastOf(events);
-    assertEquals([last.type, last.response.status], [`response.${status}`, status]);
-    check?.(last.response, events);
-    assertEquals(last.response, await askWhole(newCase(), { model: "sandbox", ...body }));
-  });
+    Deno.test(`Open Responses: ${name}${where}`, async () => {
+      const answer = await askWhole(newCase(), { model: "sandbox", ...body });
+      assertEquals([answer.status, answer.completed_at === null], [status, status !== "completed"]);
+      check?.(answer);
+    });
+
+    Deno.test(`Open Responses: ${name}, streamed${where}`, async () => {
+      const events = await askStreamed(newCase(), { model: "sandbox", ...body });
+      const last = lastOf(events);
+      assertEquals([last.type, last.response.status], [`response.${status}`, status]);
+      check?.(last.response, events);
+      assertEquals(last.response, await askWhole(newCase(), { model: "sandbox", ...body }));
+    });
+  }
 }
 
 Deno.test("Open Responses: a failure in mid-stream", async () => {
