@@ -2,6 +2,7 @@
 import type { GenerateRequest, HostedPart, HostedTool, OutputPart, TextPart } from "../../src/canonical/generate.ts";
 import type { HostedCall, HostedResult, HostedWork, Page, RemoteTool, SearchHit } from "../../src/canonical/hosted.ts";
 import { isJsonObject } from "../../src/canonical/json.ts";
+import { settleApprovals } from "../../src/transforms/approvals.ts";
 import { citationsIn } from "../../src/transforms/citations.ts";
 import type { Conversation } from "./conversation.ts";
 import { runsOf } from "./terms.ts";
@@ -27,6 +28,10 @@ const PAGES: readonly Page[] = [
 
 /** What the sandbox does with hosted tools before it answers, and the words in which it says so; nothing where it uses none. */
 export function useHosted(request: GenerateRequest, conversation: Conversation): OutputPart[] {
+  const { approved, declined } = settleApprovals(request.messages);
+  if (approved.length > 0 || declined.length > 0) {
+    return [...ran(approved), aboutSteps([...ran(approved), ...declined])];
+  }
   const used = chooseTools(request, conversation).flatMap((tool) => use(tool, conversation));
   const taken = new Set(
     request.messages.flatMap(({ role, content }) =>
@@ -40,6 +45,13 @@ export function useHosted(request: GenerateRequest, conversation: Conversation):
     return result ? [step, { ...step, result }] : [{ ...step, awaitsApproval: true }];
   });
   return parts.length === 0 ? [] : [...parts, aboutSteps(parts)];
+}
+
+/** What the client has approved, with its results. */
+function ran(approved: readonly HostedPart[]): HostedPart[] {
+  return approved.flatMap((step) =>
+    step.call.kind === "mcp" ? [step, { ...step, result: contentOf(urlIn(step.call.input)) }] : []
+  );
 }
 
 /** Chat Completions asks for a search by a field of the request, not by a tool. */
@@ -78,7 +90,7 @@ interface Step {
 }
 
 function use({ work }: { work: HostedWork }, { text }: Conversation): Step[] {
-  const [url = PAGES[0]!.url] = /https?:\/\/[^\s"'<>)]+/.exec(text) ?? [];
+  const url = urlIn(text);
   switch (work.kind) {
     case "web-search": {
       const query = cut(text.split("\n").at(-1) ?? "", 200);
@@ -89,12 +101,9 @@ function use({ work }: { work: HostedWork }, { text }: Conversation): Step[] {
     case "mcp": {
       const { server, approval } = work;
       const call: HostedCall = { kind: "mcp", server, name: READ_PAGE.name, input: JSON.stringify({ url }) };
-      const opened = open(url);
-      const content = opened.kind === "page" ? opened.page.text : "There is no such page.";
-      const result: HostedResult = { kind: "content", content: [{ type: "text", text: content }] };
       return [
         { call: { kind: "mcp-list", server }, result: { kind: "tools", tools: [READ_PAGE] } },
-        { call, ...(approval === "never" && { result }) },
+        { call, ...(approval === "never" && { result: contentOf(url) }) },
       ];
     }
     default:
@@ -124,6 +133,16 @@ function termsOf(text: string): string[] {
   return [...new Set(runsOf(text).flatMap(({ terms }) => terms))];
 }
 
+function urlIn(text: string): string {
+  return /https?:\/\/[^\s"'<>)]+/.exec(text)?.[0] ?? PAGES[0]!.url;
+}
+
+function contentOf(url: string): HostedResult {
+  const opened = open(url);
+  const text = opened.kind === "page" ? opened.page.text : "There is no such page.";
+  return { kind: "content", content: [{ type: "text", text }] };
+}
+
 function open(url: string): HostedResult {
   const found = PAGES.find((one) => one.url === url.replace(/[.,;]$/, ""));
   return found ? { kind: "page", page: found } : { kind: "error", code: "not_accessible" };
@@ -146,7 +165,7 @@ function aboutSteps(parts: readonly HostedPart[]): TextPart {
       case "content":
         return result.content.flatMap((one) => one.type === "text" ? [one.text] : []);
       case "error":
-        return [`it could not be opened (${result.code})`];
+        return [result.message ?? `it could not be opened (${result.code})`];
       case "tools":
       case "lost":
         return [];

@@ -7,24 +7,16 @@ import type {
   GenerateResponse,
   HostedPart,
   HostedTool,
-  InputPart,
   Message,
 } from "../canonical/generate.ts";
-import type {
-  HostedApproval,
-  HostedCall,
-  HostedResult,
-  HostedWork,
-  RemoteTool,
-  RemoteWork,
-  SearchHit,
-} from "../canonical/hosted.ts";
+import type { HostedCall, HostedResult, HostedWork, RemoteTool, RemoteWork, SearchHit } from "../canonical/hosted.ts";
 import type { Input } from "../canonical/operations.ts";
 import { replay } from "../canonical/replay.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { WireRequest } from "../contract/context.ts";
 import type { Destination } from "../contract/destination.ts";
 import type { Protocol } from "../contract/protocol.ts";
+import { settleApprovals, stepsIn } from "../transforms/approvals.ts";
 import { citing } from "../transforms/citations.ts";
 import { functionsFor, type HostedFunction } from "../transforms/hosted_functions.ts";
 import type { HostedOffer } from "../transforms/hosted_history.ts";
@@ -97,7 +89,7 @@ async function plan(
     tools.filter((tool) => tool.type !== "hosted" || own.some((one) => one === tool)),
     lists.tools,
   );
-  const { messages, approved } = settleApprovals(input);
+  const { messages, approved } = settleApprovals(input.messages);
   return {
     input: { ...withoutFields(input, added, own), tools, messages },
     hosted: {
@@ -161,56 +153,6 @@ function listOne(work: RemoteWork, context: RequestContext): Promise<HostedResul
 
 function factsOf({ signal, recorder }: RequestContext, isNamed: (url: string) => boolean, own = signal) {
   return { signal: own, onFailure: (reason: unknown) => recorder.explain(reason), isNamed };
-}
-
-function stepsIn(messages: readonly Message[]): HostedPart[] {
-  return messages.flatMap(({ role, content }) =>
-    role === "assistant" ? content.filter((part) => part.type === "hosted") : []
-  );
-}
-
-/** Calls that waited for the client: those that it approved are to run, of the others the model learns that they did not. */
-function settleApprovals({ messages }: Input<"generate">): { messages: Message[]; approved: HostedPart[] } {
-  const waiting = new Map(
-    stepsIn(messages).filter(({ awaitsApproval }) => awaitsApproval).map(({ id, call }): [string, HostedPart] => [
-      id,
-      { type: "hosted", id, call },
-    ]),
-  );
-  if (waiting.size === 0) return { messages, approved: [] };
-  const done = new Set(stepsIn(messages).filter(({ result }) => result).map(({ id }) => id));
-  const last = messages.findLastIndex(({ role }) => role === "assistant");
-  const approved: HostedPart[] = [];
-  const settled = messages.flatMap((message, at): Message[] => {
-    if (message.role !== "user" || !message.content.some(approvalIn)) return [message];
-    const declined: HostedPart[] = [];
-    const content = message.content.filter((part) => {
-      const approval = approvalIn(part);
-      if (approval && done.has(approval.id)) return false;
-      const step = approval && waiting.get(approval.id);
-      if (!step) return true;
-      // What is older has been answered since: its client has kept the answer alone.
-      if (!approval.isApproved) declined.push(...declinedStep(step, approval));
-      else if (at > last) approved.push({ ...step, wasApproved: true });
-      waiting.delete(approval.id);
-      return false;
-    });
-    return [
-      ...declined.length > 0 ? [{ role: "assistant" as const, content: declined }] : [],
-      ...content.length > 0 ? [{ ...message, content }] : [],
-    ];
-  });
-  return { messages: settled, approved };
-}
-
-function declinedStep({ id, call }: HostedPart, { reason }: HostedApproval): HostedPart[] {
-  const message = reason === undefined ? "The user declined this call." : `The user declined this call: ${reason}`;
-  const step: HostedPart = { type: "hosted", id, call };
-  return [step, { ...step, result: { kind: "error", code: "not_allowed", message } }];
-}
-
-function approvalIn(part: InputPart): HostedApproval | undefined {
-  return part.type === "opaque" ? part.approval : undefined;
 }
 
 /** Calls at the very end of the conversation that have no result: the answer was cut before they ran. */

@@ -167,7 +167,8 @@ function run<Facts>(
 /** Without an offer, what hosted tools did goes in words to all but servers that know it in its own. */
 function offerHosted(request: GenerateRequest, { hosted, intake }: TargetFacts, note: Note): GenerateRequest {
   if (hosted) return withHostedFunctions(request, hosted, note);
-  const own = intake?.knowsSteps ? intake.wire : undefined;
+  if (!intake) return request;
+  const own = intake.knowsSteps ? intake.wire : undefined;
   return withMessages(request, withHostedHistory(request.messages, [], note, own));
 }
 

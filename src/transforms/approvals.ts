@@ -1,0 +1,66 @@
+/** Calls of hosted tools that waited for the client, and what it said to them. */
+import type { HostedPart, InputPart, Message } from "../canonical/generate.ts";
+import type { HostedApproval } from "../canonical/hosted.ts";
+
+export interface SettledApprovals {
+  messages: Message[];
+  /** Calls that are to run now. */
+  approved: HostedPart[];
+  /** Calls that the client has just declined, with that as their result. */
+  declined: HostedPart[];
+}
+
+/** Calls that waited for the client: those that it approved are to run, of the others the model learns that they did not. */
+export function settleApprovals(messages: Message[]): SettledApprovals {
+  const waiting = new Map(
+    stepsIn(messages).filter(({ awaitsApproval }) => awaitsApproval).map(({ id, call }): [string, HostedPart] => [
+      id,
+      { type: "hosted", id, call },
+    ]),
+  );
+  if (waiting.size === 0) return { messages, approved: [], declined: [] };
+  const done = new Set(stepsIn(messages).filter(({ result }) => result).map(({ id }) => id));
+  const last = messages.findLastIndex(({ role }) => role === "assistant");
+  const approved: HostedPart[] = [];
+  const declined: HostedPart[] = [];
+  const settled = messages.flatMap((message, at): Message[] => {
+    if (message.role !== "user" || !message.content.some(approvalIn)) return [message];
+    const steps: HostedPart[] = [];
+    const content = message.content.filter((part) => {
+      const approval = approvalIn(part);
+      if (approval && done.has(approval.id)) return false;
+      const step = approval && waiting.get(approval.id);
+      if (!step) return true;
+      // What is older has been answered since: its client has kept the answer alone.
+      if (!approval.isApproved) {
+        const [call, outcome] = declinedStep(step, approval);
+        steps.push(call, outcome);
+        if (at > last) declined.push(outcome);
+      } else if (at > last) approved.push({ ...step, wasApproved: true });
+      waiting.delete(approval.id);
+      return false;
+    });
+    return [
+      ...steps.length > 0 ? [{ role: "assistant" as const, content: steps }] : [],
+      ...content.length > 0 ? [{ ...message, content }] : [],
+    ];
+  });
+  return { messages: settled, approved, declined };
+}
+
+function declinedStep({ id, call }: HostedPart, { reason }: HostedApproval): [call: HostedPart, outcome: HostedPart] {
+  const message = reason === undefined ? "The user declined this call." : `The user declined this call: ${reason}`;
+  const step: HostedPart = { type: "hosted", id, call };
+  return [step, { ...step, result: { kind: "error", code: "not_allowed", message } }];
+}
+
+function approvalIn(part: InputPart): HostedApproval | undefined {
+  return part.type === "opaque" ? part.approval : undefined;
+}
+
+/** The steps of hosted tools in a conversation, in their order. */
+export function stepsIn(messages: readonly Message[]): HostedPart[] {
+  return messages.flatMap(({ role, content }) =>
+    role === "assistant" ? content.filter((part) => part.type === "hosted") : []
+  );
+}
