@@ -11,11 +11,13 @@ export interface OpenSocket {
 
 export class Sockets {
   readonly #open = new Set<OpenSocket>();
+  /** Those whose clients do not answer that they are closed: they take memory, but nobody waits for them. */
+  readonly #lingering = new Set<OpenSocket>();
   #empty = Promise.withResolvers<void>();
 
   /** Throws `unavailable` where there are so many already. */
   checkRoom(most: number): void {
-    if (this.#open.size < most) return;
+    if (this.#open.size + this.#lingering.size < most) return;
     throw new GatewayError("unavailable", "Too many WebSockets are open: try again later", { retryAfter: "5" });
   }
 
@@ -23,7 +25,13 @@ export class Sockets {
     this.#open.add(socket);
   }
 
+  linger(socket: OpenSocket): void {
+    this.delete(socket);
+    this.#lingering.add(socket);
+  }
+
   delete(socket: OpenSocket): void {
+    this.#lingering.delete(socket);
     this.#open.delete(socket);
     if (this.#open.size > 0) return;
     this.#empty.resolve();
@@ -39,7 +47,7 @@ export class Sockets {
     for (const socket of this.#open) socket.abort();
   }
 
-  /** Resolves once none is open. */
+  /** Resolves once none is open but those that linger. */
   async settled(): Promise<void> {
     if (this.#open.size > 0) await this.#empty.promise;
   }

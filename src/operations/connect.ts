@@ -18,6 +18,7 @@ export async function connect({ protocol, wire, lane, context }: Incoming<"conne
   }
   const connection = new Connection(upgraded.socket, { speech: protocol.socket, wire, lane, context, generate });
   sockets.add(connection);
+  connection.onLinger = () => sockets.linger(connection);
   connection.onClosed = () => sockets.delete(connection);
   recorder.close(upgraded.response.status);
   return upgraded.response;

@@ -8,6 +8,7 @@ import type { OpenSocket } from "../http/sockets.ts";
 import type { Lane } from "../lanes/lane.ts";
 import { sourceOf } from "../util/event_source.ts";
 import { step } from "../util/work.ts";
+import { Channel } from "./channel.ts";
 import { describeError } from "./describe_error.ts";
 import { type Incoming, openExchange } from "./incoming.ts";
 import { recall } from "./memory.ts";
@@ -19,10 +20,8 @@ import { respondWithStream } from "./stream.ts";
 const MOST_AT_ONCE = 16;
 const MOST_LANES = 32;
 const MOST_WAITING = 256;
-/** Characters that may wait to be sent: beyond it, nothing more is read of upstreams. */
-const MOST_BUFFERED = 1_048_576;
-/** How often it is looked whether they are sent, in milliseconds. */
-const LOOK_MS = 20;
+
+const encoder = new TextEncoder();
 
 export interface ConnectionOptions {
   speech: SocketEndpoint;
@@ -34,40 +33,51 @@ export interface ConnectionOptions {
 }
 
 interface Waiting {
-  text: string;
   message: SocketMessage;
+  /** Bytes. */
+  size: number;
+  /** Gives back the memory that was set aside for it. */
+  release(): void;
 }
 
 export class Connection implements OpenSocket {
+  onLinger = () => {};
   onClosed = () => {};
-  readonly #socket: WebSocket;
+  readonly #channel: Channel;
   readonly #options: ConnectionOptions;
   readonly #memory: SocketMemory;
+  /** Messages are read in their order. */
+  #reading: Promise<void> = Promise.resolve();
   /** What waits, by its lane; a lane is there from its first message on. */
   readonly #lanes = new Map<string, Waiting[]>();
   /** The lanes that are being answered. */
   readonly #busy = new Map<string, RequestContext | undefined>();
+  /** Messages that are not answered yet, nor being answered. */
   #waiting = 0;
   #isOld = false;
   #isRetired = false;
 
   constructor(socket: WebSocket, options: ConnectionOptions) {
-    this.#socket = socket;
     this.#options = options;
-    const { gateway } = options.context;
-    this.#memory = new SocketMemory(gateway.limits.bodyBytes);
+    const { limits, pace } = options.context.gateway;
+    this.#memory = new SocketMemory(limits.bodyBytes);
     const age = setTimeout(() => {
       this.#isOld = true;
       this.#closeIfIdle();
-    }, gateway.pace.socketMs);
-    socket.onmessage = ({ data }) => this.#take(data);
-    socket.onerror = () => {}; // it closes, too
-    socket.onclose = () => {
-      clearTimeout(age);
-      this.#lanes.clear();
-      for (const context of this.#busy.values()) context?.leave();
-      this.onClosed();
-    };
+    }, pace.socketMs);
+    this.#channel = new Channel(socket, {
+      sendStallMs: limits.sendStallMs,
+      onMessage: (data) => this.#take(data),
+      onEnd: () => {
+        clearTimeout(age);
+        for (const lane of this.#lanes.values()) for (const { release } of lane) release();
+        this.#lanes.clear();
+        this.#memory.clear();
+        for (const context of this.#busy.values()) context?.leave();
+      },
+      onLinger: () => this.onLinger(),
+      onClosed: () => this.onClosed(),
+    });
   }
 
   retire(): void {
@@ -76,44 +86,69 @@ export class Connection implements OpenSocket {
   }
 
   abort(): void {
-    this.#socket.close(1001, "The gateway is shutting down");
+    this.#channel.close(1001, "The gateway is shutting down");
   }
 
   #closeIfIdle(): void {
     if (!this.#isOld && !this.#isRetired || this.#busy.size + this.#waiting > 0) return;
-    this.#socket.close(1000, this.#isOld ? "The connection is too old" : "The gateway asks for a new connection");
+    this.#channel.close(1000, this.#isOld ? "The connection is too old" : "The gateway asks for a new connection");
   }
 
   #take(data: unknown): void {
-    const { speech } = this.#options;
-    let lane: string | undefined;
-    try {
-      if (typeof data !== "string") throw new GatewayError("invalid_request", "Expected a message of text");
-      // Its size and depth are checked once it is its turn.
-      const message = speech.read(parseMessage(data));
-      if (!message) return;
-      lane = message.lane;
-      this.#queue({ text: data, message });
-    } catch (thrown) {
-      void this.#refuse(thrown, lane, thrown instanceof LimitReached ? thrown.limit : undefined);
+    const { gateway, request: { url } } = this.#options.context;
+    if (this.#waiting >= MOST_WAITING) {
+      return void this.#refuse(new GatewayError("rate_limit", "Too many messages wait in this connection"));
     }
+    if (typeof data !== "string") {
+      return void this.#refuse(new GatewayError("invalid_request", "Expected a message of text"));
+    }
+    const body = encoder.encode(data);
+    const { length: size } = body;
+    const headers = { "content-length": String(size) };
+    this.#waiting++;
+    // Memory is set aside for it at once, also while others are read before it.
+    const reading = gateway.uploads.readJson(new Request(url, { method: "POST", headers, body }));
+    this.#reading = Promise.allSettled([reading, this.#reading]).then(([read]) => {
+      if (read.status === "rejected") {
+        this.#waiting--;
+        return void this.#refuse(read.reason);
+      }
+      const { body, release } = read.value;
+      if (!this.#queue(body, size, release)) {
+        this.#waiting--;
+        release();
+        this.#closeIfIdle();
+      }
+    });
   }
 
-  #queue(one: Waiting): void {
-    const name = one.message.lane ?? "";
+  /** Whether it is going to be answered. */
+  #queue(body: unknown, size: number, release: () => void): boolean {
+    let name: string | undefined;
+    try {
+      const message = this.#options.speech.read(body);
+      if (!message || this.#channel.isOver) return false;
+      name = message.lane;
+      this.#laneOf(name ?? "").push({ message, size, release });
+    } catch (thrown) {
+      void this.#refuse(thrown, name);
+      return false;
+    }
+    this.#next();
+    return true;
+  }
+
+  /** What waits in the lane. Throws where the connection has reached a limit. */
+  #laneOf(name: string): Waiting[] {
     if (this.#isOld) throw new LimitReached("age", "The connection is too old: open a new one");
-    const named = [...this.#lanes.keys()].filter((lane) => lane !== "");
-    if (name !== "" && !this.#lanes.has(name) && named.length >= MOST_LANES) {
+    const known = this.#lanes.get(name);
+    if (known) return known;
+    if (name !== "" && this.#lanes.size - Number(this.#lanes.has("")) >= MOST_LANES) {
       throw new LimitReached("lanes", `A connection has at most ${MOST_LANES} lanes`);
     }
-    if (this.#waiting >= MOST_WAITING) {
-      throw new GatewayError("rate_limit", "Too many messages wait in this connection");
-    }
-    const lane = this.#lanes.get(name) ?? [];
+    const lane: Waiting[] = [];
     this.#lanes.set(name, lane);
-    lane.push(one);
-    this.#waiting++;
-    this.#next();
+    return lane;
   }
 
   /** Begins what may begin. */
@@ -133,22 +168,29 @@ export class Connection implements OpenSocket {
     }
   }
 
-  async #answer({ text, message }: Waiting, name: string): Promise<void> {
-    const { speech, wire: handshake, lane, context: { request: { url, headers }, gateway, peer } } = this.#options;
-    const request = new Request(url, { method: "POST", headers: plain(headers), body: text });
-    let context = withProtocol(openContext(request, peer, gateway), speech.protocol);
-    this.#busy.set(name, context);
+  /** The context of one message. */
+  #open(): RequestContext {
+    const { speech, lane, context: { request: { url, headers }, gateway, peer } } = this.#options;
+    const request = new Request(url, { method: "POST", headers: plain(headers) });
+    const context = withProtocol(openContext(request, peer, gateway), speech.protocol);
     context.recorder.entry.protocol = speech.protocol.name;
     context.recorder.entry.lane = lane.name;
-    const { body: { previous_response_id: previous } } = message;
+    return context;
+  }
+
+  async #answer({ message, size, release }: Waiting, name: string): Promise<void> {
+    const { speech, wire: handshake, lane, context: { gateway, peer } } = this.#options;
+    let context = this.#open();
+    const { request, recorder } = context;
+    recorder.atEnd(release);
+    this.#busy.set(name, context);
+    const { body, isWarmUp } = message;
+    const { previous_response_id: previous } = body;
     try {
       context = withCaller(context, await gateway.authenticate(request, peer));
       gateway.load.check(gateway.limits);
-      const { body: sent, release } = await gateway.uploads.readJson(request);
-      context.recorder.atEnd(release);
-      const { body, isWarmUp } = speech.read(sent)!;
       const prepared = { ...this.#memory.preparedFor(previous), ...body };
-      const session = this.#memory.open(name, text.length, isWarmUp ? withoutInput(body) : undefined);
+      const session = this.#memory.open(name, size, isWarmUp ? withoutInput(body) : undefined);
       const wire = { ...handshake, headers: request.headers, body: prepared };
       const input = await step(() => speech.protocol.parse(wire, context));
       const asked = {
@@ -160,63 +202,35 @@ export class Connection implements OpenSocket {
         session,
       };
       const response = await (isWarmUp ? warmUp(asked, session) : this.#options.generate(asked));
-      await this.#send(response, message.lane, context);
-      if (context.recorder.failure) this.#memory.evict(name, previous);
+      await this.#send(response, message.lane);
+      if (recorder.failure) this.#memory.evict(name, previous);
     } catch (thrown) {
       this.#memory.evict(name, previous);
-      await this.#refuse(thrown, message.lane, undefined, context);
+      await this.#refuse(thrown, message.lane, context);
     }
   }
 
-  async #send({ body }: Response, lane: string | undefined, context: RequestContext): Promise<void> {
+  async #send({ body }: Response, lane: string | undefined): Promise<void> {
     const decoder = new TextDecoder();
     let rest = "";
     for await (const chunk of body!) {
       const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
       rest = lines.pop()!;
-      for (const line of lines) if (line !== "[DONE]") this.#write(this.#options.speech.writeEvent(line, lane));
-      await this.#drained(context);
+      for (const line of lines) if (line !== "[DONE]") this.#channel.send(this.#options.speech.writeEvent(line, lane));
+      await this.#channel.drained();
     }
   }
 
-  /** A client that reads slowly slows the upstream down, and one that reads nothing for long is left. */
-  async #drained({ gateway: { limits }, leave }: RequestContext): Promise<void> {
-    let before = this.#socket.bufferedAmount;
-    for (let waited = 0; this.#isOpen() && this.#socket.bufferedAmount > MOST_BUFFERED; waited += LOOK_MS) {
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
-      const { bufferedAmount } = this.#socket;
-      if (bufferedAmount < before) waited = 0;
-      before = bufferedAmount;
-      if (waited < limits.sendStallMs) continue;
-      leave();
-      return this.#socket.close();
-    }
-  }
-
-  #write(text: string): void {
-    if (this.#isOpen()) this.#socket.send(text);
-  }
-
-  #isOpen(): boolean {
-    return this.#socket.readyState === WebSocket.OPEN;
-  }
-
-  async #refuse(
-    thrown: unknown,
-    lane: string | undefined,
-    limit?: SocketLimit,
-    context: RequestContext = this.#options.context,
-  ): Promise<void> {
+  async #refuse(thrown: unknown, lane?: string, context: RequestContext = this.#open()): Promise<void> {
     const { speech } = this.#options;
     const error = await describeError(thrown, context);
     const response = speech.protocol.serializeError(error, { requestId: context.id });
     const { status, headers } = response;
-    if (context !== this.#options.context) {
-      context.recorder.fail(error);
-      context.recorder.close(status);
-    }
-    this.#write(speech.writeError({ status, headers, body: await response.json(), limit }, lane));
-    if (limit === "age") this.#closeIfIdle();
+    context.recorder.fail(error);
+    context.recorder.close(status);
+    const limit = thrown instanceof LimitReached ? thrown.limit : undefined;
+    this.#channel.refuse(speech.writeError({ status, headers, body: await response.json(), limit }, lane));
+    this.#closeIfIdle();
   }
 }
 
@@ -226,14 +240,6 @@ class LimitReached extends GatewayError {
   constructor(limit: SocketLimit, message: string) {
     super("invalid_request", message);
     this.limit = limit;
-  }
-}
-
-function parseMessage(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new GatewayError("invalid_request", "The message is not valid JSON");
   }
 }
 

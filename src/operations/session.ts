@@ -27,9 +27,13 @@ export class SocketMemory {
   readonly #entries = new Map<string, Entry>();
   readonly #longest: number;
 
-  /** `longest`: how long a conversation may be, in characters. */
+  /** `longest`: how long all conversations may be together, in characters. The oldest ones are forgotten first. */
   constructor(longest: number) {
     this.#longest = longest;
+  }
+
+  clear(): void {
+    this.#entries.clear();
   }
 
   /** What a warm-up prepared for the request that names it. */
@@ -57,6 +61,13 @@ export class SocketMemory {
         if (answered > this.#longest) return;
         const said: Message[] = content.length > 0 ? [{ role: "assistant", content }] : [];
         this.#entries.set(id, { lane, messages: [...kept.messages, ...said], size: answered, prepared });
+        let all = 0;
+        for (const { size } of this.#entries.values()) all += size;
+        for (const [oldest, { size }] of this.#entries) {
+          if (all <= this.#longest) break;
+          this.#entries.delete(oldest);
+          all -= size;
+        }
       },
     };
   }

@@ -2,6 +2,12 @@
 import { serve } from "./deno_serve.ts";
 import type { Permission, Platform } from "./platform.ts";
 
+/**
+ * After so many seconds in which a client sent nothing it is sent a ping, and is gone where it does not answer that within as many
+ * more: what is sent before the ping it has to read before it.
+ */
+const PING_S = 30;
+
 export const deno: Platform = {
   get os() {
     return Deno.build.os;
@@ -32,6 +38,6 @@ export const deno: Platform = {
   memory: () => Deno.memoryUsage().rss,
   parentId: () => Deno.ppid,
   serve: (options) => Promise.try(serve, options),
-  upgrade: (request) => Deno.upgradeWebSocket(request),
+  upgrade: (request) => Deno.upgradeWebSocket(request, { idleTimeout: 2 * PING_S }),
   exit: (code) => Deno.exit(code),
 };

@@ -1,0 +1,142 @@
+/** Odd and hostile frames in a WebSocket: the gateway answers or closes, and goes on. */
+import { assert, assertEquals } from "@std/assert";
+import type { JsonObject } from "../../src/canonical/json.ts";
+import { delay, until } from "../support/wait.ts";
+import { type Setting, type SettingOptions, withGateway } from "./gateway.ts";
+import { frame, OPCODE, RawWebSocket } from "./raw_websocket.ts";
+
+const CREATE = { type: "response.create", model: "sandbox", input: "Hello", store: false };
+const MESSAGE = new TextEncoder().encode(JSON.stringify(CREATE));
+
+function test(
+  name: string,
+  run: (open: () => Promise<RawWebSocket>, setting: Setting) => Promise<void>,
+  options?: SettingOptions,
+): void {
+  Deno.test(`websocket: ${name}`, async () => {
+    await withGateway(async (setting) => {
+      const clients: RawWebSocket[] = [];
+      const open = async () => {
+        const client = await RawWebSocket.open((setting.server.addr as Deno.NetAddr).port);
+        clients.push(client);
+        return client;
+      };
+      await run(open, setting);
+      // Whatever came before, others are served.
+      const other = await open();
+      await other.send(CREATE);
+      assertEquals(typeOf(await other.turn()), "response.completed");
+      for (const client of clients) client.close();
+      await setting.app.settled();
+    }, options);
+  });
+}
+
+const typeOf = (events: JsonObject[]) => events.at(-1)!.type;
+const errorOf = (events: JsonObject[]) => {
+  const { status, error } = events.at(-1)!;
+  return [status, (error as JsonObject).code];
+};
+
+test("a message in many frames is one message, with a ping in between", async (open) => {
+  const client = await open();
+  for (const [at, byte] of MESSAGE.entries()) {
+    const opcode = at === 0 ? OPCODE.text : OPCODE.continuation;
+    await client.write(frame(opcode, Uint8Array.of(byte), { isLast: at === MESSAGE.length - 1 }));
+    if (at !== 9) continue;
+    await client.write(frame(OPCODE.ping, "there?"));
+    const pong = await client.next();
+    assertEquals([pong?.opcode, new TextDecoder().decode(pong?.payload)], [OPCODE.pong, "there?"]);
+  }
+  assertEquals(typeOf(await client.turn()), "response.completed");
+});
+
+test("a binary, an empty and a broken message are refused, and the connection goes on", async (open) => {
+  const client = await open();
+  for (const bytes of [frame(OPCODE.binary, MESSAGE), frame(OPCODE.text, ""), frame(OPCODE.text, "[1,")]) {
+    await client.write(bytes);
+    assertEquals((await client.turn()).at(-1)!.status, 400);
+  }
+  await client.send(CREATE);
+  assertEquals(typeOf(await client.turn()), "response.completed");
+});
+
+test("a message over the limit of a body is refused, and so is JSON of more than the limits", async (open, { app }) => {
+  const client = await open();
+  await client.send({ ...CREATE, input: "x".repeat(20_000) });
+  assertEquals((await client.turn()).at(-1)!.status, 413);
+  await client.send(`{"type":"response.create","input":${"[".repeat(300)}${"]".repeat(300)}}`);
+  assertEquals((await client.turn()).at(-1)!.status, 400);
+  await client.send(CREATE);
+  assertEquals(typeOf(await client.turn()), "response.completed");
+  assertEquals(app.logs.map(({ status }) => status), [101, 413, 400, 200]);
+}, { limits: { bodyBytes: 16_384, jsonDepth: 100 } });
+
+const INVALID: Record<string, Uint8Array> = {
+  "a frame without a mask": frame(OPCODE.text, MESSAGE, { isMasked: false }),
+  "a frame of an opcode that is reserved": frame(5, MESSAGE),
+  "a frame with reserved bits": frame(OPCODE.text | 0x70, MESSAGE),
+  "a continuation of nothing": frame(OPCODE.continuation, MESSAGE),
+  "a ping that is too long": frame(OPCODE.ping, new Uint8Array(126)),
+  "a ping in two frames": frame(OPCODE.ping, "a", { isLast: false }),
+  "a frame that claims exabytes": frame(OPCODE.text, "{", { claimedLength: 2 ** 62 }),
+  "a frame that claims more than a message may have": frame(OPCODE.text, "{", { claimedLength: 2 ** 27 }),
+  "a text that is no UTF-8": frame(OPCODE.text, Uint8Array.of(0x22, 0xff, 0xfe, 0x22)),
+  "bytes that are no frame": crypto.getRandomValues(new Uint8Array(4_096)),
+};
+
+for (const [name, bytes] of Object.entries(INVALID)) {
+  test(`${name} does no harm`, async (open) => {
+    const client = await open();
+    await client.write(bytes);
+    // What is no message for it is answered or ends the connection; half a frame waits for the rest of it.
+    client.close();
+  });
+}
+
+test("10,000 messages at once: as many as may wait are answered, the others refused", async (open, { app }) => {
+  const client = await open();
+  const many = 10_000;
+  const bytes = frame(OPCODE.text, MESSAGE);
+  const all = new Uint8Array(many * bytes.length);
+  for (let at = 0; at < many; at++) all.set(bytes, at * bytes.length);
+  const writing = client.write(all);
+  const ends: Record<string, number> = {};
+  for (let answered = 0; answered < many; answered++) {
+    const events = await client.turn();
+    const type = typeOf(events) as string;
+    if (type === "error") assertEquals(errorOf(events), [429, "rate_limit_exceeded"]);
+    ends[type] = (ends[type] ?? 0) + 1;
+  }
+  await writing;
+  assert(ends["response.completed"]! >= 256, JSON.stringify(ends));
+  assertEquals(ends["response.completed"]! + ends.error!, many);
+  await until(() => app.logs.length > many);
+});
+
+test("a client that only makes mistakes and reads nothing is closed", async (open, { app }) => {
+  const client = await open();
+  const bytes = frame(OPCODE.text, "?");
+  const all = new Uint8Array(20_000 * bytes.length);
+  for (let at = 0; at < 20_000; at++) all.set(bytes, at * bytes.length);
+  // It has read nothing by the time when all are written; the answers to them would be 80 MB.
+  for (let times = 0; times < 20; times++) await client.write(all).catch(() => {});
+  for (let before = -1; app.logs.length > before;) {
+    before = app.logs.length;
+    await delay(300);
+  }
+  assert(app.logs.length < 200_000, `${app.logs.length} mistakes were answered`);
+  await client.readToEnd();
+});
+
+test("memory that messages wait with is given back, and what finds none is refused", async (open, { upstream }) => {
+  const client = await open();
+  const long = { ...CREATE, model: "model", input: "x".repeat(40_000) };
+  await client.send(long);
+  const asked = await upstream.next();
+  await client.send(long);
+  await client.send(long);
+  assertEquals((await client.turn()).at(-1)!.status, 503);
+  client.close();
+  await asked.left;
+}, { limits: { uploadBytes: 100_000 } });
