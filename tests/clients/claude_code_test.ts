@@ -38,6 +38,9 @@ const CONFIG: ConfigInput = {
   },
 };
 
+const TLS_FILES = new URL("../platform/tls/", import.meta.url);
+const tls = (name: string) => Deno.readTextFileSync(new URL(name, TLS_FILES));
+
 /** What ends up in front of a user: the events of a run, as lines of JSON. */
 const AS_EVENTS = ["--output-format", "stream-json", "--verbose"];
 const NO_TOOLS = ["--tools", ""];
@@ -274,6 +277,41 @@ test(
     }),
   },
 );
+
+test("a web search in front of the sandbox finds its pages, with no network", async ({ run }) => {
+  const options = ["--model", "sandbox", "--tools", "WebSearch", "--allowedTools", "WebSearch", ...AS_EVENTS];
+  const { result, exchanges, text } = await run(["Use WebSearch to find out what a lane is", ...options]);
+  assertEquals(result.is_error, false);
+  const side = exchanges.find(({ body }) => /web_search_\d+/.test(JSON.stringify(body.tools)));
+  assertStringIncludes(await side!.answer, '"url":"https://sandbox.invalid/lanes"');
+  assertStringIncludes(text, '"searchCount":1');
+});
+
+test("a page that it opens itself is summarized by the model", async ({ sent, run }) => {
+  await using pages = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, key: tls("server.key"), cert: tls("server.pem"), onListen() {} },
+    () => new Response("<h1>Oslo</h1><p>Rain, 7 degrees.</p>", { headers: { "content-type": "text/html" } }),
+  );
+  const settings = ["--settings", JSON.stringify({ skipWebFetchPreflight: true })];
+  const options = ["--model", "scripted", "--tools", "WebFetch", "--allowedTools", "WebFetch", ...settings];
+  const authority = new URL("ca.pem", TLS_FILES).pathname;
+  const { result, text } = await run([`Read https://127.0.0.1:${pages.addr.port}/`, ...options, ...AS_EVENTS], {
+    ANTHROPIC_API_KEY: KEY,
+    NODE_EXTRA_CA_CERTS: authority,
+  });
+  assertEquals([result.is_error, result.result], [false, "It rains."], text);
+  assert(sent.some(({ tools, messages }) => !tools && JSON.stringify(messages).includes("Rain, 7 degrees.")));
+  assertStringIncludes(JSON.stringify(turnOf(sent.at(-1)!, -1)), "Rain in Oslo");
+}, {
+  script(_call, { messages, tools }) {
+    if (!tools) return answerStream([word("Rain in Oslo"), ENDING]);
+    const text = JSON.stringify(messages);
+    const url = /https:\/\/127[^ "\\]+/.exec(text)?.[0];
+    return calling("WebFetch", { url: url ?? "", prompt: "Weather?" }, "It rains.")(
+      text.includes("tool_call_id") ? 1 : 0,
+    );
+  },
+});
 
 test("what the model thought goes back to it byte for byte, with its marks on calls", async ({ sent, run }) => {
   const options = ["--model", "scripted", ...WITH_BASH, ...AS_EVENTS];
