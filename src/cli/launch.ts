@@ -54,7 +54,7 @@ const UNSTABLE = ["--unstable-kv", "--unstable-no-legacy-abort"];
  * All that a request makes is short-lived. What the engine once saw survive, because a long request was at work, it would put among
  * the old objects at once, where it keeps all that it refers to: a quarter of the time that requests of 400 kB take.
  */
-const ENGINE = ["--v8-flags=--no-allocation-site-pretenuring"];
+export const ENGINE = ["--v8-flags=--no-allocation-site-pretenuring"];
 
 const FORWARDED: readonly Deno.Signal[] = Deno.build.os === "windows"
   ? ["SIGINT", "SIGBREAK"]

@@ -1,6 +1,7 @@
 /** What the benches run: Laneway, and the bare passthrough that it is compared with. Peers are in `peers/`. */
 import { bodyFor, type Load, type Wire } from "./bodies.ts";
 import { postBytes } from "./client.ts";
+import { ENGINE } from "../../src/cli/launch.ts";
 import { freePort, type Program, type Started, startProgram } from "./program.ts";
 
 export interface Endpoint {
@@ -40,7 +41,7 @@ export const BARE: Gateway = {
     Promise.resolve({ command: DENO, args: [...RUN, ...COLLECTS, BENCH("./passthrough.ts"), upstream, String(port)] }),
 };
 
-/** How Laneway is started: the program alone, or as the documents say. */
+/** How Laneway is started: the program alone, on the engine as the launcher sets it, or as the documents say. */
 type Entry = "main.ts" | "deno task start";
 
 const LANEWAY_WIRES: Gateway["wires"] = {
@@ -58,7 +59,7 @@ export function laneway(name = "Laneway", upstreamOptions: object = {}, entry: E
       await Deno.writeTextFile(config, JSON.stringify(lanewayConfig(upstream, folder, upstreamOptions)));
       const options = ["--config", config, "--port", String(port)];
       return entry === "main.ts"
-        ? { command: DENO, args: [...RUN, ...COLLECTS, BENCH("../../src/main.ts"), ...options] }
+        ? { command: DENO, args: [...RUN, ...ENGINE, ...COLLECTS, BENCH("../../src/main.ts"), ...options] }
         : { command: DENO, args: ["task", "--quiet", "start", ...options], cwd: BENCH("../../") };
     },
   };
