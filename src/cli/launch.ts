@@ -50,11 +50,6 @@ const MAIN = "--main";
 const BUILT_IN = new URL("../main.ts", import.meta.url).href;
 /** What the gateway needs of Deno that is not stable yet, whatever the configuration beside the entry file has. */
 const UNSTABLE = ["--unstable-kv", "--unstable-no-legacy-abort"];
-/**
- * All that a request makes is short-lived. What the engine once saw survive, because a long request was at work, it would put among
- * the old objects at once, where it keeps all that it refers to: a quarter of the time that requests of 400 kB take.
- */
-export const ENGINE = ["--v8-flags=--no-allocation-site-pretenuring"];
 
 const FORWARDED: readonly Deno.Signal[] = Deno.build.os === "windows"
   ? ["SIGINT", "SIGBREAK"]
@@ -84,7 +79,7 @@ async function launch(): Promise<number> {
   const flags = flagsOf({ ...permissions, write });
   // For those who work on the code: what they change is run anew.
   const isWatched = Deno.args.includes(WATCH);
-  const args = ["run", ...UNSTABLE, ...ENGINE, ...flags, ...(isWatched ? ["--watch"] : []), main, ...passedOn()];
+  const args = ["run", ...UNSTABLE, ...flags, ...(isWatched ? ["--watch"] : []), main, ...passedOn()];
   try {
     if (!await cache(main)) return 1;
     return await run(args, own, orphaned);

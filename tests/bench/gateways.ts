@@ -1,7 +1,7 @@
 /** What the benches run: Laneway, and the bare passthrough that it is compared with. Peers are in `peers/`. */
 import { bodyFor, type Load, type Wire } from "./bodies.ts";
 import { postBytes } from "./client.ts";
-import { ENGINE } from "../../src/cli/launch.ts";
+import { ENGINE } from "../../src/config/permissions.ts";
 import { freePort, type Program, type Started, startProgram } from "./program.ts";
 
 export interface Endpoint {
@@ -31,18 +31,21 @@ export interface Subject {
 const BENCH = (name: string) => new URL(name, import.meta.url).pathname;
 const DENO = Deno.execPath();
 const RUN = ["run", "--allow-all", "--no-lock", "--quiet"];
-/** Collects garbage when it gets SIGUSR2. */
-const COLLECTS = ["--v8-flags=--expose-gc", "--preload", BENCH("./collect_on_signal.ts")];
+/** Collects garbage when it gets SIGUSR2, where V8 exposes that. */
+const COLLECTS = ["--preload", BENCH("./collect_on_signal.ts")];
 
 export const BARE: Gateway = {
   name: "bare",
   wires: { chat: { path: "/v1/chat/completions", model: "bench" } },
   program: (upstream, port) =>
-    Promise.resolve({ command: DENO, args: [...RUN, ...COLLECTS, BENCH("./passthrough.ts"), upstream, String(port)] }),
+    Promise.resolve({
+      command: DENO,
+      args: [...RUN, "--v8-flags=--expose-gc", ...COLLECTS, BENCH("./passthrough.ts"), upstream, String(port)],
+    }),
 };
 
-/** How Laneway is started: the program alone, on the engine as the launcher sets it, or as the documents say. */
-type Entry = "main.ts" | "deno task start";
+/** How Laneway is started: the program alone, as a service does, ready to collect garbage or not; or as the documents say. */
+type Entry = "main.ts that collects" | "main.ts" | "deno task start";
 
 const LANEWAY_WIRES: Gateway["wires"] = {
   chat: { path: "/oss/v1/chat/completions", model: "bench" },
@@ -50,7 +53,11 @@ const LANEWAY_WIRES: Gateway["wires"] = {
   responses: { path: "/oss/v1/responses", model: "bench" },
 };
 
-export function laneway(name = "Laneway", upstreamOptions: object = {}, entry: Entry = "main.ts"): Gateway {
+export function laneway(
+  name = "Laneway",
+  upstreamOptions: object = {},
+  entry: Entry = "main.ts that collects",
+): Gateway {
   return {
     name,
     wires: LANEWAY_WIRES,
@@ -58,9 +65,11 @@ export function laneway(name = "Laneway", upstreamOptions: object = {}, entry: E
       const config = `${folder}/gateway.json`;
       await Deno.writeTextFile(config, JSON.stringify(lanewayConfig(upstream, folder, upstreamOptions)));
       const options = ["--config", config, "--port", String(port)];
-      return entry === "main.ts"
-        ? { command: DENO, args: [...RUN, ...ENGINE, ...COLLECTS, BENCH("../../src/main.ts"), ...options] }
-        : { command: DENO, args: ["task", "--quiet", "start", ...options], cwd: BENCH("../../") };
+      if (entry === "deno task start") {
+        return { command: DENO, args: ["task", "--quiet", "start", ...options], cwd: BENCH("../../") };
+      }
+      const engine = entry === "main.ts" ? [ENGINE] : [`${ENGINE},--expose-gc`, ...COLLECTS];
+      return { command: DENO, args: [...RUN, ...engine, BENCH("../../src/main.ts"), ...options] };
     },
   };
 }

@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { ENGINE } from "../../src/config/permissions.ts";
 import manifest from "../../deno.json" with { type: "json" };
 import { type Launched, runLaunched, withFolder, withLaunched } from "../support/process.ts";
 import { delay, until, within } from "../support/wait.ts";
@@ -120,7 +121,7 @@ Deno.test("tasks: what people run goes by the launcher, and what is compiled may
   const options = compile.split(" ").filter((word) => /^-/.test(word) && !/^--(include|output)$/.test(word));
   const open = ["net", "env", "read", "write"].map((name) => `--allow-${name}`);
   // How much memory there is decides above what the gateway sheds.
-  assertEquals(options, [...open, "--allow-sys=systemMemoryInfo", "--deny-import", "--no-prompt"]);
+  assertEquals(options, [ENGINE, ...open, "--allow-sys=systemMemoryInfo", "--deny-import", "--no-prompt"]);
 });
 
 Deno.test({
