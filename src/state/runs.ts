@@ -29,7 +29,7 @@ export interface Runs {
   log(id: string, owner: string): EventLog | undefined;
   /** Ends it, wherever it runs. Resolves once it is known to be over, or to be ended soon. */
   cancel(id: string, owner: string): Promise<void>;
-  /** Whether there was one. Nothing of it is left then. */
+  /** Whether there was one. Nothing of it is left then; one that runs here is ended. */
   forget(id: string, owner: string): Promise<boolean>;
   /** Resolves once none runs here. */
   settled(): Promise<void>;
@@ -227,8 +227,8 @@ class BackgroundRuns implements Runs {
     if (local) await this.#cancelLocal(local);
     this.#dropLog(key);
     const { store } = this.#options;
-    const [facts, ...others] = ["facts", "end", "cancel"].map((what) => placeOf(owner, id, what));
-    return await this.#ask("delete", store.delete(facts!, ...others));
+    // The cancellation stays: whoever works on the response may not have seen it yet.
+    return await this.#ask("delete", store.delete(placeOf(owner, id, "facts"), placeOf(owner, id, "end")));
   }
 
   async settled(): Promise<void> {

@@ -298,6 +298,18 @@ Deno.test("background: another gateway on the same store cancels it", async () =
   await one.upstream.left;
 });
 
+Deno.test("background: another gateway on the same store deletes it, and it is stopped", async () => {
+  const store = createMemoryStore({ now: () => NOW, limitBytes: 2 ** 20 });
+  const one = newRig({ store });
+  const other = newRig({ store });
+  const { id } = await one.client.responses.create(HELLO);
+  await one.upstream.asked;
+  await other.client.responses.delete(id);
+  await one.upstream.left;
+  await one.app.settled();
+  for (const { client } of [one, other]) await assertRejects(() => client.responses.retrieve(id), OpenAI.NotFoundError);
+});
+
 Deno.test("background: what is cancelled once its gateway was killed is cancelled, at once and later", async () => {
   const clock = { ms: NOW };
   const now = () => clock.ms;
