@@ -61,6 +61,7 @@ export const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
     how: "not",
     because: "it measures for minutes, on a machine that does nothing else",
   }],
+  [/^deno task release$/, { how: "not", because: "it downloads Deno's runtime for six machines" }],
   [/^deno task compile$/, { how: "not", because: "it downloads Deno's runtime" }],
 
   [/^export (HF_TOKEN|ANTHROPIC_BASE_URL|ANTHROPIC_AUTH_TOKEN)=\S+$/, {

@@ -1,0 +1,66 @@
+/** What is published: an executable, its checksum, and its bill of materials. */
+// Whoever validates brings these packages along.
+import "ajv";
+import "ajv-formats";
+import "ajv-formats-draft2019";
+import { Spec, Validation } from "cyclonedx";
+import { assert, assertEquals } from "@std/assert";
+import manifest from "../../deno.json" with { type: "json" };
+import { type Lock, sbomText } from "../../src/cli/sbom.ts";
+import { withFolder } from "../support/process.ts";
+
+const ROOT = new URL("../../", import.meta.url);
+const lock: Lock = JSON.parse(Deno.readTextFileSync(new URL("deno.lock", ROOT)));
+const MB = 1_000_000;
+const PACKAGES = ["@huggingface", "jinja", "tokenizers", "eventsource-parser", "zod"];
+
+/** Builds for this machine. The runtime that would be downloaded is stood in for by Deno's own program, which is larger. */
+async function release(folder: string): Promise<string> {
+  const { stdout, stderr, success } = await new Deno.Command(Deno.execPath(), {
+    args: ["task", "release", folder, Deno.build.target],
+    cwd: ROOT,
+    env: { DENORT_BIN: Deno.execPath(), NO_COLOR: "1" },
+  }).output();
+  const printed = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
+  assert(success, printed);
+  return printed;
+}
+
+Deno.test("release: an executable holds the program alone, is the same each time, and has its checksum beside it", async () => {
+  await withFolder(async (folder) => {
+    const printed = await release(`${folder}/first`);
+    const embedded = [...printed.matchAll(/^[│ ]*[├└]─[─┬] (\S+)/gm)].map(([, path]) => path!);
+    assert(embedded.includes("gateway.json"), printed);
+    const places = new Set(embedded.map((path) => path.split("/")[0]!).filter((path) => !path.endsWith(".ts")));
+    const strange = [...places].filter((place) => /test|sdk|openai|anthropic/.test(place));
+    assertEquals(strange, []);
+    for (const name of PACKAGES) assert(places.has(name), name);
+
+    const name = `laneway-${manifest.version}-${Deno.build.target}`;
+    const { size } = await Deno.stat(`${folder}/first/${name}`);
+    const runtime = (await Deno.stat(Deno.execPath())).size;
+    assert(size - runtime < 15 * MB, `${size - runtime} bytes are embedded`);
+    assert(size < 110 * MB, `${size} bytes`);
+
+    await release(`${folder}/second`);
+    const [first, second] = await Promise.all(
+      ["first", "second"].map((place) => Deno.readTextFile(`${folder}/${place}/SHA256SUMS`)),
+    );
+    assertEquals(first, second);
+    const digest = await crypto.subtle.digest("SHA-256", await Deno.readFile(`${folder}/first/${name}`));
+    assert(first!.includes(`${new Uint8Array(digest).toHex()}  ${name}\n`), first);
+  });
+});
+
+Deno.test("release: the bill of materials is one by CycloneDX's own schema, and names what the lock pins", async () => {
+  const text = sbomText(lock);
+  assertEquals(await new Validation.JsonStrictValidator(Spec.Version.v1dot6).validate(text), null);
+  const { components, dependencies } = JSON.parse(text);
+  assertEquals(
+    components.map(({ group, name, version }: Record<string, string>) =>
+      `${group ? `${group}/` : ""}${name}@${version}`
+    ),
+    Object.keys(lock.npm).toSorted(),
+  );
+  assertEquals(dependencies[0].dependsOn.length, Object.keys(manifest.imports).length);
+});
