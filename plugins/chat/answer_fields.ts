@@ -1,6 +1,6 @@
 /** What no other wire has of an answer: it rides through to clients of this one. */
 import { addUnknown, type Extra, extraOf } from "../../src/canonical/extra.ts";
-import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
+import { isJsonObject, type JsonObject, setField } from "../../src/canonical/json.ts";
 import { unknownUsage } from "./usage.ts";
 import {
   ANSWER_KEYS,
@@ -67,18 +67,21 @@ const ABOUT_SERVER: ReadonlySet<string> = new Set([
 const HOLDERS: ReadonlySet<string> = new Set(["choice", "message", "provider_specific_fields"]);
 
 /** What no other wire has of an answer, apart from what none of them needs. */
-function extraFrom(fields: JsonObject): Extra | undefined {
-  const isHint = ([key, value]: [string, unknown]): boolean =>
-    ABOUT_SERVER.has(key) || value === null ||
-    HOLDERS.has(key) && isJsonObject(value) && Object.entries(value).every(isHint);
-  const all = Object.entries(fields);
-  const hints = all.filter(isHint);
-  if (all.length === 0) return undefined;
-  return {
-    wire: WIRE,
-    fields: Object.fromEntries(all.filter((one) => !isHint(one))),
-    ...(hints.length > 0 && { hints: Object.fromEntries(hints) }),
-  };
+function extraFrom(all: JsonObject): Extra | undefined {
+  const fields: JsonObject = {};
+  let hints: JsonObject | undefined;
+  let isEmpty = true;
+  for (const [key, value] of Object.entries(all)) {
+    isEmpty = false;
+    setField(isHint(key, value) ? hints ??= {} : fields, key, value!);
+  }
+  if (isEmpty) return undefined;
+  return hints ? { wire: WIRE, fields, hints } : { wire: WIRE, fields };
+}
+
+function isHint(key: string, value: unknown): boolean {
+  if (ABOUT_SERVER.has(key) || value === null) return true;
+  return HOLDERS.has(key) && isJsonObject(value) && Object.entries(value).every((one) => isHint(...one));
 }
 
 /** Adds an increment of fields that we do not know: texts and lists grow, anything else is replaced. */

@@ -28,10 +28,11 @@ const DETAILS = {
   prompt_tokens_details: new Set(["cached_tokens", "cache_write_tokens", "cache_creation_input_tokens"]),
   completion_tokens_details: new Set(["reasoning_tokens"]),
 };
+const USAGE_KEYS = new Set([...KNOWN, ...Object.keys(DETAILS)]);
 
 /** Counts that the canonical form does not model, in their places: costs, audio, predictions. */
 export function unknownUsage(usage: ChatUsage): JsonObject | undefined {
-  const fields: JsonObject = { ...extraOf(WIRE, usage, new Set([...KNOWN, ...Object.keys(DETAILS)]))?.fields };
+  const fields: JsonObject = { ...extraOf(WIRE, usage, USAGE_KEYS)?.fields };
   for (const key of ["prompt_tokens_details", "completion_tokens_details"] as const) {
     const inner = extraOf(WIRE, usage[key] ?? {}, DETAILS[key]);
     if (inner) fields[key] = inner.fields;

@@ -67,6 +67,7 @@ export function openContext(request: Request, peer: Peer | undefined, gateway: G
   });
   recorder.atEnd(() => gateway.running.delete(ended));
   const protocol = gateway.registry.fallback(request.headers);
+  const hide = hideFor(NOBODY, gateway);
   return {
     gateway,
     request,
@@ -82,7 +83,9 @@ export function openContext(request: Request, peer: Peer | undefined, gateway: G
     signal: ended.signal,
     leave: () => leave(),
     hasLeft: () => hasLeft,
-    ...identified(NOBODY, recorder, gateway),
+    caller: NOBODY,
+    hide,
+    note: noterFor(hide, recorder),
   };
 }
 
@@ -95,12 +98,13 @@ export function withProtocol(context: RequestContext, protocol: AnyProtocol): Re
 export function withCaller(context: RequestContext, caller: Caller): RequestContext {
   const { recorder, gateway } = context;
   recorder.entry.key = caller.name;
-  return { ...context, ...identified(caller, recorder, gateway) };
+  const hide = hideFor(caller, gateway);
+  // An object that is made of two others takes the engine several times as long as a changed copy of one.
+  return { ...context, caller, hide, note: noterFor(hide, recorder) };
 }
 
-function identified(caller: Caller, recorder: Recorder, gateway: Gateway) {
-  const hide = hideFor(caller, gateway);
-  return { caller, hide, note: (text: string) => recorder.note(hide(text)) };
+function noterFor(hide: Hide, recorder: Recorder): RequestContext["note"] {
+  return (text) => recorder.note(hide(text));
 }
 
 /** What hides the secrets of callers without a token, which are the same for all requests. */

@@ -61,6 +61,8 @@ const COMPILERS: Readonly<Record<string, Compiler>> = {
   object: readObject,
   union: readUnion,
   pipe: readPrepared,
+  // What has to be caught is left to zod.
+  catch: ({ innerType }) => readerOf(innerType as Schema),
 };
 
 function where(isTaken: (value: unknown) => unknown): Read {

@@ -18,6 +18,8 @@ export function validate<T>(schema: z.ZodType<T>, value: unknown): T {
 
 /** What an upstream sent, as `schema` has it; nothing where it is something else. */
 export function accept<T>(schema: z.ZodType<T>, value: unknown): T | undefined {
+  const read = readAs(schema, value);
+  if (read !== REFUSED) return read as T;
   return schema.safeParse(value, FIRST_MISTAKE).data;
 }
 

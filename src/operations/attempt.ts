@@ -35,8 +35,9 @@ export function ask<K extends ModelOperation>(
 ): Ask<K> {
   const upstream = upstreamOf(where, context);
   const attempt = context.recorder.begin(where);
-  const onDescribed = () => refuseIfStrict(context, attempt);
-  return { ...askOf(operation, input, { where, upstream, attempt }, context, options), onDescribed };
+  const asked = askOf(operation, input, { where, upstream, attempt }, context, options);
+  asked.onDescribed = () => refuseIfStrict(context, attempt);
+  return asked;
 }
 
 /** The same, of which nothing is reported: `attempt` alone has what is noted. */
@@ -62,8 +63,8 @@ function askOf<K extends ModelOperation>(
   operation: K,
   input: Input<K>,
   { where, upstream, attempt }: Asked,
-  { gateway, clientWire, caller, hide, signal }: RequestContext,
-  { estimate = 0, steps, hosted, ...options }: AskOptions,
+  { gateway, clientWire, caller, hide, signal: ended }: RequestContext,
+  { estimate = 0, steps, hosted, signal = ended }: AskOptions,
 ): Ask<K> {
   const note = (text: string) => addNote(attempt.notes, hide(text));
   const target: Target = { ...upstream.quirks, ...where, model: where.pinned ?? where.model };
@@ -77,7 +78,6 @@ function askOf<K extends ModelOperation>(
     upstream: upstream.takesTokens ? { ...upstream, secret: caller.token } : upstream,
     context: answerContext(clientWire, attempt, hide),
     signal,
-    ...options,
     prepare(lessons) {
       if (!("messages" in input)) return input;
       const facts = { ...lessons, ...factsOf(upstream, target, attempt, clientWire), hosted };

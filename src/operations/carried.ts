@@ -88,14 +88,16 @@ function hideInList(list: readonly unknown[], words: Words | undefined, hide: Hi
 }
 
 function hideInObject(object: Record<string, unknown>, words: Words | undefined, hide: Hide): Record<string, unknown> {
-  const entries = Object.entries(object);
-  let isChanged = false;
-  const masked = entries.map(([key, value]): [string, unknown] => {
-    const one: [string, unknown] = [hide(key), hideIn(value, placeIn(words, key), hide)];
-    isChanged ||= one[0] !== key || one[1] !== value;
-    return one;
-  });
-  return isChanged ? Object.fromEntries(masked) : object;
+  // Made once there is something to hide, which is rare.
+  let masked: [string, unknown][] | undefined;
+  for (const [index, key] of Object.keys(object).entries()) {
+    const value = object[key];
+    const [safeKey, safe] = [hide(key), hideIn(value, placeIn(words, key), hide)];
+    if (!masked && safeKey === key && safe === value) continue;
+    masked ??= Object.entries(object).slice(0, index);
+    masked.push([safeKey, safe]);
+  }
+  return masked ? Object.fromEntries(masked) : object;
 }
 
 function placeIn(words: Words | undefined, key: string): Words | undefined {

@@ -11,6 +11,7 @@ export function without<K extends ModelOperation>(
   fields: readonly string[],
   { context, upstream }: Ask<K>,
 ): Call {
+  if (fields.length === 0) return call;
   const sent = fieldsOf(call);
   const dropped = new Set(fields.filter((field) => Object.hasOwn(sent, field)));
   if (dropped.size === 0) return call;

@@ -15,7 +15,7 @@ const V8_FLAGS = [
   "--invocation-count-for-osr=50",
   "--minimum-invocations-after-ic-update=30",
 ];
-const ROUNDS = 14;
+const ROUNDS = 12;
 
 export async function measureSums(): Promise<Sums> {
   const program = new URL("./own_cpu.ts", import.meta.url).href;

@@ -2,17 +2,19 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { z } from "zod";
-import { requestSchema as chat } from "../../plugins/chat/wire.ts";
-import { requestSchema as messages } from "../../plugins/messages/wire.ts";
-import { requestSchema as responses } from "../../plugins/responses/wire.ts";
+import { answerSchema as chatAnswer, requestSchema as chat } from "../../plugins/chat/wire.ts";
+import { requestSchema as messages, responseSchema as messagesAnswer } from "../../plugins/messages/wire.ts";
+import { requestSchema as responses, responseSchema as responsesAnswer } from "../../plugins/responses/wire.ts";
 import { isJsonObject } from "../../src/canonical/json.ts";
 import { excessOf, JSON_LIMITS } from "../../src/canonical/json_limits.ts";
 import { isRawNumber, parseExactly } from "../../src/canonical/raw_number.ts";
 import { readAs, REFUSED } from "../../src/contract/read_as.ts";
-import { loadFixtures } from "../support/fixtures.ts";
+import { isOk, loadFixtures } from "../support/fixtures.ts";
 import { HOSTILE_BODIES } from "../support/hostile_requests.ts";
 
 const SCHEMAS = { chat, messages, responses };
+const ANSWERS = { chat: chatAnswer, messages: messagesAnswer, responses: responsesAnswer };
+const OTHERS = [null, 0, -1.5, "", "function", true, [], {}, { type: "text" }, [null]];
 
 /** `left`: that zod is asked although it takes the value is right. */
 function compare(schema: z.ZodType, value: unknown, left = false): void {
@@ -53,7 +55,7 @@ for (const [wire, schema] of Object.entries(SCHEMAS)) {
 
   Deno.test(`${wire}: a request with one value in the place of another is read as zod reads it`, () => {
     for (const { request } of loadFixtures(wire).slice(0, 60)) {
-      for (const other of [null, 0, -1.5, "", "function", true, [], {}, { type: "text" }, [null]]) {
+      for (const other of OTHERS) {
         for (const changed of changedOnce(request.body, other)) compare(schema, changed);
       }
     }
@@ -74,6 +76,22 @@ for (const [wire, schema] of Object.entries(SCHEMAS)) {
       }),
       { seed: 1, numRuns: 400 },
     );
+  });
+}
+
+for (const [wire, schema] of Object.entries(ANSWERS)) {
+  const answers = loadFixtures(wire).filter(isOk).flatMap(({ response: { json } }) => isJsonObject(json) ? [json] : []);
+
+  Deno.test(`${wire}: every recorded answer is read as zod reads it, without zod`, () => {
+    assert(answers.length > 3);
+    for (const answer of answers) compare(schema, answer);
+  });
+
+  Deno.test(`${wire}: an answer with one value in the place of another is read as zod reads it`, () => {
+    for (const answer of answers.slice(0, 40)) {
+      // What a schema catches is left to zod.
+      for (const other of OTHERS) for (const changed of changedOnce(answer, other)) compare(schema, changed, true);
+    }
   });
 }
 
