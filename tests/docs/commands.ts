@@ -61,6 +61,10 @@ export const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
     how: "not",
     because: "it measures for minutes, on a machine that does nothing else",
   }],
+  [/^(install|cp|systemctl) .*laneway.*$/, {
+    how: "not",
+    because: "it changes the system; tests/deploy tests the unit",
+  }],
   [/^deno task release$/, { how: "not", because: "it downloads Deno's runtime for six machines" }],
   [/^deno task compile$/, { how: "not", because: "it downloads Deno's runtime" }],
 
