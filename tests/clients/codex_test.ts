@@ -452,6 +452,33 @@ test(
   },
 );
 
+test(
+  "a loop that fills the model's window is summed up on the WebSocket, and goes on knowing what matters",
+  async ({ baseUrl, exec, sent }) => {
+    const vendors = ["--config", 'model_providers.gateway.name="OpenAI"'];
+    const run = await exec(["--model", "scripted", ...SOCKET, ...vendors, ...liveCatalog(baseUrl), "Remember plum"]);
+    assertEquals([run.code, errorsOf(run), saidIn(run)], [0, [], ["Going on."]]);
+    assertEquals(itemsIn(run, "command_execution").length, 1);
+    assertEquals(responsesOf(run), [], "nothing went over HTTP");
+    assertEquals(sent.length, 3);
+    // The summary is asked for in the conversation as it was, with the result of the call.
+    assertStringIncludes(JSON.stringify(turnsOf(sent[1]!)), "what the command printed");
+    const words = JSON.stringify(turnsOf(sent[2]!));
+    assertStringIncludes(words, "All there is to know.");
+    assertEquals([words.includes("Remember plum"), words.includes("what the command printed")], [true, false]);
+  },
+  {
+    script: (call) => {
+      const usage = { prompt_tokens: call === 0 ? 99_000 : 1_000, completion_tokens: 10 };
+      const last = `data: ${JSON.stringify({ model: "scripted", choices: [], usage })}\n\n`;
+      const run = toolCall(0, { name: "exec_command", input: { cmd: "echo what the command printed" } });
+      return call === 0
+        ? answerStream([frame({ delta: { tool_calls: [run] }, finish_reason: "tool_calls" }), last, DONE])
+        : answerStream([word(call === 1 ? "All there is to know." : "Going on."), ENDING.replace(DONE, last + DONE)]);
+    },
+  },
+);
+
 // What the models are like
 
 test("the catalog is loaded live", async ({ baseUrl, codex, exec }) => {

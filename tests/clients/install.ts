@@ -12,6 +12,9 @@ export const OPENCODE = "opencode-ai@1.18.33";
 /** The version of Node that the gateway is tried on. */
 export const NODE = "node@24.21.0";
 
+/** The version of OpenAI's SDK whose WebSocket is tried, and what it needs for that on Node. */
+export const OPENAI_SDK = ["openai@7.57.0", "ws@8.23.0"];
+
 /** A client's program, or why there is none. */
 export type Installed = { program: string } | { reason: string };
 
@@ -26,6 +29,20 @@ export async function install(spec: string, bin: string): Promise<Installed> {
   const failure = await failureOf("npm", ["install", "--prefix", folder, "--no-audit", "--no-fund", spec]);
   if (failure !== undefined) return { reason: `Cannot install ${spec}: ${failure}` };
   return await runs(program) ? { program } : { reason: `Cannot run ${program}` };
+}
+
+/** A folder in which Node finds these libraries, or why there is none. */
+export async function installLibraries(specs: readonly string[]): Promise<{ folder: string } | { reason: string }> {
+  const cache = cacheFolder();
+  if (!cache) return { reason: "There is no folder for a cache: HOME is not set" };
+  const folder = `${cache}/laneway/clients/${specs.join("-").replace(/[^\w.@-]/g, "-")}`;
+  const ready = `${folder}/ready`;
+  if (await failureOf("test", ["-e", ready]) === undefined) return { folder };
+  await Deno.mkdir(folder, { recursive: true });
+  const failure = await failureOf("npm", ["install", "--prefix", folder, "--no-audit", "--no-fund", ...specs]);
+  if (failure !== undefined) return { reason: `Cannot install ${specs.join(", ")}: ${failure}` };
+  await Deno.writeTextFile(ready, "");
+  return { folder };
 }
 
 function cacheFolder(): string | undefined {
