@@ -9,6 +9,7 @@ import type { Platform, Serving } from "../platform/platform.ts";
 import { callWhileAlive } from "../util/idle_timer.ts";
 import type { Listen } from "./flags.ts";
 import type { Program } from "./program.ts";
+import { createLull, type Lull } from "./lull.ts";
 import { reload } from "./reload.ts";
 import { startupMessage, unmaskedLines } from "./startup.ts";
 import { stopAtSignal } from "./stop.ts";
@@ -34,22 +35,27 @@ export async function serve(path: string | undefined, listen: Listen, program: P
   const running = createRunning(loaded, load, descriptors, program);
   // Before the start-up message: a change of the file after it is noticed.
   const stopReloading = watchConfig({ platform, file, terminal, again: running.reload });
-  const server = await listenOn(loaded, running, descriptors, program);
+  const lull = createLull(() => performance.now(), (ms) => new Promise((go) => setTimeout(go, ms)));
+  const server = await listenOn(loaded, running, { descriptors, lull }, program);
   if (!server) {
     stopReloading();
     return 1;
   }
   const { app } = running;
-  settleIn(loaded, descriptors, program);
+  settleIn(loaded, { descriptors, lull }, program);
   const drained = await stopAtSignal({ platform, terminal, server, app, onStop: stopReloading, say });
   await app().close();
   return drained ? 0 : 1;
 }
 
 /** What can wait until clients are served. */
-async function settleIn({ config }: LoadedConfig, descriptors: Descriptors, program: Program): Promise<void> {
+async function settleIn(
+  { config }: LoadedConfig,
+  { descriptors, lull }: { descriptors: Descriptors; lull: Lull },
+  program: Program,
+): Promise<void> {
   const { streams: { say } } = program;
-  await warmUp(program).catch(() => {}); // lists of plugins of the user's own may lack what it takes
+  await warmUp(program, lull.begun).catch(() => {}); // lists of plugins of the user's own may lack what it takes
   callWhileAlive(COUNT_AFTER_MS, async () => {
     const line = await scarcityLine(descriptors, config.limits.concurrentRequests);
     if (line !== undefined) say(line);
@@ -89,7 +95,7 @@ function createRunning(
 async function listenOn(
   { config, source }: LoadedConfig,
   { app }: Running,
-  descriptors: Descriptors,
+  { descriptors, lull }: { descriptors: Descriptors; lull: Lull },
   { platform, streams: { say } }: Program,
 ): Promise<Serving | undefined> {
   const { env } = platform;
@@ -100,7 +106,10 @@ async function listenOn(
     return await platform.serve({
       hostname,
       port,
-      handler: (request, info) => app().fetch(request, info),
+      handler(request, info) {
+        lull.broken();
+        return app().fetch(request, info);
+      },
       onListen(address) {
         say(startupMessage({ version: manifest.version, config, source, address, env, unmasked, store }).trimEnd());
       },

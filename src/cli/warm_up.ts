@@ -1,7 +1,6 @@
 /** What a first request would do for the first time is done before it comes: schemas compile, and the engine sees the code run. */
 import { createApp, parseConfig } from "../app.ts";
 import { builtin } from "../util/builtin.ts";
-import { othersTurn } from "../util/work.ts";
 import type { Program } from "./program.ts";
 
 /** The wires that a gateway speaks to its upstreams. Each of these upstreams is the gateway itself. */
@@ -11,10 +10,14 @@ const WIRES = ["chat", "messages", "responses"];
 const MODULES = ["node:crypto", "node:zlib", "node:util", "node:timers", "node:fs", "node:v8", "node:os"] as const;
 
 /**
- * A short exchange on each wire, whole and streamed, in a gateway that calls itself: no network, no store, no log. A client that
- * comes meanwhile is answered between two of them.
+ * A short exchange on each wire, whole and streamed, in a gateway that calls itself: no network, no store, no log. Before each of
+ * them it waits until `mayGoOn`: a client that comes meanwhile is answered first.
  */
-export async function warmUp({ platform, plugins }: Pick<Program, "platform" | "plugins">): Promise<void> {
+export async function warmUp(
+  { platform, plugins }: Pick<Program, "platform" | "plugins">,
+  mayGoOn: () => Promise<void>,
+): Promise<void> {
+  await mayGoOn();
   const env = () => undefined;
   const config = parseConfig(CONFIG, { plugins, platform, env });
   const app = createApp({
@@ -28,13 +31,13 @@ export async function warmUp({ platform, plugins }: Pick<Program, "platform" | "
   try {
     for (const model of WIRES) {
       for (const stream of [false, true]) {
-        await othersTurn();
+        await mayGoOn();
         const response = await app.fetch(question({ model, stream }));
         await response.text();
       }
     }
     for (const name of MODULES) {
-      await othersTurn();
+      await mayGoOn();
       builtin(name);
     }
   } finally {
