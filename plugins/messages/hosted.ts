@@ -12,6 +12,7 @@ import type {
   RemoteWork,
   SearchHit,
 } from "../../src/canonical/hosted.ts";
+import { UNNUMBERED } from "../../src/canonical/hosted.ts";
 import { isJsonObject, type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
 import { CODE_OF } from "./hosted_blocks.ts";
 import { WIRE, type WireTool } from "./wire.ts";
@@ -121,7 +122,6 @@ function enabledIn({ default_config, configs }: JsonObject): string[] | undefine
 /** The steps of hosted tools among the blocks of one turn. A result is understood by its call, which comes before it. */
 export class HostedBlocks {
   readonly #calls = new Map<string, HostedCall>();
-  #lastHit = 0;
 
   /** The part that a block is; nothing where it is none of a tool that the gateway could run. */
   parse(block: JsonObject): HostedPart | undefined {
@@ -133,41 +133,39 @@ export class HostedBlocks {
     }
     const id = block.tool_use_id;
     const called = typeof id === "string" ? this.#calls.get(id) : undefined;
-    const result = called && this.#resultIn(block);
+    const result = called && resultIn(block);
     return result && { type: "hosted", id: id as string, call: called, result, extra };
   }
+}
 
-  #resultIn({ type, content, is_error }: JsonObject): HostedResult | undefined {
-    if (isJsonObject(content) && typeof content.error_code === "string") {
-      return { kind: "error", code: CODE_OF[content.error_code] ?? "unavailable" };
-    }
-    switch (type) {
-      case "web_search_tool_result":
-        return Array.isArray(content)
-          ? { kind: "hits", hits: content.filter(isJsonObject).map((hit) => this.#hitIn(hit)) }
-          : undefined;
-      case "web_fetch_tool_result":
-        return isJsonObject(content) ? pageIn(content) : undefined;
-      case "mcp_tool_result": {
-        const texts = typeof content === "string" ? [content] : blockTexts(content);
-        const isError = is_error === true ? { isError: true as const } : {};
-        return { kind: "content", content: texts.map((text) => ({ type: "text", text })), ...isError };
-      }
-      default:
-        return undefined;
-    }
+function resultIn({ type, content, is_error }: JsonObject): HostedResult | undefined {
+  if (isJsonObject(content) && typeof content.error_code === "string") {
+    return { kind: "error", code: CODE_OF[content.error_code] ?? "unavailable" };
   }
+  switch (type) {
+    case "web_search_tool_result":
+      return Array.isArray(content) ? { kind: "hits", hits: content.filter(isJsonObject).map(hitIn) } : undefined;
+    case "web_fetch_tool_result":
+      return isJsonObject(content) ? pageIn(content) : undefined;
+    case "mcp_tool_result": {
+      const texts = typeof content === "string" ? [content] : blockTexts(content);
+      const isError = is_error === true ? { isError: true as const } : {};
+      return { kind: "content", content: texts.map((text) => ({ type: "text", text })), ...isError };
+    }
+    default:
+      return undefined;
+  }
+}
 
-  #hitIn({ url, title, page_age, encrypted_content }: JsonObject): SearchHit {
-    return {
-      number: ++this.#lastHit,
-      url: toText(url),
-      title: toText(title),
-      text: "",
-      ...text("age", page_age),
-      ...text("sealed", encrypted_content),
-    };
-  }
+function hitIn({ url, title, page_age, encrypted_content }: JsonObject): SearchHit {
+  return {
+    number: UNNUMBERED,
+    url: toText(url),
+    title: toText(title),
+    text: "",
+    ...text("age", page_age),
+    ...text("sealed", encrypted_content),
+  };
 }
 
 function callIn({ type, name, server_name, input }: JsonObject): HostedCall | undefined {

@@ -14,6 +14,7 @@ import type {
   RemoteTool,
   ToolFilter,
 } from "../../src/canonical/hosted.ts";
+import { UNNUMBERED } from "../../src/canonical/hosted.ts";
 import { isJsonObject, type JsonObject, type JsonValue, present } from "../../src/canonical/json.ts";
 import { WIRE } from "./wire.ts";
 
@@ -144,8 +145,8 @@ function searchIn({ action, status }: JsonObject): Pick<HostedPart, "call" | "re
   switch (fields.type) {
     case "search": {
       const sources = Array.isArray(fields.sources) ? fields.sources.filter(isJsonObject) : [];
-      const hits = sources.map(({ url }, index) => ({
-        number: index + 1,
+      const hits = sources.map(({ url }) => ({
+        number: UNNUMBERED,
         url: toText(url),
         title: toText(url),
         text: "",

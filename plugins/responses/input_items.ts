@@ -3,6 +3,7 @@ import type { JsonObject } from "../../src/canonical/json.ts";
 import type { StoredAnswer } from "../../src/canonical/stored.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { GatewayError } from "../../src/errors.ts";
+import { stepsIn } from "../../src/transforms/approvals.ts";
 import { messageId } from "./item_ids.ts";
 import { serializeItems } from "./serialize_items.ts";
 import { namespacesOf } from "./namespaces.ts";
@@ -59,7 +60,20 @@ export function namedItems(named: readonly Message[], body: JsonObject, context:
     name: namespacesOf(body).split,
     reader: "client",
   } as const;
-  return serializeItems(named, speech).map(listed);
+  return serializeItems(withWholeSteps(named), speech).map(listed);
+}
+
+/** A step's call and its result are one item, which is whole. */
+function withWholeSteps(messages: readonly Message[]): readonly Message[] {
+  const done = new Set(stepsIn(messages).filter(({ result }) => result).map(({ id }) => id));
+  if (done.size === 0) return messages;
+  return messages.flatMap((message): Message[] => {
+    if (message.role !== "assistant") return [message];
+    const content = message.content.filter((part) =>
+      part.type !== "hosted" || part.result || part.awaitsApproval || !done.has(part.id)
+    );
+    return content.length > 0 ? [{ ...message, content }] : [];
+  });
 }
 
 /** An item as the list shows it: with a status, and text as a list of parts. */

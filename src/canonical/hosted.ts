@@ -99,7 +99,7 @@ export type RemoteContent =
 
 /** A page that a search has found. */
 export interface SearchHit {
-  /** The model and its citations name the hit by it: hits are numbered through the conversation, from 1. */
+  /** The model and its citations name the hit by it: hits are numbered through the conversation, from 1; 0 until they are. */
   number: number;
   url: string;
   title: string;
@@ -110,6 +110,9 @@ export interface SearchHit {
   /** The hit as the client keeps it for the gateway, sealed. */
   sealed?: string;
 }
+
+/** The number of a hit that comes back from a client which has not kept it. */
+export const UNNUMBERED = 0;
 
 export interface Page {
   url: string;

@@ -76,6 +76,9 @@ export const hostedToolsSchema = object(
     rounds: z.int().min(1).max(100).default(8).meta({
       description: "How often a model may go on with results before it has to answer without these tools.",
     }),
+    calls: z.int().min(1).max(10_000).default(64).meta({
+      description: "How many calls of these tools one answer may make. The model learns that there are no more.",
+    }),
     deadlineMs: milliseconds(600_000, "After this time, in milliseconds, the model has to answer without these tools."),
   },
 );

@@ -45,7 +45,7 @@ export interface Gateway {
   retry: RetryPolicy;
   hosted: HostedRunner;
   /** How long one answer may go on running hosted tools. */
-  hostedLimits: { rounds: number; deadlineMs: number };
+  hostedLimits: { rounds: number; calls: number; deadlineMs: number };
   hedges: HedgeBudget;
   authenticate: Authenticate;
   admission: Admission;

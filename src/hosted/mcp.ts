@@ -33,6 +33,8 @@ const ANSWER_BYTES = 4 * 2 ** 20;
 const RESULT_CHARACTERS = 100_000;
 const MOST_PAGES = 20;
 const MOST_TOOLS = 500;
+/** How much all tools of a server may say of themselves: each request to the model repeats it. In characters. */
+const LIST_CHARACTERS = 500_000;
 /** How long a list of tools holds where the server does not say, and at most, in milliseconds. */
 const LIST_MS = 5 * 60_000;
 const MOST_LIST_MS = 60 * 60_000;
@@ -65,7 +67,7 @@ export class RemoteServer {
       cursor = found.cursor;
       if (cursor === undefined) break;
     }
-    this.#listed = { tools: tools.slice(0, MOST_TOOLS), until: now + holdsMs };
+    this.#listed = { tools: fitting(tools.slice(0, MOST_TOOLS)), until: now + holdsMs };
     return this.#listed.tools;
   }
 
@@ -174,6 +176,17 @@ export class RemoteServer {
     const reply = this.#era === "legacy" ? replyTo(message) : undefined;
     if (reply) await (await this.#post("reply", reply, undefined, signal)).body?.cancel();
   }
+}
+
+/** Without those that would make the list too long. */
+function fitting(tools: readonly RemoteTool[]): RemoteTool[] {
+  let left = LIST_CHARACTERS;
+  return tools.filter((tool) => {
+    const { length } = JSON.stringify(tool);
+    const isFitting = length <= left;
+    if (isFitting) left -= length;
+    return isFitting;
+  });
 }
 
 /** Whether the server is one of the older era that is met for the first time, or that has forgotten the session. */

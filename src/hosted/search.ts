@@ -90,7 +90,7 @@ function plain(text: string): string {
 
 /** Addresses are as long as browsers take them, and hold nothing that could pass for another line. */
 function isAddress(url: string): boolean {
-  return url.length <= 2_000 && /^https?:\/\/[^\s\p{Cc}]+$/iu.test(url);
+  return url.length <= 2_000 && /^https?:\/\/[^\s\p{Cc}\p{Cs}]+$/iu.test(url);
 }
 
 function cut(text: string, characters: number): string {

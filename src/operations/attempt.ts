@@ -1,6 +1,5 @@
 /** One target that is asked: how it is spoken to, and what is noted of it. */
 import type { Input, ModelOperation } from "../canonical/operations.ts";
-import type { Gateway } from "../context/gateway.ts";
 import { addNote, type Attempt } from "../context/recorder.ts";
 import { refuseIfStrict, type RequestContext } from "../context/request_context.ts";
 import type { Hide } from "../context/secrets.ts";
@@ -12,8 +11,10 @@ import { GatewayError } from "../errors.ts";
 import type { Ask, Lessons } from "../upstream/ask.ts";
 import type { Upstream } from "../upstream/send.ts";
 import type { HostedOffer } from "../transforms/hosted_history.ts";
+import type { HostedTool } from "../canonical/generate.ts";
 import { count } from "./counting.ts";
 import { prepareForTarget, type Step, type TargetFacts } from "./prepare.ts";
+import { isLostOn, isOffAt } from "./who_runs.ts";
 
 export interface AskOptions {
   signal?: AbortSignal;
@@ -21,6 +22,8 @@ export interface AskOptions {
   estimate?: number;
   /** How hosted tools are offered that the gateway runs. */
   hosted?: HostedOffer;
+  /** Hosted tools that the request asks for by fields of their own. */
+  beside?: readonly HostedTool[];
   /** What each transform of the input does, for an explanation. */
   steps?: Step[];
 }
@@ -64,23 +67,29 @@ function askOf<K extends ModelOperation>(
   input: Input<K>,
   { where, upstream, attempt }: Asked,
   { gateway, clientWire, caller, hide, signal: ended }: RequestContext,
-  { estimate = 0, steps, hosted, signal = ended }: AskOptions,
+  { estimate = 0, steps, hosted, beside = [], signal = ended }: AskOptions,
 ): Ask<K> {
   const note = (text: string) => addNote(attempt.notes, hide(text));
   const target: Target = { ...upstream.quirks, ...where, model: where.pinned ?? where.model };
   const counted = "messages" in input ? count(input, estimate, attempt.target, gateway) : undefined;
   attempt.counted = counted;
+  const isOff = isOffAt(where, { gateway });
+  const refusesTool = (tool: HostedTool) => hosted && isOff || isLostOn(tool, where, { gateway });
+  const lost = beside.filter(refusesTool).flatMap(({ extra }) => Object.keys(extra.fields));
+  const refuses = lost.length > 0 ? [...upstream.refuses, ...lost] : upstream.refuses;
+  const secret = upstream.takesTokens ? caller.token : upstream.secret;
   return {
     operation,
     input,
     estimate,
     target,
-    upstream: upstream.takesTokens ? { ...upstream, secret: caller.token } : upstream,
+    upstream: secret === upstream.secret && lost.length === 0 ? upstream : { ...upstream, secret, refuses },
     context: answerContext(clientWire, attempt, hide),
     signal,
     prepare(lessons) {
       if (!("messages" in input)) return input;
-      const facts = { ...lessons, ...factsOf(upstream, target, attempt, clientWire), hosted };
+      const offer = isOff ? undefined : hosted;
+      const facts = { ...lessons, ...factsOf(upstream, target, attempt, clientWire), hosted: offer, refusesTool };
       return prepareForTarget(input, facts, note, steps) as Input<K>;
     },
     onDescribed: () => {},
@@ -106,16 +115,16 @@ function answerContext(clientWire: string, attempt: Attempt, hide: Hide): Answer
 }
 
 function factsOf(
-  { driver, refuses }: Upstream,
+  { driver, refuses: refusedTools }: Upstream,
   target: Target,
   attempt: Attempt,
   clientWire: string,
-): Omit<TargetFacts, keyof Lessons> {
+): Omit<TargetFacts, keyof Lessons | "refusesTool"> {
   return {
     target: attempt.target,
     clientWire,
     systemMessages: target.systemMessages,
-    refusedTools: refuses,
+    refusedTools,
     intake: driver.intake?.(target),
   };
 }
@@ -124,11 +133,6 @@ function factsOf(
 function providerIn(headers: Headers, { providers }: Upstream): string | undefined {
   const provider = providers && headers.get(providers.servedBy);
   return provider && /^[\w.-]{1,64}$/.test(provider) ? provider : undefined;
-}
-
-/** The wire that the target speaks. */
-export function wireOf({ upstream, driver }: Destination, { upstreams, drivers }: Gateway): string | undefined {
-  return (driver === undefined ? upstreams.get(upstream)?.driver : drivers.get(driver))?.wire;
 }
 
 /** How the target takes conversations. */

@@ -6,15 +6,20 @@ import type { Destination } from "../contract/destination.ts";
 import { explain } from "../upstream/explain.ts";
 import { refusalOf } from "../routing/failover.ts";
 import type { HostedOffer } from "../transforms/hosted_history.ts";
-import { ask } from "./attempt.ts";
+import { ask, type AskOptions } from "./attempt.ts";
 import type { Step } from "./prepare.ts";
+
+interface ExplainOptions extends Pick<AskOptions, "beside">, Partial<Pick<HostedOffer, "functions">> {
+  /** What was changed for the model. */
+  steps?: readonly Step[];
+}
 
 export function wantsExplanation({ headers }: { headers: Headers }): boolean {
   return headers.get("x-laneway-explain")?.toLowerCase() === "true";
 }
 
 /**
- * What a request would become: what was changed for its model (`steps`), and its targets in their order, each with what is
+ * What a request would become: what was changed for its model and its targets in their order, each with what is
  * changed for it, step by step, the calls that it would get, and what they leave out.
  * Throws the error that a strict request would get, where no target would serve it.
  */
@@ -23,16 +28,15 @@ export function explainAll<K extends ModelOperation>(
   input: Input<K>,
   targets: readonly Destination[],
   context: RequestContext,
-  steps: readonly Step[] = [],
-  hosted?: Pick<HostedOffer, "functions">,
+  { steps = [], functions, beside }: ExplainOptions = {},
 ): Response {
   const { recorder } = context;
-  const offer = hosted && { functions: hosted.functions, isLast: false };
+  const hosted = functions && { functions, isLast: false };
   recorder.entry.stream = false;
   const ends: unknown[] = [];
   const explained = targets.map((where) => {
     const own: Step[] = [];
-    const { thrown, ...explanation } = explain(ask(operation, input, where, context, { steps: own, hosted: offer }));
+    const { thrown, ...explanation } = explain(ask(operation, input, where, context, { steps: own, hosted, beside }));
     ends.push(thrown);
     return { ...explanation, target: recorder.attempt?.target, notes: recorder.notes(), steps: own };
   });

@@ -11,9 +11,9 @@ import type { Destination } from "../contract/destination.ts";
 import type { AddedTurn } from "../state/continuity.ts";
 import { sourceOf } from "../util/event_source.ts";
 import { admit } from "./admit.ts";
-import { runsAt } from "./hosted.ts";
 import { remember, remembering } from "./memory.ts";
 import { respondWithStream } from "./stream.ts";
+import { runsAt } from "./who_runs.ts";
 
 /** The targets that run what the request needs; all where it needs nothing. */
 export function targetsThatRun(

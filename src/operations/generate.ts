@@ -31,7 +31,7 @@ import { learn } from "./counting.ts";
 import { explainAll, wantsExplanation } from "./explain.ts";
 import { answerFailed, noteFailed, targetsThatRun, toolsNeeded } from "./failed_tools.ts";
 import { type Affinity, planFailover, withAffinity } from "./failover_plan.ts";
-import { answerHosted, type Hosted, planHosted, streamHosted } from "./hosted.ts";
+import { answerHosted, type Hosted, offeredBy, planHosted, streamHosted, toolsBeside } from "./hosted.ts";
 import { forgetConversation, type Incoming, openExchange } from "./incoming.ts";
 import { recall, remember, remembering, sealingFor } from "./memory.ts";
 import { prepareForModel, type Step } from "./prepare.ts";
@@ -66,10 +66,10 @@ async function answer(asked: Incoming<"generate">): Promise<Response> {
   const { added } = recalled;
   const resolved = await resolve("generate", recalled.input.model, lane, context);
   const sorted = await step(() => withAffinity(resolved, recalled.input, lane, context));
-  const { input: asIs, targets, compaction } = planCompaction(protocol, recalled.input, sorted.targets, context);
+  const shortening = planCompaction(protocol, recalled.input, sorted.targets, context);
+  const { targets, compaction } = shortening;
   const all = { ...sorted, targets };
-  const planning = planHosted(protocol, asIs, wire, targets, context);
-  const { input = asIs, hosted } = planning ? await planning : {};
+  const { input = shortening.input, hosted } = planHosted(protocol, shortening, wire, context) ?? {};
   const incoming = { ...asked, input };
   const needed = hosted ? [] : toolsNeeded(protocol, input, wire);
   const able = targetsThatRun(needed, all.targets, context);
@@ -89,11 +89,15 @@ async function answer(asked: Incoming<"generate">): Promise<Response> {
   const { exchange, request, estimate } = await prepareExchange(incoming, chosen, compaction, steps);
   if (steps) {
     const { targets } = fitAnswer(request, estimate, chosen, context.note);
-    return explainAll("generate", request, targets, context, steps, hosted);
+    return explainAll("generate", request, targets, context, {
+      steps,
+      beside: toolsBeside(protocol, wire),
+      ...await offeredBy(hosted),
+    });
   }
   await admit(context, estimate);
   await asked.begin?.(exchange, added.messages);
-  const isDueNow = compaction && !hosted?.before.length && isDue(compaction, request, estimate, chosen, context);
+  const isDueNow = compaction && !hosted?.isBegun && isDue(compaction, request, estimate, chosen, context);
   const compacting = isDueNow ? { compaction, protocol, exchange, context } : undefined;
   const turn = { incoming, exchange, added, plan: chosen, estimate, compacting, hosted };
   return request.stream ? generateStream(turn) : generateWhole(turn);
@@ -118,12 +122,13 @@ async function prepareExchange(
 async function generateWhole(
   { incoming, exchange, added, plan, estimate, compacting, hosted }: Turn,
 ): Promise<Response> {
-  const { protocol, context } = incoming;
+  const { protocol, wire, context } = incoming;
   const { gateway, recorder, hide, note } = context;
+  const beside = toolsBeside(protocol, wire);
   const askOnce = (input: GenerateRequest, estimate: number, offer?: HostedOffer) => {
     const { request, targets } = fitAnswer(input, estimate, plan, note);
     const attempt = async (target: Destination) =>
-      answerAt(await step(() => ask("generate", request, target, context, { estimate, hosted: offer })));
+      answerAt(await step(() => ask("generate", request, target, context, { estimate, hosted: offer, beside })));
     return firstAnswer(planFailover(targets, context, { conversation: plan.conversation }), attempt);
   };
   const answer = hosted ? (input: GenerateRequest) => answerHosted(hosted, input, context, askOnce) : askOnce;
@@ -150,11 +155,12 @@ async function answerAt(asked: Ask<"generate">): Promise<GenerateResponse> {
 }
 
 function generateStream({ incoming, exchange, added, plan, estimate, compacting, hosted }: Turn): Promise<Response> {
-  const { protocol, context } = incoming;
+  const { protocol, wire, context } = incoming;
+  const beside = toolsBeside(protocol, wire);
   const openOnce = (input: GenerateRequest, estimate: number, offer?: HostedOffer) => {
     const { request, targets } = fitAnswer(input, estimate, plan, context.note);
     const attempt = (target: Destination, signal: AbortSignal) =>
-      streamAt(ask("generate", request, target, context, { signal, estimate, hosted: offer }));
+      streamAt(ask("generate", request, target, context, { signal, estimate, hosted: offer, beside }));
     const failover = planFailover(targets, context, plan);
     const asksAgain = compacting !== undefined || hosted !== undefined;
     return firstStream(asksAgain ? failover : forgetting(failover, exchange, protocol), attempt);

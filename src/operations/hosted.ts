@@ -8,65 +8,46 @@ import type {
   HostedPart,
   HostedTool,
   Message,
+  Tool,
 } from "../canonical/generate.ts";
 import type { HostedCall, HostedResult, HostedWork, RemoteTool, RemoteWork, SearchHit } from "../canonical/hosted.ts";
 import type { Input } from "../canonical/operations.ts";
 import { replay } from "../canonical/replay.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { WireRequest } from "../contract/context.ts";
-import type { Destination } from "../contract/destination.ts";
 import type { Protocol } from "../contract/protocol.ts";
 import { settleApprovals, stepsIn } from "../transforms/approvals.ts";
-import { citing } from "../transforms/citations.ts";
+import { citing, lastNumber } from "../transforms/citations.ts";
 import { functionsFor, type HostedFunction } from "../transforms/hosted_functions.ts";
 import type { HostedOffer } from "../transforms/hosted_history.ts";
 import { transformed } from "../transforms/apply.ts";
+import { markThoughts } from "../transforms/reasoning.ts";
+import { GatewayError } from "../errors.ts";
+import { isJsonObject, type JsonValue } from "../canonical/json.ts";
 import { type EventSource, opening, sourceOf } from "../util/event_source.ts";
-import { wireOf } from "./attempt.ts";
+import type { Shortening } from "./compact.ts";
 import { hostedRounds } from "./hosted_rounds.ts";
+import { mayRunFor, runsAt } from "./who_runs.ts";
 
 /** What the gateway runs in one answer. */
 export interface Hosted {
-  functions: readonly HostedFunction[];
-  before: readonly HostedPart[];
+  /** Whether something is to run before the model is asked. */
+  isBegun: boolean;
   /** Whether the client can be left to go on later with an answer that took long. */
   canPause: boolean;
+  /** How the model is offered it. Servers that the conversation has not listed yet are asked for their tools, once. */
+  offer(): Promise<Offered>;
 }
 
-/** Whether a target is left to run the tool: one of its own wire that is not known to refuse it, or that is said to. */
-export function runsAt(tool: HostedTool, where: Destination, { gateway }: RequestContext): boolean {
-  const upstream = gateway.upstreams.get(where.upstream);
-  const mode = where.hostedTools ?? upstream?.quirks.hostedTools;
-  if (mode !== undefined) return mode === "upstream";
-  if (tool.work && upstream?.driver.runs?.includes(tool.work.kind)) return true;
-  // Few servers of open models run the tools of the wires that they speak: what the gateway can run, it runs.
-  if (tool.work && gateway.hosted.runs(tool.work)) return false;
-  return wireOf(where, gateway) === tool.extra.wire && !upstream?.refuses.includes(tool.name);
+/** What there is to offer; nothing where the gateway runs nothing. */
+export async function offeredBy(hosted: Hosted | undefined): Promise<Partial<Offered>> {
+  return hosted ? await hosted.offer() : {};
 }
 
-/** Whether the gateway may run hosted tools for a target. */
-function mayRunFor(where: Destination, { gateway }: RequestContext): boolean {
-  const mode = where.hostedTools ?? gateway.upstreams.get(where.upstream)?.quirks.hostedTools;
-  return mode === undefined || mode === "gateway";
-}
-
-/**
- * What the gateway runs of the request's hosted tools, and the request as it is then; nothing where it runs none of them.
- * Servers that the request names are asked for their tools.
- */
-export function planHosted(
-  protocol: Protocol<"generate">,
-  input: Input<"generate">,
-  wire: WireRequest,
-  targets: readonly Destination[],
-  context: RequestContext,
-): Promise<Planned> | undefined {
-  const beside = protocol.toolsBeside?.(wire)?.tools ?? [];
-  const asked = [...input.tools ?? [], ...beside].filter(isHosted);
-  const [first] = targets;
-  if (asked.length === 0 || !first || !mayRunFor(first, context)) return undefined;
-  const own = asked.filter((tool) => context.gateway.hosted.runs(tool.work) && !runsAt(tool, first, context));
-  return own.length === 0 ? undefined : plan(protocol, input, own, beside, context);
+interface Offered {
+  functions: readonly HostedFunction[];
+  /** What the answer begins with. */
+  before: readonly HostedPart[];
 }
 
 /** A request of which the gateway runs hosted tools. */
@@ -75,29 +56,85 @@ interface Planned {
   hosted: Hosted;
 }
 
-async function plan(
+/** The hosted tools that a request asks for by fields of their own. */
+export function toolsBeside(protocol: Protocol<"generate">, wire: WireRequest): readonly HostedTool[] {
+  return protocol.toolsBeside?.(wire)?.tools ?? [];
+}
+
+/** What the gateway runs of the request's hosted tools, and the request as it is then; nothing where it runs none of them. */
+export function planHosted(
+  protocol: Protocol<"generate">,
+  { input, targets, compaction }: Shortening,
+  wire: WireRequest,
+  context: RequestContext,
+): Planned | undefined {
+  const beside = toolsBeside(protocol, wire);
+  const asked = [...input.tools ?? [], ...beside].filter(isHosted);
+  const [first] = targets;
+  if (asked.length === 0 || !first || !mayRunFor(first, context)) return undefined;
+  const own = asked.filter((tool) => context.gateway.hosted.runs(tool.work) && !runsAt(tool, first, context));
+  const [one] = own;
+  if (!one) return undefined;
+  if (input.relay) {
+    const { field } = input.relay;
+    const message = `Cannot serve "${field}" together with "${one.name}", which the gateway runs`;
+    throw new GatewayError("invalid_request", message, { param: field });
+  }
+  const planned = plan(protocol, input, own, beside, context);
+  return compaction?.when === "now" ? { ...planned, hosted: withNothingBefore(planned.hosted) } : planned;
+}
+
+/** All of them are asked for their tools at once. */
+const MOST_SERVERS = 32;
+
+function plan(
   { canPause = false }: Protocol<"generate">,
   input: Input<"generate">,
   own: readonly RunnableTool[],
   beside: readonly HostedTool[],
   context: RequestContext,
-): Promise<Planned> {
-  const lists = await listTools(own, input.messages, context);
+): Planned {
   const added = beside.filter((tool) => own.some((one) => one === tool));
   const tools = [...input.tools ?? [], ...added];
-  const functions = functionsFor(
-    tools.filter((tool) => tool.type !== "hosted" || own.some((one) => one === tool)),
-    lists.tools,
-  );
+  const run = tools.filter((tool) => tool.type !== "hosted" || own.some((one) => one === tool));
   const { messages, approved } = settleApprovals(input.messages);
+  const due = [...approved, ...unfinished(messages)];
+  const known = listedIn(input.messages);
+  const servers = own.map(({ work }) => work).filter((work) => work.kind === "mcp");
+  if (servers.length > MOST_SERVERS) {
+    throw new GatewayError("invalid_request", `More than ${MOST_SERVERS} remote servers`, { param: "tools" });
+  }
+  const unknown = servers.filter(({ server }) => !known.has(server));
+  let offered: Promise<Offered> | undefined;
   return {
     input: { ...withoutFields(input, added, own), tools, messages },
     hosted: {
-      functions,
-      before: [...lists.parts, ...approved, ...unfinished(messages)],
       canPause,
+      isBegun: due.length + unknown.length > 0,
+      offer: () => offered ??= offer(run, known, unknown, due, context),
     },
   };
+}
+
+async function offer(
+  tools: readonly Tool[],
+  known: Map<string, readonly RemoteTool[]>,
+  unknown: readonly RemoteWork[],
+  due: readonly HostedPart[],
+  context: RequestContext,
+): Promise<Offered> {
+  const lists = await listTools(unknown, known, context);
+  const opensPages = context.gateway.hosted.runs({ kind: "web-fetch" });
+  const functions = functionsFor(tools, known).filter(({ work, does }) =>
+    work.kind !== "web-search" || does === "web-search" || opensPages
+  );
+  return { functions, before: [...lists, ...due] };
+}
+
+/** The same for a summary: it only knows the tools. */
+function withNothingBefore(hosted: Hosted): Hosted {
+  const offer = async () => ({ ...await hosted.offer(), before: [] });
+  return { ...hosted, isBegun: false, offer };
 }
 
 type RunnableTool = HostedTool & { work: HostedWork };
@@ -112,39 +149,42 @@ function withoutFields(
   added: readonly HostedTool[],
   own: readonly RunnableTool[],
 ): Input<"generate"> {
-  const named = own.flatMap(({ work }) => work.kind === "mcp" && work.field !== undefined ? [work.field] : []);
-  const names = new Set([...named, ...added.flatMap(({ extra }) => Object.keys(extra.fields))]);
+  const names = new Set(added.flatMap(({ extra }) => Object.keys(extra.fields)));
+  const servers = own.map(({ work }) => work).filter((work) => work.kind === "mcp");
   const { extra } = input;
-  if (!extra || names.size === 0) return input;
-  const fields = Object.fromEntries(Object.entries(extra.fields).filter(([name]) => !names.has(name)));
-  return { ...input, extra: { ...extra, fields } };
+  if (!extra || names.size + servers.length === 0) return input;
+  const fields = Object.entries(extra.fields).filter(([name]) => !names.has(name)).flatMap(([name, value]) => {
+    const isOwn = (one: JsonValue) =>
+      isJsonObject(one) && servers.some(({ field, server }) => field === name && one.name === server);
+    if (!Array.isArray(value) || !value.some(isOwn)) return [[name, value]];
+    const others = value.filter((one) => !isOwn(one));
+    return others.length > 0 ? [[name, others]] : [];
+  });
+  return { ...input, extra: { ...extra, fields: Object.fromEntries(fields) } };
 }
 
-/** The tools of each remote server: those that the conversation has listed already are not asked for again. */
-async function listTools(
-  tools: readonly RunnableTool[],
-  messages: readonly Message[],
-  context: RequestContext,
-): Promise<{ tools: Map<string, readonly RemoteTool[]>; parts: HostedPart[] }> {
+/** The tools of each remote server that the conversation has listed already. */
+function listedIn(messages: readonly Message[]): Map<string, readonly RemoteTool[]> {
   const known = new Map<string, readonly RemoteTool[]>();
-  for (const part of stepsIn(messages)) {
-    if (part.call.kind === "mcp-list" && part.result?.kind === "tools") known.set(part.call.server, part.result.tools);
+  for (const { call, result } of stepsIn(messages)) {
+    if (call.kind === "mcp-list" && result?.kind === "tools") known.set(call.server, result.tools);
   }
-  const works = tools.map(({ work }) => work).filter((work) => work.kind === "mcp");
-  const unknown = works.filter(({ server }) => !known.has(server));
+  return known;
+}
+
+/** Asks servers for their tools, which are known then. */
+async function listTools(
+  unknown: readonly RemoteWork[],
+  known: Map<string, readonly RemoteTool[]>,
+  context: RequestContext,
+): Promise<HostedPart[]> {
   const results = await Promise.all(unknown.map((work) => listOne(work, context)));
-  const parts = unknown.map(({ server }, index): HostedPart => ({
-    type: "hosted",
-    id: context.gateway.newId(),
-    call: { kind: "mcp-list", server },
-    result: results[index],
-  }));
-  for (const [index, { server }] of unknown.entries()) {
+  return unknown.map(({ server }, index) => {
     const result = results[index];
     if (result?.kind === "tools") known.set(server, result.tools);
     else context.note(`could not list the tools of ${server}`);
-  }
-  return { tools: known, parts };
+    return { type: "hosted", id: context.gateway.newId(), call: { kind: "mcp-list", server }, result };
+  });
 }
 
 function listOne(work: RemoteWork, context: RequestContext): Promise<HostedResult> {
@@ -179,15 +219,27 @@ export function answerHosted(
   return collectFrom(streamHosted(hosted, request, context, open));
 }
 
+type Open = (request: GenerateRequest, estimate: number, offer: HostedOffer) => EventSource<GenerateEvent>;
+
 /** The answer, in which the gateway runs hosted tools, as the events of one. `open` asks the model. */
 export function streamHosted(
-  { functions, before, canPause }: Hosted,
+  { offer, canPause }: Hosted,
   request: GenerateRequest,
   context: RequestContext,
-  open: (request: GenerateRequest, estimate: number, offer: HostedOffer) => EventSource<GenerateEvent>,
+  open: Open,
 ): EventSource<GenerateEvent> {
-  const { gateway, signal, caller } = context;
-  const { rounds, deadlineMs } = gateway.hostedLimits;
+  return opening(async () => runRounds(await offer(), canPause, request, context, open));
+}
+
+function runRounds(
+  { functions, before }: Offered,
+  canPause: boolean,
+  request: GenerateRequest,
+  context: RequestContext,
+  open: Open,
+): EventSource<GenerateEvent> {
+  const { gateway, signal, caller, recorder } = context;
+  const { rounds, calls, deadlineMs } = gateway.hostedLimits;
   const hits = hitsIn(request.messages);
   const named = new NamedAddresses(request.messages);
   const until = gateway.monotonic() + deadlineMs;
@@ -199,9 +251,14 @@ export function streamHosted(
     before,
     canPause,
     rounds,
-    lastHit: Math.max(0, ...hits.keys()),
+    calls,
+    lastHit: lastNumber(request.messages, hits),
     isLate: () => gateway.monotonic() >= until,
-    ask: (grown, isLast) => open(grown, estimateInputTokens(grown), { functions, isLast }),
+    ask(grown, isLast) {
+      const round = open(grown, estimateInputTokens(grown), { functions, isLast });
+      // The next round may be asked of another target.
+      return transformed(round, markThoughts(() => recorder.attempt?.target), signal);
+    },
     async run(call: HostedCall, work: HostedWork, stop) {
       if (account && !account.takeCall()) return { kind: "error", code: "too_many_requests" };
       const own = AbortSignal.any([signal, stop]);

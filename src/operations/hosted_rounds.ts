@@ -24,6 +24,8 @@ export interface HostedRoundsOptions {
   lastHit: number;
   /** How often the model may be asked with hosted tools. */
   rounds: number;
+  /** How many calls the answer may make, whatever the request says. */
+  calls: number;
   /** Whether the time for all of it is over. */
   isLate(): boolean;
   /** Whether the client's wire has an end for an answer that is to be continued: one that is late ends so. */
@@ -61,7 +63,7 @@ class HostedAnswer {
 
   constructor(options: HostedRoundsOptions) {
     this.#options = options;
-    this.#uses = new Uses(options.request.maxHostedCalls);
+    this.#uses = new Uses(Math.min(options.calls, options.request.maxHostedCalls ?? Infinity));
     this.#lastHit = options.lastHit;
   }
 
@@ -158,7 +160,7 @@ class HostedAnswer {
   /** Begins a call, unless there may be no more of it. */
   #start({ id, call }: ReadCall, of: HostedFunction, isLast: boolean): Running {
     const allowed = !call ? "yes" : isLast ? "ignored" : this.#uses.take(of.work);
-    const part: HostedPart = { type: "hosted", id, call: call ?? emptyCall(of, "") };
+    const part: HostedPart = { type: "hosted", id, call: call ?? emptyCall(of) };
     const fail = (code: "invalid_input" | "too_many_uses") => Promise.resolve<HostedResult>({ kind: "error", code });
     if (!call) return { part, result: fail("invalid_input"), isHidden: isLast };
     if (allowed !== "yes") return { part, result: fail("too_many_uses"), isHidden: allowed === "ignored" };

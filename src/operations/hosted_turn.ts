@@ -114,7 +114,7 @@ export class Uses {
   readonly #byWork = new Map<HostedWork, number>();
   #left: number;
 
-  constructor(most = Infinity) {
+  constructor(most: number) {
     this.#left = most;
   }
 

@@ -3,7 +3,7 @@ import { Collector } from "../canonical/collect.ts";
 import type { GenerateEvent, GenerateResponse, Message, OpaqueReasoning, OutputPart } from "../canonical/generate.ts";
 import type { Input } from "../canonical/operations.ts";
 import { goOnFromSealed, holdsSummary } from "../transforms/compaction.ts";
-import { holdsResult, openHits, sealedHits, takeSteps } from "../transforms/hosted_sealing.ts";
+import { holdsResult, numberHits, openHits, sealedHits, takeSteps } from "../transforms/hosted_sealing.ts";
 import { markReasoning } from "../transforms/reasoning.ts";
 import { openReasoning, sealedIn, type Sealing, type Thought } from "../transforms/sealing.ts";
 import { paced } from "../util/work.ts";
@@ -23,7 +23,9 @@ export async function recall(
 ): Promise<Recalled> {
   const fromStore = () => recallStored(asked, context);
   const recalled = await (session ? session.recall(asked, fromStore) : fromStore());
-  return await openThoughts(await openSummary(recalled, context), context);
+  const { input, added } = await openThoughts(await openSummary(recalled, context), context);
+  const messages = numberHits(input.messages);
+  return { input: messages === input.messages ? input : { ...input, messages }, added };
 }
 
 async function recallStored(
@@ -95,7 +97,7 @@ export function sealingFor(
     },
     seal({ opaque, ...thought }) {
       if (!sealer) throw new Error("The sealer has not been opened");
-      const bound = opaque && { opaque: { ...opaque, target: recorder.attempt?.target } };
+      const bound = opaque && { opaque: { target: recorder.attempt?.target, ...opaque } };
       return sealer.seal({ ...thought, ...bound }, clientWire, owner);
     },
   };

@@ -4,7 +4,7 @@
  * reports what it changed; nothing changes the request elsewhere. A driver writes the result as it is.
  */
 import { estimateInputTokens } from "../canonical/estimate.ts";
-import type { GenerateRequest, Message } from "../canonical/generate.ts";
+import type { GenerateRequest, HostedTool, Message } from "../canonical/generate.ts";
 import type { Intake } from "../contract/intake.ts";
 import { clampEffort, clampFiles, clampOutput } from "../lanes/clamp.ts";
 import type { ModelLimits } from "../config/lane_schema.ts";
@@ -58,6 +58,8 @@ export interface TargetFacts {
   hosted?: HostedOffer;
   /** The hosted tools that it refuses, by name. */
   refusedTools: readonly string[];
+  /** Whether it gets this hosted tool although it does not run it. */
+  refusesTool?(tool: HostedTool): boolean;
   refusesCacheHints: boolean;
   /** Whether it refuses all reasoning of earlier turns. */
   refusesReasoning: boolean;
@@ -73,7 +75,11 @@ export interface TargetFacts {
 /** What one target wants. */
 const FOR_TARGET: readonly Transform<TargetFacts>[] = [
   { name: "hosted tools as functions", apply: offerHosted },
-  { name: "hosted tools", apply: (request, { refusedTools }, note) => withoutHosted(request, refusedTools, note) },
+  {
+    name: "hosted tools",
+    apply: (request, { refusedTools, refusesTool }, note) =>
+      withoutHosted(request, (tool) => refusedTools.includes(tool.name) || refusesTool?.(tool) === true, note),
+  },
   {
     name: "reasoning of other models",
     apply: (request, { target }, note) => withoutForeignReasoning(request, target, note),

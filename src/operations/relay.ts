@@ -7,12 +7,13 @@ import { firstStream } from "../routing/first_stream.ts";
 import { stream } from "../upstream/stream.ts";
 import { step } from "../util/work.ts";
 import { admit } from "./admit.ts";
-import { ask, wireOf } from "./attempt.ts";
+import { ask } from "./attempt.ts";
 import { weighRelayed } from "./carried.ts";
 import { explainAll, wantsExplanation } from "./explain.ts";
 import { type Affinity, planFailover } from "./failover_plan.ts";
 import { type Incoming, openExchange } from "./incoming.ts";
 import { respondWithStream } from "./stream.ts";
+import { wireOf } from "./who_runs.ts";
 import { answerWhole } from "./whole.ts";
 
 /** A conversation that only its own wire can express goes only to the upstreams that speak that wire. */

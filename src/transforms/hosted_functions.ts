@@ -158,7 +158,7 @@ function textOf(fields: JsonObject, key: string): string | undefined {
 }
 
 /** What a call was that could not be read: it is reported like any other. */
-export function emptyCall({ does, work, remote }: HostedFunction, input: string): HostedCall {
+export function emptyCall({ does, work, remote }: HostedFunction): HostedCall {
   switch (does) {
     case "web-search":
       return { kind: does, query: "" };
@@ -167,7 +167,7 @@ export function emptyCall({ does, work, remote }: HostedFunction, input: string)
     case "find-in-page":
       return { kind: does, url: "", pattern: "" };
     case "mcp":
-      return { kind: does, server: work.kind === "mcp" ? work.server : "", name: remote?.name ?? "", input };
+      return { kind: does, server: work.kind === "mcp" ? work.server : "", name: remote?.name ?? "", input: "{}" };
     default:
       return does satisfies never;
   }

@@ -3,9 +3,10 @@
  * travels sealed: with each hit, where the wire has a place for that, else in a part of reasoning of its own.
  */
 import type { GenerateEvent, HostedPart, Message, OutputPart, ReasoningPart } from "../canonical/generate.ts";
-import type { HostedResult, SearchHit } from "../canonical/hosted.ts";
+import { type HostedResult, type SearchHit, UNNUMBERED } from "../canonical/hosted.ts";
 import { isJsonObject, parseJson } from "../canonical/json.ts";
 import type { StreamTransform } from "../contract/stream.ts";
+import { stepsIn } from "./approvals.ts";
 import { isSealedText, type Sealing } from "./sealing.ts";
 
 /** Whether there is anything of the part to seal. */
@@ -84,6 +85,34 @@ function openHit({ sealed, ...hit }: SearchHit, open: (sealed: string) => string
   if (!Array.isArray(opened)) return hit;
   const [number, text] = opened;
   return typeof number === "number" && typeof text === "string" ? { ...hit, number, text } : hit;
+}
+
+/** The messages in which each hit has a number of its own: one that came without has the same in all turns that follow. */
+export function numberHits(messages: Message[]): Message[] {
+  const taken = new Set<number>();
+  let isWhole = true;
+  for (const { result } of stepsIn(messages)) {
+    if (result?.kind !== "hits") continue;
+    for (const { number } of result.hits) {
+      if (number === UNNUMBERED) isWhole = false;
+      else taken.add(number);
+    }
+  }
+  if (isWhole) return messages;
+  let last = 0;
+  const next = () => {
+    do last++; while (taken.has(last));
+    return last;
+  };
+  return changeSteps(messages, (part) => {
+    if (part.result?.kind !== "hits") return part;
+    const hits = part.result.hits.map((hit) => {
+      if (hit.number === UNNUMBERED) return { ...hit, number: next() };
+      last = Math.max(last, hit.number);
+      return hit;
+    });
+    return { ...part, result: { ...part.result, hits } };
+  });
 }
 
 /** The messages with the results that came back beside their calls, each in its call's place. */

@@ -31,13 +31,13 @@ function isListed(tool: Tool): boolean {
   return tool.type !== "hosted" || Object.keys(tool.extra.fields).length > 0;
 }
 
-/** The request without the hosted tools that an upstream refuses by their names. */
+/** The request without the hosted tools that an upstream refuses. */
 export function withoutHosted<T extends GenerateRequest>(
   input: T,
-  refused: readonly string[],
+  refuses: (tool: HostedTool) => boolean,
   note: (text: string) => void,
 ): T {
-  const isRefused = (tool: Tool) => isHosted(tool) && refused.includes(tool.name);
+  const isRefused = (tool: Tool) => isHosted(tool) && refuses(tool);
   const dropped = input.tools?.filter(isRefused) ?? [];
   if (dropped.length === 0) return input;
   for (const { name } of dropped) note(`dropped tool ${name}`);

@@ -1,9 +1,29 @@
 /** What becomes of the reasoning of earlier turns: some only the target can read that wrote it, and some targets take none. */
-import type { GenerateRequest, Message, OpaqueReasoning, OutputPart, ReasoningPart } from "../canonical/generate.ts";
+import type {
+  GenerateEvent,
+  GenerateRequest,
+  Message,
+  OpaqueReasoning,
+  OutputPart,
+  ReasoningPart,
+} from "../canonical/generate.ts";
+import type { StreamTransform } from "../contract/stream.ts";
 
-/** The part, marked as what `target` wrote. */
+/** The part, marked as what `target` wrote, unless it is known who did. */
 export function markReasoning(part: OutputPart, target: string): OutputPart {
-  return part.type === "reasoning" && part.opaque ? { ...part, opaque: { ...part.opaque, target } } : part;
+  return part.type === "reasoning" && part.opaque ? { ...part, opaque: { target, ...part.opaque } } : part;
+}
+
+/** The same of the events of an answer; `targetOf` says who gives it. */
+export function markThoughts(targetOf: () => string | undefined): StreamTransform<GenerateEvent> {
+  return {
+    push(event, emit) {
+      const target = targetOf() ?? "";
+      if (event.type === "part-start") return emit({ ...event, part: markReasoning(event.part, target) });
+      if (event.type !== "part-end" || !event.opaque) return emit(event);
+      emit({ ...event, opaque: { target, ...event.opaque } });
+    },
+  };
 }
 
 /** To another target it is noise, which some refuse: only the plain text of it stays. `note` reports it. */

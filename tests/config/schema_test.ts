@@ -26,7 +26,7 @@ Deno.test("schema: what is left out gets its default", () => {
     },
     catalogs: {},
     lanes: { oss: { models: {}, upstreams: {} } },
-    hostedTools: { mcp: { servers: {}, allow: [], callMs: 60_000 }, rounds: 8, deadlineMs: 600_000 },
+    hostedTools: { mcp: { servers: {}, allow: [], callMs: 60_000 }, rounds: 8, calls: 64, deadlineMs: 600_000 },
     storedKeys: false,
     transport: "fetch",
     retry: { rounds: 3, failovers: 1, budgetMs: 5_000 },

@@ -283,3 +283,13 @@ Deno.test("mcp: a result is cut to what a model can read, and pictures stay whol
     2,
   ]);
 });
+
+Deno.test("mcp: of a list that is too long, the tools stay that fit", async () => {
+  const words = (name: string, length: number) => ({ name, description: "a".repeat(length), inputSchema: {} });
+  const tools = [words("one", 300_000), words("two", 300_000), words("three", 10)];
+  const { server } = clientOf(async (request) => {
+    const { id } = await request.json();
+    return Response.json({ jsonrpc: "2.0", id, result: { tools } });
+  });
+  assertEquals((await server.list(signal)).map(({ name }) => name), ["one", "three"]);
+});

@@ -67,6 +67,7 @@ function play({ answers, ...more }: Played) {
     },
     lastHit: 0,
     rounds: 8,
+    calls: 64,
     isLate: () => false,
     canPause: false,
     ...more,

@@ -3,6 +3,7 @@ import type { Context } from "../../src/contract/context.ts";
 import type { Driver, Target } from "../../src/contract/driver.ts";
 import { prepareForTarget } from "../../src/operations/prepare.ts";
 import { targetName } from "../../src/contract/destination.ts";
+import { numberHits } from "../../src/transforms/hosted_sealing.ts";
 
 /** The request as the core hands it to the driver, for an upstream that is not known to refuse anything. */
 export function prepareFor(
@@ -20,5 +21,5 @@ export function prepareFor(
     refusesReasoning: false,
     intake: intake?.(target),
   };
-  return prepareForTarget(request, facts, note);
+  return prepareForTarget({ ...request, messages: numberHits(request.messages) }, facts, note);
 }

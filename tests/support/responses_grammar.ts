@@ -78,13 +78,19 @@ const CALLS: Record<string, { event: string; key: string }> = {
   custom_tool_call: { event: "response.custom_tool_call_input", key: "input" },
 };
 
+/** Steps that the server runs: the events between the beginning of the item and its end, and what only the end can say. */
+const STEPS: Record<string, { begun: string[]; ended: string[]; later: string[] }> = {
+  web_search_call: { begun: ["in_progress", "searching"], ended: ["completed"], later: ["action"] },
+  mcp_list_tools: { begun: ["in_progress"], ended: ["completed", "failed"], later: ["tools", "error"] },
+};
+
 const TERMINAL = ["response.completed", "response.incomplete", "response.failed"];
 const KEEP_ALIVE = "keepalive";
 
 /**
  * Asserts the grammar of a stream of the responses wire, as its strictest clients insist on it: events named by their type and
  * numbered without gaps; the response created first; items one after the other, each begun empty, told in increments that come
- * to its text, and told whole; the response as it has become, with those very items; `[DONE]`. A failure may come wherever an
+ * to its text, and told whole, but for steps of the server's own, which run side by side; the response as it has become, with those very items; `[DONE]`. A failure may come wherever an
  * event may, and is a response that failed.
  */
 export function assertResponsesStream(frames: readonly Frame[]): void {
@@ -109,6 +115,8 @@ class Reader {
   readonly #rest: JsonObject[];
   readonly #created: JsonObject;
   readonly #output: JsonObject[] = [];
+  /** Steps that run, by the ids of their items. */
+  readonly #running = new Map<string, number>();
   /** The item that has begun, and what was told of it so far. */
   #open: { item: JsonObject; text: string } | undefined;
 
@@ -125,7 +133,11 @@ class Reader {
 
   readAll(): void {
     try {
-      while (this.#comes("response.output_item.added")) this.#readItem();
+      for (;;) {
+        if (this.#comes("response.output_item.added")) this.#readItem();
+        else if (this.#running.has(String(this.#rest.at(-1)?.item_id))) this.#endStep();
+        else break;
+      }
     } catch (error) {
       if (!(error instanceof Failed)) throw error;
     }
@@ -151,8 +163,9 @@ class Reader {
     const item = object(begun);
     assert(typeof item.id === "string" && item.id !== "", "An item has an id");
     assert(this.#output.every(({ id }) => id !== item.id), `No two items are called ${item.id}`);
-    this.#open = { item, text: "" };
     const type = String(item.type);
+    if (type in STEPS && item.status === "in_progress" || type === "mcp_list_tools") return this.#beginStep(item);
+    this.#open = { item, text: "" };
     const at = { item_id: item.id, output_index };
     const parsed = type in LISTS ? this.#readParts(item, at) : type in CALLS ? this.#readCall(item, at) : item;
 
@@ -169,6 +182,33 @@ class Reader {
     }
     this.#output.push(whole);
     this.#open = undefined;
+  }
+
+  #beginStep(item: JsonObject): void {
+    const type = String(item.type);
+    const { begun, later } = STEPS[type]!;
+    for (const key of later) assertEquals(item[key] ?? [], [], `${key} comes at the end`);
+    const output_index = this.#output.push(item) - 1;
+    for (const step of begun) {
+      const name = `response.${type}.${step}`;
+      assertEquals(this.#next(name), { type: name, output_index, item_id: item.id! });
+    }
+    this.#running.set(String(item.id), output_index);
+  }
+
+  #endStep(): void {
+    const { type: name, item_id, ...at } = this.#rest.pop()!;
+    const output_index = this.#running.get(String(item_id))!;
+    const begun = this.#output[output_index]!;
+    assertEquals(at, { output_index });
+    assert(STEPS[String(begun.type)]!.ended.some((step) => name === `response.${begun.type}.${step}`), String(name));
+    const { item, ...done } = this.#next("response.output_item.done");
+    assertEquals(done, { type: "response.output_item.done", output_index });
+    const whole = object(item);
+    assertEquals([whole.id, whole.type], [begun.id, begun.type]);
+    if (begun.status) assert(whole.status === "completed" || whole.status === "failed", "A step that is done says so");
+    this.#output[output_index] = whole;
+    this.#running.delete(String(item_id));
   }
 
   #tell(delta: JsonValue | undefined): string {
@@ -259,6 +299,8 @@ class Reader {
     const status = String(type).slice("response.".length);
     const response = object(ended);
     assertResponse(response, status);
+    assert(status === "failed" || this.#running.size === 0, "What runs in the end has failed");
+    for (const at of this.#running.values()) this.#output[at] = { ...this.#output[at], status: "failed" };
     const [partial, ...others] = objects(response.output).slice(this.#output.length);
     assertEquals(
       objects(response.output).slice(0, this.#output.length),
