@@ -8,6 +8,7 @@ import {
   TransportError,
   type TransportRequest,
   type TransportResponse,
+  urlOf,
 } from "./transport.ts";
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
@@ -26,7 +27,7 @@ export function fetchTransport(fetch: Fetch): Transport {
 
 /** Once more where nothing of the body was read; whom no connection could be made to is not tried again here. */
 async function post(fetch: Fetch, url: string, payload: Blob, init: RequestInit): Promise<TransportResponse> {
-  const { origin } = new URL(url);
+  const { origin } = urlOf(url);
   for (let isAgain = false;; isAgain = true) {
     const body = isAgain || isDoubtful(origin) ? new LateBody([payload], { type: payload.type }) : payload;
     try {

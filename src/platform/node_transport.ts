@@ -14,6 +14,7 @@ import {
   TransportError,
   type TransportRequest,
   type TransportResponse,
+  urlOf,
 } from "./transport.ts";
 
 /** As much of a head as the gateway's own server takes. */
@@ -42,7 +43,7 @@ export function nodeTransport({ lookup, mayReach = () => true }: NodeTransportOp
 
 /** Once more where nothing of the body went out, on a new connection; whom none could be made to is not tried again here. */
 async function post(request: TransportRequest, agents: Agents): Promise<TransportResponse> {
-  const url = new URL(request.url);
+  const url = urlOf(request.url);
   for (let isAgain = false;; isAgain = true) {
     try {
       const response = await exchange(request, url, agents);

@@ -83,3 +83,13 @@ function says(words: RegExp, thrown: unknown): boolean {
   }
   return false;
 }
+
+let [lastText, lastUrl]: [string, URL | undefined] = ["", undefined];
+
+/** The URL, which nobody changes. Most requests go where the last one went, and to parse it costs as much as to send a head. */
+export function urlOf(text: string): URL {
+  if (lastUrl && text === lastText) return lastUrl;
+  const url = new URL(text);
+  [lastText, lastUrl] = [text, url];
+  return url;
+}

@@ -1,6 +1,6 @@
 import { ByteBuffer } from "../util/byte_reader.ts";
 import { type JsonValue, parseJson, readJson } from "../canonical/json.ts";
-import { describeExcess, excessIn, JSON_LIMITS, type JsonLimits } from "../canonical/json_limits.ts";
+import { describeExcess, JSON_LIMITS, type JsonLimits, type Scan, scan } from "../canonical/json_limits.ts";
 import { parseLists } from "../canonical/number_lists.ts";
 import type { ModelOperation } from "../canonical/operations.ts";
 import { parseExactly } from "../canonical/raw_number.ts";
@@ -214,6 +214,11 @@ function failBroken(cause: unknown): never {
   throw brokenOff(cause);
 }
 
+const decoder = new TextDecoder();
+
+/** Of a text that is no object or list, which may be a number. */
+const NOTHING_FOUND: Scan = { hasLongNumbers: true };
+
 function* parseBody(
   bytes: Uint8Array<ArrayBuffer>,
   contentType: string,
@@ -222,15 +227,16 @@ function* parseBody(
   parse: typeof parseExactly,
 ): Work<JsonValue | Uint8Array<ArrayBuffer>> {
   if (/^(audio|image|video)\/|octet-stream/.test(contentType)) return bytes;
-  const text = new TextDecoder().decode(bytes);
+  const text = decoder.decode(bytes);
   yield;
   const holdsJson = /^\s*[[{]/.test(text);
-  const excess = holdsJson && (yield* excessIn(text, limits));
+  const { excess, hasLongNumbers } = holdsJson ? yield* scan(text, limits) : NOTHING_FOUND;
   if (excess && ok) throw tooMuchJson("answer", excess, limits);
   yield;
   // What a model wrote down as "1.50" is a text, and a stream that nobody asked for is no JSON.
   if (excess || (!holdsJson && /^text\/(plain|event-stream)/.test(contentType))) return text;
-  return (yield* parseLists(text, (part) => readJson(part, parse))) ?? parseOdd(text, limits, parse) ?? text;
+  const parseNumbers = hasLongNumbers ? parse : JSON.parse;
+  return (yield* parseLists(text, (part) => readJson(part, parseNumbers))) ?? parseOdd(text, limits, parse) ?? text;
 }
 
 /** JSON with numbers that it has not. */

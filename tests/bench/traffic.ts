@@ -135,6 +135,8 @@ async function slowStreams(subject: Subject, size: Size): Promise<Values> {
     let opened = 0;
     let delays: number[] | undefined;
     const streams = connections.map(() => Promise.withResolvers<void>());
+    // Where not all of them open, nobody waits for the others.
+    for (const { promise } of streams) promise.catch(() => {});
     const reading = connections.map(async (connection, at) => {
       const decoder = new TextDecoder();
       await connection.ask(request, (bytes) => {

@@ -13,6 +13,7 @@ import { CHUNKS, FULL, type Measure, MEASURES, QUICK, warmUp } from "../traffic.
 import type { Wire } from "../bodies.ts";
 import { PEER_NAMES, versionOf } from "./install.ts";
 import { peer } from "./peers.ts";
+import { standings } from "./standings.ts";
 
 const DOCUMENT = new URL("../../../docs/performance.md", import.meta.url);
 const [BEGIN, END] = ["<!-- measured: begin -->", "<!-- measured: end -->"];
@@ -165,10 +166,14 @@ function formatReport(names: readonly string[]): string {
     `${new Date().toISOString().slice(0, 10)}; ${cpuModel()}, ${navigator.hardwareConcurrency} cores, load ${
       load.toFixed(1)
     } before it; Deno ${Deno.version.deno}; ${versions}. Medians of ${size.rounds} rounds in ${minutes} min.`,
-    `### Clients of the chat wire\n\n${formatTable(traffic, names, results.chat)}`,
-    `### Clients of the messages wire\n\n${formatTable(traffic, names.filter(servesMessages), results.messages)}`,
-    `### Start and memory\n\n${formatTable({ ...START_FIGURES, ...MEMORY_FIGURES }, names, fresh)}`,
+    section("Clients of the chat wire", formatTable(traffic, names, results.chat)),
+    section("Clients of the messages wire", formatTable(traffic, names.filter(servesMessages), results.messages)),
+    section("Start and memory", formatTable({ ...START_FIGURES, ...MEMORY_FIGURES }, names, fresh)),
   ].join("\n\n");
+}
+
+function section(title: string, table: string): string {
+  return `### ${title}\n\n${table}\n\n${standings(table)}`;
 }
 
 function servesMessages(name: string): boolean {
