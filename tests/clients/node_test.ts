@@ -341,6 +341,22 @@ async function testProcess(test: Test): Promise<void> {
     assertEquals(await ended, 0, said());
   });
 
+  await test("a WebSocket is answered 426, at which agents use HTTP, and the connection goes on", async ({ connect }) => {
+    const client = await connect();
+    const lines = [
+      "GET /oss/v1/responses HTTP/1.1",
+      "host: 127.0.0.1",
+      "connection: Upgrade",
+      "upgrade: websocket",
+      "sec-websocket-version: 13",
+      "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
+    ];
+    await client.send(`${lines.join("\r\n")}\r\n\r\n`);
+    assertMatch(await client.readUntil("use HTTP"), /^HTTP\/1.1 426 /);
+    await client.post(CHAT, chatBody({ model: "sandbox" }));
+    await client.readUntil("HTTP/1.1 200");
+  });
+
   await test("a changed configuration is taken up", async ({ url, config, said }) => {
     const text = await Deno.readTextFile(config);
     await Deno.writeTextFile(config, text.replace('"sandbox":{"task"', '"renamed":{"task"'));
