@@ -13,6 +13,7 @@
 import { catalogs, drivers, protocols, searchBackends } from "../plugins/mod.ts";
 import { createGateway } from "./compose/gateway.ts";
 import { createPartKeeper, type Parts } from "./compose/parts.ts";
+import { metered, meterFor } from "./compose/meter.ts";
 import { createStore } from "./compose/store.ts";
 import { pluginFacts as factsOf, type Plugins } from "./compose/plugins.ts";
 import { createTransports } from "./compose/transports.ts";
@@ -103,19 +104,29 @@ function createWorld(options: AppOptions): World {
   const { keep } = keeper;
   const env = options.env ?? platform.env;
   const now = options.now ?? Date.now;
+  const log = options.log ?? standardStreams(platform).log;
+  const plugins = { ...builtIn, ...options.plugins };
+  const meter = meterFor(config, plugins, keep);
+  const newStore = () => options.store ?? createStore(config, platform, env, now);
   return {
     ...keeper,
     config,
-    plugins: { ...builtIn, ...options.plugins },
+    plugins,
     platform,
     env,
     transports: createTransports(options.fetch, platform, keep),
     now,
     monotonic: options.monotonic ?? (() => performance.now()),
     newId: options.newId ?? (() => crypto.randomUUID().replaceAll("-", "")),
-    log: options.log ?? standardStreams(platform).log,
+    log: meter
+      ? (entry) => {
+        log(entry);
+        meter.count({ type: "request", entry });
+      }
+      : log,
+    meter,
     pace: { ...PACE, ...options.pace },
-    store: keep("store", null, () => options.store ?? createStore(config, platform, env, now)),
+    store: keep("store", null, () => meter ? metered(newStore(), meter) : newStore()),
     areDescriptorsScarce: options.areDescriptorsScarce ?? (() => false),
     // What still runs by an earlier configuration ends with this one.
     stop: keep("stop", null, () => new AbortController()),
@@ -132,6 +143,7 @@ function appOf(gateway: Gateway, { stop, draining, renewals, store, transports, 
     settled: async () => void await Promise.all([gateway.runs.settled(), gateway.sockets.settled()]),
     abort: () => stop.abort(shuttingDown()),
     async close() {
+      gateway.meter?.close();
       gateway.tokenizers.close();
       await ledger.close();
       store.close();

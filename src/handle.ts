@@ -8,6 +8,7 @@ import { GatewayError, toGatewayError } from "./errors.ts";
 import { checkHeaders } from "./http/headers.ts";
 import { checkHost } from "./http/host.ts";
 import { findLostPath } from "./http/lost_path.ts";
+import { withoutBody } from "./http/respond.ts";
 import { methodNotAllowed } from "./http/service.ts";
 import type { Lane } from "./lanes/lane.ts";
 import { describeError } from "./operations/describe_error.ts";
@@ -15,6 +16,7 @@ import { wantsExplanation } from "./operations/explain.ts";
 import { findResponse } from "./operations/get_response.ts";
 import type { ServedOperation } from "./operations/incoming.ts";
 import { OPERATIONS } from "./operations/mod.ts";
+import { answerPage, findPage } from "./operations/pages.ts";
 import { findLane, findModel, laneFor, notServed } from "./operations/resolve.ts";
 import type { Peer } from "./platform/platform.ts";
 import { step } from "./util/work.ts";
@@ -34,6 +36,8 @@ export async function handle(request: Request, peer: Peer | undefined, gateway: 
       return service;
     }
 
+    const page = findPage(url);
+    if (page) return await servePage(page, context);
     const match = gateway.registry.match(request, url);
     const lost = match ? undefined : findLostPath(request, gateway.registry, gateway.lanes.keys());
     context = withProtocol(context, (match ?? lost ?? context).protocol);
@@ -54,6 +58,16 @@ export async function handle(request: Request, peer: Peer | undefined, gateway: 
   } catch (thrown) {
     return finish(await answerError(thrown, context), context);
   }
+}
+
+/** What operators ask. */
+async function servePage(page: NonNullable<ReturnType<typeof findPage>>, context: RequestContext): Promise<Response> {
+  const { request, peer, gateway } = context;
+  checkHeaders(request.headers, gateway.limits.headerBytes);
+  const known = withCaller(context, await gateway.authenticate(request, peer));
+  if (request.method !== "GET" && request.method !== "HEAD") throw methodNotAllowed(request.method, ["GET", "HEAD"]);
+  const response = await answerPage(page, known);
+  return request.method === "HEAD" ? withoutBody(response) : response;
 }
 
 /** Reads the request and hands it to its operation. `named`: the lane that its path names, if it does. */

@@ -16,6 +16,7 @@ export const keysHelp = (program: string) =>
     --lane <name>                  a lane that it may use (repeatable; default: all)
     --model <pattern>              a model that it may use (repeatable; default: all)
     --expires <date>               when it expires: 2027-01-31, or with a time
+    --operator                     it also opens what operators ask, such as /metrics
     --requests-per-minute <n>  --tokens-per-minute <n>
     --tokens-per-day <n>  --concurrent-requests <n>
   list                           the keys, without their secrets
@@ -29,6 +30,7 @@ const OPTIONS = {
   lane: { type: "string", multiple: true },
   model: { type: "string", multiple: true },
   expires: { type: "string" },
+  operator: { type: "boolean" },
   "requests-per-minute": { type: "string" },
   "tokens-per-minute": { type: "string" },
   "tokens-per-day": { type: "string" },
@@ -129,6 +131,7 @@ async function create(args: string[], keyring: Keyring, lanes: readonly string[]
     ...(expires !== undefined && { expires }),
     ...(values.lane && { lanes: values.lane }),
     ...(values.model && { models: values.model }),
+    ...(values.operator && { operator: true }),
     ...(Object.keys(quota).length > 0 && { quota }),
   };
   const key = await keyring.create(facts);
@@ -160,12 +163,13 @@ function countOf(option: string, text: string): number {
 
 function format(keys: readonly StoredKey[], program: string): string {
   if (keys.length === 0) return `No keys. Make one: ${program} keys create <name>`;
-  const rows = keys.map(({ name, created, expires, lanes, models, quota = {} }) => [
+  const rows = keys.map(({ name, created, expires, lanes, models, operator, quota = {} }) => [
     name,
     `since ${created.slice(0, 10)}`,
     expires === undefined ? "" : `until ${expires}`,
     lanes ? `lanes ${lanes.join(", ")}` : "",
     models ? `models ${models.join(", ")}` : "",
+    operator ? "operator" : "",
     ...Object.entries(quota).map(([limit, value]) => `${limit} ${value}`),
   ]);
   const width = Math.max(...keys.map(({ name }) => name.length));

@@ -35,7 +35,7 @@ const RETRY_BASE_MS = 300;
 /** All that requests need, by the configuration. */
 export function createGateway(world: World, ledger: Ledger): Gateway {
   const { config, plugins, keep, env, transports, now, monotonic, stop } = world;
-  const { pace, newId, log, renewals, draining } = world;
+  const { pace, newId, log, meter, renewals, draining } = world;
   const sources = keep(
     "catalogs",
     [config.catalogs, config.transport],
@@ -84,6 +84,8 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
     monotonic,
     newId,
     log,
+    meter,
+    memory: () => world.platform.memory(),
     renewals: () => renewals.count,
     draining: draining.signal,
     signal: stop.signal,
@@ -115,6 +117,7 @@ function createGuards(world: World, ledger: Ledger): Pick<Gateway, "authenticate
         collect: collectGarbage,
         areDescriptorsScarce,
         now: monotonic,
+        onShed: () => world.meter?.count({ type: "shed" }),
       })),
   };
 }

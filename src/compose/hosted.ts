@@ -10,7 +10,12 @@ export function createHosted(world: World): HostedRunner {
     const load = () => loading ??= import("./hosted_runner.ts").then(({ createRunner }) => createRunner(world));
     return {
       runs: (work) => isConfigured(work, world),
-      run: async (call, work, facts) => await (await load()).run(call, work, facts),
+      async run(call, work, facts) {
+        const result = await (await load()).run(call, work, facts);
+        const error = result.kind === "error" ? result.code : undefined;
+        world.meter?.count({ type: "hosted call", tool: call.kind, error });
+        return result;
+      },
     };
   });
 }

@@ -1,6 +1,7 @@
 import type { Config } from "../config/schema.ts";
 import type { Pace } from "../context/gateway.ts";
 import type { LogEntry } from "../observe/log.ts";
+import type { Meter } from "../observe/meter.ts";
 import type { Platform } from "../platform/platform.ts";
 import type { Store } from "../state/store.ts";
 import type { PartKeeper } from "./parts.ts";
@@ -21,6 +22,8 @@ export interface World extends PartKeeper {
   monotonic(): number;
   newId(): string;
   log(entry: LogEntry): void;
+  /** Absent where nothing is to be counted. */
+  meter?: Meter;
   pace: Pace;
   store: Store;
   areDescriptorsScarce(): boolean;

@@ -32,6 +32,9 @@ const keySchema = object("A key that clients authenticate with.", {
     examples: ["2027-01-31T00:00:00Z"],
   }),
   quota: quotaSchema.optional(),
+  operator: z.boolean().optional().meta({
+    description: "Whether the key also opens what operators ask: metrics, for example.",
+  }),
 });
 
 const storeSchema = object("Where conversations are kept that clients continue by an id.", {
@@ -90,6 +93,11 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
   retry: retrySchema.prefault({}),
   limits: limitsSchema.prefault({}),
   store: storeSchema.prefault({}),
+  observe: object("What is shown of the gateway's work.", {
+    metrics: z.boolean().default(true).meta({
+      description: "Whether what happens is counted, for /metrics. Only an operator's key opens that.",
+    }),
+  }).prefault({}),
   sealing: object("How reasoning is sealed that clients keep and send back.", {
     key: secretSchema.optional().meta({
       description:

@@ -12,6 +12,7 @@ import type { Uploads } from "../http/uploads.ts";
 import type { SessionAffinity } from "../routing/session_affinity.ts";
 import type { Lane } from "../lanes/lane.ts";
 import type { LogEntry } from "../observe/log.ts";
+import type { Meter } from "../observe/meter.ts";
 import type { Continuity } from "../state/continuity.ts";
 import type { Conversations } from "../state/conversations.ts";
 import type { RunLimits, Runs } from "../state/runs.ts";
@@ -78,6 +79,10 @@ export interface Gateway {
   /** A new random id, without a prefix. */
   newId(): string;
   log(entry: LogEntry): void;
+  /** Counts what happens; absent where nothing is to be counted. */
+  meter?: Meter;
+  /** The bytes of memory that the process takes. */
+  memory(): number;
   /** How often a new server has taken the place of the last one. */
   renewals(): number;
   /** Aborted when the gateway is to stop, once what runs has ended. */

@@ -82,7 +82,7 @@ async function admitToken(request: Request, peer: Peer | undefined): Promise<Cal
   if (!token) return admitLocal(request, peer);
   const owner = `token:${digestOf(token)}`;
   return isLocalCall(request, peer)
-    ? { name: "local", owner, token }
+    ? { name: "local", owner, token, operator: true }
     : { name: "token", owner, token, isStranger: true };
 }
 
@@ -113,7 +113,7 @@ function admitLocal({ headers, url }: Request, peer: Peer | undefined): Caller {
       refuse(`No keys are configured, so web pages of other hosts may not call: ${ADD_KEY}`);
     }
   }
-  return { name: "local", owner: "local" };
+  return { name: "local", owner: "local", operator: true };
 }
 
 function isLocalPeer(peer: Peer): boolean {

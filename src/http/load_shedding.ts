@@ -14,6 +14,8 @@ export interface Load {
   check(limits: LoadLimits): void;
   /** Lets a request in; what it gives lets it out again. Throws `unavailable`. */
   acquire(limits: LoadLimits): () => void;
+  /** How many requests run a model now. */
+  running(): number;
 }
 
 /** How long a reading of the memory and of the descriptors holds, in milliseconds. */
@@ -39,9 +41,13 @@ export interface LoadOptions {
   areDescriptorsScarce(): boolean;
   /** Milliseconds by a clock that never steps. */
   now(): number;
+  /** Called for each request that found no room. */
+  onShed?(): void;
 }
 
-export function createLoad({ memory, limit = () => Infinity, collect, areDescriptorsScarce, now }: LoadOptions): Load {
+export function createLoad(
+  { memory, limit = () => Infinity, collect, areDescriptorsScarce, now, onShed }: LoadOptions,
+): Load {
   let running = 0;
   /** How many ran at the latest reading, and how many have entered since. */
   let ran = 0;
@@ -75,6 +81,7 @@ export function createLoad({ memory, limit = () => Infinity, collect, areDescrip
 
   function check({ concurrentRequests, memoryBytes }: LoadLimits): void {
     if (running < concurrentRequests && !isFull(memoryBytes)) return;
+    onShed?.();
     throw new GatewayError("unavailable", "The gateway is at capacity: try again", {
       retryAfter: RETRY_AFTER,
     });
@@ -82,6 +89,7 @@ export function createLoad({ memory, limit = () => Infinity, collect, areDescrip
 
   return {
     check,
+    running: () => running,
     acquire(limits) {
       check(limits);
       running++;

@@ -15,6 +15,10 @@ export class Sockets {
   readonly #lingering = new Set<OpenSocket>();
   #empty = Promise.withResolvers<void>();
 
+  get size(): number {
+    return this.#open.size;
+  }
+
   /** Throws `unavailable` where there are so many already. */
   checkRoom(most: number): void {
     if (this.#open.size + this.#lingering.size < most) return;

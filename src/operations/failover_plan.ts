@@ -20,7 +20,9 @@ export function planFailover(
   { gateway, signal, caller, recorder }: RequestContext,
   { hedgeAfterMs, conversation }: PlanOptions = {},
 ): FailoverPlan<Destination> {
-  const { breaker, retry: policy, hedges, affinity, upstreams, now } = gateway;
+  const { breaker, retry: policy, hedges, affinity, upstreams, now, meter } = gateway;
+  const asked = new Set<Destination>();
+  let isHedge = false;
   if (hedgeAfterMs !== undefined) hedges.earn();
   return {
     targets,
@@ -28,18 +30,26 @@ export function planFailover(
     policy,
     now,
     signal,
-    hedge: hedgeAfterMs === undefined ? undefined : { afterMs: hedgeAfterMs, spend: () => hedges.spend() },
+    hedge: hedgeAfterMs === undefined ? undefined : { afterMs: hedgeAfterMs, spend: () => isHedge = hedges.spend() },
     // What a caller's own token fails with says nothing of the next caller's.
     idOf: (where) =>
       upstreams.get(where.upstream)?.takesTokens ? `${targetName(where)} ${caller.owner}` : targetName(where),
     acquire: async (where, until) =>
       await upstreams.get(where.upstream)?.concurrency?.acquire(caller.owner, until) ?? (() => {}),
-    onAsk: () => void recorder.asked++,
+    onAsk(where) {
+      recorder.asked++;
+      const again = asked.has(where) ? "retry" : "failover";
+      const reason = asked.size === 0 ? "first" : isHedge ? "hedge" : again;
+      asked.add(where);
+      isHedge = false;
+      meter?.count({ type: "attempt", upstream: where.upstream, reason });
+    },
     onServed(where) {
       const attempt = recorder.serve(where);
       if (attempt && conversation !== undefined) affinity.keep(conversation, attempt);
     },
     onFailed(where) {
+      meter?.count({ type: "attempt failed", upstream: where.upstream });
       if (conversation !== undefined) affinity.forget(conversation, targetName(where));
     },
   };

@@ -31,9 +31,10 @@ export async function respondWithStream<K extends Streamed>(
   context: RequestContext,
   passage: Passage<StreamEvent<K>> = {},
 ): Promise<Response> {
-  const { gateway: { pace, limits }, recorder, hide, leave } = context;
+  const { gateway: { pace, limits, meter }, recorder, hide, leave } = context;
   if (!protocol.stream) throw new GatewayError("unsupported", `"${protocol.name}" does not stream`);
   recorder.entry.stream = true;
+  if (meter) recorder.atEnd(meter.openStream());
   const { framing } = protocol.stream;
   const writer = protocol.stream.writer(exchange);
   const format = FORMAT[framing];

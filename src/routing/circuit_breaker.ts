@@ -66,6 +66,11 @@ export class Breaker {
     this.#states.set(id, state);
   }
 
+  /** The targets that rest now. */
+  resting(): string[] {
+    return [...this.#states.keys()].filter((id) => this.#rests(id));
+  }
+
   #rests(id: string): boolean {
     const state = this.#states.get(id);
     if (!state) return false;

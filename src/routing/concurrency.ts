@@ -30,6 +30,11 @@ export class ConcurrencyLimit {
     this.#limits = limits;
   }
 
+  /** How many calls run now, and how many wait. */
+  load(): { running: number; waiting: number } {
+    return { running: this.#running, waiting: this.#waiting };
+  }
+
   /** Resolves to what gives the place back. Throws `unavailable` where it takes too long, and what ends `signal`. */
   async acquire(caller: string, signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();

@@ -33,7 +33,10 @@ export interface Upstream {
   /** Whether it gets the caller's own token in place of a secret of the gateway's. */
   takesTokens: boolean;
   /** How many calls it is given at once; no limit where absent. */
-  concurrency?: { acquire(caller: string, signal: AbortSignal): Promise<() => void> };
+  concurrency?: {
+    acquire(caller: string, signal: AbortSignal): Promise<() => void>;
+    load(): { running: number; waiting: number };
+  };
   headers: Readonly<Record<string, string>>;
   /** How it is called. */
   transport: Transport;

@@ -3,6 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import { z } from "zod";
 import { catalogs, drivers, protocols } from "../../plugins/mod.ts";
 import { configSchema } from "../../src/config/schema.ts";
+import { PAGES } from "../../src/operations/pages.ts";
 import { type ErrorCode, GatewayError, STATUS_OF } from "../../src/errors.ts";
 import { readDocument, ROOT, sourcesBelow, tableBelow } from "./documents.ts";
 
@@ -20,7 +21,7 @@ Deno.test("reference: every endpoint is in the table, and nothing else", () => {
   const served = protocols.map(({ method, pattern: { pathname } }) =>
     `${method} ${pathname.replace(":lane", "<lane>").replaceAll(/:(id|item)(\(\.\+\))?/g, "<id>")}`
   );
-  const service = ["/", "/healthz", "/readyz"].map((path) => `GET ${path}`);
+  const service = ["/", "/healthz", "/readyz", ...Object.keys(PAGES)].map((path) => `GET ${path}`);
   const documented = tableBelow(REFERENCE, "Endpoints").map(([method, path]) => `${method} ${path}`);
   assertEquals(documented.toSorted(), [...new Set([...served, ...service])].toSorted());
 });

@@ -113,7 +113,7 @@ Deno.test("where keys are configured, host and origin do not matter, nor does a 
 // Without keys
 
 const open = newAuth();
-const LOCAL = { name: "local", owner: "local" };
+const LOCAL = { name: "local", owner: "local", operator: true };
 
 Deno.test("without keys a call within the process is admitted", async () => {
   assertEquals(await open(request({ origin: "https://page.example" }), undefined), LOCAL);
@@ -235,7 +235,7 @@ Deno.test("where upstreams take tokens, whoever brings one is admitted as a stra
   assertEquals(stranger, { name: "token", owner, token: "hf_own", isStranger: true });
   assert(!JSON.stringify(stranger.owner).includes("hf_own"));
   const local = await auth(request({ host: "localhost", authorization: "Bearer hf_own" }), LOOPBACK);
-  assertEquals(local, { name: "local", owner, token: "hf_own" });
+  assertEquals(local, { name: "local", owner, token: "hf_own", operator: true });
   // A page that drives a browser of this machine is a stranger, too.
   const page = { host: "localhost", origin: "https://page.example", authorization: "Bearer hf_own" };
   assertEquals((await auth(request(page), LOOPBACK)).isStranger, true);

@@ -1,0 +1,119 @@
+/** Counters and histograms, and how they stand in the text format of Prometheus (0.0.4). */
+
+export type Labels = Readonly<Record<string, string | undefined>>;
+
+/** A counter or a gauge of one set of labels. */
+export interface Cell {
+  value: number;
+}
+
+/** A histogram of one set of labels. `counts` has one more than the bounds: those above all of them. */
+export interface Buckets {
+  counts: number[];
+  sum: number;
+}
+
+/** All series of one name. `render` gives whole lines; nothing where there is no series yet. */
+export interface Family {
+  render(): string;
+}
+
+export class Counter implements Family {
+  readonly #name: string;
+  readonly #help: string;
+  readonly #type: "counter" | "gauge";
+  readonly #cells = new Map<string, Cell>();
+
+  constructor(name: string, help: string, type: "counter" | "gauge" = "counter") {
+    this.#name = name;
+    this.#help = help;
+    this.#type = type;
+  }
+
+  /** The series of these labels, which may be held and added to. */
+  of(labels: Labels = {}): Cell {
+    return entry(this.#cells, labelsText(labels), () => ({ value: 0 }));
+  }
+
+  add(labels: Labels, amount = 1): void {
+    this.of(labels).value += amount;
+  }
+
+  render(): string {
+    const lines = Array.from(this.#cells, ([labels, { value }]) => line(this.#name, labels, value));
+    return withHead(this.#name, this.#help, this.#type, lines);
+  }
+}
+
+export class Histogram implements Family {
+  readonly #name: string;
+  readonly #help: string;
+  readonly #bounds: readonly number[];
+  readonly #series = new Map<string, Buckets>();
+
+  constructor(name: string, help: string, bounds: readonly number[]) {
+    this.#name = name;
+    this.#help = help;
+    this.#bounds = bounds;
+  }
+
+  of(labels: Labels): Buckets {
+    const make = () => ({ counts: new Array<number>(this.#bounds.length + 1).fill(0), sum: 0 });
+    return entry(this.#series, labelsText(labels), make);
+  }
+
+  observe(buckets: Buckets, value: number): void {
+    const bounds = this.#bounds;
+    let at = 0;
+    while (at < bounds.length && value > bounds[at]!) at++;
+    buckets.counts[at]!++;
+    buckets.sum += value;
+  }
+
+  render(): string {
+    const lines = Array.from(this.#series, ([labels, buckets]) => this.#lines(labels, buckets)).flat();
+    return withHead(this.#name, this.#help, "histogram", lines);
+  }
+
+  #lines(labels: string, { counts, sum }: Buckets): string[] {
+    let count = 0;
+    const lines = counts.map((own, at) => {
+      count += own;
+      const le = `le="${this.#bounds[at] ?? "+Inf"}"`;
+      return line(`${this.#name}_bucket`, labels === "" ? le : `${labels},${le}`, count);
+    });
+    return [...lines, line(`${this.#name}_sum`, labels, sum), line(`${this.#name}_count`, labels, count)];
+  }
+}
+
+/** A gauge that is read when it is asked for. */
+export function gauge(name: string, help: string, values: Iterable<readonly [Labels, number]>): Family {
+  const family = new Counter(name, help, "gauge");
+  for (const [labels, value] of values) family.add(labels, value);
+  return family;
+}
+
+function entry<T>(map: Map<string, T>, key: string, make: () => T): T {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  map.set(key, made);
+  return made;
+}
+
+function withHead(name: string, help: string, type: string, lines: readonly string[]): string {
+  if (lines.length === 0) return "";
+  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join("\n")}\n`;
+}
+
+function line(name: string, labels: string, value: number): string {
+  return `${name}${labels === "" ? "" : `{${labels}}`} ${value}`;
+}
+
+/** `lane="oss",model="m"`: what is absent or empty is left out, which means the same. */
+function labelsText(labels: Labels): string {
+  return Object.entries(labels)
+    .filter(([, value]) => value !== undefined && value !== "")
+    .map(([name, value]) => `${name}="${value!.replace(/[\\"\n]/g, (char) => char === "\n" ? "\\n" : `\\${char}`)}"`)
+    .join(",");
+}

@@ -1,0 +1,30 @@
+/** What is counted, and by what it is counted. */
+import type { Family } from "./exposition.ts";
+import type { LogEntry } from "./log.ts";
+
+/** Why a target is asked. */
+export type AttemptReason = "first" | "retry" | "failover" | "hedge";
+
+/** One thing that happened. None holds content or a secret. */
+export type Happening =
+  | { type: "request"; entry: LogEntry }
+  | { type: "attempt"; upstream: string; reason: AttemptReason }
+  | { type: "attempt failed"; upstream: string }
+  | { type: "hosted call"; tool: string; error?: string }
+  | { type: "store"; operation: string; seconds: number; failed: boolean }
+  | { type: "shed" }
+  | { type: "loop delay"; seconds: number };
+
+export interface MetricsFacts {
+  version: string;
+  /** What a protocol is for, by its name: `chat`, `embeddings`; absent for those that run no model. */
+  operations: ReadonlyMap<string, string>;
+  /** The names of models that the configuration has, as `lane model`, and of their targets, as `upstream/model`. */
+  names(): ReadonlySet<string>;
+}
+
+export interface Metrics {
+  count(happening: Happening): void;
+  /** In the text format of Prometheus. `gauges`: what is read at this moment. */
+  render(gauges: readonly Family[]): string;
+}

@@ -1,0 +1,78 @@
+/** What happens and is to be counted. Who counts it is loaded after the first answer, so that no start waits for it. */
+import type { Happening, Metrics, MetricsFacts } from "./happening.ts";
+import { callWhileAlive } from "../util/idle_timer.ts";
+
+export interface Meter {
+  count(happening: Happening): void;
+  /** One more stream is open, until the returned function is called. */
+  openStream(): () => void;
+  /** All that was counted, once it is there. */
+  metrics(): Promise<Metrics>;
+  readonly openStreams: number;
+  /** From now on it is measured how late timers come, until the meter is closed. */
+  watchLoop(): void;
+  close(): void;
+}
+
+/** How often it is measured how late a timer comes, in milliseconds. */
+const LOOP_MS = 500;
+
+export function createMeter(facts: MetricsFacts): Meter {
+  return new LazyMeter(facts);
+}
+
+class LazyMeter implements Meter {
+  readonly #facts: MetricsFacts;
+  /** Until there is something that counts. */
+  #held: Happening[] = [];
+  #metrics: Metrics | undefined;
+  #loading: Promise<Metrics> | undefined;
+  openStreams = 0;
+  #cancelWatch: (() => void) | undefined;
+
+  constructor(facts: MetricsFacts) {
+    this.#facts = facts;
+  }
+
+  count(happening: Happening): void {
+    if (this.#metrics) return this.#metrics.count(happening);
+    this.#held.push(happening);
+    if (happening.type === "request") this.#loading ??= this.#load();
+  }
+
+  openStream(): () => void {
+    this.openStreams++;
+    let isOpen = true;
+    return () => {
+      if (isOpen) this.openStreams--;
+      isOpen = false;
+    };
+  }
+
+  metrics(): Promise<Metrics> {
+    return this.#loading ??= this.#load();
+  }
+
+  watchLoop(): void {
+    if (!this.#cancelWatch) this.#watch();
+  }
+
+  close(): void {
+    this.#cancelWatch?.();
+  }
+
+  #watch(): void {
+    const since = performance.now();
+    this.#cancelWatch = callWhileAlive(LOOP_MS, () => {
+      this.count({ type: "loop delay", seconds: Math.max(0, performance.now() - since - LOOP_MS) / 1000 });
+      this.#watch();
+    });
+  }
+
+  async #load(): Promise<Metrics> {
+    const { createMetrics } = await import("./metrics.ts");
+    const metrics = createMetrics(this.#facts);
+    for (const happening of this.#held.splice(0)) metrics.count(happening);
+    return this.#metrics = metrics;
+  }
+}

@@ -1,0 +1,225 @@
+/** Everything that is counted, and the page on which monitoring reads it. Names of models come from the configuration. */
+import type { LogEntry } from "./log.ts";
+import { type Buckets, type Cell, Counter, type Family, Histogram, type Labels } from "./exposition.ts";
+import type { Happening, Metrics, MetricsFacts } from "./happening.ts";
+
+/** As the conventions for models recommend, and two more: answers of models take longer than those. */
+const DURATIONS = [
+  0.01,
+  0.02,
+  0.04,
+  0.08,
+  0.16,
+  0.32,
+  0.64,
+  1.28,
+  2.56,
+  5.12,
+  10.24,
+  20.48,
+  40.96,
+  81.92,
+  163.84,
+  327.68,
+];
+const FIRST_TOKEN = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
+const PER_TOKEN = [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5];
+const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power);
+const STORE = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+
+/** Models that no configuration names get a series while there are so few of them; the others share one. */
+const MOST_NAMES = 200;
+const MOST_KINDS = 40;
+const OTHER = "other";
+
+export function createMetrics(facts: MetricsFacts): Metrics {
+  return new RequestMetrics(facts);
+}
+
+/** The series of requests that are alike, found once. */
+interface Series {
+  requests: Cell;
+  duration?: Buckets;
+  input?: Buckets;
+  output?: Buckets;
+  firstToken?: Buckets;
+  perToken?: Buckets;
+  cached: Cell;
+}
+
+class RequestMetrics implements Metrics {
+  readonly #facts: MetricsFacts;
+  readonly #series = new Map<string, Series>();
+  /** Models and targets that answered and that the configuration does not name. */
+  readonly #found = new Set<string>();
+  readonly #kinds = new Set<string>();
+  readonly #requests = new Counter("laneway_requests_total", "Requests that are over.");
+  readonly #errors = new Counter("laneway_errors_total", "Requests that failed, by the code in the log.");
+  readonly #tokens = new Histogram("gen_ai_client_token_usage", "Tokens of one request.", TOKENS);
+  readonly #duration = new Histogram(
+    "gen_ai_client_operation_duration_seconds",
+    "From a request to the end of its answer.",
+    DURATIONS,
+  );
+  readonly #firstToken = new Histogram(
+    "gen_ai_server_time_to_first_token_seconds",
+    "From a request to the first event of its streamed answer.",
+    FIRST_TOKEN,
+  );
+  readonly #perToken = new Histogram(
+    "gen_ai_server_time_per_output_token_seconds",
+    "Between two tokens of a streamed answer, on average.",
+    PER_TOKEN,
+  );
+  readonly #cached = new Counter("laneway_cached_tokens_total", "Tokens of input that upstreams had in their caches.");
+  readonly #notes = new Counter(
+    "laneway_notes_total",
+    "What was dropped, clamped or changed, by the first word of the note.",
+  );
+  readonly #attempts = new Counter("laneway_attempts_total", "How often upstreams were asked, and why.");
+  readonly #failures = new Counter("laneway_attempt_failures_total", "Attempts that failed by the upstream's doing.");
+  readonly #hosted = new Counter("laneway_hosted_calls_total", "Calls of hosted tools.");
+  readonly #shed = new Counter("laneway_shed_total", "Requests that found no room in the gateway.");
+  readonly #loopDelay = new Histogram(
+    "laneway_event_loop_delay_seconds",
+    "How late timers come, since the first look at this page.",
+    STORE,
+  );
+  readonly #store = new Histogram("laneway_store_duration_seconds", "How long the store took.", STORE);
+  readonly #storeFailures = new Counter("laneway_store_failures_total", "Calls of the store that failed.");
+  readonly #families: readonly Family[] = [
+    this.#requests,
+    this.#errors,
+    this.#tokens,
+    this.#duration,
+    this.#firstToken,
+    this.#perToken,
+    this.#cached,
+    this.#notes,
+    this.#attempts,
+    this.#failures,
+    this.#hosted,
+    this.#shed,
+    this.#loopDelay,
+    this.#store,
+    this.#storeFailures,
+  ];
+
+  constructor(facts: MetricsFacts) {
+    this.#facts = facts;
+    const info = new Counter("laneway_build_info", "The version that runs.", "gauge");
+    info.add({ version: facts.version });
+    this.#families = [...this.#families, info];
+  }
+
+  count(happening: Happening): void {
+    switch (happening.type) {
+      case "request":
+        return this.#request(happening.entry);
+      case "attempt":
+        return this.#attempts.add({ upstream: happening.upstream, reason: happening.reason });
+      case "attempt failed":
+        return this.#failures.add({ upstream: happening.upstream });
+      case "hosted call":
+        return this.#hosted.add({ tool: happening.tool, error: happening.error });
+      case "shed":
+        return this.#shed.add({});
+      case "loop delay":
+        return this.#loopDelay.observe(this.#loopDelay.of({}), happening.seconds);
+      case "store": {
+        const labels = { operation: happening.operation };
+        this.#store.observe(this.#store.of(labels), happening.seconds);
+        if (happening.failed) this.#storeFailures.add(labels);
+        return;
+      }
+      default:
+        return happening satisfies never;
+    }
+  }
+
+  render(gauges: readonly Family[]): string {
+    return [...this.#families, ...gauges].map((family) => family.render()).join("");
+  }
+
+  #request(entry: LogEntry): void {
+    const { status, usage, durationMs, firstEventMs, notes, error } = entry;
+    const series = this.#seriesOf(entry);
+    series.requests.value++;
+    if (error !== undefined) this.#errors.add({ code: error });
+    for (const note of notes ?? []) this.#notes.add({ kind: this.#kindOf(note) });
+    if (!series.duration) return;
+    this.#duration.observe(series.duration, durationMs / 1000);
+    if (usage) {
+      this.#tokens.observe(series.input!, usage.inputTokens);
+      this.#tokens.observe(series.output!, usage.outputTokens);
+      series.cached.value += usage.cachedInputTokens ?? 0;
+    }
+    if (firstEventMs === undefined || status >= 400) return;
+    this.#firstToken.observe(series.firstToken!, firstEventMs / 1000);
+    const others = (usage?.outputTokens ?? 0) - 1;
+    if (others > 0) this.#perToken.observe(series.perToken!, (durationMs - firstEventMs) / 1000 / others);
+  }
+
+  #seriesOf(entry: LogEntry): Series {
+    const { lane, protocol, status, error } = entry;
+    const model = this.#modelOf(entry);
+    const target = this.#targetOf(entry);
+    const key = `${lane} ${protocol} ${model} ${target} ${status} ${error}`;
+    const known = this.#series.get(key);
+    if (known) return known;
+    const made = this.#newSeries({ lane, protocol, model, target, status: String(status) }, error);
+    this.#series.set(key, made);
+    return made;
+  }
+
+  #newSeries(labels: Labels, error: string | undefined): Series {
+    const { lane, protocol = "", model, target } = labels;
+    const requests = this.#requests.of(labels);
+    const cached = this.#cached.of({ lane, model });
+    const operation = this.#facts.operations.get(protocol);
+    if (operation === undefined || target === undefined) return { requests, cached };
+    const slash = target.indexOf("/");
+    const asked = {
+      gen_ai_operation_name: operation,
+      gen_ai_provider_name: target.slice(0, slash),
+      gen_ai_request_model: model,
+      gen_ai_response_model: target.slice(slash + 1),
+    };
+    return {
+      requests,
+      cached,
+      duration: this.#duration.of({ ...asked, error_type: error }),
+      input: this.#tokens.of({ ...asked, gen_ai_token_type: "input" }),
+      output: this.#tokens.of({ ...asked, gen_ai_token_type: "output" }),
+      firstToken: this.#firstToken.of(asked),
+      perToken: this.#perToken.of(asked),
+    };
+  }
+
+  #modelOf({ lane, model, status }: LogEntry): string | undefined {
+    if (model === undefined || this.#facts.names().has(`${lane} ${model}`)) return model;
+    return this.#admit(`${lane} ${model}`, status) ? model : OTHER;
+  }
+
+  #targetOf({ target, status }: LogEntry): string | undefined {
+    if (target === undefined || this.#facts.names().has(target) || this.#admit(target, status)) return target;
+    return `${target.slice(0, target.indexOf("/"))}/${OTHER}`;
+  }
+
+  /** Only what answered counts as a name: anybody can make up others. */
+  #admit(name: string, status: number): boolean {
+    if (this.#found.has(name)) return true;
+    if (status >= 400 || this.#found.size >= 2 * MOST_NAMES) return false;
+    this.#found.add(name);
+    return true;
+  }
+
+  /** Notes of ours begin with what was done. */
+  #kindOf(note: string): string {
+    const [kind = ""] = /^[a-z]{1,20}(?= )/.exec(note) ?? [];
+    if (this.#kinds.has(kind)) return kind;
+    if (kind === "" || this.#kinds.size >= MOST_KINDS) return OTHER;
+    this.#kinds.add(kind);
+    return kind;
+  }
+}

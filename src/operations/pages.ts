@@ -1,0 +1,33 @@
+/** What operators ask of the gateway itself, apart from every lane. Each page is loaded when it is first asked for. */
+import type { RequestContext } from "../context/request_context.ts";
+import { GatewayError } from "../errors.ts";
+
+interface Page {
+  /** Whether only an operator may see it; else every caller that a key lets in, who sees what is its own. */
+  isOperators: boolean;
+  answer(context: RequestContext): Promise<Response>;
+}
+
+export const PAGES: Readonly<Record<string, Page>> = {
+  "/metrics": {
+    isOperators: true,
+    answer: async (context) => (await import("./metrics_page.ts")).metricsPage(context),
+  },
+};
+
+/** What answers a path, if it is one of these. */
+export function findPage(url: URL | undefined): Page | undefined {
+  return url && Object.hasOwn(PAGES, url.pathname) ? PAGES[url.pathname] : undefined;
+}
+
+/** Throws `permission` where the caller may not see the page. */
+export async function answerPage(page: Page, context: RequestContext): Promise<Response> {
+  if (page.isOperators && !context.caller.operator) {
+    throw new GatewayError("permission", `This page is for operators: use a key that has "operator": true`);
+  }
+  const response = await page.answer(context);
+  response.headers.set("cache-control", "no-store");
+  // Monitoring asks every few seconds: it leaves no line in the log.
+  context.recorder.discard();
+  return response;
+}
