@@ -1,5 +1,6 @@
 import { reportedTotals, type ReportedUsage, type Usage } from "../../src/canonical/usage.ts";
 import { extraOf } from "../../src/canonical/extra.ts";
+import { isNumber, isRawNumber } from "../../src/canonical/raw_number.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import { type ChatUsage, WIRE } from "./wire.ts";
 
@@ -14,7 +15,14 @@ export function parseUsage(usage: ChatUsage): ReportedUsage {
     ...(cached !== undefined && cached !== null && { cachedInputTokens: cached }),
     ...(written !== undefined && written !== null && { cacheWriteTokens: written }),
     ...(reasoning !== undefined && reasoning !== null && { reasoningTokens: reasoning }),
+    ...costIn(usage),
   };
+}
+
+/** OpenRouter; Perplexity has the parts of it, too. */
+function costIn({ cost }: ChatUsage): Pick<ReportedUsage, "reportedCost"> {
+  const total = isJsonObject(cost) && "total_cost" in cost ? cost.total_cost : cost;
+  return isNumber(total) ? { reportedCost: isRawNumber(total) ? total.rawJSON : String(total) } : {};
 }
 
 const KNOWN = new Set([

@@ -18,6 +18,8 @@ export interface Usage {
   compaction?: Usage;
   /** Calls of tools that the server ran. */
   hostedUses?: HostedUses;
+  /** What the upstream says that it cost, in dollars: a decimal text. */
+  reportedCost?: string;
   /** A total that the upstream did not report is the gateway's estimate. */
   estimated?: true;
 }

@@ -4,6 +4,22 @@ import { MODALITIES, TASKS } from "../canonical/models.ts";
 import { quirkFields } from "../contract/quirks.ts";
 import { object, unknownKeys } from "./fields.ts";
 
+/** In dollars. More decimals would be lost, and higher ones are in another unit. */
+const dollars = (description: string) =>
+  z.number().min(0).max(100_000).multipleOf(0.000001, "Expected dollars with six decimals at most").optional()
+    .meta({ description });
+
+const priceSchema = object("What a model costs, in US dollars.", {
+  input: dollars("A million tokens of input."),
+  output: dollars("A million tokens of output."),
+  cached: dollars("A million tokens of input from a cache. Without it, as input."),
+  cacheWrite: dollars("A million tokens of input that are put into a cache. Without it, as input."),
+  reasoning: dollars("A million tokens of reasoning. Without it, as output."),
+  request: dollars("A request. Where it is set, tokens without a price cost nothing."),
+  search: dollars("A search that the gateway runs for the model."),
+  audioMinute: dollars("A minute of transcribed sound, where the upstream reports how long it was."),
+});
+
 const targetSchema = object("A model at an upstream.", {
   upstream: z.string().meta({ description: "Name of one of the upstreams." }),
   model: z.string().min(1).meta({ description: "What the upstream calls the model." }),
@@ -11,6 +27,9 @@ const targetSchema = object("A model at an upstream.", {
     description:
       "This target's share of new conversations, relative to the weights of the others. If no target has one, all " +
       "begin at the first.",
+  }),
+  price: priceSchema.optional().meta({
+    description: "What the model costs there. Without it, the price of the alias.",
   }),
 });
 
@@ -41,6 +60,7 @@ const aliasSchema = object("A model of the lane.", {
   hostedTools: quirkFields.hostedTools.optional(),
   repairArguments: quirkFields.repairArguments.optional(),
   defaultMaxTokens: quirkFields.defaultMaxTokens.optional(),
+  price: priceSchema.optional().meta({ description: "What the model costs at targets that have no price." }),
   hedgeAfterMs: z.int().min(1).optional().meta({
     description:
       "If the target of a streamed answer is silent for this many milliseconds, the next one is asked too, and the " +

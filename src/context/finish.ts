@@ -1,4 +1,5 @@
 /** What every answer has, whatever it is about: its headers, and its line in the log. */
+import { formatCost } from "../observe/cost.ts";
 import { formatNotes } from "../http/notes.ts";
 import { withoutBody } from "../http/respond.ts";
 import type { Recorder } from "./recorder.ts";
@@ -18,13 +19,19 @@ export function finish(response: Response, context: RequestContext): Response {
   if (notes.length > 0) headers.set("x-laneway-notes", formatNotes(notes));
   const target = ok ? servingTarget(recorder) : failedAttempts(recorder);
   if (target !== undefined) headers.set("x-laneway-target", formatNotes([target]));
-  if (recorder.countedBy && ok) headers.set("x-laneway-tokens", recorder.countedBy);
+  if (ok) describeAnswer(headers, recorder);
   const allowance = gateway.admission(caller)?.allowance();
   const left = allowance && protocol.serializeAllowance?.(allowance, gateway.now());
   for (const [name, value] of Object.entries(left ?? {})) headers.set(name, value);
   const isStream = recorder.entry.stream && ok;
   if (!isStream) recorder.close(status);
   return request.method === "HEAD" ? withoutBody(response) : response;
+}
+
+/** Who counted its tokens, and what it cost. */
+function describeAnswer(headers: Headers, { countedBy, cost }: Recorder): void {
+  if (countedBy) headers.set("x-laneway-tokens", countedBy);
+  if (cost) headers.set("x-laneway-cost", formatCost(cost));
 }
 
 /** The target, whom it chose to serve, and how many were asked where it was not the first. */

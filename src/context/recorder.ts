@@ -1,9 +1,11 @@
 /** What becomes of one request, as it is learnt: its notes, attempts and usage, up to its line in the log. */
 import { completeUsage, type CountedBy, type ReportedUsage } from "../canonical/usage.ts";
 import type { Count } from "../canonical/usage.ts";
-import { type Destination, targetName } from "../contract/destination.ts";
+import { type Destination, type Price, targetName } from "../contract/destination.ts";
 import type { GatewayError } from "../errors.ts";
+import { type Cost, costOf, costOfSound } from "../observe/cost.ts";
 import type { LogEntry } from "../observe/log.ts";
+import { formatDollars } from "../util/dollars.ts";
 import { chargeFor } from "./charge.ts";
 
 /** A conversation's tokens as the gateway counts them for one target. */
@@ -23,12 +25,14 @@ export interface Attempt {
   /** Who served there, where the upstream chose among providers and named its choice. */
   provider?: string;
   notes: Set<string>;
+  /** What it costs there, where the configuration says it. */
+  price?: Price;
   /** What it is asked, in tokens; nothing where it is no conversation. */
   counted?: Counted;
 }
 
 export function newAttempt(where: Destination): Attempt {
-  return { target: targetName(where), notes: new Set() };
+  return { target: targetName(where), notes: new Set(), ...(where.price && { price: where.price }) };
 }
 
 /** A request full of things to leave out must not fill the log with them. */
@@ -74,6 +78,8 @@ export class Recorder {
   readonly elapsedMs: RecorderOptions["elapsedMs"];
   readonly #log: RecorderOptions["log"];
   #charge?: number;
+  /** What the answer cost, as far as it is known. */
+  cost?: Cost;
   #atEnd: (() => void)[] = [];
 
   constructor({ entry, log, elapsedMs }: RecorderOptions) {
@@ -123,17 +129,36 @@ export class Recorder {
    */
   settle(reported: ReportedUsage, emitted: () => number): void {
     const { estimate } = this;
-    const usage = completeUsage(
+    const { reportedCost, ...usage } = completeUsage(
       reported,
       { inputTokens: estimate },
       reported.outputTokens === undefined ? emitted() : 0,
     );
     this.entry.usage = usage;
+    this.cost = costOf({ ...usage, reportedCost }, this.attempt?.price);
     const charge = chargeFor(usage, () => estimate + emitted());
     this.#charge = charge.tokens;
     if (charge.reported !== undefined && this.isMetered) {
       this.note(`charged ${charge.tokens} tokens of the ${charge.reported} that the upstream reported`);
     }
+  }
+
+  /** Sound of this length was transcribed. */
+  settleSound(seconds: number): void {
+    const { price } = this.attempt ?? {};
+    this.cost = price && costOfSound(seconds, price);
+  }
+
+  /** What was read and emitted of an answer that never came to its end: its upstream charges for it. */
+  #costOfPart(): Cost | undefined {
+    const { attempt, estimate, emittedTokens } = this;
+    if (this.entry.usage || emittedTokens === 0) return undefined;
+    const usage = {
+      inputTokens: Math.ceil(estimate),
+      outputTokens: Math.ceil(emittedTokens),
+      estimated: true as const,
+    };
+    return costOf(usage, attempt?.price);
   }
 
   /**
@@ -179,11 +204,14 @@ export class Recorder {
     this.discard();
     const { attempt, asked } = this;
     const notes = this.notes();
+    const cost = this.cost ?? this.#costOfPart();
     this.#log({
       ...this.entry as LogEntry,
       ...(attempt && { target: attempt.target }),
       ...(attempt?.provider !== undefined && { provider: attempt.provider }),
       ...(asked > 1 && { attempts: asked }),
+      ...(cost && { cost: formatDollars(cost.pico) }),
+      ...(cost?.isEstimated && { costEstimated: true as const }),
       durationMs: this.elapsedMs(),
       ...(notes.length > 0 && { notes }),
     });

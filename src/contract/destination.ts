@@ -1,6 +1,18 @@
 import type { Place } from "./catalog.ts";
 import type { Quirks } from "./quirks.ts";
 
+/** What a model costs, in dollars: of tokens for a million. What is absent of cached, written and reasoning costs as its total. */
+export interface Price {
+  input?: number;
+  output?: number;
+  cached?: number;
+  cacheWrite?: number;
+  reasoning?: number;
+  request?: number;
+  search?: number;
+  audioMinute?: number;
+}
+
 /** Where a request goes: a model at an upstream, or at one of the places behind it. */
 export interface Destination extends Quirks, Partial<Pick<Place, "provider" | "driver" | "path">> {
   upstream: string;
@@ -11,6 +23,8 @@ export interface Destination extends Quirks, Partial<Pick<Place, "provider" | "d
   guessed?: true;
   /** What an answer may have there by what is known of the model, in tokens, where the client does not say it. */
   answerRoom?: number;
+  /** Absent where the configuration knows none. */
+  price?: Price;
 }
 
 /** What the log and clients call a target: `upstream/model`. */

@@ -1,5 +1,5 @@
 import type { ModelInfo, Task } from "../canonical/models.ts";
-import type { Destination } from "../contract/destination.ts";
+import type { Destination, Price } from "../contract/destination.ts";
 import { GatewayError } from "../errors.ts";
 import type { Alias } from "../config/lane_schema.ts";
 import { quirksOf } from "./alias.ts";
@@ -42,10 +42,13 @@ export class Locator {
     const quirks = quirksOf(alias);
     if (!targets.some(({ upstream }) => this.#options.finders.has(upstream))) {
       this.#options.checkTask(model, { tasks: [alias.task] }, task);
-      return targets.map(({ upstream, model }) => ({ upstream, model, ...quirks }));
+      return targets.map(({ upstream, model, price }) => ({ upstream, model, ...quirks, ...pricedAt(price, alias) }));
     }
     const located = await Promise.allSettled(
-      targets.map((target) => this.#locate(model, task, target, () => Promise.resolve([alias.task]))),
+      targets.map(async (target) => {
+        const places = await this.#locate(model, task, target, () => Promise.resolve([alias.task]));
+        return places.map((place): Destination => ({ ...place, ...pricedAt(target.price, alias) }));
+      }),
     );
     const destinations = located.flatMap((result) => result.status === "fulfilled" ? result.value : []);
     const failed = located.find((result) => result.status === "rejected");
@@ -113,6 +116,11 @@ export class Locator {
     const listed = await this.#options.listing.find(model);
     return typeof listed === "object" ? [listed.task] : [];
   }
+}
+
+function pricedAt(own: Price | undefined, alias: Alias): Pick<Destination, "price"> {
+  const price = own ?? alias.price;
+  return price ? { price } : {};
 }
 
 function limitsOf({ contextLength, maxOutputTokens, inputModalities }: ModelInfo): Omit<Resolution, "targets"> {

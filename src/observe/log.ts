@@ -30,6 +30,10 @@ export interface LogEntry {
   firstEventMs?: number;
   durationMs: number;
   usage?: Usage;
+  /** What the answer cost in dollars, as a decimal text; absent where no price is known. */
+  cost?: string;
+  /** Whether the cost rests on tokens that the gateway estimated. */
+  costEstimated?: true;
   notes?: readonly string[];
 }
 

@@ -72,6 +72,10 @@ class RequestMetrics implements Metrics {
     PER_TOKEN,
   );
   readonly #cached = new Counter("laneway_cached_tokens_total", "Tokens of input that upstreams had in their caches.");
+  readonly #cost = new Counter(
+    "laneway_cost_dollars_total",
+    "What answers cost, in dollars, as far as prices are known.",
+  );
   readonly #notes = new Counter(
     "laneway_notes_total",
     "What was dropped, clamped or changed, by the first word of the note.",
@@ -95,6 +99,7 @@ class RequestMetrics implements Metrics {
     this.#firstToken,
     this.#perToken,
     this.#cached,
+    this.#cost,
     this.#notes,
     this.#attempts,
     this.#failures,
@@ -145,6 +150,7 @@ class RequestMetrics implements Metrics {
     const { status, usage, durationMs, firstEventMs, notes, error } = entry;
     const series = this.#seriesOf(entry);
     series.requests.value++;
+    if (entry.cost !== undefined) this.#countCost(entry, Number(entry.cost));
     if (error !== undefined) this.#errors.add({ code: error });
     for (const note of notes ?? []) this.#notes.add({ kind: this.#kindOf(note) });
     if (!series.duration) return;
@@ -194,6 +200,10 @@ class RequestMetrics implements Metrics {
       firstToken: this.#firstToken.of(asked),
       perToken: this.#perToken.of(asked),
     };
+  }
+
+  #countCost(entry: LogEntry, dollars: number): void {
+    this.#cost.add({ key: entry.key, lane: entry.lane, model: this.#modelOf(entry) }, dollars);
   }
 
   #modelOf({ lane, model, status }: LogEntry): string | undefined {

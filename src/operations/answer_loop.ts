@@ -16,7 +16,7 @@ export interface Passage<E> {
 export interface LoopOptions {
   format(frame: Frame): string;
   /** What became known too late for the head of the response; it goes out before the frames of the end. */
-  lateNotes(): Frame | undefined;
+  lateNotes(): readonly Frame[];
   /** Aborted when the answer is no longer wanted. */
   signal: AbortSignal;
 }
@@ -100,8 +100,7 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
       const event = this.#ready[this.#at++]!;
       own = "";
       this.#writer.write(event, emit);
-      const notes = event.type === "finish" || event.type === "error" ? lateNotes() : undefined;
-      if (notes) text += format(notes);
+      if (event.type === "finish" || event.type === "error") text += lateNotes().map(format).join("");
       text += own;
       if (slice?.isOver()) break;
     }

@@ -8,6 +8,7 @@ import type { Protocol } from "../contract/protocol.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { FORMAT, MEDIA_TYPE } from "../http/framing.ts";
 import { formatNotes } from "../http/notes.ts";
+import { formatCost } from "../observe/cost.ts";
 import { streamResponse } from "../http/respond.ts";
 import { guard } from "../upstream/guard.ts";
 import type { EventSource } from "../util/event_source.ts";
@@ -57,7 +58,9 @@ export async function respondWithStream<K extends Streamed>(
     signal: context.signal,
     lateNotes() {
       const late = recorder.notes().filter((note) => !reported.has(note));
-      return late.length > 0 ? { comment: `notes: ${formatNotes(late)}` } : undefined;
+      const cost = recorder.cost && `cost: ${formatCost(recorder.cost)}`;
+      const notes = late.length > 0 ? `notes: ${formatNotes(late)}` : undefined;
+      return [cost, notes].flatMap((comment) => comment === undefined ? [] : [{ comment }]);
     },
   });
   return streamResponse(chunks, {
@@ -106,6 +109,8 @@ class Observer {
     } else if (event.type === "finish") {
       const usage = usageOf(event);
       if (usage) recorder.settle(usage, () => recorder.emittedTokens);
+      const seconds = secondsOf(event);
+      if (seconds !== undefined) recorder.settleSound(seconds);
       learn(usage, recorder.attempt, gateway);
       this.finished = true;
     }
@@ -132,6 +137,12 @@ function usageOf(event: StreamEvent<Streamed> & { type: "finish" }): ReportedUsa
   if ("usage" in event) return event.usage;
   const usage = "transcript" in event ? event.transcript.usage : undefined;
   return usage && "inputTokens" in usage ? usage : undefined;
+}
+
+/** How long the sound was that was transcribed, where the upstream says it. */
+function secondsOf(event: StreamEvent<Streamed> & { type: "finish" }): number | undefined {
+  const usage = "transcript" in event ? event.transcript.usage : undefined;
+  return usage && "seconds" in usage ? usage.seconds : undefined;
 }
 
 /** The source with its first events, which are awaited already. */

@@ -27,6 +27,9 @@ export async function transcribe(incoming: Incoming<"transcribe">): Promise<Resp
   const output = await answerWhole("transcribe", input, targets, context);
   const emitted = estimateTextTokens(output.text);
   if (output.usage && "inputTokens" in output.usage) recorder.settle(output.usage, () => emitted);
-  else recorder.emittedTokens = emitted;
+  else {
+    recorder.emittedTokens = emitted;
+    if (output.usage) recorder.settleSound(output.usage.seconds);
+  }
   return protocol.serialize(output, exchange);
 }

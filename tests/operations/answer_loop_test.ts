@@ -22,7 +22,7 @@ function loopOf(batches: Event[][], passage: Passage<Event> = {}, more: Partial<
   };
   const loop = new AnswerLoop(source, writer, passage, {
     format: ({ data, comment }) => comment ? `#${comment} ` : `${data} `,
-    lateNotes: () => undefined,
+    lateNotes: () => [],
     signal: new AbortController().signal,
     ...more,
   });
@@ -127,7 +127,7 @@ for (const type of ["finish", "error"] as const) {
         emit({ data: "." });
       },
     };
-    const lateNotes = () => note ? { comment: note } : undefined;
+    const lateNotes = () => note ? [{ comment: note }] : [];
     const chunks = await chunksOf(loopOf([[event("a"), event("end", type)]], {}, { lateNotes }, writer));
     assertEquals(chunks, ["a . #late end . "]);
   });

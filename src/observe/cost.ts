@@ -1,0 +1,66 @@
+/** What an answer cost. */
+import type { Usage } from "../canonical/usage.ts";
+import type { Price } from "../contract/destination.ts";
+import { formatDollars, picoDollars } from "../util/dollars.ts";
+
+export interface Cost {
+  pico: bigint;
+  /** Whether it rests on tokens that the gateway estimated. */
+  isEstimated: boolean;
+}
+
+/** For clients: `0.00125`, or `0.00125; estimated`. */
+export function formatCost({ pico, isEstimated }: Cost): string {
+  return `${formatDollars(pico)}${isEstimated ? "; estimated" : ""}`;
+}
+
+/**
+ * By the price where there is one, else what the upstream reported. Nothing where neither is known: an upstream that reports 0 for
+ * tokens has not said what they cost.
+ */
+export function costOf({ reportedCost, ...usage }: Usage, price: Price | undefined): Cost | undefined {
+  const pico = price && priced(usage, price);
+  if (pico !== undefined) return { pico, isEstimated: usage.estimated === true };
+  const reported = reportedCost === undefined ? undefined : picoDollars(reportedCost);
+  return reported ? { pico: reported, isEstimated: false } : undefined;
+}
+
+/** The same of sound that is paid by its length. */
+export function costOfSound(seconds: number, { audioMinute, request }: Price): Cost | undefined {
+  if (audioMinute === undefined || !(seconds >= 0 && seconds < 1e9)) return undefined;
+  const pico = amount(audioMinute) * BigInt(Math.round(seconds * 1_000)) / 60_000n + amount(request);
+  return { pico, isEstimated: false };
+}
+
+/** In pico-dollars; nothing where a part of it has no price. */
+function priced(usage: Usage, price: Price): bigint | undefined {
+  let sum = amount(price.request) + amount(price.search) * BigInt(usage.hostedUses?.webSearch ?? 0);
+  for (const [tokens, perMillion] of partsOf(usage, price)) {
+    if (tokens === 0) continue;
+    // Who pays by the request pays nothing for tokens.
+    const isFree = perMillion === undefined && price.request !== undefined;
+    if (!Number.isSafeInteger(tokens) || (perMillion === undefined && !isFree)) return undefined;
+    sum += BigInt(tokens) * amount(perMillion) / 1_000_000n;
+  }
+  return sum;
+}
+
+/** The tokens of each kind, and what a million of them costs. */
+function partsOf(usage: Usage, { input, output, cached = input, cacheWrite = input, reasoning = output }: Price) {
+  const { cachedInputTokens = 0, cacheWriteTokens = 0, reasoningTokens = 0, inputTokens, outputTokens } = usage;
+  const read = Math.min(cachedInputTokens, inputTokens);
+  const written = Math.min(cacheWriteTokens, inputTokens - read);
+  const thought = Math.min(reasoningTokens, outputTokens);
+  const parts: [tokens: number, perMillion: number | undefined][] = [
+    [inputTokens - read - written, input],
+    [read, cached],
+    [written, cacheWrite],
+    [outputTokens - thought, output],
+    [thought, reasoning],
+  ];
+  return parts;
+}
+
+function amount(dollars = 0): bigint {
+  return picoDollars(dollars) ?? 0n;
+}
