@@ -4,6 +4,7 @@ import type {
   ConversationRequest,
   StoredConversation,
   StoredItem,
+  WantedItem,
 } from "../../src/canonical/conversation.ts";
 import type { Message } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
@@ -12,6 +13,7 @@ import type { Protocol } from "../../src/contract/protocol.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { serializeAllowance, serializeError } from "../shared/errors.ts";
+import { stepId } from "./hosted.ts";
 import { namedItems, pageOf } from "./input_items.ts";
 import { messageId } from "./item_ids.ts";
 import { namespacesOf } from "./namespaces.ts";
@@ -85,14 +87,14 @@ export const conversationProtocols: readonly Endpoint[] = [
     "get-item",
     "GET",
     ITEM,
-    (wire) => ({ action: "getItem", id: idIn(wire), index: indexIn(wire) }),
+    (wire) => ({ action: "getItem", id: idIn(wire), item: itemIn(wire) }),
     (answer, exchange) => itemsOf(answer, exchange)[0] ?? {},
   ),
   endpoint(
     "delete-item",
     "DELETE",
     ITEM,
-    (wire) => ({ action: "deleteItem", id: idIn(wire), index: indexIn(wire) }),
+    (wire) => ({ action: "deleteItem", id: idIn(wire), item: itemIn(wire) }),
     written,
   ),
 ];
@@ -125,8 +127,10 @@ function named(conversation: string, { index, message }: StoredItem): Message {
   return { ...message, id: messageId(conversation.replace(/^conv_/, ""), message, index) };
 }
 
-/** The number at the end of an item's id. */
-function indexIn({ params }: WireRequest): number {
-  const [, index] = /_in(\d+)$/.exec(params.item ?? "") ?? [];
-  return index === undefined ? -1 : Number(index);
+/** Items are numbered at the end of their ids, but for steps of hosted tools, whose ids other items name. */
+function itemIn({ params: { item = "" } }: WireRequest): WantedItem {
+  const [, index] = /_in(\d+)$/.exec(item) ?? [];
+  if (index !== undefined) return { index: Number(index) };
+  const { id, awaitsApproval } = stepId(item);
+  return { step: id, awaitsApproval };
 }

@@ -114,6 +114,11 @@ export function parseHosted(item: JsonObject): HostedPart | undefined {
 
 const PREFIX = /^(ws|mcp|mcpl|mcpr)_/;
 
+/** The step that an item's id names. */
+export function stepId(item: string): { id: string; awaitsApproval: boolean } {
+  return { id: item.replace(PREFIX, ""), awaitsApproval: item.startsWith("mcpr_") };
+}
+
 function stepIn(item: JsonObject): Pick<HostedPart, "call" | "result" | "awaitsApproval"> | undefined {
   const server = toText(item.server_label);
   switch (item.type) {

@@ -22,7 +22,10 @@ export type ConversationRequest =
   | { action: "get" | "delete"; id: string }
   | { action: "update"; id: string; metadata: JsonObject }
   | { action: "add"; id: string; messages: Message[] }
-  | { action: "getItem" | "deleteItem"; id: string; index: number };
+  | { action: "getItem" | "deleteItem"; id: string; item: WantedItem };
+
+/** An item by its number; a step of a hosted tool by its own id, of which there may be the call and its result. */
+export type WantedItem = { index: number } | { step: string; awaitsApproval: boolean };
 
 export interface ConversationAnswer {
   /** As it is then; of one that was deleted, as it was. */

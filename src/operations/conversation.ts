@@ -1,6 +1,13 @@
-import type { ConversationAnswer, ConversationRequest } from "../canonical/conversation.ts";
+import type {
+  ConversationAnswer,
+  ConversationRequest,
+  StoredConversation,
+  StoredItem,
+  WantedItem,
+} from "../canonical/conversation.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import { GatewayError } from "../errors.ts";
+import { stepsIn } from "../transforms/approvals.ts";
 import { type Incoming, openExchange } from "./incoming.ts";
 
 /** What is asked of a conversation that the gateway keeps. */
@@ -8,6 +15,13 @@ export async function conversation(incoming: Incoming<"conversation">): Promise<
   const { protocol, input, context } = incoming;
   const exchange = openExchange(incoming, input);
   return protocol.serialize(await answer(input, exchange.id, context), exchange);
+}
+
+function isWanted({ index, message }: StoredItem, wanted: WantedItem): boolean {
+  if ("index" in wanted) return index === wanted.index;
+  return stepsIn([message]).some(({ id, awaitsApproval = false }) =>
+    id === wanted.step && awaitsApproval === wanted.awaitsApproval
+  );
 }
 
 async function answer(
@@ -36,10 +50,12 @@ async function answer(
     case "getItem":
     case "deleteItem": {
       const found = await conversations.get(asked.id, owner);
-      const item = found.items.find(({ index }) => index === asked.index);
-      if (!item) throw new GatewayError("not_found", "The conversation has no item of this id", { param: "item_id" });
-      if (asked.action === "getItem") return { conversation: found, items: [item] };
-      const changed = await conversations.change(asked.id, owner, { removed: asked.index });
+      const items = found.items.filter((item) => isWanted(item, asked.item));
+      const [first] = items;
+      if (!first) throw new GatewayError("not_found", "The conversation has no item of this id", { param: "item_id" });
+      if (asked.action === "getItem") return { conversation: found, items };
+      let changed: StoredConversation = found;
+      for (const { index } of items) changed = await conversations.change(asked.id, owner, { removed: index });
       return { conversation: changed, items: [] };
     }
     default:

@@ -1,5 +1,5 @@
 /** Hosted tools from turn to turn: what is numbered, listed, shortened, and asked in every order. */
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertStringIncludes } from "@std/assert";
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { ASKS, newHostedRig, type Say } from "../support/hosted_rig.ts";
 import { WIRES } from "../support/wires.ts";
@@ -128,23 +128,6 @@ Deno.test("hosted: what a summary cites is not taken for what is found after it"
   }
 });
 
-const LISTED = { jsonrpc: "2.0", result: { tools: [{ name: "read", inputSchema: { type: "object" } }] } };
-const docs = { type: "mcp", server_label: "docs", require_approval: "never" };
-const withDocs = { hostedTools: { mcp: { servers: { docs: { url: "http://docs.test/mcp" } } } } };
-
-async function listing(request: Request): Promise<Response> {
-  const { id } = await request.json();
-  return Response.json({ ...LISTED, id });
-}
-
-Deno.test("hosted: a trigger gives one compaction item, also where servers have not been listed yet", async () => {
-  const rig = newHostedRig({ rounds: [["The summary."]], config: withDocs, others: listing });
-  const input = [QUESTION, { role: "assistant", content: "Rain." }, { type: "compaction_trigger" }];
-  const { path, body } = ASKS.responses!;
-  const answer = await (await rig.app.post(path, body({ input, tools: [docs] }))).json() as { output: JsonObject[] };
-  assertEquals(answer.output.map(({ type }) => type), ["compaction"]);
-});
-
 Deno.test("hosted: a conversation and the input of a response list each step once", async () => {
   const rig = newHostedRig({ rounds: [[search("a")], ["So [1]."], ["Still."]] });
   const { id } = await (await rig.app.post("/oss/v1/conversations", {})).json();
@@ -159,74 +142,15 @@ Deno.test("hosted: a conversation and the input of a response list each step onc
     "web_search_call completed",
     "message completed",
   ]);
-});
-
-Deno.test("hosted: a call that cannot be read comes as JSON all the same", async () => {
-  const rig = newHostedRig({ rounds: [["docs_read{no json}"], ["Sorry."]], config: withDocs, others: listing });
-  const { path, body } = ASKS.responses!;
-  const answer = await (await rig.app.post(path, body({ tools: [docs] }))).json() as { output: JsonObject[] };
-  const call = answer.output.find(({ type }) => type === "mcp_call");
-  assertEquals([call?.arguments, call?.status], ["{}", "failed"]);
-});
-
-Deno.test("hosted: the client is kept company while servers are asked for their tools", async () => {
-  const gate = Promise.withResolvers<void>();
-  const rig = newHostedRig({
-    rounds: [["Hello."]],
-    config: withDocs,
-    pace: { headAfterMs: 1, keepAliveMs: 1 },
-    others: async (request) => {
-      await gate.promise;
-      return await listing(request);
-    },
-  });
-  const { path, body } = ASKS.responses!;
-  const response = await rig.app.post(path, body({ stream: true, tools: [docs] }));
-  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
-  const { value } = await reader.read();
-  assert(value?.startsWith(":"), value);
-  assertEquals(rig.asked.length, 0);
-  gate.resolve();
-  let text = "";
-  for (let next = await reader.read(); !next.done; next = await reader.read()) text += next.value;
-  assertStringIncludes(text, "response.completed");
-});
-
-Deno.test("hosted: of the servers that a request names, those that the gateway does not call stay with the upstream", async () => {
-  const [, messages] = WIRES;
-  const rig = newHostedRig({
-    wire: messages,
-    rounds: [["Hello."]],
-    config: { hostedTools: { mcp: { allow: ["http://docs.test"] } } },
-    others: listing,
-  });
-  const server = (name: string) => ({ type: "url", name, url: `http://${name}.test/mcp` });
-  const toolset = (mcp_server_name: string) => ({ type: "mcp_toolset", mcp_server_name });
-  const { path, body } = ASKS.messages!;
-  const asked = body({ mcp_servers: [server("docs"), server("other")], tools: [toolset("docs"), toolset("other")] });
-  await (await rig.app.post(path, asked)).text();
-  const { mcp_servers, tools } = rig.asked[0]!.body;
-  assertEquals((mcp_servers as JsonObject[]).map(({ name }) => name), ["other"]);
-  assertEquals((tools as JsonObject[]).map(({ name, mcp_server_name }) => name ?? mcp_server_name), [
-    "docs_read",
-    "other",
-  ]);
-});
-
-Deno.test("hosted: a request names no more servers than can be asked for their tools at once", async () => {
-  const rig = newHostedRig({
-    rounds: [["Hello."]],
-    config: { hostedTools: { mcp: { allow: ["http://docs.test"] } } },
-    others: listing,
-  });
-  const tools = Array.from({ length: 33 }, (_, at) => ({
-    ...docs,
-    server_label: `docs${at}`,
-    server_url: "http://docs.test/mcp",
-  }));
-  const { path, body } = ASKS.responses!;
-  const response = await rig.app.post(path, body({ tools }));
-  assertEquals([response.status, (await response.json()).error.param, rig.asked.length], [400, "tools", 0]);
+  // Each is there under the id that it is listed by, and a step that is deleted is gone as a whole.
+  const items = `/oss/v1/conversations/${id}/items`;
+  const { data } = await (await rig.app.get(items)).json() as { data: { id: string; type: string }[] };
+  for (const { id, type } of data) assertEquals((await (await rig.app.get(`${items}/${id}`)).json()).type, type);
+  const step = data.find(({ type }) => type === "web_search_call")!;
+  const gone = new Request(`http://gateway${items}/${step.id}`, { method: "DELETE" });
+  assertEquals((await rig.app.fetch(gone)).status, 200);
+  assertEquals(await listed(items), ["message completed", "message completed"]);
+  assertEquals((await rig.app.get(`${items}/${step.id}`)).status, 404);
 });
 
 Deno.test("hosted: a call that an answer was cut off after runs in the next one, and is one call from then on", async () => {

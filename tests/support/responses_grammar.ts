@@ -81,6 +81,7 @@ const CALLS: Record<string, { event: string; key: string }> = {
 /** Steps that the server runs: the events between the beginning of the item and its end, and what only the end can say. */
 const STEPS: Record<string, { begun: string[]; ended: string[]; later: string[] }> = {
   web_search_call: { begun: ["in_progress", "searching"], ended: ["completed"], later: ["action"] },
+  mcp_call: { begun: ["in_progress"], ended: ["completed", "failed"], later: ["output", "error"] },
   mcp_list_tools: { begun: ["in_progress"], ended: ["completed", "failed"], later: ["tools", "error"] },
 };
 
@@ -164,7 +165,7 @@ class Reader {
     assert(typeof item.id === "string" && item.id !== "", "An item has an id");
     assert(this.#output.every(({ id }) => id !== item.id), `No two items are called ${item.id}`);
     const type = String(item.type);
-    if (type in STEPS && item.status === "in_progress" || type === "mcp_list_tools") return this.#beginStep(item);
+    if (type in STEPS && this.#comes(`response.${type}.in_progress`)) return this.#beginStep(item);
     this.#open = { item, text: "" };
     const at = { item_id: item.id, output_index };
     const parsed = type in LISTS ? this.#readParts(item, at) : type in CALLS ? this.#readCall(item, at) : item;
@@ -193,7 +194,16 @@ class Reader {
       const name = `response.${type}.${step}`;
       assertEquals(this.#next(name), { type: name, output_index, item_id: item.id! });
     }
+    if (type === "mcp_call") this.#readArguments({ output_index, item_id: item.id! });
     this.#running.set(String(item.id), output_index);
+  }
+
+  /** They come at once. */
+  #readArguments(at: JsonObject): void {
+    const name = "response.mcp_call_arguments";
+    const { delta, ...more } = this.#next(`${name}.delta`);
+    assertEquals(more, { type: `${name}.delta`, ...at });
+    assertEquals(this.#next(`${name}.done`), { type: `${name}.done`, ...at, arguments: delta! });
   }
 
   #endStep(): void {
