@@ -17,6 +17,7 @@ import { metered, meterFor } from "./compose/meter.ts";
 import { createStore } from "./compose/store.ts";
 import { pluginFacts as factsOf, type Plugins } from "./compose/plugins.ts";
 import { createTransports } from "./compose/transports.ts";
+import { createUsageKeeper } from "./compose/usage.ts";
 import type { World } from "./compose/world.ts";
 import { ConfigError, loadConfig, parseConfig as parse } from "./config/load.ts";
 import type { Config } from "./config/schema.ts";
@@ -108,6 +109,9 @@ function createWorld(options: AppOptions): World {
   const plugins = { ...builtIn, ...options.plugins };
   const meter = meterFor(config, plugins, keep);
   const newStore = () => options.store ?? createStore(config, platform, env, now);
+  const store = keep("store", null, () => meter ? metered(newStore(), meter) : newStore());
+  const pace = { ...PACE, ...options.pace };
+  const usage = createUsageKeeper({ config, keep, now, pace }, store);
   return {
     ...keeper,
     config,
@@ -118,15 +122,15 @@ function createWorld(options: AppOptions): World {
     now,
     monotonic: options.monotonic ?? (() => performance.now()),
     newId: options.newId ?? (() => crypto.randomUUID().replaceAll("-", "")),
-    log: meter
-      ? (entry) => {
-        log(entry);
-        meter.count({ type: "request", entry });
-      }
-      : log,
+    log(entry) {
+      log(entry);
+      meter?.count({ type: "request", entry });
+      usage?.count(entry);
+    },
     meter,
-    pace: { ...PACE, ...options.pace },
-    store: keep("store", null, () => meter ? metered(newStore(), meter) : newStore()),
+    usage,
+    pace,
+    store,
     areDescriptorsScarce: options.areDescriptorsScarce ?? (() => false),
     // What still runs by an earlier configuration ends with this one.
     stop: keep("stop", null, () => new AbortController()),
@@ -135,7 +139,11 @@ function createWorld(options: AppOptions): World {
   };
 }
 
-function appOf(gateway: Gateway, { stop, draining, renewals, store, transports, parts }: World, ledger: Ledger): App {
+function appOf(
+  gateway: Gateway,
+  { stop, draining, renewals, store, usage, transports, parts }: World,
+  ledger: Ledger,
+): App {
   return {
     fetch: (request, info) => handle(request, info?.remoteAddr, gateway),
     renewed: () => void renewals.count++,
@@ -145,7 +153,7 @@ function appOf(gateway: Gateway, { stop, draining, renewals, store, transports, 
     async close() {
       gateway.meter?.close();
       gateway.tokenizers.close();
-      await ledger.close();
+      await Promise.all([ledger.close(), usage?.close()]);
       store.close();
       transports.close();
     },

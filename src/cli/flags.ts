@@ -21,7 +21,7 @@ export function parseFlags(args: readonly string[]): Flags {
   const plain = plainOptions(args);
   if (plain) return { ...plain, commands: [] };
   // What follows a command is its own to read.
-  const at = args.indexOf("keys");
+  const at = args.findIndex((arg) => arg === "keys" || arg === "usage");
   const own = at < 0 ? args : args.slice(0, at);
   try {
     const { values: { port, ...flags }, positionals } = builtin("node:util").parseArgs({

@@ -19,12 +19,14 @@ const help = (program: string) =>
 Usage: ${program} [options]
        ${program} keys create|list|revoke ...
        ${program} catalog <lane> [file]
+       ${program} usage [--by key|model|day] [--csv]
        ${program} permissions
        ${program} fetcher
 
   keys                 makes, lists and revokes keys; see keys --help
   catalog              writes the models of a lane to a file, for agents that read
                        theirs from one
+  usage                prints what keys used, from the store
   permissions          prints the Deno permissions that this configuration needs
   fetcher              opens pages for gateways, as a service of its own
 
@@ -93,6 +95,8 @@ function perform(flags: Flags, program: Program): number | Promise<number> {
       return manageKeys(rest, config, program);
     case "catalog":
       return writeCatalog(rest, config, program);
+    case "usage":
+      return import("./usage.ts").then(({ printUsage }) => printUsage(rest, config, program));
     case "permissions":
       return printPermissions(config, listen, program);
     case "fetcher":

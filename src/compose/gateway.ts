@@ -85,6 +85,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
     newId,
     log,
     meter,
+    usage: world.usage,
     memory: () => world.platform.memory(),
     renewals: () => renewals.count,
     draining: draining.signal,

@@ -7,6 +7,7 @@ import type { Store } from "../state/store.ts";
 import type { PartKeeper } from "./parts.ts";
 import type { Plugins } from "./plugins.ts";
 import type { Transports } from "./transports.ts";
+import type { UsageKeeper } from "./usage.ts";
 
 /** What every part of a gateway is made from. */
 export interface World extends PartKeeper {
@@ -24,6 +25,8 @@ export interface World extends PartKeeper {
   log(entry: LogEntry): void;
   /** Absent where nothing is to be counted. */
   meter?: Meter;
+  /** Absent where it is not kept. */
+  usage?: UsageKeeper;
   pace: Pace;
   store: Store;
   areDescriptorsScarce(): boolean;

@@ -93,6 +93,11 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
   retry: retrySchema.prefault({}),
   limits: limitsSchema.prefault({}),
   store: storeSchema.prefault({}),
+  usage: object("Keeps what each key used, for /usage and the command usage.", {
+    retentionDays: z.int().min(1).max(3650).default(90).meta({
+      description: "How long the sums of a day are kept, in days.",
+    }),
+  }).optional(),
   observe: object("What is shown of the gateway's work.", {
     metrics: z.boolean().default(true).meta({
       description: "Whether what happens is counted, for /metrics. Only an operator's key opens that.",

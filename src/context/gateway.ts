@@ -17,6 +17,7 @@ import type { Continuity } from "../state/continuity.ts";
 import type { Conversations } from "../state/conversations.ts";
 import type { RunLimits, Runs } from "../state/runs.ts";
 import type { LoadedSealer } from "../state/seal.ts";
+import type { UsageRow } from "../state/usage_book.ts";
 import type { Calibration } from "../tokens/calibration.ts";
 import type { ExactCounts } from "../tokens/exact.ts";
 import type { Tokenizers } from "../tokens/tokenizers.ts";
@@ -81,6 +82,8 @@ export interface Gateway {
   log(entry: LogEntry): void;
   /** Counts what happens; absent where nothing is to be counted. */
   meter?: Meter;
+  /** What keys used, of the last days; absent where it is not kept. */
+  usage?: { read(days: number, key?: string): Promise<UsageRow[]>; retentionDays: number };
   /** The bytes of memory that the process takes. */
   memory(): number;
   /** How often a new server has taken the place of the last one. */

@@ -13,6 +13,10 @@ export const PAGES: Readonly<Record<string, Page>> = {
     isOperators: true,
     answer: async (context) => (await import("./metrics_page.ts")).metricsPage(context),
   },
+  "/usage": {
+    isOperators: false,
+    answer: async (context) => (await import("./usage_page.ts")).usagePage(context),
+  },
 };
 
 /** What answers a path, if it is one of these. */

@@ -1,0 +1,78 @@
+/** The command `usage`: what keys used, as the store has it. */
+import { pluginFacts } from "../app.ts";
+import { createStore, describePlace, placeOfStore } from "../compose/store.ts";
+import { loadConfig } from "../config/load.ts";
+import { createUsageBook, together, type UsageRow } from "../state/usage_book.ts";
+import { formatDollars } from "../util/dollars.ts";
+import { type Program, UsageError } from "./program.ts";
+import { PLACEHOLDER_SECRET } from "./reload.ts";
+
+const COLUMNS = ["day", "key", "model"] as const;
+type Column = typeof COLUMNS[number];
+const PATIENCE_MS = 10_000;
+
+/** Returns the exit code. Throws `UsageError`. */
+export async function printUsage(args: readonly string[], path: string | undefined, program: Program): Promise<number> {
+  const { platform, plugins, streams: { print, say } } = program;
+  const { env } = platform;
+  const { by, csv } = optionsIn(args);
+  const withoutSecrets = (name: string) => name === "LANEWAY_CONFIG" ? env(name) : env(name) || PLACEHOLDER_SECRET;
+  const { config } = loadConfig({ path, ...pluginFacts(plugins), env: withoutSecrets });
+  const place = placeOfStore(config.store, platform, env);
+  if (!config.usage || place === "memory") {
+    throw new UsageError('Usage is kept where the configuration has "usage", in a store that outlives the gateway');
+  }
+  const { retentionDays } = config.usage;
+  const store = createStore(config, platform, env, Date.now);
+  try {
+    const book = createUsageBook({ store, now: Date.now, retentionDays, patienceMs: PATIENCE_MS });
+    const table = tableOf(await book.read(retentionDays), by);
+    print((csv ? table.map((row) => row.map(quoted).join(",")) : aligned(table)).join("\n"));
+    return 0;
+  } catch (error) {
+    say(`Cannot use the store ${describePlace(place)}: ${(error as Error).message}`);
+    return 1;
+  } finally {
+    store.close();
+  }
+}
+
+function optionsIn(args: readonly string[]): { by?: Column; csv: boolean } {
+  const rest = args.filter((arg) => arg !== "--csv");
+  const csv = rest.length < args.length;
+  const [option, value = option?.split("=")[1], ...more] = rest;
+  if (option === undefined) return { csv };
+  const by = COLUMNS.find((column) => column === value);
+  if (!option.startsWith("--by") || !by || more.length > 0) {
+    throw new UsageError(`Cannot read "usage ${args.join(" ")}": expected --by ${COLUMNS.join("|")}, --csv, or both`);
+  }
+  return { by, csv };
+}
+
+/** The rows as text, under a head: each row, or their sums by one of the columns. */
+export function tableOf(rows: readonly UsageRow[], by?: Column): string[][] {
+  const columns = by ? [by] : COLUMNS;
+  const sums = new Map<string, UsageRow>();
+  for (const row of rows) {
+    const name = JSON.stringify(columns.map((column) => row[column]));
+    const sum = sums.get(name);
+    sums.set(name, sum ? { ...row, ...together(sum, row) } : row);
+  }
+  const lines = Array.from(sums.values(), (row) => [
+    ...columns.map((column) => row[column]),
+    ...[row.requests, row.inputTokens, row.outputTokens].map(String),
+    row.unpriced < row.requests ? formatDollars(row.pico) : "",
+  ]);
+  return [[...columns, "requests", "input tokens", "output tokens", "dollars"], ...lines];
+}
+
+function aligned(table: readonly string[][]): string[] {
+  const widths = table[0]!.map((_, at) => Math.max(...table.map((row) => row[at]!.length)));
+  return table.map((row) => row.map((cell, at) => cell.padEnd(widths[at]!)).join("  ").trimEnd());
+}
+
+/** What begins like a formula is none to a spreadsheet once a quote stands before it. */
+function quoted(cell: string): string {
+  const plain = /^[=+@\t\r-]/.test(cell) ? `'${cell}` : cell;
+  return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
+}

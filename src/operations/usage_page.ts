@@ -1,0 +1,31 @@
+/** What keys used. Each sees its own; an operator sees all, or one that `?key=` names. */
+import type { RequestContext } from "../context/request_context.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
+import { formatDollars } from "../util/dollars.ts";
+
+const DAYS = 30;
+
+export async function usagePage({ gateway, caller, url }: RequestContext): Promise<Response> {
+  const { usage } = gateway;
+  if (!usage) throw new GatewayError("not_found", `No usage is kept: the configuration has no "usage"`);
+  if (caller.isStranger) throw new GatewayError("permission", "Usage is kept for keys of this gateway");
+  const days = daysIn(url?.searchParams.get("days") ?? undefined);
+  const key = caller.operator ? url?.searchParams.get("key") ?? undefined : caller.name;
+  const rows = await usage.read(days, key).catch((cause) => {
+    const message = "The gateway cannot read what was used: try again later";
+    throw new GatewayError("unavailable", message, { cause: toGatewayError(cause).cause, retryAfter: "1" });
+  });
+  const data = rows.map(({ pico, unpriced, ...row }) => ({
+    ...row,
+    // What nobody knows is no 0.
+    ...(unpriced < row.requests && { dollars: formatDollars(pico) }),
+    ...(unpriced > 0 && { unpricedRequests: unpriced }),
+  }));
+  return Response.json({ object: "usage", days: Math.min(days, usage.retentionDays), data });
+}
+
+function daysIn(text: string | undefined): number {
+  if (text === undefined) return DAYS;
+  if (/^[1-9]\d{0,3}$/.test(text)) return Number(text);
+  throw new GatewayError("invalid_request", `Cannot read "days=${text}": expected a number of days`, { param: "days" });
+}

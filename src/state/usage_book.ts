@@ -1,0 +1,209 @@
+/** What each key used, by day and model: sums in the store, to which all gateways on it add. */
+import type { Usage } from "../canonical/usage.ts";
+import { picoDollars } from "../util/dollars.ts";
+import { callWhileAlive } from "../util/idle_timer.ts";
+import type { Store } from "./store.ts";
+import { within } from "./within.ts";
+
+export interface Use {
+  requests: number;
+  inputTokens: number;
+  outputTokens: number;
+  /** What it cost in pico-dollars, as far as prices were known. */
+  pico: bigint;
+  /** Requests of which no price was known. */
+  unpriced: number;
+}
+
+export interface UsageRow extends Use {
+  /** In UTC: `2027-01-31`. */
+  day: string;
+  /** The name of the key. */
+  key: string;
+  model: string;
+}
+
+export interface UsageBook {
+  add(row: UsageRow): void;
+  /** The rows of the last `days` days, of one key or of all, the latest day first. What was added before is in them. */
+  read(days: number, key?: string): Promise<UsageRow[]>;
+  /** Resolves once the store knows all, or has failed. */
+  close(): Promise<void>;
+}
+
+export interface UsageBookOptions {
+  store: Store;
+  /** Milliseconds since the epoch. */
+  now(): number;
+  retentionDays: number;
+  /** How long the store may take, in milliseconds. */
+  patienceMs: number;
+}
+
+type Sums = Map<string, Use>;
+
+/** How long what was used may wait for what is used next, in milliseconds. */
+const GATHER_MS = 1_000;
+const DAY_MS = 86_400_000;
+/** Of one key and day; clients of an open lane can name any. Further ones share a row. */
+const MOST_MODELS = 500;
+/** How many days that are past keeping are removed when a new one begins: the gateway may have stood still for some. */
+const REMOVED_DAYS = 7;
+const INDEX = ["usage", "keys"];
+
+export function createUsageBook(options: UsageBookOptions): UsageBook {
+  return new StoredUsage(options);
+}
+
+class StoredUsage implements UsageBook {
+  readonly #options: UsageBookOptions;
+  /** What is not saved yet, by key and day. */
+  #pages = new Map<string, { key: string; day: string; sums: Sums }>();
+  /** Keys that are in the index, and days that were begun. */
+  readonly #begun = new Set<string>();
+  #cancelSave: (() => void) | undefined;
+  #saving: Promise<void> = Promise.resolve();
+
+  constructor(options: UsageBookOptions) {
+    this.#options = options;
+  }
+
+  add({ key, day, model, ...use }: UsageRow): void {
+    const name = JSON.stringify([key, day]);
+    const page = this.#pages.get(name) ?? { key, day, sums: new Map() };
+    this.#pages.set(name, page);
+    addTo(page.sums, model, use);
+    this.#cancelSave ??= callWhileAlive(GATHER_MS, () => void this.#save().catch(() => {})); // saved with what is used next
+  }
+
+  async read(days: number, key?: string): Promise<UsageRow[]> {
+    const { store, now, patienceMs } = this.#options;
+    await this.#save();
+    const keys = key === undefined ? await within(patienceMs, keysIn(store)) : [key];
+    const today = now();
+    const rows: UsageRow[] = [];
+    for (let ago = 0; ago < days; ago++) {
+      const day = dayOf(today - ago * DAY_MS);
+      const all = keys.map(async (key) => {
+        const sums = sumsIn(await store.get(placeOf(key, day)));
+        return Array.from(sums, ([model, use]) => ({ day, key, model, ...use }));
+      });
+      rows.push(...(await within(patienceMs, Promise.all(all))).flat());
+    }
+    return rows;
+  }
+
+  async close(): Promise<void> {
+    // Without the store's answer, the end comes all the same.
+    await this.#save().catch(() => {});
+  }
+
+  /** One at a time, or what is on its way would be missing from what is read. */
+  #save(): Promise<void> {
+    this.#cancelSave?.();
+    this.#cancelSave = undefined;
+    return this.#saving = this.#saving.catch(() => {}).then(() => this.#saveAll());
+  }
+
+  async #saveAll(): Promise<void> {
+    const pages = [...this.#pages];
+    this.#pages = new Map();
+    const ends = await Promise.allSettled(
+      pages.map(([, { key, day, sums }]) => within(this.#options.patienceMs, this.#saveOne(key, day, sums))),
+    );
+    const failed = pages.filter((_, index) => ends[index]!.status === "rejected");
+    for (const [, { key, day, sums }] of failed) {
+      for (const [model, use] of sums) this.add({ key, day, model, ...use });
+    }
+    const end = ends.find((one) => one.status === "rejected");
+    if (end) throw end.reason;
+  }
+
+  async #saveOne(key: string, day: string, sums: Sums): Promise<void> {
+    const { store, retentionDays } = this.#options;
+    if (!this.#begun.has(key)) {
+      await store.update(INDEX, (value) => [...new Set([...namesIn(value), key])]);
+      this.#begun.add(key);
+    }
+    const page = JSON.stringify([key, day]);
+    if (!this.#begun.has(page)) {
+      this.#begun.add(page);
+      const last = Date.parse(day) - retentionDays * DAY_MS;
+      for (let ago = 0; ago < REMOVED_DAYS; ago++) await store.delete(placeOf(key, dayOf(last - ago * DAY_MS)));
+    }
+    await store.update(placeOf(key, day), (value) => {
+      const all = sumsIn(value);
+      for (const [model, use] of sums) addTo(all, model, use);
+      return Array.from(all, ([model, { pico, ...use }]) => ({ model, ...use, pico: String(pico) }));
+    });
+  }
+}
+
+/** The day of a time, in UTC. */
+export function dayOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10);
+}
+
+function placeOf(key: string, day: string): string[] {
+  return ["usage", "day", key, day];
+}
+
+async function keysIn(store: Store): Promise<string[]> {
+  return namesIn(await store.get(INDEX));
+}
+
+function namesIn(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((name) => typeof name === "string") : [];
+}
+
+function addTo(sums: Sums, name: string, use: Use): void {
+  const model = sums.has(name) || sums.size < MOST_MODELS ? name : "other";
+  const sum = sums.get(model);
+  sums.set(model, sum ? together(sum, use) : use);
+}
+
+/** What two rows come to. */
+export function together(one: Use, other: Use): Use {
+  return {
+    requests: one.requests + other.requests,
+    inputTokens: one.inputTokens + other.inputTokens,
+    outputTokens: one.outputTokens + other.outputTokens,
+    pico: one.pico + other.pico,
+    unpriced: one.unpriced + other.unpriced,
+  };
+}
+
+/** What another version wrote may be anything. */
+function sumsIn(value: unknown): Sums {
+  const sums: Sums = new Map();
+  for (const row of Array.isArray(value) ? value : []) {
+    const { model, requests, inputTokens, outputTokens, pico, unpriced } = row ?? {};
+    if (typeof model !== "string") continue;
+    const count = (number: unknown) => Number.isSafeInteger(number) ? number as number : 0;
+    sums.set(model, {
+      requests: count(requests),
+      inputTokens: count(inputTokens),
+      outputTokens: count(outputTokens),
+      pico: /^\d+$/.test(String(pico)) ? BigInt(pico) : 0n,
+      unpriced: count(unpriced),
+    });
+  }
+  return sums;
+}
+
+/** What the log knows of a request that an upstream answered. */
+export interface CountedEntry {
+  time: string;
+  key: string;
+  model: string;
+  usage?: Usage;
+  cost?: string;
+}
+
+/** One request as a row. */
+export function rowOf({ time, key, model, usage, cost }: CountedEntry): UsageRow {
+  const { inputTokens = 0, outputTokens = 0 } = usage ?? {};
+  const pico = cost === undefined ? undefined : picoDollars(cost);
+  const row = { day: time.slice(0, 10), key, model, requests: 1, inputTokens, outputTokens };
+  return pico === undefined ? { ...row, pico: 0n, unpriced: 1 } : { ...row, pico, unpriced: 0 };
+}
