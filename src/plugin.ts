@@ -25,6 +25,7 @@ export * from "./contract/context.ts";
 export * from "./contract/driver.ts";
 export * from "./contract/frame.ts";
 export type * from "./contract/intake.ts";
+export * from "./contract/path_pattern.ts";
 export * from "./contract/protocol.ts";
 export type * from "./contract/quirks.ts";
 export * from "./contract/stream.ts";

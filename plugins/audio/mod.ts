@@ -4,6 +4,7 @@
  */
 import type { FormField } from "../../src/contract/context.ts";
 import type { Driver } from "../../src/contract/driver.ts";
+import { PathPattern } from "../../src/contract/path_pattern.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { serializeAllowance, serializeError, upstreamError } from "../shared/errors.ts";
 import { parseSpeech, serializeSpeech, serializeSpeechStream } from "./speech.ts";
@@ -18,7 +19,7 @@ const speech: Protocol<"speak"> = {
   wire: WIRE,
   operation: "speak",
   method: "POST",
-  pattern: new URLPattern({ pathname: "/:lane/v1/audio/speech" }),
+  pattern: new PathPattern("/:lane/v1/audio/speech"),
   body: "json",
   parse: ({ body }) => parseSpeechRequest(body),
   serialize: serializeSpeech,
@@ -32,7 +33,7 @@ const transcriptions: Protocol<"transcribe"> = {
   wire: WIRE,
   operation: "transcribe",
   method: "POST",
-  pattern: new URLPattern({ pathname: "/:lane/v1/audio/transcriptions" }),
+  pattern: new PathPattern("/:lane/v1/audio/transcriptions"),
   body: "form",
   parse: ({ body }, context) => parseTranscriptionRequest(body as FormField[], context),
   serialize: (output, exchange) => serializeTranscript(output, exchange.input, exchange),
@@ -44,7 +45,7 @@ const transcriptions: Protocol<"transcribe"> = {
 const translations: Protocol<"transcribe"> = {
   ...transcriptions,
   name: "translations",
-  pattern: new URLPattern({ pathname: "/:lane/v1/audio/translations" }),
+  pattern: new PathPattern("/:lane/v1/audio/translations"),
   parse: ({ body }, context) => parseTranscriptionRequest(body as FormField[], context, "en"),
 };
 
@@ -52,7 +53,7 @@ const translations: Protocol<"transcribe"> = {
 const translationsAnyLane: Protocol<"transcribe"> = {
   ...translations,
   name: "translations-any-lane",
-  pattern: new URLPattern({ pathname: "/v1/audio/translations" }),
+  pattern: new PathPattern("/v1/audio/translations"),
 };
 
 export const audioProtocols: readonly AnyProtocol[] = [speech, transcriptions, translations, translationsAnyLane];

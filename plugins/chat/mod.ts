@@ -1,5 +1,6 @@
 /** The chat completions wire: spoken to clients as protocols, and to OpenAI-compatible servers as a driver. */
 import { parseListQuery } from "../../src/canonical/models.ts";
+import { PathPattern } from "../../src/contract/path_pattern.ts";
 import { OWN_QUIRKS } from "../../src/contract/quirks.ts";
 import type { Driver } from "../../src/contract/driver.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
@@ -24,7 +25,7 @@ const completions: Protocol<"generate"> = {
   wire: WIRE,
   operation: "generate",
   method: "POST",
-  pattern: new URLPattern({ pathname: "/:lane/v1/chat/completions" }),
+  pattern: new PathPattern("/:lane/v1/chat/completions"),
   body: "json",
   conversation: "messages",
   idPrefix: "chatcmpl-",
@@ -45,7 +46,7 @@ const models: Protocol<"listModels"> = {
   wire: WIRE,
   operation: "listModels",
   method: "GET",
-  pattern: new URLPattern({ pathname: "/:lane/v1/models" }),
+  pattern: new PathPattern("/:lane/v1/models"),
   body: "none",
   parse: ({ query }) => parseListQuery(query),
   serialize: (output) => Response.json(serializeModelList(output)),
@@ -57,7 +58,7 @@ const model: Protocol<"getModel"> = {
   wire: WIRE,
   operation: "getModel",
   method: "GET",
-  pattern: new URLPattern({ pathname: "/:lane/v1/models/:id(.+)" }),
+  pattern: new PathPattern("/:lane/v1/models/:id(.+)"),
   body: "none",
   parse: ({ params }) => ({ model: params.id ?? "" }),
   serialize: (output) => Response.json(serializeModel(output)),

@@ -1,5 +1,6 @@
 /** The embeddings wire: spoken to clients as a protocol, and to OpenAI-compatible servers as a driver. */
 import type { Driver } from "../../src/contract/driver.ts";
+import { PathPattern } from "../../src/contract/path_pattern.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { serializeAllowance, serializeError, upstreamError } from "../shared/errors.ts";
 import { parseRequest } from "./parse_request.ts";
@@ -13,7 +14,7 @@ const embeddings: Protocol<"embed"> = {
   wire: WIRE,
   operation: "embed",
   method: "POST",
-  pattern: new URLPattern({ pathname: "/:lane/v1/embeddings" }),
+  pattern: new PathPattern("/:lane/v1/embeddings"),
   body: "json",
   parse: parseRequest,
   serialize: serializeResponse,

@@ -1,6 +1,7 @@
 /** The messages wire: spoken to clients as protocols, and to servers that speak it as a driver. */
 import { parseListQuery } from "../../src/canonical/models.ts";
 import type { Driver } from "../../src/contract/driver.ts";
+import { PathPattern } from "../../src/contract/path_pattern.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamRefusal } from "../shared/errors.ts";
@@ -30,7 +31,7 @@ const messages: Protocol<"generate"> = {
   wire: WIRE,
   operation: "generate",
   method: "POST",
-  pattern: new URLPattern({ pathname: "/:lane/v1/messages" }),
+  pattern: new PathPattern("/:lane/v1/messages"),
   body: "json",
   conversation: "messages",
   idPrefix: "msg_",
@@ -54,7 +55,7 @@ const countTokens: Protocol<"countTokens"> = {
   wire: WIRE,
   operation: "countTokens",
   method: "POST",
-  pattern: new URLPattern({ pathname: "/:lane/v1/messages/count_tokens" }),
+  pattern: new PathPattern("/:lane/v1/messages/count_tokens"),
   body: "json",
   parse: parseRequest,
   serialize: ({ inputTokens }) => Response.json({ input_tokens: inputTokens }),
@@ -66,7 +67,7 @@ const models: Protocol<"listModels"> = {
   wire: WIRE,
   operation: "listModels",
   method: "GET",
-  pattern: new URLPattern({ pathname: "/:lane/v1/models" }),
+  pattern: new PathPattern("/:lane/v1/models"),
   body: "none",
   accepts: speaksThisWire,
   parse: ({ query }) => parseListQuery(query),
@@ -79,7 +80,7 @@ const model: Protocol<"getModel"> = {
   wire: WIRE,
   operation: "getModel",
   method: "GET",
-  pattern: new URLPattern({ pathname: "/:lane/v1/models/:id(.+)" }),
+  pattern: new PathPattern("/:lane/v1/models/:id(.+)"),
   body: "none",
   accepts: speaksThisWire,
   parse: ({ params }) => ({ model: params.id ?? "" }),

@@ -1,4 +1,5 @@
 /** The wire of Ollama's own API, for its clients: conversations, and the lists by which they find models. */
+import { PathPattern } from "../../src/contract/path_pattern.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { serializeError } from "./errors.ts";
@@ -16,7 +17,7 @@ const chat: Protocol<"generate"> = {
   wire: WIRE,
   operation: "generate",
   method: "POST",
-  pattern: new URLPattern({ pathname: "/:lane/api/chat" }),
+  pattern: new PathPattern("/:lane/api/chat"),
   body: "json",
   conversation: "messages",
   keepAlive,
@@ -31,7 +32,7 @@ const tags: Protocol<"listModels"> = {
   wire: WIRE,
   operation: "listModels",
   method: "GET",
-  pattern: new URLPattern({ pathname: "/:lane/api/tags" }),
+  pattern: new PathPattern("/:lane/api/tags"),
   body: "none",
   parse: () => ({ task: "chat" }),
   serialize: (output) => Response.json(serializeTags(output)),
@@ -43,7 +44,7 @@ const show: Protocol<"getModel"> = {
   wire: WIRE,
   operation: "getModel",
   method: "POST",
-  pattern: new URLPattern({ pathname: "/:lane/api/show" }),
+  pattern: new PathPattern("/:lane/api/show"),
   body: "json",
   parse({ body }) {
     const asked = validate(showSchema, body);
@@ -58,7 +59,7 @@ const version: Protocol<"ping"> = {
   wire: WIRE,
   operation: "ping",
   method: "GET",
-  pattern: new URLPattern({ pathname: "/:lane/api/version" }),
+  pattern: new PathPattern("/:lane/api/version"),
   body: "none",
   parse: () => ({}),
   serialize: () => Response.json({ version: VERSION }),
@@ -67,7 +68,7 @@ const version: Protocol<"ping"> = {
 
 /** The same without a lane: some clients take the address of a host and nothing else. */
 function atRoot<P extends AnyProtocol>(protocol: P): P {
-  const pattern = new URLPattern({ pathname: protocol.pattern.pathname.replace("/:lane", "") });
+  const pattern = new PathPattern(protocol.pattern.pathname.replace("/:lane", ""));
   return { ...protocol, name: `${protocol.name}-root`, pattern };
 }
 

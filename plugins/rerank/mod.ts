@@ -1,5 +1,6 @@
 /** The rerank wire: spoken to clients as a protocol in both of its versions, and to upstreams as a driver. */
 import type { Driver } from "../../src/contract/driver.ts";
+import { PathPattern } from "../../src/contract/path_pattern.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import type { GatewayError } from "../../src/errors.ts";
 import { errorHeaders, serializeAllowance, serializeErrorBody, upstreamError } from "../shared/errors.ts";
@@ -15,7 +16,7 @@ function protocol(name: string, version: "1" | "2"): Protocol<"rerank"> {
     wire: WIRE,
     operation: "rerank",
     method: "POST",
-    pattern: new URLPattern({ pathname: `/:lane/v${version}/rerank` }),
+    pattern: new PathPattern(`/:lane/v${version}/rerank`),
     body: "json",
     idPrefix: "rerank-",
     parse: parseRequest,

@@ -9,6 +9,7 @@ import type {
 import type { Message } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Context, Exchange, WireRequest } from "../../src/contract/context.ts";
+import { PathPattern } from "../../src/contract/path_pattern.ts";
 import type { Protocol } from "../../src/contract/protocol.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -39,7 +40,7 @@ function endpoint(
     wire: WIRE,
     operation: "conversation",
     method,
-    pattern: new URLPattern({ pathname }),
+    pattern: new PathPattern(pathname),
     body: method === "POST" ? "json" : "none",
     idPrefix: "conv_",
     parse,

@@ -4,6 +4,7 @@ import type { StoredAnswer } from "../../src/canonical/stored.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { parseListQuery } from "../../src/canonical/models.ts";
 import type { Driver } from "../../src/contract/driver.ts";
+import { PathPattern } from "../../src/contract/path_pattern.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { serializeAllowance, serializeError, upstreamRefusal } from "../shared/errors.ts";
@@ -30,7 +31,7 @@ const responses: Protocol<"generate"> = {
   wire: WIRE,
   operation: "generate",
   method: "POST",
-  pattern: new URLPattern({ pathname: "/:lane/v1/responses" }),
+  pattern: new PathPattern("/:lane/v1/responses"),
   body: "json",
   conversation: "input",
   idPrefix: "resp_",
@@ -54,7 +55,7 @@ const socket: Protocol<"connect"> = {
   wire: WIRE,
   operation: "connect",
   method: "GET",
-  pattern: new URLPattern({ pathname: "/:lane/v1/responses" }),
+  pattern: new PathPattern("/:lane/v1/responses"),
   body: "none",
   accepts: ({ headers }) => headers.get("upgrade")?.toLowerCase() === "websocket",
   parse: () => ({}),
@@ -68,7 +69,7 @@ const inputTokens: Protocol<"countTokens"> = {
   wire: WIRE,
   operation: "countTokens",
   method: "POST",
-  pattern: new URLPattern({ pathname: "/:lane/v1/responses/input_tokens" }),
+  pattern: new PathPattern("/:lane/v1/responses/input_tokens"),
   body: "json",
   parse: parseRequest,
   serialize: ({ inputTokens }) => Response.json({ object: "response.input_tokens", input_tokens: inputTokens }),
@@ -90,7 +91,7 @@ const getResponse: Protocol<"getResponse"> = {
   wire: WIRE,
   operation: "getResponse",
   method: "GET",
-  pattern: new URLPattern({ pathname: "/:lane/v1/responses/:id" }),
+  pattern: new PathPattern("/:lane/v1/responses/:id"),
   body: "none",
   parse: (wire) => ({ ...parseId(wire), ...parseEvents(wire.query) }),
   serialize: (stored, context) => Response.json(serializeStored(stored, context)),
@@ -102,7 +103,7 @@ const deleteResponse: Protocol<"deleteResponse"> = {
   wire: WIRE,
   operation: "deleteResponse",
   method: "DELETE",
-  pattern: new URLPattern({ pathname: "/:lane/v1/responses/:id" }),
+  pattern: new PathPattern("/:lane/v1/responses/:id"),
   body: "none",
   parse: parseId,
   serialize: ({ id }) => Response.json({ id, object: "response", deleted: true }),
@@ -114,7 +115,7 @@ const inputItems: Protocol<"getResponse"> = {
   wire: WIRE,
   operation: "getResponse",
   method: "GET",
-  pattern: new URLPattern({ pathname: "/:lane/v1/responses/:id/input_items" }),
+  pattern: new PathPattern("/:lane/v1/responses/:id/input_items"),
   body: "none",
   parse: parseId,
   serialize: (stored, { wire, note }) =>
@@ -127,7 +128,7 @@ const cancelResponse: Protocol<"cancelResponse"> = {
   wire: WIRE,
   operation: "cancelResponse",
   method: "POST",
-  pattern: new URLPattern({ pathname: "/:lane/v1/responses/:id/cancel" }),
+  pattern: new PathPattern("/:lane/v1/responses/:id/cancel"),
   body: "none",
   parse: parseId,
   serialize: (stored, context) => Response.json(serializeStored(stored, context)),
@@ -140,7 +141,7 @@ const compact: Protocol<"generate"> = {
   wire: WIRE,
   operation: "generate",
   method: "POST",
-  pattern: new URLPattern({ pathname: "/:lane/v1/responses/compact" }),
+  pattern: new PathPattern("/:lane/v1/responses/compact"),
   body: "json",
   idPrefix: "resp_",
   sessionHeaders: responses.sessionHeaders,
@@ -157,7 +158,7 @@ const models: Protocol<"listModels"> = {
   wire: WIRE,
   operation: "listModels",
   method: "GET",
-  pattern: new URLPattern({ pathname: "/:lane/v1/models" }),
+  pattern: new PathPattern("/:lane/v1/models"),
   body: "none",
   accepts: ({ query }) => query.has("client_version"),
   parse: ({ query }) => parseListQuery(query),

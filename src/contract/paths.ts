@@ -1,4 +1,5 @@
 import { BoundedMap } from "../util/bounded_map.ts";
+import { PathPattern, type Pattern } from "./path_pattern.ts";
 import type { AnyProtocol } from "./protocol.ts";
 
 type Params = Record<string, string | undefined>;
@@ -122,7 +123,7 @@ const REST = /^:([a-z]+)\(\.\+\)$/i;
 const COMPONENTS = ["protocol", "username", "password", "hostname", "port", "search", "hash"] as const;
 
 /** The segments of a pattern that is made of nothing but words and groups; nothing for any other one. */
-function segmentsOf(pattern: URLPattern): Segment[] | undefined {
+function segmentsOf(pattern: Pattern): Segment[] | undefined {
   const { pathname } = pattern;
   if (!pathname.startsWith("/") || COMPONENTS.some((component) => pattern[component] !== "*")) return undefined;
   const parts = pathname.slice(1).split("/");
@@ -134,11 +135,11 @@ function segmentsOf(pattern: URLPattern): Segment[] | undefined {
     else if (WORD.test(part)) segments.push({ text: part, kind: "word" });
     else return undefined;
   }
-  return ignoresCase(pattern, segments) ? undefined : segments;
+  return !(pattern instanceof PathPattern) && ignoresCase(pattern, segments) ? undefined : segments;
 }
 
 /** No property of a pattern says so. */
-function ignoresCase(pattern: URLPattern, segments: readonly Segment[]): boolean {
+function ignoresCase(pattern: Pattern, segments: readonly Segment[]): boolean {
   const path = (turn: (word: string) => string) =>
     segments.map(({ text, kind }) => kind === "word" ? turn(text) : "x").join("/");
   const [upper, lower] = [path((word) => word.toUpperCase()), path((word) => word.toLowerCase())];

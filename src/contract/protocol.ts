@@ -1,3 +1,4 @@
+import type { Pattern } from "./path_pattern.ts";
 import type { HostedTool, OpaquePart } from "../canonical/generate.ts";
 import type { AskedBeside, FailedTools } from "../canonical/hosted_tools.ts";
 import type { Input, OperationName, Output, StreamEvent } from "../canonical/operations.ts";
@@ -32,7 +33,7 @@ export interface Protocol<K extends OperationName> {
    * With a group `lane`, but for an endpoint outside the lanes, whose requests go to the lane that has their model; ids that
    * may hold slashes as `:id(.+)`.
    */
-  pattern: URLPattern;
+  pattern: Pattern;
   /** The field of the body that holds the conversation. A writer does not find it there, because the core has let go of it. */
   conversation?: string;
   /** What the core reads, with the size limit, before `parse`. */

@@ -102,3 +102,23 @@ Deno.test("paths: no pattern of the built-in protocols has to be asked itself", 
   }) as AnyProtocol[];
   assertEquals(createPathFinder(withoutExec)("/oss/v1/messages").map(({ groups }) => groups), [{ lane: "oss" }]);
 });
+
+Deno.test("paths: no pattern of the built-in protocols is made before it is asked itself", () => {
+  const { URLPattern: original } = globalThis;
+  const made: unknown[] = [];
+  globalThis.URLPattern = class extends original {
+    constructor(...parts: ConstructorParameters<typeof original>) {
+      super(...parts);
+      made.push(parts);
+    }
+  } as typeof original;
+  try {
+    const find = createPathFinder(builtIn);
+    assertEquals(find("/oss/v1/models/a/b").map(({ groups }) => groups)[0], { lane: "oss", id: "a/b" });
+    assertEquals(made, []);
+    assertEquals(builtIn[0]!.pattern.test({ pathname: "/nowhere" }), false);
+    assertEquals(made.length <= 1, true);
+  } finally {
+    globalThis.URLPattern = original;
+  }
+});
