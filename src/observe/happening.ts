@@ -1,4 +1,5 @@
 /** What is counted, and by what it is counted. */
+import type { ErrorCode } from "../errors.ts";
 import type { Family } from "./exposition.ts";
 import type { LogEntry } from "./log.ts";
 
@@ -9,7 +10,8 @@ export type AttemptReason = "first" | "retry" | "failover" | "hedge";
 export type Happening =
   | { type: "request"; entry: LogEntry }
   | { type: "attempt"; upstream: string; reason: AttemptReason }
-  | { type: "attempt failed"; upstream: string }
+  | { type: "attempt failed"; upstream: string; code: ErrorCode; at: number }
+  | { type: "served"; upstream: string; ms: number }
   | { type: "hosted call"; tool: string; error?: string }
   | { type: "store"; operation: string; seconds: number; failed: boolean }
   | { type: "shed" }

@@ -1,6 +1,13 @@
 /** What happens and is to be counted. Who counts it is loaded after the first answer, so that no start waits for it. */
+import type { ErrorCode } from "../errors.ts";
 import type { Happening, Metrics, MetricsFacts } from "./happening.ts";
 import { callWhileAlive } from "../util/idle_timer.ts";
+
+export interface UpstreamHealth {
+  /** From asking to the answer, in milliseconds: the latest ones weigh most. */
+  latencyMs?: number;
+  lastError?: { code: ErrorCode; at: number };
+}
 
 export interface Meter {
   count(happening: Happening): void;
@@ -9,6 +16,8 @@ export interface Meter {
   /** All that was counted, once it is there. */
   metrics(): Promise<Metrics>;
   readonly openStreams: number;
+  /** What the latest attempts say of each upstream. */
+  readonly upstreams: ReadonlyMap<string, UpstreamHealth>;
   /** From now on it is measured how late timers come, until the meter is closed. */
   watchLoop(): void;
   close(): void;
@@ -16,6 +25,9 @@ export interface Meter {
 
 /** How often it is measured how late a timer comes, in milliseconds. */
 const LOOP_MS = 500;
+
+/** How much the latest answer counts in the latency. */
+const WEIGHT = 0.2;
 
 export function createMeter(facts: MetricsFacts): Meter {
   return new LazyMeter(facts);
@@ -28,6 +40,7 @@ class LazyMeter implements Meter {
   #metrics: Metrics | undefined;
   #loading: Promise<Metrics> | undefined;
   openStreams = 0;
+  readonly upstreams = new Map<string, UpstreamHealth>();
   #cancelWatch: (() => void) | undefined;
 
   constructor(facts: MetricsFacts) {
@@ -35,9 +48,22 @@ class LazyMeter implements Meter {
   }
 
   count(happening: Happening): void {
+    if (happening.type === "attempt failed") {
+      const { code, at } = happening;
+      this.#healthOf(happening.upstream).lastError = { code, at };
+    } else if (happening.type === "served") {
+      const health = this.#healthOf(happening.upstream);
+      health.latencyMs = happening.ms * WEIGHT + (health.latencyMs ?? happening.ms) * (1 - WEIGHT);
+    }
     if (this.#metrics) return this.#metrics.count(happening);
     this.#held.push(happening);
     if (happening.type === "request") this.#loading ??= this.#load();
+  }
+
+  #healthOf(upstream: string): UpstreamHealth {
+    const known = this.upstreams.get(upstream) ?? {};
+    this.upstreams.set(upstream, known);
+    return known;
   }
 
   openStream(): () => void {

@@ -82,6 +82,11 @@ class RequestMetrics implements Metrics {
   );
   readonly #attempts = new Counter("laneway_attempts_total", "How often upstreams were asked, and why.");
   readonly #failures = new Counter("laneway_attempt_failures_total", "Attempts that failed by the upstream's doing.");
+  readonly #upstreams = new Histogram(
+    "laneway_upstream_answer_seconds",
+    "From asking an upstream to its answer, or to the first content of a streamed one.",
+    DURATIONS,
+  );
   readonly #hosted = new Counter("laneway_hosted_calls_total", "Calls of hosted tools.");
   readonly #shed = new Counter("laneway_shed_total", "Requests that found no room in the gateway.");
   readonly #loopDelay = new Histogram(
@@ -103,6 +108,7 @@ class RequestMetrics implements Metrics {
     this.#notes,
     this.#attempts,
     this.#failures,
+    this.#upstreams,
     this.#hosted,
     this.#shed,
     this.#loopDelay,
@@ -124,7 +130,9 @@ class RequestMetrics implements Metrics {
       case "attempt":
         return this.#attempts.add({ upstream: happening.upstream, reason: happening.reason });
       case "attempt failed":
-        return this.#failures.add({ upstream: happening.upstream });
+        return this.#failures.add({ upstream: happening.upstream, code: happening.code });
+      case "served":
+        return this.#upstreams.observe(this.#upstreams.of({ upstream: happening.upstream }), happening.ms / 1000);
       case "hosted call":
         return this.#hosted.add({ tool: happening.tool, error: happening.error });
       case "shed":

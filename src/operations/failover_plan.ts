@@ -2,6 +2,7 @@
 import type { GenerateRequest } from "../canonical/generate.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import { type Destination, targetName } from "../contract/destination.ts";
+import { toGatewayError } from "../errors.ts";
 import type { Lane } from "../lanes/lane.ts";
 import type { Resolution } from "../lanes/resolution.ts";
 import type { FailoverPlan } from "../routing/failover.ts";
@@ -20,8 +21,9 @@ export function planFailover(
   { gateway, signal, caller, recorder }: RequestContext,
   { hedgeAfterMs, conversation }: PlanOptions = {},
 ): FailoverPlan<Destination> {
-  const { breaker, retry: policy, hedges, affinity, upstreams, now, meter } = gateway;
-  const asked = new Set<Destination>();
+  const { breaker, retry: policy, hedges, affinity, upstreams, now, monotonic, meter } = gateway;
+  /** When each was asked last. */
+  const asked = new Map<Destination, number>();
   let isHedge = false;
   if (hedgeAfterMs !== undefined) hedges.earn();
   return {
@@ -40,16 +42,18 @@ export function planFailover(
       recorder.asked++;
       const again = asked.has(where) ? "retry" : "failover";
       const reason = asked.size === 0 ? "first" : isHedge ? "hedge" : again;
-      asked.add(where);
+      asked.set(where, monotonic());
       isHedge = false;
       meter?.count({ type: "attempt", upstream: where.upstream, reason });
     },
     onServed(where) {
+      const since = asked.get(where);
+      if (since !== undefined) meter?.count({ type: "served", upstream: where.upstream, ms: monotonic() - since });
       const attempt = recorder.serve(where);
       if (attempt && conversation !== undefined) affinity.keep(conversation, attempt);
     },
-    onFailed(where) {
-      meter?.count({ type: "attempt failed", upstream: where.upstream });
+    onFailed(where, thrown) {
+      meter?.count({ type: "attempt failed", upstream: where.upstream, code: toGatewayError(thrown).code, at: now() });
       if (conversation !== undefined) affinity.forget(conversation, targetName(where));
     },
   };

@@ -13,6 +13,10 @@ export const PAGES: Readonly<Record<string, Page>> = {
     isOperators: true,
     answer: async (context) => (await import("./metrics_page.ts")).metricsPage(context),
   },
+  "/status": {
+    isOperators: true,
+    answer: async (context) => (await import("./status_page.ts")).statusPage(context),
+  },
   "/usage": {
     isOperators: false,
     answer: async (context) => (await import("./usage_page.ts")).usagePage(context),

@@ -34,7 +34,7 @@ export interface FailoverPlan<T> {
   /** The target whose answer it is; of a stream, as soon as there is content. */
   onServed(target: T): void;
   /** A target that cannot answer, or whose answer broke off. */
-  onFailed(target: T): void;
+  onFailed(target: T, thrown: unknown): void;
 }
 
 export interface Hedge {
@@ -119,7 +119,7 @@ export class Failover<T> {
   /** Counts what the target did, where it is a failure. */
   broke(target: T, thrown: unknown): void {
     if (this.#plan.signal.aborted) return;
-    if (isTargets(thrown)) this.#plan.onFailed(target);
+    if (isTargets(thrown)) this.#plan.onFailed(target, thrown);
     if (isFailure(thrown)) this.#plan.breaker.failed(this.#plan.idOf(target), waitOf(thrown, this.#plan.now()));
   }
 

@@ -72,7 +72,7 @@ Deno.test("metrics: a failover is an attempt of its own, and a failure of the fi
     await ask(app);
     const samples = await samplesOf(app);
     assertEquals(samples.get('laneway_attempts_total{upstream="first",reason="first"}'), 1);
-    assertEquals(samples.get('laneway_attempt_failures_total{upstream="first"}'), 1);
+    assertEquals(samples.get('laneway_attempt_failures_total{upstream="first",code="unavailable"}'), 1);
     assertEquals(samples.get('laneway_attempts_total{upstream="second",reason="failover"}'), 1);
   } finally {
     await app.close();
