@@ -1,187 +1,149 @@
-/** Hosted tools from turn to turn: what is numbered, listed, shortened, and asked in every order. */
+/** A conversation with a search goes on at another gateway of the same store, whose model speaks any wire. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
+import Anthropic from "anthropic-sdk";
+import OpenAI from "openai";
 import type { JsonObject } from "../../src/canonical/json.ts";
-import { ASKS, newHostedRig, type Say } from "../support/hosted_rig.ts";
-import { WIRES } from "../support/wires.ts";
+import { createMemoryStore } from "../../src/state/memory_store.ts";
+import { type ConfigInput, ENV, newApp, type TestApp } from "../support/app.ts";
 
-const search = (query: string): Say => `web_search{"query":"${query}"}`;
-const mine = (value: string): Say => `mine{"a":"${value}"}`;
-const QUESTION = { role: "user", content: "What is the weather in Oslo?" };
+const WIRES = ["chat", "messages", "responses"] as const;
+type Wire = typeof WIRES[number];
 
-const ORDERS: Say[][] = [
-  [search("a"), mine("x")],
-  [mine("x"), search("a")],
-  ["Hm.", search("a"), mine("x"), search("b"), mine("y")],
-  [mine("x"), search("a"), mine("y"), search("b")],
-  ["(so)", mine("x"), search("a"), "words between", search("b")],
-  [search("a"), "words", mine("x")],
-  [search("a"), "(late)", mine("x")],
-];
+const usage = { input_tokens: 10, output_tokens: 2 };
+const INPUT = { query: "weather in Oslo" };
 
-/** The client's next turn: what it was answered, and the results of its own calls. */
-const NEXT: Record<string, (answer: JsonObject) => JsonObject> = {
-  messages: ({ content }) => {
-    const blocks = content as JsonObject[];
-    const results = blocks.filter(({ type }) => type === "tool_use").map(({ id }) => ({
-      type: "tool_result",
-      tool_use_id: id!,
-      content: "mine",
-    }));
-    return { messages: [QUESTION, { role: "assistant", content: blocks }, { role: "user", content: results }] };
-  },
-  responses: ({ output }) => {
-    const items = output as JsonObject[];
-    const results = items.filter(({ type }) => type === "function_call").map(({ call_id }) => ({
-      type: "function_call_output",
-      call_id: call_id!,
-      output: "mine",
-    }));
-    return { input: [QUESTION, ...items, ...results] };
-  },
+/** A model's call of the search, in each wire. */
+const CALL: Record<Wire, JsonObject> = {
+  chat: chatAnswer({
+    role: "assistant",
+    content: null,
+    tool_calls: [{ id: "c1", type: "function", function: { name: "web_search", arguments: JSON.stringify(INPUT) } }],
+  }, "tool_calls"),
+  messages: messagesAnswer({ type: "tool_use", id: "toolu_1", name: "web_search", input: INPUT }, "tool_use"),
+  responses: responsesAnswer({
+    type: "function_call",
+    id: "fc_1",
+    call_id: "c1",
+    name: "web_search",
+    arguments: JSON.stringify(INPUT),
+    status: "completed",
+  }),
 };
 
-/** The ids of the calls and of the results in what an upstream is sent, in their order. */
-const PAIRED: Record<string, (body: JsonObject) => { calls: unknown[]; results: unknown[] }> = {
-  chat: ({ messages }) => {
-    const all = messages as { role: string; tool_call_id?: string; tool_calls?: { id: string }[] }[];
-    return {
-      calls: all.flatMap(({ tool_calls = [] }) => tool_calls.map(({ id }) => id)),
-      results: all.filter(({ role }) => role === "tool").map((one) => one.tool_call_id),
-    };
-  },
-  messages: ({ messages }) => {
-    const blocks = (messages as { content: JsonObject[] | string }[]).flatMap(({ content }) =>
-      typeof content === "string" ? [] : content
-    );
-    return {
-      calls: blocks.filter(({ type }) => type === "tool_use").map(({ id }) => id),
-      results: blocks.filter(({ type }) => type === "tool_result").map((one) => one.tool_use_id),
-    };
-  },
-  responses: ({ input }) => {
-    const items = input as JsonObject[];
-    return {
-      calls: items.filter(({ type }) => type === "function_call").map((one) => one.call_id),
-      results: items.filter(({ type }) => type === "function_call_output").map((one) => one.call_id),
-    };
-  },
+const TEXT = "It rains [1].";
+const ANSWER: Record<Wire, JsonObject> = {
+  chat: chatAnswer({ role: "assistant", content: TEXT }, "stop"),
+  messages: messagesAnswer({ type: "text", text: TEXT }, "end_turn"),
+  responses: responsesAnswer({
+    type: "message",
+    id: "msg_1",
+    role: "assistant",
+    status: "completed",
+    content: [{ type: "output_text", text: TEXT, annotations: [] }],
+  }),
 };
 
-for (const wire of WIRES) {
-  for (const client of ["messages", "responses"]) {
-    Deno.test(`hosted: calls of both kinds in one turn, in every order, and the next turn: ${client} before ${wire.name}`, async () => {
-      for (const order of ORDERS) {
-        const { path, body } = ASKS[client]!;
-        const rig = newHostedRig({ wire, rounds: [order, ["done"]] });
-        const answer = await (await rig.app.post(path, body())).json();
-        assertEquals(rig.asked.length, 1, "The client's own calls are the client's");
-        const response = await rig.app.post(path, body(NEXT[client]!(answer)));
-        assertEquals(response.status, 200, await response.text());
-        const { calls, results } = PAIRED[wire.name]!(rig.asked[1]!.body);
-        assertEquals(calls.length, order.filter((say) => say.endsWith("}")).length);
-        assertEquals(new Set(calls).size, calls.length);
-        assertEquals(calls.toSorted(), results.toSorted(), `${order}: each call has one result`);
-      }
-    });
-  }
+function chatAnswer(message: JsonObject, finish_reason: string): JsonObject {
+  const usage = { prompt_tokens: 10, completion_tokens: 2, total_tokens: 12 };
+  return { id: "x", object: "chat.completion", model: "m", choices: [{ index: 0, message, finish_reason }], usage };
 }
 
-Deno.test("hosted: hits that come back without their numbers have each one of its own, in all turns that follow", async () => {
-  const found = (id: string, ...urls: string[]) => ({
-    type: "web_search_call",
-    id,
-    status: "completed",
-    action: { type: "search", query: id, sources: urls.map((url) => ({ type: "url", url })) },
+function messagesAnswer(block: JsonObject, stop_reason: string): JsonObject {
+  const base = { id: "msg_x", type: "message", role: "assistant", model: "m", stop_sequence: null };
+  return { ...base, content: [block], stop_reason, usage };
+}
+
+function responsesAnswer(item: JsonObject): JsonObject {
+  return { id: "resp_x", object: "response", status: "completed", model: "m", output: [item], usage };
+}
+
+interface Rig {
+  app: TestApp;
+  asked: JsonObject[];
+}
+
+/** Gateways of one store, whose models speak these wires. */
+function gatewaysFor(wires: readonly Wire[]): Rig[] {
+  const store = createMemoryStore({ now: () => 0, limitBytes: 1e8 });
+  return wires.map((wire, at) => {
+    const asked: JsonObject[] = [];
+    let ids = 0;
+    const config: ConfigInput = {
+      upstreams: { fake: { driver: wire, baseUrl: "http://upstream.test/v1" } },
+      lanes: { oss: { models: { model: { task: "chat", targets: [{ upstream: "fake", model: "org/model" }] } } } },
+      hostedTools: { webSearch: { backend: "searxng", baseUrl: "http://search.test" } },
+    };
+    const app = newApp({
+      config,
+      env: ENV,
+      store,
+      newId: () => `${at}${++ids}`,
+      async fetch(input, init) {
+        const request = new Request(input, init);
+        if (new URL(request.url).hostname === "search.test") {
+          return Response.json({
+            results: [{ url: "https://weather.test/", title: "Oslo", content: "Rain, 7 degrees" }],
+          });
+        }
+        asked.push(await request.json());
+        return Response.json(at === 0 && asked.length === 1 ? CALL[wire] : ANSWER[wire]);
+      },
+    });
+    return { app, asked };
   });
-  const input = [
-    QUESTION,
-    found("ws_1", "https://a.test/", "https://b.test/"),
-    found("ws_2", "https://c.test/"),
-    { role: "assistant", content: "So." },
-    { role: "user", content: "And?" },
-  ];
-  const rig = newHostedRig({ rounds: [[search("d")], ["See [1], [3] and [4]."], ["Yes [4]."]] });
-  const { path, body } = ASKS.responses!;
-  const answer = await (await rig.app.post(path, body({ input }))).json() as { output: JsonObject[] };
-  const urlsOf = ({ output }: { output: JsonObject[] }) =>
-    (output.at(-1)!.content as { annotations: { url: string }[] }[])[0]!.annotations.map(({ url }) => url);
-  const shown = JSON.stringify(rig.asked[1]!.body.messages);
-  for (const line of ["[1] https://a.test/", "[2] https://b.test/", "[3] https://c.test/", "[4] Oslo"]) {
-    assertStringIncludes(shown, line);
+}
+
+/** A turn by a client of each wire; `before` is what its last turn left it. */
+type Client = (rig: Rig, text: string, before?: unknown) => Promise<unknown>;
+
+const fetching = ({ app }: Rig) => (url: string | URL | Request, init?: RequestInit) =>
+  app.fetch(new Request(url, init));
+
+const sealedOnMessages: Client = async (rig, text, before) => {
+  const client = new Anthropic({ apiKey: "k", baseURL: "http://127.0.0.1/oss", maxRetries: 0, fetch: fetching(rig) });
+  const messages = [...before as Anthropic.MessageParam[] ?? [], { role: "user" as const, content: text }];
+  const tools = [{ type: "web_search_20250305" as const, name: "web_search" as const }];
+  const { content } = await client.messages.create({ model: "model", max_tokens: 500, messages, tools });
+  return [...messages, { role: "assistant", content }];
+};
+
+const openai = (rig: Rig) =>
+  new OpenAI({ apiKey: "k", baseURL: "http://127.0.0.1/oss/v1", maxRetries: 0, fetch: fetching(rig) });
+const tools = [{ type: "web_search" as const }];
+
+const sealedOnResponses: Client = async (rig, text, before) => {
+  const input = [...before as OpenAI.Responses.ResponseInputItem[] ?? [], { role: "user" as const, content: text }];
+  const include = ["reasoning.encrypted_content" as const];
+  const body = { model: "model", input, tools, include, store: false };
+  const { output } = await openai(rig).responses.create(body);
+  return [...input, ...output];
+};
+
+const storedOnResponses: Client = async (rig, text, before) => {
+  const previous_response_id = before as string | undefined;
+  const { id } = await openai(rig).responses.create({ model: "model", input: text, tools, previous_response_id });
+  return id;
+};
+
+const CLIENTS = { sealedOnMessages, sealedOnResponses, storedOnResponses };
+
+for (const [name, ask] of Object.entries(CLIENTS)) {
+  for (const first of WIRES) {
+    for (const second of WIRES) {
+      Deno.test(`hosted turns: ${name}, ${first} and then ${second} at another gateway`, async () => {
+        const [one, other] = gatewaysFor([first, second]) as [Rig, Rig];
+        const before = await ask(one, "Weather?");
+        assertEquals(one.asked.length, 2);
+        const after = await ask(other, "And now?", before);
+        assertEquals(other.asked.length, 1);
+        const sent = JSON.stringify(other.asked[0]);
+        assertStringIncludes(sent, "Rain, 7 degrees");
+        assertStringIncludes(sent, "And now?");
+        // A third turn, back at the first, has it once and no more.
+        await ask(one, "Thanks.", after);
+        const results = JSON.stringify(one.asked.at(-1)).match(/"role":"tool"|"tool_result"|"function_call_output"/g);
+        assertEquals(results?.length, 1);
+      });
+    }
   }
-  assertEquals(urlsOf(answer), ["https://a.test/", "https://c.test/", "https://weather.test/oslo"]);
-  const next = [...input, ...answer.output, { role: "user", content: "Sure?" }];
-  const again = await (await rig.app.post(path, body({ input: next }))).json() as { output: JsonObject[] };
-  assertEquals(urlsOf(again), ["https://weather.test/oslo"]);
-});
-
-Deno.test("hosted: what a summary cites is not taken for what is found after it", async () => {
-  for (const stream of [false, true]) {
-    const rig = newHostedRig({ rounds: [["It rained in Oslo [2]."], [search("more")], ["So [2], [3]."]] });
-    const input = [QUESTION, { role: "assistant", content: "Rain. ".repeat(2_000) }, { role: "user", content: "More" }];
-    const { path, body } = ASKS.responses!;
-    const asked = body({ stream, input, context_management: [{ type: "compaction", compact_threshold: 1_000 }] });
-    const text = await (await rig.app.post(path, asked)).text();
-    assertStringIncludes(JSON.stringify(rig.asked[2]!.body), "[3] Oslo");
-    const cited = new Set([...text.matchAll(/"url_citation","url":"([^"]+)"/g)].map(([, url]) => url));
-    assertEquals([...cited], ["https://weather.test/oslo"]);
-  }
-});
-
-Deno.test("hosted: a conversation and the input of a response list each step once", async () => {
-  const rig = newHostedRig({ rounds: [[search("a")], ["So [1]."], ["Still."]] });
-  const { id } = await (await rig.app.post("/oss/v1/conversations", {})).json();
-  const { path, body } = ASKS.responses!;
-  await (await rig.app.post(path, body({ conversation: id, store: true }))).text();
-  const listed = async (place: string) => {
-    const { data } = await (await rig.app.get(`${place}?order=asc`)).json() as { data: JsonObject[] };
-    return data.map(({ type, status }) => `${type} ${status}`);
-  };
-  assertEquals(await listed(`/oss/v1/conversations/${id}/items`), [
-    "message completed",
-    "web_search_call completed",
-    "message completed",
-  ]);
-  // Each is there under the id that it is listed by, and a step that is deleted is gone as a whole.
-  const items = `/oss/v1/conversations/${id}/items`;
-  const { data } = await (await rig.app.get(items)).json() as { data: { id: string; type: string }[] };
-  for (const { id, type } of data) assertEquals((await (await rig.app.get(`${items}/${id}`)).json()).type, type);
-  const step = data.find(({ type }) => type === "web_search_call")!;
-  const gone = new Request(`http://gateway${items}/${step.id}`, { method: "DELETE" });
-  assertEquals((await rig.app.fetch(gone)).status, 200);
-  assertEquals(await listed(items), ["message completed", "message completed"]);
-  assertEquals((await rig.app.get(`${items}/${step.id}`)).status, 404);
-});
-
-Deno.test("hosted: a call that an answer was cut off after runs in the next one, and is one call from then on", async () => {
-  const rig = newHostedRig({ rounds: [["So [1]."], ["Yes."]] });
-  const { path, body } = ASKS.messages!;
-  const cut: JsonObject[] = [
-    { type: "text", text: "Let me see." },
-    { type: "server_tool_use", id: "srvtoolu_9", name: "web_search", input: { query: "a" } },
-  ];
-  const resumed = body({ messages: [QUESTION, { role: "assistant", content: cut }] });
-  const { content } = await (await rig.app.post(path, resumed)).json() as { content: JsonObject[] };
-  assertEquals(rig.searched, ["a"]);
-  assertEquals(content.map(({ type }) => type), ["server_tool_use", "web_search_tool_result", "text"]);
-  // Clients go on from both answers as one turn.
-  const messages = [QUESTION, { role: "assistant", content: [...cut, ...content] }, { role: "user", content: "Sure?" }];
-  await (await rig.app.post(path, body({ messages }))).text();
-  assertEquals(PAIRED.chat!(rig.asked[1]!.body), { calls: ["srvtoolu_9"], results: ["srvtoolu_9"] });
-});
-
-Deno.test("hosted: searches beyond the key's requests fail as the tool's, and the model goes on", async () => {
-  const rig = newHostedRig({
-    rounds: [[search("a"), search("b"), search("c")], ["So."]],
-    config: { keys: [{ name: "team", secret: { env: "TEAM_KEY" }, quota: { requestsPerMinute: 3 } }] },
-  });
-  const { path, body } = ASKS.messages!;
-  const { content } = await (await rig.app.post(path, body(), { "x-api-key": "team-key-a1b2c3" })).json() as {
-    content: { type: string; content?: { error_code?: string } }[];
-  };
-  const results = content.filter(({ type }) => type === "web_search_tool_result");
-  assertEquals([rig.searched.length, results.map(({ content }) => content?.error_code ?? "found")], [
-    2,
-    ["found", "found", "too_many_requests"],
-  ]);
-});
+}
