@@ -16,12 +16,15 @@ export interface Listen {
   port?: number;
 }
 
+/** The commands with options of their own. */
+const OWN_OPTIONS: readonly string[] = ["keys", "usage", "doctor"];
+
 /** Throws `UsageError`. */
 export function parseFlags(args: readonly string[]): Flags {
   const plain = plainOptions(args);
   if (plain) return { ...plain, commands: [] };
-  // What follows a command is its own to read.
-  const at = args.findIndex((arg) => arg === "keys" || arg === "usage");
+  // What follows such a command is its own to read.
+  const at = args.findIndex((arg) => OWN_OPTIONS.includes(arg));
   const own = at < 0 ? args : args.slice(0, at);
   try {
     const { values: { port, ...flags }, positionals } = builtin("node:util").parseArgs({

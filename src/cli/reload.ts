@@ -36,7 +36,7 @@ export function reload(running: Config, { load, platform: { env, os, isGranted }
   const lacking = descriptorsOf(permissionsOf({ config, listen: {}, env, os, isThere }))
     .filter((permission) => !isGranted(permission));
   if (lacking.length === 0) return { config };
-  const names = lacking.map(describe).join(", ");
+  const names = lacking.map(describePermission).join(", ");
   return { kept: `New permissions need a restart: ${names}` };
 }
 
@@ -47,7 +47,8 @@ function fetcherOf({ hostedTools: { webFetch } }: Config): string | undefined {
   return JSON.stringify({ allow, obeyRobots });
 }
 
-function descriptorsOf({ net, env, read, write }: Permissions): Permission[] {
+/** What the runtime is asked about each. */
+export function descriptorsOf({ net, env, read, write }: Permissions): Permission[] {
   return [
     // A pattern is asked for by a name that it stands for.
     ...net.map((host) => ({ name: "net" as const, host: host.replace(/^\*\./, "any.") })),
@@ -57,7 +58,8 @@ function descriptorsOf({ net, env, read, write }: Permissions): Permission[] {
   ];
 }
 
-function describe(permission: Permission): string {
+/** For people: `host example.com:443`. */
+export function describePermission(permission: Permission): string {
   switch (permission.name) {
     case "net":
       return `host ${permission.host}`;

@@ -22,6 +22,7 @@ Usage: ${program} [options]
        ${program} usage [--by key|model|day] [--csv]
        ${program} permissions
        ${program} fetcher
+       ${program} doctor [--json] [--quick]
 
   keys                 makes, lists and revokes keys; see keys --help
   catalog              writes the models of a lane to a file, for agents that read
@@ -29,6 +30,8 @@ Usage: ${program} [options]
   usage                prints what keys used, from the store
   permissions          prints the Deno permissions that this configuration needs
   fetcher              opens pages for gateways, as a service of its own
+  doctor               checks the configuration, its secrets, this machine, each
+                       upstream and each model; see doctor --help
 
   --config <file>      the configuration; else what LANEWAY_CONFIG names, else
                        ./gateway.json, else the built-in default
@@ -101,6 +104,8 @@ function perform(flags: Flags, program: Program): number | Promise<number> {
       return printPermissions(config, listen, program);
     case "fetcher":
       throw new UsageError("The fetcher is no part of this program: deno task start fetcher starts it");
+    case "doctor":
+      return import("./doctor/mod.ts").then(({ doctor }) => doctor(rest, config, listen, program));
     default:
       throw new UsageError(`Unknown command "${command}"`);
   }

@@ -136,7 +136,7 @@ function answerFailure(thrown: unknown, say: (text: string) => void): Response {
 }
 
 /** A file that this process may read, wherever it runs: its own code, or the program where that is one file. */
-function readableFile({ os, executable, isGranted }: Platform): string | undefined {
+export function readableFile({ os, executable, isGranted }: Platform): string | undefined {
   if (os === "windows") return undefined;
   const path = executable ?? import.meta.filename;
   return path !== undefined && isGranted({ name: "read", path }) ? path : undefined;

@@ -1,0 +1,104 @@
+/** Whether the configuration can be used, and whether its secrets are there. */
+import { pluginFacts } from "../../app.ts";
+import { unmaskedSecrets } from "../../compose/secrets.ts";
+import type { Problem } from "../../config/check.ts";
+import { ConfigError, loadConfig, type LoadedConfig } from "../../config/load.ts";
+import { upstreamsWithoutSecret } from "../../config/secrets.ts";
+import type { Platform } from "../../platform/platform.ts";
+import { PLACEHOLDER_SECRET } from "../reload.ts";
+import { type Examination, type Examined, upstreamNamed, usedUpstreams } from "./examination.ts";
+import { type Finding, problem, well } from "./finding.ts";
+
+export interface ConfigurationFindings {
+  findings: Finding[];
+  /** What the other checks go on with: none where the file cannot be read as a configuration. */
+  loaded?: LoadedConfig;
+}
+
+export function checkConfiguration(examination: Examination): ConfigurationFindings {
+  const { platform: { env } } = examination;
+  try {
+    const loaded = load(examination, env);
+    return { findings: [well("configuration", "configuration", `${loaded.source} is valid`)], loaded };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    const findings = error.problems.map(findingOf);
+    // What lacks nothing but a variable is a configuration, of which the rest can be checked.
+    const withPlaceholders: Platform["env"] = (name) => name === "LANEWAY_CONFIG" ? env(name) : PLACEHOLDER_SECRET;
+    try {
+      return { findings, loaded: load(examination, withPlaceholders) };
+    } catch {
+      return { findings };
+    }
+  }
+}
+
+function load({ path, listen, platform, plugins }: Examination, env: Platform["env"]): LoadedConfig {
+  return loadConfig({ path, listen, ...pluginFacts(plugins), env, readText: platform.readText });
+}
+
+const SETTINGS = "docs/configuration.md lists every setting";
+
+/** What a problem of the configuration is called, and its cure, by the words of its message. */
+const KINDS: readonly (readonly [words: RegExp, check: string, cure: string])[] = [
+  [/No such file/, "configuration-missing", "Name a file that is there with --config or LANEWAY_CONFIG"],
+  [
+    /^Cannot read it|The file is empty/,
+    "configuration-unreadable",
+    "Make it a file that you may read and that holds JSON",
+  ],
+  [/^line \d+, column/, "configuration-syntax", "Correct the JSON at that place"],
+  [/is not set: export/, "variable-missing", "Set the variable where the gateway is started"],
+  [/not allowed in a header/, "secret-malformed", "Set the variable to the bare secret: no space, no line end"],
+  [/must have at least/, "sealing-key-short", "Use a longer random text, such as the output of openssl rand -hex 32"],
+  [/without keys, because/, "open-to-others", "Add a key, or listen on 127.0.0.1"],
+  [/^Unknown key/, "setting-unknown", `Correct the name or remove the setting: ${SETTINGS}`],
+  [/^Cannot find /, "reference-broken", "Correct the name, or add what it names"],
+];
+
+function findingOf({ path, message }: Problem): Finding {
+  const [, check = "configuration-invalid", cure = SETTINGS] = KINDS.find(([words]) => words.test(message)) ?? [];
+  return problem("error", check, path === "" ? "configuration" : path, message, cure);
+}
+
+/** Whether each upstream's secret is there, and looks like one. */
+export function checkSecrets({ config, platform: { env } }: Examined): Finding[] {
+  const used = usedUpstreams(config);
+  const missing = upstreamsWithoutSecret(config, env).map(({ upstream, variable }) =>
+    problem(
+      used.has(upstream) ? "error" : "warning",
+      "secret-missing",
+      upstreamNamed(upstream),
+      `${variable} is not set, so requests to it get 503`,
+      `export ${variable}=... where the gateway is started`,
+    )
+  );
+  const short = unmaskedSecrets(config, env).map((name) =>
+    problem(
+      "warning",
+      "secret-short",
+      name,
+      "It is shorter than eight characters, so it is not masked where an upstream repeats it",
+      "Use a longer secret, or none if the server wants none",
+    )
+  );
+  return [...missing, ...[...secretVariables(config)].flatMap((name) => malformed(name, env(name) ?? "")), ...short];
+}
+
+function secretVariables({ upstreams, catalogs, keys }: Examined["config"]): Set<string> {
+  const secrets = [...Object.values(upstreams), ...Object.values(catalogs), ...keys].map(({ secret }) => secret);
+  return new Set(secrets.flatMap((secret) => secret && secret !== "client" ? [secret.env] : []));
+}
+
+/** What people copy along with a secret, or in place of it. */
+function malformed(name: string, value: string): Finding[] {
+  const found = /^["']|["']$/.test(value)
+    ? "has quotation marks around its value"
+    : /^Bearer\b/i.test(value)
+    ? 'begins with "Bearer", which the gateway adds itself'
+    : /\.\.\.$|^<.*>$/.test(value)
+    ? "holds a placeholder of some documentation"
+    : undefined;
+  if (found === undefined) return [];
+  return [problem("error", "secret-malformed", name, `The variable ${found}`, "Set it to the bare secret")];
+}

@@ -1,0 +1,96 @@
+/** The command `doctor`: checks the whole way from the configuration to the answer of each model. */
+import manifest from "../../../deno.json" with { type: "json" };
+import { secretsOf } from "../../compose/secrets.ts";
+import { type Hide, hiderFor } from "../../context/secrets.ts";
+import { createDescriptors } from "../../http/descriptors.ts";
+import { builtin } from "../../util/builtin.ts";
+import type { Listen } from "../flags.ts";
+import { invocation } from "../invocation.ts";
+import { type Program, UsageError } from "../program.ts";
+import { readableFile } from "../serve.ts";
+import { checkConfiguration, checkSecrets } from "./configuration.ts";
+import type { Examination, Examined } from "./examination.ts";
+import { countOf, type Finding, report } from "./finding.ts";
+import { checkMachine } from "./machine.ts";
+import { checkModels } from "./models.ts";
+import { checkUpstreams } from "./upstreams.ts";
+
+/** How long a server has for one answer, in milliseconds: some load a model first. */
+const PATIENCE_MS = 60_000;
+
+const help = (program: string) =>
+  `Usage: ${program} doctor [options]
+
+Checks the configuration, its secrets, this machine, each upstream, and each model
+with a few small requests. Exits with 1 if it finds an error.
+
+  --json            print what was found as JSON
+  --lane <name>     ask only the models of this lane
+  --model <name>    ask only this model
+  --quick           ask no model: nothing is charged
+`;
+
+interface Options {
+  json?: boolean;
+  lane?: string;
+  model?: string;
+  quick?: boolean;
+  help?: boolean;
+}
+
+/** Returns the exit code. Throws `UsageError`. */
+export async function doctor(args: string[], path: string | undefined, listen: Listen, program: Program) {
+  const { platform, plugins, streams: { print } } = program;
+  const { json, lane, model, quick, help: wantsHelp } = parse(args);
+  if (wantsHelp) {
+    print(help(invocation(platform)).trimEnd());
+    return 0;
+  }
+  const descriptors = createDescriptors(readableFile(platform));
+  const examination = { platform, plugins, path, listen, descriptors, now: Date.now, patienceMs: PATIENCE_MS };
+  const findings = await examine({ ...examination, only: { lane, model } }, quick ?? false);
+  if (json) print(JSON.stringify(asJson(findings), null, 2));
+  else print(report(findings));
+  return countOf(findings, "error") > 0 ? 1 : 0;
+}
+
+function asJson(findings: readonly Finding[]) {
+  const [errors, warnings] = [countOf(findings, "error"), countOf(findings, "warning")];
+  return { version: manifest.version, errors, warnings, findings };
+}
+
+function parse(args: string[]): Options {
+  try {
+    const { values } = builtin("node:util").parseArgs({
+      args,
+      options: {
+        json: { type: "boolean" },
+        lane: { type: "string" },
+        model: { type: "string" },
+        quick: { type: "boolean" },
+        help: { type: "boolean" },
+      },
+    });
+    return values;
+  } catch (error) {
+    throw new UsageError((error as Error).message.split(/\.\s/)[0]);
+  }
+}
+
+/** All that is found, in the order of the way: what comes first may be the cause of what follows. */
+export async function examine(examination: Examination, isQuick: boolean): Promise<Finding[]> {
+  const { findings, loaded } = checkConfiguration(examination);
+  if (!loaded) return findings;
+  const examined: Examined = { ...examination, ...loaded };
+  const secrets = checkSecrets(examined);
+  const [machine, upstreams] = await Promise.all([checkMachine(examined), checkUpstreams(examined)]);
+  const models = isQuick ? [] : await checkModels(examined, upstreams.lost);
+  const hide = hiderFor(secretsOf(loaded.config, examination.platform.env).map(({ value }) => value));
+  return [...findings, ...secrets, ...machine, ...upstreams.findings, ...models].map((one) => masked(one, hide));
+}
+
+/** What an upstream or a proxy says may quote the secret that it was sent. */
+function masked(finding: Finding, hide: Hide): Finding {
+  const { message, cure } = finding;
+  return { ...finding, message: hide(message), ...(cure !== undefined && { cure: hide(cure) }) };
+}

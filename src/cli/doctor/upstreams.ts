@@ -1,0 +1,221 @@
+/** Whether each upstream can be reached, is an API, and accepts the secret. */
+import { builtIn } from "../../app.ts";
+import { isJsonObject, type JsonValue } from "../../canonical/json.ts";
+import { type Examined, upstreamNamed, usedUpstreams } from "./examination.ts";
+import { type Finding, problem, well } from "./finding.ts";
+import { whyUnreached } from "./reach.ts";
+
+export interface UpstreamFindings {
+  findings: Finding[];
+  /** The upstreams whose models are not worth asking, and why: there is no way to them. */
+  lost: Map<string, string>;
+}
+
+export async function checkUpstreams(examined: Examined): Promise<UpstreamFindings> {
+  const { config, plugins, platform: { env } } = examined;
+  const { drivers } = { ...builtIn, ...plugins };
+  const used = usedUpstreams(config);
+  const lost = new Map<string, string>();
+  const visits = Object.entries(config.upstreams).flatMap(([name, { driver, baseUrl, secret }]) => {
+    if (baseUrl === undefined) return [];
+    const own = secret && secret !== "client" ? env(secret.env) : undefined;
+    if (secret && secret !== "client" && !own) lost.set(name, `${secret.env} is not set`);
+    const level: "error" | "warning" = used.has(name) ? "error" : "warning";
+    const listsModels = drivers.some((one) => one.name === driver && one.models !== undefined);
+    const visited = { name, baseUrl, secret: own, takesTokens: secret === "client", listsModels, level };
+    return [visit(visited, examined)];
+  });
+  const results = await Promise.all(visits);
+  for (const { name, isLost, findings } of results) if (isLost) lost.set(name, findings[0]!.message);
+  return { findings: results.flatMap(({ findings }) => findings), lost };
+}
+
+interface Visited {
+  name: string;
+  baseUrl: string;
+  secret: string | undefined;
+  takesTokens: boolean;
+  /** Whether servers of this kind list their models. */
+  listsModels: boolean;
+  /** What a problem is: the upstream may be one that no lane uses. */
+  level: "error" | "warning";
+}
+
+/** How far a clock may be off, in milliseconds: beyond it certificates and signed tokens fail. */
+const CLOCK_MS = 120_000;
+
+async function visit(visited: Visited, examined: Examined) {
+  const { name, baseUrl, level } = visited;
+  const subject = upstreamNamed(name);
+  const { host } = new URL(baseUrl);
+  const sentAt = examined.now();
+  let reply: Listing;
+  try {
+    reply = await listModels(baseUrl, visited, examined);
+  } catch (thrown) {
+    const { check, message, cure } = whyUnreached(thrown, host);
+    return { name, isLost: true, findings: [problem(level, check, subject, message, cure)] };
+  }
+  const judged = await judge(reply, visited, examined);
+  return { name, isLost: judged.isLost, findings: [judged.finding, ...checkClock(reply, sentAt, host)] };
+}
+
+interface Listing {
+  status: number;
+  headers: Headers;
+  /** The text where the body is no JSON. */
+  body: JsonValue;
+}
+
+async function listModels(baseUrl: string, { name, secret }: Visited, examined: Examined): Promise<Listing> {
+  const { config, platform, patienceMs } = examined;
+  const response = await platform.fetch(`${baseUrl}/models`, {
+    headers: {
+      accept: "application/json",
+      "user-agent": "laneway",
+      ...config.upstreams[name]!.headers,
+      ...(secret !== undefined && { authorization: `Bearer ${secret}` }),
+    },
+    redirect: "manual",
+    signal: AbortSignal.timeout(patienceMs),
+  });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: parsed(text) };
+}
+
+function parsed(text: string): JsonValue {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+interface Judgement {
+  finding: Finding;
+  isLost: boolean;
+}
+
+async function judge(reply: Listing, visited: Visited, examined: Examined): Promise<Judgement> {
+  const { name, baseUrl, level } = visited;
+  const subject = upstreamNamed(name);
+  const { status, headers, body } = reply;
+  const lost = (check: string, message: string, cure: string, as: "error" | "warning" = level) => ({
+    finding: problem(as, check, subject, message, cure),
+    isLost: true,
+  });
+  const location = headers.get("location");
+  if (status >= 300 && status < 400) {
+    const target = location === null ? "another address" : new URL(location, baseUrl).origin;
+    return lost("redirected", `It redirects to ${target}`, "Write the address that it redirects to in baseUrl");
+  }
+  if (status === 401 || status === 403) return refused(visited, status);
+  if (status === 402 || status === 429) return { finding: limited(subject, status), isLost: false };
+  if (status >= 500) {
+    return lost("server-failing", `It answers with status ${status}`, "Look into the server's own log, or wait");
+  }
+  if (isPage(headers, body)) {
+    const cure = "Correct baseUrl: a sign-in page or another web server answers there";
+    return lost("not-an-api", "It answers with a web page", cure);
+  }
+  if (status === 404) return await withoutList(visited, examined);
+  if (modelsIn(body) === undefined) {
+    const message = `It is reached and lists no models (status ${status})`;
+    return { finding: well("upstream", subject, message), isLost: false };
+  }
+  const count = modelsIn(body)!;
+  if (count === 0) {
+    const cure = "Load a model in the server";
+    return { finding: problem("warning", "no-models", subject, "It has no model", cure), isLost: false };
+  }
+  return { finding: well("upstream", subject, `It is reached and lists ${count} models`), isLost: false };
+}
+
+function refused({ name, level, secret, takesTokens }: Visited, status: number): Judgement {
+  const subject = upstreamNamed(name);
+  if (takesTokens) {
+    return { finding: well("upstream", subject, "It is reached and wants the caller's token"), isLost: true };
+  }
+  const finding = secret === undefined
+    ? problem(
+      level,
+      "secret-needed",
+      subject,
+      `It wants a secret (status ${status})`,
+      'Set "secret": { "env": "NAME" } for this upstream, and export NAME',
+    )
+    : problem(
+      level,
+      "secret-refused",
+      subject,
+      `It refuses the secret (status ${status})`,
+      "Make a new secret at the service, one that may run models, and export it",
+    );
+  return { finding, isLost: true };
+}
+
+/** A refusal that passes, or that somebody has to pay for. */
+export function limited(subject: string, status: number): Finding {
+  return status === 402
+    ? problem(
+      "error",
+      "billing",
+      subject,
+      "It wants to be paid (status 402)",
+      "Add credit to the account at the service",
+    )
+    : problem(
+      "warning",
+      "rate-limited",
+      subject,
+      "It answers with status 429",
+      "Wait, or raise the limit at the service",
+    );
+}
+
+function isPage(headers: Headers, body: JsonValue): boolean {
+  return /\btext\/html\b/.test(headers.get("content-type") ?? "") ||
+    typeof body === "string" && /^\s*<(!doctype|html)/i.test(body);
+}
+
+/** How many models the answer lists; nothing where it is no list. */
+function modelsIn(body: JsonValue): number | undefined {
+  const list = isJsonObject(body) ? body.data ?? body.models : body;
+  return Array.isArray(list) ? list.length : undefined;
+}
+
+const ENDPOINT = /\/(chat\/completions|completions|messages|responses|embeddings|models|rerank)$/;
+
+/** A server without a list may be well, or be called by a path that it has not. */
+async function withoutList(visited: Visited, examined: Examined): Promise<Judgement> {
+  const { name, baseUrl, level } = visited;
+  const subject = upstreamNamed(name);
+  const none = { finding: well("upstream", subject, "It is reached and lists no models (status 404)"), isLost: false };
+  if (!visited.listsModels) return none;
+  const wrong = (better: string) => ({
+    finding: problem(
+      level,
+      "base-url-path",
+      subject,
+      "The path in its baseUrl is not that of the API",
+      `Write "baseUrl": "${better}"`,
+    ),
+    isLost: true,
+  });
+  if (ENDPOINT.test(baseUrl)) return wrong(baseUrl.replace(ENDPOINT, ""));
+  const candidates = [`${baseUrl}/v1`, `${new URL(baseUrl).origin}/v1`, `${baseUrl}/api/v1`];
+  for (const candidate of candidates) {
+    if (candidate === baseUrl) continue;
+    const { status, body } = await listModels(candidate, visited, examined).catch(() => ({ status: 0, body: null }));
+    if (status === 200 && modelsIn(body) !== undefined) return wrong(candidate);
+  }
+  return none;
+}
+
+function checkClock({ headers }: Listing, sentAt: number, host: string): Finding[] {
+  const theirs = Date.parse(headers.get("date") ?? "");
+  const off = Math.abs(theirs - sentAt);
+  if (!(off > CLOCK_MS)) return [];
+  const message = `This machine's clock and that of ${host} are ${Math.round(off / 1_000)} seconds apart`;
+  return [problem("warning", "clock-skew", "clock", message, "Let this machine keep its time by NTP")];
+}

@@ -1,0 +1,351 @@
+/** The doctor names what was broken, twenty times and more, and finds nothing where nothing is. */
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import { examine } from "../../src/cli/doctor/mod.ts";
+import type { Finding } from "../../src/cli/doctor/finding.ts";
+import type { Platform } from "../../src/platform/platform.ts";
+import { deno } from "../../src/platform/deno.ts";
+import { runLaunched, withFolder } from "../support/process.ts";
+
+const SECRET = "upstream-secret-1f2e3d";
+const HEALTHY = {
+  listen: { port: 0 },
+  store: { kind: "memory" },
+  upstreams: { local: { driver: "chat", baseUrl: "http://server.test/v1", secret: { env: "LOCAL_TOKEN" } } },
+  lanes: { oss: { models: { glm: { task: "chat", targets: [{ upstream: "local", model: "org/glm" }] } } } },
+};
+
+type Answer = (url: URL, body: Record<string, unknown>, headers: Headers) => Response | Promise<Response>;
+
+const message = (fields: object, finish = "stop") =>
+  Response.json({
+    id: "1",
+    model: "org/glm",
+    choices: [{ index: 0, message: { role: "assistant", ...fields }, finish_reason: finish }],
+    usage: { prompt_tokens: 5, completion_tokens: 1 },
+  });
+const failing = (status: number, text: string, more: object = {}) =>
+  Response.json({ error: { message: text, ...more } }, { status });
+const CALL = { id: "call_1", type: "function", function: { name: "get_time", arguments: "{}" } };
+const sse = (text: string) => new Response(text, { headers: { "content-type": "text/event-stream" } });
+
+/** A server that does all that is asked. */
+const healthy: Answer = ({ pathname }, body) => {
+  if (pathname.endsWith("/models")) return Response.json({ object: "list", data: [{ id: "org/glm" }] });
+  if (body.stream) {
+    const chunk = {
+      id: "1",
+      model: "org/glm",
+      choices: [{ index: 0, delta: { content: "p" }, finish_reason: "stop" }],
+    };
+    return sse(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`);
+  }
+  if (body.tools) return message({ content: null, tool_calls: [CALL] }, "tool_calls");
+  if (body.response_format) return message({ content: '{"sum":5}' });
+  return message({ content: "pong", reasoning_content: "Easy." });
+};
+
+/** All but the given kind of request is answered well. */
+const but = (kind: "models" | "stream" | "tools" | "response_format" | "all", answer: Answer): Answer => {
+  return (url, body, headers) => {
+    const isList = url.pathname.endsWith("/models");
+    const isMeant = kind === "models" ? isList : !isList && (kind === "all" || Boolean(body[kind]));
+    return (isMeant ? answer : healthy)(url, body, headers);
+  };
+};
+
+interface Sabotage {
+  config?: object | string;
+  env?: Record<string, string>;
+  answer?: Answer;
+  platform?: Partial<Platform>;
+  free?: number;
+}
+
+async function findingsOf(
+  { config = HEALTHY, env = { LOCAL_TOKEN: SECRET }, answer = healthy, platform, free }: Sabotage,
+) {
+  const fetch = async (input: string | URL | Request, init?: RequestInit) => {
+    const request = new Request(input, init);
+    const url = new URL(request.url);
+    if (!url.hostname.endsWith(".test")) return await globalThis.fetch(request);
+    const text = await request.text();
+    return await answer(url, text === "" ? {} : JSON.parse(text), request.headers);
+  };
+  return await examine({
+    platform: {
+      ...deno,
+      os: "linux",
+      env: (name) => env[name],
+      fetch: fetch as typeof globalThis.fetch,
+      readText() {
+        if (typeof config === "string") return config;
+        return JSON.stringify(config);
+      },
+      isGranted: () => true,
+      ...platform,
+    },
+    plugins: {},
+    path: undefined,
+    listen: {},
+    descriptors: { free: () => Promise.resolve(free), areScarce: () => false, areWasted: () => false },
+    now: Date.now,
+    patienceMs: 2_000,
+    only: {},
+  }, false);
+}
+
+const problemsIn = (findings: Finding[]) => findings.filter(({ level }) => level !== "ok" && level !== "skipped");
+
+Deno.test("doctor: finds nothing where all is well, and says what the model can do", async () => {
+  const findings = await findingsOf({});
+  assertEquals(problemsIn(findings), []);
+  assertEquals(
+    findings.at(-1)!.message,
+    "It answers, streams, calls tools, shows its reasoning, keeps to a JSON schema",
+  );
+});
+
+const upstream = (fields: object) => ({
+  ...HEALTHY,
+  upstreams: { local: { ...HEALTHY.upstreams.local, ...fields } },
+});
+/** The port of a server whose certificate nobody trusts. */
+const read = (name: string) => Deno.readTextFileSync(new URL(`../platform/tls/${name}`, import.meta.url));
+const missing = () => {
+  throw Object.assign(new Error("gone"), { code: "ENOENT" });
+};
+
+/** What is broken, and what the doctor must call it; the words are those that lead a person to the fault. */
+const SABOTAGES: [name: string, sabotage: Sabotage, check: string, words: RegExp][] = [
+  [
+    "the file is gone",
+    { env: { LANEWAY_CONFIG: "gone.json" }, platform: { readText: missing } },
+    "configuration-missing",
+    /No such file/,
+  ],
+  ["the file is no JSON", { config: '{\n  "lanes": {,}\n}' }, "configuration-syntax", /line 2, column 13/],
+  ["a setting is misspelt", { config: { ...HEALTHY, upstream: {} } }, "setting-unknown", /upstreams/],
+  [
+    "a lane names no upstream",
+    { config: { ...HEALTHY, lanes: { oss: { upstreams: { chat: "locl" } } } } },
+    "reference-broken",
+    /did you mean "local"/,
+  ],
+  [
+    "a key's variable is not set",
+    { config: { ...HEALTHY, keys: [{ name: "me", secret: { env: "MY_KEY" } }] } },
+    "variable-missing",
+    /MY_KEY/,
+  ],
+  [
+    "it listens for all without keys",
+    { config: { ...HEALTHY, listen: { hostname: "0.0.0.0" } } },
+    "open-to-others",
+    /without keys/,
+  ],
+  [
+    "the sealing key is short",
+    { config: { ...HEALTHY, sealing: { key: { env: "SEAL" } } }, env: { SEAL: "short", LOCAL_TOKEN: SECRET } },
+    "sealing-key-short",
+    /SEAL/,
+  ],
+  ["the secret is not set", { env: {} }, "secret-missing", /LOCAL_TOKEN/],
+  ["the secret has a line end", { env: { LOCAL_TOKEN: `${SECRET}\n` } }, "secret-malformed", /LOCAL_TOKEN/],
+  ["the secret has quotation marks", { env: { LOCAL_TOKEN: `"${SECRET}"` } }, "secret-malformed", /quotation marks/],
+  [
+    "the secret is refused",
+    { answer: but("models", () => failing(401, `bad key ${SECRET}`)) },
+    "secret-refused",
+    /refuses the secret/,
+  ],
+  [
+    "only models refuse the secret",
+    { answer: but("all", () => failing(401, `bad key ${SECRET}`)) },
+    "secret-refused",
+    /refuses the secret/,
+  ],
+  [
+    "a secret is wanted and none is set",
+    { config: upstream({ secret: undefined }), answer: () => failing(401, "no key") },
+    "secret-needed",
+    /wants a secret/,
+  ],
+  [
+    "the host is misspelt",
+    { config: upstream({ baseUrl: "http://laneway-no-such-host.invalid/v1" }) },
+    "host-unknown",
+    /invalid/,
+  ],
+  [
+    "nothing listens",
+    { config: upstream({ baseUrl: "http://127.0.0.1:1999/v1" }) },
+    "connection-refused",
+    /127\.0\.0\.1:1999/,
+  ],
+  [
+    "the server is silent",
+    { answer: but("models", () => Promise.reject(new DOMException("late", "TimeoutError"))) },
+    "silent",
+    /in time/,
+  ],
+  [
+    "a sign-in page answers",
+    { answer: but("models", () => new Response("<html>Sign in", { headers: { "content-type": "text/html" } })) },
+    "not-an-api",
+    /web page/,
+  ],
+  [
+    "the base URL lacks /v1",
+    {
+      config: upstream({ baseUrl: "http://server.test" }),
+      answer: (url, ...rest) => url.pathname.startsWith("/v1/") ? healthy(url, ...rest) : failing(404, "none"),
+    },
+    "base-url-path",
+    /http:\/\/server\.test\/v1"/,
+  ],
+  [
+    "the base URL ends in an endpoint",
+    { config: upstream({ baseUrl: "http://server.test/v1/chat/completions" }), answer: () => failing(404, "none") },
+    "base-url-path",
+    /http:\/\/server\.test\/v1"/,
+  ],
+  [
+    "the server redirects",
+    {
+      answer: but(
+        "models",
+        () => new Response(null, { status: 308, headers: { location: "https://new.test/v1/models" } }),
+      ),
+    },
+    "redirected",
+    /https:\/\/new\.test/,
+  ],
+  ["the server has no model", { answer: but("models", () => Response.json({ data: [] })) }, "no-models", /no model/],
+  ["a proxy finds no server", { answer: () => new Response("Bad gateway", { status: 502 }) }, "server-failing", /502/],
+  ["the account is empty", { answer: but("all", () => failing(402, "pay")) }, "billing", /paid/],
+  [
+    "the clock is wrong",
+    {
+      answer: but(
+        "models",
+        () => Response.json({ data: [{ id: "m" }] }, { headers: { date: "Tue, 01 Jan 2030 00:00:00 GMT" } }),
+      ),
+    },
+    "clock-skew",
+    /seconds apart/,
+  ],
+  [
+    "the model's name is wrong",
+    { answer: but("all", () => failing(404, "The model `org/glm` does not exist", { code: "model_not_found" })) },
+    "model-missing",
+    /org\/glm/,
+  ],
+  ["the model crashes", { answer: but("all", () => failing(500, "CUDA error")) }, "model-failing", /It fails/],
+  [
+    "the stream breaks off",
+    { answer: but("stream", () => sse('data: {"id":"1","choices":[{"index":0,"delta":{"content":"p"}}]}\n\n')) },
+    "stream-broken",
+    /stream/,
+  ],
+  [
+    "tools are refused",
+    { answer: but("tools", () => failing(400, '"auto" tool choice requires an option')) },
+    "tools-refused",
+    /requires an option/,
+  ],
+  ["tools are ignored", { answer: but("tools", () => message({ content: "It is noon." })) }, "tools-unused", /no tool/],
+  [
+    "tool calls are text",
+    { answer: but("tools", () => message({ content: '<tool_call>{"name":"get_time"}</tool_call>' })) },
+    "tools-as-text",
+    /textForms/,
+  ],
+  [
+    "reasoning is text",
+    {
+      answer: but(
+        "all",
+        (url, body, headers) =>
+          body.reasoning_effort ? message({ content: "<think>Hm</think>5" }) : healthy(url, body, headers),
+      ),
+    },
+    "reasoning-as-text",
+    /textForms/,
+  ],
+  [
+    "the schema is ignored",
+    { answer: but("response_format", () => message({ content: "Five." })) },
+    "structure-ignored",
+    /instruct/,
+  ],
+  [
+    "a permission is missing",
+    { platform: { isGranted: (one) => one.name !== "net" } },
+    "permission-missing",
+    /server\.test/,
+  ],
+  ["few files can be opened", { free: 100 }, "descriptors-few", /ulimit/],
+  ["the store has no home", { config: { ...HEALTHY, store: {} } }, "store-in-memory", /store/],
+  [
+    "the store cannot be written",
+    { config: { ...HEALTHY, store: { path: "/proc/laneway/store.sqlite3" } } },
+    "store-unusable",
+    /\/proc\/laneway/,
+  ],
+];
+
+for (const [name, sabotage, check, words] of SABOTAGES) {
+  Deno.test(`doctor: ${name}: ${check}`, async () => {
+    const findings = problemsIn(await findingsOf(sabotage));
+    const found = findings.find((finding) => finding.check === check);
+    if (!found) throw new Error(`${check} is not among ${JSON.stringify(findings)}`);
+    assertMatch(`${found.subject}: ${found.message} ${found.cure}`, words);
+    assert(found.cure, "there is a cure");
+    assert(!JSON.stringify(findings).includes(SECRET), "no secret is shown");
+  });
+}
+
+Deno.test("doctor: a certificate that nobody vouches for, and a server without TLS", async () => {
+  const quiet = { hostname: "127.0.0.1", port: 0, onListen() {} };
+  const tls = Deno.serve({ ...quiet, key: read("server.key"), cert: read("server.pem") }, () => new Response());
+  const plain = Deno.serve(quiet, () => new Response());
+  try {
+    const bad = await findingsOf({ config: upstream({ baseUrl: `https://localhost:${tls.addr.port}/v1` }) });
+    assert(bad.some(({ check }) => check === "tls-untrusted"), JSON.stringify(bad));
+    const none = await findingsOf({ config: upstream({ baseUrl: `https://127.0.0.1:${plain.addr.port}/v1` }) });
+    assert(none.some(({ check }) => check === "tls-missing"), JSON.stringify(none));
+    const odd = await findingsOf({ config: upstream({ baseUrl: `http://127.0.0.1:${tls.addr.port}/v1` }) });
+    assert(odd.some(({ check }) => check === "not-http"), JSON.stringify(odd));
+  } finally {
+    await Promise.all([tls.shutdown(), plain.shutdown()]);
+  }
+});
+
+Deno.test("doctor: another program has the port; a gateway has it", async () => {
+  for (const [body, expected] of [[{ hello: 1 }, ["error", "port-taken"]], [{ lanes: ["oss"] }, ["ok", "port"]]]) {
+    const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, () => Response.json(body));
+    try {
+      const findings = await findingsOf({ config: { ...HEALTHY, listen: { port: server.addr.port } } });
+      const found = findings.find(({ subject }) => subject.startsWith("port "))!;
+      assertEquals([found.level, found.check], expected);
+    } finally {
+      await server.shutdown();
+    }
+  }
+});
+
+Deno.test("doctor: as a program it exits with 1 and prints JSON where a used upstream lacks its secret, else with 0", async () => {
+  await withFolder(async (cwd) => {
+    await Deno.writeTextFile(`${cwd}/gateway.json`, JSON.stringify(HEALTHY));
+    const bad = await runLaunched(["doctor", "--json", "--quick"], { cwd });
+    const { errors, findings } = JSON.parse(bad.stdout);
+    assertEquals([bad.code, errors > 0], [1, true], bad.stderr);
+    assertStringIncludes(JSON.stringify(findings), "secret-missing");
+    const sandbox = { upstreams: { own: { driver: "sandbox" } }, lanes: { oss: { upstreams: { chat: "own" } } } };
+    await Deno.writeTextFile(`${cwd}/gateway.json`, JSON.stringify({ ...HEALTHY, ...sandbox }));
+    const good = await runLaunched(["doctor"], { cwd });
+    assertEquals([good.code, good.stdout.trim().split("\n").at(-1)], [0, "All is well"], good.stdout + good.stderr);
+    const wrong = await runLaunched(["doctor", "--fast"], { cwd });
+    assertEquals(wrong.code, 2);
+  });
+});
