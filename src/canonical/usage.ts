@@ -1,4 +1,5 @@
 import { GatewayError } from "../errors.ts";
+import { formatDollars, picoDollars } from "../util/dollars.ts";
 
 /** How many hosted calls an answer took. */
 export interface HostedUses {
@@ -96,8 +97,15 @@ export function addUsage(one: Usage, other: Usage): Usage {
     ...sum("reasoningTokens"),
     ...((one.compaction || other.compaction) && { compaction: one.compaction ?? other.compaction }),
     ...addUses(one.hostedUses, other.hostedUses),
+    ...addCosts(one.reportedCost, other.reportedCost),
     ...((one.estimated || other.estimated) && { estimated: true }),
   };
+}
+
+/** Of tries whose upstream reported no cost, nothing is known. */
+function addCosts(one: string | undefined, other: string | undefined): Pick<Usage, "reportedCost"> {
+  const costs = [one, other].flatMap((cost) => cost === undefined ? [] : picoDollars(cost) ?? []);
+  return costs.length === 0 ? {} : { reportedCost: formatDollars(costs.reduce((sum, cost) => sum + cost)) };
 }
 
 function addUses(one: HostedUses | undefined, other: HostedUses | undefined): { hostedUses?: HostedUses } {

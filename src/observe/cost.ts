@@ -9,6 +9,9 @@ export interface Cost {
   isEstimated: boolean;
 }
 
+/** No answer costs more, in pico-dollars: what seems to rests on counts or amounts that are wrong. */
+const MOST = 100_000n * 10n ** 12n;
+
 /** For clients: `0.00125`, or `0.00125; estimated`. */
 export function formatCost({ pico, isEstimated }: Cost): string {
   return `${formatDollars(pico)}${isEstimated ? "; estimated" : ""}`;
@@ -20,9 +23,9 @@ export function formatCost({ pico, isEstimated }: Cost): string {
  */
 export function costOf({ reportedCost, ...usage }: Usage, price: Price | undefined): Cost | undefined {
   const pico = price && priced(usage, price);
-  if (pico !== undefined) return { pico, isEstimated: usage.estimated === true };
+  if (pico !== undefined) return pico <= MOST ? { pico, isEstimated: usage.estimated === true } : undefined;
   const reported = reportedCost === undefined ? undefined : picoDollars(reportedCost);
-  return reported ? { pico: reported, isEstimated: false } : undefined;
+  return reported && reported <= MOST ? { pico: reported, isEstimated: false } : undefined;
 }
 
 /** The same of sound that is paid by its length. */

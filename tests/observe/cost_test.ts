@@ -1,6 +1,7 @@
 /** What answers cost, as clients and the log are told. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { parseConfig } from "../../src/app.ts";
+import { addUsage } from "../../src/canonical/usage.ts";
 import { costOf, formatCost } from "../../src/observe/cost.ts";
 import type { Price } from "../../src/contract/destination.ts";
 import { CHAT, chatBody, CONFIG, type ConfigInput, newApp } from "../support/app.ts";
@@ -80,6 +81,22 @@ Deno.test("cost: counts that contradict each other cost no more than their total
   const usage = { inputTokens: 10, outputTokens: 10, cachedInputTokens: 99, cacheWriteTokens: 99, reasoningTokens: 99 };
   assertEquals(formatCost(costOf(usage, { input: 1, output: 1 })!), "0.00002");
   assertEquals(costOf({ inputTokens: 0.5, outputTokens: 1 }, { input: 1, output: 1 }), undefined);
+});
+
+Deno.test("cost: what no answer can cost is no cost", async () => {
+  for (const cost of [1e20, 1e99, 1e308]) {
+    assertEquals(await costWith(priced(undefined), { ...USAGE, cost }), [null, undefined]);
+  }
+  const tokens = Number.MAX_SAFE_INTEGER;
+  assertEquals(await costWith(priced(PRICE), { prompt_tokens: tokens, completion_tokens: tokens }), [null, undefined]);
+});
+
+Deno.test("cost: what the upstream reports of several tries is added, exactly", () => {
+  const usage = { inputTokens: 1, outputTokens: 1 };
+  const once = addUsage({ ...usage, reportedCost: "0.1" }, { ...usage, reportedCost: "0.2" });
+  assertEquals(formatCost(costOf(once, undefined)!), "0.3");
+  assertEquals(formatCost(costOf(addUsage(usage, once), undefined)!), "0.3");
+  assertEquals(costOf(addUsage(usage, usage), undefined), undefined);
 });
 
 Deno.test("cost: a stream has it in a comment before its end, and in the log", async () => {
