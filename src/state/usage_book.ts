@@ -42,11 +42,19 @@ export interface UsageBookOptions {
 
 type Sums = Map<string, Use>;
 
+/** What one key used on one day. */
+interface Page {
+  key: string;
+  day: string;
+  sums: Sums;
+}
+
 /** How long what was used may wait for what is used next, in milliseconds. */
 const GATHER_MS = 1_000;
 const DAY_MS = 86_400_000;
-/** Of one key and day; clients of an open lane can name any. Further ones share a row. */
+/** Of one key and day; clients of an open lane can name any. Further and longer ones share a row, or no store would take them. */
 const MOST_MODELS = 500;
+const LONGEST_MODEL = 200;
 /** How many days that are past keeping are removed when a new one begins: the gateway may have stood still for some. */
 const REMOVED_DAYS = 7;
 const INDEX = ["usage", "keys"];
@@ -58,11 +66,13 @@ export function createUsageBook(options: UsageBookOptions): UsageBook {
 class StoredUsage implements UsageBook {
   readonly #options: UsageBookOptions;
   /** What is not saved yet, by key and day. */
-  #pages = new Map<string, { key: string; day: string; sums: Sums }>();
+  #pages = new Map<string, Page>();
   /** Keys that are in the index, and days that were begun. */
   readonly #begun = new Set<string>();
   #cancelSave: (() => void) | undefined;
   #saving: Promise<void> = Promise.resolve();
+  /** Pages that the store has not answered for. It may still take them, so they are not written again before. */
+  readonly #unanswered = new Set<string>();
 
   constructor(options: UsageBookOptions) {
     this.#options = options;
@@ -109,14 +119,23 @@ class StoredUsage implements UsageBook {
     const pages = [...this.#pages];
     this.#pages = new Map();
     const ends = await Promise.allSettled(
-      pages.map(([, { key, day, sums }]) => within(this.#options.patienceMs, this.#saveOne(key, day, sums))),
+      pages.map(([name, page]) => within(this.#options.patienceMs, this.#savePage(name, page))),
     );
-    const failed = pages.filter((_, index) => ends[index]!.status === "rejected");
-    for (const [, { key, day, sums }] of failed) {
-      for (const [model, use] of sums) this.add({ key, day, model, ...use });
-    }
     const end = ends.find((one) => one.status === "rejected");
     if (end) throw end.reason;
+  }
+
+  /** What the store refuses is saved later, however late it refuses. */
+  async #savePage(name: string, page: Page): Promise<void> {
+    const { key, day, sums } = page;
+    try {
+      if (this.#unanswered.has(name)) throw new Error("The store has not answered yet");
+      this.#unanswered.add(name);
+      await this.#saveOne(key, day, sums).finally(() => this.#unanswered.delete(name));
+    } catch (error) {
+      for (const [model, use] of sums) this.add({ key, day, model, ...use });
+      throw error;
+    }
   }
 
   async #saveOne(key: string, day: string, sums: Sums): Promise<void> {
@@ -157,7 +176,8 @@ function namesIn(value: unknown): string[] {
 }
 
 function addTo(sums: Sums, name: string, use: Use): void {
-  const model = sums.has(name) || sums.size < MOST_MODELS ? name : "other";
+  const hasRoom = sums.size < MOST_MODELS && name.length <= LONGEST_MODEL;
+  const model = sums.has(name) || hasRoom ? name : "other";
   const sum = sums.get(model);
   sums.set(model, sum ? together(sum, use) : use);
 }
@@ -166,11 +186,16 @@ function addTo(sums: Sums, name: string, use: Use): void {
 export function together(one: Use, other: Use): Use {
   return {
     requests: one.requests + other.requests,
-    inputTokens: one.inputTokens + other.inputTokens,
-    outputTokens: one.outputTokens + other.outputTokens,
+    inputTokens: atMost(one.inputTokens + other.inputTokens),
+    outputTokens: atMost(one.outputTokens + other.outputTokens),
     pico: one.pico + other.pico,
     unpriced: one.unpriced + other.unpriced,
   };
+}
+
+/** An upstream may report any number of tokens; no sum is so great that it is none any more. */
+function atMost(tokens: number): number {
+  return Math.min(tokens, Number.MAX_SAFE_INTEGER);
 }
 
 /** What another version wrote may be anything. */

@@ -1,5 +1,5 @@
 /** What keys used: as they see it, as operators see it, and as the command prints it. */
-import { assertEquals, assertStringIncludes } from "@std/assert";
+import { assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { tableOf } from "../../src/cli/usage.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
 import { createUsageBook, type UsageRow } from "../../src/state/usage_book.ts";
@@ -124,6 +124,47 @@ Deno.test("usage: a store that fails loses nothing of what it has not taken", as
   isDown = false;
   book.add(ROW);
   assertEquals((await book.read(1)).map(({ requests }) => requests), [2]);
+});
+
+Deno.test("usage: a store that answers late counts nothing twice, and one that refuses late loses nothing", async () => {
+  const now = () => Date.parse("2027-01-15T12:00:00Z");
+  for (const refuses of [false, true]) {
+    const store = createMemoryStore({ now, limitBytes: 2 ** 20 });
+    const late = Promise.withResolvers<void>();
+    let calls = 0;
+    const slow = {
+      ...store,
+      async update(...args: Parameters<typeof store.update>) {
+        const isFirst = calls++ === 0;
+        if (isFirst) await late.promise;
+        if (isFirst && refuses) throw new Error("refused");
+        await store.update(...args);
+      },
+    };
+    const book = createUsageBook({ store: slow, now, retentionDays: 2, patienceMs: 10 });
+    book.add(ROW);
+    await assertRejects(() => book.read(1));
+    book.add(ROW);
+    await assertRejects(() => book.read(1));
+    late.resolve();
+    const settled = async () => (await book.read(1).catch(() => [])).map(({ requests }) => requests);
+    let requests = await settled();
+    for (let tries = 0; tries < 20 && requests.length === 0; tries++) requests = await settled();
+    assertEquals(requests, [2]);
+  }
+});
+
+Deno.test("usage: names as long as clients like and tokens as many as upstreams like are kept in a store", async () => {
+  const now = () => Date.parse("2027-01-15T12:00:00Z");
+  const store = createMemoryStore({ now, limitBytes: 700_000 });
+  const book = createUsageBook({ store, now, retentionDays: 2, patienceMs: 1_000 });
+  for (let index = 0; index < 600; index++) {
+    book.add({ ...ROW, model: `${index} ${"\u0001".repeat(508)}`, inputTokens: Number.MAX_SAFE_INTEGER });
+  }
+  await book.read(1);
+  book.add({ ...ROW, model: "\u0001".repeat(508) });
+  const { MAX_SAFE_INTEGER: most } = Number;
+  assertEquals((await book.read(1)).map((row) => [row.model, row.requests, row.inputTokens]), [["other", 601, most]]);
 });
 
 Deno.test("usage: the table sums by a column, and what has no price has no dollars", () => {
