@@ -111,7 +111,7 @@ function createWorld(options: AppOptions): World {
   const newStore = () => options.store ?? createStore(config, platform, env, now);
   const store = keep("store", null, () => meter ? metered(newStore(), meter) : newStore());
   const pace = { ...PACE, ...options.pace };
-  const usage = createUsageKeeper({ config, keep, now, pace }, store);
+  const usage = createUsageKeeper({ config, plugins, keep, now, pace }, store);
   return {
     ...keeper,
     config,

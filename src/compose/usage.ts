@@ -3,6 +3,7 @@ import type { Store } from "../state/store.ts";
 import type { CountedEntry, UsageBook, UsageRow } from "../state/usage_book.ts";
 import type { Config } from "../config/schema.ts";
 import type { Keep } from "./parts.ts";
+import type { Plugins } from "./plugins.ts";
 
 /** What keys used. Who keeps it is loaded when the first answer has ended, or somebody asks. */
 export interface UsageKeeper {
@@ -16,6 +17,7 @@ export interface UsageKeeper {
 
 interface Wanted {
   config: Config;
+  plugins: Pick<Plugins, "protocols">;
   keep: Keep;
   now(): number;
   pace: { storeMs: number };
@@ -30,10 +32,17 @@ interface Held {
 }
 
 /** Nothing where the configuration does not want it kept. */
-export function createUsageKeeper({ config, now, pace, keep }: Wanted, store: Store): UsageKeeper | undefined {
+export function createUsageKeeper(
+  { config, plugins, now, pace, keep }: Wanted,
+  store: Store,
+): UsageKeeper | undefined {
   const { usage } = config;
   if (!usage) return undefined;
   const { retentionDays } = usage;
+  // Who only counts tokens uses no model, whoever counts them.
+  const counting = new Set(
+    plugins.protocols.filter(({ operation }) => operation === "countTokens").map(({ name }) => name),
+  );
   const held = keep("usage", usage, (): Held => ({ entries: [] }));
   const load = async () => {
     const { createUsageBook, rowOf } = await import("../state/usage_book.ts");
@@ -45,7 +54,7 @@ export function createUsageKeeper({ config, now, pace, keep }: Wanted, store: St
   return {
     retentionDays,
     count(entry) {
-      if (!isCounted(entry)) return;
+      if (!isCounted(entry) || counting.has(entry.protocol ?? "")) return;
       if (held.add) return held.add(entry);
       held.entries.push(entry);
       held.loading ??= load();

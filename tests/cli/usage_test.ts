@@ -78,6 +78,22 @@ Deno.test("usage: what failed is not in it, and nothing is kept where it is not 
   assertEquals((await off.get("/usage")).status, 404);
 });
 
+Deno.test("usage: to have tokens counted uses no model, also where an upstream counts them", async () => {
+  const upstreams = { fake: { ...CONFIG.upstreams.fake, counter: "tokenize" as const } };
+  const app = newApp({
+    config: { ...KEYED, upstreams },
+    fetch: () => Promise.resolve(Response.json({ count: 5, max_model_len: 9, tokens: [1] })),
+  });
+  try {
+    const { messages } = chatBody() as { messages?: unknown };
+    const response = await app.post("/oss/v1/messages/count_tokens", { model: "model", messages }, ANNA as HeadersInit);
+    assertEquals([await response.json(), app.logs[0]!.target], [{ input_tokens: 5 }, "fake/org/model"]);
+    assertEquals(await usageOf(app, ANNA), []);
+  } finally {
+    await app.close();
+  }
+});
+
 const ROW: UsageRow = {
   day: "2027-01-15",
   key: "anna",
