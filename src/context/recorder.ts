@@ -2,7 +2,7 @@
 import { completeUsage, type CountedBy, type ReportedUsage } from "../canonical/usage.ts";
 import type { Count } from "../canonical/usage.ts";
 import { type Destination, type Price, targetName } from "../contract/destination.ts";
-import type { GatewayError } from "../errors.ts";
+import { type GatewayError, STATUS_OF } from "../errors.ts";
 import { type Cost, costOf, costOfSound } from "../observe/cost.ts";
 import type { LogEntry } from "../observe/log.ts";
 import { formatDollars } from "../util/dollars.ts";
@@ -149,10 +149,11 @@ export class Recorder {
     this.cost = price && costOfSound(seconds, price);
   }
 
-  /** What was read and emitted of an answer that never came to its end: its upstream charges for it. */
+  /** What was read and emitted of an answer that never came to its end, if only because its client left: its upstream charges for it. */
   #costOfPart(): Cost | undefined {
-    const { attempt, estimate, emittedTokens } = this;
-    if (this.entry.usage || emittedTokens === 0) return undefined;
+    const { attempt, asked, estimate, emittedTokens } = this;
+    const hasLeft = this.entry.status === STATUS_OF.client_closed;
+    if (this.entry.usage || (emittedTokens === 0 && !(hasLeft && asked > 0))) return undefined;
     const usage = {
       inputTokens: Math.ceil(estimate),
       outputTokens: Math.ceil(emittedTokens),

@@ -131,6 +131,24 @@ Deno.test("cost: a stream that is cut off costs what was read and emitted, by es
   assertEquals(costEstimated, true);
 });
 
+Deno.test("cost: a client that leaves before its answer pays what was asked, by estimate; one that nobody was asked for pays nothing", async () => {
+  const costAt = async (body: object) => {
+    const leaving = new AbortController();
+    const app = newApp({
+      config: priced({ input: 1, output: 1 }),
+      fetch: (_, init) => {
+        queueMicrotask(() => leaving.abort());
+        return new Promise((_, reject) => init!.signal!.addEventListener("abort", () => reject(init!.signal!.reason)));
+      },
+    });
+    const request = { method: "POST", body: JSON.stringify(chatBody(body)), signal: leaving.signal };
+    await (await app.fetch(new Request(`http://gateway${CHAT}`, request))).body?.cancel();
+    return app.logs.map(({ status, cost, costEstimated }) => [status, cost, costEstimated]);
+  };
+  assertEquals(await costAt({}), [[499, "0.000009", true]]);
+  assertEquals(await costAt({ model: "unknown" }), [[404, undefined, undefined]]);
+});
+
 Deno.test("cost: it is counted by key, lane and model", async () => {
   const app = newApp({ config: priced(PRICE), fetch: () => Promise.resolve(answerWith(USAGE)) });
   try {
