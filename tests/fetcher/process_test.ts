@@ -70,6 +70,17 @@ function withService(allow: string[], use: (service: Service) => Promise<void>):
   });
 }
 
+/** The fetchers that a launcher has started; behind `npx` it starts another process, too. */
+function fetchersOf(launcher: number): number[] {
+  return childrenOf(launcher).filter((pid) => {
+    try {
+      return Deno.readTextFileSync(`/proc/${pid}/cmdline`).includes("src/fetcher/main.ts");
+    } catch {
+      return false; // It has ended meanwhile.
+    }
+  });
+}
+
 /** The processes that a process has started. */
 function childrenOf(parent: number): number[] {
   const pids = [...Deno.readDirSync("/proc")].flatMap(({ name }) => /^\d+$/.test(name) ? [Number(name)] : []);
@@ -126,14 +137,14 @@ Deno.test({
   async fn() {
     await withSite(() => html("<p>hello"), async ({ origin }) => {
       await withService([origin], async ({ launcher, ask }) => {
-        const [first] = childrenOf(launcher.pid);
+        const [first] = fetchersOf(launcher.pid);
         const environment = Deno.readTextFileSync(`/proc/${first}/environ`);
         assertStringIncludes(environment, TOKEN);
         assert(!/OTHER_SECRET|_PROXY|FETCHER_TOKEN=.*\0FETCHER_TOKEN=/.test(environment), environment);
         Deno.kill(first!, "SIGKILL");
-        await until(() => childrenOf(launcher.pid).some((pid) => pid !== first));
+        await until(() => fetchersOf(launcher.pid).some((pid) => pid !== first));
         await until(() => ask(`${origin}/`).then(({ body }) => body.text === "hello", () => false));
-        const [second] = childrenOf(launcher.pid);
+        const [second] = fetchersOf(launcher.pid);
         launcher.kill("SIGKILL");
         await until(() => !runs(second!));
       });
