@@ -3,10 +3,10 @@ import { builtin } from "../util/builtin.ts";
 import { pluginFacts } from "../app.ts";
 import { createStore, describePlace, placeOfStore } from "../compose/store.ts";
 import { loadConfig } from "../config/load.ts";
+import { PLACEHOLDER_SECRET } from "../config/secrets.ts";
 import { createKeyring, type Keyring, type StoredKey } from "../state/keyring.ts";
 import { invocation } from "./invocation.ts";
 import type { Program } from "./program.ts";
-import { PLACEHOLDER_SECRET } from "./reload.ts";
 
 /** The text of `keys --help`. `program`: how the user starts this program. */
 export const keysHelp = (program: string) =>
@@ -74,7 +74,7 @@ export async function manageKeys(args: string[], path: string | undefined, progr
 
 function whyNoStore({ hasDatabase }: Program["platform"]): string {
   return hasDatabase
-    ? 'Keys are kept in a store of kind "kv", and this configuration has none'
+    ? 'Keys are kept in a store of kind "kv" or "redis", and this configuration has none'
     : "Cannot store keys, because this runtime has no persistent store: add the keys to the configuration";
 }
 

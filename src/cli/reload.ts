@@ -1,6 +1,7 @@
 /** The configuration of a running gateway, read again: all of it, or nothing. */
 import type { Config } from "../config/schema.ts";
 import { isThere } from "../config/is_there.ts";
+import { PLACEHOLDER_SECRET } from "../config/secrets.ts";
 import { type Permissions, permissionsOf } from "../config/permissions.ts";
 import type { Permission, Platform } from "../platform/platform.ts";
 
@@ -12,9 +13,6 @@ export interface Reloading {
 
 /** The new configuration, or why the gateway goes on with what it has. */
 export type Reloaded = { config: Config } | { kept: string };
-
-/** In place of a variable whose value is not needed: as long as any secret has to be. */
-export const PLACEHOLDER_SECRET = "x".repeat(64);
 
 /** `running`: the configuration that the gateway serves with. */
 export function reload(running: Config, { load, platform: { env, os, isGranted } }: Reloading): Reloaded {
@@ -29,7 +27,7 @@ export function reload(running: Config, { load, platform: { env, os, isGranted }
   if (hostname !== running.listen.hostname || port !== running.listen.port) {
     return { kept: `Listening on ${hostname} port ${port} needs a restart` };
   }
-  if (config.store.kind !== running.store.kind || config.store.path !== running.store.path) {
+  if (JSON.stringify(placeOf(config)) !== JSON.stringify(placeOf(running))) {
     return { kept: "Another store needs a restart" };
   }
   if (fetcherOf(config) !== fetcherOf(running)) return { kept: "A fetcher that is started otherwise needs a restart" };
@@ -45,6 +43,10 @@ function fetcherOf({ hostedTools: { webFetch } }: Config): string | undefined {
   if (!webFetch || webFetch.url !== undefined) return undefined;
   const { allow, obeyRobots } = webFetch;
   return JSON.stringify({ allow, obeyRobots });
+}
+
+function placeOf({ store: { retentionDays: _, ...place } }: Config) {
+  return place;
 }
 
 /** What the runtime is asked about each. */

@@ -55,6 +55,10 @@ async function settleIn(
   program: Program,
 ): Promise<void> {
   const { streams: { say } } = program;
+  if (config.store.kind === "redis") {
+    const { loadClient } = await import("../state/redis/wire.ts");
+    await loadClient();
+  }
   await warmUp(program, lull.begun).catch(() => {}); // lists of plugins of the user's own may lack what it takes
   callWhileAlive(COUNT_AFTER_MS, async () => {
     const line = await scarcityLine(descriptors, config.limits.concurrentRequests);

@@ -2,10 +2,10 @@
 import { pluginFacts } from "../app.ts";
 import { createStore, describePlace, placeOfStore } from "../compose/store.ts";
 import { loadConfig } from "../config/load.ts";
+import { PLACEHOLDER_SECRET } from "../config/secrets.ts";
 import { createUsageBook, together, type UsageRow } from "../state/usage_book.ts";
 import { formatDollars } from "../util/dollars.ts";
 import { type Program, UsageError } from "./program.ts";
-import { PLACEHOLDER_SECRET } from "./reload.ts";
 
 const COLUMNS = ["day", "key", "model"] as const;
 type Column = typeof COLUMNS[number];

@@ -27,7 +27,7 @@ function keepTokenizers(world: World, sources: ReadonlyMap<string, Source>): Tok
   const tokenizers = keep("tokenizers", config.catalogs, () =>
     new Tokenizers({
       download: (catalog, model) => sources.get(catalog)!.tokenizerFiles(model),
-      folder: typeof place === "object"
+      folder: typeof place === "object" && "path" in place
         ? createTokenizerFolder({ path: place.path.replace(/[^/\\]*$/, "tokenizers"), now })
         : undefined,
       now: monotonic,

@@ -1,3 +1,4 @@
+import { parseRedisUrl } from "../config/redis_url.ts";
 import type { Config } from "../config/schema.ts";
 import type { Platform } from "../platform/platform.ts";
 import { defaultStorePath } from "../platform/store_path.ts";
@@ -9,32 +10,78 @@ import type { Store } from "../state/store.ts";
 /** What a store in memory may hold, in bytes. */
 const MEMORY_STORE_BYTES = 256 * 1024 * 1024;
 
-export type StorePlace = "memory" | "hosted" | { path: string };
+export type StorePlace = "memory" | "hosted" | { path: string } | { server: string };
 
 /** For people: `in memory`. */
 export function describePlace(place: StorePlace): string {
   if (place === "memory") return "in memory";
-  return place === "hosted" ? "in the host's database" : `in ${place.path}`;
+  if (place === "hosted") return "in the host's database";
+  return "path" in place ? `in ${place.path}` : `on ${place.server}`;
 }
 
 type Env = Platform["env"];
 type Kind = Pick<Platform, "os" | "hasDatabase">;
+type Runtime = Kind & Pick<Platform, "readText">;
 
 /** The configured store. It opens when the first conversation is to be stored. */
-export function createStore({ store }: Config, platform: Kind, env: Env, now: () => number): Store {
+export function createStore({ store }: Config, platform: Runtime, env: Env, now: () => number): Store {
   const place = placeOfStore(store, platform, env);
-  return place === "memory"
-    ? createMemoryStore({ now, limitBytes: MEMORY_STORE_BYTES })
-    : createKvStore({ open: () => place === "hosted" ? openHostedKv() : openKvFile(place.path), now });
+  if (place === "memory") return createMemoryStore({ now, limitBytes: MEMORY_STORE_BYTES });
+  if (place === "hosted") return createKvStore({ open: openHostedKv, now });
+  if ("path" in place) return createKvStore({ open: () => openKvFile(place.path), now });
+  return loadedLater(async () => {
+    const { openRedisStore } = await import("../state/redis/open.ts");
+    const ca = store.ca === undefined ? undefined : platform.readText(store.ca);
+    return openRedisStore({ address: addressOf(store, env), ca, now });
+  });
+}
+
+/** A store whose code is loaded at the first need. */
+function loadedLater(load: () => Promise<Store>): Store {
+  let loading: Promise<Store> | undefined;
+  let isClosed = false;
+  const loaded = async () => {
+    if (isClosed) throw new Error("Cannot use the store: it is closed");
+    loading ??= load();
+    // What was wrong may be put right, such as a file that is not there yet.
+    loading.catch(() => loading = undefined);
+    return await loading;
+  };
+  return {
+    get: async (...args) => (await loaded()).get(...args),
+    getRange: async (...args) => (await loaded()).getRange(...args),
+    add: async (...args) => (await loaded()).add(...args),
+    ensure: async (...args) => (await loaded()).ensure(...args),
+    update: async (...args) => (await loaded()).update(...args),
+    delete: async (...args) => (await loaded()).delete(...args),
+    close() {
+      isClosed = true;
+      loading?.then((store) => store.close(), () => {});
+    },
+  };
 }
 
 /**
  * Where conversations are stored: what hosts the gateway has a place of its own, and without a home or a database there is no
  * file.
  */
-export function placeOfStore({ kind, path }: Config["store"], { os, hasDatabase }: Kind, env: Env): StorePlace {
+export function placeOfStore(store: Config["store"], { os, hasDatabase }: Kind, env: Env): StorePlace {
+  const { kind, path } = store;
+  if (kind === "redis") return { server: serverName(store, env) };
   if (kind === "memory" || !hasDatabase) return "memory";
   if (isOnDeploy(env)) return "hosted";
   const file = path ?? defaultStorePath(os, env);
   return file === undefined ? "memory" : { path: file };
+}
+
+/** Without the credentials that the URL may hold. */
+function serverName({ url }: Config["store"], env: Env): string {
+  const hosts = parseRedisUrl(env(url?.env ?? "") ?? "")?.hosts ?? [];
+  return hosts.map(({ host, port }) => `${host}:${port}`).join(", ") || `the server that ${url?.env} names`;
+}
+
+function addressOf({ url }: Config["store"], env: Env) {
+  const address = parseRedisUrl(env(url?.env ?? "") ?? "");
+  if (!address) throw new Error(`Environment variable "${url?.env}" holds no URL of a server`);
+  return address;
 }

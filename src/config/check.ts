@@ -2,6 +2,7 @@
 import { isJsonObject } from "../canonical/json.ts";
 import { type Task, TASKS } from "../canonical/models.ts";
 import { OWN_QUIRKS, type OwnQuirk } from "../contract/quirks.ts";
+import { storeProblems } from "./check_store.ts";
 import { hostedProblems, type HostedSurroundings } from "./check_hosted.ts";
 import { hint } from "./hint.ts";
 import { isVariableName } from "./fields.ts";
@@ -63,7 +64,7 @@ export function check(raw: unknown, surroundings: Surroundings): Problem[] {
     ...keyProblems(checker),
     ...sealingProblems(checker),
     ...listenProblems(checker),
-    ...storeProblems(checker),
+    ...storeProblems(config, surroundings.env),
     ...upstreamProblems(checker),
     ...catalogProblems(checker),
     ...laneProblems(raw, checker),
@@ -124,14 +125,6 @@ function* listenProblems({ config }: Checker): Problems {
     message:
       `Cannot listen on "${hostname}" without keys, because others could use your upstreams: export LANEWAY_KEY=... ` +
       `and add "keys": [{ "name": "me", "secret": { "env": "LANEWAY_KEY" } }]`,
-  };
-}
-
-function* storeProblems({ config }: Checker): Problems {
-  if (config.storedKeys !== true || fields(config.store).kind !== "memory") return;
-  yield {
-    path: "storedKeys",
-    message: 'Cannot use stored keys with a store of kind "memory": other processes create them',
   };
 }
 

@@ -1,6 +1,7 @@
 /** What a gateway has to be allowed. The launcher reads this file, too: it imports nothing but what imports nothing. */
 import { defaultStorePath } from "../platform/store_path.ts";
 import { isObject } from "../util/merge.ts";
+import { parseRedisUrl } from "./redis_url.ts";
 
 /** What the gateway may do: hosts with their ports, names of variables, paths. */
 export interface Permissions {
@@ -36,6 +37,9 @@ const OWN_VARIABLES = [
   "LANEWAY_COMMAND",
 ];
 
+/** What the client of a Redis server looks at when it is loaded. */
+const REDIS_VARIABLE = "REDIS_DEBUG_MAINTENANCE";
+
 /** Where the fetcher is that the launcher has started beside the gateway, and what it wants to be shown. */
 export const FETCHER_URL = "LANEWAY_FETCHER_URL";
 export const FETCHER_TOKEN = "LANEWAY_FETCHER_TOKEN";
@@ -58,14 +62,19 @@ export function permissionsOf({ config, file, listen, env, os, code, isThere }: 
     ...Object.values(fields(fields(mcp).servers)).map((server) => fields(server).url),
   ];
   const kept = storePaths(fields(store), env, os, isThere);
+  const server = fields(store).kind === "redis" ? fields(store) : undefined;
   return {
-    net: unique([`http://${bracketed(String(hostname))}:${port}`, ...origins, ...hosted].flatMap(hostOf)),
+    net: unique([
+      ...[`http://${bracketed(String(hostname))}:${port}`, ...origins, ...hosted].flatMap(hostOf),
+      ...serverHosts(server, env),
+    ]),
     env: unique([
       ...OWN_VARIABLES,
       ...(hasFetcherBeside ? [FETCHER_URL, FETCHER_TOKEN] : []),
-      ...[...services, ...list(keys).map(fields), rest].flatMap(variablesIn),
+      ...(server ? [REDIS_VARIABLE] : []),
+      ...[...services, ...list(keys).map(fields), server, rest].flatMap(variablesIn),
     ]),
-    read: unique([file ?? [], code ?? [], kept].flat()),
+    read: unique([file ?? [], code ?? [], kept, typeof server?.ca === "string" ? server.ca : []].flat()),
     write: unique(kept),
   };
 }
@@ -123,6 +132,13 @@ function hostOf(text: unknown): string[] {
   return [`${url.hostname}:${url.port || (url.protocol === "https:" ? 443 : 80)}`];
 }
 
+/** The hosts of the store's server, whose URL is a secret: it is in a variable. */
+function serverHosts(server: Record<string, unknown> | undefined, env: Place["env"]): string[] {
+  const [variable] = variablesIn(server?.url);
+  const address = variable === undefined ? undefined : parseRedisUrl(env(variable) ?? "");
+  return address?.hosts.map(({ host, port }) => `${host}:${port}`) ?? [];
+}
+
 function bracketed(hostname: string): string {
   return hostname.includes(":") && !hostname.startsWith("[") ? `[${hostname}]` : hostname;
 }
@@ -140,7 +156,7 @@ function storePaths(store: Record<string, unknown>, env: Place["env"], os: strin
 }
 
 function storeFile({ kind, path }: Record<string, unknown>, env: Place["env"], os: string): string | undefined {
-  if (kind === "memory") return undefined;
+  if (kind === "memory" || kind === "redis") return undefined;
   return typeof path === "string" && path !== "" ? path : defaultStorePath(os, env);
 }
 

@@ -38,20 +38,36 @@ const keySchema = object("A key that clients authenticate with.", {
 });
 
 const storeSchema = object("Where conversations are kept that clients continue by an id.", {
-  kind: z.enum(["kv", "memory"]).default("kv").meta({
+  kind: z.enum(["kv", "memory", "redis"]).default("kv").meta({
     description:
       "With kv they outlive the gateway, and all gateways that use the same file can continue them. With memory they " +
-      "end with the gateway.",
+      "end with the gateway. With redis they are on a Redis or Valkey server, for gateways on any number of machines.",
   }),
   path: z.string().min(1).optional().meta({
     description: "The file of kv; it is created if there is none. Without it, a file in the user's data folder.",
   }),
+  url: secretSchema.optional().meta({
+    description:
+      "Where the variable is that holds the server's URL, such as rediss://user:password@store.example.com:6379/0. " +
+      "Required by redis.",
+  }),
+  ca: z.string().min(1).optional().meta({
+    description: "A file of certificates in PEM, for a redis server whose certificate no public authority has signed.",
+  }),
   retentionDays: z.number().positive().max(3650).default(30).meta({
     description: "How long a turn of a conversation is kept, in days.",
   }),
-}).refine(({ kind, path }) => kind === "kv" || path === undefined, {
-  path: ["path"],
-  error: 'Expected none, because a store of kind "memory" has no file',
+}).superRefine(({ kind, path, url, ca }, { addIssue }) => {
+  const refuse = (field: string, message: string) => addIssue({ code: "custom", path: [field], message });
+  if (kind !== "kv" && path !== undefined) {
+    refuse("path", `Expected none, because a store of kind "${kind}" has no file`);
+  }
+  if (kind === "redis" && url === undefined) refuse("url", 'Missing: expected { "env": "REDIS_URL" }');
+  if (kind !== "redis") {
+    for (const [field, value] of Object.entries({ url, ca })) {
+      if (value !== undefined) refuse(field, `Expected none, because a store of kind "${kind}" has no server`);
+    }
+  }
 });
 
 export const configSchema = object("Configuration of a Laneway gateway.", {

@@ -2,6 +2,9 @@
 import { isJsonObject } from "../canonical/json.ts";
 import type { Config } from "./schema.ts";
 
+/** In place of a variable whose value is not needed: as long as any secret has to be. */
+export const PLACEHOLDER_SECRET = "x".repeat(64);
+
 /** The upstreams whose secret's variable is not set: requests to them are answered 503. */
 export function upstreamsWithoutSecret(
   config: Config,

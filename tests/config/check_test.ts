@@ -171,6 +171,11 @@ for (
       'keys[0].secret.env: Environment variable "UNSET" is not set: export UNSET=...',
     ],
     [
+      "a store whose variable is not set",
+      { store: { kind: "redis", url: { env: "UNSET" } }, lanes },
+      'store.url.env: Environment variable "UNSET" is not set: export UNSET=...',
+    ],
+    [
       "a sealing key whose variable is not set",
       { sealing: { key: { env: "UNSET" } }, lanes },
       'sealing.key.env: Environment variable "UNSET" is not set: export UNSET=...',
@@ -239,4 +244,16 @@ Deno.test("check: a key to seal with that can be guessed is refused", () => {
     'sealing.key.env: Environment variable "SEAL" must have at least 16 characters',
   ]);
   assertEquals(problems(config, { SEAL: "long enough, it is" }), []);
+});
+
+Deno.test("check: the store's variable holds a URL, of which nothing is shown", () => {
+  const of = (url: string) => problems({ store: { kind: "redis", url: { env: "STORE" } }, lanes }, { STORE: url });
+  const wrong =
+    'store.url.env: Environment variable "STORE" must hold a URL such as redis://user:password@store.example.com:6379/0';
+  for (const url of ["redis://a", "rediss://u:p@a.test:1/3", "valkey://:p%40@[::1]:6379", "redis://a:1,b:2"]) {
+    assertEquals(of(url), [], url);
+  }
+  for (const url of ["a.test:6379", "http://a.test", "redis://", "redis://a b", "redis://a:port", "redis://u:%@a"]) {
+    assertEquals(of(url), [wrong], url);
+  }
 });

@@ -118,6 +118,18 @@ Deno.test("launch: what has the wrong type opens nothing", () => {
   );
 });
 
+Deno.test("launch: of a server, the store needs its hosts, its variables and its certificates, and no file", () => {
+  const config = { store: { kind: "redis", url: { env: "STORE_URL" }, ca: "/etc/ca.pem" } };
+  const env = { ...HOME, STORE_URL: "rediss://user:p%40ss@store.test:6380,[::1]/2" };
+  assertEquals(permissions(config, { env }), {
+    net: ["127.0.0.1:8000", "store.test:6380", "[::1]:6379"],
+    env: [...OWN, "REDIS_DEBUG_MAINTENANCE", "STORE_URL"],
+    read: ["/etc/ca.pem"],
+    write: [],
+  });
+  assertEquals(permissions(config).net, ["127.0.0.1:8000"]);
+});
+
 Deno.test("launch: the options hold what they should and no more", () => {
   assertEquals(flagsOf({ net: ["a:1", "b:2"], env: ["A"], read: ["/with,comma"], write: [] }), [
     "--allow-net=a:1,b:2",

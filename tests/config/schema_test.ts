@@ -121,6 +121,7 @@ for (
   const store of [
     { kind: "memory", retentionDays: 0.5 },
     { path: "conversations.sqlite3", retentionDays: 3650 },
+    { kind: "redis", url: { env: "REDIS_URL" }, ca: "ca.pem", retentionDays: 30 },
   ] as const
 ) {
   Deno.test(`schema: takes the store ${JSON.stringify(store)}`, () => {
@@ -130,7 +131,12 @@ for (
 
 for (
   const [name, store] of [
-    ["of another kind", { kind: "redis" }],
+    ["of another kind", { kind: "sqlite" }],
+    ["on a server without a URL", { kind: "redis" }],
+    ["on a server whose URL is written down", { kind: "redis", url: "redis://127.0.0.1" }],
+    ["on a server with a path", { kind: "redis", url: { env: "REDIS_URL" }, path: "store.sqlite3" }],
+    ["in a file with a URL", { url: { env: "REDIS_URL" } }],
+    ["in memory with certificates", { kind: "memory", ca: "ca.pem" }],
     ["with an empty path", { path: "" }],
     ["in memory with a path", { kind: "memory", path: "store.sqlite3" }],
     ["that keeps nothing", { retentionDays: 0 }],

@@ -4,7 +4,6 @@ import fc from "fast-check";
 import type { JsonValue } from "../../src/canonical/json.ts";
 import type { Store } from "../../src/state/store.ts";
 import { ENGINES } from "./engines.ts";
-import { withFolder } from "./temp_folder.ts";
 import { put } from "./put.ts";
 
 const LATER = 1_000_000;
@@ -13,18 +12,13 @@ interface Clock {
   time: number;
 }
 
-for (const [kind, create] of Object.entries(ENGINES)) {
-  const test = (name: string, use: (store: Store, clock: Clock) => Promise<void>) =>
-    Deno.test(`${kind} store: ${name}`, () =>
-      withFolder(async (folder) => {
-        const clock = { time: 0 };
-        const store = create(() => clock.time, folder);
-        try {
-          await use(store, clock);
-        } finally {
-          store.close();
-        }
-      }));
+for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
+  const test = (name: string, use: (store: Store, clock: Clock, open: () => Store) => Promise<void>) =>
+    Deno.test({
+      name: `${kind} store: ${name}`,
+      ignore: isMissing,
+      fn: () => run((open, clock) => use(open(), clock, open)),
+    });
 
   test("gives back what was set, until it is set anew or deleted", async (store) => {
     assertEquals(await store.get(["a"]), undefined);

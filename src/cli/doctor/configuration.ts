@@ -3,9 +3,9 @@ import { pluginFacts } from "../../app.ts";
 import { unmaskedSecrets } from "../../compose/secrets.ts";
 import type { Problem } from "../../config/check.ts";
 import { ConfigError, loadConfig, type LoadedConfig } from "../../config/load.ts";
+import { PLACEHOLDER_SECRET } from "../../config/secrets.ts";
 import { upstreamsWithoutSecret } from "../../config/secrets.ts";
 import type { Platform } from "../../platform/platform.ts";
-import { PLACEHOLDER_SECRET } from "../reload.ts";
 import { type Examination, type Examined, upstreamNamed, usedUpstreams } from "./examination.ts";
 import { type Finding, problem, well } from "./finding.ts";
 

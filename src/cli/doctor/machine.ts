@@ -99,7 +99,9 @@ async function checkStore({ config, platform, now }: Examined): Promise<Finding>
     return well("store", "store", `Conversations are stored ${describePlace(place)}`);
   } catch (error) {
     const message = `Cannot use the store ${describePlace(place)}: ${(error as Error).message}`;
-    const cure = 'Make the folder writable for this user, or set another "store": { "path": "..." }';
+    const cure = config.store.kind === "redis"
+      ? "Start the server, or correct the URL in the variable that store.url names"
+      : 'Make the folder writable for this user, or set another "store": { "path": "..." }';
     return problem("error", "store-unusable", "store", message, cure);
   } finally {
     store.close();

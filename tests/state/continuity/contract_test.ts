@@ -3,7 +3,6 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { GatewayError } from "../../../src/errors.ts";
 import type { Store } from "../../../src/state/store.ts";
 import { ENGINES } from "../engines.ts";
-import { withFolder } from "../temp_folder.ts";
 import { assistant, Client, RETENTION_MS, talkOf, user, writeOld } from "./client.ts";
 
 /** The store, and the names of the calls that pass it. */
@@ -21,18 +20,13 @@ function watched(store: Store) {
   return { calls, store: watching };
 }
 
-for (const [kind, create] of Object.entries(ENGINES)) {
-  const test = (name: string, use: (store: Store, clock: { time: number }, folder: string) => Promise<void>) =>
-    Deno.test(`conversations, ${kind}: ${name}`, () =>
-      withFolder(async (folder) => {
-        const clock = { time: 0 };
-        const store = create(() => clock.time, folder);
-        try {
-          await use(store, clock, folder);
-        } finally {
-          store.close();
-        }
-      }));
+for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
+  const test = (name: string, use: (store: Store, clock: { time: number }) => Promise<void>) =>
+    Deno.test({
+      name: `conversations, ${kind}: ${name}`,
+      ignore: isMissing,
+      fn: () => run((open, clock) => use(open(), clock)),
+    });
 
   for (const depth of [1, 20, 200, 1_000]) {
     test(`a turn after ${depth} others takes two reads and one write`, async (inner) => {
@@ -213,28 +207,31 @@ for (const [kind, create] of Object.entries(ENGINES)) {
   }
 }
 
-Deno.test("conversations: two processes on one file go on from each other's turns, at once too", () =>
-  withFolder(async (folder) => {
-    const stores = [0, 1].map(() => ENGINES.kv!(() => 0, folder));
-    try {
-      const [one, two] = stores.map((store) => new Client(store)) as [Client, Client];
-      let previous: string | undefined;
-      const texts = Array.from({ length: 20 }, (_, index) => `turn ${index}`);
-      for (const [index, text] of texts.entries()) {
-        previous = await (index % 2 === 0 ? one : two).turn(text, previous, `id-${index}`);
-      }
-      assertEquals(await one.before(previous!), talkOf(...texts));
-      // Both go on from the same turn at the same time: neither takes the other's place.
-      const forks = await Promise.all(
-        Array.from(
-          { length: 10 },
-          (_, index) => (index % 2 === 0 ? one : two).turn(`fork ${index}`, previous, `fork-${index}`),
-        ),
-      );
-      for (const [index, id] of forks.entries()) {
-        assertEquals(await two.before(id), talkOf(...texts, `fork ${index}`));
-      }
-    } finally {
-      for (const store of stores) store.close();
-    }
-  }));
+for (const kind of ["kv", "redis"]) {
+  const { isMissing, run } = ENGINES[kind]!;
+  Deno.test({
+    name: `conversations, ${kind}: two processes go on from each other's turns, at once too`,
+    ignore: isMissing,
+    fn: () =>
+      run(async (open) => {
+        const stores = [open(), open()];
+        const [one, two] = stores.map((store) => new Client(store)) as [Client, Client];
+        let previous: string | undefined;
+        const texts = Array.from({ length: 20 }, (_, index) => `turn ${index}`);
+        for (const [index, text] of texts.entries()) {
+          previous = await (index % 2 === 0 ? one : two).turn(text, previous, `id-${index}`);
+        }
+        assertEquals(await one.before(previous!), talkOf(...texts));
+        // Both go on from the same turn at the same time: neither takes the other's place.
+        const forks = await Promise.all(
+          Array.from(
+            { length: 10 },
+            (_, index) => (index % 2 === 0 ? one : two).turn(`fork ${index}`, previous, `fork-${index}`),
+          ),
+        );
+        for (const [index, id] of forks.entries()) {
+          assertEquals(await two.before(id), talkOf(...texts, `fork ${index}`));
+        }
+      }),
+  });
+}

@@ -1,0 +1,36 @@
+/** Where a Redis or Valkey server is. It imports nothing: the launcher reads it, too. */
+
+export interface RedisAddress {
+  hasTls: boolean;
+  /** Several where they are sentinels, or nodes of a cluster. */
+  hosts: { host: string; port: number }[];
+  username?: string;
+  password?: string;
+  database?: number;
+}
+
+const FORM = /^(?:redis|valkey)(s?):\/\/(?:([^@/]*)@)?([^@/?#]+)(?:\/(\d*))?$/i;
+const HOST = /^([\w.-]+|\[[\d:a-f.]+\])(?::(\d{1,5}))?$/i;
+const PORT = 6379;
+
+/** The address that a URL such as `rediss://user:password@host:6379/0` names; nothing where it is none. */
+export function parseRedisUrl(text: string): RedisAddress | undefined {
+  const [, tls, credentials = "", hosts = "", database = ""] = FORM.exec(text) ?? [];
+  const found = hosts.split(",").map((host) => HOST.exec(host));
+  if (tls === undefined || found.includes(null)) return undefined;
+  const colon = credentials.indexOf(":");
+  const [username, password] = colon < 0
+    ? [undefined, credentials]
+    : [credentials.slice(0, colon), credentials.slice(colon + 1)];
+  try {
+    return {
+      hasTls: tls !== "",
+      hosts: found.map((match) => ({ host: match![1]!, port: Number(match![2] ?? PORT) })),
+      ...(username && { username: decodeURIComponent(username) }),
+      ...(password && { password: decodeURIComponent(password) }),
+      ...(database !== "" && { database: Number(database) }),
+    };
+  } catch {
+    return undefined; // a percent sign that begins no character
+  }
+}

@@ -1,0 +1,193 @@
+/**
+ * The way to a server: opened at the first need, and opened again whenever it is lost. A server that does not answer is taken
+ * for lost too, and while it is nobody waits for it.
+ */
+import { callWhileAlive } from "../../util/idle_timer.ts";
+import { failAfter } from "../../util/timeout.ts";
+import type { Script } from "./scripts.ts";
+import type { Command, Wire } from "./wire.ts";
+
+export interface Link {
+  /** The reply, texts in it as bytes. Throws where none comes within `limitMs`. */
+  send(command: Command, limitMs?: number): Promise<unknown>;
+  /**
+   * Runs a script that changes something. One that the server takes up after `limitMs` changes nothing: whoever asked for it has
+   * gone another way by then.
+   */
+  run(script: Script, keys: readonly string[], args: Command, limitMs?: number): Promise<unknown>;
+  close(): void;
+}
+
+/** How long a reply may take, in milliseconds. A server that takes longer is taken for lost. */
+export const REPLY_MS = 800;
+/** How long it may take to open a connection, in milliseconds. */
+export const OPEN_MS = 800;
+/** What a large command adds to its time: bytes per millisecond. */
+const BYTES_PER_MS = 20_000;
+/** The wait before a lost server is tried again, and how often one is looked at that nobody asks, in milliseconds. */
+const RETRY_MS = 250;
+const LOOK_MS = 1_000;
+
+export function createLink(open: () => Promise<Wire>): Link {
+  return new OpenedLink(open);
+}
+
+class OpenedLink implements Link {
+  readonly #open: () => Promise<Wire>;
+  #wire: Wire | undefined;
+  #opening: Promise<Wire> | undefined;
+  /** Why there is no connection, where there was one or an attempt. */
+  #failure: Error | undefined;
+  #isClosed = false;
+  #cancelNext: (() => void) | undefined;
+  /** What the server's clock is ahead of this process's, in milliseconds. */
+  #ahead = 0;
+  /** Whether scripts go out whole, because the server lets nobody name them. */
+  #isSpelledOut = false;
+
+  constructor(open: () => Promise<Wire>) {
+    this.#open = open;
+  }
+
+  async send(command: Command, limitMs = REPLY_MS): Promise<unknown> {
+    const isPatient = limitMs >= REPLY_MS;
+    const allowedMs = limitMs + bytesOf(command) / BYTES_PER_MS;
+    const wire = await this.#current(limitMs);
+    let isLate = false;
+    try {
+      return await failAfter(allowedMs, wire.send(command), () => {
+        isLate = true;
+        return late(allowedMs);
+      });
+    } catch (error) {
+      // A server that was demoted says so; the next connection may find the one that took its place.
+      const isLost = isLate ? isPatient : isDemotion(error);
+      if (isLost) this.#lose(wire, error as Error);
+      throw error;
+    }
+  }
+
+  async run(script: Script, keys: readonly string[], args: Command, limitMs = REPLY_MS): Promise<unknown> {
+    await this.#current(limitMs); // which knows the server's clock
+    for (let isSecond = false;; isSecond = true) {
+      const until = Math.ceil(performance.now() + this.#ahead + limitMs + bytesOf(args) / BYTES_PER_MS);
+      const reply = await this.#runBefore(until, script, keys, args, limitMs);
+      const [mark, at] = Array.isArray(reply) ? reply : [];
+      if (mark !== TOO_LATE) return reply;
+      // The clock may be another server's than the one that was read.
+      const ahead = Number(at) - performance.now();
+      const isOtherClock = ahead > this.#ahead + limitMs;
+      this.#ahead = ahead;
+      if (isSecond || !isOtherClock) throw late(limitMs);
+    }
+  }
+
+  async #runBefore(until: number, script: Script, keys: readonly string[], args: Command, limitMs: number) {
+    const rest = [String(keys.length), ...keys, String(until), ...args];
+    if (!this.#isSpelledOut) {
+      try {
+        return await this.send(["EVALSHA", script.sha1(), ...rest], limitMs);
+      } catch (error) {
+        const reason = (error as Error).message;
+        // An administrator may have closed the command, or renamed it.
+        if (/^NOPERM|^ERR unknown command/.test(reason)) this.#isSpelledOut = true;
+        else if (!reason.startsWith("NOSCRIPT")) throw error;
+      }
+    }
+    return await this.send(["EVAL", script.text, ...rest], limitMs);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#cancelNext?.();
+    this.#wire?.destroy();
+    this.#wire = undefined;
+  }
+
+  async #current(limitMs: number): Promise<Wire> {
+    return this.#wire ?? await failAfter(limitMs, this.#opened(), () => late(limitMs));
+  }
+
+  /** The connection, where one is being opened for the first time. Throws at once where the last attempt failed. */
+  async #opened(): Promise<Wire> {
+    if (this.#isClosed) throw new Error("Cannot use the store: it is closed");
+    if (this.#failure) throw this.#failure;
+    return await (this.#opening ??= this.#connect());
+  }
+
+  async #connect(): Promise<Wire> {
+    try {
+      const wire = await this.#openInTime();
+      this.#wire = wire;
+      this.#failure = undefined;
+      wire.lost.then((error) => this.#lose(wire, error));
+      this.#next(LOOK_MS, () => this.#look(wire));
+      return wire;
+    } catch (error) {
+      this.#failure = error as Error;
+      this.#next(RETRY_MS, () => void this.#connect().catch(() => {}));
+      throw error;
+    } finally {
+      this.#opening = undefined;
+    }
+  }
+
+  async #openInTime(): Promise<Wire> {
+    const opening = this.#open();
+    let wire: Wire | undefined;
+    try {
+      wire = await failAfter(OPEN_MS, opening, () => late(OPEN_MS));
+      await this.#readClock(wire);
+      if (this.#isClosed) throw new Error("Cannot use the store: it is closed");
+      return wire;
+    } catch (error) {
+      opening.then((opened) => opened.destroy(), () => {});
+      throw error;
+    }
+  }
+
+  /** A server that is frozen keeps its connections, so it is asked something now and then. */
+  async #look(wire: Wire): Promise<void> {
+    try {
+      await this.#readClock(wire);
+      if (this.#wire === wire) this.#next(LOOK_MS, () => this.#look(wire));
+    } catch (error) {
+      this.#lose(wire, error as Error);
+    }
+  }
+
+  async #readClock(wire: Wire): Promise<void> {
+    const asked = performance.now();
+    const reply = await failAfter(REPLY_MS, wire.send(["TIME"]), () => late(REPLY_MS));
+    const [seconds, microseconds] = (reply as unknown[]).map(String).map(Number) as [number, number];
+    this.#ahead = seconds * 1_000 + microseconds / 1_000 - (asked + performance.now()) / 2;
+  }
+
+  #lose(wire: Wire, error: Error): void {
+    wire.destroy();
+    if (this.#wire !== wire) return;
+    this.#wire = undefined;
+    this.#failure = error;
+    this.#next(RETRY_MS, () => void this.#connect().catch(() => {}));
+  }
+
+  #next(ms: number, run: () => void): void {
+    this.#cancelNext?.();
+    if (!this.#isClosed) this.#cancelNext = callWhileAlive(ms, run);
+  }
+}
+
+/** What a script returns first that was taken up too late; then comes the server's time. */
+const TOO_LATE = -1;
+
+function late(ms: number): Error {
+  return new Error(`The store did not answer within ${Math.round(ms)} ms`);
+}
+
+function isDemotion(error: unknown): boolean {
+  return error instanceof Error && /^(READONLY|MASTERDOWN|LOADING)\b/.test(error.message);
+}
+
+function bytesOf(command: Command): number {
+  return command.reduce((sum, { length }) => sum + length, 0);
+}

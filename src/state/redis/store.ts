@@ -1,0 +1,122 @@
+import { builtin } from "../../util/builtin.ts";
+import { othersTurn, Slice } from "../../util/work.ts";
+import type { Store, StoreEntry, StoreKey } from "../store.ts";
+import type { Link } from "./link.ts";
+import { EXPIRY_BYTES, HEAD_BYTES, readRecord, writeRecord } from "./records.ts";
+import { script } from "./scripts.ts";
+
+export interface RedisStoreOptions {
+  link: Link;
+  /** Milliseconds since the epoch. */
+  now(): number;
+}
+
+/** How many positions of a list are read by one command; those of a long list go out together. */
+const POSITIONS_PER_READ = 500;
+/** How long after its end the server keeps what has expired: its clock may be another one than the gateways'. */
+const GRACE_MS = 60_000;
+
+/** A store on a server that any number of gateways use at once. */
+export function createRedisStore({ link, now }: RedisStoreOptions): Store {
+  const read = async (key: string) => await link.send(["GET", key]) as Uint8Array | null;
+  return {
+    get: async (key) => await readRecord(await read(nameOf(key)), now()),
+
+    async getRange(list, from, to) {
+      const names = Array.from({ length: to - from + 1 }, (_, index) => nameOf([...list, from + index]));
+      const reads: Promise<unknown>[] = [];
+      for (let at = 0; at < names.length; at += POSITIONS_PER_READ) {
+        reads.push(link.send(["MGET", ...names.slice(at, at + POSITIONS_PER_READ)]));
+      }
+      const records = (await Promise.all(reads)).flat() as (Uint8Array | null)[];
+      const values: unknown[] = [];
+      const slice = new Slice();
+      for (const record of records) {
+        values.push(await readRecord(record, now()));
+        if (slice.isOver()) await othersTurn();
+      }
+      return values;
+    },
+
+    async add(entries: readonly StoreEntry[], expiresAt) {
+      const records = await Promise.all(entries.map(([, value]) => writeRecord(value, expiresAt)));
+      const lifeMs = Math.max(0, Math.ceil(expiresAt - now())) + GRACE_MS;
+      const names = namesOf(entries.map(([key]) => key));
+      return await link.run(ADD, names, [timeOf(now()), String(lifeMs), ...records]) === 1;
+    },
+
+    async ensure(key, value) {
+      const record = await writeRecord(value, Number.MAX_SAFE_INTEGER);
+      return await readRecord(await link.run(ENSURE, [nameOf(key)], [timeOf(now()), record]) as Uint8Array, now());
+    },
+
+    async update(key, change) {
+      const name = nameOf(key);
+      while (true) {
+        const before = await read(name);
+        const record = await writeRecord(change(await readRecord(before, now())), Number.MAX_SAFE_INTEGER);
+        const head = before ? before.subarray(0, HEAD_BYTES) : "";
+        if (await link.run(REPLACE, [name], [head, record]) === 1) return;
+      }
+    },
+
+    delete: async (...keys) => await link.run(DELETE, namesOf(keys), [timeOf(now())]) === 1,
+    close: () => link.close(),
+  };
+}
+
+const HELD = `
+local function isHeld(key)
+  local expiry = redis.call('GETRANGE', key, 0, ${EXPIRY_BYTES - 1})
+  return expiry ~= '' and tonumber(expiry) > tonumber(ARGV[2])
+end
+`;
+
+const ADD = script(`${HELD}
+for _, key in ipairs(KEYS) do
+  if isHeld(key) then return 0 end
+end
+for index, key in ipairs(KEYS) do redis.call('SET', key, ARGV[index + 3], 'PX', ARGV[3]) end
+return 1
+`);
+
+const ENSURE = script(`${HELD}
+if isHeld(KEYS[1]) then return redis.call('GET', KEYS[1]) end
+redis.call('SET', KEYS[1], ARGV[3])
+return ARGV[3]
+`);
+
+const REPLACE = script(`
+if redis.call('GETRANGE', KEYS[1], 0, ${HEAD_BYTES - 1}) ~= ARGV[2] then return 0 end
+redis.call('SET', KEYS[1], ARGV[3])
+return 1
+`);
+
+const DELETE = script(`${HELD}
+if not isHeld(KEYS[1]) then return 0 end
+redis.call('DEL', unpack(KEYS))
+return 1
+`);
+
+function timeOf(ms: number): string {
+  return String(Math.floor(ms));
+}
+
+function namesOf(keys: readonly StoreKey[]): string[] {
+  return keys.map(nameOf);
+}
+
+/**
+ * The name of a value. What belongs to one owner is on one server of a cluster, so that it can be written as one step: the second
+ * text says whose it is.
+ */
+function nameOf(key: StoreKey): string {
+  const position = key.at(-1);
+  const isInList = typeof position === "number";
+  const texts = isInList ? key.slice(0, -1) : key;
+  return `laneway:{${hashOf(texts[1] ?? texts[0])}}:${hashOf(texts)}${isInList ? `:${position}` : ""}`;
+}
+
+function hashOf(value: unknown): string {
+  return builtin("node:crypto").hash("sha256", JSON.stringify(value) ?? "", "base64url");
+}

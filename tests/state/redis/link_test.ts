@@ -1,0 +1,170 @@
+/** A store on a real server that fails in each way that servers do. */
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { parseRedisUrl } from "../../../src/config/redis_url.ts";
+import { createLink, type Link, OPEN_MS } from "../../../src/state/redis/link.ts";
+import { createRedisStore } from "../../../src/state/redis/store.ts";
+import { openWire } from "../../../src/state/redis/wire.ts";
+import type { Store } from "../../../src/state/store.ts";
+import { freePort, isRedisMissing, type RedisServer, startRedis } from "../../support/redis_server.ts";
+import { until, within } from "../../support/wait.ts";
+
+const LATER = 1_000_000;
+/** More than enough to fail, and far less than so many time-outs one after the other would take. */
+const SOON_MS = 20_000;
+const MANY = 200;
+
+interface Setting {
+  server: RedisServer;
+  store: Store;
+  link: Link;
+}
+
+function openStore(url: string, ca?: string) {
+  const address = parseRedisUrl(url)!;
+  const link = createLink(() => openWire({ address, connectMs: OPEN_MS, ca }));
+  return { link, store: createRedisStore({ link, now: () => 0 }) };
+}
+
+function test(name: string, use: (setting: Setting) => Promise<void>, options: readonly string[] = []): void {
+  Deno.test({
+    name: `redis: ${name}`,
+    ignore: isRedisMissing,
+    async fn() {
+      const server = await startRedis(options);
+      const { store, link } = openStore(server.url);
+      try {
+        await use({ server, store, link });
+      } finally {
+        store.close();
+        await server.stop();
+      }
+    },
+  });
+}
+
+const works = (store: Store) => store.get(["any"]).then(() => true, () => false);
+
+async function assertNobodyWaits(store: Store): Promise<void> {
+  await within(SOON_MS, assertRejects(() => store.get(["a"])));
+  await within(
+    SOON_MS,
+    (async () => {
+      for (let count = 0; count < MANY; count++) await assertRejects(() => store.get(["a"]));
+    })(),
+  );
+}
+
+test("nobody waits for a server that is frozen, it is used again once it answers, and what was late is not done", async ({ server, store }) => {
+  await store.add([[["before"], 1]], LATER);
+  server.kill("SIGSTOP");
+  await within(SOON_MS, assertRejects(() => store.add([[["late"], 1]], LATER)));
+  await assertNobodyWaits(store);
+  server.kill("SIGCONT");
+  await until(() => works(store));
+  assertEquals([await store.get(["before"]), await store.get(["late"])], [1, undefined]);
+  assertEquals(await store.add([[["late"], 2]], LATER), true);
+});
+
+test("a server that is killed and comes back is found again", async ({ server, store }) => {
+  await store.add([[["a"], 1]], LATER);
+  await server.stop();
+  await assertNobodyWaits(store);
+  const next = await startRedis([], server.port);
+  try {
+    await until(() => works(store));
+    assertEquals(await store.add([[["a"], 2]], LATER), true);
+  } finally {
+    await next.stop();
+  }
+});
+
+Deno.test({
+  name: "redis: a server that is not there yet is found once it is",
+  ignore: isRedisMissing,
+  async fn() {
+    const port = freePort();
+    const { store } = openStore(`redis://127.0.0.1:${port}`);
+    await assertNobodyWaits(store);
+    const server = await startRedis([], port);
+    try {
+      await until(() => works(store));
+    } finally {
+      store.close();
+      await server.stop();
+    }
+  },
+});
+
+test("a server that is frozen while nobody asks is known to be by the next who does", async ({ server, store, link }) => {
+  await works(store);
+  server.kill("SIGSTOP");
+  // Short commands give up early, and take no server for lost.
+  await until(() => link.send(["PING"], 10).then(() => false, ({ message }) => !message.includes("within 10 ms")));
+  server.kill("SIGCONT");
+  await until(() => works(store));
+});
+
+test("a full server refuses what is new, keeps what it has, and lets it be read and deleted", async ({ store }) => {
+  const text = Array.from({ length: 20_000 }, () => Math.random().toString(36)).join("");
+  let count = 0;
+  await assertRejects(
+    async () => {
+      while (count < 100) await store.add([[["large", String(count)], text]], LATER).then(() => count++);
+    },
+    Error,
+    "OOM",
+  );
+  assert(count > 0);
+  assertEquals(await store.get(["large", "0"]) === text, true);
+  assertEquals(await store.get(["large", String(count)]), undefined);
+  for (let index = 0; index < count; index++) assertEquals(await store.delete(["large", String(index)]), true);
+  await until(() => store.add([[["new"], 1]], LATER).catch(() => false));
+}, ["--maxmemory", "4mb", "--maxmemory-policy", "noeviction"]);
+
+test("a server that lets nobody name scripts gets them whole", async ({ store }) => {
+  assertEquals([await store.add([[["a"], 1]], LATER), await store.add([[["a"], 2]], LATER)], [true, false]);
+  await store.update(["b"], () => 3);
+  assertEquals([await store.get(["a"]), await store.get(["b"])], [1, 3]);
+}, ["--rename-command", "EVALSHA", "", "--rename-command", "SCRIPT", ""]);
+
+test("a server that has forgotten its scripts learns them again", async ({ server, store }) => {
+  assertEquals(await store.add([[["a"], 1]], LATER), true);
+  assertEquals(await server.ask("SCRIPT", "FLUSH"), "+OK");
+  assertEquals(await store.add([[["a"], 1]], LATER), false);
+});
+
+test("long values lie compressed, and nothing of a key is readable", async ({ server, store }) => {
+  const text = "What is kept of an answer that says the same again and again. ".repeat(10_000);
+  await store.add([[["answers", "ada", "resp_1"], { text }]], LATER);
+  const [, name] = /(laneway:\S+)/.exec(await server.ask("KEYS", "*"))!;
+  const length = Number((await server.ask("STRLEN", name!)).slice(1));
+  assert(length < text.length / 10, `${length} bytes`);
+  assert(!/ada|resp_1/.test(name!), name);
+  assertEquals(await store.get(["answers", "ada", "resp_1"]), { text });
+});
+
+Deno.test({
+  name: "redis: TLS by an authority of one's own, with a password; a server that another has signed for is refused",
+  ignore: isRedisMissing,
+  async fn() {
+    const file = (name: string) => new URL(`../../platform/tls/${name}`, import.meta.url).pathname;
+    const plain = freePort();
+    const tls = freePort();
+    const server = await startRedis([
+      ...["--tls-port", String(tls), "--tls-cert-file", file("server.pem"), "--tls-key-file", file("server.key")],
+      ...["--tls-ca-cert-file", file("ca.pem"), "--tls-auth-clients", "no", "--requirepass", "p@ss:word"],
+    ], plain);
+    const url = `rediss://default:p%40ss%3Aword@localhost:${tls}`;
+    const right = openStore(url, await Deno.readTextFile(file("ca.pem")));
+    const strange = openStore(url);
+    const wrong = openStore(url.replace("word", "other"), await Deno.readTextFile(file("ca.pem")));
+    try {
+      assertEquals(await right.store.add([[["a"], 1]], LATER), true);
+      await assertRejects(() => strange.store.get(["a"]), Error, "certificate");
+      await assertRejects(() => wrong.store.get(["a"]), Error, "WRONGPASS");
+    } finally {
+      for (const { store } of [right, strange, wrong]) store.close();
+      await server.stop();
+    }
+  },
+});
