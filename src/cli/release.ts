@@ -16,16 +16,33 @@ const TARGETS = [
   "aarch64-pc-windows-msvc",
 ];
 
-/** The task `compile`, for a target and into a file. */
-function compileArgs(target: string, output: string): string[] {
+/** The task `compile`, for a target and into a file, without what nobody runs. */
+function compileArgs(target: string, output: string, unused: readonly string[]): string[] {
   const [, ...args] = manifest.tasks.compile.split(" ");
   const at = args.indexOf("--output");
-  return args.with(at + 1, output).toSpliced(at, 0, "--target", target);
+  const excluded = unused.flatMap((path) => ["--exclude", path]);
+  return args.with(at + 1, output).toSpliced(at, 0, "--target", target, ...excluded);
 }
 
-async function build(target: string, folder: string): Promise<string> {
+/** Types, sources and source maps of packages, which are as large as what runs of them. */
+async function unusedFiles({ npm }: Lock): Promise<string[]> {
+  const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json"], cwd: ROOT }).output();
+  const { npmCache }: { npmCache: string } = JSON.parse(new TextDecoder().decode(stdout));
+  const packages = Object.keys(npm).map((name) => name.replace(/@(?=[^@]+$)/, "/"));
+  return packages.flatMap((path) => [...filesBelow(`${npmCache}/registry.npmjs.org/${path}`)])
+    .filter((path) => /\.([cm]?ts|map)$/.test(path));
+}
+
+function* filesBelow(folder: string): Generator<string> {
+  for (const { name, isDirectory } of Deno.readDirSync(folder)) {
+    if (isDirectory) yield* filesBelow(`${folder}/${name}`);
+    else yield `${folder}/${name}`;
+  }
+}
+
+async function build(target: string, folder: string, unused: readonly string[]): Promise<string> {
   const name = `laneway-${manifest.version}-${target}${target.includes("windows") ? ".exe" : ""}`;
-  const args = compileArgs(target, `${folder}/${name}`);
+  const args = compileArgs(target, `${folder}/${name}`, unused);
   const { success } = await new Deno.Command(Deno.execPath(), { args, cwd: ROOT }).spawn().status;
   if (!success) throw new Error(`Cannot build ${name}`);
   return name;
@@ -39,8 +56,9 @@ async function release(folder: string, targets: readonly string[]): Promise<void
   const unknown = targets.filter((target) => !TARGETS.includes(target));
   if (unknown.length > 0) throw new Error(`Unknown target ${unknown.join(", ")}; known: ${TARGETS.join(", ")}`);
   const names: string[] = [];
-  for (const target of targets) names.push(await build(target, folder));
   const lock: Lock = JSON.parse(await Deno.readTextFile(new URL("deno.lock", ROOT)));
+  const unused = await unusedFiles(lock);
+  for (const target of targets) names.push(await build(target, folder, unused));
   await Deno.writeTextFile(`${folder}/laneway.cdx.json`, sbomText(lock));
   names.push("laneway.cdx.json");
   const lines = await Promise.all(names.map(async (name) => `${await checksumOf(`${folder}/${name}`)}  ${name}\n`));

@@ -12,7 +12,7 @@ import { withFolder } from "../support/process.ts";
 const ROOT = new URL("../../", import.meta.url);
 const lock: Lock = JSON.parse(Deno.readTextFileSync(new URL("deno.lock", ROOT)));
 const MB = 1_000_000;
-const PACKAGES = ["@huggingface", "jinja", "tokenizers", "eventsource-parser", "redis-client", "zod"];
+const PACKAGES = ["@huggingface", "jinja", "tokenizers", "eventsource-parser", "@redis", "zod"];
 
 /** Builds for this machine. The runtime that would be downloaded is stood in for by Deno's own program, which is larger. */
 async function release(folder: string): Promise<string> {
