@@ -1,6 +1,6 @@
 /**
  * The way to a server: opened at the first need, and opened again whenever it is lost. A server that does not answer is taken
- * for lost too, and while it is nobody waits for it.
+ * for lost too, and while it is nobody waits for it. Nobody waits for one that is slow either, who could not wait long enough.
  */
 import { callWhileAlive } from "../../util/idle_timer.ts";
 import { failAfter } from "../../util/timeout.ts";
@@ -8,7 +8,10 @@ import type { Script } from "./scripts.ts";
 import type { Command, Wire } from "./wire.ts";
 
 export interface Link {
-  /** The reply, texts in it as bytes. Throws where none comes within `limitMs`. */
+  /**
+   * The reply, texts in it as bytes. Throws where none comes within `limitMs`: at once, where the server has lately taken as
+   * long for less.
+   */
   send(command: Command, limitMs?: number): Promise<unknown>;
   /**
    * Runs a script that changes something. One that the server takes up after `limitMs` changes nothing: whoever asked for it has
@@ -27,6 +30,8 @@ const BYTES_PER_MS = 20_000;
 /** The wait before a lost server is tried again, and how often one is looked at that nobody asks, in milliseconds. */
 const RETRY_MS = 250;
 const LOOK_MS = 1_000;
+/** A server that takes longer to tell its time is slow, in milliseconds. */
+const SLOW_MS = 100;
 
 export function createLink(open: () => Promise<Wire>): Link {
   return new OpenedLink(open);
@@ -36,12 +41,16 @@ class OpenedLink implements Link {
   readonly #open: () => Promise<Wire>;
   #wire: Wire | undefined;
   #opening: Promise<Wire> | undefined;
+  #openingSince = 0;
   /** Why there is no connection, where there was one or an attempt. */
   #failure: Error | undefined;
   #isClosed = false;
   #cancelNext: (() => void) | undefined;
   /** What the server's clock is ahead of this process's, in milliseconds. */
   #ahead = 0;
+  /** How long the server took when it was last asked its time, or at least takes: whoever waits no longer is refused at once. */
+  #takesMs = 0;
+  #isLooking = false;
   /** Whether scripts go out whole, because the server lets nobody name them. */
   #isSpelledOut = false;
 
@@ -53,6 +62,7 @@ class OpenedLink implements Link {
     const isPatient = limitMs >= REPLY_MS;
     const allowedMs = limitMs + bytesOf(command) / BYTES_PER_MS;
     const wire = await this.#current(limitMs);
+    if (limitMs <= this.#takesMs) throw new Error(`The store takes longer than ${Math.round(limitMs)} ms to answer`);
     let isLate = false;
     try {
       return await failAfter(allowedMs, wire.send(command), () => {
@@ -63,6 +73,7 @@ class OpenedLink implements Link {
       // A server that was demoted says so; the next connection may find the one that took its place.
       const isLost = isLate ? isPatient : isDemotion(error);
       if (isLost) this.#lose(wire, error as Error);
+      else if (isLate) this.#suspect(wire, limitMs);
       throw error;
     }
   }
@@ -105,14 +116,21 @@ class OpenedLink implements Link {
   }
 
   async #current(limitMs: number): Promise<Wire> {
-    return this.#wire ?? await failAfter(limitMs, this.#opened(), () => late(limitMs));
+    if (this.#wire) return this.#wire;
+    const opened = this.#opened();
+    const leftMs = limitMs - (performance.now() - this.#openingSince);
+    return await failAfter(Math.max(0, leftMs), opened, () => late(limitMs));
   }
 
   /** The connection, where one is being opened for the first time. Throws at once where the last attempt failed. */
   async #opened(): Promise<Wire> {
     if (this.#isClosed) throw new Error("Cannot use the store: it is closed");
     if (this.#failure) throw this.#failure;
-    return await (this.#opening ??= this.#connect());
+    if (!this.#opening) {
+      this.#openingSince = performance.now();
+      this.#opening = this.#connect();
+    }
+    return await this.#opening;
   }
 
   async #connect(): Promise<Wire> {
@@ -120,6 +138,7 @@ class OpenedLink implements Link {
       const wire = await this.#openInTime();
       this.#wire = wire;
       this.#failure = undefined;
+      this.#isLooking = false;
       wire.lost.then((error) => this.#lose(wire, error));
       this.#next(LOOK_MS, () => this.#look(wire));
       return wire;
@@ -146,21 +165,33 @@ class OpenedLink implements Link {
     }
   }
 
-  /** A server that is frozen keeps its connections, so it is asked something now and then. */
+  /** A server that is frozen keeps its connections, so it is asked something now and then, and oftener while it is slow. */
   async #look(wire: Wire): Promise<void> {
+    this.#isLooking = true;
     try {
       await this.#readClock(wire);
-      if (this.#wire === wire) this.#next(LOOK_MS, () => this.#look(wire));
+      if (this.#wire !== wire) return;
+      this.#isLooking = false;
+      this.#next(this.#takesMs < SLOW_MS ? LOOK_MS : RETRY_MS, () => this.#look(wire));
     } catch (error) {
       this.#lose(wire, error as Error);
     }
   }
 
+  /** Until the server has answered something small, those who wait no longer than `ms` do not wait. */
+  #suspect(wire: Wire, ms: number): void {
+    if (this.#wire !== wire) return;
+    this.#takesMs = Math.max(this.#takesMs, ms);
+    if (!this.#isLooking) void this.#look(wire);
+  }
+
   async #readClock(wire: Wire): Promise<void> {
     const asked = performance.now();
     const reply = await failAfter(REPLY_MS, wire.send(["TIME"]), () => late(REPLY_MS));
+    const answered = performance.now();
     const [seconds, microseconds] = (reply as unknown[]).map(String).map(Number) as [number, number];
-    this.#ahead = seconds * 1_000 + microseconds / 1_000 - (asked + performance.now()) / 2;
+    this.#ahead = seconds * 1_000 + microseconds / 1_000 - (asked + answered) / 2;
+    this.#takesMs = answered - asked;
   }
 
   #lose(wire: Wire, error: Error): void {

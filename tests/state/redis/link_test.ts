@@ -6,6 +6,7 @@ import { createRedisStore } from "../../../src/state/redis/store.ts";
 import { openWire } from "../../../src/state/redis/wire.ts";
 import type { Store } from "../../../src/state/store.ts";
 import { freePort, isRedisMissing, type RedisServer, startRedis } from "../../support/redis_server.ts";
+import { startTcpProxy } from "../../support/tcp_proxy.ts";
 import { until, within } from "../../support/wait.ts";
 
 const LATER = 1_000_000;
@@ -99,9 +100,29 @@ test("a server that is frozen while nobody asks is known to be by the next who d
   await works(store);
   server.kill("SIGSTOP");
   // Short commands give up early, and take no server for lost.
-  await until(() => link.send(["PING"], 10).then(() => false, ({ message }) => !message.includes("within 10 ms")));
+  await until(() => link.send(["PING"], 10).then(() => false, ({ message }) => !message.includes("10 ms")));
   server.kill("SIGCONT");
   await until(() => works(store));
+});
+
+test("whoever is in a hurry does not wait for a server that is slow, others do, and nobody is refused once it is quick", async ({ server }) => {
+  const proxy = startTcpProxy(server.port);
+  const { store, link } = openStore(`redis://127.0.0.1:${proxy.port}`);
+  const hurried = () => link.send(["PING"], 50).then(() => "answered", ({ message }) => message as string);
+  try {
+    await store.add([[["a"], 1]], LATER);
+    proxy.delayMs = 300;
+    assertEquals(await hurried(), "The store did not answer within 50 ms");
+    for (let count = 0; count < MANY; count++) {
+      assertEquals(await hurried(), "The store takes longer than 50 ms to answer");
+    }
+    assertEquals(await store.get(["a"]), 1);
+    proxy.delayMs = 0;
+    await until(async () => await hurried() === "answered");
+  } finally {
+    store.close();
+    await proxy.stop();
+  }
 });
 
 test("a full server refuses what is new, keeps what it has, and lets it be read and deleted", async ({ store }) => {
