@@ -46,7 +46,7 @@ class OpenedLink implements Link {
   #failure: Error | undefined;
   #isClosed = false;
   #cancelNext: (() => void) | undefined;
-  /** What the server's clock is ahead of this process's, in milliseconds. */
+  /** What the server's clock is ahead of this process's at least, in milliseconds: what is late is not to be done. */
   #ahead = 0;
   /** How long the server took when it was last asked its time, or at least takes: whoever waits no longer is refused at once. */
   #takesMs = 0;
@@ -190,7 +190,7 @@ class OpenedLink implements Link {
     const reply = await failAfter(REPLY_MS, wire.send(["TIME"]), () => late(REPLY_MS));
     const answered = performance.now();
     const [seconds, microseconds] = (reply as unknown[]).map(String).map(Number) as [number, number];
-    this.#ahead = seconds * 1_000 + microseconds / 1_000 - (asked + answered) / 2;
+    this.#ahead = seconds * 1_000 + microseconds / 1_000 - answered;
     this.#takesMs = answered - asked;
   }
 

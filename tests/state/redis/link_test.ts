@@ -34,6 +34,7 @@ function test(name: string, use: (setting: Setting) => Promise<void>, options: r
       const server = await startRedis(options);
       const { store, link } = openStore(server.url);
       try {
+        await until(() => works(store)); // a busy machine may take long to open the first connection
         await use({ server, store, link });
       } finally {
         store.close();
@@ -110,6 +111,7 @@ test("whoever is in a hurry does not wait for a server that is slow, others do, 
   const { store, link } = openStore(`redis://127.0.0.1:${proxy.port}`);
   const hurried = () => link.send(["PING"], 50).then(() => "answered", ({ message }) => message as string);
   try {
+    await until(() => works(store));
     await store.add([[["a"], 1]], LATER);
     proxy.delayMs = 300;
     assertEquals(await hurried(), "The store did not answer within 50 ms");
