@@ -91,8 +91,12 @@ export async function withCodex(
       .map((line): JsonObject => JSON.parse(line));
     return { code, text, lines, exchanges: recorder.exchanges.slice(before) };
   };
+  // What the scripts have it run is harmless, and its own sandbox needs a system that allows one.
   const exec = (args: string[], env?: Record<string, string>) =>
-    codex(["exec", "--json", "--strict-config", "--skip-git-repo-check", "--sandbox", "workspace-write", ...args], env);
+    codex(
+      ["exec", "--json", "--strict-config", "--skip-git-repo-check", "--sandbox", "danger-full-access", ...args],
+      env,
+    );
 
   try {
     await use({ app, sent, project, baseUrl, codex, exec });
