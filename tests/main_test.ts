@@ -97,6 +97,7 @@ function slowUpstream(): { baseUrl: string; finish(): void; stop(): Promise<void
 /** Starts the gateway before a slow upstream, and a streamed request that has its first word. */
 async function withSlowRequest(
   use: (gateway: Gateway, rest: Promise<string>, finish: () => void) => Promise<void>,
+  more: object = {},
 ): Promise<void> {
   const upstream = slowUpstream();
   const path = await Deno.makeTempFile({ suffix: ".json" });
@@ -106,6 +107,7 @@ async function withSlowRequest(
       JSON.stringify({
         upstreams: { slow: { driver: "chat", baseUrl: upstream.baseUrl } },
         lanes: { oss: { upstreams: { chat: "slow" } } },
+        ...more,
       }),
     );
     await withGateway(["--config", path], async (gateway) => {
@@ -219,6 +221,25 @@ Deno.test("main: a second signal aborts what still runs, and the client is told"
     assertStringIncludes(await within(20_000, rest), '"error"');
     assertEquals((await ended).code, 1);
   });
+});
+
+Deno.test("main: the configuration says how long a stream may go on, and for how long balancers are told", async () => {
+  await withSlowRequest(async ({ url, kill, ended }, rest) => {
+    kill("SIGTERM");
+    await until(async () => await statusOf(`${url}/readyz`) === 503);
+    // Within the notice everybody is served, however long it is.
+    assertEquals(await statusOf(`${url}/healthz`), 200);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    kill("SIGINT");
+    await within(20_000, rest);
+    assertEquals((await ended).code, 1);
+  }, { stop: { noticeMs: 600_000 } });
+  await withSlowRequest(async ({ kill, ended }, rest) => {
+    kill("SIGTERM");
+    // The default is longer than this.
+    assertStringIncludes(await within(20_000, rest), '"error"');
+    assertEquals((await ended).code, 1);
+  }, { stop: { noticeMs: 0, drainMs: 100 } });
 });
 
 Deno.test("main: a signal that comes twice at once, as from a terminal and a task runner, is one", async () => {

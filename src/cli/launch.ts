@@ -2,10 +2,19 @@
  * Starts the gateway with exactly the permissions that its configuration needs. It imports nothing but what imports nothing, so
  * that no dependency runs with more.
  */
-import { codeFolder, FETCHER_TOKEN, FETCHER_URL, flagsOf, permissionsOf } from "../config/permissions.ts";
+import {
+  codeFolder,
+  FETCHER_TOKEN,
+  FETCHER_URL,
+  flagsOf,
+  type Permissions,
+  permissionsOf,
+  type Place,
+} from "../config/permissions.ts";
 import { isObject, mergeJson } from "../util/merge.ts";
 import { arePackagesThere, isCached, isThere } from "./cached.ts";
 import type { Beside, FetcherWorld } from "./fetcher_start.ts";
+import { healthUrl } from "./health_url.ts";
 import { npmEnded } from "./npm_ancestor.ts";
 
 /** The value of an option of the command line, in either of its forms; of several, the last. */
@@ -63,7 +72,7 @@ async function launch(): Promise<number> {
   const written = readJson(file);
   const merged = isObject(written) && written.extends === "default" ? mergeJson(preset, written) : written ?? preset;
   const listen = { hostname: option("hostname"), port: option("port") };
-  const [command, lane, output] = commands();
+  const [command] = commands();
   const world = { env: (name: string) => Deno.env.get(name), readJson, say };
   if (command === "fetcher") return await serveFetcher(merged, listen, world, orphaned);
   const main = option("main") ?? BUILT_IN;
@@ -74,9 +83,7 @@ async function launch(): Promise<number> {
   const env = (name: string) => own[name] ?? Deno.env.get(name);
   const place = { config: merged, file, listen, env, os: Deno.build.os, code: codeFolder(), isThere };
   const permissions = permissionsOf(place);
-  // The command catalog writes that file, and not the store.
-  const write = command === "catalog" ? [output ?? `models-${lane}.json`] : permissions.write;
-  const flags = flagsOf({ ...permissions, write });
+  const flags = flagsOf({ ...permissions, ...narrowed(merged, listen) });
   // For those who work on the code: what they change is run anew.
   const isWatched = Deno.args.includes(WATCH);
   const args = ["run", ...UNSTABLE, ...flags, ...(isWatched ? ["--watch"] : []), main, ...passedOn()];
@@ -86,6 +93,15 @@ async function launch(): Promise<number> {
   } finally {
     beside?.process.stop(true);
   }
+}
+
+/** What a command needs in place of what the gateway does. */
+function narrowed(config: unknown, listen: Place["listen"]): Partial<Permissions> {
+  const [command, subject, output] = commands();
+  // It writes that file, and not the store.
+  if (command === "catalog") return { write: [output ?? `models-${subject}.json`] };
+  if (command === "health") return { net: [healthUrl({ config, listen, isFetcher: subject === "fetcher" }).host] };
+  return {};
 }
 
 /** The fetcher beside the gateway. What starts it is loaded only where it may be needed. */

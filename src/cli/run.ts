@@ -22,6 +22,7 @@ Usage: ${program} [options]
        ${program} usage [--by key|model|day] [--csv]
        ${program} permissions
        ${program} fetcher
+       ${program} health [fetcher]
        ${program} doctor [--json] [--quick]
 
   keys                 makes, lists and revokes keys; see keys --help
@@ -30,6 +31,7 @@ Usage: ${program} [options]
   usage                prints what keys used, from the store
   permissions          prints the Deno permissions that this configuration needs
   fetcher              opens pages for gateways, as a service of its own
+  health               exits with 0 if the gateway, or the fetcher, is ready
   doctor               checks the configuration, its secrets, this machine, each
                        upstream and each model; see doctor --help
 
@@ -104,6 +106,8 @@ function perform(flags: Flags, program: Program): number | Promise<number> {
       return printPermissions(config, listen, program);
     case "fetcher":
       throw new UsageError("The fetcher is no part of this program: deno task start fetcher starts it");
+    case "health":
+      return import("./health.ts").then(({ health }) => health(rest, config, listen, program));
     case "doctor":
       return import("./doctor/mod.ts").then(({ doctor }) => doctor(rest, config, listen, program));
     default:

@@ -4,6 +4,7 @@ import { type App, createApp, pluginFacts } from "../app.ts";
 import { unmaskedSecrets } from "../compose/secrets.ts";
 import { placeOfStore } from "../compose/store.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
+import type { Config } from "../config/schema.ts";
 import { createDescriptors, type Descriptors, scarcityLine } from "../http/descriptors.ts";
 import type { Platform, Serving } from "../platform/platform.ts";
 import { callWhileAlive } from "../util/idle_timer.ts";
@@ -43,7 +44,8 @@ export async function serve(path: string | undefined, listen: Listen, program: P
   }
   const { app } = running;
   settleIn(loaded, { descriptors, lull }, program);
-  const drained = await stopAtSignal({ platform, terminal, server, app, onStop: stopReloading, say });
+  const patience = () => running.config().stop;
+  const drained = await stopAtSignal({ platform, terminal, server, app, patience, onStop: stopReloading, say });
   await app().close();
   return drained ? 0 : 1;
 }
@@ -68,6 +70,7 @@ async function settleIn(
 
 interface Running {
   app(): App;
+  config(): Config;
   /** Reads the configuration again, and serves by it where that can be. */
   reload(): void;
 }
@@ -83,6 +86,7 @@ function createRunning(
   let running = config;
   return {
     app: () => app,
+    config: () => running,
     reload() {
       const next = reload(running, { load, platform });
       if ("kept" in next) return say(`Kept the running configuration. ${next.kept}`);

@@ -1,12 +1,9 @@
 /** How the gateway ends: a first signal lets what runs come to its end, a second one aborts it. */
 import type { App } from "../app.ts";
+import type { Config } from "../config/schema.ts";
 import type { Platform, Serving, Signal } from "../platform/platform.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** How long load balancers have to see that `/readyz` fails, before connections are refused. */
-const NOTICE_MS = 1_000;
-/** How long requests may take to end once the gateway stops. */
-const DRAIN_LIMIT_MS = 25_000;
 /** How long aborted requests have to answer their clients. */
 const ABORT_LIMIT_MS = 1_000;
 /** A key press reaches a program both from the terminal and from the task runner that started it. */
@@ -19,21 +16,25 @@ export interface Stopping {
   terminal: Terminal;
   server: Serving;
   app(): App;
+  /** By the configuration that is served at the end. */
+  patience(): Config["stop"];
   /** Called at the first signal. */
   onStop(): void;
   say(text: string): void;
 }
 
 /** Waits for a signal, then ends the server. Returns whether every request came to its own end. */
-export async function stopAtSignal({ platform, terminal, server, app, onStop, say }: Stopping): Promise<boolean> {
+export async function stopAtSignal(stopping: Stopping): Promise<boolean> {
+  const { platform, terminal, server, app, onStop, say } = stopping;
   const { first, second } = nextSignals(platform, terminal);
   const signal = await first;
+  const { noticeMs, drainMs } = stopping.patience();
   onStop();
   say(`${signal}: finishing the running requests; repeat it to abort them`);
   app().drain();
-  if (signal === "SIGTERM") await Promise.race([delay(NOTICE_MS), second]);
+  if (signal === "SIGTERM") await Promise.race([delay(noticeMs), second]);
   const drained = server.shutdown().then(() => app().settled()).then(() => true);
-  const overdue = Promise.race([delay(DRAIN_LIMIT_MS), second]).then(() => false);
+  const overdue = Promise.race([delay(drainMs), second]).then(() => false);
   if (await Promise.race([drained, overdue])) return true;
   app().abort();
   await Promise.race([drained, delay(ABORT_LIMIT_MS)]);

@@ -114,7 +114,7 @@ function createGuards(world: World, ledger: Ledger): Pick<Gateway, "authenticate
     load: keep("load", null, () =>
       createLoad({
         memory: () => platform.memory(),
-        limit: defaultMemoryBytes,
+        limit: () => defaultMemoryBytes(Number(env("LANEWAY_MEMORY_LIMIT") ?? 0)),
         collect: collectGarbage,
         areDescriptorsScarce,
         now: monotonic,

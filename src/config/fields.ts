@@ -14,9 +14,9 @@ export function object<Shape extends z.core.$ZodLooseShape>(description: string,
   return z.strictObject(shape, { error: unknownKeys(Object.keys(shape)) }).meta({ description });
 }
 
-export function milliseconds(preset: number, description: string) {
+export function milliseconds(preset: number, description: string, least = 1) {
   // A timer of the platform counts in 32 bits: a longer one would fire at once.
-  return z.int().min(1).max(2_147_483_647).default(preset).meta({ description });
+  return z.int().min(least).max(2_147_483_647).default(preset).meta({ description });
 }
 
 const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;

@@ -21,6 +21,20 @@ export const retrySchema = object("How often a request is tried if its targets f
   }),
 });
 
+export const stopSchema = object("How the gateway stops when the system asks it to.", {
+  noticeMs: milliseconds(
+    1_000,
+    "How long the gateway goes on accepting requests after SIGTERM, in milliseconds, while /readyz fails: the time in " +
+      "which load balancers notice it.",
+    0,
+  ),
+  drainMs: milliseconds(
+    25_000,
+    "How long running requests may then take to end, in milliseconds. After it they are aborted.",
+    0,
+  ),
+});
+
 export const limitsSchema = object("Limits on what clients send, and on what upstreams answer.", {
   headerBytes: z.int().min(1_024).max(65_536).default(32_768).meta({
     description: "Bytes of a request's headers. Longer ones get 431.",

@@ -40,14 +40,21 @@ export class ConfigError extends Error {
 
 /** The configuration to run with. Throws a `ConfigError`. */
 export function loadConfig(options: LoadOptions): LoadedConfig {
+  const { written, source, file } = readConfig(options);
+  return { config: parseConfig(written, source, options), source, file };
+}
+
+/** The configuration as it is written, merged but not checked. Throws a `ConfigError` where it cannot be read. */
+export function readConfig(
+  options: Omit<LoadOptions, keyof Surroundings> & Pick<Surroundings, "env">,
+): { written: unknown; source: string; file?: string } {
   const { value, source, file } = read(options.path || options.env("LANEWAY_CONFIG"), options.readText);
   const whole = isJsonObject(value) && value.extends === "default"
     ? mergeJson(DEFAULT, { ...value, extends: null })
     : value;
   // What has the wrong type stays, for the schema to refuse.
   const canListen = isJsonObject(whole) && isJsonObject(whole.listen ?? {});
-  const written = canListen ? mergeJson(whole, { listen: options.listen }) : whole;
-  return { config: parseConfig(written, source, options), source, file };
+  return { written: canListen ? mergeJson(whole, { listen: options.listen }) : whole, source, file };
 }
 
 /** A configuration from plain JSON data. Throws a `ConfigError` with the problems of both passes. */

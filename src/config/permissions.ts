@@ -35,6 +35,7 @@ const OWN_VARIABLES = [
   "LOCALAPPDATA",
   "LANEWAY_LAUNCHER",
   "LANEWAY_COMMAND",
+  "LANEWAY_MEMORY_LIMIT",
 ];
 
 /** What the client of a Redis server looks at when it is loaded. */

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { object, secretSchema } from "./fields.ts";
 import { hostedToolsSchema } from "./hosted_schema.ts";
 import { laneNameSchema, laneSchema } from "./lane_schema.ts";
-import { limitsSchema, retrySchema } from "./limits_schema.ts";
+import { limitsSchema, retrySchema, stopSchema } from "./limits_schema.ts";
 import { catalogSchema, transportSchema, upstreamSchema } from "./upstream_schema.ts";
 
 const amount = (description: string) => z.int().min(1).optional().meta({ description });
@@ -108,6 +108,7 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
   }),
   retry: retrySchema.prefault({}),
   limits: limitsSchema.prefault({}),
+  stop: stopSchema.prefault({}),
   store: storeSchema.prefault({}),
   usage: object("Keeps what each key used, for /usage and the command usage.", {
     retentionDays: z.int().min(1).max(3650).default(90).meta({

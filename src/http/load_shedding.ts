@@ -109,9 +109,10 @@ const SHARE = 3 / 4;
 /**
  * The limit of memory where none is configured, in bytes: a share of what the machine has, or its container, as far as that
  * may be asked (`--allow-sys=systemMemoryInfo`), and no more than the engine's own limit, beyond which it ends the process.
+ * `containerBytes`: what the container may have, by whoever has started it.
  */
-export function defaultMemoryBytes(): number {
-  const known = [builtin("node:v8").getHeapStatistics().heap_size_limit];
+export function defaultMemoryBytes(containerBytes = 0): number {
+  const known = [builtin("node:v8").getHeapStatistics().heap_size_limit, containerBytes * SHARE];
   try {
     known.push(builtin("node:os").totalmem() * SHARE, process.constrainedMemory() * SHARE);
   } catch (error) {

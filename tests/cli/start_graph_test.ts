@@ -7,6 +7,7 @@ const MOST_MODULES = 427;
 /** The launcher imports only what imports nothing: no dependency runs with its permissions. */
 const LAUNCHER = [
   "cli/cached.ts",
+  "cli/health_url.ts",
   "cli/launch.ts",
   "cli/npm_ancestor.ts",
   "config/permissions.ts",

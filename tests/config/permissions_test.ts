@@ -24,6 +24,7 @@ const OWN = [
   "LOCALAPPDATA",
   "LANEWAY_LAUNCHER",
   "LANEWAY_COMMAND",
+  "LANEWAY_MEMORY_LIMIT",
 ];
 
 Deno.test("launch: the hosts are those of the configuration, with their ports, and where the gateway listens", () => {

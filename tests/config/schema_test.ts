@@ -56,6 +56,7 @@ Deno.test("schema: what is left out gets its default", () => {
       backgroundEvents: 64 * 1024 * 1024,
       uploadBytes: 256 * 1024 * 1024,
     },
+    stop: { noticeMs: 1_000, drainMs: 25_000 },
     store: { kind: "kv", retentionDays: 30 },
     sealing: {},
   });

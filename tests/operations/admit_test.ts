@@ -209,6 +209,26 @@ Deno.test("so it is with a share of the machine's memory where no limit is confi
     Deno.memoryUsage = memoryUsage;
   }
   assert(defaultMemoryBytes() <= systemMemoryInfo().total * 0.75);
+  // What the container may have, where its variable says so.
+  assertEquals(defaultMemoryBytes(200 * 2 ** 20), 150 * 2 ** 20);
+  assertEquals([defaultMemoryBytes(2 ** 60), defaultMemoryBytes(NaN)], [defaultMemoryBytes(), defaultMemoryBytes()]);
+});
+
+Deno.test("where a variable says how much memory the container may have, it is a share of that", async () => {
+  const rss = Deno.memoryUsage;
+  try {
+    Deno.memoryUsage = () => ({ ...rss(), rss: 200 * 2 ** 20 });
+    const status = async (limit: string) => {
+      const config = locked({}, { limits: { memoryBytes: undefined } });
+      const { app } = timed(config, { env: { ...ENV, LANEWAY_MEMORY_LIMIT: limit } });
+      return (await send(app, "chat")).status;
+    };
+    assertEquals(await status(String(256 * 2 ** 20)), 503);
+    assertEquals(await status(String(300 * 2 ** 20)), 200);
+    assertEquals(await status("plenty"), 200);
+  } finally {
+    Deno.memoryUsage = rss;
+  }
 });
 
 Deno.test("where memory is full what nobody holds is given back, so that a burst that is over refuses nobody", () => {
