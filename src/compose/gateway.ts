@@ -135,7 +135,7 @@ function createRouting({ config, keep, monotonic }: World): Pick<Gateway, "affin
 
 /** What is kept from one request to the next ones of its conversation. */
 function createMemory(
-  { config, keep, env, store, now, pace }: World,
+  { config, keep, env, store, now, monotonic, pace }: World,
 ): Pick<Gateway, "continuity" | "conversations" | "sealer" | "runs"> {
   const retentionMs = config.store.retentionDays * DAY_MS;
   return {
@@ -160,6 +160,7 @@ function createMemory(
         secret: config.sealing.key && env(config.sealing.key.env),
         store,
         patienceMs: pace.storeMs,
+        now: monotonic,
       })),
   };
 }

@@ -5,11 +5,19 @@ import { parseRedisUrl } from "./redis_url.ts";
 import { PLACEHOLDER_SECRET } from "./secrets.ts";
 
 export function* storeProblems(
-  { store, storedKeys }: Record<string, unknown>,
+  { store, storedKeys, sealing, replicas }: Record<string, unknown>,
   env: (name: string) => string | undefined,
 ): Generator<{ path: string; message: string }, void> {
   const { kind, url }: JsonObject = isJsonObject(store) ? store : {};
   if (kind === "redis" && isJsonObject(url)) yield* urlProblems(url.env, env);
+  const isShared = kind === "redis" || Boolean(env("DENO_DEPLOY"));
+  if (typeof replicas === "number" && replicas > 1 && !isShared && !(isJsonObject(sealing) && sealing.key)) {
+    yield {
+      path: "replicas",
+      message:
+        'Cannot seal for several gateways without a common key: use a store of kind "redis", or set "sealing.key"',
+    };
+  }
   if (storedKeys !== true || kind !== "memory") return;
   yield {
     path: "storedKeys",

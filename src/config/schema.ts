@@ -120,6 +120,11 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
       description: "Whether what happens is counted, for /metrics. Only an operator's key opens that.",
     }),
   }).prefault({}),
+  replicas: z.int().min(1).max(10_000).default(1).meta({
+    description:
+      "How many gateways serve the same clients. With more than one, they need the same sealing key: a store of kind " +
+      "redis, or sealing.key.",
+  }),
   sealing: object("How reasoning is sealed that clients keep and send back.", {
     key: secretSchema.optional().meta({
       description:

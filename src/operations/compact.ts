@@ -15,7 +15,7 @@ import { askForSummary, goOnFrom, summaryIn } from "../transforms/compaction.ts"
 import type { EventSource } from "../util/event_source.ts";
 import { intakeAt } from "./attempt.ts";
 import { count } from "./counting.ts";
-import { sealerFor, summaryWire } from "./memory.ts";
+import { summarySealer, summaryWire } from "./memory.ts";
 
 /** A request whose conversation may be shortened, who may answer it, and what the gateway is to do about it. */
 export interface Shortening {
@@ -195,6 +195,7 @@ async function begin(
   ask: () => Promise<GenerateResponse>,
 ): Promise<Summarized | undefined> {
   try {
+    const sealer = await summarySealer(context); // before a model works for nothing
     const response = await ask();
     const keepsUsers = compaction.when === "now" && compaction.covers === "answers";
     const summary = summaryIn(response, exchange.input, keepsUsers);
@@ -203,7 +204,6 @@ async function begin(
       if (!isAlone(compaction)) throw new GatewayError("upstream_error", "The summary of the conversation was cut off");
       context.note("cut off the summary of the conversation");
     }
-    const sealer = await sealerFor(context);
     const data = sealer.seal({ text: summary }, summaryWire(context.clientWire), context.caller.owner);
     const part = protocol.summary!({ text: summary, data }, exchange);
     const { model, usage } = response;

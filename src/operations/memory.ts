@@ -5,7 +5,8 @@ import type { Input } from "../canonical/operations.ts";
 import { goOnFromSealed, holdsSummary } from "../transforms/compaction.ts";
 import { holdsResult, numberHits, openHits, sealedHits, takeSteps } from "../transforms/hosted_sealing.ts";
 import { markReasoning } from "../transforms/reasoning.ts";
-import { openReasoning, sealedIn, type Sealing, type Thought } from "../transforms/sealing.ts";
+import { openReasoning, SEALED_PREFIX, sealedIn, type Sealing, type Thought } from "../transforms/sealing.ts";
+import { GatewayError } from "../errors.ts";
 import { paced } from "../util/work.ts";
 import type { RequestContext } from "../context/request_context.ts";
 import type { Exchange } from "../contract/context.ts";
@@ -46,7 +47,7 @@ async function recallStored(
 async function openSummary(recalled: Recalled, context: RequestContext): Promise<Recalled> {
   const { input } = recalled;
   if (!holdsSummary(input.messages)) return recalled;
-  const sealer = await sealerFor(context);
+  const sealer = await summarySealer(context);
   const { clientWire, caller: { owner } } = context;
   const messages = goOnFromSealed(
     input.messages,
@@ -62,14 +63,15 @@ async function openThoughts({ input, added }: Recalled, context: RequestContext)
   const sealer = await sealerFor(context);
   const { clientWire, caller: { owner } } = context;
   const found = new Map<string, string | undefined>();
-  for await (const one of paced(hits)) found.set(one, sealer.open(one, clientWire, owner)?.text);
+  for await (const one of paced(hits)) found.set(one, sealer?.open(one, clientWire, owner)?.text);
   const thoughts = new Map<OpaqueReasoning, Thought | undefined>();
   // One after the other: a long session has thousands.
   for await (const opaque of paced(sealed)) {
-    thoughts.set(opaque, sealer.open(opaque.data, opaque.origin, context.caller.owner));
+    thoughts.set(opaque, sealer?.open(opaque.data, opaque.origin, context.caller.owner));
   }
   const open = (closed: Message[]) => {
-    const thinking = openReasoning(closed, (opaque) => thoughts.get(opaque), context.note);
+    // Without a sealer that is noted already, and nothing is known of other keys.
+    const thinking = openReasoning(closed, (opaque) => thoughts.get(opaque), sealer ? context.note : () => {});
     return openHits(takeSteps(thinking), (one) => found.get(one));
   };
   return {
@@ -87,16 +89,20 @@ export function sealingFor(
   const place = reasoning?.(wire);
   const { caller: { owner }, clientWire, recorder } = context;
   let sealer: Sealer | undefined;
+  let isLoaded = false;
   return place && {
     ...place,
     wire: clientWire,
     toOpen(part) {
-      return part.type !== "reasoning" && !holdsResult(part) || sealer
-        ? undefined
-        : async () => void (sealer = await sealerFor(context));
+      if (isLoaded || part.type !== "reasoning" && !holdsResult(part)) return undefined;
+      return async () => {
+        sealer = await sealerFor(context);
+        isLoaded = true;
+      };
     },
     seal({ opaque, ...thought }) {
-      if (!sealer) throw new Error("The sealer has not been opened");
+      if (!isLoaded) throw new Error("The sealer has not been loaded");
+      if (!sealer) return SEALED_PREFIX; // which opens nowhere
       const bound = opaque && { opaque: { target: recorder.attempt?.target, ...opaque } };
       return sealer.seal({ ...thought, ...bound }, clientWire, owner);
     },
@@ -108,11 +114,21 @@ interface OpenedSealing extends Sealing {
   toOpen(part: OutputPart): (() => Promise<void>) | undefined;
 }
 
-/** Without the store's key, what is sealed opens until this process ends: the log says why. */
-export async function sealerFor({ gateway, recorder }: RequestContext): Promise<Sealer> {
+/** None while the store does not give its key: what is sealed is left out then, and noted. */
+async function sealerFor({ gateway, recorder, note }: RequestContext): Promise<Sealer | undefined> {
   const { sealer, failure } = await gateway.sealer();
-  if (failure !== undefined) recorder.explain(failure);
-  return sealer;
+  if (sealer) return sealer;
+  recorder.explain(failure);
+  note("could not read the key that seals reasoning");
+  return undefined;
+}
+
+/** A conversation whose summary cannot be read is not to go on as if it were new. Throws `unavailable` then. */
+export async function summarySealer({ gateway }: RequestContext): Promise<Sealer> {
+  const { sealer, failure: cause } = await gateway.sealer();
+  if (sealer) return sealer;
+  const message = "The gateway cannot read the key that seals summaries: try again later";
+  throw new GatewayError("unavailable", message, { cause });
 }
 
 /** What is sealed for one purpose does not open for another. */

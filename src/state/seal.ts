@@ -12,11 +12,8 @@ export interface Sealer {
   open(sealed: string, wire: string, owner: string): Thought | undefined;
 }
 
-/** A sealer, and why it is one whose key ends with this process, where it is. */
-export interface LoadedSealer {
-  sealer: Sealer;
-  failure?: unknown;
-}
+/** The sealer; why there is none while the store does not give its key. */
+export type LoadedSealer = { sealer: Sealer; failure?: undefined } | { sealer?: undefined; failure: unknown };
 
 export interface SealingOptions {
   /** From the configuration. */
@@ -25,12 +22,45 @@ export interface SealingOptions {
   store: Store;
   /** How long the store may take, in milliseconds: a client waits for it. */
   patienceMs: number;
+  /** Milliseconds by a clock that never steps. */
+  now(): number;
 }
 
-/** The sealer, made at the first need. */
-export function createSealing(options: SealingOptions): () => Promise<LoadedSealer> {
-  let loading: Promise<LoadedSealer> | undefined;
-  return () => loading ??= load(options);
+/** How long a store that failed is not asked for the key again, in milliseconds. */
+const REST_MS = 500;
+/** How long a request waits for one that has failed before, in milliseconds. */
+const RETRY_MS = 250;
+
+/**
+ * The sealer, made at the first need. A store that fails is asked again, and until it answers there is none: what a key of this
+ * process alone had sealed would open nowhere else.
+ */
+export function createSealing({ secret, store, patienceMs, now }: SealingOptions): () => Promise<LoadedSealer> {
+  let loaded: LoadedSealer | undefined;
+  let failed: { failure: unknown; at: number } | undefined;
+  let asking: Promise<LoadedSealer> | undefined;
+
+  async function ask(): Promise<LoadedSealer> {
+    const key = keptKey(store);
+    // What comes too late for this request is there for the next.
+    key.then((bytes) => loaded ??= { sealer: createSealer(bytes) }, () => {});
+    try {
+      await within(failed ? Math.min(patienceMs, RETRY_MS) : patienceMs, key);
+      return loaded!;
+    } catch (failure) {
+      failed = { failure, at: now() };
+      return { failure };
+    } finally {
+      asking = undefined;
+    }
+  }
+
+  return async () => {
+    if (secret !== undefined) loaded ??= { sealer: createSealer(keyFrom(secret)) };
+    if (loaded) return loaded;
+    if (failed && now() - failed.at < REST_MS) return { failure: failed.failure };
+    return await (asking ??= ask());
+  };
 }
 
 const ciphers = () => builtin("node:crypto");
@@ -38,21 +68,16 @@ const buffers = () => builtin("node:buffer").Buffer;
 
 const KEY_BYTES = 32;
 
-async function load({ secret, store, patienceMs }: SealingOptions): Promise<LoadedSealer> {
-  if (secret !== undefined) {
-    return {
-      sealer: createSealer(buffers().from(ciphers().hkdfSync("sha256", secret, "", "laneway sealing", KEY_BYTES))),
-    };
-  }
-  const made = ciphers().randomBytes(KEY_BYTES);
-  try {
-    const kept = await within(patienceMs, store.ensure(["sealing", "key"], made.toString("base64")));
-    const key = buffers().from(String(kept), "base64");
-    if (key.length !== KEY_BYTES) throw new Error("The store holds something else under the name of the sealing key");
-    return { sealer: createSealer(key) };
-  } catch (failure) {
-    return { sealer: createSealer(made), failure };
-  }
+function keyFrom(secret: string): Uint8Array {
+  return buffers().from(ciphers().hkdfSync("sha256", secret, "", "laneway sealing", KEY_BYTES));
+}
+
+/** The key that all who use the store have. */
+async function keptKey(store: Store): Promise<Uint8Array> {
+  const made = ciphers().randomBytes(KEY_BYTES).toString("base64");
+  const key = buffers().from(String(await store.ensure(["sealing", "key"], made)), "base64");
+  if (key.length !== KEY_BYTES) throw new Error("The store holds something else under the name of the sealing key");
+  return key;
 }
 
 const CIPHER = "aes-256-gcm";

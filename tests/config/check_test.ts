@@ -238,6 +238,20 @@ Deno.test("upstreamsWithoutSecret: lists those whose variable is named and not s
   ]);
 });
 
+Deno.test("check: several gateways without a common key to seal with are refused", () => {
+  const refused = [
+    'replicas: Cannot seal for several gateways without a common key: use a store of kind "redis", or set "sealing.key"',
+  ];
+  const sealing = { key: { env: "SEAL" } };
+  const redis = { kind: "redis", url: { env: "STORE" } };
+  const env = { SEAL: "long enough, it is", STORE: "redis://localhost" };
+  const found = (more: object, values: Record<string, string> = env) =>
+    problems({ replicas: 2, lanes, ...more }, values);
+  assertEquals([found({}), found({ store: { kind: "memory" } })], [refused, refused]);
+  assertEquals([found({ replicas: 1 }), found({ sealing }), found({ store: redis })], [[], [], []]);
+  assertEquals(found({}, { DENO_DEPLOY: "1" }), []);
+});
+
 Deno.test("check: a key to seal with that can be guessed is refused", () => {
   const config = { sealing: { key: { env: "SEAL" } }, lanes };
   assertEquals(problems(config, { SEAL: "short" }), [

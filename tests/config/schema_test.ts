@@ -28,6 +28,7 @@ Deno.test("schema: what is left out gets its default", () => {
     lanes: { oss: { models: {}, upstreams: {} } },
     hostedTools: { mcp: { servers: {}, allow: [], callMs: 60_000 }, rounds: 8, calls: 64, deadlineMs: 600_000 },
     observe: { metrics: true },
+    replicas: 1,
     storedKeys: false,
     transport: "fetch",
     retry: { rounds: 3, failovers: 1, budgetMs: 5_000 },

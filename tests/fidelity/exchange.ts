@@ -126,14 +126,14 @@ async function send(
   const store = createMemoryStore({ now: () => NOW, limitBytes: 1_000_000 });
   const app = newApp({ config: CONFIG, fetch: fake.fetch, store });
   // What is sealed differs from one time to the next, and what is in it does not.
-  const { sealer } = await createSealing({ store, patienceMs: 1_000 })();
+  const { sealer } = await createSealing({ store, patienceMs: 1_000, now: () => 0 })();
   const post = (asked: JsonObject) =>
     app.post(PATHS[client], { model: to, ...asked }, { ...(client !== "ollama" && HEADERS[client]), ...headers });
   if (before) await (await post(before)).text();
   fake.asked.length = 0;
   const response = await post(body);
   const text = (await response.text()).replace(/lw1\.[\w-]+/g, (sealed) => {
-    const opened = sealer.open(sealed, client, "local");
+    const opened = sealer!.open(sealed, client, "local");
     return opened ? JSON.stringify(JSON.stringify(opened)).slice(1, -1) : sealed;
   });
   await app.settled();

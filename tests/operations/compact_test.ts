@@ -3,11 +3,13 @@ import { assert, assertEquals, assertMatch, assertRejects, assertStringIncludes 
 import Anthropic from "anthropic-sdk";
 import OpenAI from "openai";
 import type { JsonObject } from "../../src/canonical/json.ts";
+import { createMemoryStore } from "../../src/state/memory_store.ts";
 import { newApp, type TestApp } from "../support/app.ts";
 import { ANSWER, answerStream, ENDING, frame } from "../support/chat.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
 
 const SUMMARY = "The user wants a poem. Two lines are written.";
+const UNREADABLE = "The gateway cannot read the key that seals summaries: try again later";
 const NEXT = "And here is the third line.";
 
 interface Rig {
@@ -55,6 +57,22 @@ const HISTORY: OpenAI.Responses.ResponseInput = [
 ];
 
 // Responses
+
+Deno.test("compact: while the store does not give its key, no model works for a summary, and none that was made is passed over", async () => {
+  const store = createMemoryStore({ now: () => 0, limitBytes: 1_000_000 });
+  const lost = Promise.reject(new Error("The store is gone"));
+  lost.catch(() => {});
+  const body = { model: "model", input: [{ role: "user", content: "Write a poem" }] };
+  const rig = newRig(SUMMARY);
+  const failing = newApp({ store: { ...store, ensure: () => lost } });
+  const { output } = await rig.openai.responses.compact(body as OpenAI.Responses.ResponseCompactParams);
+  for (const [path, asked] of [["responses/compact", body], ["responses", { ...body, input: output }]] as const) {
+    const response = await failing.post(`/oss/v1/${path}`, asked);
+    const { error } = await response.json();
+    assertEquals([response.status, error.message], [503, UNREADABLE]);
+  }
+  assertEquals(rig.sent().length, 1);
+});
 
 Deno.test("compact: the endpoint gives the users' messages and a sealed summary, from which the next request goes on", async () => {
   const { openai, sent } = newRig(SUMMARY, NEXT);

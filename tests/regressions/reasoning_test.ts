@@ -362,17 +362,35 @@ testEach(
   },
 );
 
-testEach("R23", "where the store fails, a thought survives until the gateway ends, and the log says why", {
+const UNSEALED = "could not read the key that seals reasoning";
+
+testEach("R23", "while the store fails, nothing is sealed, the answer and the log say so, and the words stay", {
   clients: ["messages", "responses"],
 }, async (client, mode) => {
   const cause = new Error("The disk is full");
-  const store = { ...newStore(), ensure: () => Promise.reject(cause) };
+  const failing = { ...newStore(), ensure: () => Promise.reject(cause) };
   const upstream = fakeUpstream(() => responseOf(thinking("chat", THOUGHT), mode));
-  const app = newApp({ config: CONFIG, fetch: upstream.fetch, store });
+  const app = newApp({ config: CONFIG, fetch: upstream.fetch, store: failing });
   const body = { ...bodyFor(client, { tools: TOOLS, stream: mode === "streamed" }), ...WANTS[client] };
-  await post(app, client, nextTurn(client, body, await post(app, client, body), "nothing"));
-  assertEquals(THOUGHTS_IN.chat(JSON.parse(upstream.asked[1]!.body)), [THOUGHT]);
-  assertEquals(app.logs.map(({ cause }) => cause), [cause, cause]);
+  const first = await post(app, client, body);
+  assertEquals(first.status, 200);
+  const store = newStore();
+  for (
+    const { memory, back } of [
+      { memory: "whole", back: [THOUGHT] },
+      { memory: "nothing", back: [] },
+    ] as const
+  ) {
+    const asked = fakeUpstream(() => responseOf(thinking("chat", THOUGHT), mode));
+    const later = newApp({ config: CONFIG, fetch: asked.fetch, store });
+    assertEquals((await post(later, client, nextTurn(client, body, first, memory))).status, 200);
+    assertEquals(THOUGHTS_IN.chat(JSON.parse(asked.asked[0]!.body)), [...back]);
+  }
+  // What was sealed before does not open, and that is no other key's fault.
+  const sealed = await post(newApp({ config: CONFIG, fetch: upstream.fetch, store }), client, body);
+  const next = await post(app, client, nextTurn(client, body, sealed, "nothing"));
+  assertEquals([next.status, next.headers.get("x-laneway-notes")], [200, UNSEALED]);
+  assertEquals(app.logs.map(({ cause, notes }) => [cause, notes]), [[cause, [UNSEALED]], [cause, [UNSEALED]]]);
 });
 
 testEach(

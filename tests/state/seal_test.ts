@@ -4,8 +4,9 @@ import type { Thought } from "../../src/transforms/sealing.ts";
 import { openKvFile } from "../../src/state/kv_file.ts";
 import { createKvStore } from "../../src/state/kv_store.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
-import { createSealer, createSealing } from "../../src/state/seal.ts";
+import { createSealer, createSealing, type LoadedSealer, type Sealer } from "../../src/state/seal.ts";
 import type { Store } from "../../src/state/store.ts";
+import { until } from "../support/wait.ts";
 import { withFolder } from "./temp_folder.ts";
 
 const KEY = new Uint8Array(32).fill(7);
@@ -59,45 +60,52 @@ Deno.test("the same thought sealed twice is two texts, so that nobody sees that 
   assertNotEquals(sealer.seal(THOUGHT, "w", "o"), sealer.seal(THOUGHT, "w", "o"));
 });
 
+const NEVER = storeThat(() => Promise.reject(new Error("Nobody asks")));
+
+function sealingOn(store: Store, { secret, patienceMs = 5_000 }: { secret?: string; patienceMs?: number } = {}) {
+  const clock = { ms: 0 };
+  return { clock, load: createSealing({ secret, store, patienceMs, now: () => clock.ms }) };
+}
+
+async function sealerOf(load: () => Promise<LoadedSealer>): Promise<Sealer> {
+  const { sealer, failure } = await load();
+  if (!sealer) throw failure;
+  return sealer;
+}
+
 Deno.test("the configured secret is the key, and the store is not asked", async () => {
-  const store = storeThat(() => Promise.reject(new Error("Nobody asks")));
-  const { sealer, failure } = await createSealing({ secret: "s3cret", store, patienceMs: 1_000 })();
-  const { sealer: same } = await createSealing({ secret: "s3cret", store, patienceMs: 1_000 })();
-  const { sealer: other } = await createSealing({ secret: "another", store, patienceMs: 1_000 })();
-  const sealed = sealer.seal(THOUGHT, "w", "o");
-  assertEquals([same.open(sealed, "w", "o"), other.open(sealed, "w", "o")], [THOUGHT, undefined]);
-  assertEquals(failure, undefined);
+  const [one, same, other] = await Promise.all(
+    ["s3cret", "s3cret", "another"].map((secret) => sealerOf(sealingOn(NEVER, { secret }).load)),
+  );
+  const sealed = one!.seal(THOUGHT, "w", "o");
+  assertEquals([same!.open(sealed, "w", "o"), other!.open(sealed, "w", "o")], [THOUGHT, undefined]);
 });
 
 Deno.test("two gateways on one file, at once and after a restart, have one key, which the file keeps", () =>
   withFolder(async (folder) => {
     const open = () => createKvStore({ open: () => openKvFile(`${folder}/store.sqlite3`), now: () => 0 });
     const [one, two] = [open(), open()];
-    const [first, second] = await Promise.all(
-      [one, two].map((store) => createSealing({ store, patienceMs: 5_000 })()),
-    );
-    const sealed = first!.sealer.seal(THOUGHT, "w", "o");
-    assertEquals([first!.failure, second!.failure], [undefined, undefined]);
-    assertEquals(second!.sealer.open(sealed, "w", "o"), THOUGHT);
+    const [first, second] = await Promise.all([one, two].map((store) => sealerOf(sealingOn(store).load)));
+    const sealed = first!.seal(THOUGHT, "w", "o");
+    assertEquals(second!.open(sealed, "w", "o"), THOUGHT);
     one.close();
     two.close();
     const three = open();
-    const third = await createSealing({ store: three, patienceMs: 5_000 })();
-    assertEquals(third.sealer.open(sealed, "w", "o"), THOUGHT);
+    const third = await sealerOf(sealingOn(three).load);
+    assertEquals(third.open(sealed, "w", "o"), THOUGHT);
     three.close();
   }));
 
 Deno.test("the key is asked for once, at the first need", async () => {
   let asked = 0;
   const memory = createMemoryStore({ now: () => 0, limitBytes: 1_000 });
-  const load = createSealing({
-    store: storeThat((key, value) => (asked++, memory.ensure(key, value))),
-    patienceMs: 1_000,
-  });
+  const { load } = sealingOn(storeThat((key, value) => (asked++, memory.ensure(key, value))));
   assertEquals(asked, 0);
   const [one, two] = await Promise.all([load(), load()]);
   assertEquals([asked, one], [1, two]);
 });
+
+const REST_MS = 500;
 
 for (
   const [what, ensure] of [
@@ -106,10 +114,31 @@ for (
     ["holds something else", () => Promise.resolve({ not: "a key" })],
   ] as const
 ) {
-  Deno.test(`where the store ${what}, a key of this process serves, and the failure is told`, async () => {
-    const load = createSealing({ store: storeThat(ensure), patienceMs: 10 });
-    const { sealer, failure } = await load();
-    assert(failure instanceof Error);
-    assertEquals((await load()).sealer.open(sealer.seal(THOUGHT, "w", "o"), "w", "o"), THOUGHT);
+  Deno.test(`where the store ${what}, there is no key; it is asked again after a while, and what it gives then is the key`, async () => {
+    const memory = createMemoryStore({ now: () => 0, limitBytes: 1_000 });
+    let asked = 0;
+    let failsYet = true;
+    const store = storeThat((key, value) => (asked++, failsYet ? ensure() : memory.ensure(key, value)));
+    const { clock, load } = sealingOn(store, { patienceMs: 10 });
+    for (let request = 0; request < 3; request++) {
+      const { sealer, failure } = await load();
+      assertEquals([sealer, failure instanceof Error, asked], [undefined, true, 1]);
+    }
+    clock.ms += REST_MS;
+    assertEquals([(await load()).sealer, asked], [undefined, 2]);
+    failsYet = false;
+    clock.ms += REST_MS;
+    const sealed = (await sealerOf(load)).seal(THOUGHT, "w", "o");
+    assertEquals((await sealerOf(sealingOn(memory).load)).open(sealed, "w", "o"), THOUGHT);
   });
 }
+
+Deno.test("a key that comes late is there for the next request", async () => {
+  const memory = createMemoryStore({ now: () => 0, limitBytes: 1_000 });
+  const answer = Promise.withResolvers<void>();
+  const store = storeThat(async (key, value) => (await answer.promise, await memory.ensure(key, value)));
+  const { load } = sealingOn(store, { patienceMs: 10 });
+  assertEquals((await load()).sealer, undefined);
+  answer.resolve();
+  await until(async () => (await load()).sealer !== undefined);
+});
