@@ -68,6 +68,8 @@ export interface AppOptions {
 export interface App {
   /** Answers a request. `info` says who calls; without it the call comes from this process and is trusted. */
   fetch(request: Request, info?: { remoteAddr: Peer }): Promise<Response>;
+  /** The page that monitoring reads, whoever asks. */
+  metrics(): Promise<Response>;
   /** A new server has taken the place of the one that brought the requests that run. */
   renewed(): void;
   /** From now on `/readyz` says 503; everything is still served. */
@@ -146,6 +148,7 @@ function appOf(
 ): App {
   return {
     fetch: (request, info) => handle(request, info?.remoteAddr, gateway),
+    metrics: async () => (await import("./operations/metrics_page.ts")).metricsPage({ gateway }),
     renewed: () => void renewals.count++,
     drain: () => draining.abort(),
     settled: async () => void await Promise.all([gateway.runs.settled(), gateway.sockets.settled()]),

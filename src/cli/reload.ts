@@ -2,7 +2,7 @@
 import type { Config } from "../config/schema.ts";
 import { isThere } from "../config/is_there.ts";
 import { PLACEHOLDER_SECRET } from "../config/secrets.ts";
-import { type Permissions, permissionsOf } from "../config/permissions.ts";
+import { metricsAddress, type Permissions, permissionsOf } from "../config/permissions.ts";
 import type { Permission, Platform } from "../platform/platform.ts";
 
 export interface Reloading {
@@ -29,6 +29,11 @@ export function reload(running: Config, { load, platform: { env, os, isGranted }
   }
   if (JSON.stringify(placeOf(config)) !== JSON.stringify(placeOf(running))) {
     return { kept: "Another store needs a restart" };
+  }
+  if (
+    JSON.stringify(metricsAddress(config.observe.metrics)) !== JSON.stringify(metricsAddress(running.observe.metrics))
+  ) {
+    return { kept: "Serving metrics at another address needs a restart" };
   }
   if (fetcherOf(config) !== fetcherOf(running)) return { kept: "A fetcher that is started otherwise needs a restart" };
   const lacking = descriptorsOf(permissionsOf({ config, listen: {}, env, os, isThere }))

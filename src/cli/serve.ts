@@ -4,6 +4,7 @@ import { type App, createApp, pluginFacts } from "../app.ts";
 import { unmaskedSecrets } from "../compose/secrets.ts";
 import { placeOfStore } from "../compose/store.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
+import { metricsAddress } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
 import { createDescriptors, type Descriptors, scarcityLine } from "../http/descriptors.ts";
 import type { Platform, Serving } from "../platform/platform.ts";
@@ -37,12 +38,12 @@ export async function serve(path: string | undefined, listen: Listen, program: P
   // Before the start-up message: a change of the file after it is noticed.
   const stopReloading = watchConfig({ platform, file, terminal, again: running.reload });
   const lull = createLull(() => performance.now(), (ms) => new Promise((go) => setTimeout(go, ms)));
-  const server = await listenOn(loaded, running, { descriptors, lull }, program);
+  const { app } = running;
+  const server = await listenAll(loaded, running, { descriptors, lull }, program);
   if (!server) {
     stopReloading();
     return 1;
   }
-  const { app } = running;
   settleIn(loaded, { descriptors, lull }, program);
   const patience = () => running.config().stop;
   const drained = await stopAtSignal({ platform, terminal, server, app, patience, onStop: stopReloading, say });
@@ -95,6 +96,31 @@ function createRunning(
       running = next.config;
       const unmasked = unmaskedLines(unmaskedSecrets(next.config, platform.env));
       say(["Serving with the new configuration", ...unmasked].join("\n").trimEnd());
+    },
+  };
+}
+
+/** Everywhere that is configured; nowhere, where one address cannot be taken. */
+async function listenAll(
+  loaded: LoadedConfig,
+  running: Running,
+  guards: { descriptors: Descriptors; lull: Lull },
+  program: Program,
+): Promise<Serving | undefined> {
+  const address = metricsAddress(loaded.config.observe.metrics);
+  if (!address) return await listenOn(loaded, running, guards, program);
+  const { serveMetrics } = await import("./metrics_listener.ts");
+  const metrics = await serveMetrics(address, () => running.app().metrics(), program);
+  const server = metrics && await listenOn(loaded, running, guards, program);
+  if (!server) {
+    await metrics?.shutdown();
+    return undefined;
+  }
+  program.streams.say(`Metrics: ${metrics.url}`);
+  return {
+    async shutdown() {
+      await server.shutdown();
+      await metrics.shutdown();
     },
   };
 }

@@ -54,6 +54,7 @@ export function permissionsOf({ config, file, listen, env, os, code, isThere }: 
     ...list(resultsFrom),
     ...list(filesFrom),
   ]);
+  const metrics = metricsAddress(fields(rest.observe).metrics);
   const { webSearch, webFetch, mcp } = fields(rest.hostedTools);
   const hasFetcherBeside = isObject(webFetch) && webFetch.url === undefined;
   const hosted = [
@@ -67,6 +68,7 @@ export function permissionsOf({ config, file, listen, env, os, code, isThere }: 
   return {
     net: unique([
       ...[`http://${bracketed(String(hostname))}:${port}`, ...origins, ...hosted].flatMap(hostOf),
+      ...(metrics ? [`${bracketed(metrics.hostname)}:${metrics.port}`] : []),
       ...serverHosts(server, env),
     ]),
     env: unique([
@@ -142,6 +144,15 @@ function serverHosts(server: Record<string, unknown> | undefined, env: Place["en
 
 function bracketed(hostname: string): string {
   return hostname.includes(":") && !hostname.startsWith("[") ? `[${hostname}]` : hostname;
+}
+
+const ADDRESS = /^(?:\[([\da-f:.]+)\]|([\w.-]+)):(\d{1,5})$/i;
+
+/** Where metrics are served apart from all else, if they are: `metrics` as the configuration has it. */
+export function metricsAddress(metrics: unknown): { hostname: string; port: number } | undefined {
+  const [, v6, name, port] = ADDRESS.exec(String(fields(metrics).listen)) ?? [];
+  const hostname = v6 ?? name;
+  return hostname === undefined || Number(port) > 65_535 ? undefined : { hostname, port: Number(port) };
 }
 
 /**

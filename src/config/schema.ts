@@ -4,6 +4,7 @@ import { object, secretSchema } from "./fields.ts";
 import { hostedToolsSchema } from "./hosted_schema.ts";
 import { laneNameSchema, laneSchema } from "./lane_schema.ts";
 import { limitsSchema, retrySchema, stopSchema } from "./limits_schema.ts";
+import { metricsAddress } from "./permissions.ts";
 import { catalogSchema, transportSchema, upstreamSchema } from "./upstream_schema.ts";
 
 const amount = (description: string) => z.int().min(1).optional().meta({ description });
@@ -116,7 +117,15 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
     }),
   }).optional(),
   observe: object("What is shown of the gateway's work.", {
-    metrics: z.boolean().default(true).meta({
+    metrics: z.union([
+      z.boolean(),
+      object("Serves /metrics at an address of its own too, without a key.", {
+        listen: z.string().refine((listen) => metricsAddress({ listen }) !== undefined).meta({
+          description: "An address of this machine, and a port; 0 lets the system choose a free one.",
+          examples: ["127.0.0.1:9464"],
+        }),
+      }),
+    ], { error: 'Expected true, false or { "listen": "127.0.0.1:9464" }' }).default(true).meta({
       description: "Whether what happens is counted, for /metrics. Only an operator's key opens that.",
     }),
   }).prefault({}),

@@ -86,7 +86,8 @@ async function admitToken(request: Request, peer: Peer | undefined): Promise<Cal
     : { name: "token", owner, token, isStranger: true };
 }
 
-function isLocalCall(request: Request, peer: Peer | undefined): boolean {
+/** Whether it comes from this machine, and from no web page of another. */
+export function isLocalCall(request: Request, peer: Peer | undefined): boolean {
   try {
     admitLocal(request, peer);
     return true;
@@ -127,7 +128,7 @@ function isLocalAddress(url: URL | null | undefined): boolean {
   return hostname === "localhost" || hostname.endsWith(".localhost") || hostname === "[::1]" || isLoopback(hostname);
 }
 
-function isLoopback(address: string): boolean {
+export function isLoopback(address: string): boolean {
   return address === "::1" || /^127(\.\d{1,3}){3}$/.test(address);
 }
 

@@ -6,7 +6,7 @@ import { type Family, gauge } from "../observe/exposition.ts";
 
 const MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
-export async function metricsPage({ gateway }: RequestContext): Promise<Response> {
+export async function metricsPage({ gateway }: Pick<RequestContext, "gateway">): Promise<Response> {
   const { meter } = gateway;
   if (!meter) throw new GatewayError("not_found", `Nothing is counted: the configuration has "metrics": false`);
   const metrics = await meter.metrics();
