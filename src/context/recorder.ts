@@ -1,11 +1,12 @@
 /** What becomes of one request, as it is learnt: its notes, attempts and usage, up to its line in the log. */
-import { completeUsage, type CountedBy, type ReportedUsage } from "../canonical/usage.ts";
+import { addUsage, completeUsage, type CountedBy, type ReportedUsage } from "../canonical/usage.ts";
 import type { Count } from "../canonical/usage.ts";
 import { type Destination, type Price, targetName } from "../contract/destination.ts";
-import { type GatewayError, STATUS_OF } from "../errors.ts";
-import { type Cost, costOf, costOfSound } from "../observe/cost.ts";
+import type { GatewayError } from "../errors.ts";
+import { addCosts, type Cost } from "../observe/cost.ts";
 import type { LogEntry } from "../observe/log.ts";
 import { formatDollars } from "../util/dollars.ts";
+import { Bill } from "./bill.ts";
 import { chargeFor } from "./charge.ts";
 
 /** A conversation's tokens as the gateway counts them for one target. */
@@ -78,8 +79,8 @@ export class Recorder {
   readonly elapsedMs: RecorderOptions["elapsedMs"];
   readonly #log: RecorderOptions["log"];
   #charge?: number;
-  /** What the answer cost, as far as it is known. */
-  cost?: Cost;
+  /** Of everything that an upstream was asked for. */
+  readonly #bills: Bill[] = [];
   #atEnd: (() => void)[] = [];
 
   constructor({ entry, log, elapsedMs }: RecorderOptions) {
@@ -129,13 +130,12 @@ export class Recorder {
    */
   settle(reported: ReportedUsage, emitted: () => number): void {
     const { estimate } = this;
-    const { reportedCost, ...usage } = completeUsage(
+    const { reportedCost: _, ...usage } = completeUsage(
       reported,
       { inputTokens: estimate },
       reported.outputTokens === undefined ? emitted() : 0,
     );
     this.entry.usage = usage;
-    this.cost = costOf({ ...usage, reportedCost }, this.attempt?.price);
     const charge = chargeFor(usage, () => estimate + emitted());
     this.#charge = charge.tokens;
     if (charge.reported !== undefined && this.isMetered) {
@@ -143,23 +143,31 @@ export class Recorder {
     }
   }
 
-  /** Sound of this length was transcribed. */
-  settleSound(seconds: number): void {
-    const { price } = this.attempt ?? {};
-    this.cost = price && costOfSound(seconds, price);
+  /** An upstream is about to be asked for an answer. `inputTokens`: of what it is asked, estimated. */
+  open(inputTokens: number, price: Price | undefined): Bill {
+    const bill = new Bill(inputTokens, price);
+    this.#bills.push(bill);
+    return bill;
   }
 
-  /** What was read and emitted of an answer that never came to its end, if only because its client left: its upstream charges for it. */
-  #costOfPart(): Cost | undefined {
-    const { attempt, asked, estimate, emittedTokens } = this;
-    const hasLeft = this.entry.status === STATUS_OF.client_closed;
-    if (this.entry.usage || (emittedTokens === 0 && !(hasLeft && asked > 0))) return undefined;
-    const usage = {
-      inputTokens: Math.ceil(estimate),
-      outputTokens: Math.ceil(emittedTokens),
-      estimated: true as const,
-    };
-    return costOf(usage, attempt?.price);
+  /** The gateway is about to search for the model that was asked last. Nothing where that costs nothing. */
+  openSearch(): Bill | undefined {
+    const search = this.attempt?.price?.search;
+    return search === undefined ? undefined : this.open(0, { search });
+  }
+
+  /** What was asked for until now cost, as far as it is known. */
+  get cost(): Cost | undefined {
+    return addCosts(this.#bills);
+  }
+
+  /** What is still open is wanted by nobody. The log has what was used of an answer that never came to its end. */
+  #closeBills(): void {
+    for (const bill of this.#bills) bill.end(true);
+    const used = this.#bills.flatMap(({ usage }) => usage ?? []);
+    if (this.entry.usage || used.length === 0) return;
+    const { reportedCost: _, ...usage } = used.reduce(addUsage);
+    this.entry.usage = usage;
   }
 
   /**
@@ -205,7 +213,8 @@ export class Recorder {
     this.discard();
     const { attempt, asked } = this;
     const notes = this.notes();
-    const cost = this.cost ?? this.#costOfPart();
+    this.#closeBills();
+    const { cost } = this;
     this.#log({
       ...this.entry as LogEntry,
       ...(attempt && { target: attempt.target }),

@@ -30,9 +30,23 @@ export function costOf({ reportedCost, ...usage }: Usage, price: Price | undefin
 
 /** The same of sound that is paid by its length. */
 export function costOfSound(seconds: number, { audioMinute, request }: Price): Cost | undefined {
-  if (audioMinute === undefined || !(seconds >= 0 && seconds < 1e9)) return undefined;
+  if (audioMinute === undefined) {
+    return request === undefined ? undefined : { pico: amount(request), isEstimated: false };
+  }
+  if (!(seconds >= 0 && seconds < 1e9)) return undefined;
   const pico = amount(audioMinute) * BigInt(Math.round(seconds * 1_000)) / 60_000n + amount(request);
   return { pico, isEstimated: false };
+}
+
+/** What several answers cost together. Where one of them has no price the sum is no more than an estimate. */
+export function addCosts(answers: readonly { usage?: Usage; cost?: Cost }[]): Cost | undefined {
+  let sum: Cost | undefined;
+  let lacksPrice = false;
+  for (const { usage, cost } of answers) {
+    if (!cost) lacksPrice ||= usage !== undefined;
+    else sum = sum ? { pico: sum.pico + cost.pico, isEstimated: sum.isEstimated || cost.isEstimated } : cost;
+  }
+  return sum && lacksPrice ? { ...sum, isEstimated: true } : sum;
 }
 
 /** In pico-dollars; nothing where a part of it has no price. */

@@ -12,6 +12,7 @@ import type { Ask, Lessons } from "../upstream/ask.ts";
 import type { Upstream } from "../upstream/send.ts";
 import type { HostedOffer } from "../transforms/hosted_history.ts";
 import type { HostedTool } from "../canonical/generate.ts";
+import { billOf } from "./billing.ts";
 import { count } from "./counting.ts";
 import { prepareForTarget, type Step, type TargetFacts } from "./prepare.ts";
 import { isLostOn, isOffAt } from "./who_runs.ts";
@@ -40,6 +41,10 @@ export function ask<K extends ModelOperation>(
   const attempt = context.recorder.begin(where);
   const asked = askOf(operation, input, { where, upstream, attempt }, context, options);
   asked.onDescribed = () => refuseIfStrict(context, attempt);
+  asked.bill = () => {
+    const { recorder } = context;
+    return billOf(operation, recorder.open(options.estimate || recorder.estimate, where.price), recorder);
+  };
   return asked;
 }
 

@@ -25,6 +25,7 @@ import { markThoughts } from "../transforms/reasoning.ts";
 import { GatewayError } from "../errors.ts";
 import { isJsonObject, type JsonValue } from "../canonical/json.ts";
 import { type EventSource, opening, sourceOf } from "../util/event_source.ts";
+import { billSearch } from "./billing.ts";
 import type { Shortening } from "./compact.ts";
 import { hostedRounds } from "./hosted_rounds.ts";
 import { mayRunFor, runsAt } from "./who_runs.ts";
@@ -262,7 +263,8 @@ function runRounds(
     async run(call: HostedCall, work: HostedWork, stop) {
       if (account && !account.takeCall()) return { kind: "error", code: "too_many_requests" };
       const own = AbortSignal.any([signal, stop]);
-      const result = await gateway.hosted.run(call, work, factsOf(context, (url) => named.has(url), own));
+      const run = () => gateway.hosted.run(call, work, factsOf(context, (url) => named.has(url), own));
+      const result = await (call.kind === "web-search" ? billSearch(run, recorder, own) : run());
       named.add(result);
       return result;
     },

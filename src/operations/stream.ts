@@ -109,8 +109,6 @@ class Observer {
     } else if (event.type === "finish") {
       const usage = usageOf(event);
       if (usage) recorder.settle(usage, () => recorder.emittedTokens);
-      const seconds = secondsOf(event);
-      if (seconds !== undefined) recorder.settleSound(seconds);
       learn(usage, recorder.attempt, gateway);
       this.finished = true;
     }
@@ -137,12 +135,6 @@ function usageOf(event: StreamEvent<Streamed> & { type: "finish" }): ReportedUsa
   if ("usage" in event) return event.usage;
   const usage = "transcript" in event ? event.transcript.usage : undefined;
   return usage && "inputTokens" in usage ? usage : undefined;
-}
-
-/** How long the sound was that was transcribed, where the upstream says it. */
-function secondsOf(event: StreamEvent<Streamed> & { type: "finish" }): number | undefined {
-  const usage = "transcript" in event ? event.transcript.usage : undefined;
-  return usage && "seconds" in usage ? usage.seconds : undefined;
 }
 
 /** The source with its first events, which are awaited already. */

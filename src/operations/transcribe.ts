@@ -27,9 +27,6 @@ export async function transcribe(incoming: Incoming<"transcribe">): Promise<Resp
   const output = await answerWhole("transcribe", input, targets, context);
   const emitted = estimateTextTokens(output.text);
   if (output.usage && "inputTokens" in output.usage) recorder.settle(output.usage, () => emitted);
-  else {
-    recorder.emittedTokens = emitted;
-    if (output.usage) recorder.settleSound(output.usage.seconds);
-  }
+  else recorder.emittedTokens = emitted;
   return protocol.serialize(output, exchange);
 }

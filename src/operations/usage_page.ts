@@ -15,10 +15,11 @@ export async function usagePage({ gateway, caller, url }: RequestContext): Promi
     const message = "The gateway cannot read what was used: try again later";
     throw new GatewayError("unavailable", message, { cause: toGatewayError(cause).cause, retryAfter: "1" });
   });
-  const data = rows.map(({ pico, unpriced, ...row }) => ({
+  const data = rows.map(({ pico, unpriced, estimated, ...row }) => ({
     ...row,
     // What nobody knows is no 0.
     ...(unpriced < row.requests && { dollars: formatDollars(pico) }),
+    ...(estimated > 0 && { estimatedRequests: estimated }),
     ...(unpriced > 0 && { unpricedRequests: unpriced }),
   }));
   return Response.json({ object: "usage", days: Math.min(days, usage.retentionDays), data });

@@ -13,6 +13,8 @@ export interface Use {
   pico: bigint;
   /** Requests of which no price was known. */
   unpriced: number;
+  /** Requests whose tokens, all or some, are the gateway's estimate. */
+  estimated: number;
 }
 
 export interface UsageRow extends Use {
@@ -190,6 +192,7 @@ export function together(one: Use, other: Use): Use {
     outputTokens: atMost(one.outputTokens + other.outputTokens),
     pico: one.pico + other.pico,
     unpriced: one.unpriced + other.unpriced,
+    estimated: one.estimated + other.estimated,
   };
 }
 
@@ -202,7 +205,7 @@ function atMost(tokens: number): number {
 function sumsIn(value: unknown): Sums {
   const sums: Sums = new Map();
   for (const row of Array.isArray(value) ? value : []) {
-    const { model, requests, inputTokens, outputTokens, pico, unpriced } = row ?? {};
+    const { model, requests, inputTokens, outputTokens, pico, unpriced, estimated } = row ?? {};
     if (typeof model !== "string") continue;
     const count = (number: unknown) => Number.isSafeInteger(number) ? number as number : 0;
     sums.set(model, {
@@ -211,6 +214,7 @@ function sumsIn(value: unknown): Sums {
       outputTokens: count(outputTokens),
       pico: /^\d+$/.test(String(pico)) ? BigInt(pico) : 0n,
       unpriced: count(unpriced),
+      estimated: count(estimated),
     });
   }
   return sums;
@@ -227,8 +231,16 @@ export interface CountedEntry {
 
 /** One request as a row. */
 export function rowOf({ time, key, model, usage, cost }: CountedEntry): UsageRow {
-  const { inputTokens = 0, outputTokens = 0 } = usage ?? {};
+  const { inputTokens = 0, outputTokens = 0, estimated } = usage ?? {};
   const pico = cost === undefined ? undefined : picoDollars(cost);
-  const row = { day: time.slice(0, 10), key, model, requests: 1, inputTokens, outputTokens };
+  const row = {
+    day: time.slice(0, 10),
+    key,
+    model,
+    requests: 1,
+    inputTokens,
+    outputTokens,
+    estimated: estimated ? 1 : 0,
+  };
   return pico === undefined ? { ...row, pico: 0n, unpriced: 1 } : { ...row, pico, unpriced: 0 };
 }

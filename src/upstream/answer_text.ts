@@ -18,7 +18,8 @@ function textOf(part: OutputPart): string {
 /** The same for an answer that comes step by step. */
 export class TextLimit {
   readonly #most: number;
-  #length = 0;
+  /** What has come so far, in characters. */
+  length = 0;
 
   /** `most`: in characters. */
   constructor(most: number) {
@@ -28,8 +29,8 @@ export class TextLimit {
   /** Throws `upstream_error` once the events together have more than that. */
   check(event: { type: string }): void {
     if (!isDelta(event)) return;
-    this.#length += event.delta.text.length;
-    if (this.#length > this.#most) throw tooMuchText(this.#most);
+    this.length += event.delta.text.length;
+    if (this.length > this.#most) throw tooMuchText(this.#most);
   }
 }
 

@@ -1,6 +1,6 @@
 /** One operation, asked of one target. */
 import type { Message } from "../canonical/generate.ts";
-import type { Input, ModelOperation, Output } from "../canonical/operations.ts";
+import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import type { AnswerContext } from "../contract/context.ts";
 import type { LocalOperation, Target, UpstreamOperation } from "../contract/driver.ts";
 import { GatewayError } from "../errors.ts";
@@ -13,6 +13,17 @@ export interface Lessons {
   refusesReasoning: boolean;
   /** Present where the form of the answer is asked for in words: the turns that correct an answer which had not that form. */
   corrections?: readonly Message[];
+}
+
+/** What one answer of the upstream costs. The first end that is reported of it counts. */
+export interface AnswerBill<K extends ModelOperation> {
+  /** `text`: how much of the answer has come, in characters. */
+  follow(text: { readonly length: number }): void;
+  answered(output: Output<K>): void;
+  /** The same step by step: the event that ended it. */
+  finished(last: StreamEvent<K>): void;
+  /** The answer is over, or never came. `isGivenUp`: because nobody wanted it any more. */
+  ended(isGivenUp: boolean): void;
 }
 
 export interface Ask<K extends ModelOperation> {
@@ -35,6 +46,8 @@ export interface Ask<K extends ModelOperation> {
   corrections?: readonly Message[];
   /** Called when the upstream's calls are described, and before one is made again with less: the last moment to refuse. */
   onDescribed(): void;
+  /** Opens the bill of an answer that is about to be asked for; one more for each try. Absent where nobody pays. */
+  bill?(): AnswerBill<K>;
   /** Hears the head of each answer that is no failure. */
   onHead?(headers: Headers): void;
 }

@@ -7,7 +7,7 @@ import { finish, step } from "../util/work.ts";
 import type { Reply } from "../contract/call.ts";
 import type { UpstreamOperation } from "../contract/driver.ts";
 import { checkText, TextLimit } from "./answer_text.ts";
-import { type Ask, local, wayOf } from "./ask.ts";
+import { type AnswerBill, type Ask, local, wayOf } from "./ask.ts";
 import { describe } from "./call.ts";
 import { Watch } from "./deadlines.ts";
 import { framesIn } from "./frames.ts";
@@ -17,15 +17,34 @@ import { tooMuchJson } from "./send.ts";
 
 /** The whole answer. */
 export async function answer<K extends ModelOperation>(ask: Ask<K>): Promise<Output<K>> {
-  const { upstream } = ask;
   const way = wayOf(ask);
-  if ("local" in way) return local(way, ask);
+  const bill = ask.bill?.();
+  try {
+    if (!("local" in way)) return await answerTo(ask, way, bill);
+    const output = local(way, ask);
+    bill?.answered(output);
+    return output;
+  } catch (thrown) {
+    bill?.ended(ask.signal.aborted);
+    throw thrown;
+  }
+}
+
+async function answerTo<K extends ModelOperation>(
+  ask: Ask<K>,
+  way: UpstreamOperation<K>,
+  bill: AnswerBill<K> | undefined,
+): Promise<Output<K>> {
+  const { upstream } = ask;
   const calls = await step(() => describe(ask, way));
   const { timeouts } = upstream;
   const watch = new Watch(ask.signal, timeouts.wholeMs);
   try {
     const replies = await sideBySide(calls, (call) => follow(call, ask, way, watch));
-    return await collectReply(replies, ask, way, watch.signal) ?? await respond(replies, ask, way);
+    const collected = await collectReply(replies, ask, way, watch.signal);
+    if (!collected) return await respond(replies, ask, way, bill);
+    bill?.answered(collected);
+    return collected;
   } catch (thrown) {
     const reason = reasonOf(thrown, watch);
     // Of a batch the other calls are of no use any more.
@@ -41,6 +60,7 @@ export async function respond<K extends ModelOperation>(
   replies: Reply[],
   { operation, input, target, context, upstream: { json, answerText } }: Ask<K>,
   way: UpstreamOperation<K>,
+  bill?: AnswerBill<K>,
 ): Promise<Output<K>> {
   // Before any of them is read.
   const calls = operation === "generate" ? replies.flatMap(({ body }) => argumentsIn(body)) : [];
@@ -50,6 +70,8 @@ export async function respond<K extends ModelOperation>(
     await (way.longResponse
       ? finish(way.longResponse(replies, input, target, context))
       : step(() => way.response(replies, input, target, context)));
+  // What is refused here has been paid for.
+  bill?.answered(output);
   if (operation === "generate") checkText((output as Output<"generate">).content, answerText);
   return output;
 }

@@ -1,5 +1,6 @@
 import type { Speech } from "../canonical/audio.ts";
 import type { Reply } from "../contract/call.ts";
+import type { UpstreamOperation } from "../contract/driver.ts";
 import type { TransportResponse } from "../platform/transport.ts";
 import { type Ask, cannotStream, local, wayOf } from "./ask.ts";
 import { describe } from "./call.ts";
@@ -12,9 +13,20 @@ import { Watch } from "./deadlines.ts";
  * early ends the call; a failure on the way fails the stream of its bytes.
  */
 export async function speak(ask: Ask<"speak">): Promise<Speech> {
-  const { input, target, upstream, context } = ask;
   const way = wayOf(ask);
-  if ("local" in way) return local(way, ask);
+  const bill = ask.bill?.();
+  try {
+    const speech = "local" in way ? local(way, ask) : await speakBy(ask, way);
+    bill?.answered(speech);
+    return speech;
+  } catch (thrown) {
+    bill?.ended(ask.signal.aborted);
+    throw thrown;
+  }
+}
+
+async function speakBy(ask: Ask<"speak">, way: UpstreamOperation<"speak">): Promise<Speech> {
+  const { input, target, upstream, context } = ask;
   const [call] = describe(ask, way);
   if (!call) throw cannotStream(ask);
   const watch = new Watch(ask.signal, upstream.timeouts.totalMs);

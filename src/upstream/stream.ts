@@ -10,7 +10,7 @@ import type { Emit, StreamReader } from "../contract/stream.ts";
 import type { GatewayError } from "../errors.ts";
 import type { ByteSource, TransportResponse } from "../platform/transport.ts";
 import { TextLimit } from "./answer_text.ts";
-import { type Ask, cannotStream, local, wayOf } from "./ask.ts";
+import { type AnswerBill, type Ask, cannotStream, wayOf } from "./ask.ts";
 import { describe, open } from "./call.ts";
 import { Watch } from "./deadlines.ts";
 import { FrameSource, type Pulse } from "./frames.ts";
@@ -26,14 +26,23 @@ export function stream<K extends ModelOperation>(ask: Ask<K>): EventSource<Strea
 async function openStream<K extends ModelOperation>(ask: Ask<K>): Promise<EventSource<StreamEvent<K>>> {
   const way = wayOf(ask);
   const replay = REPLAY[ask.operation];
-  if (!("local" in way) && way.stream) return await openCall(ask, way);
-  if (!replay) throw cannotStream(ask);
-  return sourceOf(replay("local" in way ? local(way, ask) : await answer(ask)));
+  if ("local" in way || !way.stream) {
+    if (!replay) throw cannotStream(ask);
+    return sourceOf(replay(await answer(ask)));
+  }
+  const bill = ask.bill?.();
+  try {
+    return await openCall(ask, way, bill);
+  } catch (thrown) {
+    bill?.ended(ask.signal.aborted);
+    throw thrown;
+  }
 }
 
 async function openCall<K extends ModelOperation>(
   ask: Ask<K>,
   way: UpstreamOperation<K>,
+  bill: AnswerBill<K> | undefined,
 ): Promise<EventSource<StreamEvent<K>>> {
   const { operation, input, target, context, upstream } = ask;
   const { timeouts, answerBytes, json } = upstream;
@@ -46,13 +55,13 @@ async function openCall<K extends ModelOperation>(
     watch.begin(timeouts.firstEventMs, "send a first event");
     if (response.body && isEventStream(response, operation)) {
       const reader = way.stream.reader(forReader(input), target, context);
-      return new AnswerStream(response.body, reader, way.stream.framing, watch, ask);
+      return new AnswerStream(response.body, reader, way.stream.framing, watch, ask, bill);
     }
     // Some servers answer whole although a stream was asked for.
     const replay = REPLAY[operation];
     if (!replay) throw cannotStream(ask);
     const reply = await readReply(response, answerBytes, json, parserFor(operation));
-    const whole = await respond([reply], ask, way);
+    const whole = await respond([reply], ask, way, bill);
     watch.stop();
     return sourceOf(replay(whole));
   } catch (thrown) {
@@ -86,11 +95,13 @@ function isEventStream({ headers }: TransportResponse, operation: ModelOperation
 }
 
 /** The events of one streamed answer: a batch is what one read of the upstream gave. */
-class AnswerStream<E extends { type: string }> implements EventSource<E> {
+class AnswerStream<K extends ModelOperation> implements EventSource<StreamEvent<K>> {
   readonly #frames: FrameSource;
-  readonly #reader: StreamReader<E>;
+  readonly #reader: StreamReader<StreamEvent<K>>;
   readonly #limit: TextLimit;
   readonly #watch: Watch;
+  readonly #outer: AbortSignal;
+  readonly #bill: AnswerBill<K> | undefined;
   /** What broke the connection off, if anything did. */
   #broken: GatewayError | undefined;
   /** What is thrown next: the events before it are given first. */
@@ -101,10 +112,11 @@ class AnswerStream<E extends { type: string }> implements EventSource<E> {
 
   constructor(
     body: ByteSource,
-    reader: StreamReader<E>,
+    reader: StreamReader<StreamEvent<K>>,
     framing: ConstructorParameters<typeof FrameSource>[1],
     watch: Watch,
-    { operation, upstream }: Ask<ModelOperation>,
+    { operation, upstream, signal }: Ask<K>,
+    bill: AnswerBill<K> | undefined,
   ) {
     const pulse = pulseOf(watch, upstream.timeouts.idleMs, (failure) => {
       // Some streams of transcripts have no end but that of the body, which a break is not.
@@ -115,11 +127,14 @@ class AnswerStream<E extends { type: string }> implements EventSource<E> {
     this.#reader = reader;
     this.#limit = new TextLimit(upstream.answerText);
     this.#watch = watch;
+    this.#outer = signal;
+    this.#bill = bill;
+    bill?.follow(this.#limit);
   }
 
-  async next(): Promise<E[] | undefined> {
-    const events: E[] = [];
-    const emit = (event: E) => {
+  async next(): Promise<StreamEvent<K>[] | undefined> {
+    const events: StreamEvent<K>[] = [];
+    const emit = (event: StreamEvent<K>) => {
       this.#limit.check(event);
       events.push(event);
     };
@@ -134,6 +149,8 @@ class AnswerStream<E extends { type: string }> implements EventSource<E> {
       this.#fail(thrown);
     }
     this.#isWaiting = false;
+    const last = events.at(-1);
+    if (last?.type === "finish") this.#bill?.finished(last);
     if (events.length > 0 && !this.#isCancelled) return events;
     await this.#close();
     if (this.#failure && !this.#isCancelled) throw this.#failure.reason;
@@ -141,7 +158,7 @@ class AnswerStream<E extends { type: string }> implements EventSource<E> {
   }
 
   /** What the frames say; without frames, that they have ended. */
-  #read(frames: readonly Frame[] | undefined, emit: Emit<E>): Promise<void> | void {
+  #read(frames: readonly Frame[] | undefined, emit: Emit<StreamEvent<K>>): Promise<void> | void {
     const { signal } = this.#watch;
     if (frames) return readEvents(frames, this.#reader, emit, signal);
     this.#isOver = true;
@@ -164,6 +181,7 @@ class AnswerStream<E extends { type: string }> implements EventSource<E> {
   }
 
   async #close(): Promise<void> {
+    this.#bill?.ended(this.#isCancelled || this.#outer.aborted);
     await this.#frames.cancel();
     this.#watch.stop();
   }

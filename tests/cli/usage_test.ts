@@ -103,6 +103,7 @@ const ROW: UsageRow = {
   outputTokens: 7,
   pico: 100_000_000_000n,
   unpriced: 0,
+  estimated: 0,
 };
 
 Deno.test("usage: gateways on one store add up, through restarts, and old days go", async () => {

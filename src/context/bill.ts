@@ -1,0 +1,62 @@
+/** What one answer of an upstream costs, however it ends. */
+import { completeUsage, type ReportedUsage, type Usage } from "../canonical/usage.ts";
+import type { Price } from "../contract/destination.ts";
+import { type Cost, costOf, costOfSound } from "../observe/cost.ts";
+
+export class Bill {
+  readonly price: Price | undefined;
+  /** The tokens of what was asked, estimated. */
+  readonly inputTokens: number;
+  /** What was used; nothing before the end, and where nobody charges for it. */
+  usage?: Usage;
+  /** Nothing where no price is known. */
+  cost?: Cost;
+  /** The tokens of the answer that have come so far, estimated. */
+  emitted: () => number = () => 0;
+  #isOver = false;
+
+  constructor(inputTokens: number, price: Price | undefined) {
+    this.inputTokens = inputTokens;
+    this.price = price;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** The answer is whole. What the upstream did not count of it is estimated. */
+  settle(reported: ReportedUsage, emitted = this.emitted): void {
+    if (this.#isOver) return;
+    const usage = completeUsage(
+      reported,
+      { inputTokens: Math.ceil(this.inputTokens) },
+      reported.outputTokens === undefined ? emitted() : 0,
+    );
+    this.#close(usage, costOf(usage, this.price));
+  }
+
+  /** The same of sound that is paid by its length. */
+  settleSound(seconds: number): void {
+    if (!this.#isOver) this.#close(undefined, this.price && costOfSound(seconds, this.price));
+  }
+
+  /**
+   * The answer is over without its end, or never came. An upstream charges for what it gave, and for what it was asked where it
+   * was at work until nobody wanted the answer any more; for what it failed to give it charges nothing.
+   */
+  end(isGivenUp: boolean): void {
+    if (this.#isOver) return;
+    const outputTokens = Math.ceil(this.emitted());
+    if (outputTokens === 0 && !isGivenUp) return this.#close(undefined, undefined);
+    const usage: Usage = { inputTokens: Math.ceil(this.inputTokens), outputTokens, estimated: true };
+    this.#close(usage, costOf(usage, this.price));
+  }
+
+  #close(usage: Usage | undefined, cost: Cost | undefined): void {
+    this.#isOver = true;
+    this.usage = usage;
+    this.cost = cost;
+    // What came of the answer is not held any longer.
+    this.emitted = () => 0;
+  }
+}
