@@ -125,8 +125,9 @@ function createGuards(world: World, ledger: Ledger): Pick<Gateway, "authenticate
 
 /** What decides which target a request goes to next. */
 function createRouting({ config, keep, monotonic }: World): Pick<Gateway, "affinity" | "breaker" | "retry" | "hedges"> {
+  const hasReplicas = config.replicas > 1 || config.store.kind === "redis";
   return {
-    affinity: keep("affinity", null, () => new SessionAffinity(monotonic)),
+    affinity: keep("affinity", [hasReplicas], () => new SessionAffinity(monotonic, { hasReplicas })),
     breaker: keep("breaker", null, () => new Breaker(monotonic)),
     retry: { ...config.retry, baseMs: RETRY_BASE_MS },
     hedges: keep("hedges", null, () => new HedgeBudget()),

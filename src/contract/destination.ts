@@ -25,6 +25,8 @@ export interface Destination extends Quirks, Partial<Pick<Place, "provider" | "d
   answerRoom?: number;
   /** Absent where the configuration knows none. */
   price?: Price;
+  /** Where the model's targets have weights: its own, and what its target is called in the configuration. */
+  share?: { of: string; weight: number };
 }
 
 /** What the log and clients call a target: `upstream/model`. */

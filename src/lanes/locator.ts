@@ -7,7 +7,6 @@ import type { ModelFinder } from "./finder.ts";
 import type { Resolution } from "./resolution.ts";
 import type { Listing } from "./listing.ts";
 import { isPurposeUnknown, type TaskCheck } from "./tasks.ts";
-import { drawFirst } from "./weights.ts";
 
 export interface LocatorOptions {
   lane: string;
@@ -36,18 +35,26 @@ export class Locator {
     return await this.#finder?.find(model);
   }
 
-  /** The destinations of all targets. One that has none is passed over, unless it is the last that is left. */
+  /** The destinations of all targets, as they stand. One that has none is passed over, unless it is the last that is left. */
   async locateAlias(model: string, task: Task, alias: Alias): Promise<Destination[]> {
-    const targets = drawFirst(alias.targets, Math.random);
+    const { targets } = alias;
+    const hasShares = targets.some(({ weight = 0 }) => weight > 0);
+    const factsOf = ({ upstream, model, price, weight = 0 }: Alias["targets"][number]) => ({
+      ...pricedAt(price, alias),
+      ...(hasShares && { share: { of: `${upstream}/${model}`, weight } }),
+    });
     const quirks = quirksOf(alias);
     if (!targets.some(({ upstream }) => this.#options.finders.has(upstream))) {
       this.#options.checkTask(model, { tasks: [alias.task] }, task);
-      return targets.map(({ upstream, model, price }) => ({ upstream, model, ...quirks, ...pricedAt(price, alias) }));
+      return targets.map((target) => {
+        const { upstream, model } = target;
+        return { upstream, model, ...quirks, ...factsOf(target) };
+      });
     }
     const located = await Promise.allSettled(
       targets.map(async (target) => {
         const places = await this.#locate(model, task, target, () => Promise.resolve([alias.task]));
-        return places.map((place): Destination => ({ ...place, ...pricedAt(target.price, alias) }));
+        return places.map((place): Destination => ({ ...place, ...factsOf(target) }));
       }),
     );
     const destinations = located.flatMap((result) => result.status === "fulfilled" ? result.value : []);

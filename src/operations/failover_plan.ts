@@ -6,6 +6,7 @@ import { toGatewayError } from "../errors.ts";
 import type { Lane } from "../lanes/lane.ts";
 import type { Resolution } from "../lanes/resolution.ts";
 import type { FailoverPlan } from "../routing/failover.ts";
+import { drawsOf, orderByDraw } from "../routing/rendezvous.ts";
 import { conversationKey, orderByAffinity } from "../routing/session_affinity.ts";
 
 export interface PlanOptions {
@@ -75,9 +76,7 @@ export function withAffinity(
   if (targets.length < 2 && !targets.some(({ upstream }) => policiesOf(upstream))) return resolution;
   const scope = [owner, lane.name, input.model];
   const conversation = conversationKey(scope, input, request.headers, gateway.sessionHeaders);
-  return {
-    ...resolution,
-    conversation,
-    targets: orderByAffinity(targets, gateway.affinity.of(conversation), policiesOf),
-  };
+  const ordered = orderByDraw(targets, drawsOf(conversation));
+  const last = gateway.affinity.of(conversation, targetName(ordered[0]!));
+  return { ...resolution, conversation, targets: orderByAffinity(ordered, last, policiesOf) };
 }

@@ -8,6 +8,7 @@ import type { Caller } from "../http/auth.ts";
 import type { LostPath } from "../http/lost_path.ts";
 import type { Lane } from "../lanes/lane.ts";
 import type { Resolution } from "../lanes/resolution.ts";
+import { orderByDraw, RANDOM_DRAWS } from "../routing/rendezvous.ts";
 import { matchesAny } from "../lanes/patterns.ts";
 import { similarNames } from "../lanes/similar.ts";
 
@@ -68,7 +69,7 @@ export function notServed(
   return new GatewayError("not_found", `Cannot find the path "${pathname}"${hint}`);
 }
 
-/** The targets of a model. Throws where the caller may not ask for it, or the lane has none for the operation. */
+/** The targets of a model, in an order that the weights draw anew each time. Throws where the caller may not ask for it, or the lane has none for the operation. */
 export async function resolve(
   operation: OperationName,
   model: string,
@@ -77,7 +78,8 @@ export async function resolve(
 ): Promise<Resolution> {
   context.recorder.entry.model = model;
   await checkModel(model, lane, context.caller);
-  return await lane.resolve(model, operation);
+  const resolution = await lane.resolve(model, operation);
+  return { ...resolution, targets: orderByDraw(resolution.targets, RANDOM_DRAWS) };
 }
 
 /** What the lane knows of a model. Throws where it has none of this name, or the caller may not ask for it. */

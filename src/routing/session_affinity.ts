@@ -21,14 +21,19 @@ const MOST_CONVERSATIONS = 10_000;
 export class SessionAffinity {
   readonly #targets = new BoundedMap<string, LastTarget & { until: number }>(MOST_CONVERSATIONS);
   readonly #now: () => number;
+  readonly #hasReplicas: boolean;
 
-  constructor(now: () => number) {
+  /** `hasReplicas`: whether other gateways answer turns of the same conversations. */
+  constructor(now: () => number, { hasReplicas = false } = {}) {
     this.#now = now;
+    this.#hasReplicas = hasReplicas;
   }
 
-  of(conversation: string): LastTarget | undefined {
+  /** `first`: the target that all gateways would ask first. What this one alone remembers of another one would divide them. */
+  of(conversation: string, first: string): LastTarget | undefined {
     const last = this.#targets.get(conversation);
-    return last && this.#now() < last.until ? last : undefined;
+    if (!last || this.#now() >= last.until) return undefined;
+    return this.#hasReplicas && last.target !== first ? undefined : last;
   }
 
   keep(conversation: string, { target, provider }: LastTarget): void {

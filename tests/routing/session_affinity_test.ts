@@ -3,6 +3,7 @@ import type { GenerateRequest, Message } from "../../src/canonical/generate.ts";
 import { conversationKey, orderByAffinity, SessionAffinity } from "../../src/routing/session_affinity.ts";
 
 const HOUR_MS = 3_600_000;
+const FIRST = "a/model";
 
 Deno.test("affinity: the latest target counts, for an hour after its last answer", () => {
   let now = 0;
@@ -10,12 +11,12 @@ Deno.test("affinity: the latest target counts, for an hour after its last answer
   affinity.keep("talk", { target: "a/model" });
   affinity.keep("talk", { target: "b/model", provider: "novita" });
   now = HOUR_MS - 1;
-  assertEquals(affinity.of("talk")?.target, "b/model");
+  assertEquals(affinity.of("talk", FIRST)?.target, "b/model");
   affinity.keep("talk", { target: "b/model", provider: "novita" });
   now += HOUR_MS - 1;
-  assertEquals(affinity.of("talk")?.provider, "novita");
+  assertEquals(affinity.of("talk", FIRST)?.provider, "novita");
   now += 1;
-  assertEquals(affinity.of("talk"), undefined);
+  assertEquals(affinity.of("talk", FIRST), undefined);
 });
 
 Deno.test("affinity: only the target that failed is forgotten", () => {
@@ -23,16 +24,16 @@ Deno.test("affinity: only the target that failed is forgotten", () => {
   affinity.keep("talk", { target: "a/model" });
   affinity.forget("talk", "b/model");
   affinity.forget("other", "a/model");
-  assertEquals(affinity.of("talk")?.target, "a/model");
+  assertEquals(affinity.of("talk", FIRST)?.target, "a/model");
   affinity.forget("talk", "a/model");
-  assertEquals(affinity.of("talk"), undefined);
+  assertEquals(affinity.of("talk", FIRST), undefined);
 });
 
 Deno.test("affinity: of ten thousand conversations the one that was answered first is forgotten", () => {
   const affinity = new SessionAffinity(() => 0);
   for (const talk of ["again", "first", "again"]) affinity.keep(talk, { target: "a/model" });
   for (let at = 0; at < 9_999; at++) affinity.keep(`talk-${at}`, { target: "a/model" });
-  const known = ["first", "again", "talk-0", "talk-9998"].filter((talk) => affinity.of(talk));
+  const known = ["first", "again", "talk-0", "talk-9998"].filter((talk) => affinity.of(talk, FIRST));
   assertEquals(known, ["again", "talk-0", "talk-9998"]);
 });
 
