@@ -17,6 +17,7 @@ export * from "./canonical/json.ts";
 export * from "./canonical/media.ts";
 export * from "./canonical/models.ts";
 export * from "./canonical/operations.ts";
+export type * from "./canonical/price.ts";
 export * from "./canonical/rerank.ts";
 export * from "./canonical/usage.ts";
 export * from "./contract/call.ts";

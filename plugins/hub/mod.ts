@@ -15,6 +15,7 @@ export const routerCatalog: Catalog = {
   name: "router",
   listing: () => [{ path: "models" }],
   parseListing: ([reply]) => parseModelList(reply?.body),
+  hasPrices: true,
 };
 
 /** The hub's models of all other tasks, and where each of them is. */

@@ -1,8 +1,11 @@
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import { MODALITIES, type Modality, type ModelInfo } from "../../src/canonical/models.ts";
+import type { Price } from "../../src/canonical/price.ts";
 import { GatewayError } from "../../src/errors.ts";
 
 const LONGEST_ID = 256;
+/** What costs more has a price in another unit. */
+const HIGHEST_PRICE = 100_000;
 /** The end of the year 9999: later times have no usual text form. */
 const LATEST = 253_402_300_799;
 
@@ -31,7 +34,27 @@ function parseModel(entry: unknown): ModelInfo | undefined {
     contextLength: smallestContext(providers),
     inputModalities: inputModalities(entry.architecture),
     supportsTools: supportsTools(providers),
+    ...pricesOf(entry.providers),
   };
+}
+
+/** What each provider asks for, where it says it: also of one that cannot serve now, because it may again before the next list. */
+function pricesOf(providers: unknown): Pick<ModelInfo, "prices"> {
+  const prices = (Array.isArray(providers) ? providers : []).filter(isJsonObject).flatMap(
+    ({ provider, pricing, is_free }): [string, Price][] => {
+      if (typeof provider !== "string") return [];
+      if (is_free === true) return [[provider, { input: 0, output: 0 }]];
+      if (!isJsonObject(pricing)) return [];
+      const { input, output } = pricing;
+      return isAmount(input) && isAmount(output) ? [[provider, { input, output }]] : [];
+    },
+  );
+  return prices.length > 0 ? { prices: Object.fromEntries(prices) } : {};
+}
+
+/** Dollars for a million tokens. */
+function isAmount(value: unknown): value is number {
+  return typeof value === "number" && value >= 0 && value <= HIGHEST_PRICE;
 }
 
 function isId(value: unknown): value is string {

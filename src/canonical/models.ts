@@ -1,5 +1,6 @@
 import { GatewayError } from "../errors.ts";
 import type { Effort } from "./generate.ts";
+import type { Price } from "./price.ts";
 
 /** What a model is for. Each operation that runs a model needs one of these (`TASK_OF`). */
 export const TASKS = ["chat", "embedding", "rerank", "speech", "transcription"] as const;
@@ -49,4 +50,6 @@ export interface ModelInfo {
   supportsTools?: boolean;
   /** The levels of reasoning effort that it knows. */
   efforts?: readonly Effort[];
+  /** What it costs at each provider that runs it, by the name that answers have for it. */
+  prices?: Readonly<Record<string, Price>>;
 }

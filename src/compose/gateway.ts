@@ -24,6 +24,7 @@ import { createCatalogs } from "./catalogs.ts";
 import { createCounting } from "./counting.ts";
 import { createHosted } from "./hosted.ts";
 import { createLanes } from "./lanes.ts";
+import { createListedPrices } from "./prices.ts";
 import { secretsOf } from "./secrets.ts";
 import { createUpstreams, jsonLimitsOf } from "./upstreams.ts";
 import type { World } from "./world.ts";
@@ -57,6 +58,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
     }),
     registry: createRegistry(plugins.protocols),
     lanes: createLanes(world, sources, upstreams),
+    prices: createListedPrices(world, sources),
     sessionHeaders: [...new Set(plugins.protocols.flatMap(({ sessionHeaders = [] }) => sessionHeaders))],
     upstreams,
     secrets: [...new Set(secretsOf(config, env).map(({ value }) => value))],
@@ -67,10 +69,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
     hostedLimits: config.hostedTools,
     ...createMemory(world),
     ...createCounting(world, sources),
-    limits: {
-      ...config.limits,
-      json: jsonLimitsOf(config),
-    },
+    limits: { ...config.limits, json: jsonLimitsOf(config) },
     sockets: keep("sockets", null, () => {
       const sockets = new Sockets();
       draining.signal.addEventListener("abort", () => sockets.retire(), { once: true });

@@ -27,9 +27,9 @@ export function pluginFacts(
     const tasks = TASKS.filter((task: Task) => served.includes(task));
     return [name, { tasks, needsBaseUrl: Object.values(operations).some((way) => "request" in way), counters, reads }];
   });
-  const finding = catalogs.map(({ name, finder, tokenizerFiles }) => [
+  const finding = catalogs.map(({ name, finder, tokenizerFiles, hasPrices = false }) => [
     name,
-    { finds: finder !== undefined, tokenizes: tokenizerFiles !== undefined },
+    { finds: finder !== undefined, tokenizes: tokenizerFiles !== undefined, hasPrices },
   ]);
   const searching = searchBackends.map(({ name, secret }) => [name, { needsSecret: secret !== undefined }]);
   return {

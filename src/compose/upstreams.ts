@@ -36,7 +36,7 @@ function createUpstream(
   limits: Limits,
   { plugins: { drivers }, env, monotonic }: World,
 ): Omit<Upstream, "transport"> {
-  const { driver: driverName, secret, catalog: _, baseUrl, headers, refuses, ...rest } = upstream;
+  const { driver: driverName, secret, catalog: _, prices: _prices, baseUrl, headers, refuses, ...rest } = upstream;
   const { resultsFrom, timeouts, providers, tokenizers, concurrency: _limits, transport: _transport, ...quirks } = rest;
   const driver = drivers.find((candidate: Driver) => candidate.name === driverName);
   if (!driver) throw new Error(`Cannot find driver "${driverName}" of upstream "${name}"`);

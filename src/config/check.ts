@@ -34,6 +34,8 @@ export interface CatalogFacts {
   finds: boolean;
   /** Whether it has the files of models' tokenizers. */
   tokenizes: boolean;
+  /** Whether its list says what models cost. */
+  hasPrices: boolean;
 }
 
 export interface Surroundings {
@@ -137,28 +139,25 @@ function* upstreamProblems(checker: Checker): Problems {
   }
 }
 
-/** The catalogs that an upstream names: the one that locates its models, and the one that has their tokenizers' files. */
+/** The settings of an upstream that name a catalog: what it has to be able to do, and what is missing where it is not. */
+const CATALOG_SETTINGS = [
+  ["catalog", "finds", "lists models but cannot locate them"],
+  ["tokenizers", "tokenizes", "cannot provide tokenizer files"],
+  ["prices", "hasPrices", "does not say what models cost"],
+] as const;
+
 function* upstreamCatalogProblems(path: string, upstream: Fields, checker: Checker): Problems {
   const { plugins } = checker;
-  const { catalog, tokenizers } = upstream;
-  const namesOf = (can: keyof CatalogFacts) => quoted(Object.keys(plugins).filter((one) => plugins[one]![can]));
-  const lacks = (name: unknown, can: keyof CatalogFacts) => {
+  for (const [setting, can, lacking] of CATALOG_SETTINGS) {
+    const name = upstream[setting];
+    yield* missingCatalog(`${path}.${setting}`, name, checker);
     const { plugin } = fields(typeof name === "string" ? checker.catalogs[name] : undefined);
-    return typeof plugin === "string" && Object.hasOwn(plugins, plugin) && !plugins[plugin]![can];
-  };
-  yield* missingCatalog(`${path}.catalog`, catalog, checker);
-  yield* missingCatalog(`${path}.tokenizers`, tokenizers, checker);
-  if (lacks(tokenizers, "tokenizes")) {
-    const message = `Catalog "${tokenizers}" cannot provide tokenizer files: use a plugin that can, such as ${
-      namesOf("tokenizes")
-    }`;
-    yield { path: `${path}.tokenizers`, message };
-  }
-  if (lacks(catalog, "finds")) {
-    const message = `Catalog "${catalog}" lists models but cannot locate them: use a plugin that can, such as ${
-      namesOf("finds")
-    }`;
-    yield { path: `${path}.catalog`, message };
+    if (typeof plugin !== "string" || !Object.hasOwn(plugins, plugin) || plugins[plugin]![can]) continue;
+    const able = quoted(Object.keys(plugins).filter((one) => plugins[one]![can]));
+    yield {
+      path: `${path}.${setting}`,
+      message: `Catalog "${name}" ${lacking}: use a plugin that can, such as ${able}`,
+    };
   }
 }
 

@@ -128,6 +128,12 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
     ], { error: 'Expected true, false or { "listen": "127.0.0.1:9464" }' }).default(true).meta({
       description: "Whether what happens is counted, for /metrics. Only an operator's key opens that.",
     }),
+    priceLibrary: z.boolean().default(true).meta({
+      description:
+        "Whether answers that have no other price are priced by the public list that comes with the gateway. It is " +
+        "loaded when it is first needed, takes 20 MB of memory and no network, and knows only the public addresses of " +
+        "providers.",
+    }),
   }).prefault({}),
   replicas: z.int().min(1).max(10_000).default(1).meta({
     description:

@@ -47,6 +47,11 @@ export const upstreamSchema = object("A service that runs models.", {
     description:
       "For a service that passes requests on to others: the name of the catalog that knows where each model runs.",
   }),
+  prices: z.string().optional().meta({
+    description:
+      "What its models cost: the name of a catalog whose list says it for each provider. It is asked for with the " +
+      "first request that goes to this upstream, and again after ten minutes.",
+  }),
   cacheControl: quirkFields.cacheControl.default("drop"),
   providers: object(
     "For a service that chooses a provider for each request: how a conversation stays with the provider whose " +

@@ -1,10 +1,12 @@
 /** What one answer of an upstream costs, however it ends. */
 import { completeUsage, type ReportedUsage, type Usage } from "../canonical/usage.ts";
 import type { Price } from "../contract/destination.ts";
-import { type Cost, costOf, costOfSound } from "../observe/cost.ts";
+import { type Cost, costOf, costOfSound, type ListedPrice } from "../observe/cost.ts";
 
 export class Bill {
   readonly price: Price | undefined;
+  /** What it costs by lists of prices, once it is known who gave it. */
+  readonly listed: ListedPrice | undefined;
   /** The tokens of what was asked, estimated. */
   readonly inputTokens: number;
   /** What was used; nothing before the end, and where nobody charges for it. */
@@ -15,9 +17,10 @@ export class Bill {
   emitted: () => number = () => 0;
   #isOver = false;
 
-  constructor(inputTokens: number, price: Price | undefined) {
+  constructor(inputTokens: number, price: Price | undefined, listed?: ListedPrice) {
     this.inputTokens = inputTokens;
     this.price = price;
+    this.listed = listed;
   }
 
   get isOver(): boolean {
@@ -32,7 +35,7 @@ export class Bill {
       { inputTokens: Math.ceil(this.inputTokens) },
       reported.outputTokens === undefined ? emitted() : 0,
     );
-    this.#close(usage, costOf(usage, this.price));
+    this.#close(usage, costOf(usage, this.price, this.listed));
   }
 
   /** The same of sound that is paid by its length. */
@@ -49,7 +52,7 @@ export class Bill {
     const outputTokens = Math.ceil(this.emitted());
     if (outputTokens === 0 && !isGivenUp) return this.#close(undefined, undefined);
     const usage: Usage = { inputTokens: Math.ceil(this.inputTokens), outputTokens, estimated: true };
-    this.#close(usage, costOf(usage, this.price));
+    this.#close(usage, costOf(usage, this.price, this.listed));
   }
 
   #close(usage: Usage | undefined, cost: Cost | undefined): void {

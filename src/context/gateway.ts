@@ -11,6 +11,7 @@ import type { Platform } from "../platform/platform.ts";
 import type { Uploads } from "../http/uploads.ts";
 import type { SessionAffinity } from "../routing/session_affinity.ts";
 import type { Lane } from "../lanes/lane.ts";
+import type { Prices } from "../lanes/prices.ts";
 import type { LogEntry } from "../observe/log.ts";
 import type { Meter } from "../observe/meter.ts";
 import type { Continuity } from "../state/continuity.ts";
@@ -33,6 +34,8 @@ export interface Gateway {
   service: Service;
   registry: Registry;
   lanes: ReadonlyMap<string, Lane>;
+  /** What models cost, where the configuration does not say it. */
+  prices: Prices;
   /** Where conversations were answered last. */
   affinity: SessionAffinity;
   /** In which clients of any protocol say which conversation a request belongs to. */

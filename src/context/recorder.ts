@@ -3,7 +3,7 @@ import { addUsage, completeUsage, type CountedBy, type ReportedUsage } from "../
 import type { Count } from "../canonical/usage.ts";
 import { type Destination, type Price, targetName } from "../contract/destination.ts";
 import type { GatewayError } from "../errors.ts";
-import { addCosts, type Cost } from "../observe/cost.ts";
+import { addCosts, type Cost, type ListedPrice } from "../observe/cost.ts";
 import type { LogEntry } from "../observe/log.ts";
 import { formatDollars } from "../util/dollars.ts";
 import { Bill } from "./bill.ts";
@@ -28,6 +28,8 @@ export interface Attempt {
   notes: Set<string>;
   /** What it costs there, where the configuration says it. */
   price?: Price;
+  /** What lists of prices say of it. */
+  listed?: ListedPrice;
   /** What it is asked, in tokens; nothing where it is no conversation. */
   counted?: Counted;
 }
@@ -144,8 +146,8 @@ export class Recorder {
   }
 
   /** An upstream is about to be asked for an answer. `inputTokens`: of what it is asked, estimated. */
-  open(inputTokens: number, price: Price | undefined): Bill {
-    const bill = new Bill(inputTokens, price);
+  open(inputTokens: number, price: Price | undefined, listed?: ListedPrice): Bill {
+    const bill = new Bill(inputTokens, price, listed);
     this.#bills.push(bill);
     return bill;
   }

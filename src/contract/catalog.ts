@@ -16,6 +16,8 @@ export interface Catalog {
   parseListing(replies: Reply[]): ModelInfo[];
   /** The calls for the files that tell how a model's prompts are cut into tokens; nothing where it cannot have any. */
   tokenizerFiles?(model: string): TokenizerCalls | undefined;
+  /** Whether its list says what models cost. */
+  hasPrices?: true;
   /** How to find one model's places; for a service whose models are at several. */
   finder?: Finder;
 }

@@ -1,17 +1,8 @@
+import type { Price } from "../canonical/price.ts";
 import type { Place } from "./catalog.ts";
 import type { Quirks } from "./quirks.ts";
 
-/** What a model costs, in dollars: of tokens for a million. What is absent of cached, written and reasoning costs as its total. */
-export interface Price {
-  input?: number;
-  output?: number;
-  cached?: number;
-  cacheWrite?: number;
-  reasoning?: number;
-  request?: number;
-  search?: number;
-  audioMinute?: number;
-}
+export type { Price };
 
 /** Where a request goes: a model at an upstream, or at one of the places behind it. */
 export interface Destination extends Quirks, Partial<Pick<Place, "provider" | "driver" | "path">> {

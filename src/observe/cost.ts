@@ -17,15 +17,29 @@ export function formatCost({ pico, isEstimated }: Cost): string {
   return `${formatDollars(pico)}${isEstimated ? "; estimated" : ""}`;
 }
 
+/** What lists of prices say, for an input of so many tokens. */
+export type ListedPrice = (inputTokens: number) => Price | undefined;
+
 /**
- * By the price where there is one, else what the upstream reported. Nothing where neither is known: an upstream that reports 0 for
- * tokens has not said what they cost.
+ * By the configured price where there is one, else what the upstream reported, else by the listed price. Nothing where none is
+ * known: an upstream that reports 0 for tokens has not said what they cost.
  */
-export function costOf({ reportedCost, ...usage }: Usage, price: Price | undefined): Cost | undefined {
+export function costOf(
+  { reportedCost, ...usage }: Usage,
+  price: Price | undefined,
+  listed?: ListedPrice,
+): Cost | undefined {
   const pico = price && priced(usage, price);
-  if (pico !== undefined) return pico <= MOST ? { pico, isEstimated: usage.estimated === true } : undefined;
+  if (pico !== undefined) return inBounds(pico, usage);
   const reported = reportedCost === undefined ? undefined : picoDollars(reportedCost);
-  return reported && reported <= MOST ? { pico: reported, isEstimated: false } : undefined;
+  if (reported) return inBounds(reported, {});
+  const listing = listed?.(usage.inputTokens);
+  const byList = listing && priced(usage, listing);
+  return byList === undefined ? undefined : inBounds(byList, usage);
+}
+
+function inBounds(pico: bigint, { estimated }: Pick<Usage, "estimated">): Cost | undefined {
+  return pico <= MOST ? { pico, isEstimated: estimated === true } : undefined;
 }
 
 /** The same of sound that is paid by its length. */

@@ -22,7 +22,7 @@ export function planFailover(
   { gateway, signal, caller, recorder }: RequestContext,
   { hedgeAfterMs, conversation }: PlanOptions = {},
 ): FailoverPlan<Destination> {
-  const { breaker, retry: policy, hedges, affinity, upstreams, now, monotonic, meter } = gateway;
+  const { breaker, retry: policy, hedges, affinity, upstreams, now, monotonic, meter, prices } = gateway;
   /** When each was asked last. */
   const asked = new Map<Destination, number>();
   let isHedge = false;
@@ -46,6 +46,8 @@ export function planFailover(
       asked.set(where, monotonic());
       isHedge = false;
       meter?.count({ type: "attempt", upstream: where.upstream, reason });
+      // What it costs is wanted when the answer is there.
+      if (!where.price) void prices.load(where);
     },
     onServed(where) {
       const since = asked.get(where);

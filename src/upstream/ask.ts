@@ -48,8 +48,8 @@ export interface Ask<K extends ModelOperation> {
   onDescribed(): void;
   /** Opens the bill of an answer that is about to be asked for; one more for each try. Absent where nobody pays. */
   bill?(): AnswerBill<K>;
-  /** Hears the head of each answer that is no failure. */
-  onHead?(headers: Headers): void;
+  /** Hears the head of each answer that is no failure. The answer is read once what it gives is done, if anything. */
+  onHead?(headers: Headers): Promise<unknown> | undefined;
 }
 
 /** How the upstream is asked. Throws where it lacks its secret, or does not serve the operation. */

@@ -65,7 +65,8 @@ export async function open<K extends ModelOperation>(
   signal: AbortSignal,
 ): Promise<TransportResponse> {
   const response = await accepted(call, ask, signal);
-  ask.onHead?.(response.headers);
+  const wait = ask.onHead?.(response.headers);
+  if (wait) await wait;
   return response;
 }
 

@@ -62,6 +62,20 @@ for (
       'upstreams.local.tokenizers: Catalog "list" cannot provide tokenizer files: use a plugin that can, such as "hub"',
     ],
     [
+      "prices of a catalog that has none",
+      {
+        upstreams: { local: { ...upstreams.local, prices: "list" } },
+        lanes,
+        catalogs: { list: { plugin: "hub", baseUrl: "http://127.0.0.1" } },
+      },
+      'upstreams.local.prices: Catalog "list" does not say what models cost: use a plugin that can, such as "router"',
+    ],
+    [
+      "prices of a catalog that there is not",
+      { upstreams: { local: { ...upstreams.local, prices: "list" } }, lanes },
+      'upstreams.local.prices: Cannot find catalog "list"',
+    ],
+    [
       "a counter that the driver does not know",
       { upstreams: { local: { ...upstreams.local, counter: "chat_tokenize" } }, lanes },
       'upstreams.local.counter: Driver "chat" does not support counter "chat_tokenize": it supports "tokenize"',

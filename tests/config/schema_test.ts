@@ -27,7 +27,7 @@ Deno.test("schema: what is left out gets its default", () => {
     catalogs: {},
     lanes: { oss: { models: {}, upstreams: {} } },
     hostedTools: { mcp: { servers: {}, allow: [], callMs: 60_000 }, rounds: 8, calls: 64, deadlineMs: 600_000 },
-    observe: { metrics: true },
+    observe: { metrics: true, priceLibrary: true },
     replicas: 1,
     storedKeys: false,
     transport: "fetch",

@@ -10,8 +10,8 @@ export const drivers: Record<string, DriverFacts> = {
 };
 
 export const catalogs: Record<string, CatalogFacts> = {
-  hub: { finds: true, tokenizes: true },
-  router: { finds: false, tokenizes: false },
+  hub: { finds: true, tokenizes: true, hasPrices: false },
+  router: { finds: false, tokenizes: false, hasPrices: true },
 };
 
 /** The environment, as far as a test sets it. Throws for the names that the platform throws for. */

@@ -181,7 +181,14 @@ Deno.test("R83 what runs is pinned, and needs few packages", async () => {
       assert(lock.includes(`"npm:${pinned}"`), `${pinned} is in the lock file`);
     }
   }
-  assertEquals(Object.keys(program.imports), ["eventsource-parser", "redis-client", "jinja", "tokenizers", "zod"]);
+  assertEquals(Object.keys(program.imports), [
+    "eventsource-parser",
+    "redis-client",
+    "genai-prices",
+    "jinja",
+    "tokenizers",
+    "zod",
+  ]);
 });
 
 Deno.test("the tests run the program as it is configured", async () => {

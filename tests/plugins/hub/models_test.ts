@@ -29,6 +29,7 @@ Deno.test("hub: a model has the context that any live provider gives, and the to
       contextLength: 202_752,
       inputModalities: ["text"],
       supportsTools: true,
+      prices: { novita: { input: 0.6, output: 2.2 } },
     },
     {
       id: "moonshotai/Kimi-K3",
@@ -129,4 +130,24 @@ Deno.test("hub: any JSON is a list of models or an error of ours", () => {
     }),
     { numRuns: 500, seed: 1 },
   );
+});
+
+Deno.test("hub: each provider has the price that it states in full, and nothing is free but what is said to be", () => {
+  const pricing = (value: object | string | null) => ({ pricing: value as Record<string, number> });
+  const model = parseOne(listed("org/m", [
+    provider("a", pricing({ input: 0.15, output: 0.6 })),
+    provider("b", { status: "error", ...pricing({ input: 1, output: 2, more: 3 }) }),
+    provider("free", { is_free: true }),
+    provider("paid", { is_free: false }),
+    provider("half", pricing({ input: 1 })),
+    provider("text", pricing({ input: "1", output: "2" })),
+    provider("negative", pricing({ input: -1, output: 2 })),
+    provider("wild", pricing({ input: 1e9, output: 2 })),
+    provider("none", pricing(null)),
+  ]));
+  assertEquals(model?.prices, {
+    a: { input: 0.15, output: 0.6 },
+    b: { input: 1, output: 2 },
+    free: { input: 0, output: 0 },
+  });
 });
