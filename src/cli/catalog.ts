@@ -34,7 +34,7 @@ export async function writeCatalog(
 /** What the lane answers to an agent that asks with its version, asked in this process, where no key is needed. */
 async function readModels(lane: string, config: Config, { platform, plugins }: Program): Promise<unknown[]> {
   const store = createMemoryStore({ now: Date.now, limitBytes: 0 });
-  const open = { ...config, keys: [], storedKeys: false };
+  const open = { ...config, keys: [], storedKeys: false, oidc: undefined };
   const app = createApp({ config: open, store, plugins, platform, log: () => {} });
   const response = await app.fetch(new Request(`http://gateway/${encodeURIComponent(lane)}/v1/models?client_version=`));
   const body = await response.json();

@@ -106,21 +106,22 @@ function storeLine({ store: { retentionDays } }: Config, store: Startup["store"]
   return `Stored conversations: ${describePlace(store)}, ${time}`;
 }
 
-function keyLines({ keys, storedKeys }: Config): string[] {
+function keyLines({ keys, storedKeys, oidc }: Config): string[] {
   const names = keys.map(({ name }) => name);
   if (storedKeys) names.push("those made with the command keys");
+  if (oidc) names.push(`tokens of ${oidc.issuer}`);
   return names.length === 0
     ? ["Keys: none needed, because only this machine is served"]
     : [`Keys: one is required (${firstFew(names, WIDTH - 25)})`];
 }
 
 /** Two calls to copy, of a model that answers with no secret and no network. */
-function firstCallLines({ lanes, upstreams, keys, storedKeys }: Config, url: string): string[] {
+function firstCallLines({ lanes, upstreams, keys, storedKeys, oidc }: Config, url: string): string[] {
   for (const [lane, { models }] of Object.entries(lanes)) {
     for (const [model, { task, targets }] of Object.entries(models)) {
       if (isPattern(model) || task !== "chat" || upstreams[targets[0]!.upstream]?.driver !== "sandbox") continue;
       const key = keys.find(({ lanes }) => lanes?.includes(lane) ?? true);
-      if (!key && (keys.length > 0 || storedKeys)) continue;
+      if (!key && (keys.length > 0 || storedKeys || oidc)) continue;
       const header = key ? ` -H "authorization: Bearer $${key.secret.env}"` : "";
       const call = (options: string, fields: object) =>
         `  curl ${options}${url}/${lane}/v1/chat/completions${header} -H 'content-type: application/json' ` +

@@ -2,7 +2,7 @@ import manifest from "../../deno.json" with { type: "json" };
 import type { Config } from "../config/schema.ts";
 import { takesTokens } from "../config/secrets.ts";
 import { createRegistry } from "../contract/registry.ts";
-import { createAuth } from "../http/auth.ts";
+import { createAuth, type TokenReader, type Tokens } from "../http/auth.ts";
 import { collectGarbage, createLoad, defaultMemoryBytes } from "../http/load_shedding.ts";
 import { createAdmission } from "../http/quota.ts";
 import { createService } from "../http/service.ts";
@@ -106,6 +106,7 @@ function createGuards(world: World, ledger: Ledger): Pick<Gateway, "authenticate
           () => createKeyReader(createKeyring(store, now), { now: monotonic, patienceMs: pace.storeMs }),
         ),
       }),
+      tokens: createTokens(world),
       takesTokens: takesTokens(config),
       now,
     }),
@@ -120,6 +121,16 @@ function createGuards(world: World, ledger: Ledger): Pick<Gateway, "authenticate
         onShed: () => world.meter?.count({ type: "shed" }),
       })),
   };
+}
+
+/** Callers by tokens of the configured issuer. What checks them is loaded when the first one comes. */
+function createTokens(world: World): Tokens | undefined {
+  const { config: { oidc, transport }, keep } = world;
+  return oidc && keep("tokens", [oidc, transport], () => {
+    const load = async () => (await import("./oidc.ts")).openTokenReader(oidc, world);
+    let loading: Promise<TokenReader> | undefined;
+    return { issuer: oidc.issuer, identify: async (...call) => await (await (loading ??= load())).identify(...call) };
+  });
 }
 
 /** What decides which target a request goes to next. */

@@ -3,6 +3,7 @@ import { isJsonObject } from "../canonical/json.ts";
 import { type Task, TASKS } from "../canonical/models.ts";
 import { OWN_QUIRKS, type OwnQuirk } from "../contract/quirks.ts";
 import { storeProblems } from "./check_store.ts";
+import { oidcProblems } from "./oidc_schema.ts";
 import { hostedProblems, type HostedSurroundings } from "./check_hosted.ts";
 import { hint } from "./hint.ts";
 import { isVariableName } from "./fields.ts";
@@ -64,6 +65,7 @@ export function check(raw: unknown, surroundings: Surroundings): Problem[] {
   };
   return [
     ...keyProblems(checker),
+    ...oidcProblems(config),
     ...sealingProblems(checker),
     ...listenProblems(checker),
     ...storeProblems(config, surroundings.env),
@@ -120,7 +122,7 @@ function* sealingProblems({ config, env }: Checker): Problems {
 
 function* listenProblems({ config }: Checker): Problems {
   const { hostname } = fields(config.listen);
-  const isOpen = items(config.keys).length === 0 && config.storedKeys !== true && !takesTokens(config);
+  const isOpen = items(config.keys).length === 0 && config.storedKeys !== true && !config.oidc && !takesTokens(config);
   if (typeof hostname !== "string" || isLoopback(hostname) || !isOpen) return;
   yield {
     path: "listen.hostname",

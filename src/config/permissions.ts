@@ -62,6 +62,8 @@ export function permissionsOf({ config, file, listen, env, os, code, isThere }: 
     hasFetcherBeside ? env(FETCHER_URL) : fields(webFetch).url,
     ...list(fields(mcp).allow),
     ...Object.values(fields(fields(mcp).servers)).map((server) => fields(server).url),
+    fields(rest.oidc).issuer,
+    fields(rest.oidc).jwksUrl,
   ];
   const kept = storePaths(fields(store), env, os, isThere);
   const server = fields(store).kind === "redis" ? fields(store) : undefined;

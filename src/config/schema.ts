@@ -5,6 +5,7 @@ import { hostedToolsSchema } from "./hosted_schema.ts";
 import { laneNameSchema, laneSchema } from "./lane_schema.ts";
 import { limitsSchema, retrySchema, stopSchema } from "./limits_schema.ts";
 import { metricsAddress } from "./permissions.ts";
+import { oidcSchema } from "./oidc_schema.ts";
 import { catalogSchema, transportSchema, upstreamSchema } from "./upstream_schema.ts";
 
 const amount = (description: string) => z.int().min(1).optional().meta({ description });
@@ -23,10 +24,10 @@ const keySchema = object("A key that clients authenticate with.", {
   name: z.string().min(1).meta({ description: "What the log calls this key. No two keys share a name." }),
   secret: secretSchema,
   lanes: z.array(z.string()).min(1).optional().meta({
-    description: "The lanes that the key opens. Without it, every lane.",
+    description: "The lanes that are open to it. Without it, every lane.",
   }),
   models: z.array(z.string().min(1)).min(1).optional().meta({
-    description: "The models that the key may ask for, by name or by a pattern with * in it. Without it, every model.",
+    description: "The models that may be asked for, by name or by a pattern with * in it. Without it, every model.",
   }),
   expires: z.iso.datetime({ offset: true }).optional().meta({
     description: "When the key expires.",
@@ -34,9 +35,11 @@ const keySchema = object("A key that clients authenticate with.", {
   }),
   quota: quotaSchema.optional(),
   operator: z.boolean().optional().meta({
-    description: "Whether the key also opens what operators ask: metrics, for example.",
+    description: "Whether what operators ask is open, too: metrics, for example.",
   }),
 });
+
+const { name: _name, secret: _secret, expires: _expires, ...grants } = keySchema.shape;
 
 const storeSchema = object("Where conversations are kept that clients continue by an id.", {
   kind: z.enum(["kv", "memory", "redis"]).default("kv").meta({
@@ -102,6 +105,7 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
   storedKeys: z.boolean().default(false).meta({
     description: "Whether keys made with the command keys are admitted too. They can be revoked at any time.",
   }),
+  oidc: oidcSchema(grants).optional(),
   transport: transportSchema.default("fetch").meta({
     description:
       "How upstreams and catalogs are called. fetch speaks HTTP/1.1 and HTTP/2 and uses proxies. node speaks HTTP/1.1 " +

@@ -27,18 +27,34 @@ export interface AuthOptions {
   keys: readonly Key[];
   /** The keys that were made apart from the configuration, where such are admitted. */
   storedKeys?(): Promise<readonly Key[]>;
+  /** The issuer whose tokens are admitted, too. */
+  tokens?: Tokens;
   /** Whether there are upstreams to which callers bring a token of their own. */
   takesTokens: boolean;
   /** Milliseconds since the epoch. */
   now(): number;
 }
 
-/** Admits a request before its body is read, or throws `authentication`. `peer` is absent for a call within the process. */
+/** Tells whose a token (JWT) is. */
+export interface TokenReader {
+  /**
+   * `digest`: the token's. Throws `authentication`, `permission` for a caller without a group that is admitted, and
+   * `unavailable` where the token cannot be checked. No error holds anything of the token.
+   */
+  identify(token: string, digest: string): Promise<Caller>;
+}
+
+/** Callers with tokens of an issuer in place of keys. */
+export interface Tokens extends TokenReader {
+  issuer: string;
+}
+
+/** Admits a request before its body is read, or throws: `authentication`, for the most part. `peer` is absent for a call within the process. */
 export type Authenticate = (request: Request, peer: Peer | undefined) => Promise<Caller>;
 
 /** With keys, a request must carry one of them; without, only this machine is admitted, and who brings a token. */
-export function createAuth({ keys, storedKeys, takesTokens, now }: AuthOptions): Authenticate {
-  if (keys.length === 0 && !storedKeys) {
+export function createAuth({ keys, storedKeys, tokens, takesTokens, now }: AuthOptions): Authenticate {
+  if (keys.length === 0 && !storedKeys && !tokens) {
     return takesTokens ? admitToken : (...call) => Promise.try(admitLocal, ...call);
   }
   return async ({ headers }) => {
@@ -47,14 +63,37 @@ export function createAuth({ keys, storedKeys, takesTokens, now }: AuthOptions):
     const secret = own || bearer;
     if (!secret) refuse('No API key: send it as "Authorization: Bearer <key>" or "x-api-key: <key>"');
     const digest = digestOf(secret);
-    const key = findKey(keys, digest) ?? (storedKeys && findKey(await storedKeys(), digest)) ??
-      refuse("Invalid API key");
-    if (key.expires !== undefined && Date.parse(key.expires) <= now()) refuse("This API key has expired");
-    const { digest: _, expires: _ends, ...facts } = key;
-    // Beside a key, the other header may carry the caller's token for upstreams that take it.
-    const token = own && bearer && bearer !== own ? bearer : undefined;
-    return { ...facts, owner: `key:${key.name}`, ...(token && { token }) };
+    const token = tokenBeside(own, bearer, tokens);
+    const configured = findKey(keys, digest);
+    if (!configured && tokens && TOKEN.test(secret)) return { ...await tokens.identify(secret, digest), ...token };
+    const key = configured ?? (storedKeys && findKey(await storedKeys(), digest)) ?? refuse("Invalid API key");
+    return { ...callerWith(key, now()), ...token };
   };
+}
+
+/** Beside what admits the caller, the other header may carry a token for upstreams that take it: no token for the gateway itself. */
+function tokenBeside(own: string | null, bearer: string | undefined, tokens: Tokens | undefined) {
+  if (!own || !bearer || bearer === own) return undefined;
+  return tokens && issuerIn(bearer) === tokens.issuer ? undefined : { token: bearer };
+}
+
+function callerWith({ digest: _, expires, ...facts }: Key, now: number): Caller {
+  if (expires !== undefined && Date.parse(expires) <= now) refuse("This API key has expired");
+  return { ...facts, owner: `key:${facts.name}` };
+}
+
+/** A JWT, signed or encrypted: its first part is a JSON object. */
+const TOKEN = /^e[wy][\w-]*(\.[\w-]*){2,4}$/;
+
+/** Whose token it claims to be; nothing where it is no token. */
+export function issuerIn(token: string): unknown {
+  if (!TOKEN.test(token)) return undefined;
+  try {
+    const { iss } = JSON.parse(atob(token.split(".")[1]!.replaceAll("-", "+").replaceAll("_", "/")));
+    return iss;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Lists of keys by digest, for as long as the lists are held. */

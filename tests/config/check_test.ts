@@ -14,6 +14,11 @@ function problems(config: unknown, variables: Record<string, string> = {}): stri
   return check(config, { drivers, catalogs, env: environment(variables) }).map(toLine);
 }
 
+Deno.test("check: who is known by a token may call from other machines", () => {
+  const oidc = { issuer: "https://login.test", audience: ["laneway"], groups: [{ name: "*", lanes: ["oss"] }] };
+  assertEquals(problems({ listen: { hostname: "0.0.0.0" }, oidc, lanes }), []);
+});
+
 Deno.test("check: has nothing to say of a configuration that is right", () => {
   assertEquals(
     problems({
@@ -32,6 +37,21 @@ Deno.test("check: has nothing to say of a configuration that is right", () => {
 
 for (
   const [name, config, problem] of [
+    [
+      "a group's lane that is not there",
+      { oidc: { groups: [{ name: "staff", lanes: ["oss", "os"] }] }, upstreams, lanes },
+      'oidc.groups[0].lanes[1]: Cannot find lane "os"; did you mean "oss"?',
+    ],
+    [
+      "two groups of one name",
+      { oidc: { groups: [{ name: "staff" }, { name: "staff" }] }, upstreams, lanes },
+      'oidc.groups[1].name: Two groups have the name "staff"',
+    ],
+    [
+      "a key that is called as callers with tokens are",
+      { oidc: {}, keys: [{ name: "oidc:anna", secret: { env: "SET" } }], upstreams, lanes },
+      'keys[0].name: A key\'s name cannot begin with "oidc:", because callers with tokens are called so',
+    ],
     [
       "tokenizers of a catalog that is not there",
       { upstreams: { local: { ...upstreams.local, tokenizers: "hbu" } }, lanes, catalogs: HUB },

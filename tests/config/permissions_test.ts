@@ -52,6 +52,11 @@ Deno.test("launch: the hosts are those of the configuration, with their ports, a
   ]);
 });
 
+Deno.test("launch: the issuer of tokens and the place of its keys are hosts, too", () => {
+  const oidc = { issuer: "https://login.example.com/realms/acme", jwksUrl: "https://keys.example.com:8443/jwks" };
+  assertEquals(permissions({ oidc }).net, ["127.0.0.1:8000", "login.example.com:443", "keys.example.com:8443"]);
+});
+
 Deno.test("launch: the command line's address goes before the configuration's", () => {
   const config = { listen: { hostname: "0.0.0.0", port: 9_000 } };
   assertEquals(permissions(config, { listen: { hostname: "::1", port: "0" } }).net, ["[::1]:0"]);

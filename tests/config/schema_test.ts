@@ -175,3 +175,43 @@ Deno.test("schema: every field is described in the JSON schema", () => {
   visit(JSON.parse(schemaText()), "");
   assertEquals(bare, []);
 });
+
+Deno.test("schema: an issuer and its keys are reached by TLS, or on this machine", () => {
+  const accepts = (url: string, field: "issuer" | "jwksUrl" = "issuer") => {
+    const oidc = { issuer: "https://login.example.com", audience: ["laneway"], [field]: url };
+    return configSchema.safeParse({ oidc }).success;
+  };
+  const safe = [
+    "https://login.example.com/realms/acme/",
+    "http://127.0.0.1:9000",
+    "http://localhost",
+    "http://[::1]:9",
+  ];
+  const unsafe = [
+    "http://login.example.com",
+    "http://127.0.0.1.example.com",
+    "http://localhost.example.com",
+    "https://user:word@login.example.com",
+    "ftp://login.example.com",
+    "login.example.com",
+  ];
+  assertEquals(safe.filter((url) => !accepts(url) || !accepts(url, "jwksUrl")), []);
+  assertEquals(unsafe.filter((url) => accepts(url) || accepts(url, "jwksUrl")), []);
+});
+
+Deno.test("schema: only algorithms whose keys are public may be named, and a group has what a key may have", () => {
+  const accepts = (oidc: object) =>
+    configSchema.safeParse({ oidc: { issuer: "https://login.example.com", audience: ["a"], ...oidc } }).success;
+  assertEquals(
+    ["RS256", "ES256", "EdDSA", "HS256", "none", "RSA-OAEP"].filter((alg) => accepts({ algorithms: [alg] })),
+    [
+      "RS256",
+      "ES256",
+      "EdDSA",
+    ],
+  );
+  const key = { lanes: ["oss"], models: ["m"], quota: { tokensPerDay: 1 }, operator: true };
+  assert(accepts({ groups: [{ name: "staff", ...key }] }));
+  assert(!accepts({ groups: [{ name: "staff", secret: { env: "A" } }] }));
+  assert(!accepts({ audience: [] }));
+});

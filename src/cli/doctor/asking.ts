@@ -101,6 +101,7 @@ function configFor(config: Config, models: Record<string, Alias>, patienceMs: nu
     ...config,
     keys: [],
     storedKeys: false,
+    oidc: undefined,
     transport: "fetch",
     upstreams: Object.fromEntries(upstreams),
     lanes: { [LANE]: { models, upstreams: {} } },

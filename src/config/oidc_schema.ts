@@ -1,0 +1,112 @@
+/** The section of the configuration for callers who bring tokens of an OpenID Connect provider, and its second pass. */
+import { z } from "zod";
+import { isJsonObject, type JsonObject } from "../canonical/json.ts";
+import { object } from "./fields.ts";
+import { hint } from "./hint.ts";
+
+/** Signatures that are checked with a public key. With the others, whoever can check a token can make one. */
+const ALGORITHMS = [
+  "RS256",
+  "RS384",
+  "RS512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "ES256",
+  "ES384",
+  "ES512",
+  "EdDSA",
+  "Ed25519",
+] as const;
+
+/** Whoever can change the keys on their way can make tokens, so they come by TLS or from this machine. */
+function isSafe(text: string): boolean {
+  const { protocol, hostname } = new URL(text);
+  return protocol === "https:" || /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
+}
+
+const providerUrlSchema = z.url({ protocol: /^https?$/, error: "Expected an https URL", abort: true })
+  .refine(isSafe, "Expected an https URL: plain http is for this machine alone")
+  .refine((text) => {
+    const { username, password, hash } = new URL(text);
+    return username + password + hash === "";
+  }, "Expected a URL without credentials and fragment");
+
+const claimSchema = (preset: string, description: string) => z.string().min(1).default(preset).meta({ description });
+
+/** `grants`: what a key may be given, which is what a group may be given. */
+export function oidcSchema<Grants extends z.core.$ZodLooseShape>(grants: Grants) {
+  const groupSchema = object("What callers of a group may do.", {
+    name: z.string().min(1).meta({ description: "The group, as tokens name it. * stands for every caller." }),
+    ...grants,
+  });
+  return object("Admits callers with tokens (JWT) of an OpenID Connect provider, beside keys.", {
+    issuer: providerUrlSchema.meta({
+      description: "The provider, exactly as its tokens name it in iss.",
+      examples: ["https://login.example.com/realms/acme"],
+    }),
+    audience: z.array(z.string().min(1)).min(1).meta({
+      description: "For whom tokens must be made out: one of these is in aud.",
+      examples: [["laneway"]],
+    }),
+    algorithms: z.array(z.enum(ALGORITHMS)).min(1).default([...ALGORITHMS]).meta({
+      description: "How tokens may be signed.",
+    }),
+    jwksUrl: providerUrlSchema.optional().meta({
+      description:
+        "Where the provider's keys are. Without it, the provider's discovery document says where; that place must " +
+        "have the issuer's origin.",
+    }),
+    clockToleranceMs: z.int().min(0).max(300_000).default(30_000).meta({
+      description: "How far the provider's clock and the gateway's may be apart, in milliseconds.",
+    }),
+    subjectClaim: claimSchema(
+      "sub",
+      "The claim that identifies the caller, in limits, usage, logs and stored responses. It must never change, nor be " +
+        "one that callers can choose.",
+    ),
+    groupsClaim: claimSchema(
+      "groups",
+      "The claim with the caller's groups: a list of names, or one name. It may be nested: realm_access.roles.",
+    ),
+    groups: z.array(groupSchema).default([]).meta({
+      description:
+        "What callers may do, by group. Of several that name the caller's groups the first counts; who has none of them is " +
+        "refused. Without any, every caller may do everything but what operators may.",
+    }),
+  });
+}
+
+/** What the gateway calls such callers. */
+const PREFIX = "oidc:";
+
+/** The names that refer to nothing, and those that stand twice. */
+export function* oidcProblems(config: Record<string, unknown>): Generator<{ path: string; message: string }, void> {
+  if (!isJsonObject(config.oidc)) return;
+  const lanes = Object.keys(fields(config.lanes));
+  const names = new Set<unknown>();
+  for (const [index, group] of list(config.oidc.groups).entries()) {
+    const path = `oidc.groups[${index}]`;
+    const { name, lanes: opened } = fields(group);
+    if (names.has(name)) yield { path: `${path}.name`, message: `Two groups have the name "${name}"` };
+    if (typeof name === "string") names.add(name);
+    for (const [position, lane] of list(opened).entries()) {
+      if (typeof lane !== "string" || lanes.includes(lane)) continue;
+      yield { path: `${path}.lanes[${position}]`, message: `Cannot find lane "${lane}"${hint(lane, lanes)}` };
+    }
+  }
+  for (const [index, key] of list(config.keys).entries()) {
+    const { name } = fields(key);
+    if (typeof name !== "string" || !name.startsWith(PREFIX)) continue;
+    const message = `A key's name cannot begin with "${PREFIX}", because callers with tokens are called so`;
+    yield { path: `keys[${index}].name`, message };
+  }
+}
+
+function fields(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
+function list(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}
