@@ -49,7 +49,6 @@ export const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
   [/^deno task start permissions$/, { how: "ends", prints: /--allow-net=/ }],
   [/^deno task catalog oss models\.json$/, { how: "ends", prints: /written to .*models\.json/ }],
   [/^(npm install --ignore-scripts|node src\/node\.ts)$/, { how: "by", test: "tests/clients/node_test.ts" }],
-  [/^deno cache src\//, { how: "ends" }],
   [/^eval "exec deno run \$\(deno task start permissions\) src\/main\.ts"$/, { how: "serves" }],
   [/^deno serve -RWNE src\/app\.ts$/, { how: "serves", options: "--port 0" }],
   [/^deno task dev:hub$/, { how: "serves", options: "--port 0" }],
@@ -66,6 +65,11 @@ export const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
   [/^(install|cp|systemctl) .*laneway.*$/, {
     how: "not",
     because: "it changes the system; tests/deploy tests the unit",
+  }],
+  [/^podman (build|run) .*\blaneway\b.*$/, { how: "by", test: "tests/deploy/installed/container_test.ts" }],
+  [/^(cp deploy\/compose\/example\.env deploy\/\.env|docker compose -f deploy\/compose\.yaml up --build --wait)$/, {
+    how: "not",
+    because: "it downloads images; tests/deploy/compose_test.ts checks the file",
   }],
   [/^deno task release$/, { how: "not", because: "it downloads Deno's runtime for six machines" }],
   [/^deno task compile$/, { how: "not", because: "it downloads Deno's runtime" }],
