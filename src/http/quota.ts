@@ -45,6 +45,8 @@ export interface Permit {
 export type Admission = (key: { name: string; quota?: Quota }) => Account | undefined;
 
 const DAY_MS = 86_400_000;
+/** Longer than a request waits between its account and its admission. */
+const IDLE_MS = 60_000;
 
 /** The time of day, in milliseconds since the epoch, and a clock that never steps. */
 export interface Clocks {
@@ -55,9 +57,19 @@ export interface Clocks {
 /** Days end by the time of day. Buckets fill by the other clock, or a step back would refuse everybody until it is caught up. */
 export function createAdmission(clocks: Clocks, days: DayUse): Admission {
   const accounts = new Map<string, KeyAccount>();
+  let next = accounts.entries();
+  /** Callers with tokens may be any number: for each new account, the next two are looked at. */
+  const forgetIdle = () => {
+    for (let looked = 0; looked < 2; looked++) {
+      const { value, done } = next.next();
+      if (done) next = accounts.entries();
+      else if (value[1].isIdle(clocks.monotonic())) accounts.delete(value[0]);
+    }
+  };
   return ({ name, quota }) => {
     if (!quota) return undefined;
     const account = accounts.get(name) ?? new KeyAccount(name, quota, clocks, days);
+    if (!accounts.has(name)) forgetIdle();
     accounts.set(name, account);
     account.limit(quota);
     return account;
@@ -73,16 +85,26 @@ class KeyAccount implements Account {
   #requests: TokenBucket | undefined;
   #tokens: TokenBucket | undefined;
   #running = 0;
+  /** By the clock that never steps. */
+  #usedAt: number;
 
   constructor(name: string, quota: Quota, clocks: Clocks, days: DayUse) {
     this.#name = name;
     this.#clocks = clocks;
     this.#days = days;
+    this.#usedAt = clocks.monotonic();
     this.limit(quota);
+  }
+
+  /** Whether a new account would allow the same. */
+  isIdle(now: number): boolean {
+    const isFull = (bucket: TokenBucket | undefined) => !bucket || bucket.level(now) >= bucket.limit;
+    return this.#running === 0 && now - this.#usedAt >= IDLE_MS && isFull(this.#requests) && isFull(this.#tokens);
   }
 
   /** Limits may change while the gateway runs; what was used stays used. */
   limit(quota: Quota): void {
+    this.#usedAt = this.#clocks.monotonic();
     if (this.#quota === quota) return;
     // A key that is read from the store again brings the same limits as another object.
     const isSame = JSON.stringify(this.#quota) === JSON.stringify(quota);

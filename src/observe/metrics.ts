@@ -30,6 +30,7 @@ const STORE = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 
 /** Models that no configuration names get a series while there are so few of them; the others share one. */
 const MOST_NAMES = 200;
 const MOST_KINDS = 40;
+const MOST_KEYS = 1_000;
 const OTHER = "other";
 
 export function createMetrics(facts: MetricsFacts): Metrics {
@@ -52,6 +53,8 @@ class RequestMetrics implements Metrics {
   readonly #series = new Map<string, Series>();
   /** Models and targets that answered and that the configuration does not name. */
   readonly #found = new Set<string>();
+  /** Whose costs have series of their own. */
+  readonly #keys = new Set<string>();
   readonly #kinds = new Set<string>();
   readonly #requests = new Counter("laneway_requests_total", "Requests that are over.");
   readonly #errors = new Counter("laneway_errors_total", "Requests that failed, by the code in the log.");
@@ -211,7 +214,15 @@ class RequestMetrics implements Metrics {
   }
 
   #countCost(entry: LogEntry, dollars: number): void {
-    this.#cost.add({ key: entry.key, lane: entry.lane, model: this.#modelOf(entry) }, dollars);
+    this.#cost.add({ key: this.#keyOf(entry.key), lane: entry.lane, model: this.#modelOf(entry) }, dollars);
+  }
+
+  /** Callers with tokens may be any number. */
+  #keyOf(key: string | undefined): string | undefined {
+    if (key === undefined || this.#keys.has(key)) return key;
+    if (this.#keys.size >= MOST_KEYS) return OTHER;
+    this.#keys.add(key);
+    return key;
   }
 
   #modelOf({ lane, model, status }: LogEntry): string | undefined {

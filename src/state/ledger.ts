@@ -24,6 +24,9 @@ export interface LedgerOptions {
 /** How long what was used may wait for what is used next, in milliseconds. */
 const GATHER_MS = 1_000;
 
+/** From how many pages on those are forgotten that are saved and not in use. */
+const MOST_PAGES = 20_000;
+
 const NOTHING = Promise.resolve(undefined);
 
 /** One key's day. */
@@ -34,6 +37,8 @@ interface Page {
   /** What is not saved yet; negative where too much was saved. */
   unsaved: number;
   opened?: Promise<unknown>;
+  /** Whether it was asked for since it was last looked at. */
+  isInUse: boolean;
 }
 
 export function createLedger(options: LedgerOptions): Ledger {
@@ -43,6 +48,8 @@ export function createLedger(options: LedgerOptions): Ledger {
 class StoredLedger implements Ledger {
   readonly #options: LedgerOptions;
   readonly #pages = new Map<string, Page>();
+  /** Where to go on looking for what is not in use. */
+  #next = this.#pages.entries();
   #cancelSave: (() => void) | undefined;
   /** One at a time, or what is on its way would be added twice. */
   #saving: Promise<void> | undefined;
@@ -53,6 +60,7 @@ class StoredLedger implements Ledger {
 
   open(name: string, day: number): Promise<unknown> {
     const page = this.#pageOf(name, day);
+    page.isInUse = true;
     return page.opened ??= this.#read(name, page);
   }
 
@@ -87,9 +95,24 @@ class StoredLedger implements Ledger {
     const known = this.#pages.get(name);
     // What is given back may have been used the day before.
     if (known && known.day >= day) return known;
-    const page: Page = { day, saved: 0, unsaved: 0 };
+    const page: Page = { day, saved: 0, unsaved: 0, isInUse: true };
+    if (this.#pages.size >= MOST_PAGES) this.#forgetUnused();
     this.#pages.set(name, page);
     return page;
+  }
+
+  /** Callers with tokens may be any number. What is forgotten is read again. */
+  #forgetUnused(): void {
+    for (let looked = 0; looked < 2; looked++) {
+      const { value, done } = this.#next.next();
+      if (done) {
+        this.#next = this.#pages.entries();
+        continue;
+      }
+      const [name, page] = value;
+      if (!page.isInUse && page.unsaved === 0) this.#pages.delete(name);
+      page.isInUse = false;
+    }
   }
 
   async #read(name: string, page: Page): Promise<unknown> {

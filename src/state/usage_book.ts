@@ -1,5 +1,6 @@
 /** What each key used, by day and model: sums in the store, to which all gateways on it add. */
 import type { Usage } from "../canonical/usage.ts";
+import { BoundedMap } from "../util/bounded_map.ts";
 import { picoDollars } from "../util/dollars.ts";
 import { callWhileAlive } from "../util/idle_timer.ts";
 import type { Store } from "./store.ts";
@@ -60,6 +61,10 @@ const LONGEST_MODEL = 200;
 /** How many days that are past keeping are removed when a new one begins: the gateway may have stood still for some. */
 const REMOVED_DAYS = 7;
 const INDEX = ["usage", "keys"];
+/** How many keys have rows of their own: callers with tokens may be any number. Further ones share the rows of one. */
+const MOST_KEYS = 10_000;
+const MOST_BEGUN = 2 * MOST_KEYS;
+const OTHERS = "other";
 
 export function createUsageBook(options: UsageBookOptions): UsageBook {
   return new StoredUsage(options);
@@ -70,7 +75,7 @@ class StoredUsage implements UsageBook {
   /** What is not saved yet, by key and day. */
   #pages = new Map<string, Page>();
   /** Keys that are in the index, and days that were begun. */
-  readonly #begun = new Set<string>();
+  readonly #begun = new BoundedMap<string, true>(MOST_BEGUN);
   #cancelSave: (() => void) | undefined;
   #saving: Promise<void> = Promise.resolve();
   /** Pages that the store has not answered for. It may still take them, so they are not written again before. */
@@ -143,12 +148,12 @@ class StoredUsage implements UsageBook {
   async #saveOne(key: string, day: string, sums: Sums): Promise<void> {
     const { store, retentionDays } = this.#options;
     if (!this.#begun.has(key)) {
-      await store.update(INDEX, (value) => [...new Set([...namesIn(value), key])]);
-      this.#begun.add(key);
+      if (!await this.#list(key)) return await this.#saveOne(OTHERS, day, sums);
+      this.#begun.set(key, true);
     }
     const page = JSON.stringify([key, day]);
     if (!this.#begun.has(page)) {
-      this.#begun.add(page);
+      this.#begun.set(page, true);
       const last = Date.parse(day) - retentionDays * DAY_MS;
       for (let ago = 0; ago < REMOVED_DAYS; ago++) await store.delete(placeOf(key, dayOf(last - ago * DAY_MS)));
     }
@@ -157,6 +162,18 @@ class StoredUsage implements UsageBook {
       for (const [model, use] of sums) addTo(all, model, use);
       return Array.from(all, ([model, { pico, ...use }]) => ({ model, ...use, pico: String(pico) }));
     });
+  }
+
+  /** Whether the index has the key now. */
+  async #list(key: string): Promise<boolean> {
+    let isListed = false;
+    await this.#options.store.update(INDEX, (value) => {
+      const names = namesIn(value);
+      const isKnown = names.includes(key);
+      isListed = isKnown || names.length < MOST_KEYS || key === OTHERS;
+      return isListed && !isKnown ? [...names, key] : names;
+    });
+    return isListed;
   }
 }
 

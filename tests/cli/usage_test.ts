@@ -221,3 +221,13 @@ Deno.test("usage: the command prints what the store has", async () => {
     await Deno.remove(folder, { recursive: true });
   }
 });
+
+Deno.test("usage: ten thousand keys have rows of their own, and further ones share the rows of one", async () => {
+  const now = () => Date.parse("2027-01-15T12:00:00Z");
+  const store = createMemoryStore({ now, limitBytes: 2 ** 24 });
+  await store.update(["usage", "keys"], () => Array.from({ length: 9_999 }, (_, at) => `oidc:${at}`));
+  const book = createUsageBook({ store, now, retentionDays: 2, patienceMs: 10_000 });
+  for (const key of ["anna", "ben", "carl", "anna", "ben"]) book.add({ ...ROW, key });
+  const requests = (await book.read(1)).map(({ key, requests }) => [key, requests]);
+  assertEquals(requests, [["anna", 2], ["other", 3]]);
+});

@@ -1,6 +1,7 @@
-import { assertEquals, assertThrows } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { GatewayError } from "../../src/errors.ts";
 import { createAdmission, type DayUse, type Quota } from "../../src/http/quota.ts";
+import { heldBy } from "../support/heap.ts";
 
 const MIDNIGHT = Date.UTC(2026, 10, 21);
 
@@ -135,4 +136,35 @@ Deno.test("admission: an answer puts a key into debt by a minute's worth at most
   assertEquals(refusal(1), 'Key "team" may use no more than 600 tokens a minute · 541');
   large.charge(1e9);
   assertEquals(refusal(1), 'Key "team" may use no more than 600 tokens a minute · 541');
+});
+
+/** So many others come, one each millisecond. */
+function passBy(count: number, { clock, admission }: ReturnType<typeof account>): void {
+  for (let at = 0; at < count; at++) {
+    clock.ms++;
+    admission({ name: `other ${at}`, quota: { requestsPerMinute: 5 } })!.admit(0).release();
+  }
+}
+
+Deno.test("admission: what a caller has used or runs is not forgotten, however many others come", () => {
+  const rig = account({ requestsPerMinute: 1, tokensPerMinute: 600, concurrentRequests: 1 });
+  const running = rig.admit(0);
+  passBy(70_000, rig);
+  assertEquals(rig.refusal(), 'Key "team" may use no more than 1 requests at once · 1');
+  running.charge(1_200);
+  running.release();
+  passBy(59_000, rig);
+  assertEquals(rig.refusal(60), 'Key "team" may use no more than 600 tokens a minute · 7');
+  passBy(70_000, rig);
+  rig.admit(0).release();
+  rig.refusal();
+});
+
+Deno.test("admission: accounts of callers that are gone take no memory", async () => {
+  const bytes = await heldBy(() => {
+    const rig = account({});
+    passBy(300_000, rig);
+    return rig;
+  });
+  assert(bytes < 60 * 2 ** 20, `${bytes} bytes are held`);
 });

@@ -173,3 +173,10 @@ Deno.test("metrics: a new configuration goes on counting, by its own names", asy
     await next.close();
   }
 });
+
+Deno.test("metrics: a thousand keys have costs of their own, and further ones share theirs", () => {
+  const metrics = createMetrics({ version: "1", operations: new Map(), names: () => new Set() });
+  const entry = { time: "", id: "", method: "POST", path: "", status: 200, durationMs: 1, cost: "1" };
+  for (let at = 0; at < 5_000; at++) metrics.count({ type: "request", entry: { ...entry, key: `oidc:${at}` } });
+  assertEquals(metrics.render([]).match(/^laneway_cost\w*\{.*$/gm)?.length, 1_001);
+});

@@ -1,9 +1,10 @@
-import { assertEquals, assertInstanceOf } from "@std/assert";
+import { assert, assertEquals, assertInstanceOf } from "@std/assert";
 import { openKvFile } from "../../src/state/kv_file.ts";
 import { createKvStore } from "../../src/state/kv_store.ts";
 import { createLedger } from "../../src/state/ledger.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
 import type { Store } from "../../src/state/store.ts";
+import { heldBy } from "../support/heap.ts";
 import { until, within } from "../support/wait.ts";
 import { withFolder } from "./temp_folder.ts";
 
@@ -134,4 +135,22 @@ Deno.test("ledger: what is given back of yesterday's is not today's", async () =
   assertEquals(ledger.spent("team", TODAY), 1_000);
   await ledger.close();
   assertEquals(await known(store), 1_000);
+});
+
+Deno.test("ledger: among any number of keys, what each used is known, and few are held", async () => {
+  const store = inMemory();
+  const ledger = ledgerOn(store);
+  await ledger.open("team", TODAY);
+  ledger.add("team", TODAY, 7);
+  const bytes = await heldBy(async () => {
+    for (let at = 0; at < 100_000; at++) await ledger.open(`other ${at}`, TODAY);
+    return ledger;
+  });
+  assert(bytes < 16 * 2 ** 20, `${bytes} bytes are held`);
+  assertEquals(ledger.spent("team", TODAY), 7, "What is not saved is not forgotten");
+  await ledger.close();
+  for (let at = 0; at < 50_000; at++) await ledger.open(`more ${at}`, TODAY);
+  await ledger.open("team", TODAY);
+  assertEquals(ledger.spent("team", TODAY), 7);
+  await ledger.close();
 });
