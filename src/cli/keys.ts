@@ -1,4 +1,5 @@
 /** The command `keys`: makes, lists and revokes keys in the store of a gateway, which need not stop for it. */
+import type { ParseArgsOptionsConfig } from "node:util";
 import { builtin } from "../util/builtin.ts";
 import { pluginFacts } from "../app.ts";
 import { createStore, describePlace, placeOfStore } from "../compose/store.ts";
@@ -19,7 +20,9 @@ export const keysHelp = (program: string) =>
     --operator                     it also opens what operators ask, such as /metrics
     --requests-per-minute <n>  --tokens-per-minute <n>
     --tokens-per-day <n>  --concurrent-requests <n>
-  list                           the keys, without their secrets
+  list                           the keys, without their secrets, in the order in which they were made
+    --limit <n>                    how many at most (default: 1000)
+    --after <name>                 those after the key of this name
   revoke <name>                  revoke a key; it stops working within a second
 `;
 
@@ -90,8 +93,7 @@ export async function keysCommand(
     case "create":
       return await create(rest, keyring, lanes, program);
     case "list":
-      if (rest.length > 0) throw new KeysError(`"list" takes no arguments`);
-      return format(await keyring.list(), program);
+      return await list(rest, keyring, program);
     case "revoke": {
       const [name] = rest;
       if (name === undefined || rest.length > 1) {
@@ -109,8 +111,23 @@ export async function keysCommand(
   }
 }
 
+const LIST_OPTIONS = { limit: { type: "string" }, after: { type: "string" } } as const;
+const PAGE = "1000";
+
+async function list(args: string[], keyring: Keyring, program: string): Promise<string> {
+  const { values: { limit = PAGE, after }, positionals } = parse(args, LIST_OPTIONS);
+  if (positionals.length > 0) throw new KeysError(`"list" takes no arguments`);
+  const most = countOf("limit", limit);
+  // One more tells whether there are more.
+  const found = await keyring.list({ limit: most + 1, after });
+  const keys = found.slice(0, most);
+  if (found.length <= most) return format(keys, program);
+  const rest = `There are more: ${program} keys list --limit ${limit} --after "${keys.at(-1)!.name}"`;
+  return `${format(keys, program)}\n${rest}`;
+}
+
 async function create(args: string[], keyring: Keyring, lanes: readonly string[], program: string): Promise<string> {
-  const { values, positionals } = parse(args);
+  const { values, positionals } = parse(args, OPTIONS);
   const [name] = positionals;
   if (name === undefined || positionals.length > 1 || name.trim() === "") {
     throw new KeysError(`Expected one name for the key: ${program} keys create <name>`);
@@ -139,9 +156,9 @@ async function create(args: string[], keyring: Keyring, lanes: readonly string[]
   return key;
 }
 
-function parse(args: string[]) {
+function parse<const O extends ParseArgsOptionsConfig>(args: string[], options: O) {
   try {
-    return builtin("node:util").parseArgs({ args, options: OPTIONS, allowPositionals: true });
+    return builtin("node:util").parseArgs({ args, options, allowPositionals: true });
   } catch (error) {
     // The first sentence says what is wrong; the rest is advice for other commands.
     throw new KeysError((error as Error).message.split(/\.\s/)[0]);

@@ -13,7 +13,8 @@ import { Breaker } from "../routing/circuit_breaker.ts";
 import { HedgeBudget } from "../routing/hedging.ts";
 import { SessionAffinity } from "../routing/session_affinity.ts";
 import { createContinuity } from "../state/continuity.ts";
-import { createKeyReader, createKeyring } from "../state/keyring.ts";
+import { createKeyReader } from "../state/key_reader.ts";
+import { createKeyring } from "../state/keyring.ts";
 import type { Ledger } from "../state/ledger.ts";
 import { createConversations } from "../state/conversations.ts";
 import { createRuns } from "../state/runs.ts";
@@ -100,7 +101,7 @@ function createGuards(world: World, ledger: Ledger): Pick<Gateway, "authenticate
     authenticate: createAuth({
       keys: config.keys.map(({ secret, ...key }) => ({ ...key, digest: digestOf(env(secret.env) ?? "") })),
       ...(config.storedKeys && {
-        storedKeys: keep(
+        storedKey: keep(
           "stored keys",
           null,
           () => createKeyReader(createKeyring(store, now), { now: monotonic, patienceMs: pace.storeMs }),

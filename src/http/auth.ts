@@ -25,8 +25,8 @@ export interface Key extends KeyFacts {
 
 export interface AuthOptions {
   keys: readonly Key[];
-  /** The keys that were made apart from the configuration, where such are admitted. */
-  storedKeys?(): Promise<readonly Key[]>;
+  /** The key of a digest that was made apart from the configuration, where such are admitted. */
+  storedKey?(digest: string): Promise<Key | undefined>;
   /** The issuer whose tokens are admitted, too. */
   tokens?: Tokens;
   /** Whether there are upstreams to which callers bring a token of their own. */
@@ -53,10 +53,13 @@ export interface Tokens extends TokenReader {
 export type Authenticate = (request: Request, peer: Peer | undefined) => Promise<Caller>;
 
 /** With keys, a request must carry one of them; without, only this machine is admitted, and who brings a token. */
-export function createAuth({ keys, storedKeys, tokens, takesTokens, now }: AuthOptions): Authenticate {
-  if (keys.length === 0 && !storedKeys && !tokens) {
+export function createAuth({ keys, storedKey, tokens, takesTokens, now }: AuthOptions): Authenticate {
+  if (keys.length === 0 && !storedKey && !tokens) {
     return takesTokens ? admitToken : (...call) => Promise.try(admitLocal, ...call);
   }
+  // By digest: the time that a look-up takes tells of a hash, from which no key is guessed back. Of two with one secret the first
+  // counts.
+  const index = new Map(keys.map((key): [string, Key] => [key.digest, key]).reverse());
   return async ({ headers }) => {
     const own = headers.get("x-api-key");
     const bearer = bearerOf(headers);
@@ -64,9 +67,9 @@ export function createAuth({ keys, storedKeys, tokens, takesTokens, now }: AuthO
     if (!secret) refuse('No API key: send it as "Authorization: Bearer <key>" or "x-api-key: <key>"');
     const digest = digestOf(secret);
     const token = tokenBeside(own, bearer, tokens);
-    const configured = findKey(keys, digest);
+    const configured = index.get(digest);
     if (!configured && tokens && TOKEN.test(secret)) return { ...await tokens.identify(secret, digest), ...token };
-    const key = configured ?? (storedKeys && findKey(await storedKeys(), digest)) ?? refuse("Invalid API key");
+    const key = configured ?? await storedKey?.(digest) ?? refuse("Invalid API key");
     return { ...callerWith(key, now()), ...token };
   };
 }
@@ -94,20 +97,6 @@ export function issuerIn(token: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** Lists of keys by digest, for as long as the lists are held. */
-const indexes = new WeakMap<readonly Key[], ReadonlyMap<string, Key>>();
-
-/** Found by its digest, however many there are. The time that this takes tells of a hash, from which no key is guessed back. */
-function findKey(keys: readonly Key[], digest: string): Key | undefined {
-  let index = indexes.get(keys);
-  if (!index) {
-    // Of two with one secret the first counts.
-    index = new Map(keys.map((key): [string, Key] => [key.digest, key]).reverse());
-    indexes.set(keys, index);
-  }
-  return index.get(digest);
 }
 
 function bearerOf(headers: Headers): string | undefined {

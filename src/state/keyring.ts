@@ -1,10 +1,11 @@
-/** Keys that are made, listed and revoked while gateways run. Only a hash of each is kept. */
+/**
+ * Keys that are made, listed and revoked while gateways run. Only a hash of each is kept. Each is a record of its own, found by
+ * that hash, so that it matters to nobody how many there are.
+ */
 import { builtin } from "../util/builtin.ts";
 import type { KeyFacts } from "../config/schema.ts";
 import { digestOf } from "../util/digest.ts";
-import { GatewayError } from "../errors.ts";
-import type { Store } from "./store.ts";
-import { within } from "./within.ts";
+import type { Store, StoreEntry, StoreKey } from "./store.ts";
 
 /** What is known of a key, but the key itself. */
 export interface StoredKey extends KeyFacts {
@@ -17,84 +18,136 @@ export interface StoredKey extends KeyFacts {
 export interface Keyring {
   /** The key, which cannot be read again. Nothing where the name is taken. */
   create(facts: Omit<StoredKey, "digest" | "created">): Promise<string | undefined>;
-  list(): Promise<StoredKey[]>;
+  find(digest: string): Promise<StoredKey | undefined>;
+  /** Some of them in the order in which they were made: `limit` at most, from the first after the one that is called `after`. */
+  list(page: KeyPage): Promise<StoredKey[]>;
   /** Whether there was one of the name. */
   revoke(name: string): Promise<boolean>;
+  /** What is another text whenever a key may have been revoked, by whichever process. */
+  version(): Promise<string>;
+}
+
+export interface KeyPage {
+  limit: number;
+  /** The name of a key; from the first one without it, or where it is of none. */
+  after?: string;
 }
 
 /** A key says what it is, so that a scanner of secrets can find one that leaked. */
 const PREFIX = "laneway_";
 const SECRET_BYTES = 32;
-const PLACE = ["keys"];
+/** The form of the records. A reader leaves aside what it does not know of a later one. */
+const VERSION = 1;
+const SLOTS_PER_READ = 500;
+
+/** All begin with the same two texts, so that they are on one server of a cluster. */
+const inRing = (...texts: (string | number)[]): StoreKey => ["keyring", "all", ...texts];
+const recordOf = (digest: string) => inRing("digest", digest);
+const nameOf = (name: string) => inRing("name", name);
+const slotOf = (slot: number) => inRing("slots", slot);
+const NEXT = inRing("next");
+const REVOKED = inRing("revoked");
+/** Where all keys were one value, before each was a record of its own: those that were made then are still there. */
+const OLD = ["keys"];
+
+/** Where a key is found by its name. */
+interface Place {
+  digest: string;
+  slot: number;
+}
 
 /** `now`: milliseconds since the epoch. */
 export function createKeyring(store: Store, now: () => number): Keyring {
-  const read = async () => (await store.get(PLACE) ?? []) as StoredKey[];
-  const change = (to: (keys: StoredKey[]) => StoredKey[]) =>
-    store.update(PLACE, (keys) => to((keys ?? []) as StoredKey[]));
-  return {
-    async create(facts) {
-      // It is long and random, so that a plain hash of it cannot be guessed back.
-      const secret = PREFIX + builtin("node:crypto").randomBytes(SECRET_BYTES).toString("base64url");
-      const key = { ...facts, digest: digestOf(secret), created: new Date(now()).toISOString() };
-      let isTaken = false;
-      await change((keys) => {
-        isTaken = keys.some(({ name }) => name === facts.name);
-        return isTaken ? keys : [...keys, key];
-      });
-      return isTaken ? undefined : secret;
-    },
-    list: read,
-    async revoke(name) {
-      let found = false;
-      await change((keys) => {
-        found = keys.some((key) => key.name === name);
-        return keys.filter((key) => key.name !== name);
-      });
-      return found;
-    },
-  };
+  return new StoredKeyring(store, now);
 }
 
-/** When to come back where no key can be read, in seconds. */
-const RETRY_AFTER = "1";
+class StoredKeyring implements Keyring {
+  readonly #store: Store;
+  readonly #now: () => number;
 
-/** How old a list of keys may be that a request is judged by: a revoked key is refused within a second. */
-const FRESH_MS = 500;
-/** How long a request waits for a newer list where there is one. */
-const RENEWAL_MS = 1_000;
+  constructor(store: Store, now: () => number) {
+    this.#store = store;
+    this.#now = now;
+  }
 
-export interface KeyReaderOptions {
-  /** Milliseconds by a clock that never steps. */
-  now(): number;
-  /** How long the first list may take, in milliseconds: a client waits for it. */
-  patienceMs: number;
-}
+  async create(facts: Omit<StoredKey, "digest" | "created">): Promise<string | undefined> {
+    const { name } = facts;
+    const [place, old] = await Promise.all([this.#store.get(nameOf(name)), this.#old()]);
+    if (place !== undefined || old.some((key) => key.name === name)) return undefined;
+    // It is long and random, so that a plain hash of it cannot be guessed back.
+    const secret = PREFIX + builtin("node:crypto").randomBytes(SECRET_BYTES).toString("base64url");
+    const digest = digestOf(secret);
+    const slot = await this.#takeSlot();
+    const key = { version: VERSION, ...facts, digest, created: new Date(this.#now()).toISOString() };
+    const entries: StoreEntry[] = [
+      [nameOf(name), { version: VERSION, digest, slot }],
+      [recordOf(digest), key],
+      [slotOf(slot), { version: VERSION, digest }],
+    ];
+    return await this.#store.add(entries, Infinity) ? secret : undefined;
+  }
 
-/**
- * The keys as they are, or were half a second ago. While the store fails, or does not answer, those that were known last are
- * the keys. Throws `unavailable` where none were known yet.
- */
-export function createKeyReader(
-  { list }: Pick<Keyring, "list">,
-  { now, patienceMs }: KeyReaderOptions,
-): () => Promise<readonly StoredKey[]> {
-  let known: readonly StoredKey[] | undefined;
-  let readAt = -Infinity;
-  let reading: Promise<readonly StoredKey[]> | undefined;
-  const read = async () => {
-    try {
-      return known = await within(known ? RENEWAL_MS : patienceMs, list());
-    } catch (cause) {
-      if (known) return known;
-      throw new GatewayError("unavailable", "The gateway cannot read its keys: try again later", {
-        cause,
-        retryAfter: RETRY_AFTER,
-      });
-    } finally {
-      readAt = now();
-      reading = undefined;
+  async find(digest: string): Promise<StoredKey | undefined> {
+    const [record, old] = await Promise.all([this.#store.get(recordOf(digest)), this.#old()]);
+    return record === undefined ? old.find((key) => key.digest === digest) : asKey(record);
+  }
+
+  async list({ limit, after }: KeyPage): Promise<StoredKey[]> {
+    const [old, next, place] = await Promise.all([
+      this.#old(),
+      this.#store.get(NEXT),
+      after === undefined ? undefined : this.#store.get(nameOf(after)) as Promise<Place | undefined>,
+    ]);
+    const keys = place ? [] : old.slice(old.findIndex(({ name }) => name === after) + 1, limit);
+    for (let slot = place ? place.slot + 1 : 0; keys.length < limit && slot < Number(next ?? 0);) {
+      const last = Math.min(slot + SLOTS_PER_READ, Number(next)) - 1;
+      const taken = await this.#store.getRange(inRing("slots"), slot, last) as (Place | undefined)[];
+      const found = await Promise.all(taken.map((one) => one && this.#store.get(recordOf(one.digest))));
+      for (const record of found) if (record !== undefined) keys.push(asKey(record));
+      slot = last + 1;
     }
-  };
-  return async () => known && now() - readAt < FRESH_MS ? known : await (reading ??= read());
+    return keys.slice(0, limit);
+  }
+
+  async revoke(name: string): Promise<boolean> {
+    const place = await this.#store.get(nameOf(name)) as Place | undefined;
+    const isDone = place
+      ? await this.#store.delete(nameOf(name), recordOf(place.digest), slotOf(place.slot))
+      : await this.#revokeOld(name);
+    // After it is gone, so that whoever reads it again because of this does not find it. A failed one may be tried again.
+    await this.#store.update(REVOKED, (count) => Number(count ?? 0) + 1);
+    return isDone;
+  }
+
+  async version(): Promise<string> {
+    const [revoked, old] = await Promise.all([this.#store.get(REVOKED), this.#old()]);
+    // An earlier version of this program counts no keys that it revokes.
+    return JSON.stringify([revoked ?? 0, old.map(({ digest }) => digest)]);
+  }
+
+  async #takeSlot(): Promise<number> {
+    let slot = 0;
+    await this.#store.update(NEXT, (next) => (slot = Number(next ?? 0)) + 1);
+    return slot;
+  }
+
+  async #old(): Promise<StoredKey[]> {
+    return (await this.#store.get(OLD) ?? []) as StoredKey[];
+  }
+
+  async #revokeOld(name: string): Promise<boolean> {
+    if (!(await this.#old()).some((key) => key.name === name)) return false;
+    let found = false;
+    await this.#store.update(OLD, (value) => {
+      const keys = (value ?? []) as StoredKey[];
+      found = keys.some((key) => key.name === name);
+      return keys.filter((key) => key.name !== name);
+    });
+    return found;
+  }
+}
+
+function asKey(record: unknown): StoredKey {
+  const { version: _, ...key } = record as StoredKey & { version: number };
+  return key;
 }

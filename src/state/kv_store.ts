@@ -91,7 +91,7 @@ class KvStore implements Store {
   }
 
   async add(entries: readonly StoreEntry[], expiresAt: number): Promise<boolean> {
-    const expireIn = Math.max(0, Math.ceil(expiresAt - this.#now()));
+    const expireIn = expiresAt === Infinity ? undefined : Math.max(0, Math.ceil(expiresAt - this.#now()));
     const values = entries.map(([key, value]) => writtenAs(key, value, expiresAt, expireIn));
     for (const { chunks, bytes } of values) {
       if (chunks.length > MOST_CHUNKS) {
@@ -106,7 +106,7 @@ class KvStore implements Store {
     let before: Deno.AtomicCheck[] = values.map(({ key }) => ({ key, versionstamp: null }));
     while (true) {
       const addition = kv.atomic().check(...before).mutate(...chunks);
-      for (const { key, head } of values) addition.set(key, head, { expireIn });
+      for (const { key, head } of values) addition.set(key, head, expireIn === undefined ? {} : { expireIn });
       if (await commit(addition)) return true;
       const found = await kv.getMany<Head[]>(values.map(({ key }) => key));
       if (found.some(({ value }) => this.#isFresh(value))) break;

@@ -6,7 +6,7 @@ export interface Store {
   getRange(list: StoreKey, from: number, to: number): Promise<unknown[]>;
   /**
    * Writes all of a few entries at once, and none where there is something under one of their keys. Whether it did. Durable
-   * once it resolves. `expiresAt`: milliseconds since the epoch.
+   * once it resolves. `expiresAt`: milliseconds since the epoch; for good where it is `Infinity`.
    */
   add(entries: readonly StoreEntry[], expiresAt: number): Promise<boolean>;
   /**

@@ -6,6 +6,7 @@ import { createKeyring } from "../../src/state/keyring.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
 import { NOW } from "../support/app.ts";
 
+const ALL = { limit: 1_000 };
 const CREATED = new Date(NOW).toISOString();
 
 function newKeys() {
@@ -21,7 +22,7 @@ Deno.test("keys: what a key may is kept as it was said", async () => {
   const opened = ["--lane", "oss", "--lane", "lab", "--model", "org/*", "--expires", "2027-02-01"];
   const team = await keys("create", "team", ...opened, ...limits, "--concurrent-requests", "4");
   assertMatch(team, /^laneway_/);
-  assertEquals(await keyring.list(), [
+  assertEquals(await keyring.list(ALL), [
     { name: "plain", digest: digestOf(plain), created: CREATED },
     {
       name: "team",
@@ -45,9 +46,21 @@ Deno.test("keys: the list tells what each may, and nothing that is secret", asyn
     `a     since ${CREATED.slice(0, 10)}`,
     `team  since ${CREATED.slice(0, 10)}; until 2027-02-01T00:00:00.000Z; lanes oss; models org/*; tokensPerDay 9`,
   ]);
-  for (const { digest } of await keyring.list()) assert(!list.includes(digest));
+  for (const { digest } of await keyring.list(ALL)) assert(!list.includes(digest));
   assertEquals(await keys("revoke", "a"), 'Revoked key "a"');
-  assertEquals((await keyring.list()).map(({ name }) => name), ["team"]);
+  assertEquals((await keyring.list(ALL)).map(({ name }) => name), ["team"]);
+});
+
+Deno.test("keys: a long list comes in pages, each of which says where the next one begins", async () => {
+  const { keys } = newKeys();
+  for (const name of ["a", "b", "c", "d", "e"]) await keys("create", name);
+  const namesIn = (page: string) => page.split("\n").map((line) => line.split("  ")[0]);
+  const more = (after: string) => `There are more: deno task start keys list --limit 2 --after "${after}"`;
+  assertEquals(namesIn(await keys("list", "--limit", "2")), ["a", "b", more("b")]);
+  assertEquals(namesIn(await keys("list", "--limit", "2", "--after", "b")), ["c", "d", more("d")]);
+  await keys("revoke", "e");
+  assertEquals(namesIn(await keys("list", "--limit", "2", "--after", "b")), ["c", "d"]);
+  assertEquals(namesIn(await keys("list")), ["a", "b", "c", "d"]);
 });
 
 for (
@@ -55,6 +68,8 @@ for (
     [[], "No command"],
     [["make"], 'Unknown command "make"'],
     [["list", "all"], "takes no arguments"],
+    [["list", "--limit", "0"], 'Cannot use "0" for --limit'],
+    [["list", "--lane", "oss"], "Unknown option '--lane'"],
     [["create"], "Expected one name for the key"],
     [["create", " "], "Expected one name for the key"],
     [["create", "a", "b"], "Expected one name for the key"],
@@ -70,6 +85,6 @@ for (
   Deno.test(`keys: "${args.join(" ")}" is a mistake, and makes nothing`, async () => {
     const { keyring, keys } = newKeys();
     await assertRejects(() => keys(...args), KeysError, complaint);
-    assertEquals(await keyring.list(), []);
+    assertEquals(await keyring.list(ALL), []);
   });
 }

@@ -1,91 +1,94 @@
-import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+/** Keys in every store that they can be kept in. */
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { createKeyring, type Keyring } from "../../src/state/keyring.ts";
+import type { Store } from "../../src/state/store.ts";
 import { digestOf } from "../../src/util/digest.ts";
-import { GatewayError } from "../../src/errors.ts";
-import { createKeyReader, createKeyring } from "../../src/state/keyring.ts";
-import { createMemoryStore } from "../../src/state/memory_store.ts";
-import { within } from "../support/wait.ts";
+import { ENGINES } from "./engines.ts";
 
-const PATIENCE_MS = 5_000;
+const CREATED = "2026-11-21T00:00:00.000Z";
+const ALL = { limit: 1_000 };
+/** As a version of this program kept them that had one value for all. */
+const OLD = ["ada", "bob"].map((name) => ({
+  name,
+  lanes: ["oss"],
+  digest: digestOf(`old ${name}`),
+  created: "2026-10-01T00:00:00.000Z",
+}));
 
-function fixture() {
-  const clock = { ms: Date.UTC(2026, 10, 21) };
-  const now = () => clock.ms;
-  const store = createMemoryStore({ now, limitBytes: 1_000_000 });
-  return { clock, now, store, keyring: createKeyring(store, now) };
+interface Setting {
+  keyring: Keyring;
+  /** Of another process on the same store. */
+  other: Keyring;
+  store: Store;
 }
 
-Deno.test("keyring: a key is told once, and only its hash is kept", async () => {
-  const { store, keyring } = fixture();
+function test(name: string, use: (setting: Setting) => Promise<void>): void {
+  for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
+    Deno.test({
+      name: `keyring: ${name} · ${kind}`,
+      ignore: isMissing,
+      fn: () =>
+        run(async (open, clock) => {
+          clock.time = Date.parse(CREATED);
+          const store = open();
+          const another = kind === "memory" ? store : open();
+          const now = () => clock.time;
+          await use({ store, keyring: createKeyring(store, now), other: createKeyring(another, now) });
+        }),
+    });
+  }
+}
+
+const namesOf = async (keyring: Keyring, page = ALL) => (await keyring.list(page)).map(({ name }) => name);
+
+test("a key is shown once, and only its hash is kept", async ({ keyring, other, store }) => {
   const secret = (await keyring.create({ name: "team", lanes: ["oss"] }))!;
   assertMatch(secret, /^laneway_[\w-]{43}$/);
-  assertEquals(await keyring.list(), [
-    { name: "team", lanes: ["oss"], digest: digestOf(secret), created: "2026-11-21T00:00:00.000Z" },
-  ]);
-  assert(!JSON.stringify(await store.get(["keys"])).includes(secret.slice(8)));
+  const key = { name: "team", lanes: ["oss"], digest: digestOf(secret), created: CREATED };
+  assertEquals([await other.list(ALL), await other.find(key.digest)], [[key], key]);
+  assertEquals(await other.find(digestOf("another")), undefined);
+  const kept = await store.get(["keyring", "all", "digest", key.digest]);
+  assert(kept !== undefined && !JSON.stringify(kept).includes(secret.slice(8)));
 });
 
-Deno.test("keyring: no two keys share a name; a revoked one's is free again", async () => {
-  const { keyring } = fixture();
-  const first = await keyring.create({ name: "team" });
-  assertEquals(await keyring.create({ name: "team" }), undefined);
-  assertEquals([await keyring.revoke("team"), await keyring.revoke("team")], [true, false]);
-  assert(await keyring.create({ name: "team" }) !== first);
+test("no two keys share a name, whoever makes them; a revoked one's is free again", async ({ keyring, other }) => {
+  const both = await Promise.all([keyring, other].map((one) => one.create({ name: "team" })));
+  assertEquals(both.filter((secret) => secret !== undefined).length, 1);
+  assertEquals([await other.revoke("team"), await keyring.revoke("team")], [true, false]);
+  assertEquals(await keyring.find(digestOf(both.find((secret) => secret !== undefined)!)), undefined);
+  assert(await keyring.create({ name: "team" }));
 });
 
-Deno.test("keyring: a revoked key is gone for a reader within a second, and the store is asked twice a second at most", async () => {
-  const { clock, now, keyring } = fixture();
-  await keyring.create({ name: "team" });
-  let reads = 0;
-  const list = () => {
-    reads++;
-    return keyring.list();
-  };
-  const keys = createKeyReader({ list }, { now, patienceMs: PATIENCE_MS });
-  const names = async () => (await keys()).map(({ name }) => name);
-  await Promise.all([names(), names(), names()]);
-  await keyring.revoke("team");
-  assertEquals([await names(), reads], [["team"], 1]);
-  clock.ms += 500;
-  assertEquals([await names(), reads], [[], 2]);
+test("twenty made at once are all there, in pages too; the version changes when one is revoked", async ({ keyring, other }) => {
+  const wanted = Array.from({ length: 20 }, (_, index) => `key ${index}`);
+  await Promise.all(wanted.map((name, index) => (index % 2 ? keyring : other).create({ name })));
+  const names = await namesOf(keyring);
+  assertEquals(names.toSorted(), wanted.toSorted());
+  const version = await keyring.version();
+  await other.revoke(names[7]!);
+  assert(await keyring.version() !== version);
+  const left = names.filter((_, index) => index !== 7);
+  const pages: string[][] = [];
+  for (let after: string | undefined;; after = pages.at(-1)!.at(-1)) {
+    const page = (await keyring.list({ limit: 8, after })).map(({ name }) => name);
+    if (page.length === 0) break;
+    pages.push(page);
+  }
+  assertEquals([pages.flat(), pages.map(({ length }) => length)], [left, [8, 8, 3]]);
 });
 
-Deno.test("keyring: while the store fails, the keys that were known last are the keys", async () => {
-  const { clock, now, keyring } = fixture();
-  await keyring.create({ name: "team" });
-  let broken = false;
-  const list = () => broken ? Promise.reject(new Error("broken")) : keyring.list();
-  const keys = createKeyReader({ list }, { now, patienceMs: PATIENCE_MS });
-  await keys();
-  broken = true;
-  clock.ms += 10_000;
-  assertEquals((await keys()).length, 1);
-  const none = createKeyReader({ list }, { now, patienceMs: PATIENCE_MS });
-  const { code, cause, details } = await assertRejects(none, GatewayError);
-  assertEquals([code, (cause as Error).message, details.retryAfter], ["unavailable", "broken", "1"]);
-});
-
-Deno.test("keyring: a store that does not answer holds nobody up for long", async () => {
-  const { clock, now, keyring } = fixture();
-  await keyring.create({ name: "team" });
-  let asked = 0;
-  let silent = false;
-  const list = () => {
-    asked++;
-    return silent ? new Promise<never>(() => {}) : keyring.list();
-  };
-  const keys = createKeyReader({ list }, { now, patienceMs: PATIENCE_MS });
-  await keys();
-  silent = true;
-  clock.ms += 10_000;
-  const both = await within(5_000, Promise.all([keys(), keys()]));
-  // Who comes right after does not wait for the same once more.
-  assertEquals([...both, await within(100, keys())].map(({ length }) => length), [1, 1, 1]);
-  assertEquals(asked, 2);
-  silent = false;
-  clock.ms += 500;
-  await keyring.revoke("team");
-  assertEquals(await keys(), []);
-  silent = true;
-  const none = createKeyReader({ list }, { now, patienceMs: 5 });
-  assertEquals((await assertRejects(none, GatewayError)).code, "unavailable");
+test("keys that an earlier version made are keys, come first, and can be revoked, by that version too", async ({ keyring, other, store }) => {
+  await store.update(["keys"], () => OLD);
+  assertEquals(await keyring.find(OLD[1]!.digest), OLD[1]);
+  assertEquals(await keyring.create({ name: "bob" }), undefined);
+  await keyring.create({ name: "cyd" });
+  assertEquals(await namesOf(other), ["ada", "bob", "cyd"]);
+  assertEquals((await other.list({ limit: 2, after: "ada" })).map(({ name }) => name), ["bob", "cyd"]);
+  const versions = [await keyring.version()];
+  assertEquals([await other.revoke("bob"), await other.revoke("bob")], [true, false]);
+  versions.push(await keyring.version());
+  await store.update(["keys"], () => []);
+  versions.push(await keyring.version());
+  assertEquals([await keyring.find(OLD[0]!.digest), await namesOf(keyring)], [undefined, ["cyd"]]);
+  assertEquals(new Set(versions).size, 3);
 });

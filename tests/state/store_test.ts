@@ -49,6 +49,12 @@ for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
     assertEquals(await store.get(["a"]), undefined);
   });
 
+  test("keeps for good what is to have no end", async (store, clock) => {
+    assertEquals(await store.add([[["a"], 1], [["long"], "x".repeat(100_000)]], Infinity), true);
+    clock.time = Number.MAX_SAFE_INTEGER - 1;
+    assertEquals([await store.get(["a"]), (await store.get(["long"]) as string).length], [1, 100_000]);
+  });
+
   test("keeps for good the first value that is to be there, and gives it to all", async (store, clock) => {
     const first = store.ensure(["key"], "one");
     const others = Array.from({ length: 9 }, (_, index) => store.ensure(["key"], `other ${index}`));

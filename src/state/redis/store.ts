@@ -40,9 +40,9 @@ export function createRedisStore({ link, now }: RedisStoreOptions): Store {
 
     async add(entries: readonly StoreEntry[], expiresAt) {
       const records = await Promise.all(entries.map(([, value]) => writeRecord(value, expiresAt)));
-      const lifeMs = Math.max(0, Math.ceil(expiresAt - now())) + GRACE_MS;
+      const lifeMs = expiresAt === Infinity ? "" : String(Math.max(0, Math.ceil(expiresAt - now())) + GRACE_MS);
       const names = namesOf(entries.map(([key]) => key));
-      return await link.run(ADD, names, [timeOf(now()), String(lifeMs), ...records]) === 1;
+      return await link.run(ADD, names, [timeOf(now()), lifeMs, ...records]) === 1;
     },
 
     async ensure(key, value) {
@@ -76,7 +76,10 @@ const ADD = script(`${HELD}
 for _, key in ipairs(KEYS) do
   if isHeld(key) then return 0 end
 end
-for index, key in ipairs(KEYS) do redis.call('SET', key, ARGV[index + 3], 'PX', ARGV[3]) end
+for index, key in ipairs(KEYS) do
+  if ARGV[3] == '' then redis.call('SET', key, ARGV[index + 3])
+  else redis.call('SET', key, ARGV[index + 3], 'PX', ARGV[3]) end
+end
 return 1
 `);
 
