@@ -17,7 +17,7 @@ export interface Listen {
 }
 
 /** The commands with options of their own. */
-const OWN_OPTIONS: readonly string[] = ["keys", "usage", "doctor"];
+const OWN_OPTIONS: readonly string[] = ["keys", "usage", "doctor", "connect"];
 
 /** Throws `UsageError`. */
 export function parseFlags(args: readonly string[]): Flags {

@@ -82,8 +82,9 @@ async function launch(): Promise<number> {
     : {};
   const env = (name: string) => own[name] ?? Deno.env.get(name);
   const place = { config: merged, file, listen, env, os: Deno.build.os, code: codeFolder(), isThere };
-  const permissions = permissionsOf(place);
-  const flags = flagsOf({ ...permissions, ...narrowed(merged, listen) });
+  const flags = command === "connect"
+    ? await flagsToConnect()
+    : flagsOf({ ...permissionsOf(place), ...narrowed(merged, listen) });
   // For those who work on the code: what they change is run anew.
   const isWatched = Deno.args.includes(WATCH);
   const args = ["run", ...UNSTABLE, ...flags, ...(isWatched ? ["--watch"] : []), main, ...passedOn()];
@@ -102,6 +103,13 @@ function narrowed(config: unknown, listen: Place["listen"]): Partial<Permissions
   if (command === "catalog") return { write: [output ?? `models-${subject}.json`] };
   if (command === "health") return { net: [healthUrl({ config, listen, isFetcher: subject === "fetcher" }).host] };
   return {};
+}
+
+/** It changes files of other programs, and runs them, which the gateway never does. */
+async function flagsToConnect(): Promise<string[]> {
+  const { connectFlags } = await import("./connect/permissions.ts");
+  const realPath = (path: string) => isThere(path) ? Deno.realPathSync(path) : path;
+  return connectFlags(Deno.args, { os: Deno.build.os, env: (name) => Deno.env.get(name), isThere, realPath, readJson });
 }
 
 /** The fetcher beside the gateway. What starts it is loaded only where it may be needed. */

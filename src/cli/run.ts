@@ -24,6 +24,7 @@ Usage: ${program} [options]
        ${program} fetcher
        ${program} health [fetcher]
        ${program} doctor [--json] [--quick]
+       ${program} connect [<client>] [--undo]
 
   keys                 makes, lists and revokes keys; see keys --help
   catalog              writes the models of a lane to a file, for agents that read
@@ -34,6 +35,8 @@ Usage: ${program} [options]
   health               exits with 0 if the gateway, or the fetcher, is ready
   doctor               checks the configuration, its secrets, this machine, each
                        upstream and each model; see doctor --help
+  connect              sets a client up for this gateway and proves it; see
+                       connect --help
 
   --config <file>      the configuration; else what LANEWAY_CONFIG names, else
                        ./gateway.json, else the built-in default
@@ -110,6 +113,8 @@ function perform(flags: Flags, program: Program): number | Promise<number> {
       return import("./health.ts").then(({ health }) => health(rest, config, listen, program));
     case "doctor":
       return import("./doctor/mod.ts").then(({ doctor }) => doctor(rest, config, listen, program));
+    case "connect":
+      return import("./connect/mod.ts").then(({ connect }) => connect(rest, program));
     default:
       throw new UsageError(`Unknown command "${command}"`);
   }

@@ -29,6 +29,9 @@ const OPEN_TO_FETCHER = ["src/util", "src/platform", "src/canonical"];
 /** What plugins may import besides their own folder. */
 const OPEN_TO_PLUGINS = [...LAYERS.slice(0, 6).flat().filter((layer) => layer !== "src/platform"), "plugins/shared"];
 
+/** Data that the gateway itself does without. */
+const OPEN_TO_CLI = ["plugins/clients"];
+
 /** What a file at `place` may import besides what is beside it; nothing where the tree has no such place. */
 function openTo(place: string): readonly string[] | undefined {
   if (place.startsWith("plugins/")) return place.split(".").length > 1 ? undefined : OPEN_TO_PLUGINS;
@@ -36,7 +39,8 @@ function openTo(place: string): readonly string[] | undefined {
   const layer = LAYERS.findIndex((layer) => layer.includes(place));
   if (layer < 0) return undefined;
   const below = LAYERS.slice(0, layer).flat();
-  return place === "src/app.ts" ? [...below, "plugins/mod.ts"] : below;
+  if (place === "src/app.ts") return [...below, "plugins/mod.ts"];
+  return place === "src/cli" ? [...below, ...OPEN_TO_CLI] : below;
 }
 
 /** Where what only Deno has may stand. All else is web standards, and modules of `node:` that every runtime has. */

@@ -1,0 +1,40 @@
+import type { Client, Setting } from "../../src/contract/client.ts";
+import { ANY_KEY, inFolder, keyVariable, laneUrl, literalKey } from "./place.ts";
+
+export const claudeCode: Client = {
+  name: "claude-code",
+  title: "Claude Code",
+  wire: "messages",
+  program: "claude",
+  files(connection, machine) {
+    const { model, contextTokens } = connection;
+    const variable = keyVariable(connection);
+    const key: Setting = variable === undefined
+      ? { at: ["env", "ANTHROPIC_AUTH_TOKEN"], value: literalKey(connection) ?? ANY_KEY }
+      : { at: ["apiKeyHelper"], value: printing(variable, machine.os) };
+    return [{
+      path: inFolder(machine, "CLAUDE_CONFIG_DIR", [".claude"], "settings.json"),
+      // A comment in it makes Claude Code ignore the whole file.
+      format: "json",
+      settings: [
+        { at: ["env", "ANTHROPIC_BASE_URL"], value: laneUrl(connection) },
+        key,
+        { at: ["env", "CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY"], value: "1" },
+        ...contextTokens === undefined
+          ? []
+          : [{ at: ["env", "CLAUDE_CODE_MAX_CONTEXT_TOKENS"], value: String(contextTokens) }],
+        { at: ["model"], value: model },
+      ],
+    }];
+  },
+  overriddenBy: ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "ANTHROPIC_API_KEY"],
+  proof: {
+    args: (_, prompt) => ["-p", prompt, "--output-format", "json", "--max-turns", "4"],
+    env: { DISABLE_TELEMETRY: "1", DISABLE_AUTOUPDATER: "1", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1" },
+  },
+};
+
+/** A command that prints what the variable holds. */
+function printing(variable: string, os: string): string {
+  return os === "windows" ? `powershell -NoProfile -Command "$env:${variable}"` : `printenv ${variable}`;
+}

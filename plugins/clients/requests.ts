@@ -1,0 +1,95 @@
+/** A turn with a tool as clients of each wire send it, for those that cannot be run by themselves. */
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
+
+/** The two requests of a turn in which the model calls a tool. */
+export interface ToolTurn {
+  /** Below the lane. */
+  path: string;
+  headers: Readonly<Record<string, string>>;
+  /** Asks for a whole answer. */
+  first(model: string, prompt: string): JsonObject;
+  /** The same with the tool's result, for a streamed answer. Nothing where the answer calls no tool. */
+  second(first: JsonObject, answer: JsonObject): JsonObject | undefined;
+  /** Whether a streamed answer came to its end. */
+  isWhole(stream: string): boolean;
+}
+
+const NAME = "list_files";
+const DESCRIPTION = "Lists the files of a folder.";
+const PARAMETERS = { type: "object", properties: { path: { type: "string" } }, required: ["path"] };
+const RESULT = "README.md";
+
+function objectsIn(value: JsonValue | undefined): JsonObject[] {
+  return Array.isArray(value) ? value.filter(isJsonObject) : [];
+}
+
+const messages: ToolTurn = {
+  path: "v1/messages",
+  headers: { "anthropic-version": "2023-06-01" },
+  first: (model, prompt) => ({
+    model,
+    max_tokens: 1024,
+    messages: [{ role: "user", content: prompt }],
+    tools: [{ name: NAME, description: DESCRIPTION, input_schema: PARAMETERS }],
+  }),
+  second(first, { content }) {
+    const calls = objectsIn(content).filter(({ type }) => type === "tool_use");
+    const results = calls.map(({ id }) => ({ type: "tool_result", tool_use_id: id!, content: RESULT }));
+    if (results.length === 0) return undefined;
+    const turns = [{ role: "assistant", content: content! }, { role: "user", content: results }];
+    return { ...first, stream: true, messages: [...objectsIn(first.messages), ...turns] };
+  },
+  isWhole: (stream) => stream.includes("event: message_stop"),
+};
+
+const chat: ToolTurn = {
+  path: "v1/chat/completions",
+  headers: {},
+  first: (model, prompt) => ({
+    model,
+    messages: [{ role: "user", content: prompt }],
+    tools: [{ type: "function", function: { name: NAME, description: DESCRIPTION, parameters: PARAMETERS } }],
+  }),
+  second(first, { choices }) {
+    const message = objectsIn(choices)[0]?.message;
+    const calls = isJsonObject(message) ? objectsIn(message.tool_calls) : [];
+    if (!isJsonObject(message) || calls.length === 0) return undefined;
+    const results = calls.map(({ id }) => ({ role: "tool", tool_call_id: id!, content: RESULT }));
+    return { ...first, stream: true, messages: [...objectsIn(first.messages), message, ...results] };
+  },
+  isWhole: (stream) => stream.includes("data: [DONE]"),
+};
+
+const responses: ToolTurn = {
+  path: "v1/responses",
+  headers: {},
+  first: (model, prompt) => ({
+    model,
+    store: false,
+    input: [{ role: "user", content: prompt }],
+    tools: [{ type: "function", name: NAME, description: DESCRIPTION, parameters: PARAMETERS, strict: false }],
+  }),
+  second(first, { output }) {
+    const calls = objectsIn(output).filter(({ type }) => type === "function_call");
+    const results = calls.map(({ call_id }) => ({ type: "function_call_output", call_id: call_id!, output: RESULT }));
+    if (results.length === 0) return undefined;
+    return { ...first, stream: true, input: [...objectsIn(first.input), ...objectsIn(output), ...results] };
+  },
+  isWhole: (stream) => stream.includes("event: response.completed"),
+};
+
+const ollama: ToolTurn = {
+  path: "api/chat",
+  headers: {},
+  first: (model, prompt) => ({ ...chat.first(model, prompt), stream: false }),
+  second(first, { message }) {
+    const calls = isJsonObject(message) ? objectsIn(message.tool_calls) : [];
+    if (!isJsonObject(message) || calls.length === 0) return undefined;
+    const results = calls.map(() => ({ role: "tool", tool_name: NAME, content: RESULT }));
+    return { ...first, stream: true, messages: [...objectsIn(first.messages), message, ...results] };
+  },
+  isWhole: (stream) => /"done": ?true/.test(stream),
+};
+
+/** By the wire that a client speaks. */
+export const toolTurns: Readonly<Record<string, ToolTurn>> = { messages, chat, responses, ollama };

@@ -1,0 +1,40 @@
+import { applyEdits, type FormattingOptions, modify, parse, type ParseError, printParseErrorCode } from "jsonc-parser";
+import type { JsonValue } from "../../../canonical/json.ts";
+import { type Format, FormatError, placeIn } from "./format.ts";
+
+/** JSON. With `isLoose`, comments and trailing commas are right in it. */
+export function jsonFormat(isLoose: boolean): Format {
+  return {
+    read(text) {
+      if (text.trim() === "") return undefined;
+      const errors: ParseError[] = [];
+      const value = parse(text, errors, { allowTrailingComma: isLoose, disallowComments: !isLoose });
+      const [error] = errors;
+      if (error) throw new FormatError(`${printParseErrorCode(error.error)} at ${placeIn(text, error.offset)}`);
+      return value as JsonValue;
+    },
+    change(text, change) {
+      const formattingOptions = layoutOf(text);
+      const value = change.kind === "remove" ? undefined : change.value;
+      const isArrayInsertion = change.kind === "append";
+      const path = isArrayInsertion ? [...change.path, -1] : [...change.path];
+      if (text.trim() === "") return `${JSON.stringify(nested(path, value), null, 2)}\n`;
+      return applyEdits(text, modify(text, path, value, { formattingOptions, isArrayInsertion }));
+    },
+  };
+}
+
+/** The value at the end of a path through what is not there yet. */
+function nested(path: readonly (string | number)[], value: unknown): unknown {
+  return path.reduceRight((inner, step) => typeof step === "number" ? [inner] : { [step]: inner }, value);
+}
+
+/** The indentation and the ends of lines that the file has. */
+function layoutOf(text: string): FormattingOptions {
+  const indent = /\n([ \t]+)\S/.exec(text)?.[1] ?? "  ";
+  return {
+    insertSpaces: !indent.startsWith("\t"),
+    tabSize: indent.startsWith("\t") ? 1 : indent.length,
+    eol: text.includes("\r\n") ? "\r\n" : "\n",
+  };
+}

@@ -1,0 +1,201 @@
+/** The command `connect`: sets a client up for a gateway, proves it, and takes it back. */
+import { clients } from "../../../plugins/clients/mod.ts";
+import type { Client, ClientMachine, Connection } from "../../contract/client.ts";
+import { builtin } from "../../util/builtin.ts";
+import { invocation } from "../invocation.ts";
+import { type Program, UsageError } from "../program.ts";
+import { applied, type Desk, type Planned, planned, show, takenBack } from "./change.ts";
+import { askModels, ConnectError, type ListedModel } from "./gateway.ts";
+import { dataFolder, isInstalled, machineOf, programOf } from "./machine.ts";
+import { help, type Options, parseOptions } from "./options.ts";
+import { prove } from "./proof.ts";
+import { readReceipt } from "./receipt.ts";
+import { FormatError } from "./formats/format.ts";
+
+/** How long a client has for its one turn, in milliseconds. */
+const PATIENCE_MS = 120_000;
+
+/** How the user is asked; nothing where nobody is there to ask. */
+export interface Asking {
+  ask(question: string): string | undefined;
+  /** All of standard input. */
+  readAll(): string;
+}
+
+/** Returns the exit code. Throws `UsageError`. */
+export async function connect(
+  args: readonly string[],
+  program: Program,
+  asking: Asking = terminal(),
+  patienceMs = PATIENCE_MS,
+): Promise<number> {
+  const { platform, streams: { print, say } } = program;
+  const options = parseOptions(args);
+  if (options.help) {
+    print(help(invocation(platform)).trimEnd());
+    return 0;
+  }
+  if (typeof Deno === "undefined") throw new UsageError("The command connect needs Deno");
+  const machine = machineOf(platform.os, platform.env, builtin("node:fs").existsSync);
+  const folder = dataFolder(platform);
+  if (!machine || !folder) throw new UsageError("There is no home folder: HOME is not set");
+  const desk: Desk = { machine, records: { folder, os: platform.os }, patienceMs, print };
+  if (options.list) {
+    print(listOf(desk));
+    return 0;
+  }
+  try {
+    const client = chosen(options, desk, asking);
+    return options.undo ? undo(client, options, desk, asking) : await setUp(client, options, desk, asking);
+  } catch (error) {
+    // Whatever the file system refuses is the user's to mend, too.
+    const isTheirs = error instanceof ConnectError || error instanceof FormatError || "code" in (error as object);
+    if (!isTheirs) throw error;
+    say((error as Error).message);
+    return 1;
+  }
+}
+
+function terminal(): Asking {
+  return {
+    ask: (question) => Deno.stdin.isTerminal() ? prompt(question) ?? undefined : undefined,
+    readAll: () => builtin("node:fs").readFileSync(0, "utf8"),
+  };
+}
+
+function listOf({ machine, records }: Desk): string {
+  const width = Math.max(...clients.map(({ name }) => name.length));
+  return clients.map((client) => {
+    const { name, title, files, steps } = client;
+    const state = readReceipt(records, name)
+      ? "connected"
+      : isInstalled(client, machine)
+      ? "installed"
+      : files
+      ? ""
+      : steps
+      ? "by hand"
+      : "";
+    return `${name.padEnd(width)}  ${state.padEnd(9)}  ${title}`.trimEnd();
+  }).join("\n");
+}
+
+function chosen({ client: name }: Options, { machine, print }: Desk, { ask }: Asking): Client {
+  const find = (name: string) => clients.find((client) => client.name === name);
+  if (name !== undefined) {
+    const client = find(name);
+    if (!client) throw new UsageError(`Unknown client "${name}": connect --list prints those that it knows`);
+    return client;
+  }
+  const installed = clients.filter((client) => isInstalled(client, machine));
+  if (installed.length === 0) {
+    throw new UsageError("No client was found on this machine: name one, as connect --list does");
+  }
+  print(`Found: ${installed.map(({ name }) => name).join(", ")}`);
+  const answer = ask("Which one is to be connected?");
+  const client = answer === undefined ? undefined : find(answer.trim());
+  if (!client) throw new UsageError("Name a client: connect <client>");
+  return client;
+}
+
+async function setUp(client: Client, options: Options, desk: Desk, asking: Asking): Promise<number> {
+  const { machine, records, patienceMs, print } = desk;
+  const { url, lane } = options;
+  const { key, from } = keyOf(options, machine, asking);
+  const models = await askModels({ url, lane, key });
+  const model = chooseModel(models, options, asking);
+  const { id, ...limits } = model;
+  const connection: Connection = { gateway: url, lane, model: id, key: from, ...limits };
+  const plan = planOf(client, connection, desk);
+  show(plan, desk, key);
+  for (const step of client.steps?.(connection, machine) ?? []) print(`→ ${step}`);
+  if (options.print || plan.files.length === 0) return 0;
+  warn(client, machine, print);
+  if (plan.isChange && !isAgreed(options, asking)) {
+    print("Nothing was changed. Add --yes to change it without a question");
+    return 2;
+  }
+  const takeBack = applied(plan, desk);
+  const program = machine.os === "windows" ? undefined : programOf(client, machine);
+  const proof = await prove({
+    client,
+    connection,
+    machine,
+    key,
+    program,
+    folder: records.folder,
+    patienceMs,
+  });
+  for (const line of proof.lines) print(line);
+  if (proof.isProved) {
+    print(`${client.title}: connected to ${url}/${lane}. To take it back: connect ${client.name} --undo`);
+    return 0;
+  }
+  if (options.keep) print("The proof failed; the change stays");
+  else {
+    takeBack();
+    print("The proof failed; the change was taken back. --keep leaves it");
+  }
+  return 1;
+}
+
+function planOf(client: Client, connection: Connection, desk: Desk): Planned {
+  try {
+    return planned(client, connection, desk);
+  } catch (error) {
+    if (error instanceof FormatError) throw new ConnectError(`Nothing was changed: ${error.message}`);
+    throw error;
+  }
+}
+
+function keyOf({ keyEnv, readsKey }: Options, { env }: ClientMachine, { readAll }: Asking) {
+  if (keyEnv !== undefined) {
+    const key = env(keyEnv);
+    if (!key) throw new ConnectError(`The variable ${keyEnv} is not set here: set it to the key first`);
+    return { key, from: { env: keyEnv } };
+  }
+  if (!readsKey) return {};
+  const key = readAll().trim();
+  if (!/^[\x21-\x7e]+$/.test(key)) throw new ConnectError("Standard input held no key: one line without spaces");
+  return { key, from: { value: key } };
+}
+
+function chooseModel(models: readonly ListedModel[], { model: name, lane }: Options, { ask }: Asking): ListedModel {
+  const find = (name: string | undefined) => models.find(({ id }) => id === name);
+  if (name !== undefined) {
+    // A lane serves more than it lists: names with a policy, and patterns.
+    return find(name) ?? find(name.replace(/:[\w-]+$/, "")) ?? { id: name, takesImages: false };
+  }
+  const [first] = models;
+  if (!first) throw new ConnectError(`The lane "${lane}" lists no model for conversations: name one with --model`);
+  const answer = ask(`Which model? One of ${models.map(({ id }) => id).join(", ")}. Default`)?.trim();
+  if (!answer) return first;
+  const found = find(answer);
+  if (!found) throw new ConnectError(`The lane "${lane}" lists no model "${answer}"`);
+  return found;
+}
+
+function warn({ overriddenBy = [], title }: Client, { env }: ClientMachine, print: (text: string) => void): void {
+  const set = overriddenBy.filter((name) => env(name));
+  if (set.length > 0) {
+    print(`Warning: ${set.join(", ")} is set here, and ${title} may follow it instead of its settings`);
+  }
+}
+
+function isAgreed({ yes }: Options, { ask }: Asking): boolean {
+  return yes || /^y(es)?$/i.test(ask("Change it? [y/N]")?.trim() ?? "");
+}
+
+function undo(client: Client, options: Options, desk: Desk, asking: Asking): number {
+  const { print } = desk;
+  const receipt = readReceipt(desk.records, client.name);
+  if (!receipt) throw new ConnectError(`${client.title}: not connected, so there is nothing to take back`);
+  if (!isAgreed(options, asking)) {
+    print(`This takes back what connected ${client.title} to ${receipt.to}. Add --yes to do it without a question`);
+    return 2;
+  }
+  const left = takenBack(client, desk);
+  for (const { path, names } of left) print(`${path}: ${names.join(", ")} was changed since, and stays as it is`);
+  print(`${client.title}: as before`);
+  return 0;
+}

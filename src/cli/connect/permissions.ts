@@ -1,0 +1,97 @@
+/** What the command `connect` may do: it changes the files of the clients it knows and its own, and calls the gateway alone. */
+import { clients } from "../../../plugins/clients/mod.ts";
+import type { Client, ClientMachine, Connection } from "../../contract/client.ts";
+import { isObject } from "../../util/merge.ts";
+import { dataFolder, machineOf, programOf, receiptPath } from "./machine.ts";
+
+/** What is put beside a file while it is written. */
+export const BESIDE = ".laneway-new";
+export const DEFAULT_GATEWAY = "http://127.0.0.1:8000";
+
+interface World {
+  os: string;
+  env(name: string): string | undefined;
+  isThere(path: string): boolean;
+  /** Where a link leads; the path itself where it is none, or not there. */
+  realPath(path: string): string;
+  /** Nothing where there is no such file. */
+  readJson(path: string): unknown;
+}
+
+/** The options of `deno run` for a command line. */
+export function connectFlags(args: readonly string[], { os, env, isThere, realPath, readJson }: World): string[] {
+  const named = clients.filter(({ name }) => args.includes(name));
+  const machine = machineOf(os, env, isThere);
+  const own = dataFolder({ os, env });
+  const chosen = named.length > 0 ? named : clients;
+  const paths = machine ? chosen.flatMap((client) => pathsOf(client, machine)) : [];
+  const receipts = own === undefined ? [] : chosen.map(({ name }) => readJson(receiptPath(own, name, os)));
+  const write = [
+    ...paths.flatMap((path) => [...withBeside(realPath(path)), ...missingFolder(path, machine!)]),
+    ...receipts.flatMap(pathsIn),
+  ];
+  const ownFolder = own === undefined || !machine ? [] : [own, ...missingFolder(own, machine)];
+  const run = machine ? chosen.flatMap((client) => client.proof ? programOf(client, machine) ?? [] : []) : [];
+  const flag = (name: string, values: readonly string[]) =>
+    values.length === 0 ? [] : [`--allow-${name}=${[...new Set(values)].map(escaped).join(",")}`];
+  return [
+    "--allow-read",
+    "--allow-env",
+    ...flag("write", [...write, ...ownFolder]),
+    ...flag("net", ["127.0.0.1", ...hostOf(args)]),
+    ...flag("run", run),
+    "--allow-sys=systemMemoryInfo",
+    "--deny-import",
+    "--cached-only",
+    "--no-prompt",
+  ];
+}
+
+/** Every file that connecting the client may write, whatever its key is. */
+function pathsOf(client: Client, machine: ClientMachine): string[] {
+  const connection: Connection = {
+    gateway: DEFAULT_GATEWAY,
+    lane: "lane",
+    model: "model",
+    contextTokens: 1,
+    takesImages: false,
+  };
+  const keys: Connection["key"][] = [undefined, { env: "KEY" }, { value: "key" }];
+  return keys.flatMap((key) => client.files?.({ ...connection, key }, machine) ?? []).map(({ path }) => path);
+}
+
+function withBeside(path: string): string[] {
+  return [path, `${path}${BESIDE}`];
+}
+
+/** The files that a receipt names, and the folders that were made for them. */
+function pathsIn(receipt: unknown): string[] {
+  const { files } = isObject(receipt) ? receipt : {};
+  return (Array.isArray(files) ? files : []).filter(isObject).flatMap(({ path, folders }) => [
+    ...typeof path === "string" ? withBeside(path) : [],
+    ...(Array.isArray(folders) ? folders : []).filter((folder) => typeof folder === "string"),
+  ]);
+}
+
+/** The outermost folder on the way to a file that is still to be made. */
+function missingFolder(path: string, { os, isThere }: ClientMachine): string[] {
+  const slash = os === "windows" ? "\\" : "/";
+  const steps = path.split(slash);
+  for (let count = 2; count < steps.length; count++) {
+    const folder = steps.slice(0, count).join(slash);
+    if (!isThere(folder)) return [folder];
+  }
+  return [];
+}
+
+function hostOf(args: readonly string[]): string[] {
+  const at = args.findLastIndex((arg) => arg === "--url" || arg.startsWith("--url="));
+  const text = args[at]?.startsWith("--url=") ? args[at].slice("--url=".length) : args[at + 1];
+  const url = at < 0 ? undefined : URL.parse(text ?? "");
+  if (!url || !/^([\w.-]+|\[[\d:a-f.]+\])$/.test(url.hostname)) return [];
+  return [`${url.hostname}:${url.port || (url.protocol === "https:" ? 443 : 80)}`];
+}
+
+function escaped(value: string): string {
+  return value.replaceAll(",", ",,");
+}

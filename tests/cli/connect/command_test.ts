@@ -1,0 +1,284 @@
+/** The command `connect` in front of a gateway that answers, with a client that is a script. */
+import { assert, assertEquals, assertMatch, assertRejects, assertStringIncludes } from "@std/assert";
+import { connect } from "../../../src/cli/connect/mod.ts";
+import { UsageError } from "../../../src/cli/program.ts";
+import { deno } from "../../../src/platform/deno.ts";
+import { type ConfigInput, newApp } from "../../support/app.ts";
+
+const KEY = "a-key-of-this-test-4711";
+const LANE: ConfigInput = {
+  upstreams: { sandbox: { driver: "sandbox" } },
+  lanes: {
+    oss: {
+      models: {
+        small: {
+          task: "chat",
+          targets: [{ upstream: "sandbox", model: "sandbox" }],
+          contextLength: 64_000,
+          inputModalities: ["text"],
+        },
+        large: { task: "chat", targets: [{ upstream: "sandbox", model: "sandbox" }] },
+        vectors: { task: "embedding", targets: [{ upstream: "sandbox", model: "sandbox-embedding" }] },
+      },
+    },
+  },
+};
+const WITH_KEYS: ConfigInput = { ...LANE, keys: [{ name: "team", secret: { env: "TEAM_KEY" } }] };
+
+/** A client that reads its settings, lets the model call a tool, and sends back the result. */
+const CLIENT = `
+const settings = JSON.parse(Deno.readTextFileSync(Deno.env.get("HOME") + "/.claude/settings.json"));
+const { ANTHROPIC_BASE_URL: url, ANTHROPIC_AUTH_TOKEN: token } = settings.env;
+const key = token ?? Deno.env.get(settings.apiKeyHelper.replace("printenv ", ""));
+const tools = [{ name: "list_files", input_schema: { type: "object", properties: { path: { type: "string" } } } }];
+const messages = [{ role: "user", content: Deno.args[1] }];
+for (let round = 0; round < 2; round++) {
+  const body = JSON.stringify({ model: settings.model, max_tokens: 100, tools, messages });
+  const headers = { authorization: "Bearer " + key, "content-type": "application/json" };
+  const response = await fetch(url + "/v1/messages", { method: "POST", headers, body });
+  const answer = await response.json();
+  if (!response.ok) { console.log(JSON.stringify(answer)); Deno.exit(0); }
+  const results = answer.content.filter(({ type }) => type === "tool_use")
+    .map(({ id }) => ({ type: "tool_result", tool_use_id: id, content: "README.md" }));
+  messages.push({ role: "assistant", content: answer.content }, { role: "user", content: results });
+}
+Deno.writeTextFileSync(Deno.env.get("HOME") + "/.claude/left-behind.json", "{}");
+`;
+
+interface Desk {
+  home: string;
+  url: string;
+  /** Runs the command; `env` is added to its environment. */
+  run(args: string[], options?: RunOptions): Promise<Result>;
+  settings: string;
+  read(): string | undefined;
+}
+
+interface RunOptions {
+  env?: Record<string, string>;
+  /** What the user answers, question by question. */
+  answers?: string[];
+  /** Standard input. */
+  input?: string;
+  /** In place of the gateway's address. */
+  url?: string;
+  patienceMs?: number;
+}
+
+interface Result {
+  code: number;
+  text: string;
+}
+
+async function withDesk(config: ConfigInput, use: (desk: Desk) => Promise<void>): Promise<void> {
+  const app = newApp({ config, env: { TEAM_KEY: KEY } });
+  const server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen() {} },
+    (request, info) => app.fetch(request, info),
+  );
+  const url = `http://127.0.0.1:${server.addr.port}`;
+  const home = await Deno.makeTempDir({ prefix: "laneway-home-" });
+  await Deno.mkdir(`${home}/bin`);
+  await Deno.writeTextFile(`${home}/client.js`, CLIENT);
+  const program = `${home}/bin/claude`;
+  const flags = "--no-config --cached-only --allow-read --allow-write --allow-env --allow-net";
+  await Deno.writeTextFile(program, `#!/bin/sh\nexec "${Deno.execPath()}" run ${flags} "${home}/client.js" "$@"\n`);
+  await Deno.chmod(program, 0o700);
+  const settings = `${home}/.claude/settings.json`;
+  const read = () => {
+    try {
+      return Deno.readTextFileSync(settings);
+    } catch {
+      return undefined;
+    }
+  };
+  const run: Desk["run"] = async (args, { env = {}, answers = [], input = "", url: other = url, patienceMs } = {}) => {
+    const lines: string[] = [];
+    const print = (text: string) => void lines.push(text);
+    const variables: Record<string, string> = { HOME: home, PATH: `${home}/bin:/usr/bin:/bin`, ...env };
+    const platform = { ...deno, os: "linux", args: [], env: (name: string) => variables[name] };
+    const streams = { print, say: print, log() {}, flush: () => Promise.resolve() };
+    const asking = { ask: () => answers.shift(), readAll: () => input };
+    const code = await connect([...args, "--url", other], { platform, plugins: {}, streams }, asking, patienceMs);
+    return { code, text: lines.join("\n") };
+  };
+  try {
+    await use({ home, url, run, settings, read });
+  } finally {
+    await server.shutdown();
+    await app.close();
+    await Deno.remove(home, { recursive: true });
+  }
+}
+
+function filesBelow(folder: string): string[] {
+  return [...Deno.readDirSync(folder)].flatMap(({ name, isDirectory }) =>
+    isDirectory ? filesBelow(`${folder}/${name}`) : [`${folder}/${name}`]
+  ).sort();
+}
+
+Deno.test("connect: a client is set up and proved by a turn of its own, which leaves nothing behind", () =>
+  withDesk(LANE, async ({ home, url, run, settings, read }) => {
+    const before = filesBelow(home);
+    const { code, text } = await run(["claude-code", "--model", "small", "--yes"]);
+    assertEquals(code, 0, text);
+    assertStringIncludes(text, "it asked 2 times for small, and 2 answers came whole");
+    assertStringIncludes(text, "small called a tool, and its result went back");
+    assertEquals(JSON.parse(read()!), {
+      env: {
+        ANTHROPIC_BASE_URL: `${url}/oss`,
+        ANTHROPIC_AUTH_TOKEN: "any",
+        CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY: "1",
+        CLAUDE_CODE_MAX_CONTEXT_TOKENS: "64000",
+      },
+      model: "small",
+    });
+    assertEquals((await Deno.stat(settings)).mode! & 0o777, 0o600);
+    const receipt = `${home}/.local/share/laneway/connect/claude-code.json`;
+    assertEquals(filesBelow(home), [...before, settings, receipt].sort());
+    assertEquals((await Deno.stat(receipt)).mode! & 0o777, 0o600);
+    assertMatch((await run(["--list"])).text, /claude-code +connected/);
+    assertEquals((await run(["claude-code", "--undo", "--yes"])).code, 0);
+    assertEquals(filesBelow(home), before);
+  }));
+
+Deno.test("connect: what the user has in the file stays, and undo gives it back byte for byte", () =>
+  withDesk(LANE, async ({ home, run, settings, read }) => {
+    const mine = '{\r\n\t"model": "mine",\r\n\t"env": {"A": "1"}\r\n}';
+    await Deno.mkdir(`${home}/.claude`);
+    await Deno.writeTextFile(`${home}/dotfile.json`, mine, { mode: 0o640 });
+    await Deno.symlink(`${home}/dotfile.json`, settings);
+    assertEquals((await run(["claude-code", "--model", "small", "--yes"])).code, 0);
+    assert((await Deno.lstat(settings)).isSymlink, "a link is followed, not replaced");
+    assertEquals(JSON.parse(read()!).env.A, "1");
+    assertEquals((await Deno.stat(settings)).mode! & 0o777, 0o640);
+    assertEquals((await run(["claude-code", "--model", "large", "--yes"])).code, 0);
+    assertEquals(JSON.parse(read()!).model, "large");
+    assertEquals((await run(["claude-code", "--undo", "--yes"])).code, 0);
+    assertEquals(read(), mine);
+  }));
+
+Deno.test("connect: a key is where the client wants it, and nowhere in what is printed", () =>
+  withDesk(WITH_KEYS, async ({ run, read }) => {
+    const refused = await run(["claude-code", "--model", "small", "--yes"]);
+    assertEquals(refused.code, 1);
+    assertStringIncludes(refused.text, "refuses callers without a key");
+    assertEquals(read(), undefined);
+    const wrong = await run(["claude-code", "--model", "small", "--yes", "--key", "-"], { input: "wrong\n" });
+    assertStringIncludes(wrong.text, "refuses the key");
+    const given = await run(["claude-code", "--model", "small", "--yes", "--key", "-"], { input: `${KEY}\n` });
+    assertEquals(given.code, 0, given.text);
+    assertEquals(JSON.parse(read()!).env.ANTHROPIC_AUTH_TOKEN, KEY);
+    assert(!given.text.includes(KEY), given.text);
+    const unset = await run(["claude-code", "--model", "small", "--yes", "--key-env", "MY_KEY"]);
+    assertStringIncludes(unset.text, "MY_KEY is not set here");
+    const named = await run(["claude-code", "--model", "small", "--yes", "--key-env", "MY_KEY"], {
+      env: { MY_KEY: KEY },
+    });
+    assertEquals(named.code, 0, named.text);
+    assertEquals(JSON.parse(read()!).apiKeyHelper, "printenv MY_KEY");
+    assert(!read()!.includes(KEY), read());
+  }));
+
+Deno.test("connect: a proof that fails takes the change back, also to an earlier connection; --keep leaves it", () =>
+  withDesk(LANE, async ({ run, read }) => {
+    const failed = await run(["claude-code", "--model", "nobody-serves-it", "--yes"]);
+    assertEquals(failed.code, 1);
+    assertMatch(failed.text, /v1\/messages was answered with 404: .*nobody-serves-it/);
+    assertEquals(read(), undefined);
+    assertEquals((await run(["claude-code", "--model", "small", "--yes"])).code, 0);
+    const connected = read();
+    assertEquals((await run(["claude-code", "--model", "nobody-serves-it", "--yes"])).code, 1);
+    assertEquals(read(), connected);
+    assertEquals((await run(["claude-code", "--model", "nobody-serves-it", "--yes", "--keep"])).code, 1);
+    assertEquals(JSON.parse(read()!).model, "nobody-serves-it");
+    assertEquals((await run(["claude-code", "--undo", "--yes"])).code, 0);
+    assertEquals(read(), undefined);
+  }));
+
+Deno.test("connect: nothing is written that nobody agreed to", () =>
+  withDesk(LANE, async ({ run, read }) => {
+    assertEquals((await run(["claude-code", "--model", "small", "--print"])).code, 0);
+    assertEquals((await run(["claude-code", "--model", "small"])).code, 2);
+    assertEquals((await run(["claude-code", "--model", "small"], { answers: ["n"] })).code, 2);
+    assertEquals(read(), undefined);
+    const { code, text } = await run([], { answers: ["claude-code", "small", "y"] });
+    assertEquals(code, 0, text);
+    assertMatch(text, /^Found: claude-code\b/);
+    assertEquals((await run(["claude-code", "--undo"], { answers: [""] })).code, 2);
+    assert(read() !== undefined);
+  }));
+
+Deno.test("connect: settings that the client itself could not read are left alone", () =>
+  withDesk(LANE, async ({ home, run, settings, read }) => {
+    await Deno.mkdir(`${home}/.claude`);
+    for (const broken of ['{\n  // a comment\n  "a": 1\n}', '{"env": []}', '"text"']) {
+      await Deno.writeTextFile(settings, broken);
+      const { code, text } = await run(["claude-code", "--model", "small", "--yes"]);
+      assertEquals(code, 1);
+      assertStringIncludes(text, `Nothing was changed: ${settings}: `);
+      assertEquals(read(), broken);
+    }
+    await Deno.writeFile(settings, new Uint8Array([0x7b, 0xff, 0x7d]));
+    const { text } = await run(["claude-code", "--model", "small", "--yes"]);
+    assertStringIncludes(text, `${settings}: not UTF-8 text`);
+  }));
+
+Deno.test("connect: an editor's settings are proved by its requests, and clients without files are shown the steps", () =>
+  withDesk(LANE, async ({ home, url, run }) => {
+    const zed = await run(["zed", "--model", "small", "--yes"]);
+    assertEquals(zed.code, 0, zed.text);
+    assertStringIncludes(zed.text, "small called a tool and answered with its result, streamed to its end");
+    assertStringIncludes(zed.text, "not run itself");
+    const written = JSON.parse(await Deno.readTextFile(`${home}/.config/zed/settings.json`));
+    assertEquals(written.language_models.openai_compatible.Laneway.api_url, `${url}/oss/v1`);
+    const before = filesBelow(home);
+    const jetbrains = await run(["jetbrains", "--model", "small", "--yes"]);
+    assertEquals(jetbrains.code, 0);
+    assertStringIncludes(jetbrains.text, `Base URL ${url}/oss/v1`);
+    assertEquals(filesBelow(home), before);
+  }));
+
+Deno.test("connect: what is wrong with the command line, the gateway or the lane is said before anything is written", () =>
+  withDesk(LANE, async ({ home, run, read }) => {
+    const before = filesBelow(home);
+    assertStringIncludes((await run(["claude-code", "--lane", "none"])).text, 'no lane "none"');
+    const dead = await run(
+      ["claude-code", "--url", "http://127.0.0.1:1"].slice(0, 1).concat("--lane", "oss", "--model", "x"),
+    );
+    assertEquals(dead.code, 2);
+    for (
+      const [args, message] of [
+        [["nobody"], 'Unknown client "nobody"'],
+        [["claude-code", "codex"], "name one client"],
+        [["claude-code", "--key", "literal"], "seen by everybody"],
+        [["claude-code", "--key", "-", "--key-env", "A"], "not both"],
+        [["claude-code", "--key-env", "not a name"], "no name of a variable"],
+        [["claude-code", "--port", "1"], "port"],
+      ] as const
+    ) {
+      const error = await assertRejects(() => run([...args]), UsageError);
+      assertStringIncludes(error.message, message);
+    }
+    assertStringIncludes((await run(["claude-code", "--undo", "--yes"])).text, "nothing to take back");
+    assertEquals([filesBelow(home), read()], [before, undefined]);
+  }));
+
+Deno.test("connect: where no gateway answers, nothing is written", () =>
+  withDesk(LANE, async ({ home, run }) => {
+    const before = filesBelow(home);
+    const { code, text } = await run(["claude-code", "--model", "small", "--yes"], { url: "http://127.0.0.1:1" });
+    assertEquals(code, 1);
+    assertStringIncludes(text, "No gateway answers at http://127.0.0.1:1");
+    assertEquals(filesBelow(home), before);
+  }));
+
+Deno.test("connect: a client that does not end is stopped, and the change is taken back", () =>
+  withDesk(LANE, async ({ home, run, read }) => {
+    await Deno.writeTextFile(`${home}/client.js`, "setInterval(() => {}, 1000);");
+    const { code, text } = await run(["claude-code", "--model", "small", "--yes"], { patienceMs: 500 });
+    assertEquals(code, 1);
+    assertStringIncludes(text, "it asked the gateway nothing");
+    assertStringIncludes(text, "did not end within");
+    assertEquals(read(), undefined);
+  }));
