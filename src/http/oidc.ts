@@ -71,9 +71,12 @@ export function createTokenReader(options: TokenReaderOptions): TokenReader {
 /** What a token for access is called, if anything. Others, such as those that report a logout, may have its claims. */
 const ACCESS_TOKEN = /^(application\/)?(at\+)?jwt$/i;
 
+/** No control characters: it stands in the log. */
+const NAME = new RegExp(`^\\P{Cc}{1,${LONGEST_SUBJECT}}$`, "u");
+
 function callerOf(payload: JWTPayload, { issuer, subjectClaim, groupsClaim, groups }: Oidc): Caller {
   const subject = claimOf(payload, subjectClaim);
-  if (typeof subject !== "string" || !/^\P{Cc}+$/u.test(subject) || subject.length > LONGEST_SUBJECT) {
+  if (typeof subject !== "string" || !NAME.test(subject) || !subject.isWellFormed()) {
     refuse(
       `The token names nobody: its claim "${subjectClaim}" must be a text of at most ${LONGEST_SUBJECT} characters`,
     );
@@ -103,7 +106,7 @@ function claimOf(payload: JWTPayload, name: string): unknown {
 
 /** A scope is a list of words in one text; a group may have blanks in its name. */
 function namesIn(claim: unknown, name: string): ReadonlySet<string> {
-  if (typeof claim === "string") return new Set(/^sco?pe?$/.test(name) ? claim.split(" ") : [claim]);
+  if (typeof claim === "string") return new Set(name === "scope" || name === "scp" ? claim.split(" ") : [claim]);
   return new Set(Array.isArray(claim) ? claim.filter((one) => typeof one === "string") : []);
 }
 

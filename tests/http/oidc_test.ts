@@ -55,6 +55,7 @@ const REFUSED: Record<string, [make: (rig: OidcRig) => Promise<string> | string,
   "without a subject": [({ issuer }) => issuer.token({ sub: undefined }), 'its claim "sub"'],
   "whose subject is a number": [({ issuer }) => issuer.token({ sub: 7 as never }), 'its claim "sub"'],
   "whose subject has a line break": [({ issuer }) => issuer.token({ sub: "anna\nben" }), 'its claim "sub"'],
+  "whose subject is half a character": [({ issuer }) => issuer.token({ sub: "\ud800" }), 'its claim "sub"'],
   "whose subject is endless": [({ issuer }) => issuer.token({ sub: "a".repeat(256) }), 'its claim "sub"'],
   "with a key that is not listed": [async ({ issuer }) => await issuer.token({}, await newKey("other")), "not list"],
   "with another key of the same name": [
