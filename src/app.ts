@@ -24,6 +24,7 @@ import type { Config } from "./config/schema.ts";
 import { handle } from "./handle.ts";
 import type { Gateway, Pace } from "./context/gateway.ts";
 import { shuttingDown } from "./context/request_context.ts";
+import type { OtherWorker, WorkerReport, Workers } from "./context/workers.ts";
 import type { LogEntry } from "./observe/log.ts";
 import { standardStreams } from "./observe/standard.ts";
 import { deno } from "./platform/deno.ts";
@@ -36,7 +37,7 @@ export { ConfigError };
 export type { Catalog } from "./contract/catalog.ts";
 export type { Driver } from "./contract/driver.ts";
 export type { Protocol } from "./contract/protocol.ts";
-export type { Config, Fetch, LogEntry, Pace, Peer, Platform, Plugins, Store };
+export type { Config, Fetch, LogEntry, OtherWorker, Pace, Peer, Platform, Plugins, Store, WorkerReport, Workers };
 
 export interface AppOptions {
   /** A checked configuration: `parseConfig` and `readConfig` give one. */
@@ -57,6 +58,8 @@ export interface AppOptions {
   areDescriptorsScarce?(): boolean;
   /** In place of the configured one. */
   store?: Store;
+  /** Those that serve beside this process, where there are any. */
+  workers?: Workers;
   /** The app that this one takes the place of: it goes on with what that one has counted and holds. */
   after?: Pick<App, "parts">;
   /** Lists that stand in place of the built-in ones: `{ drivers: [...builtIn.drivers, mine] }` adds a driver. */
@@ -80,6 +83,8 @@ export interface App {
   abort(): void;
   /** Lets go of what works beside and of the store, once nothing is served any more and the store knows what was used. */
   close(): Promise<void>;
+  /** What this process reports to those that serve beside it. */
+  report(workers: Workers): Promise<WorkerReport>;
   /** What outlives a change of the configuration. */
   readonly parts: Parts;
 }
@@ -134,6 +139,7 @@ function createWorld(options: AppOptions): World {
     pace,
     store,
     areDescriptorsScarce: options.areDescriptorsScarce ?? (() => false),
+    workers: options.workers,
     // What still runs by an earlier configuration ends with this one.
     stop: keep("stop", null, () => new AbortController()),
     draining: keep("draining", null, () => new AbortController()),
@@ -160,6 +166,7 @@ function appOf(
       store.close();
       transports.close();
     },
+    report: async (workers) => (await import("./operations/worker_report.ts")).reportOf(gateway, workers),
     parts,
   };
 }

@@ -6,6 +6,8 @@ export interface Flags extends Listen {
   config?: string;
   help?: boolean;
   version?: boolean;
+  /** How many processes serve. */
+  workers?: number;
   /** What is no option: a command, and what is its own. */
   commands: string[];
 }
@@ -27,19 +29,25 @@ export function parseFlags(args: readonly string[]): Flags {
   const at = args.findIndex((arg) => OWN_OPTIONS.includes(arg));
   const own = at < 0 ? args : args.slice(0, at);
   try {
-    const { values: { port, ...flags }, positionals } = builtin("node:util").parseArgs({
+    const { values: { port, workers, ...flags }, positionals } = builtin("node:util").parseArgs({
       args: [...own],
       options: {
         config: { type: "string" },
         hostname: { type: "string" },
         port: { type: "string" },
+        workers: { type: "string" },
         help: { type: "boolean" },
         version: { type: "boolean" },
       },
       allowPositionals: true,
     });
     const commands = [...positionals, ...args.slice(own.length)];
-    return { ...flags, ...(port !== undefined && { port: toPort(port) }), commands };
+    return {
+      ...flags,
+      ...(port !== undefined && { port: toPort(port) }),
+      ...(workers !== undefined && { workers: toWorkers(workers) }),
+      commands,
+    };
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
     // The first sentence says what is wrong; the rest is advice for other commands.
@@ -64,4 +72,11 @@ function plainOptions(args: readonly string[]): Omit<Flags, "commands"> | undefi
 function toPort(text: string): number {
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65535) return Number(text);
   throw new UsageError(`Cannot use port "${text}": expected a number from 0 to 65535`);
+}
+
+const MOST_WORKERS = 256;
+
+function toWorkers(text: string): number {
+  if (/^[1-9]\d{0,2}$/.test(text) && Number(text) <= MOST_WORKERS) return Number(text);
+  throw new UsageError(`Cannot use workers "${text}": expected a number from 1 to ${MOST_WORKERS}`);
 }

@@ -34,7 +34,7 @@ function commands(): string[] {
 }
 
 function isOptionWithValue(arg: string | undefined): boolean {
-  return arg === "--config" || arg === "--hostname" || arg === "--port" || arg === MAIN;
+  return ["--config", "--hostname", "--port", "--workers", MAIN].includes(arg ?? "");
 }
 
 /** What the program is given of the command line: all but what only the launcher reads. */
@@ -56,6 +56,8 @@ function readJson(path: string | URL): unknown {
 const WATCH = "--watch";
 /** The entry file of a gateway with plugins of its own. */
 const MAIN = "--main";
+/** Where one of several processes finds out which one it is. */
+const WORKER = "LANEWAY_WORKER";
 const BUILT_IN = new URL("../main.ts", import.meta.url).href;
 /** What the gateway needs of Deno that is not stable yet, whatever the configuration beside the entry file has. */
 const UNSTABLE = ["--unstable-kv", "--unstable-no-legacy-abort"];
@@ -85,12 +87,10 @@ async function launch(): Promise<number> {
   const flags = command === "connect"
     ? await flagsToConnect()
     : flagsOf({ ...permissionsOf(place), ...narrowed(merged, listen) });
-  // For those who work on the code: what they change is run anew.
-  const isWatched = Deno.args.includes(WATCH);
-  const args = ["run", ...UNSTABLE, ...flags, ...(isWatched ? ["--watch"] : []), main, ...passedOn()];
+  const start = { flags, main, own, orphaned };
   try {
     if (!await cache(main)) return 1;
-    return await run(args, own, orphaned);
+    return await runnerOf(command)(start);
   } finally {
     beside?.process.stop(true);
   }
@@ -151,14 +151,68 @@ function say(text: string): void {
   Deno.stderr.writeSync(new TextEncoder().encode(`${text}\n`));
 }
 
+interface Start {
+  /** Deno's options. */
+  flags: readonly string[];
+  main: string;
+  /** Variables that the gateway is given. */
+  own: Record<string, string>;
+  orphaned: Promise<boolean>;
+}
+
+/** What Deno is run with. */
+function argsOf({ flags, main }: Start): string[] {
+  // For those who work on the code: what they change is run anew.
+  const watch = Deno.args.includes(WATCH) ? [WATCH] : [];
+  return ["run", ...UNSTABLE, ...flags, ...watch, main, ...passedOn()];
+}
+
 /** Runs Deno, and passes on to it what ends it. Returns its exit code. */
-async function run(args: string[], own: Record<string, string>, orphaned: Promise<boolean>): Promise<number> {
-  const env = { ...own, LANEWAY_LAUNCHER: String(Deno.pid), LANEWAY_COMMAND: typedCommand() };
-  const child = new Deno.Command(Deno.execPath(), { args, env }).spawn();
-  // A terminal tells both of them, which the gateway takes as one; what another process sends reaches only this one.
-  for (const signal of FORWARDED) Deno.addSignalListener(signal, () => forward(child, signal));
-  orphaned.then((isOrphan) => isOrphan && forward(child, "SIGTERM"));
+async function run(start: Start): Promise<number> {
+  const child = spawn(argsOf(start), start.own);
+  passSignals(start.orphaned, (signal) => forward(child, signal));
   return (await child.status).code;
+}
+
+function spawn(args: string[], own: Record<string, string>): Deno.ChildProcess {
+  const env = { ...own, LANEWAY_LAUNCHER: String(Deno.pid), LANEWAY_COMMAND: typedCommand() };
+  return new Deno.Command(Deno.execPath(), { args, env }).spawn();
+}
+
+/** A terminal tells all of them, which a gateway takes as one; what another process sends reaches only this one. */
+function passSignals(orphaned: Promise<boolean>, pass: (signal: Deno.Signal) => void): void {
+  for (const signal of FORWARDED) Deno.addSignalListener(signal, () => pass(signal));
+  orphaned.then((isOrphan) => isOrphan && pass("SIGTERM"));
+}
+
+/** What runs one process or several. What cannot be is left to the gateway, which says why. */
+function runnerOf(command: string | undefined): (start: Start) => Promise<number> {
+  const wanted = option("workers");
+  if (wanted === undefined || command !== undefined) return run;
+  if (Deno.args.includes(WATCH)) return refuseToWatch;
+  const count = /^[1-9]\d{0,2}$/.test(wanted) ? Number(wanted) : 1;
+  return count > 1 && Deno.build.os === "linux" ? (start) => runWorkers(count, start) : run;
+}
+
+function refuseToWatch(): Promise<number> {
+  say(`Cannot use --workers with ${WATCH}: it runs one process anew whenever the code changes`);
+  return Promise.resolve(2);
+}
+
+/** Runs several gateways, which are told where they find each other. */
+async function runWorkers(count: number, start: Start): Promise<number> {
+  const { makeFolder, removeFolder, supervise } = await import("./workers.ts");
+  const folder = await makeFolder();
+  const place = folder.replaceAll(",", ",,");
+  const more = ["--unstable-net", `--allow-env=${WORKER}`, `--allow-read=${place}`, `--allow-write=${place}`];
+  const args = argsOf({ ...start, flags: [...start.flags, ...more] });
+  try {
+    const workers = supervise(folder, { count, say, spawn: (place) => spawn(args, { ...start.own, [WORKER]: place }) });
+    passSignals(start.orphaned, workers.forward);
+    return await workers.ended;
+  } finally {
+    await removeFolder(folder);
+  }
 }
 
 /** What the user typed to get here. Whoever has Deno from npm may have no `deno` of their own. */

@@ -1,6 +1,6 @@
 /** Metrics at an address of their own, for monitoring that has no key: nothing else is served there. */
 import { isLocalCall, isLoopback } from "../http/auth.ts";
-import type { Peer, Serving } from "../platform/platform.ts";
+import type { Peer, ServeOptions, Serving } from "../platform/platform.ts";
 import type { Program } from "./program.ts";
 
 interface Address {
@@ -12,10 +12,10 @@ export interface MetricsListener extends Serving {
   url: string;
 }
 
-/** Where it cannot listen, it says why and returns nothing. `page`: what a scrape gets. */
+/** Where it cannot listen, it says why and returns nothing. `page`: what a scrape gets. `shared`: as a server has it. */
 export async function serveMetrics(
   { hostname, port }: Address,
-  page: () => Promise<Response>,
+  { page, shared }: Pick<ServeOptions, "shared"> & { page: () => Promise<Response> },
   { platform, streams: { say } }: Program,
 ): Promise<MetricsListener | undefined> {
   const isPrivate = hostname === "localhost" || isLoopback(hostname);
@@ -24,6 +24,7 @@ export async function serveMetrics(
     const serving = await platform.serve({
       hostname,
       port,
+      shared,
       handler: (request, { remoteAddr }) => answer(request, remoteAddr, { isPrivate, page }),
       onListen: (address) => url = urlOf(address),
       onError: () => new Response(null, { status: 500 }),

@@ -42,6 +42,7 @@ Usage: ${program} [options]
                        ./gateway.json, else the built-in default
   --hostname <name>    the address to listen on, in place of the configured one
   --port <number>      the port, in place of the configured one; 0 for a free one
+  --workers <number>   how many processes serve, on Linux with a Redis store
   --help               show this text
   --version            show the version
 `;
@@ -90,7 +91,7 @@ async function main(program: Program): Promise<number> {
 }
 
 function perform(flags: Flags, program: Program): number | Promise<number> {
-  const { commands: [command, ...rest], help: wantsHelp, version, config, ...listen } = flags;
+  const { commands: [command, ...rest], help: wantsHelp, version, config, workers, ...listen } = flags;
   const { platform, streams: { print } } = program;
   if (wantsHelp || version) {
     print(wantsHelp ? help(invocation(platform)).trimEnd() : manifest.version);
@@ -98,7 +99,7 @@ function perform(flags: Flags, program: Program): number | Promise<number> {
   }
   switch (command) {
     case undefined:
-      return serve(config, listen, program);
+      return serve(config, listen, program, workers);
     case "keys":
       return manageKeys(rest, config, program);
     case "catalog":

@@ -18,32 +18,38 @@ import { stopAtSignal } from "./stop.ts";
 import { watchTerminal } from "./terminal.ts";
 import { warmUp } from "./warm_up.ts";
 import { watchConfig } from "./watch_config.ts";
+import type { Worker } from "./worker.ts";
 
 /** When the free descriptors are counted, in milliseconds: it takes a while, for which no first client is to wait. */
 const COUNT_AFTER_MS = 1_000;
 
 type Load = (env: Platform["env"]) => LoadedConfig;
 
-/** Returns the exit code. */
-export async function serve(path: string | undefined, listen: Listen, program: Program): Promise<number> {
+/** Serves as one of `count` processes, or alone. Returns the exit code. */
+export async function serve(path: string | undefined, listen: Listen, given: Program, count = 1): Promise<number> {
+  const worker = count > 1 ? await (await import("./worker.ts")).joinWorkers(count, given) : undefined;
+  const program = worker?.program ?? given;
   const { platform, plugins, streams: { say } } = program;
   const facts = pluginFacts(plugins);
-  const loaded = loadConfig({ path, listen, ...facts, env: platform.env, readText: platform.readText });
+  const loaded = worker?.loaded ??
+    loadConfig({ path, listen, ...facts, env: platform.env, readText: platform.readText });
+  worker?.check(loaded);
   const { file } = loaded;
   const terminal = watchTerminal(platform);
   const descriptors = createDescriptors(readableFile(platform));
   // A file that has gone is no wish for the built-in configuration.
   const load: Load = (env) => loadConfig({ path: file ?? path, listen, ...facts, env, readText: platform.readText });
-  const running = createRunning(loaded, load, descriptors, program);
+  const running = createRunning(loaded, load, { descriptors, worker }, program);
   // Before the start-up message: a change of the file after it is noticed.
-  const stopReloading = watchConfig({ platform, file, terminal, again: running.reload });
+  const stopReloading = watchConfig({ platform, file, terminal, again: () => running.reload() });
   const lull = createLull(() => performance.now(), (ms) => new Promise((go) => setTimeout(go, ms)));
   const { app } = running;
-  const server = await listenAll(loaded, running, { descriptors, lull }, program);
+  const server = await listenAll(loaded, running, { descriptors, lull, worker }, program);
   if (!server) {
     stopReloading();
     return 1;
   }
+  await worker?.begin(loaded, running);
   settleIn(loaded, { descriptors, lull }, program);
   const patience = () => running.config().stop;
   const drained = await stopAtSignal({ platform, terminal, server, app, patience, onStop: stopReloading, say });
@@ -72,28 +78,31 @@ async function settleIn(
 interface Running {
   app(): App;
   config(): Config;
-  /** Reads the configuration again, and serves by it where that can be. */
-  reload(): void;
+  /** Reads the configuration again, and serves by it where that can be. Quiet, it reports only changes. */
+  reload(isQuiet?: boolean): void;
 }
 
 function createRunning(
-  { config }: LoadedConfig,
+  loaded: LoadedConfig,
   load: Load,
-  { areScarce }: Descriptors,
+  { descriptors, worker }: { descriptors: Descriptors; worker?: Worker },
   { platform, plugins, streams: { say, log } }: Program,
 ): Running {
-  const common = { plugins, platform, log, areDescriptorsScarce: areScarce };
-  let app = createApp({ config, ...common });
-  let running = config;
+  const common = { plugins, platform, log, areDescriptorsScarce: descriptors.areScarce, workers: worker };
+  let running = loaded.config;
+  let app = createApp({ config: running, ...common });
   return {
     app: () => app,
     config: () => running,
-    reload() {
+    reload(isQuiet = false) {
       const next = reload(running, { load, platform });
       if ("kept" in next) return say(`Kept the running configuration. ${next.kept}`);
-      if (JSON.stringify(next.config) === JSON.stringify(running)) return say("The configuration has not changed");
+      if (JSON.stringify(next.config) === JSON.stringify(running)) {
+        return isQuiet ? undefined : say("The configuration has not changed");
+      }
       app = createApp({ config: next.config, ...common, after: app });
       running = next.config;
+      worker?.keep({ ...loaded, config: running });
       const unmasked = unmaskedLines(unmaskedSecrets(next.config, platform.env));
       say(["Serving with the new configuration", ...unmasked].join("\n").trimEnd());
     },
@@ -104,19 +113,20 @@ function createRunning(
 async function listenAll(
   loaded: LoadedConfig,
   running: Running,
-  guards: { descriptors: Descriptors; lull: Lull },
+  guards: { descriptors: Descriptors; lull: Lull; worker?: Worker },
   program: Program,
 ): Promise<Serving | undefined> {
+  const { worker } = guards;
   const address = metricsAddress(loaded.config.observe.metrics);
   if (!address) return await listenOn(loaded, running, guards, program);
   const { serveMetrics } = await import("./metrics_listener.ts");
-  const metrics = await serveMetrics(address, () => running.app().metrics(), program);
+  const metrics = await serveMetrics(address, { page: () => running.app().metrics(), shared: worker }, program);
   const server = metrics && await listenOn(loaded, running, guards, program);
   if (!server) {
     await metrics?.shutdown();
     return undefined;
   }
-  program.streams.say(`Metrics: ${metrics.url}`);
+  if (!worker || worker.isFirst) program.streams.say(`Metrics: ${metrics.url}`);
   return {
     async shutdown() {
       await server.shutdown();
@@ -129,7 +139,7 @@ async function listenAll(
 async function listenOn(
   { config, source }: LoadedConfig,
   { app }: Running,
-  { descriptors, lull }: { descriptors: Descriptors; lull: Lull },
+  { descriptors, lull, worker }: { descriptors: Descriptors; lull: Lull; worker?: Worker },
   { platform, streams: { say } }: Program,
 ): Promise<Serving | undefined> {
   const { env } = platform;
@@ -140,11 +150,13 @@ async function listenOn(
     return await platform.serve({
       hostname,
       port,
+      shared: worker,
       handler(request, info) {
         lull.broken();
         return app().fetch(request, info);
       },
       onListen(address) {
+        if (worker && !worker.isFirst) return;
         say(startupMessage({ version: manifest.version, config, source, address, env, unmasked, store }).trimEnd());
       },
       onError: (thrown) => answerFailure(thrown, say),

@@ -86,6 +86,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
     log,
     meter,
     usage: world.usage,
+    workers: world.workers,
     memory: () => world.platform.memory(),
     renewals: () => renewals.count,
     draining: draining.signal,
@@ -115,7 +116,7 @@ function createGuards(world: World, ledger: Ledger): Pick<Gateway, "authenticate
     load: keep("load", null, () =>
       createLoad({
         memory: () => platform.memory(),
-        limit: () => defaultMemoryBytes(Number(env("LANEWAY_MEMORY_LIMIT") ?? 0)),
+        limit: () => defaultMemoryBytes(Number(env("LANEWAY_MEMORY_LIMIT") ?? 0), world.workers?.count),
         collect: collectGarbage,
         areDescriptorsScarce,
         now: monotonic,

@@ -1,5 +1,6 @@
 import type { Config } from "../config/schema.ts";
 import type { Pace } from "../context/gateway.ts";
+import type { Workers } from "../context/workers.ts";
 import type { LogEntry } from "../observe/log.ts";
 import type { Meter } from "../observe/meter.ts";
 import type { Platform } from "../platform/platform.ts";
@@ -30,6 +31,8 @@ export interface World extends PartKeeper {
   pace: Pace;
   store: Store;
   areDescriptorsScarce(): boolean;
+  /** Those that serve beside this process; absent where it serves alone. */
+  workers?: Workers;
   /** Aborted when the gateway stops without waiting. */
   stop: AbortController;
   /** Aborted when the gateway is to stop, once what runs has ended. */

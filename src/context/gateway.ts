@@ -25,6 +25,7 @@ import type { Tokenizers } from "../tokens/tokenizers.ts";
 import type { Breaker } from "../routing/circuit_breaker.ts";
 import type { HedgeBudget } from "../routing/hedging.ts";
 import type { Dependents } from "../util/abort.ts";
+import type { Workers } from "./workers.ts";
 import type { RetryPolicy } from "../routing/failover.ts";
 import type { Upstream } from "../upstream/send.ts";
 
@@ -87,6 +88,8 @@ export interface Gateway {
   meter?: Meter;
   /** What keys used, of the last days; absent where it is not kept. */
   usage?: { read(days: number, key?: string): Promise<UsageRow[]>; retentionDays: number };
+  /** Those that serve beside this process; absent where it serves alone. */
+  workers?: Workers;
   /** The bytes of memory that the process takes. */
   memory(): number;
   /** How often a new server has taken the place of the last one. */

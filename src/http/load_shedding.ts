@@ -109,12 +109,13 @@ const SHARE = 3 / 4;
 /**
  * The limit of memory where none is configured, in bytes: a share of what the machine has, or its container, as far as that
  * may be asked (`--allow-sys=systemMemoryInfo`), and no more than the engine's own limit, beyond which it ends the process.
- * `containerBytes`: what the container may have, by whoever has started it.
+ * `containerBytes`: what the container may have, by whoever has started it. `processes` share it.
  */
-export function defaultMemoryBytes(containerBytes = 0): number {
-  const known = [builtin("node:v8").getHeapStatistics().heap_size_limit, containerBytes * SHARE];
+export function defaultMemoryBytes(containerBytes = 0, processes = 1): number {
+  const share = SHARE / processes;
+  const known = [builtin("node:v8").getHeapStatistics().heap_size_limit, containerBytes * share];
   try {
-    known.push(builtin("node:os").totalmem() * SHARE, process.constrainedMemory() * SHARE);
+    known.push(builtin("node:os").totalmem() * share, process.constrainedMemory() * share);
   } catch (error) {
     // Deno says so where the permission is lacking.
     if ((error as Error).name !== "NotCapable") throw error;

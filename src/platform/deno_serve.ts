@@ -16,7 +16,15 @@ const SAY_MS = 60_000;
  * new one on the same port. The old one closes connections that are idle, which is what frees descriptors, and what runs on it
  * goes on to its end. Throws where the port cannot be taken at first.
  */
-export function serve({ hostname, port, handler, onListen, onError, areWasted, onRenew, say }: ServeOptions): Serving {
+export function serve(options: ServeOptions): Serving {
+  const { hostname, port, shared } = options;
+  // Whoever shares a port would share it with a stranger who does, too.
+  if (shared?.isFirst) Deno.listen({ hostname, port }).close();
+  return keepServing(options);
+}
+
+function keepServing(options: ServeOptions): Serving {
+  const { hostname, port, shared, handler, onListen, onError, areWasted, onRenew, say } = options;
   const ended: Promise<void>[] = [];
   let isStopped = false;
   let renewedAt = -Infinity;
@@ -32,7 +40,7 @@ export function serve({ hostname, port, handler, onListen, onError, areWasted, o
   };
 
   function listen(port: number, onListen: ServeOptions["onListen"]): void {
-    const server = Deno.serve({ hostname, port, onListen, onError }, counted);
+    const server = Deno.serve({ hostname, port, reusePort: shared !== undefined, onListen, onError }, counted);
     current = server;
     server.finished.catch((thrown) => {
       if (current === server) renew(server, `Cannot take connections: ${(thrown as Error).message}`, PAUSE_MS);

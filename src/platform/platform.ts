@@ -67,6 +67,8 @@ export interface ServeOptions {
   hostname: string;
   /** 0 for a free one. */
   port: number;
+  /** Where other processes take connections at the same port: whether this one is the first of them. */
+  shared?: { isFirst: boolean };
   /** Answers a request. Its signal is aborted once the client has gone. */
   handler(request: Request, info: { remoteAddr: Peer }): Promise<Response>;
   /** Called once connections are taken, with where that is. */

@@ -44,6 +44,7 @@ export const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
   [/^deno task start keys revoke anna$/, { how: "ends", prints: /Revoked key "anna"/ }],
   [/^deno task start --config my\.json keys list$/, { how: "ends" }],
   [/^FETCHER_TOKEN=\S+ deno task start fetcher /, { how: "by", test: "tests/fetcher/process_test.ts" }],
+  [/^deno task start --workers 4$/, { how: "by", test: "tests/cli/workers_test.ts" }],
   [/^deno task start usage --by key$/, { how: "by", test: "tests/cli/usage_test.ts" }],
   [/^deno task start doctor --quick$/, { how: "by", test: "tests/cli/doctor_test.ts" }],
   [/^deno task start connect claude-code( .*)?$/, { how: "by", test: "tests/clients/connect_test.ts" }],

@@ -1,0 +1,78 @@
+/** What one process reports of itself. */
+import type { Gateway } from "../context/gateway.ts";
+import type { ProcessStatus, WorkerReport, Workers } from "../context/workers.ts";
+import { type Family, gauge } from "../observe/exposition.ts";
+import type { Meter } from "../observe/meter.ts";
+import { sumExpositions } from "../observe/sum_expositions.ts";
+
+/** What the others read of this one. */
+export async function reportOf(gateway: Gateway, { inherited }: Workers): Promise<WorkerReport> {
+  const { meter } = gateway;
+  const metrics = meter ? sumExpositions([inherited, await ownMetrics(gateway, meter)]) : "";
+  return { status: processStatus(gateway), metrics };
+}
+
+/** How this process alone is. */
+export function processStatus(gateway: Gateway): ProcessStatus {
+  const { breaker, upstreams, meter, load, sockets, memory, draining } = gateway;
+  // What a caller's own token failed with is told apart by who that was, which is nobody's business.
+  const resting = [...new Set(breaker.resting().map((id) => id.split(" ")[0]!))];
+  return {
+    status: draining.aborted ? "draining" : "ready",
+    requestsRunning: load.running(),
+    streamsOpen: meter?.openStreams ?? 0,
+    webSocketsOpen: sockets.size,
+    memoryBytes: memory(),
+    upstreams: Array.from(upstreams, ([name, { driver, concurrency, missingSecret }]) => {
+      const { latencyMs, lastError } = meter?.upstreams.get(name) ?? {};
+      return {
+        name,
+        driver: driver.name,
+        ...(missingSecret !== undefined && { missingSecret }),
+        resting: resting.filter((target) => target.startsWith(`${name}/`)).map((target) =>
+          target.slice(name.length + 1)
+        ),
+        ...concurrency?.load(),
+        ...(latencyMs !== undefined && { latencyMs: Math.round(latencyMs) }),
+        ...(lastError && { lastError: { code: lastError.code, time: new Date(lastError.at).toISOString() } }),
+      };
+    }),
+  };
+}
+
+/** What this process alone has counted. */
+export async function ownMetrics(gateway: Gateway, meter: Meter): Promise<string> {
+  const metrics = await meter.metrics();
+  meter.watchLoop();
+  return metrics.render(gaugesOf(gateway));
+}
+
+/** What is so at this moment. */
+function gaugesOf({ load, sockets, meter, memory, breaker, upstreams }: Gateway): Family[] {
+  const limited = [...upstreams].flatMap(([upstream, { concurrency }]) =>
+    concurrency ? [{ upstream, ...concurrency.load() }] : []
+  );
+  const resting = breaker.resting().map((id) => id.slice(0, id.indexOf("/")));
+  const one = (name: string, help: string, value: number) => gauge(name, help, [[{}, value]]);
+  return [
+    one("laneway_requests_running", "Requests that run a model.", load.running()),
+    one("laneway_streams_open", "Streamed answers that are not over.", meter?.openStreams ?? 0),
+    one("laneway_websockets_open", "WebSockets that are open.", sockets.size),
+    gauge(
+      "laneway_upstream_running",
+      "Calls of an upstream that has a limit on them.",
+      limited.map(({ upstream, running }) => [{ upstream }, running]),
+    ),
+    gauge(
+      "laneway_upstream_waiting",
+      "Requests that wait for their turn at an upstream.",
+      limited.map(({ upstream, waiting }) => [{ upstream }, waiting]),
+    ),
+    gauge(
+      "laneway_breaker_open_targets",
+      "Models at an upstream that rest, because they failed again and again.",
+      [...upstreams.keys()].map((upstream) => [{ upstream }, resting.filter((one) => one === upstream).length]),
+    ),
+    one("process_resident_memory_bytes", "Memory of the process.", memory()),
+  ];
+}

@@ -1,0 +1,252 @@
+/** Several processes at one port. The store's server need not be there: chats are served without it. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { supervise } from "../../src/cli/workers.ts";
+import { type Launched, type LaunchOptions, runLaunched, withFolder, withLaunched } from "../support/process.ts";
+import { delay, until, within } from "../support/wait.ts";
+
+const ignore = Deno.build.os !== "linux";
+// deno-lint-ignore no-console -- a test that is left out says why
+if (ignore) console.warn("Tests of several workers are left out: only Linux divides connections among processes");
+
+const NOBODY = "redis://127.0.0.1:1";
+
+interface Status {
+  streamsOpen: number;
+  workers: { worker: number; pid: number; status: string; streamsOpen?: number }[];
+}
+
+function freePort(): number {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  return listener.addr.port;
+}
+
+/** Over a connection of its own, which may go to any of the processes. */
+async function ask(url: string, init: RequestInit = {}): Promise<Response> {
+  using client = Deno.createHttpClient({});
+  const response = await fetch(url, { ...init, client, signal: AbortSignal.timeout(10_000) });
+  const text = await response.text();
+  return new Response(text, response);
+}
+
+const statusOf = async (url: string): Promise<Status> => await (await ask(`${url}/status`)).json();
+
+function chatBody(changes: object = {}): RequestInit {
+  const body = JSON.stringify({ model: "m", messages: [{ role: "user", content: "Hello" }], ...changes });
+  return { method: "POST", headers: { "content-type": "application/json" }, body };
+}
+
+/** An upstream whose streams end when they are released. */
+function startUpstream() {
+  const released = Promise.withResolvers<void>();
+  const chunk = (delta: object, reason: string | null) =>
+    `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: reason }] })}\n\n`;
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
+    const { stream } = await request.json();
+    if (!stream) return Response.json({ choices: [{ message: { content: "Hi" }, finish_reason: "stop" }] });
+    const pieces = async function* () {
+      yield chunk({ content: "Hi" }, null);
+      await released.promise;
+      yield `${chunk({}, "stop")}data: [DONE]\n\n`;
+    };
+    const body = ReadableStream.from(pieces()).pipeThrough(new TextEncoderStream());
+    return new Response(body, { headers: { "content-type": "text/event-stream" } });
+  });
+  return { url: `http://127.0.0.1:${server.addr.port}/v1`, release: released.resolve, stop: () => server.shutdown() };
+}
+
+function configOf(baseUrl: string, lane = "oss") {
+  return {
+    upstreams: { fake: { driver: "chat", baseUrl } },
+    lanes: { [lane]: { upstreams: { chat: "fake" } } },
+    store: { kind: "redis", url: { env: "REDIS_URL" } },
+    sealing: { key: { env: "SEALING_KEY" } },
+  };
+}
+
+function withWorkers(
+  use: (gateway: Launched, write: (config: unknown) => Promise<void>) => Promise<void>,
+  config: object,
+): Promise<void> {
+  return withFolder(async (cwd) => {
+    const write = (config: unknown) =>
+      Deno.writeTextFile(`${cwd}/gateway.json`, typeof config === "string" ? config : JSON.stringify(config));
+    await write(config);
+    const options: LaunchOptions = { cwd, env: { REDIS_URL: NOBODY, SEALING_KEY: "0123456789abcdef0123456789abcdef" } };
+    const args = ["--workers", "2", "--port", String(freePort())];
+    await withLaunched(args, options, async (gateway) => {
+      await gateway.said("Workers: 2 processes serve together");
+      await use(gateway, write);
+    });
+  });
+}
+
+/** Opens streams until each process has one. Those that are returned are read to their end, or to where they break. */
+async function openStreams(url: string): Promise<{ ends: Promise<string>[]; clients: Deno.HttpClient[] }> {
+  const ends: Promise<string>[] = [];
+  const clients: Deno.HttpClient[] = [];
+  const haveAll = async () => {
+    const { workers } = await statusOf(url);
+    return workers.length === 2 && workers.every(({ streamsOpen = 0 }) => streamsOpen > 0);
+  };
+  for (let count = 0; !await haveAll(); count++) {
+    assert(count < 200, "One process takes all connections");
+    const client = Deno.createHttpClient({});
+    clients.push(client);
+    const response = await fetch(`${url}/oss/v1/chat/completions`, { ...chatBody({ stream: true }), client });
+    ends.push(response.text().catch(() => "broken"));
+  }
+  return { ends, clients };
+}
+
+async function served(url: string): Promise<number> {
+  const page = await (await ask(`${url}/metrics`)).text();
+  const lines = page.split("\n").filter((line) => line.startsWith("laneway_requests_total"));
+  return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
+}
+
+Deno.test({
+  name:
+    "workers: both serve; one that is killed comes back and loses its own streams alone; what they counted is summed",
+  ignore,
+  async fn() {
+    const upstream = startUpstream();
+    const listen = `127.0.0.1:${freePort()}`;
+    await withWorkers(async ({ url, said, kill, ended }) => {
+      const chat = async () => (await ask(`${url}/oss/v1/chat/completions`, chatBody())).status;
+      for (let count = 0; count < 20; count++) assertEquals(await chat(), 200);
+      await until(async () => await served(url) === 20);
+      assertEquals(await served(`http://${listen}`), 20);
+      const { ends, clients } = await openStreams(url);
+      await until(async () => (await statusOf(url)).streamsOpen === ends.length);
+      const { workers } = await statusOf(url);
+      assertEquals(workers.map(({ worker, status }) => [worker, status]), [[1, "ready"], [2, "ready"]]);
+      const [first, second] = workers.map(({ streamsOpen }) => streamsOpen!);
+      Deno.kill(workers[1]!.pid, "SIGKILL");
+      await said("Worker 2 ended (SIGKILL): it is started again");
+      await said("Worker 2: Serves again");
+      // What the first process after it counts does not go down.
+      assert(await served(url) >= 20, "The counts of a process that was killed are lost");
+      const now = await statusOf(url);
+      assertEquals(now.workers.map(({ status }) => status), ["ready", "ready"]);
+      assert(now.workers[1]!.pid !== workers[1]!.pid);
+      assertEquals(now.workers[0]!.pid, workers[0]!.pid);
+      for (let count = 0; count < 20; count++) assertEquals(await chat(), 200);
+
+      kill("SIGTERM");
+      await said("SIGTERM: finishing");
+      upstream.release();
+      const texts = await Promise.all(ends);
+      assertEquals(texts.filter((text) => text.endsWith("data: [DONE]\n\n")).length, first);
+      assertEquals(texts.filter((text) => !text.includes("[DONE]")).length, second);
+      assertEquals(await within(60_000, ended), 0);
+      for (const client of clients) client.close();
+    }, { ...configOf(upstream.url), observe: { metrics: { listen } } });
+    await upstream.stop();
+  },
+});
+
+Deno.test({
+  name: "workers: all take up a changed configuration, and whoever is started again serves by what the others serve by",
+  ignore,
+  async fn() {
+    const upstream = startUpstream();
+    await withWorkers(async ({ url, said, position, kill, ended }, write) => {
+      const lanes = async () => {
+        const answers = Array.from({ length: 12 }, async () => (await (await ask(url)).json()).lanes[0]);
+        return [...new Set(await Promise.all(answers))];
+      };
+      assertEquals(await lanes(), ["oss"]);
+      await write(configOf(upstream.url, "new"));
+      kill("SIGHUP");
+      await said("Worker 2: Serving with the new configuration");
+      await until(async () => (await lanes()).join() === "new");
+
+      let at = position();
+      await write("{");
+      await said("Worker 2: Kept the running configuration", at);
+      const { workers } = await statusOf(url);
+      at = position();
+      Deno.kill(workers[0]!.pid, "SIGKILL");
+      await said("Worker 1: Serves again", at);
+      assertEquals(await lanes(), ["new"]);
+
+      // A process that hangs keeps what came to it; the other one answers, and says so.
+      const { pid } = (await statusOf(url)).workers[1]!;
+      Deno.kill(pid, "SIGSTOP");
+      const hasOneStopped = async () => {
+        using client = Deno.createHttpClient({});
+        const answer = await fetch(`${url}/status`, { client, signal: AbortSignal.timeout(500) }).catch(() =>
+          undefined
+        );
+        const status: Status | undefined = await answer?.json();
+        return status?.workers[1]?.status === "not responding" && status.workers[0]!.status === "ready";
+      };
+      await until(hasOneStopped);
+      Deno.kill(pid, "SIGCONT");
+      kill("SIGINT");
+      assertEquals(await within(60_000, ended), 0);
+    }, configOf(upstream.url));
+    await upstream.stop();
+  },
+});
+
+Deno.test({
+  name: "workers: what cannot be is refused once, with its reason",
+  ignore,
+  async fn() {
+    await withFolder(async (cwd) => {
+      const config = configOf("http://127.0.0.1:9/v1");
+      const env = { REDIS_URL: NOBODY, SEALING_KEY: "0123456789abcdef0123456789abcdef" };
+      const refused = async (changes: object, ...args: string[]) => {
+        const file = `${crypto.randomUUID()}.json`;
+        await Deno.writeTextFile(`${cwd}/${file}`, JSON.stringify({ ...config, ...changes }));
+        const { code, stderr } = await runLaunched(["--workers", "3", "--config", file, ...args], { cwd, env });
+        return `${code}: ${stderr.trim()}`;
+      };
+      using other = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+      const taken = String(other.addr.port);
+      const [store, free, port, watched, count] = await Promise.all([
+        refused({ store: { kind: "memory" } }, "--port", "8999"),
+        refused({}, "--port", "0"),
+        refused({}, "--port", taken),
+        refused({}, "--watch"),
+        refused({}, "--workers", "none"),
+      ]);
+      assertStringIncludes(store!, 'store.kind: Several workers need a store of kind "redis"');
+      assertStringIncludes(free!, "listen.port: Several workers need a port that is named");
+      assertEquals(port, `1: Cannot listen on 127.0.0.1 port ${taken}: the port is in use; choose another with --port`);
+      assertStringIncludes(watched!, "2: Cannot use --workers with --watch");
+      assertStringIncludes(count!, '2: Cannot use workers "none": expected a number from 1 to 256');
+    });
+  },
+});
+
+Deno.test({
+  name: "workers: one that cannot start ends all, and one that ends again and again is started ever later",
+  ignore,
+  async fn() {
+    await withFolder(async (folder) => {
+      const messages: string[] = [];
+      const run = (script: string, count: number) =>
+        supervise(folder, {
+          count,
+          spawn: (place) => new Deno.Command("sh", { args: ["-c", script], env: { PLACE: place } }).spawn(),
+          say: (text) => messages.push(text),
+        });
+      const waits = 'trap "exit 0" INT TERM; touch $PLACE.json; while :; do sleep 0.05; done';
+      const { ended } = run(`case $PLACE in */2) exit 3;; esac; ${waits}`, 3);
+      assertEquals(await within(30_000, ended), 3);
+      assertEquals(messages, []);
+
+      const again = run("echo >> $PLACE.starts; touch $PLACE.json; exit 5", 1);
+      const starts = () => Deno.readTextFileSync(`${folder}/1.starts`).length;
+      const endings = () => messages.filter((text) => text === "Worker 1 ended (code 5): it is started again").length;
+      await until(() => endings() === 4);
+      assertEquals(starts(), 4);
+      await delay(200); // the next wait is 1.6 s
+      assertEquals(starts(), 4);
+      again.forward("SIGTERM");
+      assertEquals(await within(30_000, again.ended), 0);
+    });
+  },
+});
