@@ -1,0 +1,260 @@
+/** The examples for proxies, each before two gateways: what their users would notice. Debian's packages have the programs. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { delay, until, within } from "../support/wait.ts";
+import { accepts, type Member, startMember, startUpstream, type Upstream, withProxy } from "../support/behind_proxy.ts";
+import { readText } from "../support/deploy.ts";
+import { withFolder } from "../support/process.ts";
+import { needs, printed } from "../support/programs.ts";
+import { freePort } from "../support/redis_server.ts";
+
+interface Example {
+  program: string;
+  file: string;
+  /** How it is started with that file, in a folder of its own. */
+  args(path: string, folder: string): string[];
+  /** How it only checks the file. */
+  check(path: string, folder: string): string[];
+  /** Whether it notices that a client leaves while nothing is sent to it. */
+  notices: boolean;
+  /** What stands in the file of a machine of its own, and what is here in its place. */
+  local(text: string, port: number, folder: string): string;
+}
+
+/** The example says TLS, for which a test has no name: that is tested by no more than its syntax. */
+const EXAMPLES: readonly Example[] = [
+  {
+    program: "nginx",
+    file: "nginx.conf",
+    notices: true,
+    args: (path, folder) => ["-c", path, "-p", folder, "-e", `${folder}/error.log`, "-g", "daemon off;"],
+    check: (path, folder) => ["-t", "-c", path, "-p", folder, "-e", `${folder}/error.log`, "-g", `pid ${folder}/pid;`],
+    local: (text, port, folder) =>
+      text.replace("listen 443 ssl http2;", `listen 127.0.0.1:${port};`)
+        .replace(/^ *ssl_certificate.*\n/gm, "")
+        .replace("worker_processes auto;", `worker_processes 1; pid ${folder}/pid;`)
+        .replace("http {", `http { access_log off; ${temporaryFolders(folder)}`),
+  },
+  {
+    program: "caddy",
+    file: "Caddyfile",
+    notices: true,
+    args: (path) => ["run", "--adapter", "caddyfile", "--config", path],
+    check: (path) => ["validate", "--adapter", "caddyfile", "--config", path],
+    local: (text, port) =>
+      text.replace("gateway.example.com {", `http://127.0.0.1:${port} {`)
+        .replace("{\n\tservers", "{\n\tadmin off\n\tauto_https off\n\tservers")
+        .replace("health_interval 2s", "health_interval 200ms"),
+  },
+  {
+    program: "haproxy",
+    file: "haproxy.cfg",
+    notices: false,
+    args: (path) => ["-db", "-f", path],
+    check: (path) => ["-c", "-f", path],
+    local: (text, port) => text.replace(/bind :443 .*/, `bind 127.0.0.1:${port}`).replace("inter 2s", "inter 200ms"),
+  },
+];
+
+function temporaryFolders(folder: string): string {
+  return ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map((name) => `${name}_temp_path ${folder}/${name};`)
+    .join(" ");
+}
+
+interface Rig {
+  url: string;
+  upstream: Upstream;
+  members: Member[];
+}
+
+async function withExample({ program, file, args, local }: Example, use: (rig: Rig) => Promise<void>): Promise<void> {
+  await withFolder(async (folder) => {
+    // nginx's workers are of a user that could not go in here.
+    await Deno.chmod(folder, 0o755);
+    const upstream = startUpstream();
+    const members = await Promise.all([startMember(folder, upstream.baseUrl), startMember(folder, upstream.baseUrl)]);
+    const port = freePort();
+    try {
+      const text = local(readText(`deploy/proxies/${file}`), port, folder)
+        .replaceAll("10.0.0.7:8000", `127.0.0.1:${members[0]!.port}`)
+        .replaceAll("10.0.0.8:8000", `127.0.0.1:${members[1]!.port}`);
+      assert(!/10\.0\.0\.|example\.com;|443/.test(text.replace("server_name gateway.example.com;", "")), text);
+      await Deno.writeTextFile(`${folder}/${file}`, text);
+      const env = { HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };
+      await withProxy(
+        program,
+        args(`${folder}/${file}`, folder),
+        port,
+        env,
+        () => use({ url: `http://127.0.0.1:${port}`, upstream, members }),
+      );
+    } finally {
+      for (const { child } of members) {
+        try {
+          child.kill("SIGKILL");
+        } catch { /* it has ended */ }
+        await child.status;
+      }
+      await upstream.stop();
+    }
+  });
+}
+
+function ask(
+  url: string,
+  model: string,
+  content: string,
+  more: object = {},
+  init: RequestInit = {},
+): Promise<Response> {
+  return fetch(`${url}/oss/v1/chat/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model, messages: [{ role: "user", content }], ...more }),
+    ...init,
+  });
+}
+
+/** Reads on until the text is there. */
+async function readUntil(reader: ReadableStreamDefaultReader<string>, wanted: string): Promise<void> {
+  for (let text = ""; !text.includes(wanted);) {
+    const { done, value } = await within(20_000, reader.read());
+    if (done) throw new Error(`It ended without ${wanted}: ${text}`);
+    text += value;
+  }
+}
+
+function readerOf({ body }: Response): ReadableStreamDefaultReader<string> {
+  return body!.pipeThrough(new TextDecoderStream()).getReader();
+}
+
+/** The messages of one answer over a WebSocket, by their types. */
+async function overWebSocket(url: string): Promise<string[]> {
+  const socket = new WebSocket(`${url.replace("http", "ws")}/oss/v1/responses`);
+  const types: string[] = [];
+  const over = Promise.withResolvers<void>();
+  socket.onopen = () =>
+    socket.send(JSON.stringify({ type: "response.create", model: "quick", input: "Hello", store: false }));
+  socket.onmessage = ({ data }) => {
+    const { type } = JSON.parse(data);
+    types.push(type);
+    if (/^(response\.(completed|failed)|error)$/.test(type)) over.resolve();
+  };
+  socket.onerror = socket.onclose = () => over.resolve();
+  try {
+    await within(20_000, over.promise);
+    return types;
+  } finally {
+    const closed = new Promise((resolve) => socket.onclose = resolve);
+    if (socket.readyState !== WebSocket.CLOSED) {
+      socket.close();
+      await within(20_000, closed);
+    }
+  }
+}
+
+/** One gateway stops while others ask. */
+async function drain({ url, upstream, members }: Rig): Promise<void> {
+  const statuses: number[] = [];
+  let isOver = false;
+  // A stream at each, of which one is at the gateway that stops.
+  const streams = await Promise.all([1, 2, 3, 4].map(async () => {
+    const response = ask(url, "slow", "Hello", { stream: true });
+    const call = await upstream.next();
+    call.write("begun");
+    const reader = readerOf(await response);
+    await readUntil(reader, "begun");
+    return { call, reader };
+  }));
+  const callers = Array.from({ length: 4 }, async () => {
+    while (!isOver) {
+      const response = await ask(url, "quick", "Hello");
+      await response.body?.cancel();
+      statuses.push(response.status);
+    }
+  });
+  const [stopped] = members;
+  stopped!.child.kill("SIGTERM");
+  await until(async () => !await accepts(stopped!.port));
+  // It waits for its streams alone; whoever asks now is served by the other.
+  const from = statuses.length;
+  await until(() => statuses.length > from + 40);
+  for (const { call } of streams) call.end();
+  for (const { reader } of streams) await readUntil(reader, "[DONE]");
+  assertEquals((await within(20_000, stopped!.child.status)).code, 0);
+  await delay(100);
+  isOver = true;
+  await Promise.all(callers);
+  assertEquals(statuses.filter((status) => status !== 200), []);
+}
+
+/** A certificate that nobody trusts, with its key in a file of its own and in the same one. */
+async function makeCertificate(folder: string): Promise<void> {
+  const [certificate, key] = [`${folder}/gateway.pem`, `${folder}/gateway.key`];
+  const kind = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=gateway.example.com"];
+  await printed("openssl", ["req", ...kind, "-keyout", key, "-out", certificate]);
+  await Deno.writeTextFile(certificate, await Deno.readTextFile(key), { append: true });
+}
+
+for (const { program, file, check } of EXAMPLES) {
+  const { ignore, why } = needs(program, "openssl");
+  Deno.test({
+    name: `proxies: ${program} takes the example as it is${why}`,
+    ignore,
+    fn: () =>
+      withFolder(async (folder) => {
+        await makeCertificate(folder);
+        const path = `${folder}/${file}`;
+        await Deno.writeTextFile(path, readText(`deploy/proxies/${file}`).replaceAll("/etc/ssl", folder));
+        await printed(program, check(path, folder), { env: { HOME: folder, XDG_DATA_HOME: folder } });
+      }),
+  });
+}
+
+for (const example of EXAMPLES) {
+  const { ignore, why } = needs(example.program);
+  Deno.test({
+    name: `proxies: ${example.program}${why}`,
+    ignore,
+    sanitizeResources: false,
+    fn: (t) =>
+      withExample(example, async (rig) => {
+        const { url, upstream } = rig;
+        await t.step("passes each event on at once", async () => {
+          const answer = ask(url, "slow", "Hello", { stream: true });
+          const call = await upstream.next();
+          call.write("first");
+          const reader = readerOf(await answer);
+          // The upstream writes the next word only when the client has the last one.
+          for (const word of ["first", "second", "third"]) {
+            if (word !== "first") call.write(word);
+            await readUntil(reader, `"${word}"`);
+          }
+          call.end();
+          await readUntil(reader, "[DONE]");
+        });
+        await t.step("passes a body of 30 MB", async () => {
+          const response = await ask(url, "quick", "x".repeat(30_000_000));
+          assertStringIncludes(await response.text(), "30000000 characters");
+        });
+        await t.step("passes WebSockets", async () => {
+          assertEquals((await overWebSocket(url)).at(-1), "response.completed");
+        });
+        await t.step("lets a client that leaves stop the upstream", async () => {
+          const leaving = new AbortController();
+          const answer = ask(url, "slow", "Hello", { stream: true }, { signal: leaving.signal });
+          const call = await upstream.next();
+          call.write("first");
+          await readUntil(readerOf(await answer), "first");
+          leaving.abort();
+          const timer = setInterval(() => example.notices || call.write("more"), 20);
+          try {
+            // The gateway's keep-alives come later.
+            await within(8_000, call.left);
+          } finally {
+            clearInterval(timer);
+          }
+        });
+        await t.step("loses nothing when a gateway stops", () => drain(rig));
+      }),
+  });
+}
