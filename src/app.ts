@@ -14,6 +14,7 @@ import { catalogs, drivers, protocols, searchBackends } from "../plugins/mod.ts"
 import { createGateway } from "./compose/gateway.ts";
 import { createPartKeeper, type Parts } from "./compose/parts.ts";
 import { metered, meterFor } from "./compose/meter.ts";
+import { createShared } from "./compose/shared.ts";
 import { createStore } from "./compose/store.ts";
 import { pluginFacts as factsOf, type Plugins } from "./compose/plugins.ts";
 import { createTransports } from "./compose/transports.ts";
@@ -112,11 +113,16 @@ function createWorld(options: AppOptions): World {
   const { keep } = keeper;
   const env = options.env ?? platform.env;
   const now = options.now ?? Date.now;
+  const monotonic = options.monotonic ?? (() => performance.now());
   const log = options.log ?? standardStreams(platform).log;
   const plugins = { ...builtIn, ...options.plugins };
   const meter = meterFor(config, plugins, keep);
   const newStore = () => options.store ?? createStore(config, platform, env, now);
   const store = keep("store", null, () => meter ? metered(newStore(), meter) : newStore());
+  const isShared = config.store.kind === "redis" && !options.store;
+  const shared = isShared
+    ? keep("shared", null, () => createShared({ config, platform, env, monotonic, meter }))
+    : undefined;
   const pace = { ...PACE, ...options.pace };
   const usage = createUsageKeeper({ config, plugins, keep, now, pace }, store);
   return {
@@ -127,7 +133,7 @@ function createWorld(options: AppOptions): World {
     env,
     transports: createTransports(options.fetch, platform, keep),
     now,
-    monotonic: options.monotonic ?? (() => performance.now()),
+    monotonic,
     newId: options.newId ?? (() => crypto.randomUUID().replaceAll("-", "")),
     log(entry) {
       log(entry);
@@ -138,6 +144,7 @@ function createWorld(options: AppOptions): World {
     usage,
     pace,
     store,
+    shared,
     areDescriptorsScarce: options.areDescriptorsScarce ?? (() => false),
     workers: options.workers,
     // What still runs by an earlier configuration ends with this one.
@@ -149,7 +156,7 @@ function createWorld(options: AppOptions): World {
 
 function appOf(
   gateway: Gateway,
-  { stop, draining, renewals, store, usage, transports, parts }: World,
+  { stop, draining, renewals, store, shared, usage, transports, parts }: World,
   ledger: Ledger,
 ): App {
   return {
@@ -162,7 +169,7 @@ function appOf(
     async close() {
       gateway.meter?.close();
       gateway.tokenizers.close();
-      await Promise.all([ledger.close(), usage?.close()]);
+      await Promise.all([ledger.close(), usage?.close(), shared?.close()]);
       store.close();
       transports.close();
     },

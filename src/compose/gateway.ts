@@ -5,6 +5,7 @@ import { createRegistry } from "../contract/registry.ts";
 import { createAuth, type TokenReader, type Tokens } from "../http/auth.ts";
 import { collectGarbage, createLoad, defaultMemoryBytes } from "../http/load_shedding.ts";
 import { createAdmission } from "../http/quota.ts";
+import { createSharedAdmission } from "../http/shared_quota.ts";
 import { createService } from "../http/service.ts";
 import { Sockets } from "../http/sockets.ts";
 import { createUploads } from "../http/uploads.ts";
@@ -37,7 +38,7 @@ const RETRY_BASE_MS = 300;
 /** All that requests need, by the configuration. */
 export function createGateway(world: World, ledger: Ledger): Gateway {
   const { config, plugins, keep, env, transports, now, monotonic, stop } = world;
-  const { pace, newId, log, meter, renewals, draining } = world;
+  const { pace, newId, log, meter, usage, shared, renewals, draining } = world;
   const sources = keep(
     "catalogs",
     [config.catalogs, config.transport],
@@ -85,8 +86,9 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
     newId,
     log,
     meter,
-    usage: world.usage,
+    usage,
     workers: world.workers,
+    shared,
     memory: () => world.platform.memory(),
     renewals: () => renewals.count,
     draining: draining.signal,
@@ -97,7 +99,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
 
 /** What decides whether a request is let in. */
 function createGuards(world: World, ledger: Ledger): Pick<Gateway, "authenticate" | "admission" | "load"> {
-  const { config, keep, env, store, now, monotonic, pace, platform, areDescriptorsScarce } = world;
+  const { config, keep, env, store, shared, now, monotonic, pace, platform, areDescriptorsScarce } = world;
   return {
     authenticate: createAuth({
       keys: config.keys.map(({ secret, ...key }) => ({ ...key, digest: digestOf(env(secret.env) ?? "") })),
@@ -112,7 +114,10 @@ function createGuards(world: World, ledger: Ledger): Pick<Gateway, "authenticate
       takesTokens: takesTokens(config),
       now,
     }),
-    admission: keep("admission", null, () => createAdmission({ now, monotonic }, ledger)),
+    admission: keep("admission", null, () => {
+      const clocks = { now, monotonic };
+      return shared ? createSharedAdmission(clocks, shared) : createAdmission(clocks, ledger);
+    }),
     load: keep("load", null, () =>
       createLoad({
         memory: () => platform.memory(),

@@ -5,6 +5,7 @@ import { defaultStorePath } from "../platform/store_path.ts";
 import { isOnDeploy, openHostedKv, openKvFile } from "../state/kv_file.ts";
 import { createKvStore } from "../state/kv_store.ts";
 import { createMemoryStore } from "../state/memory_store.ts";
+import type { RedisPlace } from "../state/redis/open.ts";
 import type { Store } from "../state/store.ts";
 
 /** What a store in memory may hold, in bytes. */
@@ -31,8 +32,7 @@ export function createStore({ store }: Config, platform: Runtime, env: Env, now:
   if ("path" in place) return createKvStore({ open: () => openKvFile(place.path), now });
   return loadedLater(async () => {
     const { openRedisStore } = await import("../state/redis/open.ts");
-    const ca = store.ca === undefined ? undefined : platform.readText(store.ca);
-    return openRedisStore({ address: addressOf(store, env), ca, now });
+    return openRedisStore({ ...serverOf(store, platform, env), now });
   });
 }
 
@@ -78,6 +78,11 @@ export function placeOfStore(store: Config["store"], { os, hasDatabase }: Kind, 
 function serverName({ url }: Config["store"], env: Env): string {
   const hosts = parseRedisUrl(env(url?.env ?? "") ?? "")?.hosts ?? [];
   return hosts.map(({ host, port }) => `${host}:${port}`).join(", ") || `the server that ${url?.env} names`;
+}
+
+/** The server that is configured, and who may have signed its certificate. */
+export function serverOf(store: Config["store"], platform: Pick<Platform, "readText">, env: Env): RedisPlace {
+  return { address: addressOf(store, env), ca: store.ca === undefined ? undefined : platform.readText(store.ca) };
 }
 
 function addressOf({ url }: Config["store"], env: Env) {

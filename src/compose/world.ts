@@ -7,6 +7,7 @@ import type { Platform } from "../platform/platform.ts";
 import type { Store } from "../state/store.ts";
 import type { PartKeeper } from "./parts.ts";
 import type { Plugins } from "./plugins.ts";
+import type { Shared } from "./shared.ts";
 import type { Transports } from "./transports.ts";
 import type { UsageKeeper } from "./usage.ts";
 
@@ -30,6 +31,8 @@ export interface World extends PartKeeper {
   usage?: UsageKeeper;
   pace: Pace;
   store: Store;
+  /** What it has in common with other gateways; absent where it has nothing. */
+  shared?: Shared;
   areDescriptorsScarce(): boolean;
   /** Those that serve beside this process; absent where it serves alone. */
   workers?: Workers;

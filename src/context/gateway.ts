@@ -1,6 +1,7 @@
+import type { SharedCounts } from "../contract/shared_counts.ts";
 import type { Driver } from "../contract/driver.ts";
 import type { Registry } from "../contract/registry.ts";
-import type { Admission } from "../http/quota.ts";
+import type { Admission } from "../http/admission.ts";
 import type { Authenticate } from "../http/auth.ts";
 import type { Load, LoadLimits } from "../http/load_shedding.ts";
 import type { SizeLimits } from "../http/size.ts";
@@ -90,6 +91,8 @@ export interface Gateway {
   usage?: { read(days: number, key?: string): Promise<UsageRow[]>; retentionDays: number };
   /** Those that serve beside this process; absent where it serves alone. */
   workers?: Workers;
+  /** What it counts together with other gateways; absent where it counts alone. */
+  shared?: Pick<SharedCounts, "isUp" | "gateways"> & { begin(): void };
   /** The bytes of memory that the process takes. */
   memory(): number;
   /** How often a new server has taken the place of the last one. */

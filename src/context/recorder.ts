@@ -194,8 +194,9 @@ export class Recorder {
     this.entry.cause ??= cause;
   }
 
-  /** Done when the request is over, however it ends. */
+  /** Done when the request is over, however it ends, and at once where it is. */
   atEnd(work: () => void): void {
+    if (this.isClosed) return work();
     this.#atEnd.push(work);
   }
 

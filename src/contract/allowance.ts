@@ -1,3 +1,14 @@
+/** How much a caller may use; anything that is absent is not limited. */
+export interface Quota {
+  requestsPerMinute?: number;
+  /** Tokens of input and output together. */
+  tokensPerMinute?: number;
+  /** A day ends at midnight UTC. */
+  tokensPerDay?: number;
+  /** Requests that run at once. */
+  concurrentRequests?: number;
+}
+
 /** What is left of one limit. */
 export interface Gauge {
   limit: number;

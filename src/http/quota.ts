@@ -1,18 +1,8 @@
-/** How much each key may use, and whether it still may. */
-import type { Allowance, Gauge } from "../contract/allowance.ts";
+/** How much each key uses, as this process counts it. */
+import type { Allowance, Gauge, Quota } from "../contract/allowance.ts";
 import { GatewayError } from "../errors.ts";
+import type { Account, Admission, Permit } from "./admission.ts";
 import { TokenBucket } from "./token_bucket.ts";
-
-/** What a key may use; anything that is absent is not limited. */
-export interface Quota {
-  requestsPerMinute?: number;
-  /** Tokens of input and output together. */
-  tokensPerMinute?: number;
-  /** A day ends at midnight UTC. */
-  tokensPerDay?: number;
-  /** Requests that run at once. */
-  concurrentRequests?: number;
-}
 
 /** What keys used of a day; `day` counts days since the epoch. */
 export interface DayUse {
@@ -22,31 +12,11 @@ export interface DayUse {
   add(name: string, day: number, tokens: number): void;
 }
 
-/** What one key uses. */
-export interface Account {
-  /** Resolves once its use of today is known, or to why it is not; absent where that does not matter. */
-  ready?(): Promise<unknown>;
-  allowance(): Allowance;
-  /** Lets a request run that is sure to use so many tokens. Throws `rate_limit`. */
-  admit(tokens: number): Permit;
-  /** Counts a call that the gateway makes for a request which runs as one more request; false where there is none left. */
-  takeCall(): boolean;
-}
-
-/** The right of one request to run. */
-export interface Permit {
-  /** Counts tokens that the request has used beyond those that were counted already; gives back where it is below nothing. */
-  charge(tokens: number): void;
-  /** The request is over. */
-  release(): void;
-}
-
-/** The account of a key; nothing where it has no limits. */
-export type Admission = (key: { name: string; quota?: Quota }) => Account | undefined;
-
 const DAY_MS = 86_400_000;
 /** Longer than a request waits between its account and its admission. */
 const IDLE_MS = 60_000;
+/** When to come back where too many requests run: one of them may end at any time. */
+const BUSY_MS = 1_000;
 
 /** The time of day, in milliseconds since the epoch, and a clock that never steps. */
 export interface Clocks {
@@ -56,19 +26,32 @@ export interface Clocks {
 
 /** Days end by the time of day. Buckets fill by the other clock, or a step back would refuse everybody until it is caught up. */
 export function createAdmission(clocks: Clocks, days: DayUse): Admission {
-  const accounts = new Map<string, KeyAccount>();
+  return accountsBy(clocks, (name, quota) => new KeyAccount(name, quota, clocks, days));
+}
+
+interface HeldAccount extends Account {
+  limit(quota: Quota): void;
+  isIdle(now: number): boolean;
+}
+
+/** Accounts by name, each made when its key first comes, and held for as long as it knows more than a new one would. */
+export function accountsBy(
+  { monotonic }: Pick<Clocks, "monotonic">,
+  make: (name: string, quota: Quota) => HeldAccount,
+): Admission {
+  const accounts = new Map<string, HeldAccount>();
   let next = accounts.entries();
   /** Callers with tokens may be any number: for each new account, the next two are looked at. */
   const forgetIdle = () => {
     for (let looked = 0; looked < 2; looked++) {
       const { value, done } = next.next();
       if (done) next = accounts.entries();
-      else if (value[1].isIdle(clocks.monotonic())) accounts.delete(value[0]);
+      else if (value[1].isIdle(monotonic())) accounts.delete(value[0]);
     }
   };
   return ({ name, quota }) => {
     if (!quota) return undefined;
-    const account = accounts.get(name) ?? new KeyAccount(name, quota, clocks, days);
+    const account = accounts.get(name) ?? make(name, quota);
     if (!accounts.has(name)) forgetIdle();
     accounts.set(name, account);
     account.limit(quota);
@@ -77,11 +60,11 @@ export function createAdmission(clocks: Clocks, days: DayUse): Admission {
 }
 
 /** One key's account, for good: the requests that run count themselves out of it. */
-class KeyAccount implements Account {
+export class KeyAccount implements Account {
   readonly #name: string;
   readonly #clocks: Clocks;
   readonly #days: DayUse;
-  #quota: Quota | undefined;
+  #quota: Quota = {};
   #requests: TokenBucket | undefined;
   #tokens: TokenBucket | undefined;
   #running = 0;
@@ -116,10 +99,6 @@ class KeyAccount implements Account {
     this.#tokens = bucket(quota.tokensPerMinute);
   }
 
-  get ready(): (() => Promise<unknown>) | undefined {
-    return this.#quota?.tokensPerDay === undefined ? undefined : () => this.#days.open(this.#name, this.#today());
-  }
-
   /** A function of its own: it is handed on without its account. */
   readonly allowance = (): Allowance => {
     const requests = this.#requests?.gauge(this.#clocks.monotonic());
@@ -127,55 +106,73 @@ class KeyAccount implements Account {
     return { ...(requests && { requests }), ...(tokens && { tokens }) };
   };
 
-  admit(tokens: number): Permit {
+  /** The first request of a day waits for what the day's earlier ones used. Without that, it is judged by what is known here. */
+  admit(tokens: number, explain?: (failure: unknown) => void): Permit | Promise<Permit> {
+    if (this.#quota.tokensPerDay === undefined) return this.admitNow(tokens);
+    return this.#days.open(this.#name, this.#today()).then((failure) => {
+      if (failure !== undefined) explain?.(failure);
+      return this.admitNow(tokens);
+    });
+  }
+
+  /** `weight`: for how many gateways this one counts, each of which is taken to use as much as it does. */
+  admitNow(tokens: number, weight = 1): Permit {
     const at = this.#clocks.monotonic();
-    const reached = this.#findReached(tokens, at);
-    if (reached) {
-      const [what, waitMs] = reached;
-      const retryAfter = String(Math.max(1, Math.ceil(waitMs / 1000)));
-      throw new GatewayError("rate_limit", `Key "${this.#name}" may use no more than ${what}`, { retryAfter });
-    }
-    this.#requests?.take(1, at);
-    this.#tokens?.take(tokens, at);
-    this.#addToDay(tokens);
+    const reached = this.#findReached(tokens, weight, at);
+    if (reached) throw limitReached(this.#name, this.#quota, ...reached);
+    this.#requests?.take(weight, at);
+    this.#tokens?.take(tokens * weight, at);
+    this.#addToDay(tokens * weight);
+    return this.begin(weight);
+  }
+
+  /** One more request runs, which was admitted and counted elsewhere. */
+  begin(weight = 1): Permit {
     this.#running++;
-    let over = false;
+    let isOver = false;
     return {
-      charge: (more) => {
-        this.#tokens?.owe(more, this.#clocks.monotonic());
-        this.#addToDay(more);
-      },
-      release: () => {
-        if (!over) this.#running--;
-        over = true;
+      settle: (more = 0) => {
+        if (isOver) return;
+        isOver = true;
+        this.#running--;
+        this.#tokens?.owe(more * weight, this.#clocks.monotonic());
+        this.#addToDay(more * weight);
       },
     };
   }
 
-  takeCall(): boolean {
+  takeCall(weight = 1): boolean {
     const at = this.#clocks.monotonic();
-    if ((this.#requests?.waitMs(1, at) ?? 0) > 0) return false;
-    this.#requests?.take(1, at);
+    if ((this.#requests?.waitMs(weight, at) ?? 0) > 0) return false;
+    this.#requests?.take(weight, at);
     return true;
   }
 
+  /** So much of each minute's limit is used now, as those know who count for more than this process. */
+  know({ requests, tokens }: { requests: number; tokens: number }): void {
+    const at = this.#clocks.monotonic();
+    this.#requests?.set(requests, at);
+    this.#tokens?.set(tokens, at);
+  }
+
   /** The first limit that is reached, and how long it stays so, in milliseconds. */
-  #findReached(tokens: number, at: number): [what: string, waitMs: number] | undefined {
-    const { concurrentRequests = Infinity, tokensPerDay } = this.#quota ?? {};
-    if (this.#running >= concurrentRequests) return [`${concurrentRequests} requests at once`, 1_000];
+  #findReached(tokens: number, weight: number, at: number): [keyof Quota, waitMs: number] | undefined {
+    const { concurrentRequests = Infinity, tokensPerDay } = this.#quota;
+    // One request may always run.
+    if (this.#running > 0 && (this.#running + 1) * weight > concurrentRequests) return ["concurrentRequests", BUSY_MS];
     if (tokensPerDay !== undefined && this.#days.spent(this.#name, this.#today()) >= tokensPerDay) {
-      return [`${tokensPerDay} tokens a day`, this.#untilMidnight()];
+      return ["tokensPerDay", this.#untilMidnight()];
     }
-    const requestWaitMs = this.#requests?.waitMs(1, at) ?? 0;
-    if (requestWaitMs > 0) return [`${this.#requests!.limit} requests a minute`, requestWaitMs];
+    const requestWaitMs = this.#requests?.waitMs(weight, at) ?? 0;
+    if (requestWaitMs > 0) return ["requestsPerMinute", requestWaitMs];
     // A request that is larger than a minute's worth is served when all of that is there.
-    const tokenWaitMs = this.#tokens?.waitMs(Math.max(tokens, 1), at) ?? 0;
-    return tokenWaitMs > 0 ? [`${this.#tokens!.limit} tokens a minute`, tokenWaitMs] : undefined;
+    const tokenWaitMs = this.#tokens?.waitMs(Math.max(tokens, 1) * weight, at) ?? 0;
+    return tokenWaitMs > 0 ? ["tokensPerMinute", tokenWaitMs] : undefined;
   }
 
   /** Of the limits on tokens, the one that leaves the least: it is the one to go by. */
   #tightest(): Gauge | undefined {
-    const limit = this.#quota?.tokensPerDay;
+    const limit = this.#quota.tokensPerDay;
     const gauges = [
       ...(this.#tokens ? [this.#tokens.gauge(this.#clocks.monotonic())] : []),
       ...(limit === undefined ? [] : [this.#dayGauge(limit)]),
@@ -189,7 +186,7 @@ class KeyAccount implements Account {
   }
 
   #addToDay(tokens: number): void {
-    if (this.#quota?.tokensPerDay !== undefined) this.#days.add(this.#name, this.#today(), tokens);
+    if (this.#quota.tokensPerDay !== undefined) this.#days.add(this.#name, this.#today(), tokens);
   }
 
   #today(): number {
@@ -199,4 +196,18 @@ class KeyAccount implements Account {
   #untilMidnight(): number {
     return (this.#today() + 1) * DAY_MS - this.#clocks.now();
   }
+}
+
+const WORDS: Record<keyof Quota, string> = {
+  requestsPerMinute: "requests a minute",
+  tokensPerMinute: "tokens a minute",
+  tokensPerDay: "tokens a day",
+  concurrentRequests: "requests at once",
+};
+
+/** The error for a key that has reached one of its limits. */
+export function limitReached(name: string, quota: Quota, reached: keyof Quota, waitMs: number): GatewayError {
+  const retryAfter = String(Math.max(1, Math.ceil(waitMs / 1000)));
+  const message = `Key "${name}" may use no more than ${quota[reached]} ${WORDS[reached]}`;
+  return new GatewayError("rate_limit", message, { retryAfter });
 }

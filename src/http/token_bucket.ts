@@ -21,6 +21,12 @@ export class TokenBucket {
     return this.#level;
   }
 
+  /** So much of it is used. */
+  set(used: number, now: number): void {
+    this.#level = this.limit - used;
+    this.#at = now;
+  }
+
   /** It may go below nothing, where more was used than anybody knew before. */
   take(amount: number, now: number): void {
     this.#level = this.level(now) - amount;

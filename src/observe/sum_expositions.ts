@@ -1,7 +1,12 @@
 /** Pages of metrics of several processes as one page. */
 
 /** Each is the same in all processes, or is known to each by itself: the largest is what holds. */
-const LARGEST: ReadonlySet<string> = new Set(["laneway_build_info", "laneway_breaker_open_targets"]);
+const LARGEST: ReadonlySet<string> = new Set([
+  "laneway_build_info",
+  "laneway_breaker_open_targets",
+  "laneway_gateways",
+  "laneway_limits_alone",
+]);
 
 interface Family {
   name: string;

@@ -6,16 +6,9 @@ import type { RequestContext } from "../context/request_context.ts";
  */
 export async function admit({ gateway, caller, recorder, hasLeft }: RequestContext, tokens: number): Promise<void> {
   recorder.atEnd(gateway.load.acquire(gateway.limits));
-  const account = gateway.admission(caller);
-  // Without the store a key is judged by what is known here: the log says why.
-  const failure = await account?.ready?.();
-  if (failure !== undefined) recorder.explain(failure);
-  const permit = account?.admit(tokens);
+  // Who counts elsewhere may fail: then a key is judged by what is known here, and the log says why.
+  const permit = await gateway.admission(caller)?.admit(tokens, (failure) => recorder.explain(failure));
   recorder.estimate = tokens;
   recorder.isMetered = permit !== undefined;
-  if (!permit) return;
-  recorder.atEnd(() => {
-    permit.charge(recorder.charge(hasLeft()) - tokens);
-    permit.release();
-  });
+  if (permit) recorder.atEnd(() => permit.settle(recorder.charge(hasLeft()) - tokens));
 }

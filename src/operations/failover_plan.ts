@@ -26,6 +26,7 @@ export function planFailover(
   /** When each was asked last. */
   const asked = new Map<Destination, number>();
   let isHedge = false;
+  gateway.shared?.begin();
   if (hedgeAfterMs !== undefined) hedges.earn();
   return {
     targets,

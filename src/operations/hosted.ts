@@ -261,7 +261,7 @@ function runRounds(
       return transformed(round, markThoughts(() => recorder.attempt?.target), signal);
     },
     async run(call: HostedCall, work: HostedWork, stop) {
-      if (account && !account.takeCall()) return { kind: "error", code: "too_many_requests" };
+      if (account && !await account.takeCall()) return { kind: "error", code: "too_many_requests" };
       const own = AbortSignal.any([signal, stop]);
       const run = () => gateway.hosted.run(call, work, factsOf(context, (url) => named.has(url), own));
       const result = await (call.kind === "web-search" ? billSearch(run, recorder, own) : run());

@@ -48,7 +48,7 @@ export async function ownMetrics(gateway: Gateway, meter: Meter): Promise<string
 }
 
 /** What is so at this moment. */
-function gaugesOf({ load, sockets, meter, memory, breaker, upstreams }: Gateway): Family[] {
+function gaugesOf({ load, sockets, meter, memory, breaker, upstreams, shared }: Gateway): Family[] {
   const limited = [...upstreams].flatMap(([upstream, { concurrency }]) =>
     concurrency ? [{ upstream, ...concurrency.load() }] : []
   );
@@ -73,6 +73,12 @@ function gaugesOf({ load, sockets, meter, memory, breaker, upstreams }: Gateway)
       "Models at an upstream that rest, because they failed again and again.",
       [...upstreams.keys()].map((upstream) => [{ upstream }, resting.filter((one) => one === upstream).length]),
     ),
+    ...(shared
+      ? [
+        one("laneway_limits_alone", "Whether limits are counted by each gateway alone.", Number(!shared.isUp())),
+        one("laneway_gateways", "Gateways that count together, as far as was known last.", shared.gateways),
+      ]
+      : []),
     one("process_resident_memory_bytes", "Memory of the process.", memory()),
   ];
 }

@@ -49,16 +49,17 @@ export async function writeConfig(folder: string, baseUrl: string): Promise<stri
   return path;
 }
 
-/** Resolves once it serves. `options` are Deno's own; `onLog` gets its log, line by line. */
+/** Resolves once it serves. `options` are Deno's own; `onLog` gets its log, line by line; `env` is for it alone. */
 export async function startGateway(
   config: string,
   options: readonly string[] = [],
   onLog?: (line: string) => void,
+  env: Record<string, string> = {},
 ): Promise<GatewayProcess> {
   const child = new Deno.Command(Deno.execPath(), {
     args: gatewayArgs(["--config", config, "--port", "0"], ["--allow-write", ...options]),
     cwd: ROOT,
-    env: GATEWAY_ENV,
+    env: { ...GATEWAY_ENV, ...env },
     stdout: onLog ? "piped" : "null",
     stderr: "piped",
   }).spawn();

@@ -18,6 +18,8 @@ export interface Link {
    * gone another way by then.
    */
   run(script: Script, keys: readonly string[], args: Command, limitMs?: number): Promise<unknown>;
+  /** Whether somebody who waits so long is not refused at once, as far as is known. */
+  isReady(limitMs: number): boolean;
   close(): void;
 }
 
@@ -106,6 +108,10 @@ class OpenedLink implements Link {
       }
     }
     return await this.send(["EVAL", script.text, ...rest], limitMs);
+  }
+
+  isReady(limitMs: number): boolean {
+    return this.#wire !== undefined && limitMs > this.#takesMs;
   }
 
   close(): void {

@@ -1,0 +1,106 @@
+import type { Config } from "../config/schema.ts";
+import type { SharedCounts } from "../contract/shared_counts.ts";
+import type { Meter } from "../observe/meter.ts";
+import type { Platform } from "../platform/platform.ts";
+import type { RedisCounts } from "../state/redis/counts.ts";
+import { serverOf } from "./store.ts";
+
+/** What gateways on one server have in common besides the store. Its code is loaded at the first need. */
+export interface Shared extends SharedCounts {
+  /** From now on the others know this gateway. */
+  begin(): void;
+  /** A target rests: the others are to know it. */
+  rest(target: string, ms: number): void;
+  /** Whoever is to know of targets that rest, as any gateway found out. */
+  onRest?: (target: string, ms: number) => void;
+  close(): Promise<void>;
+}
+
+type Env = Platform["env"];
+
+export interface SharedOptions {
+  config: Config;
+  platform: Platform;
+  env: Env;
+  /** Milliseconds by a clock that never steps. */
+  monotonic(): number;
+  meter?: Meter;
+}
+
+export function createShared({ config: { store }, platform, env, monotonic, meter }: SharedOptions): Shared {
+  return new LoadedLater((shared) =>
+    loadCounts(store, platform, env, {
+      monotonic,
+      onRest: (target, ms) => shared.onRest?.(target, ms),
+      onCall: meter && ((operation, seconds, failed) => meter.count({ type: "store", operation, seconds, failed })),
+    })
+  );
+}
+
+async function loadCounts(
+  store: Config["store"],
+  platform: Platform,
+  env: Env,
+  options: Parameters<typeof import("../state/redis/open.ts").openRedisCounts>[1],
+): Promise<RedisCounts> {
+  const { openRedisCounts } = await import("../state/redis/open.ts");
+  return openRedisCounts(serverOf(store, platform, env), options);
+}
+
+class LoadedLater implements Shared {
+  readonly #load: (shared: Shared) => Promise<RedisCounts>;
+  #counts: RedisCounts | undefined;
+  #loading: Promise<RedisCounts> | undefined;
+  onRest?: (target: string, ms: number) => void;
+
+  constructor(load: (shared: Shared) => Promise<RedisCounts>) {
+    this.#load = load;
+  }
+
+  get gateways(): number {
+    return this.#counts?.gateways ?? 1;
+  }
+
+  isUp(): boolean {
+    return this.#counts?.isUp() ?? true;
+  }
+
+  takeFailure(): Error | undefined {
+    return this.#counts?.takeFailure();
+  }
+
+  newId(): string {
+    return this.#counts?.newId() ?? crypto.randomUUID();
+  }
+
+  async take(...args: Parameters<SharedCounts["take"]>): ReturnType<SharedCounts["take"]> {
+    return await (this.#counts ?? await this.#loaded()).take(...args);
+  }
+
+  settle(...args: Parameters<SharedCounts["settle"]>): void {
+    this.#counts?.settle(...args);
+  }
+
+  owe(...args: Parameters<SharedCounts["owe"]>): void {
+    this.#counts?.owe(...args);
+  }
+
+  begin(): void {
+    this.#loading ?? this.#loaded().then((counts) => counts.begin()).catch(() => {}); // those who ask find out why
+  }
+
+  rest(target: string, ms: number): void {
+    this.#counts?.rest(target, ms);
+  }
+
+  async close(): Promise<void> {
+    await this.#loading?.then((counts) => counts.close(), () => {});
+  }
+
+  #loaded(): Promise<RedisCounts> {
+    this.#loading ??= this.#load(this).then((counts) => this.#counts = counts);
+    // What was wrong may be put right, such as a file that is not there yet.
+    this.#loading.catch(() => this.#loading = undefined);
+    return this.#loading;
+  }
+}

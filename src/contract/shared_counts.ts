@@ -1,0 +1,41 @@
+/** What all gateways on one store count together. */
+import type { Quota } from "./allowance.ts";
+
+export interface SharedCounts {
+  /** Whether the server answers in time, as far as is known. Where it does not, nobody waits for it. */
+  isUp(): boolean;
+  /** How many gateways count together, as far as was known last: at least one. */
+  readonly gateways: number;
+  /** Why they do not at this moment: once for each time that they do not. */
+  takeFailure(): Error | undefined;
+  /** A name for one request, among those of all gateways. */
+  newId(): string;
+  /**
+   * Counts one more request of an account, which runs under `id` until it is settled; without an id it is counted and does not
+   * run. Throws where the answer takes too long: then it may be counted all the same.
+   */
+  take(account: string, quota: Quota, tokens: number, id?: string): Promise<Taken>;
+  /** A request is over. Who is counted does not wait for it. */
+  settle(account: string, quota: Quota, settlement: Settlement): void;
+  /** Counts what was let in without asking, once the server answers again. */
+  owe(account: string, quota: Quota, requests: number, tokens: number): void;
+}
+
+export interface Taken {
+  /** The first limit that is reached; then nothing was counted. */
+  reached?: keyof Quota;
+  /** How long it stays so, in milliseconds. */
+  waitMs: number;
+  /** What is used of the minute's and the day's limits, this request included. */
+  used: { requests: number; tokens: number; dayTokens: number };
+}
+
+/** What a request used in the end. */
+export interface Settlement {
+  id: string;
+  /** The tokens with which it was counted when it was taken. */
+  counted: number;
+  tokens: number;
+  /** Where it is not known whether it was counted: how many requests it is, if it was not. */
+  unsure?: { requests: number };
+}

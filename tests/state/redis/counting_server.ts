@@ -1,0 +1,101 @@
+/** Gateways that count together on a real server, whose clock is the test's. */
+import { parseRedisUrl } from "../../../src/config/redis_url.ts";
+import { createSharedAdmission } from "../../../src/http/shared_quota.ts";
+import { createRedisCounts, type RedisCounts } from "../../../src/state/redis/counts.ts";
+import { type Link, OPEN_MS } from "../../../src/state/redis/link.ts";
+import { openWire, type Wire } from "../../../src/state/redis/wire.ts";
+import type { Admission } from "../../../src/http/admission.ts";
+import { type RedisServer, startRedis } from "../../support/redis_server.ts";
+
+/** Runs scripts by the test's clock. */
+export interface TimedLink extends Link {
+  isDown: boolean;
+  /** How many scripts go out whose replies are lost: they run all the same. */
+  losesReplies: number;
+  /** How many went out. */
+  scripts: number;
+  /** Resolves once everything that was sent is answered. */
+  settled(): Promise<void>;
+}
+
+export function timedLink(wire: Wire, clock: { ms: number }): TimedLink {
+  const running = new Set<Promise<unknown>>();
+  const link: TimedLink = {
+    isDown: false,
+    losesReplies: 0,
+    scripts: 0,
+    isReady: () => !link.isDown,
+    async send(command) {
+      if (link.isDown) throw new Error("The store is down");
+      return await wire.send(command);
+    },
+    async run({ text }, keys, args) {
+      if (link.isDown) throw new Error("The store is down");
+      const time = `{'${Math.floor(clock.ms / 1_000)}', '${Math.round((clock.ms % 1_000) * 1_000)}'}`;
+      const timed = text.replace("redis.call('TIME')", time);
+      const reply = wire.send(["EVAL", timed, String(keys.length), ...keys, "1e18", ...args]);
+      link.scripts++;
+      running.add(reply);
+      try {
+        const result = await reply;
+        if (link.losesReplies > 0) {
+          link.losesReplies--;
+          throw new Error("The reply was lost");
+        }
+        return result;
+      } finally {
+        running.delete(reply);
+      }
+    },
+    async settled() {
+      while (running.size > 0) await Promise.allSettled(running);
+      await Promise.resolve();
+    },
+    close: () => wire.destroy(),
+  };
+  return link;
+}
+
+export interface CountingGateway {
+  admission: Admission;
+  counts: RedisCounts;
+  link: TimedLink;
+  rested: [target: string, ms: number][];
+}
+
+export interface CountingServer {
+  server: RedisServer;
+  clock: { ms: number };
+  gateway(): Promise<CountingGateway>;
+  close(): Promise<void>;
+}
+
+/** `beatMs`: by the real clock; gateways that are to act only when they are asked to have a long one. */
+export async function startCounting(start: number, beatMs = 3_600_000): Promise<CountingServer> {
+  const server = await startRedis();
+  const clock = { ms: start };
+  const all: CountingGateway[] = [];
+  return {
+    server,
+    clock,
+    async gateway() {
+      const wire = await openWire({ address: parseRedisUrl(server.url)!, connectMs: OPEN_MS });
+      const link = timedLink(wire, clock);
+      const rested: [string, number][] = [];
+      const counts = createRedisCounts({
+        link,
+        monotonic: () => clock.ms,
+        onRest: (target, ms) => rested.push([target, ms]),
+        pace: { beatMs },
+      });
+      const clocks = { now: () => clock.ms, monotonic: () => clock.ms };
+      const one = { admission: createSharedAdmission(clocks, counts), counts, link, rested };
+      all.push(one);
+      return one;
+    },
+    async close() {
+      for (const { counts } of all) await counts.close();
+      await server.stop();
+    },
+  };
+}
