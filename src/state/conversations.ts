@@ -40,6 +40,8 @@ interface Creation extends Change {
   created: number;
 }
 
+/** The form of the records. A reader leaves aside what it does not know of a later one. */
+const VERSION = 1;
 /** How many changes are read at once, and how many of them a conversation may have. */
 const READ_AT_ONCE = 64;
 const MOST_CHANGES = 20_000;
@@ -57,7 +59,7 @@ export function createConversations(options: ConversationsOptions): Conversation
   }
 
   const write = (id: string, owner: string, at: number, change: Change) =>
-    ask(store.add([[[...placeOf(owner, id), at], change]], now() + retentionMs));
+    ask(store.add([[[...placeOf(owner, id), at], { version: VERSION, ...change }]], now() + retentionMs));
 
   async function changesOf(id: string, owner: string, most = longest): Promise<Change[]> {
     const changes: Change[] = [];

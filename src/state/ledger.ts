@@ -27,6 +27,9 @@ const GATHER_MS = 1_000;
 /** From how many pages on those are forgotten that are saved and not in use. */
 const MOST_PAGES = 20_000;
 
+/** The form of the records. Whoever adds to one of a later form leaves in it what it does not know. */
+const VERSION = 1;
+
 const NOTHING = Promise.resolve(undefined);
 
 /** One key's day. */
@@ -134,7 +137,9 @@ class StoredLedger implements Ledger {
     await this.#options.store.update(placeOf(name), (value) => {
       total = Math.max(0, totalOf(value, day) + unsaved);
       // Another gateway's clock may be in the next day already; another version may know more of a page.
-      return isPage(value) && value.day > day ? value : { ...(isPage(value) && value), day, tokens: total };
+      return isPage(value) && value.day > day
+        ? value
+        : { version: VERSION, ...(isPage(value) && value), day, tokens: total };
     });
     page.saved = total;
     page.unsaved -= unsaved;

@@ -76,6 +76,9 @@ const POLL_MS = 250;
 /** How long the events of an answer that is over are kept, in milliseconds. */
 const LOG_MS = 600_000;
 
+/** What every record has: its form. A reader leaves aside what it does not know of a later one. */
+const RECORD = { version: 1 };
+
 const GONE: RunError = { code: "internal", message: "The gateway was stopped while it worked on the response" };
 
 interface Local {
@@ -129,7 +132,10 @@ class BackgroundRuns implements Runs {
     if (hasLog) this.#logged.set(key, local);
     try {
       await this.#sign(local);
-      await this.#ask("write", store.add([[placeOf(owner, id, "facts"), facts]], now() + retentionMs));
+      await this.#ask(
+        "write",
+        store.add([[placeOf(owner, id, "facts"), { ...RECORD, ...facts }]], now() + retentionMs),
+      );
     } catch (error) {
       this.#running.delete(key);
       this.#logged.delete(key);
@@ -155,8 +161,7 @@ class BackgroundRuns implements Runs {
     const { facts: { id }, owner, log } = local;
     if (error && local.state.status !== "cancelled") local.state = { status: "failed", error };
     const place = placeOf(owner, id, "end");
-    const { state } = local;
-    if (error) await store.add([[place, state]], now() + retentionMs).catch(() => {}); // without it, it counts as stopped
+    if (error) await store.add([[place, { ...RECORD, ...local.state }]], now() + retentionMs).catch(() => {}); // without it, it counts as stopped
     log?.end();
     this.#running.delete(key);
     local.ended.resolve();
@@ -208,7 +213,7 @@ class BackgroundRuns implements Runs {
     const local = this.#running.get(nameOf(id, owner));
     if (local) return await this.#cancelLocal(local);
     const { store, now, retentionMs } = this.#options;
-    await this.#ask("write", store.add([[placeOf(owner, id, "cancel"), true]], now() + retentionMs));
+    await this.#ask("write", store.add([[placeOf(owner, id, "cancel"), RECORD]], now() + retentionMs));
     for (let waited = 0; waited < CANCEL_MS; waited += POLL_MS) {
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       if (await this.#ask("read", store.get(placeOf(owner, id, "end")))) return;
@@ -250,7 +255,10 @@ class BackgroundRuns implements Runs {
     const { store, now } = this.#options;
     const slot = slotAt(now());
     for (const one of [slot, slot + 1]) {
-      await this.#ask("write", store.add([[[...placeOf(owner, id, "signs"), one], true]], now() + 4 * SIGN_MS));
+      await this.#ask(
+        "write",
+        store.add([[[...placeOf(owner, id, "signs"), one], RECORD]], now() + 4 * SIGN_MS),
+      );
     }
   }
 
@@ -268,13 +276,9 @@ class BackgroundRuns implements Runs {
   }
 }
 
-function slotAt(ms: number): number {
-  return Math.floor(ms / SIGN_MS);
-}
+const slotAt = (ms: number) => Math.floor(ms / SIGN_MS);
 
-function nameOf(id: string, owner: string): string {
-  return JSON.stringify([owner, id]);
-}
+const nameOf = (id: string, owner: string) => JSON.stringify([owner, id]);
 
 /** The owner is part of every key, so nobody reads what is another's. */
 function placeOf(owner: string, id: string, what: string): StoreKey {

@@ -1,4 +1,5 @@
 /** What each key used, by day and model: sums in the store, to which all gateways on it add. */
+import { isJsonObject, type JsonObject } from "../canonical/json.ts";
 import type { Usage } from "../canonical/usage.ts";
 import { BoundedMap } from "../util/bounded_map.ts";
 import { picoDollars } from "../util/dollars.ts";
@@ -60,6 +61,8 @@ const MOST_MODELS = 500;
 const LONGEST_MODEL = 200;
 /** How many days that are past keeping are removed when a new one begins: the gateway may have stood still for some. */
 const REMOVED_DAYS = 7;
+/** The form of the records. */
+const VERSION = 1;
 const INDEX = ["usage", "keys"];
 /** How many keys have rows of their own: callers with tokens may be any number. Further ones share the rows of one. */
 const MOST_KEYS = 10_000;
@@ -157,11 +160,7 @@ class StoredUsage implements UsageBook {
       const last = Date.parse(day) - retentionDays * DAY_MS;
       for (let ago = 0; ago < REMOVED_DAYS; ago++) await store.delete(placeOf(key, dayOf(last - ago * DAY_MS)));
     }
-    await store.update(placeOf(key, day), (value) => {
-      const all = sumsIn(value);
-      for (const [model, use] of sums) addTo(all, model, use);
-      return Array.from(all, ([model, { pico, ...use }]) => ({ model, ...use, pico: String(pico) }));
-    });
+    await store.update(placeOf(key, day), (value) => withSums(value, sums));
   }
 
   /** Whether the index has the key now. */
@@ -171,7 +170,7 @@ class StoredUsage implements UsageBook {
       const names = namesIn(value);
       const isKnown = names.includes(key);
       isListed = isKnown || names.length < MOST_KEYS || key === OTHERS;
-      return isListed && !isKnown ? [...names, key] : names;
+      return { version: VERSION, ...fieldsOf(value), names: isListed && !isKnown ? [...names, key] : names };
     });
     return isListed;
   }
@@ -191,7 +190,33 @@ async function keysIn(store: Store): Promise<string[]> {
 }
 
 function namesIn(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((name) => typeof name === "string") : [];
+  return listIn(value, "names").filter((name) => typeof name === "string");
+}
+
+/** The list of a record. The first ones were lists themselves. */
+function listIn(value: unknown, name: string): unknown[] {
+  const list = Array.isArray(value) ? value : fieldsOf(value)[name];
+  return Array.isArray(list) ? list : [];
+}
+
+function fieldsOf(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {};
+}
+
+/** The page with what was used added. What a later form has in it stays. */
+function withSums(value: unknown, sums: Sums): object {
+  const all = sumsIn(value);
+  for (const [model, use] of sums) addTo(all, model, use);
+  const rows = listIn(value, "rows").map(fieldsOf);
+  const before = new Map(rows.map((row) => [row.model, row]));
+  return {
+    version: VERSION,
+    ...fieldsOf(value),
+    rows: [
+      ...Array.from(all, ([model, { pico, ...use }]) => ({ ...before.get(model), model, ...use, pico: String(pico) })),
+      ...rows.filter(({ model }) => typeof model !== "string"),
+    ],
+  };
 }
 
 function addTo(sums: Sums, name: string, use: Use): void {
@@ -221,15 +246,15 @@ function atMost(tokens: number): number {
 /** What another version wrote may be anything. */
 function sumsIn(value: unknown): Sums {
   const sums: Sums = new Map();
-  for (const row of Array.isArray(value) ? value : []) {
-    const { model, requests, inputTokens, outputTokens, pico, unpriced, estimated } = row ?? {};
+  for (const row of listIn(value, "rows").map(fieldsOf)) {
+    const { model, requests, inputTokens, outputTokens, pico, unpriced, estimated } = row;
     if (typeof model !== "string") continue;
     const count = (number: unknown) => Number.isSafeInteger(number) ? number as number : 0;
     sums.set(model, {
       requests: count(requests),
       inputTokens: count(inputTokens),
       outputTokens: count(outputTokens),
-      pico: /^\d+$/.test(String(pico)) ? BigInt(pico) : 0n,
+      pico: /^\d+$/.test(String(pico)) ? BigInt(String(pico)) : 0n,
       unpriced: count(unpriced),
       estimated: count(estimated),
     });
