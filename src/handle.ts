@@ -60,11 +60,11 @@ export async function handle(request: Request, peer: Peer | undefined, gateway: 
   }
 }
 
-/** What operators ask. */
+/** What is asked of the gateway itself. */
 async function servePage(page: NonNullable<ReturnType<typeof findPage>>, context: RequestContext): Promise<Response> {
   const { request, peer, gateway } = context;
   checkHeaders(request.headers, gateway.limits.headerBytes);
-  const known = withCaller(context, await gateway.authenticate(request, peer));
+  const known = page.opens === "everybody" ? context : withCaller(context, await gateway.authenticate(request, peer));
   if (request.method !== "GET" && request.method !== "HEAD") throw methodNotAllowed(request.method, ["GET", "HEAD"]);
   const response = await answerPage(page, known);
   return request.method === "HEAD" ? withoutBody(response) : response;

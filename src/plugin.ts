@@ -23,6 +23,7 @@ export * from "./canonical/usage.ts";
 export * from "./contract/call.ts";
 export * from "./contract/catalog.ts";
 export * from "./contract/context.ts";
+export * from "./contract/description.ts";
 export * from "./contract/driver.ts";
 export * from "./contract/frame.ts";
 export type * from "./contract/intake.ts";

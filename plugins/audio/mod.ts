@@ -16,6 +16,7 @@ import { WIRE } from "./wire.ts";
 
 const speech: Protocol<"speak"> = {
   name: "speech",
+  describe: async () => (await import("./description.ts")).speech,
   wire: WIRE,
   operation: "speak",
   method: "POST",
@@ -30,6 +31,7 @@ const speech: Protocol<"speak"> = {
 
 const transcriptions: Protocol<"transcribe"> = {
   name: "transcriptions",
+  describe: async () => (await import("./description.ts")).transcription,
   wire: WIRE,
   operation: "transcribe",
   method: "POST",
@@ -45,6 +47,7 @@ const transcriptions: Protocol<"transcribe"> = {
 const translations: Protocol<"transcribe"> = {
   ...transcriptions,
   name: "translations",
+  describe: async () => (await import("./description.ts")).translation,
   pattern: new PathPattern("/:lane/v1/audio/translations"),
   parse: ({ body }, context) => parseTranscriptionRequest(body as FormField[], context, "en"),
 };

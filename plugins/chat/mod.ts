@@ -22,6 +22,7 @@ import { WIRE } from "./wire.ts";
 
 const completions: Protocol<"generate"> = {
   name: "chat",
+  describe: async () => (await import("./description.ts")).completions,
   wire: WIRE,
   operation: "generate",
   method: "POST",
@@ -43,6 +44,7 @@ const completions: Protocol<"generate"> = {
 
 const models: Protocol<"listModels"> = {
   name: "chat-models",
+  describe: async () => (await import("./description.ts")).models,
   wire: WIRE,
   operation: "listModels",
   method: "GET",
@@ -55,6 +57,7 @@ const models: Protocol<"listModels"> = {
 
 const model: Protocol<"getModel"> = {
   name: "chat-model",
+  describe: async () => (await import("./description.ts")).oneModel,
   wire: WIRE,
   operation: "getModel",
   method: "GET",

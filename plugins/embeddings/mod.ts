@@ -11,6 +11,7 @@ import { WIRE } from "./wire.ts";
 
 const embeddings: Protocol<"embed"> = {
   name: WIRE,
+  describe: async () => (await import("./description.ts")).embeddings,
   wire: WIRE,
   operation: "embed",
   method: "POST",

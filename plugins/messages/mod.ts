@@ -28,6 +28,7 @@ function speaksThisWire({ headers }: { headers: Headers }): boolean {
 
 const messages: Protocol<"generate"> = {
   name: "messages",
+  describe: async () => (await import("./description.ts")).messages,
   wire: WIRE,
   operation: "generate",
   method: "POST",
@@ -52,6 +53,7 @@ const messages: Protocol<"generate"> = {
 
 const countTokens: Protocol<"countTokens"> = {
   name: "messages-count-tokens",
+  describe: async () => (await import("./description.ts")).countTokens,
   wire: WIRE,
   operation: "countTokens",
   method: "POST",
@@ -64,6 +66,7 @@ const countTokens: Protocol<"countTokens"> = {
 
 const models: Protocol<"listModels"> = {
   name: "messages-models",
+  describe: async () => (await import("./description.ts")).models,
   wire: WIRE,
   operation: "listModels",
   method: "GET",
@@ -77,6 +80,7 @@ const models: Protocol<"listModels"> = {
 
 const model: Protocol<"getModel"> = {
   name: "messages-model",
+  describe: async () => (await import("./description.ts")).oneModel,
   wire: WIRE,
   operation: "getModel",
   method: "GET",

@@ -14,6 +14,7 @@ const VERSION = "0.13.0";
 
 const chat: Protocol<"generate"> = {
   name: "ollama",
+  describe: async () => (await import("./description.ts")).chat,
   wire: WIRE,
   operation: "generate",
   method: "POST",
@@ -29,6 +30,7 @@ const chat: Protocol<"generate"> = {
 
 const tags: Protocol<"listModels"> = {
   name: "ollama-tags",
+  describe: async () => (await import("./description.ts")).tags,
   wire: WIRE,
   operation: "listModels",
   method: "GET",
@@ -41,6 +43,7 @@ const tags: Protocol<"listModels"> = {
 
 const show: Protocol<"getModel"> = {
   name: "ollama-show",
+  describe: async () => (await import("./description.ts")).show,
   wire: WIRE,
   operation: "getModel",
   method: "POST",
@@ -56,6 +59,7 @@ const show: Protocol<"getModel"> = {
 
 const version: Protocol<"ping"> = {
   name: "ollama-version",
+  describe: async () => (await import("./description.ts")).version,
   wire: WIRE,
   operation: "ping",
   method: "GET",

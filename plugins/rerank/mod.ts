@@ -13,6 +13,7 @@ import { WIRE } from "./wire.ts";
 function protocol(name: string, version: "1" | "2"): Protocol<"rerank"> {
   return {
     name,
+    describe: async () => (await import("./description.ts")).rerank,
     wire: WIRE,
     operation: "rerank",
     method: "POST",

@@ -37,6 +37,7 @@ function endpoint(
 ): Endpoint {
   return {
     name: `conversations-${name}`,
+    describe: async () => (await import("./description.ts")).conversations[name]!,
     wire: WIRE,
     operation: "conversation",
     method,

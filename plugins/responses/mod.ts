@@ -28,6 +28,7 @@ import { WIRE } from "./wire.ts";
 
 const responses: Protocol<"generate"> = {
   name: "responses",
+  describe: async () => (await import("./description.ts")).responses,
   wire: WIRE,
   operation: "generate",
   method: "POST",
@@ -52,6 +53,7 @@ const responses: Protocol<"generate"> = {
 /** The same in a connection that stays. */
 const socket: Protocol<"connect"> = {
   name: "responses-socket",
+  describe: async () => (await import("./description.ts")).socket,
   wire: WIRE,
   operation: "connect",
   method: "GET",
@@ -66,6 +68,7 @@ const socket: Protocol<"connect"> = {
 
 const inputTokens: Protocol<"countTokens"> = {
   name: "responses-input-tokens",
+  describe: async () => (await import("./description.ts")).inputTokens,
   wire: WIRE,
   operation: "countTokens",
   method: "POST",
@@ -88,6 +91,7 @@ function parseEvents(query: URLSearchParams): { events?: { from: number } } {
 
 const getResponse: Protocol<"getResponse"> = {
   name: "responses-get",
+  describe: async () => (await import("./description.ts")).get,
   wire: WIRE,
   operation: "getResponse",
   method: "GET",
@@ -100,6 +104,7 @@ const getResponse: Protocol<"getResponse"> = {
 
 const deleteResponse: Protocol<"deleteResponse"> = {
   name: "responses-delete",
+  describe: async () => (await import("./description.ts")).remove,
   wire: WIRE,
   operation: "deleteResponse",
   method: "DELETE",
@@ -112,6 +117,7 @@ const deleteResponse: Protocol<"deleteResponse"> = {
 
 const inputItems: Protocol<"getResponse"> = {
   name: "responses-input-items",
+  describe: async () => (await import("./description.ts")).listInput,
   wire: WIRE,
   operation: "getResponse",
   method: "GET",
@@ -125,6 +131,7 @@ const inputItems: Protocol<"getResponse"> = {
 
 const cancelResponse: Protocol<"cancelResponse"> = {
   name: "responses-cancel",
+  describe: async () => (await import("./description.ts")).cancel,
   wire: WIRE,
   operation: "cancelResponse",
   method: "POST",
@@ -138,6 +145,7 @@ const cancelResponse: Protocol<"cancelResponse"> = {
 /** The summary alone, with what the client's next input is. */
 const compact: Protocol<"generate"> = {
   name: "responses-compact",
+  describe: async () => (await import("./description.ts")).compact,
   wire: WIRE,
   operation: "generate",
   method: "POST",
@@ -155,6 +163,7 @@ const compact: Protocol<"generate"> = {
 /** The list for agents that ask with their version, and then want to know of each model how to work with it. */
 const models: Protocol<"listModels"> = {
   name: "responses-models",
+  describe: async () => (await import("./description.ts")).models,
   wire: WIRE,
   operation: "listModels",
   method: "GET",

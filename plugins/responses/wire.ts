@@ -135,7 +135,7 @@ const knownItem = z.discriminatedUnion("type", [
 ]);
 const unknownItem = otherThan(KNOWN_ITEMS, "Unknown type of item", /./);
 /** Clients leave the type away where the other fields tell it. */
-const item = z.preprocess(
+export const item = z.preprocess(
   (value) => isJsonObject(value) && (value.type === undefined || value.type === null) ? typed(value) : value,
   z.union([knownItem, unknownItem]),
 );

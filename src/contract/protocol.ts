@@ -6,6 +6,7 @@ import type { StoredAnswer } from "../canonical/stored.ts";
 import type { GatewayError } from "../errors.ts";
 import type { Allowance } from "./allowance.ts";
 import type { Context, Exchange, WireRequest } from "./context.ts";
+import type { EndpointDescription } from "./description.ts";
 import type { Frame } from "./frame.ts";
 import type { SocketSpeech } from "./socket.ts";
 import type { Framing, StreamWriter } from "./stream.ts";
@@ -73,6 +74,8 @@ export interface Protocol<K extends OperationName> {
   socket?: SocketEndpoint;
   /** The headers that state what the caller may still do. `now`: milliseconds since the epoch. */
   serializeAllowance?(allowance: Allowance, now: number): Record<string, string>;
+  /** What the endpoint is for, asked for when somebody reads the gateway's description of its API. */
+  describe?(): EndpointDescription | Promise<EndpointDescription>;
   /** The protocol's own error shape, headers and statuses. */
   serializeError(error: GatewayError, request: { requestId: string }): Response;
 }

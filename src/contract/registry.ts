@@ -11,6 +11,8 @@ export type Match =
   | undefined;
 
 export interface Registry {
+  /** All of them, in the order in which they are asked. */
+  readonly protocols: readonly AnyProtocol[];
   /** `url`: the request's own, where it is parsed already. */
   match(request: Pick<Request, "method" | "headers" | "url">, url?: URL): Match;
   /** Whose error shape is used where no protocol matched: the first that speaks for the client, else the first. */
@@ -35,6 +37,7 @@ export function createRegistry(protocols: readonly AnyProtocol[]): Registry {
   const speakers = protocols.filter(({ speaksFor }) => speaksFor);
 
   return {
+    protocols,
     fallback: (headers) => speakers.find(({ speaksFor }) => speaksFor?.(headers)) ?? first,
     match(request, url = new URL(request.url)) {
       const facts = { headers: request.headers, query: url.searchParams };

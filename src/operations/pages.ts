@@ -1,24 +1,28 @@
-/** What operators ask of the gateway itself, apart from every lane. Each page is loaded when it is first asked for. */
+/** What is asked of the gateway itself, apart from every lane. Each page is loaded when it is first asked for. */
 import type { RequestContext } from "../context/request_context.ts";
 import { GatewayError } from "../errors.ts";
 
 interface Page {
-  /** Whether only an operator may see it; else every caller that a key lets in, who sees what is its own. */
-  isOperators: boolean;
+  /** Who may see it. Of what keys open each sees its own. */
+  opens: "everybody" | "keys" | "operators";
   answer(context: RequestContext): Promise<Response>;
 }
 
 export const PAGES: Readonly<Record<string, Page>> = {
+  "/openapi.json": {
+    opens: "everybody",
+    answer: async (context) => (await import("./openapi_page.ts")).openapiPage(context),
+  },
   "/metrics": {
-    isOperators: true,
+    opens: "operators",
     answer: async (context) => (await import("./metrics_page.ts")).metricsPage(context),
   },
   "/status": {
-    isOperators: true,
+    opens: "operators",
     answer: async (context) => (await import("./status_page.ts")).statusPage(context),
   },
   "/usage": {
-    isOperators: false,
+    opens: "keys",
     answer: async (context) => (await import("./usage_page.ts")).usagePage(context),
   },
 };
@@ -30,7 +34,7 @@ export function findPage(url: URL | undefined): Page | undefined {
 
 /** Throws `permission` where the caller may not see the page. */
 export async function answerPage(page: Page, context: RequestContext): Promise<Response> {
-  if (page.isOperators && !context.caller.operator) {
+  if (page.opens === "operators" && !context.caller.operator) {
     throw new GatewayError("permission", `This page is for operators: use a key that has "operator": true`);
   }
   const response = await page.answer(context);

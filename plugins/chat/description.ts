@@ -1,0 +1,98 @@
+/** What the endpoints of the chat wire are for, and what they answer. */
+import { z } from "zod";
+import { type EndpointDescription, jsonAnswer } from "../../src/contract/description.ts";
+import { count, modelFacts, seconds, taskParameter, text, word } from "../shared/descriptions.ts";
+import { requestSchema } from "./wire.ts";
+
+const called = z.looseObject({ name: text, arguments: text.meta({ description: "JSON, as the model wrote it." }) });
+const call = z.discriminatedUnion("type", [
+  z.looseObject({ id: text, type: z.literal("function"), function: called }),
+  z.looseObject({ id: text, type: z.literal("custom"), custom: z.looseObject({ name: text, input: text }) }),
+]);
+const citation = z.looseObject({
+  type: z.literal("url_citation"),
+  url_citation: z.looseObject({ start_index: count, end_index: count, title: text, url: text }),
+});
+const finish = text.meta({ examples: ["stop", "length", "tool_calls", "content_filter"] });
+const usage = z.looseObject({
+  prompt_tokens: count,
+  completion_tokens: count,
+  total_tokens: count,
+  prompt_tokens_details: z.looseObject({ cached_tokens: count.optional() }).optional(),
+  completion_tokens_details: z.looseObject({ reasoning_tokens: count.optional() }).optional(),
+});
+const head = { id: word, created: seconds, model: text };
+const reasoning = { reasoning_content: text.nullish().meta({ description: "What the model thought." }) };
+
+const answer = z.looseObject({
+  ...head,
+  object: z.literal("chat.completion"),
+  choices: z.array(z.looseObject({
+    index: count,
+    finish_reason: finish,
+    message: z.looseObject({
+      role: z.literal("assistant"),
+      content: text.nullable(),
+      refusal: text.nullish(),
+      ...reasoning,
+      annotations: z.array(citation).optional(),
+      tool_calls: z.array(call).optional(),
+    }),
+  })),
+  usage: usage.optional(),
+});
+
+const event = z.looseObject({
+  ...head,
+  object: z.literal("chat.completion.chunk"),
+  choices: z.array(z.looseObject({
+    index: count,
+    finish_reason: finish.nullable(),
+    delta: z.looseObject({
+      role: z.literal("assistant").optional(),
+      content: text.nullish(),
+      refusal: text.nullish(),
+      ...reasoning,
+      annotations: z.array(citation).optional(),
+      tool_calls: z.array(z.looseObject({
+        index: count,
+        id: text.optional(),
+        type: text.optional(),
+        function: z.looseObject({ name: text.optional(), arguments: text.optional() }).optional(),
+        custom: z.looseObject({ name: text.optional(), input: text.optional() }).optional(),
+      })).optional(),
+    }),
+  })),
+  usage: usage.nullish(),
+});
+
+const model = z.looseObject({
+  id: word,
+  object: z.literal("model"),
+  created: seconds,
+  owned_by: text,
+  ...modelFacts,
+  display_name: text.optional(),
+  context_length: count.optional().meta({ description: "Tokens of input and output together." }),
+  max_output_tokens: count.optional(),
+  supports_tools: z.boolean().optional(),
+});
+
+export const completions: EndpointDescription = {
+  summary: "The next turn of a conversation, as Chat Completions",
+  description: "Answers a conversation, whole or streamed, with tools, pictures, reasoning and structured output. " +
+    'A streamed answer ends with the event `[DONE]`; with `stream_options: { "include_usage": true }` the event ' +
+    "before it has the usage.",
+  request: requestSchema,
+  answer: jsonAnswer(answer),
+  event,
+};
+
+export const models: EndpointDescription = {
+  summary: "The models of the lane",
+  description: "Lists what can be asked for in `model`.",
+  parameters: taskParameter,
+  answer: jsonAnswer(z.looseObject({ object: z.literal("list"), data: z.array(model) })),
+};
+
+export const oneModel: EndpointDescription = { summary: "One model of the lane", answer: jsonAnswer(model) };

@@ -1,0 +1,56 @@
+/** What the endpoints of the Ollama wire are for, and what they answer. */
+import { z } from "zod";
+import { type EndpointDescription, jsonAnswer } from "../../src/contract/description.ts";
+import { count, text, word } from "../shared/descriptions.ts";
+import { requestSchema, showSchema } from "./wire.ts";
+
+const line = z.looseObject({
+  model: text,
+  created_at: text.meta({ description: "A date and time." }),
+  message: z.looseObject({
+    role: z.literal("assistant"),
+    content: text,
+    thinking: text.optional(),
+    tool_calls: z.array(z.looseObject({
+      function: z.looseObject({ name: text, arguments: z.record(z.string(), z.unknown()) }),
+    })).optional(),
+  }),
+  done: z.boolean(),
+  done_reason: text.optional(),
+  prompt_eval_count: count.optional(),
+  eval_count: count.optional(),
+});
+const details = z.looseObject({ family: text });
+
+export const chat: EndpointDescription = {
+  summary: "The next turn of a conversation, as Ollama's chat",
+  description: "Answers a conversation, with tools, thinking, pictures and structured output. It is streamed, a line " +
+    "of JSON each, unless `stream` is `false`.",
+  request: requestSchema,
+  answer: jsonAnswer(line),
+  event: line,
+};
+
+export const tags: EndpointDescription = {
+  summary: "The chat models, as Ollama lists them",
+  answer: jsonAnswer(z.looseObject({
+    models: z.array(z.looseObject({ name: word, model: word, modified_at: text, size: count, digest: text, details })),
+  })),
+};
+
+export const show: EndpointDescription = {
+  summary: "One model, as Ollama shows it",
+  request: showSchema,
+  answer: jsonAnswer(z.looseObject({
+    details,
+    model_info: z.record(z.string(), z.unknown()),
+    capabilities: z.array(text),
+    modified_at: text,
+  })),
+};
+
+export const version: EndpointDescription = {
+  summary: "The version of Ollama's API",
+  description: "Clients compare it with the version that they need.",
+  answer: jsonAnswer(z.looseObject({ version: text })),
+};

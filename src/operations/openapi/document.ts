@@ -1,0 +1,57 @@
+/** The gateway's description of its API, in the form of OpenAPI 3.1. It names no model, no upstream and no key. */
+import type { AnyProtocol } from "../../contract/protocol.ts";
+import { type Parts, pathsOf } from "./endpoints.ts";
+import { Errors } from "./errors.ts";
+import { HEADERS, PARAMETERS } from "./headers.ts";
+import type { Document } from "./json.ts";
+import { ownPaths } from "./own.ts";
+import { Schemas } from "./schemas.ts";
+
+export interface DocumentFacts {
+  title: string;
+  version: string;
+  protocols: readonly AnyProtocol[];
+  /** Whose errors are answered apart from every protocol. */
+  fallback: AnyProtocol;
+}
+
+const DESCRIPTION =
+  `One gateway to open models, for clients of several APIs. Each lane, \`/{lane}\`, has models of its own.
+
+A request is served by every API alike: what one of them cannot express is said in the header \`x-laneway-notes\`. Errors
+have the shape of the API that is asked. A streamed answer that fails after its beginning ends with an error event.`;
+
+/** Takes some tens of milliseconds, in which others have their turns. */
+export async function describeApi({ title, version, protocols, fallback }: DocumentFacts): Promise<Document> {
+  const schemas = new Schemas();
+  const parts: Parts = { schemas, errors: new Errors(schemas), headers: { ...HEADERS } };
+  const paths = { ...await pathsOf(protocols, parts), ...await ownPaths(fallback, parts) };
+  const wires = [...new Set(protocols.map(({ wire }) => wire))];
+  return {
+    openapi: "3.1.1",
+    info: { title, version, summary: "A gateway to open models.", description: DESCRIPTION },
+    servers: [{ url: "/" }],
+    // Without keys, the machine that the gateway runs on needs none.
+    security: [{ bearer: [] }, { apiKey: [] }, {}],
+    tags: [
+      ...wires.map((name) => ({ name, description: `The endpoints of the API "${name}".` })),
+      { name: "gateway", description: "The gateway itself." },
+    ],
+    paths,
+    components: {
+      schemas: schemas.all,
+      responses: parts.errors.all,
+      headers: parts.headers,
+      parameters: PARAMETERS,
+      securitySchemes: {
+        bearer: { type: "http", scheme: "bearer", description: "A key of the gateway." },
+        apiKey: {
+          type: "apiKey",
+          in: "header",
+          name: "x-api-key",
+          description: "The same key; it counts if both are there.",
+        },
+      },
+    },
+  };
+}

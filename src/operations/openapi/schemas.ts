@@ -1,0 +1,41 @@
+/** Schemas of requests and answers, each once and under a name of its own. */
+import { z } from "zod";
+import { type Reference, refTo, type Schema, typeName } from "./json.ts";
+
+export class Schemas {
+  readonly all: Record<string, Schema> = {};
+  readonly #names = new Map<z.ZodType, string>();
+
+  /** A reference to the JSON schema of what is sent; the same schema has one name. */
+  refer(schema: z.ZodType, wanted: string): Reference {
+    const known = this.#names.get(schema);
+    if (known !== undefined) return refTo("schemas", known);
+    const name = this.add(wanted, jsonSchemaOf(schema));
+    this.#names.set(schema, name);
+    return refTo("schemas", name);
+  }
+
+  /** The name under which it stands. */
+  add(wanted: string, schema: Schema): string {
+    const base = typeName(wanted);
+    let name = base;
+    for (let number = 2; Object.hasOwn(this.all, name); number++) name = `${base}${number}`;
+    this.all[name] = schema;
+    return name;
+  }
+}
+
+/** As it stands on the wire: what only code can check of a value is left out. */
+export function jsonSchemaOf(schema: z.ZodType): Schema {
+  const { $schema: _, ...json } = z.toJSONSchema(schema, {
+    io: "input",
+    unrepresentable: "any",
+    // In a form, the bytes of a file stand in a part of their own.
+    override: ({ zodSchema, jsonSchema }) => {
+      if (zodSchema._zod.def.type !== "file") return;
+      for (const key of ["type", "format", "contentEncoding"]) delete (jsonSchema as Schema)[key];
+      Object.assign(jsonSchema, { contentMediaType: "application/octet-stream" });
+    },
+  });
+  return json;
+}

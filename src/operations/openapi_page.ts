@@ -1,0 +1,29 @@
+/** The gateway's description of its API: made when it is first asked for, and kept. */
+import manifest from "../../deno.json" with { type: "json" };
+import type { RequestContext } from "../context/request_context.ts";
+import type { Registry } from "../contract/registry.ts";
+import { describeApi } from "./openapi/document.ts";
+import type { Document } from "./openapi/json.ts";
+
+const made = new WeakMap<Registry, Promise<Document>>();
+const texts = new WeakMap<Document, string>();
+
+export function documentOf({ gateway: { registry } }: Pick<RequestContext, "gateway">): Promise<Document> {
+  let document = made.get(registry);
+  if (!document) {
+    const fallback = registry.fallback(new Headers());
+    const { protocols } = registry;
+    made.set(registry, document = describeApi({ title: "Laneway", version: manifest.version, protocols, fallback }));
+  }
+  return document;
+}
+
+export async function openapiPage(context: RequestContext): Promise<Response> {
+  const document = await documentOf(context);
+  let text = texts.get(document);
+  if (text === undefined) texts.set(document, text = JSON.stringify(document));
+  return new Response(text, {
+    // Generators and viewers in a browser may read it, wherever they are from: it holds nothing of anybody.
+    headers: { "content-type": "application/json", "access-control-allow-origin": "*" },
+  });
+}
