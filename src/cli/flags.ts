@@ -19,7 +19,7 @@ export interface Listen {
 }
 
 /** The commands with options of their own. */
-const OWN_OPTIONS: readonly string[] = ["keys", "usage", "doctor", "connect"];
+const OWN_OPTIONS: readonly string[] = ["keys", "usage", "doctor", "connect", "probe"];
 
 /** Throws `UsageError`. */
 export function parseFlags(args: readonly string[]): Flags {

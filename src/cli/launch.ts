@@ -101,8 +101,22 @@ function narrowed(config: unknown, listen: Place["listen"]): Partial<Permissions
   const [command, subject, output] = commands();
   // It writes that file, and not the store.
   if (command === "catalog") return { write: [output ?? `models-${subject}.json`] };
+  if (command === "probe") return forProbe(subject);
   if (command === "health") return { net: [healthUrl({ config, listen, isFetcher: subject === "fetcher" }).host] };
   return {};
+}
+
+/** It asks a server that no configuration names yet, and may write the configuration. */
+function forProbe(url: string | undefined): Partial<Permissions> {
+  const { hostname, port, protocol } = URL.parse(url ?? "") ?? { hostname: "127.0.0.1", port: "", protocol: "" };
+  const file = option("config") ?? (Deno.env.get("LANEWAY_CONFIG") || "gateway.json");
+  const own = [file, `${file}.laneway-new`];
+  return {
+    net: [`${hostname}:${port || (protocol === "https:" ? 443 : 80)}`],
+    env: ["LANEWAY_CONFIG", "LANEWAY_COMMAND", "LANEWAY_LAUNCHER", option("secret-env") ?? []].flat(),
+    read: [...own, file.replace(/[^/\\]*$/, "") || "."],
+    write: own,
+  };
 }
 
 /** It changes files of other programs, and runs them, which the gateway never does. */

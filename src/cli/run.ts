@@ -25,6 +25,7 @@ Usage: ${program} [options]
        ${program} health [fetcher]
        ${program} doctor [--json] [--quick]
        ${program} connect [<client>] [--undo]
+       ${program} probe <base URL>
 
   keys                 makes, lists and revokes keys; see keys --help
   catalog              writes the models of a lane to a file, for agents that read
@@ -37,6 +38,8 @@ Usage: ${program} [options]
                        upstream and each model; see doctor --help
   connect              sets a client up for this gateway and proves it; see
                        connect --help
+  probe                finds out what a server is and how to configure it; see
+                       probe --help
 
   --config <file>      the configuration; else what LANEWAY_CONFIG names, else
                        ./gateway.json, else the built-in default
@@ -116,6 +119,8 @@ function perform(flags: Flags, program: Program): number | Promise<number> {
       return import("./doctor/mod.ts").then(({ doctor }) => doctor(rest, config, listen, program));
     case "connect":
       return import("./connect/mod.ts").then(({ connect }) => connect(rest, program));
+    case "probe":
+      return import("./probe/mod.ts").then(({ probe }) => probe(rest, config, program));
     default:
       throw new UsageError(`Unknown command "${command}"`);
   }

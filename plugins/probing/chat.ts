@@ -1,0 +1,221 @@
+/** How a server does what agents need on the chat wire, and how Laneway is to treat it. */
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import type { ProbeAsk, ProbeFinding, ProbeReply } from "../../src/contract/probing.ts";
+import { callsOf, errorOf, eventsOf, hasThought, messageOf, reasoningFieldOf, textOf } from "./answers.ts";
+
+const PATH = "chat/completions";
+/** How long an answer may be from which something is to be seen: a model may think first. */
+const ROOM = 600;
+
+type Question = (ask: ProbeAsk, model: string) => Promise<ProbeFinding>;
+
+const said = (content: string) => [{ role: "user", content }];
+
+const streaming: Question = async (ask, model) => {
+  const stream_options = { include_usage: true };
+  const reply = await ask(PATH, { model, max_tokens: 8, stream: true, stream_options, messages: said("Say: pong") });
+  const events = eventsOf(reply);
+  if (reply.status !== 200 || events.length === 0) return { property: "streaming", value: refusedBy(reply) };
+  const hasUsage = events.some(({ usage }) => isJsonObject(usage));
+  const isEnded = /^data: ?\[DONE\]/m.test(reply.text);
+  const parts = [
+    `${events.length} events, the first after ${Math.round(reply.firstByteMs)} ms`,
+    hasUsage ? "with usage" : "without usage: the gateway estimates it",
+    ...isEnded ? [] : ["without [DONE]"],
+  ];
+  return { property: "streaming", value: parts.join(", ") };
+};
+
+const usage: Question = async (ask, model) => {
+  const { body } = await ask(PATH, { model, max_tokens: 1, messages: said("ping") });
+  const found = isJsonObject(body) && isJsonObject(body.usage) ? body.usage : undefined;
+  if (!found) return { property: "usage", value: "none: the gateway estimates it" };
+  const details = isJsonObject(found.prompt_tokens_details) ? found.prompt_tokens_details : {};
+  const cached = typeof details.cached_tokens === "number" ? ", cached tokens too" : "";
+  return { property: "usage", value: `prompt and completion tokens${cached}` };
+};
+
+const TOOLS = ["get_time", "get_weather"].map((name) => ({
+  type: "function",
+  function: { name, description: `Tells the ${name.slice(4)} now`, parameters: { type: "object", properties: {} } },
+}));
+const WANTS_TOOLS = "What time is it, and how is the weather? Call both tools, get_time and get_weather, at once.";
+
+const tools: Question = async (ask, model) => {
+  const body = { model, max_tokens: ROOM, tools: TOOLS, messages: said(WANTS_TOOLS) };
+  const reply = await ask(PATH, body);
+  if (reply.status !== 200) return { property: "tools", value: refusedBy(reply), settings: toolsRefused(reply) };
+  const message = messageOf(reply);
+  const calls = callsOf(message);
+  if (calls.length > 1) return { property: "tools", value: `calls them, ${calls.length} at once` };
+  if (calls.length === 1) return { property: "tools", value: "calls them, one at a time here" };
+  if (/<tool_call>|<function=|\[TOOL_CALLS\]|"name": ?"get_/.test(textOf(message))) {
+    const because = "the model writes its calls into the text, and the server leaves them there";
+    return {
+      property: "tools",
+      value: "calls stand in the text",
+      settings: { textForms: { value: "parse", because } },
+    };
+  }
+  return { property: "tools", value: "accepted; the model called none" };
+};
+
+/** Servers that are started without tools say so. */
+function toolsRefused(reply: ProbeReply): ProbeFinding["settings"] {
+  return /tools?\b/.test(errorOf(reply)) && reply.status < 500
+    ? { refuses: { value: ["tools", "tool_choice", "parallel_tool_calls"], because: "it refuses requests with tools" } }
+    : undefined;
+}
+
+/** What switches thinking off, by the dialect that says so; the first that works. */
+const SWITCHES: readonly { dialect: string; fields: JsonObject }[] = [
+  { dialect: "template", fields: { chat_template_kwargs: { enable_thinking: false, thinking: false } } },
+  { dialect: "reasoning", fields: { reasoning: { enabled: false } } },
+  { dialect: "thinking", fields: { thinking: { type: "disabled" } } },
+  { dialect: "enable-thinking", fields: { enable_thinking: false } },
+  { dialect: "template-args", fields: { chat_template_args: { enable_thinking: false } } },
+];
+
+const reasoning: Question = async (ask, model) => {
+  const body = { model, max_tokens: ROOM, messages: said("What is 17 + 25? Think first.") };
+  const message = messageOf(await ask(PATH, body));
+  if (!hasThought(message)) return { property: "reasoning", value: "the model did not think" };
+  const field = reasoningFieldOf(message);
+  const settings: Record<string, { value: JsonValue; because: string }> = field
+    ? { reasoningField: { value: field, because: "it sends reasoning there, and reads it there in later turns" } }
+    : { textForms: { value: "parse", because: "the model's reasoning stands in its text" } };
+  for (const { dialect, fields } of SWITCHES) {
+    const quiet = messageOf(await ask(PATH, { ...body, ...fields }));
+    if (!quiet || hasThought(quiet)) continue;
+    settings.dialect = { value: dialect, because: `${Object.keys(fields)[0]} switches thinking off` };
+    break;
+  }
+  const off = settings.dialect ? `off by ${settings.dialect.because.split(" ")[0]}` : "no field switches it off";
+  return { property: "reasoning", value: `in ${field ?? "the text"}; ${off}`, settings };
+};
+
+const SHAPE = {
+  type: "object",
+  properties: { sum_of_both: { type: "integer" }, is_even: { type: "boolean" } },
+  required: ["sum_of_both", "is_even"],
+  additionalProperties: false,
+};
+
+/** The schema's names stand nowhere in the prompt: only who reads the field can know them. */
+const structuredOutput: Question = async (ask, model) => {
+  const response_format = { type: "json_schema", json_schema: { name: "answer", strict: true, schema: SHAPE } };
+  const reply = await ask(PATH, { model, max_tokens: ROOM, response_format, messages: said("What is 2 + 3?") });
+  if (hasShape(textOf(messageOf(reply)))) return { property: "structured output", value: "follows a JSON schema" };
+  const value = reply.status === 200 ? "ignores the schema" : refusedBy(reply);
+  const because = "it does not hold answers to a schema: the gateway asks in words, and checks";
+  return { property: "structured output", value, settings: { structuredOutput: { value: "instruct", because } } };
+};
+
+function hasShape(text: string): boolean {
+  try {
+    const { sum_of_both, is_even } = JSON.parse(text);
+    return Number.isInteger(sum_of_both) && typeof is_even === "boolean";
+  } catch {
+    return false;
+  }
+}
+
+const systemMessages: Question = async (ask, model) => {
+  const messages = [
+    { role: "user", content: "ping" },
+    { role: "assistant", content: "pong" },
+    { role: "system", content: "Be brief." },
+    { role: "user", content: "ping" },
+  ];
+  const reply = await ask(PATH, { model, max_tokens: 1, messages });
+  if (reply.status !== 200) return { property: "system messages", value: "at the beginning only" };
+  const because = "its template takes them after other turns";
+  return {
+    property: "system messages",
+    value: "anywhere",
+    settings: { systemMessages: { value: "anywhere", because } },
+  };
+};
+
+const COUNTERS: readonly { counter: string; path: string; field: string }[] = [
+  { counter: "input_tokens", path: "chat/completions/input_tokens", field: "input_tokens" },
+  { counter: "tokenize", path: "../tokenize", field: "count" },
+  { counter: "chat_tokenize", path: "../chat_tokenize", field: "tokenize_response" },
+];
+
+const counting: Question = async (ask, model) => {
+  for (const { counter, path, field } of COUNTERS) {
+    const { status, body } = await ask(path, { model, messages: said("ping"), add_generation_prompt: true });
+    const count = isJsonObject(body) ? body[field] : undefined;
+    if (status !== 200 || !(Number(count) > 0 || Array.isArray(count))) continue;
+    const because = "it counts a request's tokens as its model does";
+    return {
+      property: "counting",
+      value: `by ${path.replace("../", "/")}`,
+      settings: { counter: { value: counter, because } },
+    };
+  }
+  return { property: "counting", value: "none: the gateway counts" };
+};
+
+const cacheHints: Question = async (ask, model) => {
+  const content = [{ type: "text", text: "ping", cache_control: { type: "ephemeral" } }];
+  const { status } = await ask(PATH, { model, max_tokens: 1, messages: [{ role: "user", content }] });
+  return {
+    property: "cache hints",
+    value: status === 200 ? "accepted; whether they help, its makers say" : "refused: the gateway leaves them out",
+  };
+};
+
+/** Fields that clients send often, and that a server may refuse. */
+const OFTEN_SENT: JsonObject = {
+  max_completion_tokens: 1,
+  parallel_tool_calls: true,
+  reasoning_effort: "low",
+  seed: 1,
+  stop: ["\u0000"],
+  frequency_penalty: 0,
+  presence_penalty: 0,
+  logit_bias: {},
+  user: "probe",
+  metadata: { probe: "1" },
+  store: false,
+  prompt_cache_key: "probe",
+};
+
+const fields: Question = async (ask, model) => {
+  const refused: string[] = [];
+  for (const [name, value] of Object.entries(OFTEN_SENT)) {
+    const limit = name === "max_completion_tokens" ? {} : { max_tokens: 1 };
+    const needed = name === "parallel_tool_calls" ? { tools: TOOLS } : {};
+    const body = { model, messages: said("ping"), ...limit, ...needed, [name]: value };
+    const { status } = await ask(PATH, body);
+    if (status === 400 || status === 422) refused.push(name);
+  }
+  if (refused.length === 0) {
+    return { property: "fields", value: `takes all ${Object.keys(OFTEN_SENT).length} that were tried` };
+  }
+  const because = "it answers requests that have them with an error";
+  return {
+    property: "fields",
+    value: `refuses ${refused.join(", ")}`,
+    settings: { refuses: { value: refused, because } },
+  };
+};
+
+function refusedBy(reply: ProbeReply): string {
+  return reply.status === 200 ? "the answer is none of this wire" : `refused with ${reply.status}: ${errorOf(reply)}`;
+}
+
+/** In the order of the report. */
+export const chatQuestions: readonly Question[] = [
+  streaming,
+  usage,
+  tools,
+  reasoning,
+  structuredOutput,
+  systemMessages,
+  counting,
+  cacheHints,
+  fields,
+];

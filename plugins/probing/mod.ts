@@ -1,0 +1,5 @@
+/** What the command `probe` asks a server. */
+export { chatQuestions } from "./chat.ts";
+export { serverKinds } from "./kinds.ts";
+export { rerankScores } from "./rerank.ts";
+export { findWires, type FoundWire } from "./wires.ts";

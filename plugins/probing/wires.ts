@@ -1,0 +1,72 @@
+/** Which wires a server has. */
+import type { JsonObject } from "../../src/canonical/json.ts";
+import type { ProbeAsk, ProbeReply } from "../../src/contract/probing.ts";
+import { errorOf } from "./answers.ts";
+
+interface Wire {
+  name: string;
+  path: string;
+  body(model: string): JsonObject;
+  headers?: Readonly<Record<string, string>>;
+  /** Whether an answer with status 200 is one of this wire: some servers answer every path. */
+  isIts(body: unknown): boolean;
+}
+
+function has(field: string) {
+  return (body: unknown) => typeof body === "object" && body !== null && field in body;
+}
+
+const said = (content: string) => [{ role: "user", content }];
+
+const WIRES: readonly Wire[] = [
+  {
+    name: "chat",
+    path: "chat/completions",
+    body: (model) => ({ model, max_tokens: 1, messages: said("ping") }),
+    isIts: has("choices"),
+  },
+  {
+    name: "messages",
+    path: "messages",
+    body: (model) => ({ model, max_tokens: 1, messages: said("ping") }),
+    headers: { "anthropic-version": "2023-06-01" },
+    isIts: has("content"),
+  },
+  {
+    name: "responses",
+    path: "responses",
+    body: (model) => ({ model, max_output_tokens: 16, input: "ping", store: false }),
+    isIts: has("output"),
+  },
+  { name: "embeddings", path: "embeddings", body: (model) => ({ model, input: ["ping"] }), isIts: has("data") },
+  {
+    name: "rerank",
+    path: "rerank",
+    body: (model) => ({ model, query: "ping", documents: ["pong"] }),
+    isIts: has("results"),
+  },
+];
+
+export interface FoundWire {
+  name: string;
+  /** `no`: there is no such address. `refuses`: there is one, and this model or request is not for it. */
+  state: "yes" | "refuses" | "no";
+  /** What it said where it refused. */
+  reason?: string;
+}
+
+/** All of them, in one order. */
+export async function findWires(ask: ProbeAsk, model: string): Promise<FoundWire[]> {
+  const found: FoundWire[] = [];
+  for (const { name, path, body, headers, isIts } of WIRES) {
+    const reply = await ask(path, body(model), headers);
+    const state = stateOf(reply, isIts);
+    found.push({ name, state, ...state === "refuses" && { reason: `${reply.status}: ${errorOf(reply)}` } });
+  }
+  return found;
+}
+
+function stateOf({ status, body }: ProbeReply, isIts: (body: unknown) => boolean): FoundWire["state"] {
+  if (status === 200) return isIts(body) ? "yes" : "no";
+  return [0, 404, 405, 501].includes(status) ? "no" : "refuses";
+}

@@ -1,0 +1,140 @@
+/** Finds out what a server is, and what follows for its entry in the configuration. */
+import { chatQuestions, findWires, type FoundWire, rerankScores, serverKinds } from "../../../plugins/probing/mod.ts";
+import type { JsonObject, JsonValue } from "../../canonical/json.ts";
+import type { ProbeAsk, ProbeFinding, ProbeReply } from "../../contract/probing.ts";
+import { asking, modelsIn } from "./asking.ts";
+
+export interface Examined {
+  /** Where its wires begin, without a slash at its end. */
+  baseUrl: string;
+  /** What it is; nothing where it tells nothing of itself. */
+  title?: string;
+  model: string;
+  findings: ProbeFinding[];
+  /** The entry of `upstreams`, and why each of its settings is there. */
+  entry: JsonObject;
+  reasons: Readonly<Record<string, string>>;
+}
+
+/** It cannot be found out. The message is for people. */
+export class ProbeError extends Error {}
+
+export interface ProbeOptions {
+  url: string;
+  model?: string;
+  secret?: { env: string; value: string };
+  patienceMs: number;
+}
+
+/** Throws `ProbeError`. */
+export async function examineServer({ url, model: wanted, secret, patienceMs }: ProbeOptions): Promise<Examined> {
+  const { baseUrl, ask, list } = await findBase(url, secret?.value, patienceMs);
+  const models = modelsIn(list);
+  const model = wanted ?? models[0];
+  if (model === undefined) throw new ProbeError("The server lists no model: name one with --model");
+  const kind = await findKind(ask, list);
+  const wires = await findWires(ask, model);
+  const served = wires.filter(({ state }) => state === "yes").map(({ name }) => name);
+  const findings: ProbeFinding[] = [
+    {
+      property: "models",
+      value: models.length === 0 ? "no list" : `${models.length}: ${models.slice(0, 4).join(", ")}`,
+    },
+    ...wires.map(wireFinding),
+  ];
+  if (served.includes("chat")) { for (const question of chatQuestions) findings.push(await question(ask, model)); }
+  if (served.includes("rerank")) findings.push(await rerankScores(ask, model));
+  const driver = driverFor(served);
+  if (driver === undefined) throw new ProbeError(whyNone(wires, model));
+  const { entry, reasons } = entryFor({ driver, baseUrl, secret: secret?.env, findings });
+  return { baseUrl, title: kind, model, findings, entry, reasons };
+}
+
+/** The driver of the chat wire speaks those beside it, too. */
+function driverFor(served: readonly string[]): string | undefined {
+  if (served.includes("chat")) return "chat";
+  const tasks = served.filter((name) => name === "embeddings" || name === "rerank");
+  return ["messages", "responses"].find((name) => served.includes(name)) ?? (tasks.length > 1 ? "chat" : tasks[0]);
+}
+
+interface Base {
+  baseUrl: string;
+  ask: ProbeAsk;
+  /** The answer to a request for the models. */
+  list: ProbeReply;
+}
+
+/** The address as it is, or with `/v1` behind it: where models are listed. */
+async function findBase(url: string, secret: string | undefined, patienceMs: number): Promise<Base> {
+  const plain = url.replace(/\/+$/, "");
+  const replies: ProbeReply[] = [];
+  for (const baseUrl of /\/v\d+$/.test(plain) ? [plain] : [`${plain}/v1`, plain]) {
+    const ask = asking({ baseUrl: `${baseUrl}/`, secret, patienceMs });
+    const list = await ask("models");
+    if (list.status === 401 || list.status === 403) throw new ProbeError(refused(list, secret));
+    if (modelsIn(list).length > 0) return { baseUrl, ask, list };
+    replies.push(list);
+  }
+  if (replies.every(({ status }) => status === 0)) {
+    throw new ProbeError(`No server answers at ${url}: ${replies[0]!.text}`);
+  }
+  const baseUrl = /\/v\d+$/.test(plain) ? plain : `${plain}/v1`;
+  return { baseUrl, ask: asking({ baseUrl: `${baseUrl}/`, secret, patienceMs }), list: replies[0]! };
+}
+
+function refused({ status }: ProbeReply, secret: string | undefined): string {
+  const cure = secret === undefined
+    ? "name the variable that holds its secret with --secret-env"
+    : "it refuses the secret";
+  return `The server answers ${status}: ${cure}`;
+}
+
+async function findKind(ask: ProbeAsk, list: ProbeReply): Promise<string | undefined> {
+  for (const { title, path, recognize } of serverKinds) {
+    const found = recognize(path === undefined ? list : await ask(path));
+    if (found) return found.version === undefined ? title : `${title} ${found.version}`;
+  }
+  return undefined;
+}
+
+function wireFinding({ name, state, reason }: FoundWire): ProbeFinding {
+  const value = state === "yes" ? "served" : state === "no" ? "not served" : `not for this model (${reason})`;
+  return { property: `${name} wire`, value };
+}
+
+function whyNone(wires: readonly FoundWire[], model: string): string {
+  const reasons = wires.flatMap(({ name, reason }) => reason === undefined ? [] : [`${name} ${reason}`]);
+  return `The server answers none of the wires for the model "${model}"${
+    reasons.length > 0 ? `: ${reasons.join("; ")}` : ""
+  }`;
+}
+
+interface EntryFacts {
+  driver: string;
+  baseUrl: string;
+  /** The variable's name. */
+  secret?: string;
+  findings: readonly ProbeFinding[];
+}
+
+function entryFor({ driver, baseUrl, secret, findings }: EntryFacts): Pick<Examined, "entry" | "reasons"> {
+  const entry: Record<string, JsonValue> = { driver, baseUrl };
+  const reasons: Record<string, string> = {
+    driver: driver === "chat"
+      ? "it serves that wire, and what else it serves is reached through it"
+      : "it serves that wire",
+    baseUrl: "its wires begin there",
+  };
+  if (secret !== undefined) {
+    entry.secret = { env: secret };
+    reasons.secret = "it was asked with what this variable holds";
+  }
+  for (const { settings = {} } of findings) {
+    for (const [key, { value, because }] of Object.entries(settings)) {
+      const before = entry[key];
+      entry[key] = Array.isArray(before) && Array.isArray(value) ? [...new Set([...before, ...value])] : value;
+      reasons[key] = because;
+    }
+  }
+  return { entry, reasons };
+}
