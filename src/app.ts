@@ -26,7 +26,7 @@ import { handle } from "./handle.ts";
 import type { Gateway, Pace } from "./context/gateway.ts";
 import { shuttingDown } from "./context/request_context.ts";
 import type { OtherWorker, WorkerReport, Workers } from "./context/workers.ts";
-import type { LogEntry } from "./observe/log.ts";
+import type { LogEntry, Warning } from "./observe/log.ts";
 import { standardStreams } from "./observe/standard.ts";
 import { deno } from "./platform/deno.ts";
 import type { Fetch } from "./platform/fetch_transport.ts";
@@ -38,7 +38,20 @@ export { ConfigError };
 export type { Catalog } from "./contract/catalog.ts";
 export type { Driver } from "./contract/driver.ts";
 export type { Protocol } from "./contract/protocol.ts";
-export type { Config, Fetch, LogEntry, OtherWorker, Pace, Peer, Platform, Plugins, Store, WorkerReport, Workers };
+export type {
+  Config,
+  Fetch,
+  LogEntry,
+  OtherWorker,
+  Pace,
+  Peer,
+  Platform,
+  Plugins,
+  Store,
+  Warning,
+  WorkerReport,
+  Workers,
+};
 
 export interface AppOptions {
   /** A checked configuration: `parseConfig` and `readConfig` give one. */
@@ -54,6 +67,8 @@ export interface AppOptions {
   newId?(): string;
   /** Takes the entry of each request that is over. They go to stdout by default, a line of JSON each. */
   log?(entry: LogEntry): void;
+  /** Takes what operators should look at. It is printed on stdout by default, as a line of JSON. */
+  warn?(warning: Warning): void;
   pace?: Partial<Pace>;
   /** Whether few files and connections can be opened yet: then nothing more is let in. */
   areDescriptorsScarce?(): boolean;
@@ -140,6 +155,7 @@ function createWorld(options: AppOptions): World {
       meter?.count({ type: "request", entry });
       usage?.count(entry);
     },
+    warn: options.warn ?? standardStreams(platform).warn,
     meter,
     usage,
     pace,
@@ -169,7 +185,7 @@ function appOf(
     async close() {
       gateway.meter?.close();
       gateway.tokenizers.close();
-      await Promise.all([ledger.close(), usage?.close(), shared?.close()]);
+      await Promise.all([ledger.close(), usage?.close(), gateway.budgets?.close(), shared?.close()]);
       store.close();
       transports.close();
     },

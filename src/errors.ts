@@ -5,6 +5,7 @@ export const STATUS_OF = {
   previous_response_not_found: 400,
   authentication: 401,
   billing: 402,
+  budget_exceeded: 402,
   permission: 403,
   not_found: 404,
   model_not_found: 404,

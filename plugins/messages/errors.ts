@@ -11,6 +11,7 @@ const TYPE_OF: Record<ErrorCode, string> = {
   previous_response_not_found: "invalid_request_error",
   authentication: "authentication_error",
   billing: "billing_error",
+  budget_exceeded: "billing_error",
   permission: "permission_error",
   not_found: "not_found_error",
   model_not_found: "not_found_error",
@@ -65,7 +66,7 @@ export function serializeErrorBody(error: GatewayError, requestId?: string): Jso
     error: {
       type: isLasting(error) ? "api_error" : TYPE_OF[code],
       message: code === "context_length_exceeded" ? overflowMessage(error.message) : error.message,
-      ...(code === "model_task_mismatch" && { details: { error_code: code } }),
+      ...((code === "model_task_mismatch" || code === "budget_exceeded") && { details: { error_code: code } }),
     },
     ...(requestId !== undefined && { request_id: requestId }),
   };
@@ -84,12 +85,14 @@ export function serializeError(error: GatewayError, { requestId }: { requestId: 
 /** As the vendor of this wire tells it: with the moment at which all is there again (RFC 3339). */
 export function serializeAllowance(allowance: Allowance, now: number): Record<string, string> {
   const headers: Record<string, string> = {};
-  for (const kind of ["requests", "tokens"] as const) {
+  for (const kind of ["requests", "tokens", "dollars"] as const) {
     const gauge = allowance[kind];
     if (!gauge) continue;
     headers[`anthropic-ratelimit-${kind}-limit`] = String(gauge.limit);
     headers[`anthropic-ratelimit-${kind}-remaining`] = String(gauge.remaining);
-    headers[`anthropic-ratelimit-${kind}-reset`] = new Date(now + gauge.resetMs).toISOString();
+    if (gauge.resetMs !== undefined) {
+      headers[`anthropic-ratelimit-${kind}-reset`] = new Date(now + gauge.resetMs).toISOString();
+    }
   }
   return headers;
 }

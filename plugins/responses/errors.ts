@@ -9,6 +9,7 @@ const CODE_OF: Partial<Record<ErrorCode, string>> = {
   invalid_request: "invalid_prompt",
   context_length_exceeded: "context_length_exceeded",
   billing: "insufficient_quota",
+  budget_exceeded: "insufficient_quota",
   model_not_found: "invalid_prompt",
   model_task_mismatch: "invalid_prompt",
   previous_response_not_found: "invalid_prompt",

@@ -221,6 +221,7 @@ const WORDS_OF: Record<ErrorCode, { type: string; code: string | null }> = {
   previous_response_not_found: { type: "invalid_request_error", code: "previous_response_not_found" },
   authentication: { type: "authentication_error", code: "invalid_api_key" },
   billing: { type: "insufficient_quota", code: "insufficient_quota" },
+  budget_exceeded: { type: "insufficient_quota", code: "budget_exceeded" },
   permission: { type: "permission_error", code: null },
   not_found: { type: "not_found_error", code: null },
   model_not_found: { type: "not_found_error", code: "model_not_found" },
@@ -256,12 +257,12 @@ export function serializeError(error: GatewayError, { requestId }: { requestId: 
 /** As the vendor of the chat wire tells it, whose clients wait by it: durations such as `1m30s`. */
 export function serializeAllowance(allowance: Allowance): Record<string, string> {
   const headers: Record<string, string> = {};
-  for (const kind of ["requests", "tokens"] as const) {
+  for (const kind of ["requests", "tokens", "dollars"] as const) {
     const gauge = allowance[kind];
     if (!gauge) continue;
     headers[`x-ratelimit-limit-${kind}`] = String(gauge.limit);
     headers[`x-ratelimit-remaining-${kind}`] = String(gauge.remaining);
-    headers[`x-ratelimit-reset-${kind}`] = durationOf(gauge.resetMs);
+    if (gauge.resetMs !== undefined) headers[`x-ratelimit-reset-${kind}`] = durationOf(gauge.resetMs);
   }
   return headers;
 }

@@ -3,8 +3,13 @@ import type { ParseArgsOptionsConfig } from "node:util";
 import { builtin } from "../util/builtin.ts";
 import { pluginFacts } from "../app.ts";
 import { createStore, describePlace, placeOfStore } from "../compose/store.ts";
+import { allBudgets } from "../compose/budgets.ts";
+import { budgetSchema } from "../config/limits_schema.ts";
 import { loadConfig } from "../config/load.ts";
+import type { Config, KeyFacts } from "../config/schema.ts";
 import { PLACEHOLDER_SECRET } from "../config/secrets.ts";
+import type { Budget, BudgetView } from "../state/budget/budget.ts";
+import type { Store } from "../state/store.ts";
 import { createKeyring, type Keyring, type StoredKey } from "../state/keyring.ts";
 import { invocation } from "./invocation.ts";
 import type { Program } from "./program.ts";
@@ -20,11 +25,15 @@ export const keysHelp = (program: string) =>
     --operator                     it also opens what operators ask, such as /metrics
     --requests-per-minute <n>  --tokens-per-minute <n>
     --tokens-per-day <n>  --concurrent-requests <n>
+    --budget <dollars>/<period>    what it may spend: 5/day, 20/week, 50/month or 100/total
+    --team <name>                  the team whose budget it spends, too
   list                           the keys, without their secrets, in the order in which they were made
     --limit <n>                    how many at most (default: 1000)
     --after <name>                 those after the key of this name
   revoke <name>                  revoke a key; it stops working within a second
 `;
+
+const PATIENCE_MS = 10_000;
 
 /** A command line that cannot be understood, or a command that cannot be done. The message is for people. */
 export class KeysError extends Error {}
@@ -38,6 +47,8 @@ const OPTIONS = {
   "tokens-per-minute": { type: "string" },
   "tokens-per-day": { type: "string" },
   "concurrent-requests": { type: "string" },
+  budget: { type: "string" },
+  team: { type: "string" },
 } as const;
 
 const QUOTA_OF = {
@@ -63,7 +74,9 @@ export async function manageKeys(args: string[], path: string | undefined, progr
   if (place === "memory") throw new KeysError(whyNoStore(platform));
   const store = createStore(config, platform, env, Date.now);
   try {
-    print(await keysCommand(args, createKeyring(store, Date.now), Object.keys(config.lanes), command));
+    const lanes = Object.keys(config.lanes);
+    const spending = { teams: config.teams, read: readerOf(store) };
+    print(await keysCommand(args, createKeyring(store, Date.now), lanes, command, spending));
     if (!config.storedKeys) say('To admit them, set "storedKeys": true in the configuration');
     return 0;
   } catch (error) {
@@ -75,10 +88,29 @@ export async function manageKeys(args: string[], path: string | undefined, progr
   }
 }
 
+/** Reads what was spent. It spends nothing itself. */
+function readerOf(store: Store): Spending["read"] {
+  return async (wanted) => {
+    const [{ createBudgets }, { describe }] = await Promise.all([
+      import("../state/budget/budgets.ts"),
+      import("../state/budget/budget.ts"),
+    ]);
+    const clocks = { now: Date.now, monotonic: () => performance.now() };
+    const budgets = createBudgets({ ...clocks, store, newId: () => "", patienceMs: PATIENCE_MS, onWarn: () => {} });
+    return (await budgets.read(wanted)).map(describe);
+  };
+}
+
 function whyNoStore({ hasDatabase }: Program["platform"]): string {
   return hasDatabase
     ? 'Keys are kept in a store of kind "kv" or "redis", and this configuration has none'
     : "Cannot store keys, because this runtime has no persistent store: add the keys to the configuration";
+}
+
+/** What keys may spend together, and what is left of it. */
+interface Spending {
+  teams?: Config["teams"];
+  read(budgets: readonly Budget[]): Promise<BudgetView[]>;
 }
 
 /** What the command prints. Throws `KeysError`. `lanes`: those of the configuration. `program`: how the user starts this one. */
@@ -87,13 +119,14 @@ export async function keysCommand(
   keyring: Keyring,
   lanes: readonly string[],
   program: string,
+  { teams = {}, read }: Spending = { read: () => Promise.resolve([]) },
 ): Promise<string> {
   const [command, ...rest] = args;
   switch (command) {
     case "create":
-      return await create(rest, keyring, lanes, program);
+      return await create(rest, keyring, { lanes, teams: Object.keys(teams) }, program);
     case "list":
-      return await list(rest, keyring, program);
+      return await list(rest, keyring, { teams, read }, program);
     case "revoke": {
       const [name] = rest;
       if (name === undefined || rest.length > 1) {
@@ -114,28 +147,41 @@ export async function keysCommand(
 const LIST_OPTIONS = { limit: { type: "string" }, after: { type: "string" } } as const;
 const PAGE = "1000";
 
-async function list(args: string[], keyring: Keyring, program: string): Promise<string> {
+async function list(args: string[], keyring: Keyring, spending: Spending, program: string): Promise<string> {
   const { values: { limit = PAGE, after }, positionals } = parse(args, LIST_OPTIONS);
   if (positionals.length > 0) throw new KeysError(`"list" takes no arguments`);
   const most = countOf("limit", limit);
   // One more tells whether there are more.
   const found = await keyring.list({ limit: most + 1, after });
   const keys = found.slice(0, most);
-  if (found.length <= most) return format(keys, program);
+  if (keys.length === 0) return `No keys. Make one: ${program} keys create <name>`;
+  const text = format(keys, await leftOf(keys, spending));
+  if (found.length <= most) return text;
   const rest = `There are more: ${program} keys list --limit ${limit} --after "${keys.at(-1)!.name}"`;
-  return `${format(keys, program)}\n${rest}`;
+  return `${text}\n${rest}`;
 }
 
-async function create(args: string[], keyring: Keyring, lanes: readonly string[], program: string): Promise<string> {
+interface Names {
+  lanes: readonly string[];
+  teams: readonly string[];
+}
+
+async function create(args: string[], keyring: Keyring, { lanes, teams }: Names, program: string): Promise<string> {
   const { values, positionals } = parse(args, OPTIONS);
   const [name] = positionals;
   if (name === undefined || positionals.length > 1 || name.trim() === "") {
     throw new KeysError(`Expected one name for the key: ${program} keys create <name>`);
   }
-  const unknown = values.lane?.find((lane) => !lanes.includes(lane));
-  if (unknown !== undefined) {
-    throw new KeysError(`Cannot find lane "${unknown}": the configuration has ${lanes.join(", ")}`);
-  }
+  for (const lane of values.lane ?? []) refuseUnknown("lane", lane, lanes);
+  if (values.team !== undefined) refuseUnknown("team", values.team, teams);
+  const key = await keyring.create(factsOf(name, values));
+  if (key === undefined) throw new KeysError(`Key "${name}" already exists`);
+  return key;
+}
+
+type CreateValues = ReturnType<typeof parse<typeof OPTIONS>>["values"];
+
+function factsOf(name: string, values: CreateValues): Parameters<Keyring["create"]>[0] {
   const expires = values.expires === undefined ? undefined : dateOf(values.expires);
   const quota = Object.fromEntries(
     Object.entries(QUOTA_OF).flatMap(([option, field]) => {
@@ -143,17 +189,21 @@ async function create(args: string[], keyring: Keyring, lanes: readonly string[]
       return value === undefined ? [] : [[field, countOf(option, value)]];
     }),
   );
-  const facts = {
+  return {
     name,
     ...(expires !== undefined && { expires }),
     ...(values.lane && { lanes: values.lane }),
     ...(values.model && { models: values.model }),
     ...(values.operator && { operator: true }),
     ...(Object.keys(quota).length > 0 && { quota }),
+    ...(values.budget !== undefined && { budget: budgetIn(values.budget) }),
+    ...(values.team !== undefined && { team: values.team }),
   };
-  const key = await keyring.create(facts);
-  if (key === undefined) throw new KeysError(`Key "${name}" already exists`);
-  return key;
+}
+
+function refuseUnknown(kind: string, name: string, known: readonly string[]): void {
+  if (known.includes(name)) return;
+  throw new KeysError(`Cannot find ${kind} "${name}": the configuration has ${known.join(", ") || "none"}`);
 }
 
 function parse<const O extends ParseArgsOptionsConfig>(args: string[], options: O) {
@@ -178,9 +228,28 @@ function countOf(option: string, text: string): number {
   return Number(text);
 }
 
-function format(keys: readonly StoredKey[], program: string): string {
-  if (keys.length === 0) return `No keys. Make one: ${program} keys create <name>`;
-  const rows = keys.map(({ name, created, expires, lanes, models, operator, quota = {} }) => [
+function budgetIn(text: string): KeyFacts["budget"] {
+  const [dollars, period, ...more] = text.split("/");
+  const read = /^\d+(\.\d+)?$/.test(dollars!)
+    ? budgetSchema.safeParse({ dollars: Number(dollars), period, ...(more.length > 0 && { more }) })
+    : undefined;
+  if (read?.success) return read.data;
+  throw new KeysError(`Cannot use "${text}" for --budget: expected dollars and a period, as in 5/day or 100/total`);
+}
+
+/** What is left of each budget of these keys and their teams, in words. */
+async function leftOf(keys: readonly StoredKey[], { teams = {}, read }: Spending): Promise<(name: string) => string> {
+  const own = Object.entries(teams).filter(([team]) => keys.some((key) => key.team === team));
+  const states = await read(allBudgets({ teams: Object.fromEntries(own), keys: [] }, keys));
+  const known = new Map(states.map((state) => [state.budget, state]));
+  return (name) => {
+    const { dollars, left, period } = known.get(name) ?? {};
+    return left === undefined ? "" : `${left} of ${dollars} dollars left (${period})`;
+  };
+}
+
+function format(keys: readonly StoredKey[], leftOf: (budget: string) => string): string {
+  const rows = keys.map(({ name, created, expires, lanes, models, operator, team, quota = {} }) => [
     name,
     `since ${created.slice(0, 10)}`,
     expires === undefined ? "" : `until ${expires}`,
@@ -188,6 +257,8 @@ function format(keys: readonly StoredKey[], program: string): string {
     models ? `models ${models.join(", ")}` : "",
     operator ? "operator" : "",
     ...Object.entries(quota).map(([limit, value]) => `${limit} ${value}`),
+    leftOf(`key:${name}`),
+    team === undefined ? "" : [`team ${team}`, leftOf(`team:${team}`)].filter((fact) => fact !== "").join(": "),
   ]);
   const width = Math.max(...keys.map(({ name }) => name.length));
   return rows.map(([name, ...facts]) => `${name!.padEnd(width)}  ${facts.filter((fact) => fact !== "").join("; ")}`)

@@ -22,6 +22,7 @@ import { createRuns } from "../state/runs.ts";
 import { createSealing } from "../state/seal.ts";
 import { Dependents } from "../util/abort.ts";
 import { digestOf } from "../util/digest.ts";
+import { createBudgetBook } from "./budgets.ts";
 import { createCatalogs } from "./catalogs.ts";
 import { createCounting } from "./counting.ts";
 import { createHosted } from "./hosted.ts";
@@ -98,7 +99,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
 }
 
 /** What decides whether a request is let in. */
-function createGuards(world: World, ledger: Ledger): Pick<Gateway, "authenticate" | "admission" | "load"> {
+function createGuards(world: World, ledger: Ledger): Pick<Gateway, "authenticate" | "admission" | "budgets" | "load"> {
   const { config, keep, env, store, shared, now, monotonic, pace, platform, areDescriptorsScarce } = world;
   return {
     authenticate: createAuth({
@@ -118,6 +119,7 @@ function createGuards(world: World, ledger: Ledger): Pick<Gateway, "authenticate
       const clocks = { now, monotonic };
       return shared ? createSharedAdmission(clocks, shared) : createAdmission(clocks, ledger);
     }),
+    budgets: createBudgetBook(world),
     load: keep("load", null, () =>
       createLoad({
         memory: () => platform.memory(),

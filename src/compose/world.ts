@@ -1,7 +1,7 @@
 import type { Config } from "../config/schema.ts";
 import type { Pace } from "../context/gateway.ts";
 import type { Workers } from "../context/workers.ts";
-import type { LogEntry } from "../observe/log.ts";
+import type { LogEntry, Warning } from "../observe/log.ts";
 import type { Meter } from "../observe/meter.ts";
 import type { Platform } from "../platform/platform.ts";
 import type { Store } from "../state/store.ts";
@@ -25,6 +25,8 @@ export interface World extends PartKeeper {
   monotonic(): number;
   newId(): string;
   log(entry: LogEntry): void;
+  /** What operators should look at. */
+  warn(warning: Warning): void;
   /** Absent where nothing is to be counted. */
   meter?: Meter;
   /** Absent where it is not kept. */

@@ -95,7 +95,11 @@ function* keyProblems({ config, lanes, env }: Checker): Problems {
   const names = new Set<string>();
   for (const [index, key] of items(config.keys)) {
     const path = `keys[${index}]`;
-    const { name, secret, lanes: opened } = fields(key);
+    const { name, secret, lanes: opened, team } = fields(key);
+    const teams = fields(config.teams);
+    if (typeof team === "string" && !Object.hasOwn(teams, team)) {
+      yield { path: `${path}.team`, message: `Cannot find team "${team}"${hint(team, Object.keys(teams))}` };
+    }
     if (typeof name === "string" && names.has(name)) {
       yield { path: `${path}.name`, message: `Two keys have the name "${name}"` };
     }

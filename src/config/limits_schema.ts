@@ -1,4 +1,4 @@
-/** The sections of the configuration for limits and retries. */
+/** The sections of the configuration for limits, budgets and retries. */
 import { z } from "zod";
 import { DEEPEST_JSON, JSON_LIMITS } from "../canonical/json_limits.ts";
 import { milliseconds, object } from "./fields.ts";
@@ -33,6 +33,25 @@ export const stopSchema = object("How the gateway stops when the system asks it 
     "How long running requests may then take to end, in milliseconds. After it they are aborted.",
     0,
   ),
+});
+
+export const PERIODS = ["day", "week", "month", "total"] as const;
+
+export const budgetSchema = object("How much may be spent, in US dollars.", {
+  dollars: z.number().min(0).max(10_000_000).multipleOf(0.000001, "Expected dollars with six decimals at most").meta({
+    description: "The most that is spent in one period. With 0, only what costs nothing is served.",
+  }),
+  period: z.enum(PERIODS).meta({
+    description:
+      "How long it is for. Periods begin at midnight UTC, weeks on Monday, months on their first day. With total it is " +
+      "for good.",
+  }),
+  warnAt: z.number().gt(0).max(1).optional().meta({
+    description: "From which part of it on the log has a warning, once in each period: 0.8 is four fifths.",
+  }),
+  unpriced: z.enum(["refuse", "allow"]).optional().meta({
+    description: "What becomes of a request to a target without a price. Without it, refuse.",
+  }),
 });
 
 export const limitsSchema = object("Limits on what clients send, and on what upstreams answer.", {

@@ -87,7 +87,11 @@ export function* oidcProblems(config: Record<string, unknown>): Generator<{ path
   const names = new Set<unknown>();
   for (const [index, group] of list(config.oidc.groups).entries()) {
     const path = `oidc.groups[${index}]`;
-    const { name, lanes: opened } = fields(group);
+    const { name, lanes: opened, team } = fields(group);
+    const teams = Object.keys(fields(config.teams));
+    if (typeof team === "string" && !teams.includes(team)) {
+      yield { path: `${path}.team`, message: `Cannot find team "${team}"${hint(team, teams)}` };
+    }
     if (names.has(name)) yield { path: `${path}.name`, message: `Two groups have the name "${name}"` };
     if (typeof name === "string") names.add(name);
     for (const [position, lane] of list(opened).entries()) {

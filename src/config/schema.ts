@@ -3,7 +3,7 @@ import { z } from "zod";
 import { object, secretSchema } from "./fields.ts";
 import { hostedToolsSchema } from "./hosted_schema.ts";
 import { laneNameSchema, laneSchema } from "./lane_schema.ts";
-import { limitsSchema, retrySchema, stopSchema } from "./limits_schema.ts";
+import { budgetSchema, limitsSchema, retrySchema, stopSchema } from "./limits_schema.ts";
 import { metricsAddress } from "./permissions.ts";
 import { oidcSchema } from "./oidc_schema.ts";
 import { catalogSchema, transportSchema, upstreamSchema } from "./upstream_schema.ts";
@@ -34,6 +34,10 @@ const keySchema = object("A key that clients authenticate with.", {
     examples: ["2027-01-31T00:00:00Z"],
   }),
   quota: quotaSchema.optional(),
+  budget: budgetSchema.optional().meta({ description: "How much the key may spend." }),
+  team: z.string().min(1).optional().meta({
+    description: "The team that the key belongs to, whose budget it spends, too.",
+  }),
   operator: z.boolean().optional().meta({
     description: "Whether what operators ask is open, too: metrics, for example.",
   }),
@@ -92,6 +96,13 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
   keys: z.array(keySchema).default([]).meta({
     description: "The keys that clients may use. Without any, only this machine is served.",
   }),
+  teams: z.record(
+    z.string().min(1, "Expected the name of a team"),
+    object("A group of keys.", {
+      budget: budgetSchema.optional().meta({ description: "How much all its keys may spend together." }),
+    }),
+  ).optional().meta({ description: "Groups of keys, by name." }),
+  budget: budgetSchema.optional().meta({ description: "How much all callers of the gateway may spend together." }),
   upstreams: z.record(z.string().min(1, "Expected the name of an upstream"), upstreamSchema).default({}).meta({
     description: "The services that run models, each under a name of your choice.",
   }),

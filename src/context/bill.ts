@@ -3,6 +3,19 @@ import { completeUsage, type ReportedUsage, type Usage } from "../canonical/usag
 import type { Price } from "../contract/destination.ts";
 import { type Cost, costOf, costOfSound, type ListedPrice } from "../observe/cost.ts";
 
+/** What was set aside for it, in pico-dollars. */
+export interface Reserved {
+  amount: bigint;
+  settle(cost: bigint): void;
+}
+
+export interface Pricing {
+  price?: Price;
+  /** What it costs by lists of prices, once it is known who gave it. */
+  listed?: ListedPrice;
+  reserved?: Reserved;
+}
+
 export class Bill {
   readonly price: Price | undefined;
   /** What it costs by lists of prices, once it is known who gave it. */
@@ -15,12 +28,14 @@ export class Bill {
   cost?: Cost;
   /** The tokens of the answer that have come so far, estimated. */
   emitted: () => number = () => 0;
+  readonly #reserved: Reserved | undefined;
   #isOver = false;
 
-  constructor(inputTokens: number, price: Price | undefined, listed?: ListedPrice) {
+  constructor(inputTokens: number, { price, listed, reserved }: Pricing) {
     this.inputTokens = inputTokens;
     this.price = price;
     this.listed = listed;
+    this.#reserved = reserved;
   }
 
   get isOver(): boolean {
@@ -50,15 +65,17 @@ export class Bill {
   end(isGivenUp: boolean): void {
     if (this.#isOver) return;
     const outputTokens = Math.ceil(this.emitted());
-    if (outputTokens === 0 && !isGivenUp) return this.#close(undefined, undefined);
+    if (outputTokens === 0 && !isGivenUp) return this.#close(undefined, undefined, true);
     const usage: Usage = { inputTokens: Math.ceil(this.inputTokens), outputTokens, estimated: true };
     this.#close(usage, costOf(usage, this.price, this.listed));
   }
 
-  #close(usage: Usage | undefined, cost: Cost | undefined): void {
+  #close(usage: Usage | undefined, cost: Cost | undefined, isFree = false): void {
     this.#isOver = true;
     this.usage = usage;
     this.cost = cost;
+    // What nobody knows the cost of costs what was expected.
+    this.#reserved?.settle(isFree ? 0n : cost?.pico ?? this.#reserved.amount);
     // What came of the answer is not held any longer.
     this.emitted = () => 0;
   }

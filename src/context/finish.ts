@@ -1,13 +1,16 @@
 /** What every answer has, whatever it is about: its headers, and its line in the log. */
+import type { Allowance, DollarGauge } from "../contract/allowance.ts";
 import { formatCost } from "../observe/cost.ts";
 import { formatNotes } from "../http/notes.ts";
 import { withoutBody } from "../http/respond.ts";
+import type { BudgetState } from "../state/budget/budget.ts";
+import { formatDollars } from "../util/dollars.ts";
 import type { Recorder } from "./recorder.ts";
 import type { RequestContext } from "./request_context.ts";
 
 /** Adds the headers of every answer, and closes the log entry of those that are whole. */
 export function finish(response: Response, context: RequestContext): Response {
-  const { gateway, request, id, recorder, protocol, caller } = context;
+  const { gateway, request, id, recorder, protocol } = context;
   const { headers, ok, status } = response;
   // The platform's own, which nobody may change.
   if (status === 101) return response;
@@ -20,12 +23,30 @@ export function finish(response: Response, context: RequestContext): Response {
   const target = ok ? servingTarget(recorder) : failedAttempts(recorder);
   if (target !== undefined) headers.set("x-laneway-target", formatNotes([target]));
   if (ok) describeAnswer(headers, recorder);
-  const allowance = gateway.admission(caller)?.allowance();
+  const allowance = allowanceOf(context);
   const left = allowance && protocol.serializeAllowance?.(allowance, gateway.now());
   for (const [name, value] of Object.entries(left ?? {})) headers.set(name, value);
   const isStream = recorder.entry.stream && ok;
   if (!isStream) recorder.close(status);
   return request.method === "HEAD" ? withoutBody(response) : response;
+}
+
+/** What the caller may still do. */
+function allowanceOf({ gateway: { admission, budgets, now }, caller }: RequestContext): Allowance | undefined {
+  const quota = admission(caller)?.allowance();
+  const dollars = budgets && dollarsLeft(budgets.known(caller), now());
+  return dollars ? { ...quota, dollars } : quota;
+}
+
+/** Of several budgets the one that leaves the least: it is the one to go by. */
+function dollarsLeft(states: readonly BudgetState[], now: number): DollarGauge | undefined {
+  const left = states.map(({ budget: { limit }, spent, period: { endsAt } }) => ({
+    limit,
+    remaining: limit > spent ? limit - spent : 0n,
+    ...(endsAt !== undefined && { resetMs: Math.max(0, endsAt - now) }),
+  }));
+  const [least] = left.toSorted((one, other) => one.remaining < other.remaining ? -1 : 1);
+  return least && { ...least, limit: formatDollars(least.limit), remaining: formatDollars(least.remaining) };
 }
 
 /** Who counted its tokens, and what it cost. */

@@ -2,7 +2,7 @@ import type { SharedCounts } from "../contract/shared_counts.ts";
 import type { Driver } from "../contract/driver.ts";
 import type { Registry } from "../contract/registry.ts";
 import type { Admission } from "../http/admission.ts";
-import type { Authenticate } from "../http/auth.ts";
+import type { Authenticate, Caller } from "../http/auth.ts";
 import type { Load, LoadLimits } from "../http/load_shedding.ts";
 import type { SizeLimits } from "../http/size.ts";
 import type { HostedRunner } from "../hosted/runner.ts";
@@ -15,6 +15,8 @@ import type { Lane } from "../lanes/lane.ts";
 import type { Prices } from "../lanes/prices.ts";
 import type { LogEntry } from "../observe/log.ts";
 import type { Meter } from "../observe/meter.ts";
+import type { BudgetState } from "../state/budget/budget.ts";
+import type { Reservation } from "../state/budget/page.ts";
 import type { Continuity } from "../state/continuity.ts";
 import type { Conversations } from "../state/conversations.ts";
 import type { RunLimits, Runs } from "../state/runs.ts";
@@ -56,6 +58,8 @@ export interface Gateway {
   hedges: HedgeBudget;
   authenticate: Authenticate;
   admission: Admission;
+  /** Absent where there are none. */
+  budgets?: BudgetBook;
   load: Load;
   limits: LoadLimits & SizeLimits & RunLimits & {
     headerBytes: number;
@@ -103,6 +107,28 @@ export interface Gateway {
   signal: AbortSignal;
   /** The requests that run, which end with that. */
   running: Dependents;
+}
+
+/** What a request is paid from. */
+export interface Payer {
+  /** Whether it may use no target without a price. */
+  refusesUnpriced: boolean;
+  /**
+   * Sets an amount in pico-dollars aside; at once where nobody has to be asked. Throws `budget_exceeded`, or `unavailable` where
+   * nobody knows what is left.
+   */
+  reserve(amount: bigint): Reservation | Promise<Reservation>;
+}
+
+export interface BudgetBook {
+  /** Nothing where the caller may spend as much as it wants. */
+  payerOf(caller: Caller): Promise<Payer | undefined>;
+  /** What is known here of the budgets that the caller spends from, or of all. */
+  known(caller?: Caller): BudgetState[];
+  /** What the store knows of the caller's own budgets, or of all. */
+  read(caller?: Caller): Promise<BudgetState[]>;
+  /** Resolves once the store knows all, or has failed. */
+  close(): Promise<void>;
 }
 
 export interface Pace {

@@ -6,7 +6,8 @@ import type { GatewayError } from "../errors.ts";
 import { addCosts, type Cost, type ListedPrice } from "../observe/cost.ts";
 import type { LogEntry } from "../observe/log.ts";
 import { formatDollars } from "../util/dollars.ts";
-import { Bill } from "./bill.ts";
+import { Bill, type Pricing } from "./bill.ts";
+import type { Payer } from "./gateway.ts";
 import { chargeFor } from "./charge.ts";
 
 /** A conversation's tokens as the gateway counts them for one target. */
@@ -67,6 +68,8 @@ export class Recorder {
   asked = 0;
   /** Tokens of the request, as they were estimated when it was admitted. */
   estimate = 0;
+  /** What it is paid from, where that is limited. */
+  payer?: Payer;
   /** Whether tokens are charged to a key. */
   isMetered = false;
   /** Tokens of the answer that were emitted so far, estimated: for one that never reports its usage. */
@@ -146,16 +149,10 @@ export class Recorder {
   }
 
   /** An upstream is about to be asked for an answer. `inputTokens`: of what it is asked, estimated. */
-  open(inputTokens: number, price: Price | undefined, listed?: ListedPrice): Bill {
-    const bill = new Bill(inputTokens, price, listed);
+  open(inputTokens: number, pricing: Pricing): Bill {
+    const bill = new Bill(inputTokens, pricing);
     this.#bills.push(bill);
     return bill;
-  }
-
-  /** The gateway is about to search for the model that was asked last. Nothing where that costs nothing. */
-  openSearch(): Bill | undefined {
-    const search = this.attempt?.price?.search;
-    return search === undefined ? undefined : this.open(0, { search });
   }
 
   /** What was asked for until now cost, as far as it is known. */

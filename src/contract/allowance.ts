@@ -17,8 +17,17 @@ export interface Gauge {
   resetMs: number;
 }
 
+/** The same of money, in dollars as decimal texts. */
+export interface DollarGauge {
+  limit: string;
+  remaining: string;
+  /** Absent where it is never there again. */
+  resetMs?: number;
+}
+
 /** What a caller may still do; protocols send it in headers of their own. */
 export interface Allowance {
   requests?: Gauge;
   tokens?: Gauge;
+  dollars?: DollarGauge;
 }

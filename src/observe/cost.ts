@@ -29,12 +29,12 @@ export function costOf(
   price: Price | undefined,
   listed?: ListedPrice,
 ): Cost | undefined {
-  const pico = price && priced(usage, price);
+  const pico = price && priceOf(usage, price);
   if (pico !== undefined) return inBounds(pico, usage);
   const reported = reportedCost === undefined ? undefined : picoDollars(reportedCost);
   if (reported) return inBounds(reported, {});
   const listing = listed?.(usage.inputTokens);
-  const byList = listing && priced(usage, listing);
+  const byList = listing && priceOf(usage, listing);
   return byList === undefined ? undefined : inBounds(byList, usage);
 }
 
@@ -64,7 +64,7 @@ export function addCosts(answers: readonly { usage?: Usage; cost?: Cost }[]): Co
 }
 
 /** In pico-dollars; nothing where a part of it has no price. */
-function priced(usage: Usage, price: Price): bigint | undefined {
+export function priceOf(usage: Usage, price: Price): bigint | undefined {
   let sum = amount(price.request) + amount(price.search) * BigInt(usage.hostedUses?.webSearch ?? 0);
   for (const [tokens, perMillion] of partsOf(usage, price)) {
     if (tokens === 0) continue;

@@ -14,6 +14,7 @@ export type Happening =
   | { type: "served"; upstream: string; ms: number }
   | { type: "hosted call"; tool: string; error?: string }
   | { type: "store"; operation: string; seconds: number; failed: boolean }
+  | { type: "budget"; budget: string; what: "refused" | "warned" }
   | { type: "shed" }
   | { type: "loop delay"; seconds: number };
 

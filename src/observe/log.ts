@@ -37,6 +37,22 @@ export interface LogEntry {
   notes?: readonly string[];
 }
 
+/** What operators should look at: a budget that comes to its end. */
+export interface Warning {
+  /** ISO 8601. */
+  time: string;
+  warning: "budget";
+  /** `key:anna`, `team:research`, or `gateway`. */
+  budget: string;
+  /** `day 2027-01-31`. */
+  period: string;
+  /** In dollars, as decimal texts. */
+  spent: string;
+  dollars: string;
+  /** ISO 8601; absent where it never does. */
+  resets?: string;
+}
+
 /** One line of JSON, whatever the entry holds, which steers no terminal and reads as it is written. */
 export function formatLogLine({ usage, cause, ...rest }: LogEntry): string {
   const line = { ...rest, ...usage, ...(cause !== undefined && { cause: describeCause(cause, rest.error) }) };

@@ -91,6 +91,11 @@ class RequestMetrics implements Metrics {
     DURATIONS,
   );
   readonly #hosted = new Counter("laneway_hosted_calls_total", "Calls of hosted tools.");
+  readonly #overBudget = new Counter("laneway_budget_refused_total", "Calls that a budget had no room for.");
+  readonly #budgetWarnings = new Counter(
+    "laneway_budget_warnings_total",
+    "Periods in which a budget came to where it is warned of.",
+  );
   readonly #shed = new Counter("laneway_shed_total", "Requests that found no room in the gateway.");
   readonly #loopDelay = new Histogram(
     "laneway_event_loop_delay_seconds",
@@ -113,6 +118,8 @@ class RequestMetrics implements Metrics {
     this.#failures,
     this.#upstreams,
     this.#hosted,
+    this.#overBudget,
+    this.#budgetWarnings,
     this.#shed,
     this.#loopDelay,
     this.#store,
@@ -138,6 +145,10 @@ class RequestMetrics implements Metrics {
         return this.#upstreams.observe(this.#upstreams.of({ upstream: happening.upstream }), happening.ms / 1000);
       case "hosted call":
         return this.#hosted.add({ tool: happening.tool, error: happening.error });
+      case "budget":
+        return (happening.what === "refused" ? this.#overBudget : this.#budgetWarnings).add({
+          budget: this.#keyOf(happening.budget),
+        });
       case "shed":
         return this.#shed.add({});
       case "loop delay":

@@ -6,6 +6,7 @@ import type { RequestContext } from "../context/request_context.ts";
  */
 export async function admit({ gateway, caller, recorder, hasLeft }: RequestContext, tokens: number): Promise<void> {
   recorder.atEnd(gateway.load.acquire(gateway.limits));
+  if (gateway.budgets) recorder.payer = await gateway.budgets.payerOf(caller);
   // Who counts elsewhere may fail: then a key is judged by what is known here, and the log says why.
   const permit = await gateway.admission(caller)?.admit(tokens, (failure) => recorder.explain(failure));
   recorder.estimate = tokens;

@@ -8,13 +8,12 @@ import type { Destination } from "../contract/destination.ts";
 import type { Intake } from "../contract/intake.ts";
 import type { Driver, Target } from "../contract/driver.ts";
 import { GatewayError } from "../errors.ts";
-import type { PricedPlace } from "../lanes/prices.ts";
 import type { Ask, Lessons } from "../upstream/ask.ts";
 import type { Upstream } from "../upstream/send.ts";
 import type { HostedOffer } from "../transforms/hosted_history.ts";
 import type { HostedTool } from "../canonical/generate.ts";
 import { settleWithin } from "../util/timeout.ts";
-import { billOf } from "./billing.ts";
+import { openBill, pricedPlace } from "./billing.ts";
 import { count } from "./counting.ts";
 import { prepareForTarget, type Step, type TargetFacts } from "./prepare.ts";
 import { isLostOn, isOffAt } from "./who_runs.ts";
@@ -45,24 +44,12 @@ export function ask<K extends ModelOperation>(
   if (!where.price) attempt.listed = (inputTokens) => prices.of(pricedPlace(where, attempt), inputTokens);
   const asked = askOf(operation, input, { where, upstream, attempt }, context, options);
   asked.onDescribed = () => refuseIfStrict(context, attempt);
-  asked.bill = () => {
-    const { recorder } = context;
-    return billOf(
-      operation,
-      recorder.open(options.estimate || recorder.estimate, where.price, attempt.listed),
-      recorder,
-    );
-  };
+  asked.bill = () => openBill(asked, where, attempt, options.estimate || context.recorder.estimate, context);
   return asked;
 }
 
 /** How long an answer waits for the first list of prices, once its head is there: in milliseconds. */
 const PRICES_MS = 500;
-
-/** The place that was asked, as lists of prices know it: with the provider that serves there, as soon as it is known. */
-function pricedPlace({ upstream, path, pinned, model, provider }: Destination, attempt?: Attempt): PricedPlace {
-  return { upstream, path, model: pinned ?? model, provider: attempt?.provider ?? provider };
-}
 
 /** The same, of which nothing is reported: `attempt` alone has what is noted. */
 export function askQuietly<K extends ModelOperation>(

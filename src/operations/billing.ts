@@ -1,17 +1,25 @@
 /** What the answers of upstreams cost a request: each is priced where it ends, by who gave it. */
 import { estimateInputTokens, estimateTextTokens } from "../canonical/estimate.ts";
-import type { ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
-import type { ReportedUsage } from "../canonical/usage.ts";
-import type { Bill } from "../context/bill.ts";
-import type { Recorder } from "../context/recorder.ts";
 import type { HostedResult } from "../canonical/hosted.ts";
-import type { AnswerBill } from "../upstream/ask.ts";
+import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
+import type { ReportedUsage, Usage } from "../canonical/usage.ts";
+import type { Bill, Reserved } from "../context/bill.ts";
+import type { Payer } from "../context/gateway.ts";
+import type { Attempt, Recorder } from "../context/recorder.ts";
+import type { RequestContext } from "../context/request_context.ts";
+import { type Destination, type Price, targetName } from "../contract/destination.ts";
+import { GatewayError, toGatewayError } from "../errors.ts";
+import type { PricedPlace } from "../lanes/prices.ts";
+import { costOfSound, priceOf } from "../observe/cost.ts";
+import type { Reservation } from "../state/budget/page.ts";
+import type { AnswerBill, Ask } from "../upstream/ask.ts";
+import { settleWithin } from "../util/timeout.ts";
 import { weighRelayed } from "./carried.ts";
 
 const CHARACTERS_PER_TOKEN = 4;
 
-/** The bill of one answer that is to be asked for. */
-export function billOf<K extends ModelOperation>(operation: K, bill: Bill, recorder: Recorder): AnswerBill<K> {
+/** The bill of one answer, as who asks for it sees it. */
+function billOf<K extends ModelOperation>(operation: K, bill: Bill, recorder: Recorder): AnswerBill<K> {
   return {
     follow(text) {
       // Of what is relayed or transcribed there is one answer, whose events are weighed on their way.
@@ -70,17 +78,158 @@ function transcriptReport(usage: Output<"transcribe">["usage"]): Report {
   return usage && "seconds" in usage ? { seconds: usage.seconds } : { usage };
 }
 
+/** The answer to a request that says nothing of its length, and of whose model nothing is known, in tokens. */
+const USUAL_ANSWER = 8_192;
+/** The fewest bytes of a second of sound that are in use, and the most tokens of one. */
+const SOUND_BYTES = 2_000;
+const SOUND_TOKENS = 25;
+
+/** What an answer may cost at most, by estimate, in pico-dollars; nothing where its price is not known. */
+export function mostOf<K extends ModelOperation>(
+  operation: K,
+  input: Input<K>,
+  inputTokens: number,
+  { price, answerRoom }: Pick<Destination, "price" | "answerRoom">,
+): bigint | undefined {
+  if (!price) return undefined;
+  const { input: read = 0, cacheWrite = 0, output = 0, reasoning = 0 } = price;
+  const dearest: Price = {
+    ...price,
+    ...(price.input !== undefined && { input: Math.max(read, cacheWrite) }),
+    ...(price.output !== undefined && { output: Math.max(output, reasoning) }),
+  };
+  const answered = (wanted: number | undefined) => wanted ?? answerRoom ?? USUAL_ANSWER;
+  const tokens = (sent: number, received: number) =>
+    priceOf({ inputTokens: most(sent), outputTokens: most(received) }, {
+      ...dearest,
+      cacheWrite: undefined,
+      reasoning: undefined,
+    });
+  switch (operation) {
+    case "generate":
+      return tokens(inputTokens, answered((input as Input<"generate">).maxOutputTokens));
+    case "relay": {
+      const { max_completion_tokens: limit, max_tokens: same = limit, n } = (input as Input<"relay">).body;
+      return tokens(inputTokens, answered(countIn(limit ?? same)) * (countIn(n) ?? 1));
+    }
+    case "transcribe": {
+      const seconds = secondsOf((input as Input<"transcribe">).file.bytes);
+      return price.audioMinute === undefined
+        ? tokens(seconds * SOUND_TOKENS, USUAL_ANSWER)
+        : costOfSound(seconds, price)?.pico;
+    }
+    default:
+      return tokens(inputTokens, 0);
+  }
+}
+
+function most(tokens: number): number {
+  return Math.min(Math.ceil(tokens), Number.MAX_SAFE_INTEGER);
+}
+
+function countIn(value: unknown): number | undefined {
+  return typeof value === "number" && value > 0 ? value : undefined;
+}
+
+/** How long a recording may be at most. Those that are not packed say how many bytes a second has. */
+function secondsOf(bytes: Uint8Array): number {
+  const isWave = bytes.length > 44 && String.fromCharCode(...bytes.subarray(0, 4)) === "RIFF";
+  const rate = isWave ? new DataView(bytes.buffer, bytes.byteOffset).getUint32(28, true) : SOUND_BYTES;
+  return bytes.length / Math.max(rate, SOUND_BYTES);
+}
+
+function unpriced(where: Destination): GatewayError {
+  const message = `No price is known of "${targetName(where)}", and this key has a budget`;
+  return new GatewayError("permission", message, { param: "model", tryNextTarget: true });
+}
+
+/** How long a request waits for the first list of prices, in milliseconds. */
+const PRICES_MS = 500;
+
+/** The place that is asked, as lists of prices know it: with the provider that serves there, as soon as it is known. */
+export function pricedPlace(
+  { upstream, path, pinned, model, provider }: Destination,
+  attempt?: Pick<Attempt, "provider">,
+): PricedPlace {
+  return { upstream, path, model: pinned ?? model, provider: attempt?.provider ?? provider };
+}
+
+/**
+ * Opens the bill of an answer that is about to be asked for, once what it may cost is set aside. Throws `budget_exceeded` where
+ * that is more than is left, and `permission` where nobody knows what it may cost.
+ */
+export function openBill<K extends ModelOperation>(
+  asked: Pick<Ask<K>, "operation" | "input" | "signal">,
+  where: Destination,
+  attempt: Attempt,
+  inputTokens: number,
+  { recorder, gateway }: Pick<RequestContext, "recorder" | "gateway">,
+): AnswerBill<K> | Promise<AnswerBill<K>> {
+  const { operation, input, signal } = asked;
+  const { price } = where;
+  // Whoever brings a token of its own pays for itself.
+  const payer = gateway.upstreams.get(where.upstream)?.takesTokens ? undefined : recorder.payer;
+  const open = (reserved?: Reserved) =>
+    billOf(operation, recorder.open(inputTokens, { price, listed: attempt.listed, reserved }), recorder);
+  if (!payer) return open();
+  const sent = Math.max(inputTokens, attempt.counted?.inputTokens ?? 0);
+  const reserve = (price: Price | undefined) => {
+    const amount = mostOf(operation, input, sent, { price, answerRoom: where.answerRoom });
+    if (amount === undefined && payer.refusesUnpriced) throw unpriced(where);
+    return reserved(payer, amount ?? 0n, signal, open);
+  };
+  const place = pricedPlace(where);
+  const known = price ?? gateway.prices.mostOf(place, sent);
+  const loading = known ? undefined : gateway.prices.load(place);
+  if (!loading) return reserve(known);
+  return settleWithin(loading, PRICES_MS).then(() => reserve(gateway.prices.mostOf(place, sent)));
+}
+
+function reserved<T>(
+  payer: Payer,
+  amount: bigint,
+  signal: AbortSignal,
+  open: (reserved: Reserved) => T,
+): T | Promise<T> {
+  const opened = (reservation: Reservation) => open({ amount, settle: (cost) => reservation.settle(cost) });
+  const reservation = payer.reserve(amount);
+  if (!(reservation instanceof Promise)) return opened(reservation);
+  return reservation.then((one) => {
+    if (!signal.aborted) return opened(one);
+    one.settle(0n);
+    throw signal.reason;
+  });
+}
+
 const ONE_SEARCH: ReportedUsage = { inputTokens: 0, outputTokens: 0, hostedUses: { webSearch: 1 } };
 
 /** A search that the gateway runs for the model that was asked last. One that fails costs nothing. */
 export async function billSearch(
   run: () => Promise<HostedResult>,
-  recorder: Recorder,
+  { recorder }: Pick<RequestContext, "recorder">,
   signal: AbortSignal,
 ): Promise<HostedResult> {
-  const bill = recorder.openSearch();
+  const { payer, attempt } = recorder;
+  const search = attempt?.price?.search;
+  if (search === undefined) return await run();
+  const open = (reserved?: Reserved) => recorder.open(0, { price: { search }, reserved });
+  let bill: Bill;
+  try {
+    bill = payer ? await reserved(payer, priceOf(ONE_SEARCH as Usage, { search })!, signal, open) : open();
+  } catch {
+    signal.throwIfAborted();
+    return { kind: "error", code: "too_many_requests" };
+  }
   const result = await run();
-  if (result.kind === "error") bill?.end(signal.aborted);
-  else bill?.settle(ONE_SEARCH);
+  if (result.kind === "error") bill.end(signal.aborted);
+  else bill.settle(ONE_SEARCH);
   return result;
+}
+
+/** Whether it was a budget that let an answer go on no further. */
+export function isUnpaid(thrown: unknown, { note }: Pick<RequestContext, "note">): boolean {
+  const { code, message } = toGatewayError(thrown);
+  if (code !== "budget_exceeded") return false;
+  note(`ended the answer: ${message}`);
+  return true;
 }

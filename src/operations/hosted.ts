@@ -25,7 +25,7 @@ import { markThoughts } from "../transforms/reasoning.ts";
 import { GatewayError } from "../errors.ts";
 import { isJsonObject, type JsonValue } from "../canonical/json.ts";
 import { type EventSource, opening, sourceOf } from "../util/event_source.ts";
-import { billSearch } from "./billing.ts";
+import { billSearch, isUnpaid } from "./billing.ts";
 import type { Shortening } from "./compact.ts";
 import { hostedRounds } from "./hosted_rounds.ts";
 import { mayRunFor, runsAt } from "./who_runs.ts";
@@ -255,6 +255,7 @@ function runRounds(
     calls,
     lastHit: lastNumber(request.messages, hits),
     isLate: () => gateway.monotonic() >= until,
+    isUnpaid: (thrown) => isUnpaid(thrown, context),
     ask(grown, isLast) {
       const round = open(grown, estimateInputTokens(grown), { functions, isLast });
       // The next round may be asked of another target.
@@ -264,7 +265,7 @@ function runRounds(
       if (account && !await account.takeCall()) return { kind: "error", code: "too_many_requests" };
       const own = AbortSignal.any([signal, stop]);
       const run = () => gateway.hosted.run(call, work, factsOf(context, (url) => named.has(url), own));
-      const result = await (call.kind === "web-search" ? billSearch(run, recorder, own) : run());
+      const result = await (call.kind === "web-search" ? billSearch(run, context, own) : run());
       named.add(result);
       return result;
     },

@@ -28,6 +28,8 @@ export interface HostedRoundsOptions {
   calls: number;
   /** Whether the time for all of it is over. */
   isLate(): boolean;
+  /** Whether a round was not asked for because nobody pays for it: then the answer ends with what there is of it. */
+  isUnpaid?(thrown: unknown): boolean;
   /** Whether the client's wire has an end for an answer that is to be continued: one that is late ends so. */
   canPause: boolean;
 }
@@ -84,7 +86,13 @@ class HostedAnswer {
     for (let round = 1; !this.isCancelled; round++) {
       const isLast = round > rounds || this.#uses.areSpent || this.#options.isLate();
       const turn = new Turn(this.#options.functions, () => this.#newId(), (call, of) => this.#start(call, of, isLast));
-      yield* this.#ask(request, isLast, turn);
+      try {
+        yield* this.#ask(request, isLast, turn);
+      } catch (thrown) {
+        const end = this.#options.isUnpaid?.(thrown) && this.#out.cut(this.#options.canPause);
+        if (!end) throw thrown;
+        return yield [end];
+      }
       if (!turn.end || this.isCancelled) return;
       this.#out.spend(turn.end.usage, this.#uses);
       const parts = yield* this.#finishAll(turn);

@@ -166,6 +166,12 @@ export class Renumbered {
     this.#usage = { ...spent, ...(Object.keys(counted).length > 0 && { hostedUses: counted }) };
   }
 
+  /** The end of an answer that cannot go on; nothing where nothing of it has come yet. */
+  cut(canPause: boolean): Finish | undefined {
+    const finish = { reason: canPause ? "paused" as const : "length" as const };
+    return this.#usage && { type: "finish", finish, usage: this.#usage };
+  }
+
   finish({ end, isForClient }: Turn, isPaused: boolean, isLast: boolean): Finish {
     const { finish } = end!;
     const reason = isPaused

@@ -1,17 +1,21 @@
 /** What keys used. Each sees its own; an operator sees all, or one that `?key=` names. */
 import type { RequestContext } from "../context/request_context.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
+import { describe } from "../state/budget/budget.ts";
 import { formatDollars } from "../util/dollars.ts";
 
 const DAYS = 30;
 
 export async function usagePage({ gateway, caller, url }: RequestContext): Promise<Response> {
-  const { usage } = gateway;
-  if (!usage) throw new GatewayError("not_found", `No usage is kept: the configuration has no "usage"`);
+  const { usage, budgets } = gateway;
+  if (!usage && !budgets) throw new GatewayError("not_found", `No usage is kept: the configuration has no "usage"`);
   if (caller.isStranger) throw new GatewayError("permission", "Usage is kept for keys of this gateway");
   const days = daysIn(url?.searchParams.get("days") ?? undefined);
   const key = caller.operator ? url?.searchParams.get("key") ?? undefined : caller.name;
-  const rows = await usage.read(days, key).catch((cause) => {
+  const [rows, states] = await Promise.all([
+    usage?.read(days, key) ?? [],
+    budgets?.read(caller.operator ? undefined : caller),
+  ]).catch((cause) => {
     const message = "The gateway cannot read what was used: try again later";
     throw new GatewayError("unavailable", message, { cause: toGatewayError(cause).cause, retryAfter: "1" });
   });
@@ -22,7 +26,12 @@ export async function usagePage({ gateway, caller, url }: RequestContext): Promi
     ...(estimated > 0 && { estimatedRequests: estimated }),
     ...(unpriced > 0 && { unpricedRequests: unpriced }),
   }));
-  return Response.json({ object: "usage", days: Math.min(days, usage.retentionDays), data });
+  return Response.json({
+    object: "usage",
+    days: Math.min(days, usage?.retentionDays ?? days),
+    data,
+    ...(states && { budgets: states.map(describe) }),
+  });
 }
 
 function daysIn(text: string | undefined): number {

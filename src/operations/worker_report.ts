@@ -2,6 +2,7 @@
 import type { Gateway } from "../context/gateway.ts";
 import type { ProcessStatus, WorkerReport, Workers } from "../context/workers.ts";
 import { type Family, gauge } from "../observe/exposition.ts";
+import type { BudgetState } from "../state/budget/budget.ts";
 import type { Meter } from "../observe/meter.ts";
 import { sumExpositions } from "../observe/sum_expositions.ts";
 
@@ -48,7 +49,7 @@ export async function ownMetrics(gateway: Gateway, meter: Meter): Promise<string
 }
 
 /** What is so at this moment. */
-function gaugesOf({ load, sockets, meter, memory, breaker, upstreams, shared }: Gateway): Family[] {
+function gaugesOf({ load, sockets, meter, memory, breaker, upstreams, shared, budgets, workers }: Gateway): Family[] {
   const limited = [...upstreams].flatMap(([upstream, { concurrency }]) =>
     concurrency ? [{ upstream, ...concurrency.load() }] : []
   );
@@ -79,6 +80,25 @@ function gaugesOf({ load, sockets, meter, memory, breaker, upstreams, shared }: 
         one("laneway_gateways", "Gateways that count together, as far as was known last.", shared.gateways),
       ]
       : []),
+    // Each process knows what all of them spend: one of them says it, or it would be added up.
+    ...workers && workers.worker > 1 ? [] : budgetGauges(budgets?.known().slice(0, MOST_BUDGETS) ?? []),
     one("process_resident_memory_bytes", "Memory of the process.", memory()),
+  ];
+}
+
+const PICO = 1e12;
+const MOST_BUDGETS = 1_000;
+
+function budgetGauges(states: readonly BudgetState[]): Family[] {
+  if (states.length === 0) return [];
+  const of = (amount: (state: BudgetState) => bigint) =>
+    states.map((state) => [{ budget: state.budget.name }, Number(amount(state)) / PICO] as const);
+  return [
+    gauge("laneway_budget_dollars", "What may be spent in one period of a budget.", of(({ budget }) => budget.limit)),
+    gauge(
+      "laneway_budget_spent_dollars",
+      "What was spent of it in this period by all gateways, as far as this one knows.",
+      of(({ spent }) => spent),
+    ),
   ];
 }

@@ -46,8 +46,8 @@ export interface Ask<K extends ModelOperation> {
   corrections?: readonly Message[];
   /** Called when the upstream's calls are described, and before one is made again with less: the last moment to refuse. */
   onDescribed(): void;
-  /** Opens the bill of an answer that is about to be asked for; one more for each try. Absent where nobody pays. */
-  bill?(): AnswerBill<K>;
+  /** Opens the bill of an answer that is about to be asked for; one more for each try. Throws where nobody pays for it. */
+  bill?(): AnswerBill<K> | Promise<AnswerBill<K>>;
   /** Hears the head of each answer that is no failure. The answer is read once what it gives is done, if anything. */
   onHead?(headers: Headers): Promise<unknown> | undefined;
 }

@@ -18,7 +18,8 @@ import { tooMuchJson } from "./send.ts";
 /** The whole answer. */
 export async function answer<K extends ModelOperation>(ask: Ask<K>): Promise<Output<K>> {
   const way = wayOf(ask);
-  const bill = ask.bill?.();
+  const opened = ask.bill?.();
+  const bill = opened instanceof Promise ? await opened : opened;
   try {
     if (!("local" in way)) return await answerTo(ask, way, bill);
     const output = local(way, ask);

@@ -14,7 +14,8 @@ import { Watch } from "./deadlines.ts";
  */
 export async function speak(ask: Ask<"speak">): Promise<Speech> {
   const way = wayOf(ask);
-  const bill = ask.bill?.();
+  const opened = ask.bill?.();
+  const bill = opened instanceof Promise ? await opened : opened;
   try {
     const speech = "local" in way ? local(way, ask) : await speakBy(ask, way);
     bill?.answered(speech);

@@ -30,7 +30,8 @@ async function openStream<K extends ModelOperation>(ask: Ask<K>): Promise<EventS
     if (!replay) throw cannotStream(ask);
     return sourceOf(replay(await answer(ask)));
   }
-  const bill = ask.bill?.();
+  const opened = ask.bill?.();
+  const bill = opened instanceof Promise ? await opened : opened;
   try {
     return await openCall(ask, way, bill);
   } catch (thrown) {

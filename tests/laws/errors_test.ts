@@ -90,7 +90,9 @@ Deno.test("messages: an error has the documented shape, its type by its status, 
       assertEquals(error.type, TYPES[response.status]);
       assertEquals(
         Object.keys(error).sort(),
-        code === "model_task_mismatch" ? ["details", "message", "type"] : ["message", "type"],
+        code === "model_task_mismatch" || code === "budget_exceeded"
+          ? ["details", "message", "type"]
+          : ["message", "type"],
       );
     }
   }

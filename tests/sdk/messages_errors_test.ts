@@ -14,6 +14,7 @@ const RAISED: Record<ErrorCode, [status: number, type: string, class1: string, c
   previous_response_not_found: [400, "invalid_request_error", "BadRequestError", "BadRequestError"],
   authentication: [401, "authentication_error", "AuthenticationError", "AuthenticationError"],
   billing: [402, "billing_error", "PaymentRequiredError", "APIError"],
+  budget_exceeded: [402, "billing_error", "PaymentRequiredError", "APIError"],
   permission: [403, "permission_error", "PermissionDeniedError", "PermissionDeniedError"],
   not_found: [404, "not_found_error", "NotFoundError", "NotFoundError"],
   model_not_found: [404, "not_found_error", "NotFoundError", "NotFoundError"],

@@ -62,6 +62,7 @@ const RAISED: Record<ErrorCode, [name: ErrorName, code: string | null]> = {
   previous_response_not_found: ["BadRequestError", "previous_response_not_found"],
   authentication: ["AuthenticationError", "invalid_api_key"],
   billing: ["APIError", "insufficient_quota"],
+  budget_exceeded: ["APIError", "budget_exceeded"],
   permission: ["PermissionDeniedError", null],
   not_found: ["NotFoundError", null],
   model_not_found: ["NotFoundError", "model_not_found"],

@@ -15,6 +15,7 @@ const CODES: Record<ErrorCode, readonly [Where, meaning: string]> = {
   previous_response_not_found: ["generate", "The stored response is unknown, deleted, expired or another key's."],
   authentication: ["all", "No key, or one that is unknown or has expired."],
   billing: ["model", "The upstream's account has no credit."],
+  budget_exceeded: ["model", "A budget has no room for the request. The message says when it resets."],
   permission: ["all", "The key does not open this lane or model."],
   not_found: ["all", "There is no such lane, response, conversation or item."],
   model_not_found: ["named", "There is no such model."],

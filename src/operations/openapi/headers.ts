@@ -1,5 +1,5 @@
 /** The headers that the gateway reads and sends, whatever the protocol. */
-import type { Allowance, Gauge } from "../../contract/allowance.ts";
+import type { Allowance, DollarGauge, Gauge } from "../../contract/allowance.ts";
 import type { AnyProtocol } from "../../contract/protocol.ts";
 import { type Document, type Parameter, type Reference, refTo } from "./json.ts";
 
@@ -62,7 +62,8 @@ export const PARAMETERS: Record<string, Parameter> = {
 };
 
 const GAUGE: Gauge = { limit: 1, remaining: 1, resetMs: 1 };
-const ALLOWANCE: Required<Allowance> = { requests: GAUGE, tokens: GAUGE };
+const DOLLARS: DollarGauge = { limit: "1", remaining: "1", resetMs: 1 };
+const ALLOWANCE: Required<Allowance> = { requests: GAUGE, tokens: GAUGE, dollars: DOLLARS };
 
 /** The headers in which a protocol says what is left of a key's limits, as references to what is added to `all`. */
 export function allowanceHeaders(

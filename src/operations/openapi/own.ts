@@ -92,7 +92,16 @@ export const OWN: Readonly<Record<string, OwnEndpoint>> = {
         outputTokens: count,
         dollars: text.optional().meta({ description: "A decimal text; absent where no price was known." }),
         unpricedRequests: count.optional().meta({ description: "The requests that are not in `dollars`." }),
+        estimatedRequests: count.optional().meta({ description: "The requests whose tokens are estimated." }),
       })),
+      budgets: z.array(z.looseObject({
+        budget: text.meta({ description: "`key:` or `team:` and a name, or `gateway`." }),
+        period: text,
+        dollars: text,
+        spent: text,
+        left: text,
+        resets: text.optional().meta({ description: "ISO 8601; absent where it never does." }),
+      })).optional().meta({ description: "What is left of budgets; amounts are decimal texts." }),
     })),
   },
 };

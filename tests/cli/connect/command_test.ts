@@ -97,7 +97,7 @@ async function withDesk(config: ConfigInput, use: (desk: Desk) => Promise<void>)
     const print = (text: string) => void lines.push(text);
     const variables: Record<string, string> = { HOME: home, PATH: `${home}/bin:/usr/bin:/bin`, ...env };
     const platform = { ...deno, os: "linux", args: [], env: (name: string) => variables[name] };
-    const streams = { print, say: print, log() {}, flush: () => Promise.resolve() };
+    const streams = { print, say: print, log() {}, warn() {}, flush: () => Promise.resolve() };
     const asking = { ask: () => answers.shift(), readAll: () => input };
     const code = await connect([...args, "--url", other], { platform, plugins: {}, streams }, asking, patienceMs);
     return { code, text: lines.join("\n") };

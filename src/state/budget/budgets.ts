@@ -1,0 +1,165 @@
+/** The budgets of keys, of teams and of the gateway. All gateways on one store go by the same. */
+import type { Budget, BudgetState } from "./budget.ts";
+import { Page, type PageOptions, placeOf, type Reservation } from "./page.ts";
+import { periodAt, periodsBefore } from "./period.ts";
+import { readPool, spentOf } from "./pool.ts";
+import { within } from "../within.ts";
+
+export interface Budgets {
+  /** Sets an amount aside in each of them. Throws `budget_exceeded`, or `unavailable` where nobody knows what is left. */
+  reserve(budgets: readonly Budget[], amount: bigint): Reservation | Promise<Reservation>;
+  /** What is known here of those that were used, without asking anybody. */
+  known(budgets?: readonly Budget[]): BudgetState[];
+  /** What is left of them by the store. */
+  read(budgets: readonly Budget[]): Promise<BudgetState[]>;
+  /** Resolves once the store knows all, or has failed. */
+  close(): Promise<void>;
+}
+
+export type BudgetsOptions = PageOptions;
+
+/** How many periods of a kind are kept: a clock that goes back finds what was spent. */
+const KEPT = 8;
+const REMOVED = 8;
+/** How many more budgets there are before those are looked for that nobody uses. */
+const PURSES = 1_000;
+
+export function createBudgets(options: BudgetsOptions): Budgets {
+  const purses = new Map<string, Purse>();
+  const purseOf = (budget: Budget) => {
+    let purse = purses.get(budget.name);
+    if (!purse) {
+      // Callers may be any number.
+      if (purses.size % PURSES === PURSES - 1) forgetIdle(purses);
+      purses.set(budget.name, purse = new Purse(budget, options));
+    }
+    purse.budget = budget;
+    return purse;
+  };
+  return {
+    reserve: (budgets, amount) => reserveAll(budgets.map(purseOf), amount),
+    known: (budgets) =>
+      (budgets ? budgets.flatMap(({ name }) => purses.get(name) ?? []) : [...purses.values()])
+        .flatMap((purse) => purse.state() ?? []),
+    read: (budgets) => within(options.patienceMs, Promise.all(budgets.map((budget) => purseOf(budget).read()))),
+    close: async () => void await Promise.all(Array.from(purses.values(), (purse) => purse.close())),
+  };
+}
+
+function forgetIdle(purses: Map<string, Purse>): void {
+  for (const [name, purse] of purses) if (purse.isIdle) purses.delete(name);
+}
+
+/** All of it or nothing. Nobody waits where each has room. */
+function reserveAll(purses: readonly Purse[], amount: bigint): Reservation | Promise<Reservation> {
+  const taken: Reservation[] = [];
+  const all: Reservation = {
+    settle(cost) {
+      for (const one of taken.splice(0)) one.settle(cost);
+    },
+  };
+  try {
+    for (const [at, purse] of purses.entries()) {
+      const one = purse.reserve(amount);
+      if (one instanceof Promise) return reserveRest(one, purses.slice(at + 1), amount, taken, all);
+      taken.push(one);
+    }
+    return all;
+  } catch (thrown) {
+    all.settle(0n);
+    throw thrown;
+  }
+}
+
+async function reserveRest(
+  first: Promise<Reservation>,
+  others: readonly Purse[],
+  amount: bigint,
+  taken: Reservation[],
+  all: Reservation,
+): Promise<Reservation> {
+  try {
+    taken.push(await first);
+    for (const purse of others) taken.push(await purse.reserve(amount));
+    return all;
+  } catch (thrown) {
+    all.settle(0n);
+    throw thrown;
+  }
+}
+
+/** One budget at this process: the page of its present period, and those whose last requests still run. */
+class Purse {
+  readonly #options: BudgetsOptions;
+  #budget: Budget;
+  readonly #pages = new Map<string, Page>();
+
+  constructor(budget: Budget, options: BudgetsOptions) {
+    this.#budget = budget;
+    this.#options = options;
+  }
+
+  /** It may change while the gateway runs; what was spent stays spent. */
+  set budget(budget: Budget) {
+    this.#budget = budget;
+  }
+
+  reserve(amount: bigint): Reservation | Promise<Reservation> {
+    return this.#page().reserve(amount);
+  }
+
+  /** Whether it holds nothing that the store does not know. */
+  get isIdle(): boolean {
+    return [...this.#pages.values()].every(({ isIdle }) => isIdle);
+  }
+
+  state(): BudgetState | undefined {
+    const budget = this.#budget;
+    const period = periodAt(budget.period, this.#options.now());
+    const spent = this.#pages.get(period.id)?.spent;
+    return spent === undefined ? undefined : { budget, period, spent };
+  }
+
+  async read(): Promise<BudgetState> {
+    const budget = this.#budget;
+    const period = periodAt(budget.period, this.#options.now());
+    const pool = readPool(await this.#options.store.get(placeOf(budget.name, period)));
+    // What is on its way to the store may have come there meanwhile.
+    const { id, spent: own = 0n } = this.#pages.get(period.id)?.share ?? {};
+    const saved = pool.shares.get(id ?? "")?.spent ?? 0n;
+    return { budget, period, spent: spentOf(pool) - saved + own };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(Array.from(this.#pages.values(), (page) => page.close()));
+  }
+
+  #page(): Page {
+    const { now } = this.#options;
+    const budget = this.#budget;
+    const period = periodAt(budget.period, now());
+    const known = this.#pages.get(period.id);
+    if (known) {
+      known.budget = budget;
+      return known;
+    }
+    for (const [id, page] of this.#pages) {
+      page.retire();
+      if (!page.isDone) continue;
+      page.stop();
+      this.#pages.delete(id);
+    }
+    const page = new Page(budget, period, this.#options);
+    this.#pages.set(period.id, page);
+    this.#forget(budget, now());
+    return page;
+  }
+
+  /** What is long over is removed. */
+  #forget({ name, period }: Budget, now: number): void {
+    const { store } = this.#options;
+    for (const id of periodsBefore(period, now, KEPT, KEPT + REMOVED)) {
+      store.delete(placeOf(name, { id })).catch(() => {}); // by whoever begins the next one
+    }
+  }
+}

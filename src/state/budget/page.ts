@@ -1,0 +1,265 @@
+/**
+ * One budget in one period, at one process. What is taken of it is written down in the store a moment later; a request waits for
+ * the store only where the process holds too little for it.
+ */
+import { callWhileAlive } from "../../util/idle_timer.ts";
+import type { Store } from "../store.ts";
+import { within } from "../within.ts";
+import { type Budget, exceeded, unknown } from "./budget.ts";
+import type { Period } from "./period.ts";
+import { APART_MS, readPool, type Request, settle, type Settled, writePool } from "./pool.ts";
+import { OwnShare } from "./share.ts";
+
+export interface PageOptions {
+  store: Store;
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** Milliseconds by a clock that never steps. */
+  monotonic(): number;
+  newId(): string;
+  /** How long the store may take, in milliseconds. */
+  patienceMs: number;
+  /** All gateways together have spent so much that somebody is to be warned. Once in a period. */
+  onWarn(budget: Budget, period: Period, spent: bigint): void;
+  /** It had no room for a request. */
+  onRefuse?(budget: Budget): void;
+}
+
+/** What was set aside for a call. */
+export interface Reservation {
+  /** The call is over, and has cost so much. */
+  settle(cost: bigint): void;
+}
+
+/** How long a process holds what it was given: one that dies gives it back so. Its own clock may be a little slow. */
+const LEASE_MS = 120_000;
+const SURE_MS = 100_000;
+const RENEW_MS = 30_000;
+/** How long a process goes on holding what it does not use. */
+const IDLE_MS = 20_000;
+/** How long what was spent may wait for what is spent next. */
+const GATHER_MS = 25;
+const RETRY_MS = 1_000;
+/** For how long a refusal stands without asking again. */
+const REFUSED_MS = 250;
+
+interface Waiting {
+  amount: bigint;
+  resolve(reservation: Reservation): void;
+  reject(reason: unknown): void;
+}
+
+export class Page {
+  readonly period: Period;
+  readonly #options: PageOptions;
+  #share: OwnShare;
+  #budget: Budget;
+  #waiting: Waiting[] = [];
+  /** What the store said last. */
+  #known: Settled | undefined;
+  #knownAt = -Infinity;
+  #usedAt: number;
+  /** The greatest amount that was taken of late. */
+  #usual = 0n;
+  #reported = 0n;
+  #answeredAt = Infinity;
+  #syncing: Promise<void> | undefined;
+  #wake: { at: number; cancel(): void } | undefined;
+  #isRetired = false;
+  #isUnanswered = false;
+  #isFailing = false;
+
+  constructor(budget: Budget, period: Period, options: PageOptions) {
+    this.period = period;
+    this.#options = options;
+    this.#share = new OwnShare(options.newId());
+    this.#budget = budget;
+    this.#usedAt = options.monotonic();
+  }
+
+  /** It may have changed. */
+  set budget(budget: Budget) {
+    if (budget.limit < this.#budget.limit) this.#share.giveUp(0n);
+    if (budget.limit !== this.#budget.limit) this.#knownAt = -Infinity;
+    this.#budget = budget;
+    this.#isRetired = false;
+  }
+
+  /** What all have spent, as far as is known here; nothing before the store has answered. */
+  get spent(): bigint | undefined {
+    return this.#known && this.#known.spent + this.unreported;
+  }
+
+  /** What this process has spent, and under which name. */
+  get share(): { id: string; spent: bigint } {
+    return this.#share;
+  }
+
+  /** What nobody else knows of yet. */
+  get unreported(): bigint {
+    return this.#share.spent - this.#reported;
+  }
+
+  /** Whether nothing is left to be done with it. */
+  get isDone(): boolean {
+    return this.#isRetired && this.#share.reserved === 0n && this.unreported === 0n && !this.#syncing;
+  }
+
+  /** Whether nothing runs or waits, and nothing is held. */
+  get isIdle(): boolean {
+    return this.#share.reserved === 0n && this.unreported === 0n && !this.#syncing && !this.#known?.held;
+  }
+
+  /** Sets an amount aside. Throws `budget_exceeded`, or `unavailable` where nobody knows. */
+  reserve(amount: bigint): Reservation | Promise<Reservation> {
+    const at = this.#options.monotonic();
+    this.#usedAt = at;
+    if (amount > this.#usual) this.#usual = amount;
+    if (amount === 0n || (this.#waiting.length === 0 && this.#share.free(at) >= amount)) return this.#take(amount);
+    if (at < this.#knownAt + REFUSED_MS && amount > this.#left(at)) throw this.#refusal(amount, at);
+    const { promise, resolve, reject } = Promise.withResolvers<Reservation>();
+    this.#waiting.push({ amount, resolve, reject });
+    this.#sync();
+    return promise;
+  }
+
+  /** The period is over: only what runs still counts. */
+  retire(): void {
+    this.#isRetired = true;
+  }
+
+  /** Nothing is done for it any more. */
+  stop(): void {
+    this.#wake?.cancel();
+    this.#wake = undefined;
+  }
+
+  /** Resolves once the store knows all, or has failed. */
+  async close(): Promise<void> {
+    this.#isRetired = true;
+    await this.#syncing;
+    if (this.#known) await this.#sync();
+    this.stop();
+  }
+
+  #take(amount: bigint): Reservation {
+    this.#share.reserve(amount);
+    let isOver = false;
+    return {
+      settle: (cost) => {
+        if (isOver) return;
+        isOver = true;
+        this.#share.settle(amount, cost);
+        this.#wakeIn(GATHER_MS);
+      },
+    };
+  }
+
+  #left(at: number): bigint {
+    return (this.#known?.left ?? 0n) + this.#share.free(at);
+  }
+
+  #refusal(amount: bigint, at: number) {
+    this.#options.onRefuse?.(this.#budget);
+    return exceeded(this.#budget, this.period, amount, this.#left(at), this.#options.now());
+  }
+
+  #sync(): Promise<void> {
+    return this.#syncing ??= this.#syncOnce().finally(() => {
+      this.#syncing = undefined;
+      if (this.#waiting.length > 0) void this.#sync();
+      else if (this.#isFailing) this.#wakeIn(RETRY_MS);
+      else if (this.unreported > 0n) this.#wakeIn(GATHER_MS);
+      else if (this.#known && this.#known.held > 0n) this.#wakeIn(RENEW_MS);
+    });
+  }
+
+  async #syncOnce(): Promise<void> {
+    this.stop();
+    const waiting = this.#waiting.splice(0);
+    try {
+      // What came late would undo what came after it.
+      if (this.#isUnanswered) throw new Error("The store has not answered yet");
+      await within(this.#options.patienceMs, this.#exchange(waiting.reduce((sum, { amount }) => sum + amount, 0n)));
+      this.#serve(waiting);
+    } catch (failure) {
+      this.#isFailing = true;
+      for (const { reject } of [...waiting, ...this.#waiting.splice(0)]) reject(unknown(failure));
+    }
+  }
+
+  /** However late the store answers, that is what there is. */
+  async #exchange(wanted: bigint): Promise<void> {
+    const { store, now, monotonic } = this.#options;
+    const { limit, warnAt, name } = this.#budget;
+    const at = monotonic();
+    this.#renewShare(at);
+    const request = this.#report(wanted, at);
+    let settled: Settled | undefined;
+    this.#isUnanswered = true;
+    try {
+      await store.update(placeOf(name, this.period), (value) => {
+        settled = settle(readPool(value), request, { limit, now: now(), warnAt });
+        return writePool(settled.pool);
+      });
+      this.#learn(settled!, request, at);
+      this.#isFailing = false;
+    } finally {
+      this.#isUnanswered = false;
+    }
+  }
+
+  #report(wanted: bigint, at: number): Request {
+    const isIdle = this.#isRetired || at > this.#usedAt + IDLE_MS;
+    const part = this.#budget.limit / 100n;
+    const spare = isIdle ? 0n : this.#usual * 2n > part ? this.#usual * 2n : part;
+    // While the store fails, what is given up is nobody's.
+    if (!this.#isFailing) this.#share.giveUp(spare * 2n);
+    const free = this.#share.free(at);
+    return this.#share.report(at, {
+      needs: wanted > free ? wanted - free : 0n,
+      spare: spare > free ? spare - free : 0n,
+      until: this.#options.now() + LEASE_MS,
+    });
+  }
+
+  /** The others put together what they have not heard of for long: it counts under that name no more. */
+  #renewShare(at: number): void {
+    const isCurrent = at < this.#answeredAt + APART_MS / 2;
+    if (isCurrent || this.unreported > 0n || this.#share.reserved > 0n) return;
+    this.#share = new OwnShare(this.#options.newId());
+    this.#reported = 0n;
+  }
+
+  #learn(settled: Settled, request: Request, at: number): void {
+    this.#share.grant(request, settled.held, at + SURE_MS);
+    this.#reported = request.spent;
+    this.#known = settled;
+    this.#knownAt = this.#answeredAt = at;
+    this.#usual -= this.#usual / 8n;
+    if (settled.warns) this.#options.onWarn(this.#budget, this.period, settled.spent);
+  }
+
+  #serve(waiting: readonly Waiting[]): void {
+    const at = this.#options.monotonic();
+    for (const { amount, resolve, reject } of waiting) {
+      if (this.#share.free(at) >= amount) resolve(this.#take(amount));
+      else reject(this.#refusal(amount, at));
+    }
+  }
+
+  /** Writes down what has become of it, in so many milliseconds at the latest. */
+  #wakeIn(ms: number): void {
+    // What runs comes back to it at its end.
+    if (this.#syncing) return;
+    const at = this.#options.monotonic() + ms;
+    if (this.#wake && this.#wake.at <= at) return;
+    this.#wake?.cancel();
+    this.#wake = { at, cancel: callWhileAlive(ms, () => void this.#sync()) };
+  }
+}
+
+/** What is kept of a budget. */
+export function placeOf(budget: string, { id }: Pick<Period, "id">): string[] {
+  return ["budget", budget, id];
+}
