@@ -1,5 +1,5 @@
 /** The page that a person sees who opens the gateway's address in a browser: what this is, and which addresses programs need. */
-import { builtin } from "../util/builtin.ts";
+import { escape, htmlResponse } from "./html.ts";
 
 export interface IndexFacts {
   name: string;
@@ -12,16 +12,6 @@ export interface IndexFacts {
 const STYLE = "body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:3rem auto;padding:0 1rem}" +
   "code{font-family:ui-monospace,monospace}td,th{text-align:left;padding:.2rem 1.5rem .2rem 0}";
 
-const policy = () =>
-  [
-    "default-src 'none'",
-    `style-src 'sha256-${builtin("node:crypto").hash("sha256", STYLE, "base64")}'`,
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join("; ");
-
-/** Without a script, and without anything from elsewhere. */
 export function indexPage({ name, version, lanes, origin }: IndexFacts): Response {
   const rows = lanes.map((lane) => {
     const base = `${origin}/${encodeURIComponent(lane)}`;
@@ -29,41 +19,15 @@ export function indexPage({ name, version, lanes, origin }: IndexFacts): Respons
       escape(base)
     }</code></td></tr>`;
   });
-  const page = `<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>${escape(name)}</title>
-<style>${STYLE}</style>
-<h1>${escape(name)} ${escape(version)}</h1>
+  const body = `<h1>${escape(name)} ${escape(version)}</h1>
 <p>This is a gateway to open models. Programs use it; give them one of these base addresses.</p>
 <table>
 <tr><th>Lane</th><th>Base address</th><th>For clients that add /v1 themselves</th></tr>
 ${rows.join("\n")}
 </table>
 <p>The models of a lane are listed at <code>/&lt;lane&gt;/v1/models</code>. <code>/healthz</code> and <code>/readyz</code>
-are for operators.</p>
-</html>
-`;
-  return new Response(page, {
-    headers: {
-      "content-type": "text/html; charset=utf-8",
-      "content-security-policy": policy(),
-      "referrer-policy": "no-referrer",
-      "x-content-type-options": "nosniff",
-      "vary": "accept",
-    },
-  });
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-
-function escape(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => ENTITIES[character]!);
+are for operators. <a href="/docs">All endpoints</a> are described, for programs in <a href="/openapi.json">OpenAPI</a>.</p>`;
+  const response = htmlResponse({ title: name, style: STYLE, body });
+  response.headers.set("vary", "accept");
+  return response;
 }

@@ -13,6 +13,10 @@ export const PAGES: Readonly<Record<string, Page>> = {
     opens: "everybody",
     answer: async (context) => (await import("./openapi_page.ts")).openapiPage(context),
   },
+  "/docs": {
+    opens: "everybody",
+    answer: async (context) => (await import("./docs_page.ts")).docsPage(context),
+  },
   "/metrics": {
     opens: "operators",
     answer: async (context) => (await import("./metrics_page.ts")).metricsPage(context),

@@ -45,6 +45,11 @@ export const OWN: Readonly<Record<string, OwnEndpoint>> = {
     summary: "This document",
     answer: json(z.looseObject({ openapi: text })),
   },
+  "/docs": {
+    opens: "everybody",
+    summary: "This document as a page",
+    answer: { "text/html": undefined },
+  },
   "/metrics": {
     opens: "operators",
     summary: "Metrics, in the text format of Prometheus",

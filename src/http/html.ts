@@ -1,0 +1,57 @@
+/** Pages for people: without a script, and without anything from elsewhere. */
+import { builtin } from "../util/builtin.ts";
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+/** The text, for the content of an element or for an attribute in quotes. */
+export function escape(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => ENTITIES[character]!);
+}
+
+export interface HtmlPage {
+  title: string;
+  style: string;
+  /** The content, as HTML. */
+  body: string;
+}
+
+export function htmlResponse({ title, style, body }: HtmlPage): Response {
+  const page = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>${escape(title)}</title>
+<style>${style}</style>
+</head>
+<body>
+${body}
+</body>
+</html>
+`;
+  return new Response(page, {
+    headers: {
+      "content-type": "text/html; charset=utf-8",
+      "content-security-policy": policyFor(style),
+      "referrer-policy": "no-referrer",
+      "x-content-type-options": "nosniff",
+    },
+  });
+}
+
+/** Nothing is loaded and nothing runs; the page's own style alone counts. */
+function policyFor(style: string): string {
+  return [
+    "default-src 'none'",
+    `style-src 'sha256-${builtin("node:crypto").hash("sha256", style, "base64")}'`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");
+}
