@@ -143,11 +143,17 @@ function createTokens(world: World): Tokens | undefined {
 }
 
 /** What decides which target a request goes to next. */
-function createRouting({ config, keep, monotonic }: World): Pick<Gateway, "affinity" | "breaker" | "retry" | "hedges"> {
+function createRouting(
+  { config, keep, monotonic, shared }: World,
+): Pick<Gateway, "affinity" | "breaker" | "retry" | "hedges"> {
   const hasReplicas = config.replicas > 1 || config.store.kind === "redis";
   return {
     affinity: keep("affinity", [hasReplicas], () => new SessionAffinity(monotonic, { hasReplicas })),
-    breaker: keep("breaker", null, () => new Breaker(monotonic)),
+    breaker: keep("breaker", null, () => {
+      const breaker = new Breaker(monotonic, {}, shared && ((target, ms) => shared.rest(target, ms)));
+      if (shared) shared.onRest = (target, ms) => breaker.rest(target, ms);
+      return breaker;
+    }),
     retry: { ...config.retry, baseMs: RETRY_BASE_MS },
     hedges: keep("hedges", null, () => new HedgeBudget()),
   };

@@ -90,7 +90,7 @@ class LoadedLater implements Shared {
   }
 
   rest(target: string, ms: number): void {
-    this.#counts?.rest(target, ms);
+    this.#loaded().then((counts) => counts.rest(target, ms), () => {}); // those who ask find out why
   }
 
   async close(): Promise<void> {

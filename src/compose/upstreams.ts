@@ -1,6 +1,7 @@
 import type { Config } from "../config/schema.ts";
 import type { Driver } from "../contract/driver.ts";
 import { ConcurrencyLimit } from "../routing/concurrency.ts";
+import { SharedConcurrencyLimit } from "../routing/shared_concurrency.ts";
 import type { Upstream } from "../upstream/send.ts";
 import { Refusals } from "../upstream/unsupported_fields.ts";
 import type { World } from "./world.ts";
@@ -9,7 +10,7 @@ type Limits = Pick<Upstream, "answerBytes" | "answerText" | "streamBytes" | "fra
 
 /** The configured upstreams by name. One that has not changed goes on with what it has learnt. */
 export function createUpstreams(world: World): Map<string, Upstream> {
-  const { config, keep, transports } = world;
+  const { config, keep, transports, shared } = world;
   const { answerBytes, answerText, streamBytes, frameBytes } = config.limits;
   const read = { answerBytes, answerText, streamBytes, frameBytes, json: jsonLimitsOf(config) };
   return new Map(
@@ -18,7 +19,11 @@ export function createUpstreams(world: World): Map<string, Upstream> {
       const transport = transports.get(upstream.transport ?? config.transport);
       // What runs there goes on, whatever else of the upstream has changed.
       const concurrency = limits &&
-        keep(`concurrency ${name}`, limits, () => new ConcurrencyLimit(name, limits));
+        keep(
+          `concurrency ${name}`,
+          limits,
+          () => shared ? new SharedConcurrencyLimit(name, limits, shared) : new ConcurrencyLimit(name, limits),
+        );
       const make = () => createUpstream(name, upstream, { ...read, concurrency }, world);
       return [name, { ...keep(`upstream ${name}`, [upstream, read], make), transport }];
     }),

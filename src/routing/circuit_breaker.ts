@@ -32,10 +32,13 @@ export class Breaker {
   readonly #states = new BoundedMap<string, State>(MOST_TARGETS);
   readonly #now: () => number;
   readonly #pace: BreakerPace;
+  readonly #onRest?: (id: string, ms: number) => void;
 
-  constructor(now: () => number, pace: Partial<BreakerPace> = {}) {
+  /** `onRest`: whoever is to know that a target rests from now on, and for how long. */
+  constructor(now: () => number, pace: Partial<BreakerPace> = {}, onRest?: (id: string, ms: number) => void) {
     this.#now = now;
     this.#pace = { ...PACE, ...pace };
+    this.#onRest = onRest;
   }
 
   /** The targets in the order in which to ask them: those that rest come last, because they may be all that is left. */
@@ -61,9 +64,22 @@ export class Breaker {
     if (wasProbed) state.restMs = Math.min(2 * state.restMs, this.#pace.longestRestMs);
     const restMs = Math.max(state.failures >= this.#pace.failures ? state.restMs : 0, waitMs);
     if (restMs > 0) {
-      state.restsUntil = Math.max(state.restsUntil, this.#now() + Math.min(restMs, this.#pace.longestRestMs));
+      this.#extend(state, restMs);
+      this.#onRest?.(id, state.restsUntil - this.#now());
     }
     this.#states.set(id, state);
+  }
+
+  /** Another gateway found out that the target fails: it rests here, too, and then one request finds out whether it has recovered. */
+  rest(id: string, ms: number): void {
+    const state = this.#states.get(id) ?? { failures: 0, restMs: this.#pace.restMs, restsUntil: 0 };
+    state.failures = Math.max(state.failures, this.#pace.failures);
+    this.#extend(state, ms);
+    this.#states.set(id, state);
+  }
+
+  #extend(state: State, ms: number): void {
+    state.restsUntil = Math.max(state.restsUntil, this.#now() + Math.min(ms, this.#pace.longestRestMs));
   }
 
   /** The targets that rest now. */

@@ -94,3 +94,35 @@ Deno.test("breaker: of too many that fail those are forgotten that have not fail
   fail("one more", 1);
   assertEquals(order("first", "second", "b"), "second b first");
 });
+
+Deno.test("breaker: a target that another gateway found failing rests for as long, and then one request finds out", () => {
+  const { clock, own, order, fail } = breaker();
+  own.rest("a", 500);
+  assertEquals([order("a", "b"), own.resting()], ["b a", ["a"]]);
+  clock.ms += 500;
+  assertEquals([order("a", "b"), order("a", "b")], ["a b", "b a"]);
+  fail("a", 1);
+  assertEquals(order("a", "b"), "b a");
+  clock.ms += 2_000;
+  assertEquals(order("a", "b"), "a b");
+  own.succeeded("a");
+  assertEquals([order("a", "b"), order("a", "b")], ["a b", "a b"]);
+});
+
+Deno.test("breaker: another gateway puts a target to rest for no longer than any rests", () => {
+  const { clock, own } = breaker();
+  own.rest("a", 3_600_000);
+  clock.ms += PACE.longestRestMs;
+  assertEquals(own.resting(), []);
+});
+
+Deno.test("breaker: whoever is to know learns of each rest and how long it is", () => {
+  const rests: unknown[] = [];
+  const own = new Breaker(() => 0, PACE, (id, ms) => rests.push([id, ms]));
+  for (let time = 0; time < 2; time++) own.failed("a");
+  assertEquals(rests, []);
+  own.failed("a");
+  own.failed("b", 700);
+  own.rest("c", 900);
+  assertEquals(rests, [["a", 1_000], ["b", 700]]);
+});

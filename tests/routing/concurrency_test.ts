@@ -1,72 +1,11 @@
-import { assertEquals, assertRejects } from "@std/assert";
-import { GatewayError } from "../../src/errors.ts";
 import { ConcurrencyLimit } from "../../src/routing/concurrency.ts";
-import { within } from "../support/wait.ts";
+import { testConcurrency } from "./concurrency_contract.ts";
+
+testConcurrency("in a process", (use) => use((limits) => Promise.resolve(new ConcurrencyLimit("up", limits))));
 
 const NEVER = new AbortController().signal;
 
-Deno.test("concurrency: no more calls run than there are places, and one that ends lets the next one in", async () => {
-  const concurrency = new ConcurrencyLimit("up", { running: 2, waiting: 5, waitMs: 10_000 });
-  const [first] = [await concurrency.acquire("a", NEVER), await concurrency.acquire("a", NEVER)];
-  let third = false;
-  const waiting = concurrency.acquire("a", NEVER).then((leave) => {
-    third = true;
-    return leave;
-  });
-  await Promise.resolve();
-  assertEquals(third, false);
-  first();
-  first(); // Given back once, however often it is said.
-  const leave = await waiting;
-  assertEquals(third, true);
-  let fourth = false;
-  const next = concurrency.acquire("a", NEVER).then((leave) => {
-    fourth = true;
-    return leave;
-  });
-  await Promise.resolve();
-  assertEquals(fourth, false);
-  leave();
-  (await next)();
-});
-
-Deno.test("concurrency: those who wait get their places in turn, whoever asked more often", async () => {
-  const concurrency = new ConcurrencyLimit("up", { running: 1, waiting: 10, waitMs: 10_000 });
-  const leave = await concurrency.acquire("greedy", NEVER);
-  const order: string[] = [];
-  const wait = async (caller: string, name: string) => {
-    const done = await concurrency.acquire(caller, NEVER);
-    order.push(name);
-    done();
-  };
-  const all = [
-    wait("greedy", "g1"),
-    wait("greedy", "g2"),
-    wait("greedy", "g3"),
-    wait("modest", "m1"),
-    wait("other", "o1"),
-    wait("modest", "m2"),
-  ];
-  leave();
-  await Promise.all(all);
-  assertEquals(order, ["g1", "m1", "o1", "g2", "m2", "g3"]);
-});
-
-Deno.test("concurrency: a full line and a long wait are told as busy, with the time to come back", async () => {
-  const concurrency = new ConcurrencyLimit("up", { running: 1, waiting: 1, waitMs: 5 });
-  const leave = await concurrency.acquire("a", NEVER);
-  const late = concurrency.acquire("a", NEVER);
-  const refused = await assertRejects(() => concurrency.acquire("b", NEVER), GatewayError, 'Upstream "up" is busy');
-  assertEquals([refused.code, refused.details.retryAfter], ["unavailable", "1"]);
-  assertEquals((await assertRejects(() => late, GatewayError)).code, "unavailable");
-  // Those who gave up stand in no line, and hold nothing.
-  const next = concurrency.acquire("c", NEVER);
-  leave();
-  (await next)();
-  (await concurrency.acquire("d", NEVER))();
-});
-
-Deno.test("concurrency: who has got a place makes room in the line", async () => {
+Deno.test("concurrency in a process: who has got a place makes room in the line", async () => {
   const concurrency = new ConcurrencyLimit("up", { running: 1, waiting: 1, waitMs: 10_000 });
   const first = await concurrency.acquire("a", NEVER);
   const second = concurrency.acquire("a", NEVER);
@@ -74,29 +13,4 @@ Deno.test("concurrency: who has got a place makes room in the line", async () =>
   const third = concurrency.acquire("a", NEVER);
   (await second)();
   (await third)();
-});
-
-Deno.test("concurrency: a client that has left by then stands in no line", async () => {
-  const concurrency = new ConcurrencyLimit("up", { running: 1, waiting: 1, waitMs: 10_000 });
-  const leave = await concurrency.acquire("a", NEVER);
-  await assertRejects(
-    () => within(1_000, concurrency.acquire("b", AbortSignal.abort(new Error("left")))),
-    Error,
-    "left",
-  );
-  const next = concurrency.acquire("c", NEVER);
-  leave();
-  (await next)();
-});
-
-Deno.test("concurrency: a client that leaves while it waits gives its turn to the next", async () => {
-  const concurrency = new ConcurrencyLimit("up", { running: 1, waiting: 5, waitMs: 10_000 });
-  const leave = await concurrency.acquire("a", NEVER);
-  const gone = new AbortController();
-  const left = concurrency.acquire("a", gone.signal);
-  const next = concurrency.acquire("b", NEVER);
-  gone.abort(new Error("left"));
-  await assertRejects(() => left, Error, "left");
-  leave();
-  (await next)();
 });

@@ -76,7 +76,8 @@ class CountsOnServer implements RedisCounts {
   readonly #debts = new Map<string, Debt>();
   #due: Due[] = [];
   readonly #settling = new Set<Promise<void>>();
-  #resting: string[] = [];
+  /** Targets that rest and that the others are to know, each with when that ends. */
+  #resting = new Map<string, number>();
   /** Targets that are known to rest, each with when that ends by the server's clock. */
   #known = new Map<string, string>();
   #begun: Promise<void> | undefined;
@@ -150,7 +151,7 @@ class CountsOnServer implements RedisCounts {
   }
 
   rest(target: string, ms: number): void {
-    this.#resting.push(target, String(Math.ceil(ms)));
+    this.#resting.set(target, this.#options.monotonic() + ms);
   }
 
   async close(): Promise<void> {
@@ -178,25 +179,28 @@ class CountsOnServer implements RedisCounts {
   }
 
   async #exchange(): Promise<void> {
-    const resting = this.#resting.splice(0);
+    const resting = this.#resting;
+    this.#resting = new Map();
+    const now = this.#options.monotonic();
+    const leftMs = [...resting].flatMap(([target, ends]) => ends > now ? [target, String(ends - now)] : []);
     try {
-      const args = [String(this.#pace.lifeMs), this.#me, ...resting];
+      const args = [String(this.#pace.lifeMs), this.#me, ...leftMs];
       const reply = await this.#run("beat", () => this.#options.link.run(BEAT, [GATEWAYS, RESTING], args)) as unknown[];
       this.gateways = Math.max(1, Number(reply[0]));
-      this.#learn(reply.slice(1).map(String));
+      this.#learn(reply.slice(1).map(String), resting);
     } catch (error) {
-      this.#resting.unshift(...resting);
+      this.#resting = new Map([...resting, ...this.#resting]);
       throw error;
     }
   }
 
-  #learn(reply: readonly string[]): void {
+  #learn(reply: readonly string[], own: ReadonlyMap<string, number>): void {
     const known = new Map<string, string>();
     for (let at = 0; at < reply.length; at += 3) {
       const [target, ends, ms] = reply.slice(at, at + 3) as [string, string, string];
       known.set(target, ends);
       // A target that has recovered meanwhile is not put to rest by what was known before.
-      if (this.#known.get(target) !== ends) this.#options.onRest(target, Number(ms));
+      if (this.#known.get(target) !== ends && !own.has(target)) this.#options.onRest(target, Number(ms));
     }
     this.#known = known;
   }
