@@ -1,5 +1,6 @@
 /** One target that is asked: how it is spoken to, and what is noted of it. */
 import type { Input, ModelOperation } from "../canonical/operations.ts";
+import type { Gateway } from "../context/gateway.ts";
 import { addNote, type Attempt } from "../context/recorder.ts";
 import { refuseIfStrict, type RequestContext } from "../context/request_context.ts";
 import type { Hide } from "../context/secrets.ts";
@@ -8,6 +9,7 @@ import type { Destination } from "../contract/destination.ts";
 import type { Intake } from "../contract/intake.ts";
 import type { Driver, Target } from "../contract/driver.ts";
 import { GatewayError } from "../errors.ts";
+import type { ListedPrice } from "../observe/cost.ts";
 import type { Ask, Lessons } from "../upstream/ask.ts";
 import type { Upstream } from "../upstream/send.ts";
 import type { HostedOffer } from "../transforms/hosted_history.ts";
@@ -40,12 +42,16 @@ export function ask<K extends ModelOperation>(
 ): Ask<K> {
   const upstream = upstreamOf(where, context);
   const attempt = context.recorder.begin(where);
-  const { prices } = context.gateway;
-  if (!where.price) attempt.listed = (inputTokens) => prices.of(pricedPlace(where, attempt), inputTokens);
+  if (!where.price) attempt.listed = listedPrice(where, attempt, context.gateway);
   const asked = askOf(operation, input, { where, upstream, attempt }, context, options);
   asked.onDescribed = () => refuseIfStrict(context, attempt);
   asked.bill = () => openBill(asked, where, attempt, options.estimate || context.recorder.estimate, context);
   return asked;
+}
+
+/** Apart, because it lives as long as the answer, and the attempt holds the whole conversation. */
+function listedPrice(where: Destination, attempt: Attempt, { prices }: Gateway): ListedPrice {
+  return (inputTokens) => prices.of(pricedPlace(where, attempt), inputTokens);
 }
 
 /** How long an answer waits for the first list of prices, once its head is there: in milliseconds. */

@@ -185,20 +185,25 @@ export function openBill<K extends ModelOperation>(
   return settleWithin(loading, PRICES_MS).then(() => reserve(gateway.prices.mostOf(place, sent)));
 }
 
+/** Sets an amount aside for what is opened then. */
 function reserved<T>(
   payer: Payer,
   amount: bigint,
   signal: AbortSignal,
   open: (reserved: Reserved) => T,
 ): T | Promise<T> {
-  const opened = (reservation: Reservation) => open({ amount, settle: (cost) => reservation.settle(cost) });
   const reservation = payer.reserve(amount);
-  if (!(reservation instanceof Promise)) return opened(reservation);
+  if (!(reservation instanceof Promise)) return open(heldFor(amount, reservation));
   return reservation.then((one) => {
-    if (!signal.aborted) return opened(one);
+    if (!signal.aborted) return open(heldFor(amount, one));
     one.settle(0n);
     throw signal.reason;
   });
+}
+
+/** Apart, because it lives as long as the answer, and who opens its bill holds what was asked. */
+function heldFor(amount: bigint, reservation: Reservation): Reserved {
+  return { amount, settle: (cost) => reservation.settle(cost) };
 }
 
 const ONE_SEARCH: ReportedUsage = { inputTokens: 0, outputTokens: 0, hostedUses: { webSearch: 1 } };

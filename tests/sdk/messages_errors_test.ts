@@ -98,7 +98,7 @@ for (const major of MAJORS) {
         assertEquals([error.status, error.type], [status, type]);
         assert(/^req_/.test(error.requestID ?? ""), "the id of the request is there");
         assert(error.message.includes(`It failed with ${code}`), error.message);
-        const mismatch = code === "model_task_mismatch" ? { error_code: code } : undefined;
+        const mismatch = ["model_task_mismatch", "budget_exceeded"].includes(code) ? { error_code: code } : undefined;
         assertEquals((error.error as { error: { details?: unknown } }).error.details, mismatch);
         if (major.major === 1) assertEquals(error.errorCode, mismatch ? code : null);
       }

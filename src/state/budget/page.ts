@@ -138,7 +138,7 @@ export class Page {
   async close(): Promise<void> {
     this.#isRetired = true;
     await this.#syncing;
-    if (this.#known) await this.#sync();
+    if (this.unreported > 0n || this.#known?.held) await this.#sync();
     this.stop();
   }
 
