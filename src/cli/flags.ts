@@ -19,7 +19,7 @@ export interface Listen {
 }
 
 /** The commands with options of their own. */
-const OWN_OPTIONS: readonly string[] = ["keys", "usage", "doctor", "connect", "probe"];
+const OWN_OPTIONS: readonly string[] = ["keys", "usage", "doctor", "connect", "probe", "check"];
 
 /** Throws `UsageError`. */
 export function parseFlags(args: readonly string[]): Flags {

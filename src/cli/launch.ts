@@ -101,18 +101,36 @@ function narrowed(config: unknown, listen: Place["listen"]): Partial<Permissions
   const [command, subject, output] = commands();
   // It writes that file, and not the store.
   if (command === "catalog") return { write: [output ?? `models-${subject}.json`] };
-  if (command === "probe") return forProbe(subject);
+  if (command === "probe") return forProbe();
+  if (command === "check") return forCheck();
   if (command === "health") return { net: [healthUrl({ config, listen, isFetcher: subject === "fetcher" }).host] };
   return {};
 }
 
+/** It asks one server, stands in for another on this machine, and writes its reports. */
+function forCheck(): Partial<Permissions> {
+  const port = option("upstream-port");
+  const reports = [option("markdown") ?? [], option("junit") ?? []].flat();
+  return {
+    net: [hostAsked(), ...port === undefined ? [] : [`127.0.0.1:${port}`]],
+    env: ["LANEWAY_COMMAND", "LANEWAY_LAUNCHER", option("key-env") ?? []].flat(),
+    read: [],
+    write: reports,
+  };
+}
+
+/** The host of the address that is among the arguments. */
+function hostAsked(): string {
+  const url = URL.parse(commands().find((one) => /^https?:/.test(one)) ?? "");
+  return url ? `${url.hostname}:${url.port || (url.protocol === "https:" ? 443 : 80)}` : "127.0.0.1";
+}
+
 /** It asks a server that no configuration names yet, and may write the configuration. */
-function forProbe(url: string | undefined): Partial<Permissions> {
-  const { hostname, port, protocol } = URL.parse(url ?? "") ?? { hostname: "127.0.0.1", port: "", protocol: "" };
+function forProbe(): Partial<Permissions> {
   const file = option("config") ?? (Deno.env.get("LANEWAY_CONFIG") || "gateway.json");
   const own = [file, `${file}.laneway-new`];
   return {
-    net: [`${hostname}:${port || (protocol === "https:" ? 443 : 80)}`],
+    net: [hostAsked()],
     env: ["LANEWAY_CONFIG", "LANEWAY_COMMAND", "LANEWAY_LAUNCHER", option("secret-env") ?? []].flat(),
     read: [...own, file.replace(/[^/\\]*$/, "") || "."],
     write: own,

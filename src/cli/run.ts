@@ -26,6 +26,7 @@ Usage: ${program} [options]
        ${program} doctor [--json] [--quick]
        ${program} connect [<client>] [--undo]
        ${program} probe <base URL>
+       ${program} check <base URL> --model <name>
 
   keys                 makes, lists and revokes keys; see keys --help
   catalog              writes the models of a lane to a file, for agents that read
@@ -40,6 +41,8 @@ Usage: ${program} [options]
                        connect --help
   probe                finds out what a server is and how to configure it; see
                        probe --help
+  check                asks any gateway or server what clients of its wires rely on;
+                       see check --help
 
   --config <file>      the configuration; else what LANEWAY_CONFIG names, else
                        ./gateway.json, else the built-in default
@@ -121,6 +124,8 @@ function perform(flags: Flags, program: Program): number | Promise<number> {
       return import("./connect/mod.ts").then(({ connect }) => connect(rest, program));
     case "probe":
       return import("./probe/mod.ts").then(({ probe }) => probe(rest, config, program));
+    case "check":
+      return import("./check/mod.ts").then(({ runCheck }) => runCheck(rest, program));
     default:
       throw new UsageError(`Unknown command "${command}"`);
   }

@@ -49,6 +49,7 @@ export const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
   [/^deno task start doctor --quick$/, { how: "by", test: "tests/cli/doctor_test.ts" }],
   [/^deno task start connect claude-code( .*)?$/, { how: "by", test: "tests/clients/connect_test.ts" }],
   [/^deno task start probe http:/, { how: "by", test: "tests/cli/probe_test.ts" }],
+  [/^deno task start check http:/, { how: "by", test: "tests/cli/check_test.ts" }],
   [/^deno task start permissions$/, { how: "ends", prints: /--allow-net=/ }],
   [/^deno task catalog oss models\.json$/, { how: "ends", prints: /written to .*models\.json/ }],
   [/^(npm install --ignore-scripts|node src\/node\.ts)$/, { how: "by", test: "tests/clients/node_test.ts" }],

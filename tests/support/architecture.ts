@@ -30,7 +30,7 @@ const OPEN_TO_FETCHER = ["src/util", "src/platform", "src/canonical"];
 const OPEN_TO_PLUGINS = [...LAYERS.slice(0, 6).flat().filter((layer) => layer !== "src/platform"), "plugins/shared"];
 
 /** Data that the gateway itself does without. */
-const OPEN_TO_CLI = ["plugins/clients", "plugins/probing"];
+const OPEN_TO_CLI = ["plugins/clients", "plugins/probing", "plugins/conformance"];
 
 /** What a file at `place` may import besides what is beside it; nothing where the tree has no such place. */
 function openTo(place: string): readonly string[] | undefined {

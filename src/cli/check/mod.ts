@@ -1,0 +1,102 @@
+/** The command `check`: the conformance kit, against any gateway or server. */
+import { checkedWires } from "../../../plugins/conformance/mod.ts";
+import { builtin } from "../../util/builtin.ts";
+import { invocation } from "../invocation.ts";
+import { type Program, UsageError } from "../program.ts";
+import { countOf, junit, markdown, summary } from "./report.ts";
+import { check, type Checking } from "./run.ts";
+import { serveUpstream } from "./upstream.ts";
+
+/** How long one answer may take, in milliseconds. */
+const PATIENCE_MS = 120_000;
+const WIRES = checkedWires.map(({ name }) => name);
+
+const help = (program: string) =>
+  `Usage: ${program} check <base URL> --model <name> [options]
+
+Asks a gateway or a server what clients of its wires rely on, and reports what does not
+hold. The base URL is the one below which /v1 is: ${"http://127.0.0.1:8000/oss"}.
+
+  --model <name>          the model to ask
+  --wire <name>           ${WIRES.join(", ")} (repeatable; default: all)
+  --key-env <name>        the variable that holds the key
+  --upstream-port <port>  stand behind the gateway as well: a server of the chat wire
+                          listens there and answers by a script, and what the gateway
+                          makes of it is judged. The model has to lead to it
+  --markdown <file>       write the report
+  --junit <file>          write the results for CI
+`;
+
+/** Returns the exit code: 1 where a requirement is not met. Throws `UsageError`. */
+export async function runCheck(args: readonly string[], program: Program): Promise<number> {
+  const { platform, streams: { print, say } } = program;
+  const { values, positionals: [url, ...more] } = parsed(args);
+  if (values.help) {
+    print(help(invocation(platform)).trimEnd());
+    return 0;
+  }
+  const checking = checkingOf(url, more, values, platform.env);
+  const port = portIn(values["upstream-port"]);
+  const upstream = port === undefined ? undefined : serveUpstream(port, checking.model);
+  if (upstream) say(`The model's server is at ${upstream.url}`);
+  try {
+    const results = await check({
+      ...checking,
+      upstream,
+      onResult: ({ wire, id, state, reasons }) =>
+        print(`${state.padEnd(7)}  ${wire} ${id}${reasons.length > 0 ? `: ${reasons.join("; ")}` : ""}`),
+    });
+    print(`\n${summary(results)}`);
+    const { writeFileSync } = builtin("node:fs");
+    if (values.markdown) writeFileSync(values.markdown, markdown(checking.baseUrl, checking.model, results));
+    if (values.junit) writeFileSync(values.junit, junit(checking.baseUrl, results));
+    return countOf(results, "failed") > 0 ? 1 : 0;
+  } finally {
+    await upstream?.close();
+  }
+}
+
+function parsed(args: readonly string[]) {
+  try {
+    return builtin("node:util").parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        model: { type: "string" },
+        wire: { type: "string", multiple: true },
+        "key-env": { type: "string" },
+        "upstream-port": { type: "string" },
+        markdown: { type: "string" },
+        junit: { type: "string" },
+        help: { type: "boolean" },
+      },
+    });
+  } catch (error) {
+    throw new UsageError((error as Error).message.split(/\.\s/)[0]);
+  }
+}
+
+function checkingOf(
+  url: string | undefined,
+  more: readonly string[],
+  { model, wire = WIRES, "key-env": variable }: ReturnType<typeof parsed>["values"],
+  env: Program["platform"]["env"],
+): Checking {
+  const address = URL.parse(url ?? "");
+  if (!address || more.length > 0 || !/^https?:$/.test(address.protocol)) {
+    throw new UsageError("Expected the base URL of one server: check http://127.0.0.1:8000/oss");
+  }
+  if (model === undefined) throw new UsageError("Name the model to ask with --model");
+  const unknown = wire.find((name) => !WIRES.includes(name));
+  if (unknown !== undefined) throw new UsageError(`Unknown wire "${unknown}": expected ${WIRES.join(", ")}`);
+  const key = variable === undefined ? undefined : env(variable);
+  if (variable !== undefined && !key) throw new UsageError(`The variable ${variable} is not set here`);
+  const baseUrl = url!.replace(/\/+$/, "").replace(/\/v1$/, "");
+  return { baseUrl, model, wires: wire, key, patienceMs: PATIENCE_MS };
+}
+
+function portIn(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new UsageError(`Cannot use port "${text}": expected a number from 0 to 65535`);
+}

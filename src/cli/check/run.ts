@@ -1,0 +1,43 @@
+/** Runs the kit's cases, one after the other. */
+import { cases, checkedWires, scriptedCases } from "../../../plugins/conformance/mod.ts";
+import type { CheckCase, CheckDesk, CheckedWire, ScriptedUpstream } from "../../contract/conformance.ts";
+import { asking } from "./asking.ts";
+import type { CheckResult } from "./report.ts";
+
+export interface Checking {
+  baseUrl: string;
+  model: string;
+  key?: string;
+  /** Names of wires. */
+  wires: readonly string[];
+  patienceMs: number;
+  /** Present where the kit stands behind the gateway, too. */
+  upstream?: ScriptedUpstream;
+  onResult?(result: CheckResult): void;
+}
+
+/** Behind the gateway the model is a script, which answers what its case has it answer, and nothing else. */
+export async function check(checking: Checking): Promise<CheckResult[]> {
+  const { upstream, wires, onResult } = checking;
+  const results: CheckResult[] = [];
+  for (const wire of checkedWires.filter(({ name }) => wires.includes(name))) {
+    for (const one of upstream ? scriptedCases : cases) {
+      const result = await judge(one, wire, checking);
+      results.push(result);
+      onResult?.(result);
+    }
+  }
+  return results;
+}
+
+async function judge(one: CheckCase, wire: CheckedWire, checking: Checking): Promise<CheckResult> {
+  const { id, requirement } = one;
+  const { baseUrl, key, model, patienceMs, upstream } = checking;
+  const desk: CheckDesk = { wire, model, upstream, ask: asking({ baseUrl, key, patienceMs, headers: wire.headers }) };
+  const began = performance.now();
+  const found = await one.run(desk).catch((error) => [`The answer cannot be judged: ${(error as Error).message}`]);
+  const seconds = (performance.now() - began) / 1000;
+  const common = { wire: wire.name, id, requirement, seconds };
+  if ("skipped" in found) return { ...common, state: "skipped", reasons: [found.skipped] };
+  return { ...common, state: found.length === 0 ? "passed" : "failed", reasons: [...new Set(found)] };
+}
