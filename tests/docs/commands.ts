@@ -75,6 +75,10 @@ export const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
     how: "not",
     because: "it downloads images; tests/deploy/compose_test.ts checks the file",
   }],
+  [/^(kubectl create secret generic|helm install) laneway /, {
+    how: "not",
+    because: "it needs a cluster; tests/deploy/installed/cluster_test.ts renders the chart",
+  }],
   [/^deno task release$/, { how: "not", because: "it downloads Deno's runtime for six machines" }],
   [/^deno task compile$/, { how: "not", because: "it downloads Deno's runtime" }],
 

@@ -1,5 +1,5 @@
 /** The files in `deploy/`, read as far as the tests need them. */
-import { parse } from "@std/yaml";
+import { parse, parseAll } from "@std/yaml";
 import { pluginFacts } from "../../src/app.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import type { Config } from "../../src/config/schema.ts";
@@ -16,6 +16,11 @@ export type Data = any;
 
 export function readYaml(path: string): Data {
   return parse(readText(path));
+}
+
+/** All documents of a text in YAML. */
+export function parseDocuments(text: string): Data[] {
+  return (parseAll(text) as Data[]).filter((document) => document !== null);
 }
 
 /** A configuration, checked by the gateway itself, where these variables are set. */
