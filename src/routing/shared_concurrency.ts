@@ -20,6 +20,8 @@ export class SharedConcurrencyLimit implements Concurrency {
   readonly #queue: FairQueue<Release>;
   #running = 0;
   #isAsking = false;
+  /** Until it is asked again. */
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(name: string, limits: ConcurrencyLimits, counts: SharedCounts) {
     this.#account = `upstream ${name}`;
@@ -37,21 +39,33 @@ export class SharedConcurrencyLimit implements Concurrency {
     // Whoever comes does not overtake those who wait.
     const place = this.#queue.size === 0 ? await this.#take() : undefined;
     if (place) return place;
-    const waiting = this.#queue.wait(caller, signal);
-    if (!this.#isAsking) void this.#askForAll();
-    return await waiting;
+    this.#askLater();
+    try {
+      return await this.#queue.wait(caller, signal);
+    } finally {
+      if (this.#queue.size === 0) this.#stopAsking();
+    }
+  }
+
+  #askLater(): void {
+    if (this.#isAsking) return;
+    const ms = LEAST_WAIT_MS + Math.random() * (MOST_WAIT_MS - LEAST_WAIT_MS);
+    this.#timer ??= setTimeout(() => void this.#askForAll(), ms);
+  }
+
+  #stopAsking(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
   }
 
   async #askForAll(): Promise<void> {
+    this.#timer = undefined;
     this.#isAsking = true;
-    while (this.#queue.size > 0) {
-      const ms = LEAST_WAIT_MS + Math.random() * (MOST_WAIT_MS - LEAST_WAIT_MS);
-      await new Promise((resolve) => setTimeout(resolve, ms));
-      let place = await this.#take();
-      while (place && this.#queue.admit(place)) place = this.#queue.size > 0 ? await this.#take() : undefined;
-      place?.();
-    }
+    let place = await this.#take();
+    while (place && this.#queue.admit(place)) place = this.#queue.size > 0 ? await this.#take() : undefined;
+    place?.();
     this.#isAsking = false;
+    if (this.#queue.size > 0) this.#askLater();
   }
 
   /** A place, if there is one. */
