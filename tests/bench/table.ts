@@ -66,7 +66,7 @@ function besideBase({ beside, digits }: Figure, values: readonly number[], base:
   return ` **${more < 0 ? "−" : "+"}${Math.abs(more).toFixed(digits)}**`;
 }
 
-function alignTable(rows: readonly string[][]): string {
+export function alignTable(rows: readonly string[][]): string {
   const widths = rows[0]!.map((_, at) => Math.max(3, ...rows.map((cells) => cells[at]!.length)));
   const line = (cells: readonly string[]) =>
     `| ${cells.map((cell, at) => at === 0 ? cell.padEnd(widths[at]!) : cell.padStart(widths[at]!)).join(" | ")} |`;
