@@ -80,8 +80,9 @@ function transcriptReport(usage: Output<"transcribe">["usage"]): Report {
 
 /** The answer to a request that says nothing of its length, and of whose model nothing is known, in tokens. */
 const USUAL_ANSWER = 8_192;
-/** The fewest bytes of a second of sound that are in use, and the most tokens of one. */
+/** The fewest bytes of a second of sound that are in use, the most, and the most tokens of one. */
 const SOUND_BYTES = 2_000;
+const MOST_SOUND_BYTES = 400_000;
 const SOUND_TOKENS = 25;
 
 /** What an answer may cost at most, by estimate, in pico-dollars; nothing where its price is not known. */
@@ -135,7 +136,7 @@ function countIn(value: unknown): number | undefined {
 function secondsOf(bytes: Uint8Array): number {
   const isWave = bytes.length > 44 && String.fromCharCode(...bytes.subarray(0, 4)) === "RIFF";
   const rate = isWave ? new DataView(bytes.buffer, bytes.byteOffset).getUint32(28, true) : SOUND_BYTES;
-  return bytes.length / Math.max(rate, SOUND_BYTES);
+  return bytes.length / Math.min(Math.max(rate, SOUND_BYTES), MOST_SOUND_BYTES);
 }
 
 function unpriced(where: Destination): GatewayError {

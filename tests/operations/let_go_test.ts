@@ -3,7 +3,7 @@ import { assertEquals } from "@std/assert";
 import { builtIn } from "../../src/app.ts";
 import type { Protocol } from "../../src/contract/protocol.ts";
 import { collectGarbage } from "../../src/http/load_shedding.ts";
-import { newApp, type TestApp } from "../support/app.ts";
+import { type ConfigInput, newApp, type TestApp } from "../support/app.ts";
 import { ENDING, word } from "../support/chat.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
 import { delay } from "../support/wait.ts";
@@ -46,7 +46,7 @@ const BEGINNINGS: Record<string, string> = {
 };
 
 /** An app that knows, of each request, whether its conversation is held, in its own form or in the client's. */
-function watchedApp(driver: string, upstream: (pull: number) => string | undefined) {
+function watchedApp(driver: string, upstream: (pull: number) => string | undefined, more: ConfigInput = {}) {
   const parsed: WeakRef<object>[] = [];
   const watch = (protocol: Protocol<"generate">): Protocol<"generate"> => ({
     ...protocol,
@@ -61,6 +61,7 @@ function watchedApp(driver: string, upstream: (pull: number) => string | undefin
     config: {
       upstreams: { fake: { driver, baseUrl: "http://upstream.test/v1" } },
       lanes: { oss: { models: { model: { task: "chat", targets: [{ upstream: "fake", model: "m" }] } } } },
+      ...more,
     },
     pace: { headAfterMs: 1 },
     plugins: {
@@ -96,6 +97,23 @@ async function collected(): Promise<void> {
 async function ask(app: TestApp, client: string, more: object = {}): Promise<EventReader> {
   const { path, body } = ASKED[client]!;
   return new EventReader(await app.post(path, { model: "model", stream: true, ...body, ...more }));
+}
+
+for (const driver of Object.keys(BEGINNINGS)) {
+  Deno.test(`a conversation is let go once its answer has begun, by who has a budget: ${driver}`, async () => {
+    const price = { input: 1, output: 1 };
+    const model = { task: "chat" as const, targets: [{ upstream: "fake", model: "m" }], price };
+    const paid = { budget: { dollars: 100, period: "day" as const }, lanes: { oss: { models: { model } } } };
+    const { app, held } = watchedApp(driver, (pull) => pull === 0 ? BEGINNINGS[driver] : undefined, paid);
+    // The first one waits for the store.
+    for (let round = 0; round < 2; round++) {
+      const reader = await ask(app, "chat");
+      await reader.until("Word");
+      assertEquals(new Set(await held()), new Set([false]));
+      await reader.leave();
+    }
+    await app.close();
+  });
 }
 
 for (const client of Object.keys(ASKED)) {
