@@ -53,15 +53,16 @@ export function createPrices({ upstreams, openLibrary, now }: PricesOptions): Pr
   let library: PriceLibrary | undefined;
   let opening: Promise<void> | undefined;
 
-  const listed = ({ upstream, model }: PricedPlace) => lists.get(upstream)?.get(withoutPolicy(model))?.prices ?? {};
-  const addressOf = (place: PricedPlace) => addresses.get(place.upstream)?.(place);
+  const read = (place: PricedPlace) => asked(place, upstreams.get(place.upstream));
+  const listed = (upstream: string, { model }: Asked) => lists.get(upstream)?.get(model)?.prices ?? {};
+  const addressOf = (place: PricedPlace) => addresses.get(place.upstream)?.(place, read(place));
 
   function of(place: PricedPlace, inputTokens = 0): Price | undefined {
-    const provider = providerOf(place);
-    const prices = listed(place);
+    const { model, provider } = read(place);
+    const prices = listed(place.upstream, { model });
     if (provider !== undefined && Object.hasOwn(prices, provider)) return prices[provider];
     const address = library && addressOf(place);
-    return address === undefined ? undefined : library?.priceOf(address, nameOf(place), inputTokens, now());
+    return address === undefined ? undefined : library?.priceOf(address, model, inputTokens, now());
   }
 
   async function refresh(upstream: string, list: CatalogCache): Promise<void> {
@@ -77,7 +78,8 @@ export function createPrices({ upstreams, openLibrary, now }: PricesOptions): Pr
 
   return {
     of,
-    mostOf: (place, inputTokens) => of(place, inputTokens) ?? highestOf(Object.values(listed(place))),
+    mostOf: (place, inputTokens) =>
+      of(place, inputTokens) ?? highestOf(Object.values(listed(place.upstream, read(place)))),
     load(place) {
       const { list } = upstreams.get(place.upstream) ?? {};
       const refreshed = list && refresh(place.upstream, list);
@@ -87,15 +89,16 @@ export function createPrices({ upstreams, openLibrary, now }: PricesOptions): Pr
   };
 }
 
-/** Who serves: as the answer says, else as the model's name asks for. */
-function providerOf({ model, provider }: PricedPlace): string | undefined {
-  const plain = withoutPolicy(model);
-  return provider ?? (plain === model ? undefined : model.slice(plain.length + 1));
+interface Asked {
+  model: string;
+  /** Who serves: as the answer says, else as the model's name asks for. */
+  provider?: string;
 }
 
-/** The model's name, without the provider that it is pinned to. */
-function nameOf(place: PricedPlace): string {
-  return providerOf(place) === undefined ? place.model : withoutPolicy(place.model);
+/** What follows the last colon of a name asks for a provider where there is a choice; elsewhere it is part of the name. */
+function asked({ model, provider }: PricedPlace, { choosesProvider }: Partial<PricedUpstream> = {}): Asked {
+  const plain = choosesProvider ? withoutPolicy(model) : model;
+  return { model: plain, provider: provider ?? (plain === model ? undefined : model.slice(plain.length + 1)) };
 }
 
 /**
@@ -104,14 +107,13 @@ function nameOf(place: PricedPlace): string {
  */
 function addressesOf(
   { baseUrl, choosesProvider }: PricedUpstream,
-): ((place: PricedPlace) => string | undefined) | undefined {
+): ((place: PricedPlace, asked: Asked) => string | undefined) | undefined {
   const url = baseUrl === undefined ? null : URL.parse(baseUrl);
   if (url?.protocol !== "https:" || !/\.[a-z][a-z0-9-]*$/i.test(url.hostname)) return undefined;
   const { origin, pathname } = url;
-  return (place) => {
+  return (place, { provider }) => {
     if (place.path !== undefined) return `${baseUrl}/${place.path}`;
     if (!choosesProvider) return baseUrl;
-    const provider = providerOf(place);
     return provider === undefined ? undefined : `${origin}/${provider}${pathname}`;
   };
 }

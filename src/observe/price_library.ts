@@ -37,8 +37,13 @@ export class KnownPrices {
 function ratesOf(address: string, model: string, at: number): Rates | undefined {
   const provider = findProvider({ providerApiUrl: address });
   if (!provider || !isAt(address, provider.api_pattern)) return undefined;
-  // The library checks what is used; without a use it says the rates alone.
-  return calcPrice({}, model, { provider, timestamp: new Date(at) })?.model_price;
+  try {
+    // The library checks what is used; without a use it says the rates alone.
+    return calcPrice({}, model, { provider, timestamp: new Date(at) })?.model_price;
+  } catch {
+    // Rates that contradict each other are none.
+    return undefined;
+  }
 }
 
 /** The library looks at the beginning of an address alone, and another host may begin with the same letters. */

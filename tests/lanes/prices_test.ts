@@ -130,3 +130,12 @@ Deno.test("prices: a library that cannot be loaded leaves the price unknown", as
   await prices.load(ROUTER);
   assertEquals(prices.of(ROUTER), undefined);
 });
+
+Deno.test("prices: where nobody chooses a provider, a colon is part of the model's name", async () => {
+  const asked: string[] = [];
+  const upstream = { baseUrl: "https://api.example.com/v1", choosesProvider: false, list: undefined };
+  const prices = newPrices(upstream, fakeLibrary(asked));
+  await prices.load({ ...ROUTER, model: "org/model:free" });
+  prices.of({ ...ROUTER, model: "org/model:free" });
+  assertEquals(asked, ["https://api.example.com/v1 org/model:free 0 7"]);
+});
