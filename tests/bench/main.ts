@@ -10,6 +10,7 @@ import { measureMemory, measureStart, MEMORY_FIGURES, START_FIGURES } from "./fr
 import { BARE, type Gateway, laneway, startGateway, startUpstream, type Subject } from "./gateways.ts";
 import { formatCosts } from "./own_report.ts";
 import { measureProcesses, PROCESS_FIGURES } from "./processes.ts";
+import { measureObserving, OBSERVING, OBSERVING_FIGURES } from "./observing.ts";
 import { stopPrograms } from "./program.ts";
 import { measureSafeguards, SAFEGUARD_FIGURES, SAFEGUARDS } from "./safeguards.ts";
 import { stopServers } from "./server.ts";
@@ -43,6 +44,7 @@ const SECTIONS: Record<string, (upstream: string) => Promise<string>> = {
   vectors,
   uploads,
   safeguards,
+  observe: observing,
 };
 
 const wanted = options.only?.split(",");
@@ -172,6 +174,16 @@ async function uploads(upstream: string): Promise<string> {
     results.record(way.name, await measureUploads(way, upstream));
   }
   return formatTable(UPLOAD_FIGURES, UPLOAD_WAYS.map(({ name }) => name), results);
+}
+
+async function observing(): Promise<string> {
+  const results = new Results();
+  for (let round = 0; round < FRESH_ROUNDS; round++) {
+    progress(`observing ${round + 1} of ${FRESH_ROUNDS}`);
+    const found = await measureObserving(options.quick ? 50 : 300);
+    for (const each of OBSERVING) results.record(each, found[each]);
+  }
+  return formatTable(OBSERVING_FIGURES, OBSERVING, results);
 }
 
 async function safeguards(upstream: string): Promise<string> {

@@ -87,7 +87,8 @@ export async function largeJsonUs(wire: Wire): Promise<number> {
   return least;
 }
 
-async function cpuUs(run: () => void | Promise<void>): Promise<number> {
+/** The processor time that it takes, in microseconds. */
+export async function cpuUs(run: () => void | Promise<void>): Promise<number> {
   const start = process.cpuUsage();
   await run();
   const { user, system } = process.cpuUsage(start);
@@ -168,22 +169,24 @@ async function passJson(request: Request): Promise<Response> {
   return new Response(body, { headers });
 }
 
-const PATHS: Record<Wire, string> = {
+export const PATHS: Record<Wire, string> = {
   chat: "http://localhost/oss/v1/chat/completions",
   messages: "http://localhost/oss/v1/messages",
   responses: "http://localhost/oss/v1/responses",
 };
 const HEADERS = { "content-type": "application/json" };
 
-async function exchange(handler: Handler, url: string, body: string): Promise<void> {
-  const response = await handler(new Request(url, { method: "POST", headers: HEADERS, body }));
+/** One request, whose answer is read to its end. */
+export async function exchange(handler: Handler, url: string, body: string, key?: string): Promise<void> {
+  const headers = key === undefined ? HEADERS : { ...HEADERS, authorization: `Bearer ${key}` };
+  const response = await handler(new Request(url, { method: "POST", headers, body }));
   if (response.status !== 200) throw new Error(`Gateway answers ${response.status}: ${await response.text()}`);
   const reader = response.body!.getReader();
   while (!(await reader.read()).done);
 }
 
 /** Each read gets one piece, as from a socket. */
-function streamOf(pieces: readonly Uint8Array[]): Response {
+export function streamOf(pieces: readonly Uint8Array[]): Response {
   let next = 0;
   const body = new ReadableStream({
     type: "bytes",
