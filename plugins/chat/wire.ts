@@ -182,7 +182,7 @@ const requestFields = {
   stop: z.union([z.string(), z.array(z.string())]).nullish(),
   seed: z.custom<number | RawNumber>((value) => isNumber(value) && isInteger(value), {
     params: { expected: "whole number" },
-  }).nullish(),
+  }).meta({ type: "integer" }).nullish(),
   response_format: responseFormat.nullish(),
   verbosity: z.enum(["low", "medium", "high"]).nullish(),
   prompt_cache_key: z.string().nullish(),

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import { isRawNumber, toDouble } from "../../src/canonical/raw_number.ts";
 
-export const json = z.custom<JsonObject>(isJsonObject, { params: { expected: "object" } });
+export const json = z.custom<JsonObject>(isJsonObject, { params: { expected: "object" } }).meta({ type: "object" });
 
 /** A name that says something. The check of a list ends at the first one that is empty. */
 export const name = z.string().min(1, { abort: true });

@@ -22,8 +22,5 @@ export async function openapiPage(context: RequestContext): Promise<Response> {
   const document = await documentOf(context);
   let text = texts.get(document);
   if (text === undefined) texts.set(document, text = JSON.stringify(document));
-  return new Response(text, {
-    // Generators and viewers in a browser may read it, wherever they are from: it holds nothing of anybody.
-    headers: { "content-type": "application/json", "access-control-allow-origin": "*" },
-  });
+  return new Response(text, { headers: { "content-type": "application/json" } });
 }

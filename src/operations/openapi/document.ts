@@ -18,13 +18,13 @@ export interface DocumentFacts {
 const DESCRIPTION =
   `One gateway to open models, for clients of several APIs. Each lane, \`/{lane}\`, has models of its own.
 
-A request is served by every API alike: what one of them cannot express is said in the header \`x-laneway-notes\`. Errors
+A request is served by every API alike: what one of them cannot express is reported in the header \`x-laneway-notes\`. Errors
 have the shape of the API that is asked. A streamed answer that fails after its beginning ends with an error event.`;
 
 /** Takes some tens of milliseconds, in which others have their turns. */
 export async function describeApi({ title, version, protocols, fallback }: DocumentFacts): Promise<Document> {
   const schemas = new Schemas();
-  const parts: Parts = { schemas, errors: new Errors(schemas), headers: { ...HEADERS } };
+  const parts: Parts = { schemas, errors: new Errors(schemas, protocols), headers: { ...HEADERS } };
   const paths = { ...await pathsOf(protocols, parts), ...await ownPaths(fallback, parts) };
   const wires = [...new Set(protocols.map(({ wire }) => wire))];
   return {

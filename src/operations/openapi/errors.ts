@@ -70,10 +70,18 @@ interface Sample {
 export class Errors {
   readonly all: Record<string, ResponseObject> = {};
   readonly #schemas: Schemas;
+  /** By how errors are written: the wires that write them so. */
+  readonly #wires: ReadonlyMap<AnyProtocol["serializeError"], readonly string[]>;
   readonly #named = new Map<AnyProtocol["serializeError"], ReadonlyMap<number, string>>();
 
-  constructor(schemas: Schemas) {
+  constructor(schemas: Schemas, protocols: readonly AnyProtocol[]) {
     this.#schemas = schemas;
+    this.#wires = new Map(
+      Array.from(
+        Map.groupBy(protocols, ({ serializeError }) => serializeError),
+        ([write, own]) => [write, own.map(({ wire }) => wire)],
+      ),
+    );
   }
 
   /** By status: what the endpoint may answer in place of what it is asked for. */
@@ -91,7 +99,8 @@ export class Errors {
 
   async #describe(protocol: AnyProtocol): Promise<ReadonlyMap<number, string>> {
     const samples = await samplesOf(protocol, (where) => where !== "never");
-    const wanted = `${protocol.wire}-error`;
+    const wires = new Set(this.#wires.get(protocol.serializeError));
+    const wanted = wires.size === 1 ? `${protocol.wire}-error` : "error";
     const schema = refTo("schemas", this.#schemas.add(wanted, shapeOf(samples.map(({ body }) => body))));
     const byStatus = Map.groupBy(samples, ({ status }) => status);
     return new Map(Array.from(byStatus, ([status, own]) => [status, this.#add(`${wanted}-${status}`, own, schema)]));

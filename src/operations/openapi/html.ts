@@ -14,7 +14,7 @@ nav ul,.fields{list-style:none;padding-left:1rem}
 .fields{border-left:2px solid GrayText}
 details{margin:.4rem 0}summary{cursor:pointer}`;
 
-/** In sections: what each endpoint is asked and answers, then the schemas. Others have their turns meanwhile. */
+/** In sections: what each endpoint is asked and answers, then the errors and the schemas. Others have their turns meanwhile. */
 export async function documentHtml(document: Document): Promise<string> {
   const { info, tags, components } = document;
   const operations = operationsIn(document);
@@ -32,7 +32,11 @@ ${textHtml(info.description)}
     for await (const one of paced(own)) pieces.push(operationHtml(one, document));
     pieces.push("</section>");
   }
-  pieces.push('<section><h2 id="schemas">Schemas</h2>', SCHEMAS);
+  pieces.push('<section><h2 id="errors">Errors</h2>');
+  for await (const [name, response] of paced(Object.entries(components.responses))) {
+    pieces.push(`<h3 id="${anchor("response", name)}">${escape(name)}</h3>\n${responseHtml(response, document)}`);
+  }
+  pieces.push('</section><section><h2 id="schemas">Schemas</h2>', SCHEMAS);
   for await (const [name, schema] of paced(Object.entries(components.schemas))) {
     pieces.push(`<h3 id="${anchor("schema", name)}">${escape(name)}</h3>\n${schemaHtml(schema)}`);
   }
@@ -77,7 +81,11 @@ function operationHtml({ method, path, operation }: Placed, document: Document):
   const { operationId, summary, description, parameters = [], requestBody, responses } = operation;
   const given = parameters.map((one) => resolve<Parameter>(one, document));
   const requests = Object.entries(requestBody?.content ?? {}).map(([type, media]) => mediaHtml(type, media)).join("\n");
-  const rows = Object.entries(responses).map(([status, one]) => responseHtml(status, resolve(one, document), document));
+  const rows = Object.entries(responses).map(([status, one]) =>
+    "$ref" in one
+      ? referenceHtml(status, one.$ref, resolve<ResponseObject>(one, document))
+      : rowHtml(status, responseHtml(one, document))
+  );
   return `<article><h3 id="${anchor("operation", operationId)}"><code>${method} ${escape(path)}</code></h3>
 <p><strong>${escape(summary)}</strong></p>
 ${description === undefined ? "" : textHtml(description)}
@@ -98,18 +106,25 @@ function parametersHtml(parameters: readonly Parameter[]): string {
 <tbody>${rows.join("\n")}</tbody></table>`;
 }
 
-function responseHtml(
-  status: string,
-  { description, headers = {}, content = {} }: ResponseObject,
-  document: Document,
-): string {
+function rowHtml(status: string, answer: string): string {
+  return `<tr><th scope="row">${escape(status)}</th><td>${answer}</td></tr>`;
+}
+
+/** What stands below many endpoints stands on the page once: here are the codes that lead to it. */
+function referenceHtml(status: string, $ref: string, { description }: ResponseObject): string {
+  const codes = [...description.matchAll(/`([^`]+)`:/g)].map(([, code]) => `<code>${escape(code!)}</code>`);
+  const name = $ref.split("/").at(-1)!;
+  return rowHtml(status, `<a href="#${anchor("response", name)}">${escape(name)}</a> ${codes.join(", ")}`);
+}
+
+function responseHtml({ description, headers = {}, content = {} }: ResponseObject, document: Document): string {
   const media = Object.entries(content).map(([type, one]) => mediaHtml(type, one)).join("\n");
   const names = Object.entries(headers).map(([name, one]) => {
     const { description = "" } = resolve<{ description?: string }>(one, document);
     return `<li><code>${escape(name)}</code> ${inlineHtml(description)}</li>`;
   });
   const list = names.length === 0 ? "" : `<details><summary>Headers</summary><ul>${names.join("\n")}</ul></details>`;
-  return `<tr><th scope="row">${escape(status)}</th><td>${textHtml(description)}${media}${list}</td></tr>`;
+  return `${textHtml(description)}${media}${list}`;
 }
 
 function mediaHtml(type: string, { schema, examples = {} }: MediaType): string {
@@ -135,6 +150,6 @@ function inlineHtml(text: string): string {
 }
 
 /** The id of a place on the page. */
-export function anchor(kind: "tag" | "operation" | "schema", name: string): string {
+export function anchor(kind: "tag" | "operation" | "response" | "schema", name: string): string {
   return `${kind}-${name.replaceAll(/[^\w-]/g, "-")}`;
 }

@@ -30,8 +30,10 @@ export function jsonSchemaOf(schema: z.ZodType): Schema {
   const { $schema: _, ...json } = z.toJSONSchema(schema, {
     io: "input",
     unrepresentable: "any",
-    // In a form, the bytes of a file stand in a part of their own.
     override: ({ zodSchema, jsonSchema }) => {
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+      // In a form, the bytes of a file stand in a part of their own.
       if (zodSchema._zod.def.type !== "file") return;
       for (const key of ["type", "format", "contentEncoding"]) delete (jsonSchema as Schema)[key];
       Object.assign(jsonSchema, { contentMediaType: "application/octet-stream" });
