@@ -81,12 +81,18 @@ function serverName({ url }: Config["store"], env: Env): string {
 }
 
 /** The server that is configured, and who may have signed its certificate. */
-export function serverOf(store: Config["store"], platform: Pick<Platform, "readText">, env: Env): RedisPlace {
-  return { address: addressOf(store, env), ca: store.ca === undefined ? undefined : platform.readText(store.ca) };
-}
-
-function addressOf({ url }: Config["store"], env: Env) {
+export function serverOf(
+  { url, ca, sentinel, cluster }: Config["store"],
+  platform: Pick<Platform, "readText">,
+  env: Env,
+): RedisPlace {
   const address = parseRedisUrl(env(url?.env ?? "") ?? "");
   if (!address) throw new Error(`Environment variable "${url?.env}" holds no URL of a server`);
-  return address;
+  const password = sentinel?.password && env(sentinel.password.env);
+  return {
+    address,
+    ca: ca === undefined ? undefined : platform.readText(ca),
+    isCluster: cluster,
+    ...(sentinel && { sentinel: { name: sentinel.name, password } }),
+  };
 }

@@ -4,35 +4,59 @@ import { isVariableName } from "./fields.ts";
 import { parseRedisUrl } from "./redis_url.ts";
 import { PLACEHOLDER_SECRET } from "./secrets.ts";
 
-export function* storeProblems(
-  { store, storedKeys, sealing, replicas }: Record<string, unknown>,
-  env: (name: string) => string | undefined,
-): Generator<{ path: string; message: string }, void> {
-  const { kind, url }: JsonObject = isJsonObject(store) ? store : {};
-  if (kind === "redis" && isJsonObject(url)) yield* urlProblems(url.env, env);
-  const isShared = kind === "redis" || Boolean(env("DENO_DEPLOY"));
-  if (typeof replicas === "number" && replicas > 1 && !isShared && !(isJsonObject(sealing) && sealing.key)) {
-    yield {
-      path: "replicas",
-      message:
-        'Cannot seal for several gateways without a common key: use a store of kind "redis", or set "sealing.key"',
-    };
-  }
-  if (storedKeys !== true || kind !== "memory") return;
+type Env = (name: string) => string | undefined;
+type Problems = Generator<{ path: string; message: string }, void>;
+
+export function* storeProblems(config: Record<string, unknown>, env: Env): Problems {
+  const store: JsonObject = isJsonObject(config.store) ? config.store : {};
+  if (store.kind === "redis") yield* serverProblems(store, env);
+  yield* replicaProblems(config, store, env);
+  if (config.storedKeys !== true || store.kind !== "memory") return;
   yield {
     path: "storedKeys",
     message: 'Cannot use stored keys with a store of kind "memory": other processes create them',
   };
 }
 
-function* urlProblems(variable: unknown, env: (name: string) => string | undefined) {
-  if (typeof variable !== "string" || !isVariableName(variable)) return;
+function* replicaProblems({ replicas, sealing }: Record<string, unknown>, { kind }: JsonObject, env: Env): Problems {
+  const isShared = kind === "redis" || Boolean(env("DENO_DEPLOY"));
+  if (typeof replicas !== "number" || replicas < 2 || isShared || isJsonObject(sealing) && sealing.key) return;
+  yield {
+    path: "replicas",
+    message: 'Cannot seal for several gateways without a common key: use a store of kind "redis", or set "sealing.key"',
+  };
+}
+
+function* serverProblems({ url, sentinel, cluster }: JsonObject, env: Env): Problems {
+  const kind = sentinel ? "sentinel" : cluster === true ? "cluster" : "server";
+  if (isJsonObject(url)) yield* urlProblems(url.env, kind, env);
+  if (isJsonObject(sentinel) && isJsonObject(sentinel.password)) {
+    yield* unsetProblems("store.sentinel.password.env", sentinel.password.env, env);
+  }
+}
+
+function* unsetProblems(path: string, variable: unknown, env: Env): Problems {
+  if (typeof variable !== "string" || !isVariableName(variable) || env(variable)) return;
+  yield { path, message: `Environment variable "${variable}" is not set: export ${variable}=...` };
+}
+
+function* urlProblems(
+  variable: unknown,
+  kind: "server" | "sentinel" | "cluster",
+  env: Env,
+): Problems {
   const path = "store.url.env";
-  const url = env(variable);
-  if (!url) {
-    yield { path, message: `Environment variable "${variable}" is not set: export ${variable}=...` };
-  } else if (url !== PLACEHOLDER_SECRET && !parseRedisUrl(url)) {
+  yield* unsetProblems(path, variable, env);
+  const url = typeof variable === "string" && isVariableName(variable) ? env(variable) : undefined;
+  if (!url || url === PLACEHOLDER_SECRET) return;
+  const address = parseRedisUrl(url);
+  if (!address) {
     const form = "redis://user:password@store.example.com:6379/0";
     yield { path, message: `Environment variable "${variable}" must hold a URL such as ${form}` };
+  } else if (kind === "server" && address.hosts.length > 1) {
+    const cures = '"sentinel": { "name": "mymaster" } or "cluster": true';
+    yield { path, message: `Environment variable "${variable}" names several servers: set ${cures} beside it` };
+  } else if (kind === "cluster" && address.database) {
+    yield { path, message: `Environment variable "${variable}" names a database, and a cluster has none but 0` };
   }
 }

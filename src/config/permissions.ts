@@ -1,7 +1,7 @@
 /** What a gateway has to be allowed. The launcher reads this file, too: it imports nothing but what imports nothing. */
 import { defaultStorePath } from "../platform/store_path.ts";
 import { isObject } from "../util/merge.ts";
-import { parseRedisUrl } from "./redis_url.ts";
+import { parseRedisUrl, SERVER_FORM } from "./redis_url.ts";
 
 /** What the gateway may do: hosts with their ports, names of variables, paths. */
 export interface Permissions {
@@ -137,11 +137,14 @@ function hostOf(text: unknown): string[] {
   return [`${url.hostname}:${url.port || (url.protocol === "https:" ? 443 : 80)}`];
 }
 
-/** The hosts of the store's server, whose URL is a secret: it is in a variable. */
+/** The hosts of the store's server, whose URL is a secret: it is in a variable. Sentinels and clusters name further ones. */
 function serverHosts(server: Record<string, unknown> | undefined, env: Place["env"]): string[] {
   const [variable] = variablesIn(server?.url);
   const address = variable === undefined ? undefined : parseRedisUrl(env(variable) ?? "");
-  return address?.hosts.map(({ host, port }) => `${host}:${port}`) ?? [];
+  const named = address?.hosts.map(({ host, port }) => `${host}:${port}`) ?? [];
+  // What the runtime cannot read would keep it from starting; the gateway reports it.
+  const others = list(server?.servers).map(String).filter((one) => SERVER_FORM.test(one));
+  return [...named, ...others];
 }
 
 function bracketed(hostname: string): string {

@@ -12,6 +12,8 @@ export interface RedisAddress {
 const FORM = /^(?:redis|valkey)(s?):\/\/(?:([^@/]*)@)?([^@/?#]+)(?:\/(\d*))?$/i;
 const HOST = /^([\w.-]+|\[[\d:a-f.]+\])(?::(\d{1,5}))?$/i;
 const PORT = 6379;
+/** A host, all below one (`*.`), or a network, with a port. */
+export const SERVER_FORM = /^((\*\.)?[\w.-]+|\[[\d:a-f.]+\]|[\d.]+\/\d{1,2}):\d{1,5}$/i;
 
 /** The address that a URL such as `rediss://user:password@host:6379/0` names; nothing where it is none. */
 export function parseRedisUrl(text: string): RedisAddress | undefined {

@@ -6,6 +6,7 @@ import { laneNameSchema, laneSchema } from "./lane_schema.ts";
 import { budgetSchema, limitsSchema, retrySchema, stopSchema } from "./limits_schema.ts";
 import { metricsAddress } from "./permissions.ts";
 import { oidcSchema } from "./oidc_schema.ts";
+import { storeSchema } from "./store_schema.ts";
 import { catalogSchema, transportSchema, upstreamSchema } from "./upstream_schema.ts";
 
 const amount = (description: string) => z.int().min(1).optional().meta({ description });
@@ -44,39 +45,6 @@ const keySchema = object("A key that clients authenticate with.", {
 });
 
 const { name: _name, secret: _secret, expires: _expires, ...grants } = keySchema.shape;
-
-const storeSchema = object("Where conversations are kept that clients continue by an id.", {
-  kind: z.enum(["kv", "memory", "redis"]).default("kv").meta({
-    description:
-      "With kv they outlive the gateway, and all gateways that use the same file can continue them. With memory they " +
-      "end with the gateway. With redis they are on a Redis or Valkey server, for gateways on any number of machines.",
-  }),
-  path: z.string().min(1).optional().meta({
-    description: "The file of kv; it is created if there is none. Without it, a file in the user's data folder.",
-  }),
-  url: secretSchema.optional().meta({
-    description:
-      "Where the variable is that holds the server's URL, such as rediss://user:password@store.example.com:6379/0. " +
-      "Required by redis.",
-  }),
-  ca: z.string().min(1).optional().meta({
-    description: "A file of certificates in PEM, for a redis server whose certificate no public authority has signed.",
-  }),
-  retentionDays: z.number().positive().max(3650).default(30).meta({
-    description: "How long a turn of a conversation is kept, in days.",
-  }),
-}).superRefine(({ kind, path, url, ca }, { addIssue }) => {
-  const refuse = (field: string, message: string) => addIssue({ code: "custom", path: [field], message });
-  if (kind !== "kv" && path !== undefined) {
-    refuse("path", `Expected none, because a store of kind "${kind}" has no file`);
-  }
-  if (kind === "redis" && url === undefined) refuse("url", 'Missing: expected { "env": "REDIS_URL" }');
-  if (kind !== "redis") {
-    for (const [field, value] of Object.entries({ url, ca })) {
-      if (value !== undefined) refuse(field, `Expected none, because a store of kind "${kind}" has no server`);
-    }
-  }
-});
 
 export const configSchema = object("Configuration of a Laneway gateway.", {
   $schema: z.string().optional().meta({ description: "Where the JSON schema of this file is, for editors." }),

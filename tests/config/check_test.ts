@@ -272,6 +272,25 @@ Deno.test("upstreamsWithoutSecret: lists those whose variable is named and not s
   ]);
 });
 
+Deno.test("check: several servers are sentinels or nodes of a cluster, which has no databases", () => {
+  const of = (url: string, more: object = {}, env = {}) =>
+    problems({ store: { kind: "redis", url: { env: "STORE" }, ...more }, lanes }, { STORE: url, ...env });
+  assertEquals(of("redis://a:1,b:2"), [
+    'store.url.env: Environment variable "STORE" names several servers: set "sentinel": { "name": "mymaster" } or ' +
+    '"cluster": true beside it',
+  ]);
+  assertEquals(of("redis://a:1,b:2/3", { sentinel: { name: "main" } }), []);
+  assertEquals(of("redis://a:1,b:2/0", { cluster: true }), []);
+  assertEquals(of("redis://a:1/3", { cluster: true }), [
+    'store.url.env: Environment variable "STORE" names a database, and a cluster has none but 0',
+  ]);
+  const sentinel = { name: "main", password: { env: "WORD" } };
+  assertEquals(of("redis://a", { sentinel }), [
+    'store.sentinel.password.env: Environment variable "WORD" is not set: export WORD=...',
+  ]);
+  assertEquals(of("redis://a", { sentinel }, { WORD: "x" }), []);
+});
+
 Deno.test("check: several gateways without a common key to seal with are refused", () => {
   const refused = [
     'replicas: Cannot seal for several gateways without a common key: use a store of kind "redis", or set "sealing.key"',
@@ -298,7 +317,7 @@ Deno.test("check: the store's variable holds a URL, of which nothing is shown", 
   const of = (url: string) => problems({ store: { kind: "redis", url: { env: "STORE" } }, lanes }, { STORE: url });
   const wrong =
     'store.url.env: Environment variable "STORE" must hold a URL such as redis://user:password@store.example.com:6379/0';
-  for (const url of ["redis://a", "rediss://u:p@a.test:1/3", "valkey://:p%40@[::1]:6379", "redis://a:1,b:2"]) {
+  for (const url of ["redis://a", "rediss://u:p@a.test:1/3", "valkey://:p%40@[::1]:6379"]) {
     assertEquals(of(url), [], url);
   }
   for (const url of ["a.test:6379", "http://a.test", "redis://", "redis://a b", "redis://a:port", "redis://u:%@a"]) {

@@ -136,6 +136,15 @@ Deno.test("launch: of a server, the store needs its hosts, its variables and its
   assertEquals(permissions(config).net, ["127.0.0.1:8000"]);
 });
 
+Deno.test("launch: of sentinels or a cluster, the store needs the servers that those may name, too", () => {
+  const servers = ["10.0.3.0/24:6379", "*.store.test:6379", "[::1]:7000", "no port", 7, "a:1,b:2"];
+  const sentinel = { name: "main", password: { env: "SENTINEL_WORD" } };
+  const config = { store: { kind: "redis", url: { env: "STORE_URL" }, sentinel, servers } };
+  const { net, env } = permissions(config, { env: { ...HOME, STORE_URL: "redis://one.test:26379,two.test:26379" } });
+  assertEquals(net, ["127.0.0.1:8000", "one.test:26379", "two.test:26379", ...servers.slice(0, 3)]);
+  assertEquals(env, [...OWN, "REDIS_DEBUG_MAINTENANCE", "STORE_URL", "SENTINEL_WORD"]);
+});
+
 Deno.test("launch: the options hold what they should and no more", () => {
   assertEquals(flagsOf({ net: ["a:1", "b:2"], env: ["A"], read: ["/with,comma"], write: [] }), [
     "--allow-net=a:1,b:2",

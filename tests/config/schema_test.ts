@@ -124,6 +124,8 @@ for (
     { kind: "memory", retentionDays: 0.5 },
     { path: "conversations.sqlite3", retentionDays: 3650 },
     { kind: "redis", url: { env: "REDIS_URL" }, ca: "ca.pem", retentionDays: 30 },
+    { kind: "redis", url: { env: "REDIS_URL" }, cluster: true, servers: ["10.0.3.0/24:6379"], retentionDays: 30 },
+    { kind: "redis", url: { env: "REDIS_URL" }, sentinel: { name: "mymaster" }, retentionDays: 30 },
   ] as const
 ) {
   Deno.test(`schema: takes the store ${JSON.stringify(store)}`, () => {
@@ -131,12 +133,17 @@ for (
   });
 }
 
+const REDIS = { kind: "redis", url: { env: "REDIS_URL" } };
+
 for (
   const [name, store] of [
     ["of another kind", { kind: "sqlite" }],
     ["on a server without a URL", { kind: "redis" }],
     ["on a server whose URL is written down", { kind: "redis", url: "redis://127.0.0.1" }],
     ["on a server with a path", { kind: "redis", url: { env: "REDIS_URL" }, path: "store.sqlite3" }],
+    ["on a cluster of sentinels", { ...REDIS, cluster: true, sentinel: { name: "a" } }],
+    ["in a file with sentinels", { sentinel: { name: "a" } }],
+    ["on a server of any port", { ...REDIS, cluster: true, servers: ["10.0.3.0/24"] }],
     ["in a file with a URL", { url: { env: "REDIS_URL" } }],
     ["in memory with certificates", { kind: "memory", ca: "ca.pem" }],
     ["with an empty path", { path: "" }],

@@ -49,9 +49,14 @@ export const isRedisMissing = !(await hasProgram() || await install());
 // deno-lint-ignore no-console -- a test that is left out says why
 if (isRedisMissing) console.warn(`Tests with a real ${PROGRAM} are left out: it is not installed and cannot be`);
 
-/** Starts one. `options` are the server's own, as on its command line. */
-export async function startRedis(options: readonly string[] = [], port = freePort()): Promise<RedisServer> {
-  const args = ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", ...options];
+/** Starts one. `options` are the server's own, as on its command line; `whole` stands in place of all of it. */
+export async function startRedis(
+  options: readonly string[] = [],
+  port = freePort(),
+  whole?: readonly string[],
+): Promise<RedisServer> {
+  const own = ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", ...options];
+  const args = [...whole ?? own];
   const child = new Deno.Command(PROGRAM, { args, stdout: "piped", stderr: "null" }).spawn();
   const { promise: ready, resolve } = Promise.withResolvers<void>();
   let text = "";
