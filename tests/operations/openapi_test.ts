@@ -6,9 +6,10 @@ import { z } from "zod";
 import { protocols } from "../../plugins/mod.ts";
 import type { Protocol } from "../../src/contract/protocol.ts";
 import { PathPattern } from "../../src/contract/path_pattern.ts";
+import type { ResponseObject, Schema } from "../../src/operations/openapi/json.ts";
 import { PAGES } from "../../src/operations/pages.ts";
 import { CONFIG, ENV, newApp } from "../support/app.ts";
-import { ENDPOINTS, payloadOf, serveAll } from "../support/endpoints.ts";
+import { ENDPOINTS, payloadOf, serveAll, TURNS } from "../support/endpoints.ts";
 import { Checker, operationsOf, readOpenapi, resolved } from "../support/openapi.ts";
 
 const document = await readOpenapi();
@@ -232,6 +233,32 @@ Deno.test("openapi: what needs no model is asked and answered as it says", async
     assertEquals(response.status, 200, `${place}: ${JSON.stringify(answer)}`);
     assertEquals(checker.answer(place, 200, answer), [], place);
     if (path === "/oss/v1/responses" || path === "/oss/v1/conversations") id = answer.id;
+  }
+  await app.close();
+});
+
+Deno.test("openapi: what a key with a budget used, and how the upstreams are, is as it says", async () => {
+  const price = { input: 1, output: 1 };
+  const app = newApp({
+    config: {
+      ...SERVING,
+      lanes: { oss: { models: { chat: { ...MODELS.chat!, price } } } },
+      keys: [{ name: "team", secret: { env: "TEAM_KEY" }, operator: true, budget: { dollars: 5, period: "day" } }],
+      usage: {},
+    },
+    fetch: async (input, init) => {
+      const call = new Request(input, init);
+      return serveAll({ url: new URL(call.url), body: await call.text() });
+    },
+  });
+  const headers = { authorization: `Bearer ${ENV.TEAM_KEY}` };
+  await (await app.post("/oss/v1/chat/completions", { model: "chat", messages: TURNS }, headers)).text();
+  for (const path of ["/usage", "/status"]) {
+    const answer = await (await app.get(path, headers)).json();
+    assertEquals(checker.answer(`GET ${path}`, 200, answer), []);
+    const { content } = document.paths[path]!.get!.responses[200] as ResponseObject;
+    const { properties } = resolved<Schema>(document, content!["application/json"]!.schema!);
+    assertEquals(Object.keys(answer).filter((name) => !(name in (properties as object))), []);
   }
   await app.close();
 });

@@ -75,6 +75,9 @@ export const OWN: Readonly<Record<string, OwnEndpoint>> = {
         latencyMs: count.optional(),
         lastError: z.looseObject({ code: text, time: text }).optional(),
       })),
+      workers: z.array(z.looseObject({ worker: count, pid: count, status: text })).optional().meta({
+        description: "The processes, where several serve at one port: the figures above are theirs together.",
+      }),
     })),
   },
   "/usage": {
