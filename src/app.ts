@@ -12,6 +12,7 @@
  */
 import { catalogs, drivers, protocols, searchBackends } from "../plugins/mod.ts";
 import { createGateway } from "./compose/gateway.ts";
+import { optionsFor, stopInTime } from "./compose/on_deploy.ts";
 import { createPartKeeper, type Parts } from "./compose/parts.ts";
 import { metered, meterFor } from "./compose/meter.ts";
 import { createShared } from "./compose/shared.ts";
@@ -31,6 +32,7 @@ import { standardStreams } from "./observe/standard.ts";
 import { deno } from "./platform/deno.ts";
 import type { Fetch } from "./platform/fetch_transport.ts";
 import type { Peer, Platform } from "./platform/platform.ts";
+import { isOnDeploy } from "./state/kv_file.ts";
 import { createLedger, type Ledger } from "./state/ledger.ts";
 import type { Store } from "./state/store.ts";
 
@@ -109,12 +111,13 @@ export interface App {
 export const builtIn: Plugins = { protocols, drivers, catalogs, searchBackends };
 
 /** Proxies and clients give up on a silent connection after 15 s to 100 s. */
-const PACE: Pace = { headAfterMs: 10_000, keepAliveMs: 10_000, storeMs: 5_000, socketMs: 3_600_000 };
+const PACE: Pace = { headAfterMs: 10_000, keepAliveMs: 10_000, storeMs: 5_000, gatherMs: 1_000, socketMs: 3_600_000 };
 
 /** A gateway that serves by `config`. It makes no call before the first request. */
 export function createApp(options: AppOptions): App {
   const world = createWorld(options);
-  const ledger = world.keep("ledger", null, () => createLedger({ store: world.store, patienceMs: world.pace.storeMs }));
+  const { keep, store, pace: { storeMs, gatherMs } } = world;
+  const ledger = keep("ledger", null, () => createLedger({ store, patienceMs: storeMs, gatherMs }));
   const gateway = createGateway(world, ledger);
   world.forgetEarlier();
   // Those that are open go on by the configuration before this one.
@@ -223,11 +226,23 @@ export function readConfig(
   return loadConfig({ path, ...pluginFacts(plugins), env, readText: platform.readText }).config;
 }
 
-let started: App | undefined;
+/** A program that a host runs, such as `deno serve`. */
+interface Hosted {
+  app: App;
+  /** Takes when an answer is over; absent where the host may end the process at any time. */
+  count?(completed: Promise<void>): void;
+}
+
+let started: Hosted | undefined;
 
 /** The app that the environment describes, made at the first need. */
-function fromEnvironment(): App {
-  return started ??= createApp({ config: readConfig() });
+function fromEnvironment(): Hosted {
+  return started ??= hosted();
+}
+
+function hosted(): Hosted {
+  const app = createApp({ config: readConfig(), ...optionsFor(deno.env) });
+  return isOnDeploy(deno.env) ? { app, count: stopInTime(app, deno) } : { app };
 }
 
 /** How long the last output may take to be read before the process ends, in milliseconds. */
@@ -247,7 +262,13 @@ if (import.meta.main) {
 }
 
 /** What `deno serve` and Deno Deploy look for. */
-const server: { fetch(request: Request, info: { remoteAddr: Peer }): Promise<Response> } = {
-  fetch: (request, info) => fromEnvironment().fetch(request, info),
+const server: {
+  fetch(request: Request, info: { remoteAddr: Peer; completed?: Promise<void> }): Promise<Response>;
+} = {
+  fetch(request, info) {
+    const { app, count } = fromEnvironment();
+    if (info?.completed) count?.(info.completed);
+    return app.fetch(request, info);
+  },
 };
 export default server;

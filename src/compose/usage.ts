@@ -20,7 +20,7 @@ interface Wanted {
   plugins: Pick<Plugins, "protocols">;
   keep: Keep;
   now(): number;
-  pace: { storeMs: number };
+  pace: { storeMs: number; gatherMs: number };
 }
 
 interface Held {
@@ -47,7 +47,7 @@ export function createUsageKeeper(
   const load = async () => {
     const { createUsageBook, rowOf } = await import("../state/usage_book.ts");
     held.add ??= (entry) => held.book?.add(rowOf(entry));
-    held.book ??= createUsageBook({ store, now, retentionDays, patienceMs: pace.storeMs });
+    held.book ??= createUsageBook({ store, now, retentionDays, patienceMs: pace.storeMs, gatherMs: pace.gatherMs });
     for (const entry of held.entries.splice(0)) held.add(entry);
     return held.book;
   };

@@ -19,9 +19,10 @@ export interface LedgerOptions {
   store: Store;
   /** How long the store may take, in milliseconds: the first request of a key's day waits for it. */
   patienceMs: number;
+  /** How long what was used may wait for what is used next, in milliseconds. */
+  gatherMs?: number;
 }
 
-/** How long what was used may wait for what is used next, in milliseconds. */
 const GATHER_MS = 1_000;
 
 /** From how many pages on those are forgotten that are saved and not in use. */
@@ -77,7 +78,7 @@ class StoredLedger implements Ledger {
     // What is given back of the day before is nothing to use today.
     page.unsaved = Math.max(-page.saved, page.unsaved + tokens);
     if (this.#cancelSave) return;
-    this.#cancelSave = callWhileAlive(GATHER_MS, () => {
+    this.#cancelSave = callWhileAlive(this.#options.gatherMs ?? GATHER_MS, () => {
       this.#cancelSave = undefined;
       this.#saving ??= this.#saveAll();
     });

@@ -42,6 +42,8 @@ export interface UsageBookOptions {
   retentionDays: number;
   /** How long the store may take, in milliseconds. */
   patienceMs: number;
+  /** How long what was used may wait for what is used next, in milliseconds. */
+  gatherMs?: number;
 }
 
 type Sums = Map<string, Use>;
@@ -53,7 +55,6 @@ interface Page {
   sums: Sums;
 }
 
-/** How long what was used may wait for what is used next, in milliseconds. */
 const GATHER_MS = 1_000;
 const DAY_MS = 86_400_000;
 /** Of one key and day; clients of an open lane can name any. Further and longer ones share a row, or no store would take them. */
@@ -93,7 +94,8 @@ class StoredUsage implements UsageBook {
     const page = this.#pages.get(name) ?? { key, day, sums: new Map() };
     this.#pages.set(name, page);
     addTo(page.sums, model, use);
-    this.#cancelSave ??= callWhileAlive(GATHER_MS, () => void this.#save().catch(() => {})); // saved with what is used next
+    const { gatherMs = GATHER_MS } = this.#options;
+    this.#cancelSave ??= callWhileAlive(gatherMs, () => void this.#save().catch(() => {})); // saved with what is used next
   }
 
   async read(days: number, key?: string): Promise<UsageRow[]> {

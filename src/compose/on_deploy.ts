@@ -1,0 +1,61 @@
+/**
+ * What is otherwise where Deno Deploy runs the gateway: processes come and go, each has half a gigabyte, and each is killed five
+ * seconds after SIGINT.
+ */
+import type { Pace } from "../context/gateway.ts";
+import type { Platform } from "../platform/platform.ts";
+import { isOnDeploy } from "../state/kv_file.ts";
+import { settleWithin } from "../util/timeout.ts";
+
+/** How long what runs may go on after SIGINT, then to be told of its end, and then the store to be written; in milliseconds. */
+const [DRAIN_MS, ABORT_MS, CLOSE_MS] = [2_500, 500, 1_500];
+
+const MEMORY_BYTES = 512 * 2 ** 20;
+
+type Env = Platform["env"];
+
+/** The options of the app there, and none elsewhere. */
+export function optionsFor(env: Env): { env?: Env; pace?: Partial<Pace> } {
+  if (!isOnDeploy(env)) return {};
+  return {
+    env: (name) => env(name) ?? (name === "LANEWAY_MEMORY_LIMIT" ? String(MEMORY_BYTES) : undefined),
+    // A process that nobody asks is frozen, so what was used is written at once.
+    pace: { gatherMs: 0 },
+  };
+}
+
+interface Stoppable {
+  drain(): void;
+  abort(): void;
+  settled(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Ends the process in time after SIGINT: what runs may end by itself, or is told why it ends. Returns what is to be told of each
+ * request: when its answer is over.
+ */
+export function stopInTime(
+  app: Stoppable,
+  { onSignal, exit }: Pick<Platform, "onSignal" | "exit">,
+): (completed: Promise<void>) => void {
+  const running = new Set<Promise<void>>();
+  const allOver = async () => {
+    while (running.size > 0) await Promise.all(running);
+    await app.settled();
+  };
+  const stop = async () => {
+    app.drain();
+    await settleWithin(allOver(), DRAIN_MS);
+    app.abort();
+    await settleWithin(allOver(), ABORT_MS);
+    await settleWithin(app.close(), CLOSE_MS);
+    exit(0);
+  };
+  let stopping: Promise<void> | undefined;
+  onSignal("SIGINT", () => stopping ??= stop());
+  return (completed) => {
+    const over = completed.catch(() => {}).then(() => void running.delete(over));
+    running.add(over);
+  };
+}
