@@ -34,7 +34,9 @@ export async function pathsOf(protocols: readonly AnyProtocol[], parts: Parts): 
     const [method, path] = place.split(" ") as [string, string];
     const operations: Operation[] = [];
     for (const protocol of sharing) {
-      operations.push(await operationOf(protocol, await descriptionOf(protocol), parts));
+      const described = await descriptionOf(protocol);
+      await othersTurn();
+      operations.push(await operationOf(protocol, described, parts));
       await othersTurn();
     }
     (paths[path] ??= {})[method] = operations.reduceRight((rest, one) => merged(rest, one, parts.errors));

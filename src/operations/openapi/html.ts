@@ -1,6 +1,6 @@
 /** The description of the API as a page for people. */
 import { escape } from "../../http/html.ts";
-import { paced } from "../../util/work.ts";
+import { othersTurn, paced } from "../../util/work.ts";
 import type { Document, MediaType, Operation, Parameter, ResponseObject } from "./json.ts";
 import { schemaHtml } from "./schema_html.ts";
 
@@ -29,13 +29,15 @@ ${textHtml(info.description)}
     const own = operations.filter(({ operation }) => operation.tags[0] === name);
     if (own.length === 0) continue;
     pieces.push(`<section><h2 id="${anchor("tag", name)}">${escape(name)}</h2>\n<p>${escape(description)}</p>`);
-    for await (const one of paced(own)) pieces.push(operationHtml(one, document));
+    for (const one of own) pieces.push(operationHtml(one, document));
+    await othersTurn();
     pieces.push("</section>");
   }
   pieces.push('<section><h2 id="errors">Errors</h2>');
-  for await (const [name, response] of paced(Object.entries(components.responses))) {
+  for (const [name, response] of Object.entries(components.responses)) {
     pieces.push(`<h3 id="${anchor("response", name)}">${escape(name)}</h3>\n${responseHtml(response, document)}`);
   }
+  await othersTurn();
   pieces.push('</section><section><h2 id="schemas">Schemas</h2>', SCHEMAS);
   for await (const [name, schema] of paced(Object.entries(components.schemas))) {
     pieces.push(`<h3 id="${anchor("schema", name)}">${escape(name)}</h3>\n${schemaHtml(schema)}`);
