@@ -119,6 +119,23 @@ Deno.test("cost: one list serves all requests, and none is asked for before the 
   await app.close();
 });
 
+Deno.test("cost: an answer that is there before the first list waits for it", async () => {
+  const answered = Promise.withResolvers<void>();
+  const models = async () => {
+    await answered.promise;
+    return Response.json({ object: "list", data: MODELS });
+  };
+  const answer = servedBy("novita");
+  const chat: typeof answer = (asked) => {
+    // Once the answer has been read.
+    setTimeout(answered.resolve, 20);
+    return answer(asked);
+  };
+  const { ask, app } = newHubApp({ models, chat }, OWN_NAME);
+  assertEquals((await ask("own")).cost, "0.00082");
+  await app.close();
+});
+
 Deno.test("cost: a list that is down costs an answer its price, and nothing else", async () => {
   const models = () => new Response("down", { status: 503 });
   const { ask, lists, app } = newHubApp({ models, chat: servedBy("novita") }, OWN_NAME);
