@@ -54,6 +54,7 @@ export async function serve(path: string | undefined, listen: Listen, given: Pro
   const patience = () => running.config().stop;
   const drained = await stopAtSignal({ platform, terminal, server, app, patience, onStop: stopReloading, say });
   await app().close();
+  await worker?.end();
   return drained ? 0 : 1;
 }
 

@@ -23,8 +23,10 @@ export interface Worker extends Workers {
   check(loaded: LoadedConfig): void;
   /** Whoever takes this one's place is going to serve by it. */
   keep(loaded: LoadedConfig): Promise<void>;
-  /** From now on this process serves, and reports. */
+  /** From now on this process serves, and reports. Throws a `UsageError` where the first of its place cannot. */
   begin(loaded: LoadedConfig, running: Running): Promise<void>;
+  /** Once this process serves no more. */
+  end(): Promise<void>;
 }
 
 /** The gateway of this process. */
@@ -83,11 +85,8 @@ function createWorker(
   const { pid } = process;
   const named = worker === 1 && !loaded ? program : withName(`Worker ${worker}`, program);
   const others = Array.from({ length: count }, (_, index) => index + 1).filter((number) => number !== worker);
-  const publish = async (report: WorkerReport) => {
-    const reported: Reported = { ...report, pid, at: Date.now() };
-    await writeJson(`${folder}/${worker}.json`, reported);
-  };
-  const keep = (loaded: LoadedConfig) => writeJson(`${folder}/${worker}.config.json`, loaded);
+  const write = (name: string, value: LoadedConfig | Reported) => writeJson(`${folder}/${worker}.${name}`, value);
+  const reported = (report: WorkerReport): Reported => ({ ...report, pid, at: Date.now() });
   const self: Worker = {
     worker,
     pid,
@@ -97,19 +96,30 @@ function createWorker(
     inherited: withoutGauges(before?.metrics ?? ""),
     loaded,
     check,
-    keep,
-    publish,
+    // A disk that is full now may not be later.
+    keep: (loaded) => write("config.json", loaded).catch(() => {}),
+    publish: (report) => write("json", reported(report)).catch(() => {}),
     others: () => readReports(folder, others),
     async begin(current, running) {
-      await keep(current);
+      try {
+        await write("config.json", current);
+        await write("json", reported(await running.app().report(self)));
+      } catch (error) {
+        if (!loaded) throw new UsageError(`Cannot write in "${folder}": ${(error as Error).message}`);
+      }
       // The file may have changed between two processes.
       if (loaded) running.reload(true);
       if (loaded) named.streams.say("Serves again");
       const report = async () => {
-        await running.app().report(self).then(publish).catch(() => {}); // a disk that is full now may not be later
+        await running.app().report(self).then(self.publish).catch(() => {});
         callWhileAlive(REPORT_MS, report);
       };
-      await report();
+      callWhileAlive(REPORT_MS, report);
+    },
+    async end() {
+      const { parentId, env } = program.platform;
+      // The launcher removes it, unless it was killed.
+      if (parentId() !== Number(env("LANEWAY_LAUNCHER"))) await removeFolder(folder);
     },
   };
   return self;
@@ -140,6 +150,10 @@ async function readJson<T>(path: string): Promise<T | undefined> {
     if ((error as { code?: string }).code === "ENOENT") return undefined;
     throw error;
   }
+}
+
+async function removeFolder(folder: string): Promise<void> {
+  await builtin("node:fs/promises").rm(folder, { recursive: true, force: true }).catch(() => {}); // another one does, too
 }
 
 let written = 0;

@@ -71,12 +71,17 @@ function withWorkers(
     const write = (config: unknown) =>
       Deno.writeTextFile(`${cwd}/gateway.json`, typeof config === "string" ? config : JSON.stringify(config));
     await write(config);
-    const options: LaunchOptions = { cwd, env: { REDIS_URL: NOBODY, SEALING_KEY: "0123456789abcdef0123456789abcdef" } };
+    const temporary = `${cwd}/temporary`;
+    await Deno.mkdir(temporary);
+    const env = { REDIS_URL: NOBODY, SEALING_KEY: "0123456789abcdef0123456789abcdef", TMPDIR: temporary };
+    const options: LaunchOptions = { cwd, env };
     const args = ["--workers", "2", "--port", String(freePort())];
     await withLaunched(args, options, async (gateway) => {
       await gateway.said("Workers: 2 processes serve together");
+      assertEquals([...Deno.readDirSync(temporary)].length, 1);
       await use(gateway, write);
     });
+    assertEquals([...Deno.readDirSync(temporary)], [], "Something is left of them");
   });
 }
 
@@ -187,6 +192,18 @@ Deno.test({
       assertEquals(await within(60_000, ended), 0);
     }, configOf(upstream.url));
     await upstream.stop();
+  },
+});
+
+Deno.test({
+  name: "workers: they do not outlive their launcher, and leave nothing behind",
+  ignore,
+  async fn() {
+    await withWorkers(async ({ kill, said, ended }) => {
+      kill("SIGKILL");
+      await said("Worker 2: SIGTERM: finishing");
+      await within(60_000, ended); // Its stderr is the workers', too.
+    }, configOf("http://127.0.0.1:9/v1"));
   },
 });
 
