@@ -27,6 +27,7 @@ import { handle } from "./handle.ts";
 import type { Gateway, Pace } from "./context/gateway.ts";
 import { shuttingDown } from "./context/request_context.ts";
 import type { OtherWorker, WorkerReport, Workers } from "./context/workers.ts";
+import { Feed } from "./observe/feed.ts";
 import type { LogEntry, Warning } from "./observe/log.ts";
 import { standardStreams } from "./observe/standard.ts";
 import { deno } from "./platform/deno.ts";
@@ -142,6 +143,7 @@ function createWorld(options: AppOptions): World {
     ? keep("shared", null, () => createShared({ config, platform, env, monotonic, meter }))
     : undefined;
   const pace = { ...PACE, ...options.pace };
+  const feed = config.console === false ? undefined : keep("feed", null, () => new Feed());
   const usage = createUsageKeeper({ config, plugins, keep, now, pace }, store);
   return {
     ...keeper,
@@ -157,10 +159,12 @@ function createWorld(options: AppOptions): World {
       log(entry);
       meter?.count({ type: "request", entry });
       usage?.count(entry);
+      feed?.end(entry);
     },
     warn: options.warn ?? standardStreams(platform).warn,
     meter,
     usage,
+    feed,
     pace,
     store,
     shared,

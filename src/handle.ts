@@ -11,6 +11,7 @@ import { findLostPath } from "./http/lost_path.ts";
 import { withoutBody } from "./http/respond.ts";
 import { methodNotAllowed } from "./http/service.ts";
 import type { Lane } from "./lanes/lane.ts";
+import type { RunningFacts } from "./observe/feed.ts";
 import { describeError } from "./operations/describe_error.ts";
 import { wantsExplanation } from "./operations/explain.ts";
 import { findResponse } from "./operations/get_response.ts";
@@ -36,7 +37,7 @@ export async function handle(request: Request, peer: Peer | undefined, gateway: 
       return service;
     }
 
-    const page = findPage(url);
+    const page = findPage(url, gateway.feed !== undefined);
     if (page) return await servePage(page, context);
     const match = gateway.registry.match(request, url);
     const lost = match ? undefined : findLostPath(request, gateway.registry, gateway.lanes.keys());
@@ -65,7 +66,9 @@ async function servePage(page: NonNullable<ReturnType<typeof findPage>>, context
   const { request, peer, gateway } = context;
   checkHeaders(request.headers, gateway.limits.headerBytes);
   const known = page.opens === "everybody" ? context : withCaller(context, await gateway.authenticate(request, peer));
-  if (request.method !== "GET" && request.method !== "HEAD") throw methodNotAllowed(request.method, ["GET", "HEAD"]);
+  if (!page.takesAny && request.method !== "GET" && request.method !== "HEAD") {
+    throw methodNotAllowed(request.method, ["GET", "HEAD"]);
+  }
   const response = await answerPage(page, known);
   return request.method === "HEAD" ? withoutBody(response) : response;
 }
@@ -79,6 +82,7 @@ async function dispatch<K extends ServedOperation>(
 ): Promise<Response> {
   const { request: { headers }, url, gateway, recorder } = context;
   const { operation } = protocol;
+  gateway.feed?.begin(context.id, () => factsOf(context));
   if (runsModel(operation) && !wantsExplanation({ headers })) gateway.load.check(gateway.limits);
   const body = await readBody(protocol.body, context);
   const wire = { body, headers, params, query: url?.searchParams ?? new URLSearchParams() };
@@ -86,6 +90,13 @@ async function dispatch<K extends ServedOperation>(
   const lane = named ?? laneFor(operation, input, context);
   recorder.entry.lane = lane.name;
   return await OPERATIONS[operation]({ protocol, wire, input, lane, context });
+}
+
+/** How the request is at this moment, for whoever watches. */
+function factsOf({ request: { headers }, recorder }: RequestContext): RunningFacts {
+  const { entry, attempt, elapsedMs } = recorder;
+  const client = headers.get("user-agent")?.slice(0, 100);
+  return { entry, target: attempt?.target, elapsedMs: elapsedMs(), client };
 }
 
 function runsModel(operation: ServedOperation): boolean {

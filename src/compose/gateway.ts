@@ -39,7 +39,7 @@ const RETRY_BASE_MS = 300;
 /** All that requests need, by the configuration. */
 export function createGateway(world: World, ledger: Ledger): Gateway {
   const { config, plugins, keep, env, transports, now, monotonic, stop } = world;
-  const { pace, newId, log, meter, usage, shared, renewals, draining } = world;
+  const { pace, newId, shared, renewals, draining } = world;
   const sources = keep(
     "catalogs",
     [config.catalogs, config.transport],
@@ -85,17 +85,20 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
     now,
     monotonic,
     newId,
-    log,
-    meter,
-    usage,
+    ...createWatch(world),
     workers: world.workers,
     shared,
-    memory: () => world.platform.memory(),
     renewals: () => renewals.count,
     draining: draining.signal,
     signal: stop.signal,
     running: keep("running", null, () => new Dependents(stop.signal)),
   };
+}
+
+/** What sees how the gateway does. */
+function createWatch(world: World): Pick<Gateway, "log" | "meter" | "usage" | "feed" | "memory"> {
+  const { log, meter, usage, feed, platform } = world;
+  return { log, meter, usage, feed, memory: () => platform.memory() };
 }
 
 /** What decides whether a request is let in. */

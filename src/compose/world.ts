@@ -1,3 +1,4 @@
+import type { Feed } from "../observe/feed.ts";
 import type { Config } from "../config/schema.ts";
 import type { Pace } from "../context/gateway.ts";
 import type { Workers } from "../context/workers.ts";
@@ -31,6 +32,8 @@ export interface World extends PartKeeper {
   meter?: Meter;
   /** Absent where it is not kept. */
   usage?: UsageKeeper;
+  /** What runs and what ended, for the console. */
+  feed?: Feed;
   pace: Pace;
   store: Store;
   /** What it has in common with other gateways; absent where it has nothing. */

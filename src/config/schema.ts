@@ -118,6 +118,9 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
         "providers.",
     }),
   }).prefault({}),
+  console: z.literal(false).optional().meta({
+    description: "With false, there is no console at /console. Only an operator's key opens what it shows.",
+  }),
   replicas: z.int().min(1).max(10_000).default(1).meta({
     description:
       "How many gateways serve the same clients. With more than one, they need the same sealing key: a store of kind " +

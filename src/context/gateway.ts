@@ -13,6 +13,7 @@ import type { Uploads } from "../http/uploads.ts";
 import type { SessionAffinity } from "../routing/session_affinity.ts";
 import type { Lane } from "../lanes/lane.ts";
 import type { Prices } from "../lanes/prices.ts";
+import type { Feed } from "../observe/feed.ts";
 import type { LogEntry } from "../observe/log.ts";
 import type { Meter } from "../observe/meter.ts";
 import type { BudgetState } from "../state/budget/budget.ts";
@@ -91,6 +92,8 @@ export interface Gateway {
   log(entry: LogEntry): void;
   /** Counts what happens; absent where nothing is to be counted. */
   meter?: Meter;
+  /** What runs and what ended, for the console; absent where there is none. */
+  feed?: Feed;
   /** What keys used, of the last days; absent where it is not kept. */
   usage?: { read(days: number, key?: string): Promise<UsageRow[]>; retentionDays: number };
   /** Those that serve beside this process; absent where it serves alone. */

@@ -6,6 +6,8 @@ interface Page {
   /** Who may see it. Of what keys open each sees its own. */
   opens: "everybody" | "keys" | "operators";
   answer(context: RequestContext): Promise<Response>;
+  /** Whether it looks at the method itself; all others take GET. */
+  takesAny?: boolean;
 }
 
 export const PAGES: Readonly<Record<string, Page>> = {
@@ -31,9 +33,28 @@ export const PAGES: Readonly<Record<string, Page>> = {
   },
 };
 
-/** What answers a path, if it is one of these. */
-export function findPage(url: URL | undefined): Page | undefined {
-  return url && Object.hasOwn(PAGES, url.pathname) ? PAGES[url.pathname] : undefined;
+/** All that is below `/console`; it finds out itself who may see what. */
+const CONSOLE: Page = {
+  opens: "everybody",
+  takesAny: true,
+  answer: async (context) => (await loadConsole()).consolePage(context),
+};
+
+/** Its files are imported as texts, which Node (24) does not know. */
+async function loadConsole() {
+  try {
+    return await import("./console/mod.ts");
+  } catch (cause) {
+    throw new GatewayError("unsupported", "The console needs Deno", { cause });
+  }
+}
+
+/** What answers a path, if it is one of these. `hasConsole`: whether the configuration wants one. */
+export function findPage(url: URL | undefined, hasConsole: boolean): Page | undefined {
+  if (!url) return undefined;
+  const { pathname } = url;
+  if (Object.hasOwn(PAGES, pathname)) return PAGES[pathname];
+  return hasConsole && /^\/console(\/|$)/.test(pathname) ? CONSOLE : undefined;
 }
 
 /** Throws `permission` where the caller may not see the page. */
@@ -42,7 +63,7 @@ export async function answerPage(page: Page, context: RequestContext): Promise<R
     throw new GatewayError("permission", `This page is for operators: use a key that has "operator": true`);
   }
   const response = await page.answer(context);
-  response.headers.set("cache-control", "no-store");
+  if (!response.headers.has("cache-control")) response.headers.set("cache-control", "no-store");
   // Monitoring asks every few seconds: it leaves no line in the log.
   context.recorder.discard();
   return response;

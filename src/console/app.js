@@ -1,0 +1,94 @@
+// @ts-check
+/// <reference lib="dom" />
+/** The console's frame: its pages, and who may see them. The page is in the address behind `#`. */
+import { h, LoginNeeded, messageIn } from "./dom.js";
+import { live } from "./live.js";
+import { upstreams } from "./upstreams.js";
+import { usage } from "./usage.js";
+
+/**
+ * @typedef {{ title: string, open(main: HTMLElement): { refresh(): Promise<void>, everyMs: number } }} Page
+ * @type {Record<string, Page>}
+ */
+const PAGES = { live, upstreams, usage };
+
+const main = /** @type {HTMLElement} */ (document.getElementById("main"));
+const nav = /** @type {HTMLElement} */ (document.getElementById("pages"));
+const state = /** @type {HTMLElement} */ (document.getElementById("state"));
+const logout = /** @type {HTMLButtonElement} */ (document.getElementById("logout"));
+
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let timer;
+/** Raised with each page that is opened: what an earlier one still waits for is not shown. */
+let turn = 0;
+
+function open() {
+  const name = location.hash.slice(1).split("?")[0] ?? "";
+  const page = PAGES[name] ?? live;
+  const mine = ++turn;
+  clearTimeout(timer);
+  nav.replaceChildren(
+    ...Object.entries(PAGES).map(([key, { title }]) =>
+      h("a", { href: `#${key}`, "aria-current": PAGES[key] === page ? "page" : undefined }, title)
+    ),
+  );
+  document.title = `${page.title} · Laneway`;
+  main.replaceChildren();
+  const { refresh, everyMs } = page.open(main);
+  const again = async () => {
+    try {
+      await refresh();
+      if (mine !== turn) return;
+      say("");
+      logout.hidden = !document.cookie && !sessionStorage.getItem("in");
+    } catch (error) {
+      if (mine !== turn) return;
+      if (error instanceof LoginNeeded) return askForKey(error.message);
+      say(/** @type {Error} */ (error).message);
+    }
+    if (mine === turn) timer = setTimeout(again, everyMs);
+  };
+  again();
+}
+
+/** @param {string} text */
+function say(text) {
+  if (state.textContent !== text) state.textContent = text;
+}
+
+/** @param {string} reason */
+function askForKey(reason) {
+  const input = h("input", { type: "password", name: "key", autocomplete: "current-password", required: true });
+  const problem = h("p", { class: "error", role: "alert" });
+  const submit = async (/** @type {Event} */ event) => {
+    event.preventDefault();
+    const response = await fetch("login", { method: "POST", body: input.value });
+    if (response.ok) {
+      sessionStorage.setItem("in", "1");
+      return open();
+    }
+    problem.textContent = await messageIn(response);
+  };
+  main.replaceChildren(
+    h(
+      "form",
+      { class: "login", submit },
+      h("h1", {}, "Log in"),
+      h("p", { class: "quiet" }, sessionStorage.getItem("in") ? "Your session is over." : reason),
+      h("input", { type: "text", autocomplete: "username", value: "operator", hidden: true }),
+      h("label", {}, "Key of an operator ", input),
+      h("button", { type: "submit" }, "Log in"),
+      problem,
+    ),
+  );
+  input.focus();
+}
+
+logout.addEventListener("click", async () => {
+  await fetch("logout", { method: "POST" });
+  sessionStorage.removeItem("in");
+  logout.hidden = true;
+  open();
+});
+addEventListener("hashchange", open);
+open();

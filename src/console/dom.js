@@ -1,0 +1,96 @@
+// @ts-check
+/// <reference lib="dom" />
+/// <reference lib="dom.iterable" />
+/** Elements, and what the console asks the gateway. All text from elsewhere becomes text, never markup. */
+
+/**
+ * An element. What of the attributes is a function is a listener.
+ * @template {keyof HTMLElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Record<string, unknown>} [attributes]
+ * @param {...(Node | string | number | undefined)} children
+ * @returns {HTMLElementTagNameMap[Tag]}
+ */
+export function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") element.addEventListener(name, /** @type {EventListener} */ (value));
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== undefined && value !== false) element.setAttribute(name, String(value));
+  }
+  element.append(
+    ...children.filter((child) => child !== undefined).map((child) =>
+      typeof child === "number" ? String(child) : child
+    ),
+  );
+  return element;
+}
+
+/** Whoever looks has to show a key. */
+export class LoginNeeded extends Error {}
+
+/**
+ * What the gateway answers below `api/`. Throws `LoginNeeded`, and an error with a sentence for people.
+ * @param {string} path
+ * @returns {Promise<any>}
+ */
+export async function ask(path) {
+  const response = await fetch(`api/${path}`, { headers: { accept: "application/json" } }).catch(() => {
+    throw new Error("The gateway does not answer");
+  });
+  if (response.status === 401 || response.status === 403) throw new LoginNeeded(await messageIn(response));
+  if (!response.ok) throw new Error(await messageIn(response));
+  return await response.json();
+}
+
+/**
+ * @param {Response} response
+ * @returns {Promise<string>}
+ */
+export async function messageIn(response) {
+  try {
+    const { error } = await response.json();
+    return String(error.message);
+  } catch {
+    return `The gateway answered ${response.status}`;
+  }
+}
+
+/** @param {number | undefined} ms */
+export function duration(ms) {
+  if (ms === undefined) return "";
+  return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`;
+}
+
+/** @param {number} value */
+export function count(value) {
+  return value.toLocaleString("en");
+}
+
+/**
+ * A small picture of a row of numbers; the words beside it say the same.
+ * @param {readonly number[]} values
+ */
+export function sparkline(values) {
+  const most = Math.max(...values, 1e-9);
+  const points = values.map((value, index) =>
+    `${(index / Math.max(1, values.length - 1)) * 100},${30 - (value / most) * 28}`
+  );
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("viewBox", "0 0 100 32");
+  svg.setAttribute("preserveAspectRatio", "none");
+  svg.setAttribute("aria-hidden", "true");
+  const line = document.createElementNS("http://www.w3.org/2000/svg", "polyline");
+  for (
+    const [name, value] of Object.entries({
+      points: points.join(" "),
+      fill: "none",
+      stroke: "currentColor",
+      "stroke-width": "1.5",
+    })
+  ) {
+    line.setAttribute(name, value);
+  }
+  svg.append(line);
+  return svg;
+}

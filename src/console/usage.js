@@ -1,0 +1,108 @@
+// @ts-check
+/// <reference lib="dom" />
+/** What keys used, and what is left of their budgets. */
+import { ask, count, h } from "./dom.js";
+
+const EVERY_MS = 10_000;
+
+export const usage = {
+  title: "Usage",
+  /** @param {HTMLElement} main */
+  open(main) {
+    const days = h(
+      "select",
+      {},
+      ...[1, 7, 30, 90].map((value) => h("option", { value, selected: value === 7 }, `${value} days`)),
+    );
+    const by = h("select", {}, ...["key", "model", "day"].map((value) => h("option", { value }, value)));
+    const used = h("tbody");
+    const head = h("thead");
+    const budgets = h("div");
+    /** @type {any} */
+    let answer;
+    const draw = () => answer && drawAll(answer, by.value, { head, used, budgets });
+    const refresh = async () => {
+      answer = await ask(`usage?days=${days.value}`);
+      draw();
+    };
+    by.addEventListener("change", draw);
+    days.addEventListener("change", () => void refresh().catch(() => {}));
+    main.append(
+      h("h1", {}, "Usage"),
+      h("div", { class: "bar" }, h("label", {}, "Of the last", days), h("label", {}, "By", by)),
+      h("div", { class: "wide" }, h("table", {}, h("caption", {}, "Requests, tokens and dollars"), head, used)),
+      budgets,
+    );
+    return { everyMs: EVERY_MS, refresh };
+  },
+};
+
+/**
+ * @param {{ data: { key: string, model: string, day: string, requests: number, inputTokens: number, outputTokens: number, dollars?: string }[],
+ *   budgets?: { budget: string, period: string, dollars: string, spent: string, left: string, resets?: string }[] }} answer
+ * @param {string} by
+ * @param {{ head: HTMLElement, used: HTMLElement, budgets: HTMLElement }} places
+ */
+function drawAll({ data, budgets: states }, by, { head, used, budgets }) {
+  head.replaceChildren(rowOf("th", [by, "requests", "input tokens", "output tokens", "dollars"]));
+  /** @type {Map<string, { requests: number, input: number, output: number, dollars: number, isPriced: boolean }>} */
+  const sums = new Map();
+  for (const row of data) {
+    const name = by === "model" ? row.model : by === "day" ? row.day : row.key;
+    const sum = sums.get(name) ?? { requests: 0, input: 0, output: 0, dollars: 0, isPriced: false };
+    sums.set(name, {
+      requests: sum.requests + row.requests,
+      input: sum.input + row.inputTokens,
+      output: sum.output + row.outputTokens,
+      dollars: sum.dollars + Number(row.dollars ?? 0),
+      isPriced: sum.isPriced || row.dollars !== undefined,
+    });
+  }
+  used.replaceChildren(
+    ...Array.from(
+      sums,
+      ([name, { requests, input, output, dollars, isPriced }]) =>
+        rowOf("td", [name, count(requests), count(input), count(output), isPriced ? dollars.toFixed(6) : "–"]),
+    ),
+  );
+  budgets.replaceChildren(
+    ...states && states.length > 0
+      ? [
+        h("h2", {}, "Budgets"),
+        h(
+          "div",
+          { class: "wide" },
+          h(
+            "table",
+            {},
+            h("caption", {}, "What is left in each period"),
+            h("thead", {}, rowOf("th", ["budget", "dollars", "spent", "left", "period"])),
+            h(
+              "tbody",
+              {},
+              ...states.map((one) => rowOf("td", [one.budget, one.dollars, one.spent, one.left, one.period])),
+            ),
+          ),
+        ),
+      ]
+      : [],
+  );
+}
+
+/**
+ * @param {"td" | "th"} tag
+ * @param {readonly string[]} cells
+ */
+function rowOf(tag, cells) {
+  const [middle, last] = [[1, 2, 3], cells.length - 1];
+  return h(
+    "tr",
+    {},
+    ...cells.map((cell, index) =>
+      h(tag, {
+        class: middle.includes(index) || index === last ? "number" : undefined,
+        scope: tag === "th" ? "col" : undefined,
+      }, cell)
+    ),
+  );
+}

@@ -1,0 +1,59 @@
+/** The requests that run, and the latest that ended, for whoever watches. No content and no secret is in it. */
+import type { LogEntry } from "./log.ts";
+
+/** How many that ended are kept. */
+const MOST_ENDED = 1_000;
+
+const MOST_RUNNING = 10_000;
+
+/** One that ended. Numbers grow by one. */
+export type Ended = Omit<LogEntry, "cause"> & { number: number; client?: string };
+
+export interface RunningFacts {
+  entry: Partial<LogEntry>;
+  /** Who was asked last, `upstream/model`. */
+  target?: string;
+  elapsedMs: number;
+  client?: string;
+}
+
+export class Feed {
+  readonly #running = new Map<string, () => RunningFacts>();
+  /** In a ring. */
+  readonly #ended: Ended[] = [];
+  #count = 0;
+
+  /** `facts` tells how the request is at that moment. */
+  begin(id: string, facts: () => RunningFacts): void {
+    this.#running.set(id, facts);
+    // One that never leaves a line in the log must not stay for ever.
+    if (this.#running.size > MOST_RUNNING) this.#running.delete(this.#running.keys().next().value!);
+  }
+
+  /** What the console itself asked is left out. */
+  end({ cause: _, ...entry }: LogEntry): void {
+    if (entry.path.startsWith("/console")) return;
+    const running = this.#running.get(entry.id);
+    this.#running.delete(entry.id);
+    const client = running?.().client;
+    this.#ended[this.#count % MOST_ENDED] = { ...entry, number: this.#count++, ...client !== undefined && { client } };
+  }
+
+  running(): RunningFacts[] {
+    return Array.from(this.#running.values(), (facts) => facts());
+  }
+
+  /** How many have ended until now. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Those with a number of at least that, in order, as far as they are kept. */
+  since(number: number): Ended[] {
+    const first = Math.max(number, this.#count - MOST_ENDED, 0);
+    return Array.from(
+      { length: Math.max(0, this.#count - first) },
+      (_, index) => this.#ended[(first + index) % MOST_ENDED]!,
+    );
+  }
+}

@@ -1,0 +1,46 @@
+/** The console's own files, as texts: no file is read, and a compiled gateway holds them. */
+import app from "../../console/app.js" with { type: "text" };
+import dom from "../../console/dom.js" with { type: "text" };
+import live from "../../console/live.js" with { type: "text" };
+import page from "../../console/index.html" with { type: "text" };
+import style from "../../console/style.css" with { type: "text" };
+import upstreams from "../../console/upstreams.js" with { type: "text" };
+import usage from "../../console/usage.js" with { type: "text" };
+
+const SCRIPT = "text/javascript; charset=utf-8";
+
+const ASSETS: Readonly<Record<string, { type: string; text: string }>> = {
+  "": { type: "text/html; charset=utf-8", text: page },
+  "style.css": { type: "text/css; charset=utf-8", text: style },
+  ...Object.fromEntries(
+    Object.entries({ app, dom, live, upstreams, usage }).map(([name, text]) => [`${name}.js`, { type: SCRIPT, text }]),
+  ),
+};
+
+/** Nothing from elsewhere is loaded, and nothing runs that is not one of these files. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+/** Nothing where there is no such file. */
+export function assetOf(name: string): Response | undefined {
+  const asset = Object.hasOwn(ASSETS, name) ? ASSETS[name] : undefined;
+  if (!asset) return undefined;
+  return new Response(asset.text, {
+    headers: {
+      "content-type": asset.type,
+      "content-security-policy": POLICY,
+      "referrer-policy": "no-referrer",
+      "x-content-type-options": "nosniff",
+      "cross-origin-opener-policy": "same-origin",
+      "cache-control": "no-cache",
+    },
+  });
+}

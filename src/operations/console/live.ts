@@ -1,0 +1,32 @@
+/** What the console's pages ask for, as JSON. */
+import type { RequestContext } from "../../context/request_context.ts";
+import { processStatus } from "../worker_report.ts";
+
+/** What runs, and what ended since `?since=`, the number that the last answer named as `next`. */
+export function live({ gateway: { feed, now }, url }: RequestContext): Response {
+  const since = Number(url?.searchParams.get("since"));
+  const running = feed?.running().map(({ entry, target, elapsedMs, client }) => ({
+    id: entry.id,
+    time: entry.time,
+    path: entry.path,
+    key: entry.key,
+    lane: entry.lane,
+    protocol: entry.protocol,
+    model: entry.model,
+    stream: entry.stream,
+    firstEventMs: entry.firstEventMs,
+    target,
+    elapsedMs,
+    client,
+  }));
+  return Response.json({
+    now: now(),
+    next: feed?.count ?? 0,
+    running: running ?? [],
+    ended: feed?.since(Number.isSafeInteger(since) && since >= 0 ? since : 0) ?? [],
+  });
+}
+
+export function status({ gateway }: RequestContext): Response {
+  return Response.json(processStatus(gateway));
+}

@@ -1,0 +1,64 @@
+/** The console: pages for operators, and what those ask for. */
+import type { RequestContext } from "../../context/request_context.ts";
+import { withCaller } from "../../context/request_context.ts";
+import { GatewayError } from "../../errors.ts";
+import { methodNotAllowed } from "../../http/service.ts";
+import { usagePage } from "../usage_page.ts";
+import { assetOf } from "./assets.ts";
+import { live, status } from "./live.ts";
+import { checkOrigin, logIn, logOut, operatorOf } from "./sessions.ts";
+
+/** Below `/console/api/`: what an operator may read. */
+const READ: Readonly<Record<string, (context: RequestContext) => Response | Promise<Response>>> = {
+  live,
+  status,
+  usage: usagePage,
+};
+
+/** Longer keys are none. */
+const LONGEST_KEY = 8_192;
+
+/** Everything below `/console`. The files are for everybody, because nothing of the gateway is in them. */
+export async function consolePage(context: RequestContext): Promise<Response> {
+  const { request: { method }, url } = context;
+  const name = url!.pathname.replace(/^\/console\/?/, "");
+  if (name === "login" || name === "logout") return await session(name, context);
+  if (method !== "GET" && method !== "HEAD") throw methodNotAllowed(method, ["GET", "HEAD"]);
+  if (!name.startsWith("api/")) {
+    if (url!.pathname === "/console") return redirect("/console/");
+    return assetOf(name) ?? notThere(name);
+  }
+  const read = READ[name.slice("api/".length)];
+  const caller = await operatorOf(context);
+  if (!read) return notThere(name);
+  const response = await read(withCaller(context, caller));
+  response.headers.set("cache-control", "no-store");
+  return response;
+}
+
+async function session(name: "login" | "logout", context: RequestContext): Promise<Response> {
+  const { request } = context;
+  if (request.method !== "POST") throw methodNotAllowed(request.method, ["POST"]);
+  checkOrigin(context);
+  const cookie = name === "logout" ? logOut(context) : await logIn(context, await keyIn(request));
+  return new Response(null, { status: 204, headers: { "set-cookie": cookie, "cache-control": "no-store" } });
+}
+
+/** The body is the key. */
+async function keyIn(request: Request): Promise<string> {
+  let [text, decoder] = ["", new TextDecoder()];
+  for await (const piece of request.body ?? []) {
+    text += decoder.decode(piece, { stream: true });
+    if (text.length > LONGEST_KEY) throw new GatewayError("authentication", "Invalid API key");
+  }
+  return text.trim();
+}
+
+/** Relative addresses of its files need the slash. */
+function redirect(location: string): Response {
+  return new Response(null, { status: 308, headers: { location } });
+}
+
+function notThere(name: string): never {
+  throw new GatewayError("not_found", `The console has no page "${name}"`);
+}

@@ -1,0 +1,124 @@
+/** What the console's pages are given, and who is. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { CHAT, chatBody, CONFIG, type ConfigInput, ENV, newApp, type TestApp } from "../support/app.ts";
+import { answerWhole } from "../support/chat.ts";
+
+const KEYED: ConfigInput = {
+  ...CONFIG,
+  keys: [
+    { name: "ops", secret: { env: "TEAM_KEY" }, operator: true },
+    { name: "anna", secret: { env: "GUEST_KEY" } },
+  ],
+};
+const [OPS, ANNA] = [ENV.TEAM_KEY!, ENV.GUEST_KEY!];
+const FILES = ["", "app.js", "dom.js", "live.js", "style.css", "upstreams.js", "usage.js"];
+
+const keyed = () => newApp({ config: KEYED, fetch: () => Promise.resolve(answerWhole()) });
+
+async function logIn(app: TestApp, key: string, headers: HeadersInit = {}): Promise<Response> {
+  return await app.fetch(new Request("http://gateway/console/login", { method: "POST", body: key, headers }));
+}
+
+async function cookieOf(app: TestApp): Promise<string> {
+  const response = await logIn(app, OPS, { origin: "http://gateway" });
+  assertEquals(response.status, 204);
+  return response.headers.get("set-cookie")!.split(";")[0]!;
+}
+
+Deno.test("console: its files are small, load nothing from elsewhere, and let nothing else run", async () => {
+  const app = keyed();
+  let bytes = 0;
+  for (const name of FILES) {
+    const response = await app.get(`/console/${name}`);
+    assertEquals(response.status, 200, name);
+    const policy = response.headers.get("content-security-policy")!;
+    for (const part of ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"]) {
+      assertStringIncludes(policy, part);
+    }
+    assert(!policy.includes("unsafe"));
+    const text = await response.text();
+    bytes += new TextEncoder().encode(text).length;
+    assert(!/https?:\/\/(?!www\.w3\.org)/.test(text), `${name} names another host`);
+    assert(!/innerHTML|insertAdjacentHTML|document\.write|eval\(/.test(text), name);
+  }
+  assert(bytes < 150_000, `${bytes} bytes`);
+  assertEquals((await app.get("/console")).headers.get("location"), "/console/");
+  for (const path of ["../gateway.json", "%2e%2e/gateway.json", "__proto__", "constructor"]) {
+    assert([401, 404].includes((await app.get(`/console/${path}`)).status), path);
+  }
+  assertEquals((await app.get("/console/nothing.js")).status, 404);
+});
+
+Deno.test("console: an operator's key opens it, by a cookie that no script reads and no other site sends", async () => {
+  const app = keyed();
+  for (const path of ["live", "status", "usage", "nothing"]) {
+    assertEquals((await app.get(`/console/api/${path}`)).status, 401, path);
+    assertEquals((await app.get(`/console/api/${path}`, { "x-api-key": ANNA })).status, 403, path);
+  }
+  assertEquals((await logIn(app, "wrong")).status, 401);
+  assertEquals((await logIn(app, ANNA)).status, 403);
+  assertEquals((await logIn(app, "x".repeat(100_000))).status, 401);
+  assertEquals((await logIn(app, "line\nbreak")).status, 401);
+  const response = await logIn(app, `${OPS}\n`, { origin: "http://gateway" });
+  const cookie = response.headers.get("set-cookie")!;
+  for (const part of ["HttpOnly", "SameSite=Strict", "Path=/console"]) assertStringIncludes(cookie, part);
+  assert(!cookie.includes(OPS) && !cookie.includes("Secure"));
+  const behindTls = await logIn(app, OPS, { "x-forwarded-proto": "https" });
+  assertStringIncludes(behindTls.headers.get("set-cookie")!, "; Secure");
+  const mine = { cookie: cookie.split(";")[0]! };
+  assertEquals((await app.get("/console/api/status", mine)).status, 200);
+  assertEquals((await app.get("/console/api/nothing", mine)).status, 404);
+  assertEquals((await app.get("/metrics", mine)).status, 401, "The cookie opens the console alone");
+  await app.fetch(new Request("http://gateway/console/logout", { method: "POST", headers: mine }));
+  assertEquals((await app.get("/console/api/status", mine)).status, 401);
+});
+
+Deno.test("console: orders of other sites are refused, and orders are posted", async () => {
+  const app = keyed();
+  for (const [name, value] of [["origin", "http://evil.test"], ["origin", "null"], ["sec-fetch-site", "cross-site"]]) {
+    assertEquals((await logIn(app, OPS, [[name!, value!]])).status, 403, `${name}: ${value}`);
+  }
+  assertEquals((await app.get("/console/login")).status, 405);
+  assertEquals((await app.fetch(new Request("http://gateway/console/api/live", { method: "POST" }))).status, 405);
+});
+
+Deno.test("console: a session ends after half a day", async () => {
+  let now = 1_800_000_000_000;
+  const app = newApp({ config: KEYED, now: () => now });
+  const cookie = await cookieOf(app);
+  now += 12 * 3_600_000 - 1;
+  assertEquals((await app.get("/console/api/status", { cookie })).status, 200);
+  now += 1;
+  assertEquals((await app.get("/console/api/status", { cookie })).status, 401);
+});
+
+Deno.test("console: what runs and what ended is shown, without content and without what was seen already", async () => {
+  const answer = Promise.withResolvers<Response>();
+  const app = newApp({ config: KEYED, fetch: () => answer.promise });
+  const headers = { cookie: await cookieOf(app) };
+  const secret = "what the client says";
+  const running = app.post(CHAT, chatBody({ messages: [{ role: "user", content: secret }] }), {
+    "x-api-key": ANNA,
+    "user-agent": "agent/1.0",
+  });
+  const look = async (since = 0) => await (await app.get(`/console/api/live?since=${since}`, headers)).json();
+  let seen = await look();
+  while (seen.running[0]?.target === undefined) seen = await look();
+  const [one] = seen.running;
+  assertEquals([one.key, one.lane, one.model, one.client], ["anna", "oss", chatBody().model, "agent/1.0"]);
+  answer.resolve(answerWhole());
+  await (await running).text();
+  seen = await look();
+  assertEquals([seen.running, seen.ended.length, seen.next], [[], 1, 1]);
+  assertEquals([seen.ended[0].status, seen.ended[0].client, seen.ended[0].key], [200, "agent/1.0", "anna"]);
+  assert(!JSON.stringify(seen).includes(secret));
+  assertEquals((await look(seen.next)).ended, []);
+  assertEquals((await look(-5)).ended.length, 1);
+});
+
+Deno.test("console: with false there is none", async () => {
+  const app = newApp({ config: { ...CONFIG, console: false } });
+  for (const path of ["/console", "/console/", "/console/api/live"]) {
+    assertEquals((await app.get(path)).status, 404, path);
+  }
+});

@@ -1,0 +1,196 @@
+/** The console in a real browser. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { existsSync } from "node:fs";
+import type { Page } from "playwright-core";
+import axe from "axe-core";
+import { CHAT, chatBody, CONFIG, type ConfigInput, ENV, newApp, type TestApp } from "../support/app.ts";
+import { answerWhole } from "../support/chat.ts";
+
+const BROWSERS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+const browser = BROWSERS.find((path) => existsSync(path));
+const reason = browser ? "" : " (skipped: no Chromium on this machine)";
+
+const OPS = ENV.TEAM_KEY!;
+const EVIL = `<img src=x onerror="document.title='broken'">`;
+const KEYED: ConfigInput = {
+  ...CONFIG,
+  usage: {},
+  keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }],
+};
+
+interface Desk {
+  page: Page;
+  /** What the browser complained about. */
+  complaints: string[];
+  app: TestApp;
+  url: string;
+  /** Stops the gateway, and starts it anew at the same address. */
+  stop(): Promise<void>;
+  start(): void;
+}
+
+async function withBrowser(app: () => TestApp, use: (desk: Desk) => Promise<void>): Promise<void> {
+  const { chromium } = await import("playwright-core");
+  let gateway = app();
+  const serve = (port: number) =>
+    Deno.serve({ hostname: "127.0.0.1", port, onListen() {} }, (request, info) => gateway.fetch(request, info));
+  let server = serve(0);
+  const { port } = server.addr;
+  const opened = await chromium.launch({ executablePath: browser, headless: true });
+  try {
+    const page = await opened.newPage();
+    const complaints: string[] = [];
+    page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
+    page.on("pageerror", (error) => complaints.push(error.message));
+    await use({
+      page,
+      complaints,
+      get app() {
+        return gateway;
+      },
+      url: `http://127.0.0.1:${port}`,
+      stop: () => server.shutdown(),
+      start() {
+        gateway = app();
+        server = serve(port);
+      },
+    });
+  } finally {
+    await opened.close();
+    await server.shutdown();
+  }
+}
+
+async function logIn({ page, url }: Desk): Promise<void> {
+  await page.goto(`${url}/console`);
+  await page.getByLabel("Key of an operator").fill(OPS);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.getByRole("heading", { name: "Live" }).waitFor();
+}
+
+/** What axe finds wrong on the page as it is. */
+async function faultsOf(page: Page): Promise<string[]> {
+  // As a debugger, because the page itself lets no script run but its own.
+  const session = await page.context().newCDPSession(page);
+  await session.send("Runtime.evaluate", { expression: axe.source });
+  const { result } = await session.send("Runtime.evaluate", {
+    expression:
+      "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))",
+    awaitPromise: true,
+    returnByValue: true,
+  });
+  return result.value;
+}
+
+function inBrowser(name: string, app: () => TestApp, run: (desk: Desk) => Promise<void>): void {
+  Deno.test({
+    name: `console: ${name}${reason}`,
+    ignore: !browser,
+    // The driver of the browser keeps what it opened until the process ends.
+    sanitizeOps: false,
+    sanitizeResources: false,
+    fn: () => withBrowser(app, run),
+  });
+}
+
+const ask = async (desk: Desk, headers: Record<string, string> = {}, more: object = {}) =>
+  await (await desk.app.post(CHAT, chatBody(more), { "x-api-key": OPS, ...headers })).text();
+
+const answering = () => newApp({ config: KEYED, now: Date.now, fetch: () => Promise.resolve(answerWhole()) });
+
+inBrowser(
+  "a request appears while it runs, ends, is found by the filter, and shows its details",
+  () => newApp({ config: KEYED, now: Date.now, fetch: () => held.promise }),
+  async (desk) => {
+    const { page, complaints } = desk;
+    await logIn(desk);
+    complaints.length = 0; // that nobody was logged in at first
+    const running = ask(desk, { "user-agent": "agent/1.0" });
+    await page.getByRole("cell", { name: "running" }).waitFor();
+    held.resolve(answerWhole());
+    await running;
+    await page.getByRole("cell", { name: "200" }).waitFor();
+    await page.getByLabel("Filter").fill("no-such-thing");
+    await page.getByText("Requests, the latest first: 0").waitFor();
+    await page.getByLabel("Filter").fill("agent 200");
+    await page.getByText("Requests, the latest first: 1").waitFor();
+    assertStringIncludes(page.url(), "#live?agent%20200");
+    await page.getByRole("button", { name: /details$/ }).press("Enter");
+    await page.getByRole("dialog").getByText("agent/1.0").waitFor();
+    await page.getByRole("button", { name: "Close" }).click();
+    assertEquals(complaints, []);
+  },
+);
+const held = Promise.withResolvers<Response>();
+
+inBrowser("whatever a client names is text, and no secret is in the page", answering, async (desk) => {
+  const { page } = desk;
+  await logIn(desk);
+  await ask(desk, { "user-agent": EVIL.replaceAll('"', "'") }, { model: EVIL });
+  await page.getByRole("cell", { name: "404 model_not_found" }).waitFor();
+  await page.getByRole("button", { name: /details$/ }).click();
+  assertEquals(await page.locator("img").count(), 0);
+  assertEquals(await page.title(), "Live · Laneway");
+  const text = await page.content();
+  assertStringIncludes(text, "&lt;img");
+  assert(!text.includes(OPS));
+});
+
+inBrowser("every page passes axe, light and dark, wide and narrow", answering, async (desk) => {
+  const { page } = desk;
+  await page.goto(`${desk.url}/console`);
+  await page.getByLabel("Key of an operator").waitFor();
+  assertEquals(await faultsOf(page), []);
+  await logIn(desk);
+  await ask(desk);
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    for (const name of ["Live", "Upstreams", "Usage"]) {
+      await page.getByRole("link", { name }).click();
+      await page.getByRole("heading", { name }).waitFor();
+      await page.locator("tbody tr").first().waitFor();
+      assertEquals(await faultsOf(page), [], `${name}, ${colorScheme}`);
+    }
+  }
+  await page.setViewportSize({ width: 360, height: 640 });
+  for (const name of ["Live", "Upstreams", "Usage"]) {
+    await page.getByRole("link", { name }).click();
+    await page.locator("tbody tr").first().waitFor();
+    const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+    assertEquals(overflow, 0, `${name} is wider than the phone`);
+  }
+});
+
+inBrowser(
+  "a gateway that dies and returns: the page says so, asks for the key, and goes on",
+  answering,
+  async (desk) => {
+    const { page } = desk;
+    await logIn(desk);
+    await ask(desk);
+    await page.getByText("Requests, the latest first: 1").waitFor();
+    await desk.stop();
+    await page.getByText("The gateway does not answer").waitFor();
+    desk.start();
+    await page.getByText("Requests, the latest first: 0").waitFor();
+    await ask(desk);
+    await page.getByText("Requests, the latest first: 1").waitFor();
+    assertEquals(await page.getByRole("status").textContent(), "");
+  },
+);
+
+inBrowser("a paused list stands still, and the latest of thousands are drawn", answering, async (desk) => {
+  const { page } = desk;
+  await logIn(desk);
+  await ask(desk);
+  await page.getByText("Requests, the latest first: 1").waitFor();
+  await page.getByRole("button", { name: "Pause" }).click();
+  for (let batch = 0; batch < 3; batch++) {
+    await Promise.all(Array.from({ length: 100 }, () => ask(desk)));
+  }
+  await page.waitForResponse(/api\/live/);
+  assertEquals(await page.locator("tbody tr").count(), 1);
+  await page.getByRole("button", { name: "Go on" }).click();
+  await page.getByText("Requests, the latest first: 301, of which 200 are shown").waitFor();
+  assertEquals(await page.locator("tbody tr").count(), 200);
+});
