@@ -51,6 +51,12 @@ export class IssuerKeys {
     return this.#known;
   }
 
+  /** Reads the keys. Resolves to why they cannot be read; to nothing where they can. */
+  async open(): Promise<unknown> {
+    await this.#read();
+    return this.#failure;
+  }
+
   /** The key that a token names. Throws `authentication` where there is none, `unavailable` where the issuer does not answer. */
   readonly find: JWTVerifyGetKey = async (header, token) => {
     const keys = this.#known;

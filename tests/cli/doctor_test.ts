@@ -123,6 +123,16 @@ const SABOTAGES: [name: string, sabotage: Sabotage, check: string, words: RegExp
     "configuration-missing",
     /No such file/,
   ],
+  [
+    "the issuer of tokens calls itself by another name",
+    {
+      config: { ...HEALTHY, oidc: { issuer: "https://login.test/", audience: ["laneway"] } },
+      answer: (url, ...call) =>
+        url.hostname === "login.test" ? Response.json({ issuer: "https://login.test" }) : healthy(url, ...call),
+    },
+    "issuer-unusable",
+    /another issuer's/,
+  ],
   ["the file is no JSON", { config: '{\n  "lanes": {,}\n}' }, "configuration-syntax", /line 2, column 13/],
   ["a setting is misspelt", { config: { ...HEALTHY, upstream: {} } }, "setting-unknown", /upstreams/],
   [

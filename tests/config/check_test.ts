@@ -43,6 +43,11 @@ for (
       'oidc.groups[0].lanes[1]: Cannot find lane "os"; did you mean "oss"?',
     ],
     [
+      "a group's team that is not there",
+      { oidc: { groups: [{ name: "staff", team: "rd" }] }, teams: { sales: {} }, upstreams, lanes },
+      'oidc.groups[0].team: Cannot find team "rd"; known: "sales"',
+    ],
+    [
       "two groups of one name",
       { oidc: { groups: [{ name: "staff" }, { name: "staff" }] }, upstreams, lanes },
       'oidc.groups[1].name: Two groups have the name "staff"',

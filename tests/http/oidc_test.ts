@@ -175,6 +175,21 @@ Deno.test("tokens: each caller of a group has its limits for itself, apart from 
   assertEquals([await ask(ben!), await ask(ENV.TEAM_KEY!)], [200, 200]);
 });
 
+Deno.test("tokens: each caller of a group has its budget for itself, and spends that of the group's team", async () => {
+  const groups = [{ name: "staff", budget: { dollars: 0.000_01, period: "day" as const }, team: "all" }];
+  const teams = { all: { budget: { dollars: 0.000_05, period: "day" as const } } };
+  const model = {
+    task: "chat" as const,
+    targets: [{ upstream: "fake", model: "org/model" }],
+    price: { request: 0.000_01 },
+  };
+  const rig = await newRig({ groups }, { config: { teams, lanes: { oss: { models: { model } } } } });
+  const ask = async (sub: string) => await statusOf(rig, bearer(await rig.issuer.token({ sub, groups: ["staff"] })));
+  assertEquals([await ask("anna"), await ask("anna"), await ask("ben"), await ask("ben")], [200, 402, 200, 402]);
+  assertEquals([await ask("carl"), await ask("dora"), await ask("emil"), await ask("fred")], [200, 200, 200, 402]);
+  await rig.app.close();
+});
+
 Deno.test("tokens: groups and subjects are found under a claim's own name, at a path, and as words of a scope", async () => {
   const cases: [Partial<Parameters<typeof newRig>[0]>, JWTPayload, number][] = [
     [{ groupsClaim: "realm_access.roles" }, { realm_access: { roles: ["guests"] } }, 200],

@@ -11,6 +11,7 @@ import { readableFile } from "../serve.ts";
 import { checkConfiguration, checkSecrets } from "./configuration.ts";
 import type { Examination, Examined } from "./examination.ts";
 import { countOf, type Finding, report } from "./finding.ts";
+import { checkIssuer } from "./issuer.ts";
 import { checkMachine } from "./machine.ts";
 import { checkModels } from "./models.ts";
 import { checkUpstreams } from "./upstreams.ts";
@@ -83,10 +84,16 @@ export async function examine(examination: Examination, isQuick: boolean): Promi
   if (!loaded) return findings;
   const examined: Examined = { ...examination, ...loaded };
   const secrets = checkSecrets(examined);
-  const [machine, upstreams] = await Promise.all([checkMachine(examined), checkUpstreams(examined)]);
+  const [machine, issuer, upstreams] = await Promise.all([
+    checkMachine(examined),
+    checkIssuer(examined),
+    checkUpstreams(examined),
+  ]);
   const models = isQuick ? [] : await checkModels(examined, upstreams.lost);
   const hide = hiderFor(secretsOf(loaded.config, examination.platform.env).map(({ value }) => value));
-  return [...findings, ...secrets, ...machine, ...upstreams.findings, ...models].map((one) => masked(one, hide));
+  return [...findings, ...secrets, ...machine, ...issuer, ...upstreams.findings, ...models].map((one) =>
+    masked(one, hide)
+  );
 }
 
 /** What an upstream or a proxy says may quote the secret that it was sent. */
