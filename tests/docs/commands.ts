@@ -62,6 +62,7 @@ export const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
     how: "not",
     because: "it takes half an hour, or engines that run here",
   }],
+  [/^deno task scale --requests=\d+ --streams=\d+/, { how: "ends", prints: /^Cores +\d/m }],
   [/^deno task bench(:\w+)?( --only=\w+)?$/, {
     how: "not",
     because: "it measures for minutes, on a machine that does nothing else",
