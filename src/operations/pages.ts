@@ -45,7 +45,7 @@ async function loadConsole() {
   try {
     return await import("./console/mod.ts");
   } catch (cause) {
-    throw new GatewayError("unsupported", "The console needs Deno", { cause });
+    throw new GatewayError("unsupported", "This platform cannot serve the console", { cause });
   }
 }
 

@@ -21,7 +21,7 @@ Deno.test("reference: every endpoint is in the table, and nothing else", () => {
   const served = protocols.map(({ method, pattern: { pathname } }) =>
     `${method} ${pathname.replace(":lane", "<lane>").replaceAll(/:(id|item)(\(\.\+\))?/g, "<id>")}`
   );
-  const service = ["/", "/healthz", "/readyz", ...Object.keys(PAGES)].map((path) => `GET ${path}`);
+  const service = ["/", "/healthz", "/readyz", ...Object.keys(PAGES), "/console"].map((path) => `GET ${path}`);
   const documented = tableBelow(REFERENCE, "Endpoints").map(([method, path]) => `${method} ${path}`);
   assertEquals(documented.toSorted(), [...new Set([...served, ...service])].toSorted());
 });

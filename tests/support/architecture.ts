@@ -4,7 +4,6 @@ import type { AnyProtocol } from "../../src/contract/protocol.ts";
 
 /** The layers, lowest first: a file imports from its own folder and from layers below it. */
 export const LAYERS: readonly (readonly string[])[] = [
-  ["src/console"],
   ["src/util"],
   ["src/platform"],
   ["src/errors.ts"],
@@ -17,6 +16,7 @@ export const LAYERS: readonly (readonly string[])[] = [
   ["src/hosted"],
   ["src/testing"],
   ["src/context"],
+  ["src/console"],
   ["src/operations"],
   ["src/handle.ts"],
   ["src/compose"],
