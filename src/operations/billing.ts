@@ -155,6 +155,12 @@ export function pricedPlace(
   return { upstream, path, model: pinned ?? model, provider: attempt?.provider ?? provider };
 }
 
+/** Whoever brings a token of its own pays for itself, and what the gateway answers by itself costs nothing. */
+function paysItself({ upstream, price }: Destination, { upstreams }: RequestContext["gateway"]): boolean {
+  const { takesTokens, baseUrl } = upstreams.get(upstream) ?? {};
+  return takesTokens === true || (baseUrl === undefined && !price);
+}
+
 /**
  * Opens the bill of an answer that is about to be asked for, once what it may cost is set aside. Throws `budget_exceeded` where
  * that is more than is left, and `permission` where nobody knows what it may cost.
@@ -168,8 +174,7 @@ export function openBill<K extends ModelOperation>(
 ): AnswerBill<K> | Promise<AnswerBill<K>> {
   const { operation, input, signal } = asked;
   const { price } = where;
-  // Whoever brings a token of its own pays for itself.
-  const payer = gateway.upstreams.get(where.upstream)?.takesTokens ? undefined : recorder.payer;
+  const payer = paysItself(where, gateway) ? undefined : recorder.payer;
   const open = (reserved?: Reserved) =>
     billOf(operation, recorder.open(inputTokens, { price, listed: attempt.listed, reserved }), recorder);
   if (!payer) return open();

@@ -2,6 +2,9 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { digestOf } from "../../src/util/digest.ts";
 import { keysCommand, KeysError } from "../../src/cli/keys.ts";
+import { type Budget, describe } from "../../src/state/budget/budget.ts";
+import { periodAt } from "../../src/state/budget/period.ts";
+import { picoDollars } from "../../src/util/dollars.ts";
 import { createKeyring } from "../../src/state/keyring.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
 import { NOW } from "../support/app.ts";
@@ -61,6 +64,38 @@ Deno.test("keys: a long list comes in pages, each of which says where the next o
   await keys("revoke", "e");
   assertEquals(namesIn(await keys("list", "--limit", "2", "--after", "b")), ["c", "d"]);
   assertEquals(namesIn(await keys("list")), ["a", "b", "c", "d"]);
+});
+
+Deno.test("keys: one may have a budget, and be one of a team; the list says what is left of both", async () => {
+  const store = createMemoryStore({ now: () => NOW, limitBytes: 1_000_000 });
+  const keyring = createKeyring(store, () => NOW);
+  const teams = { research: { budget: { dollars: 20, period: "week" as const } }, plain: {} };
+  const read = (budgets: readonly Budget[]) =>
+    Promise.resolve(
+      budgets.map((budget, index) =>
+        describe({ budget, period: periodAt(budget.period, NOW), spent: picoDollars(index + 0.25)! })
+      ),
+    );
+  const keys = (...args: string[]) => keysCommand(args, keyring, ["oss"], "start", { teams, read });
+  await keys("create", "anna", "--budget", "5.5/day", "--team", "research");
+  await keys("create", "ben", "--budget", "100/total");
+  await keys("create", "cleo", "--team", "plain");
+  const [anna] = await keyring.list(ALL);
+  assertEquals([anna!.budget, anna!.team], [{ dollars: 5.5, period: "day" }, "research"]);
+  const since = `since ${CREATED.slice(0, 10)}`;
+  assertEquals((await keys("list")).split("\n"), [
+    `anna  ${since}; 4.25 of 5.5 dollars left (day 2027-01-15); team research: 19.75 of 20 dollars left (week 2027-01-11)`,
+    `ben   ${since}; 97.75 of 100 dollars left (total)`,
+    `cleo  ${since}; team plain`,
+  ]);
+  for (const budget of ["5", "5/year", "-5/day", "five/day", "5/day/more", "1e3/day", "/day", "0.0000001/day"]) {
+    await assertRejects(
+      () => keys("create", "x", `--budget=${budget}`),
+      KeysError,
+      `Cannot use "${budget}" for --budget`,
+    );
+  }
+  await assertRejects(() => keys("create", "x", "--team", "no"), KeysError, 'Cannot find team "no"');
 });
 
 for (

@@ -178,6 +178,21 @@ Deno.test("budget: who brings a token of its own to an upstream pays for itself"
   }
 });
 
+Deno.test("budget: what the gateway answers by itself costs nothing, and needs no price", async () => {
+  const app = newApp({
+    config: {
+      upstreams: { sandbox: { driver: "sandbox" } },
+      lanes: { oss: { models: { model: { task: "chat", targets: [{ upstream: "sandbox", model: "sandbox" }] } } } },
+      budget: { dollars: 0, period: "day" },
+    },
+  });
+  try {
+    assertEquals((await app.post(CHAT, chatBody())).status, 200);
+  } finally {
+    await app.close();
+  }
+});
+
 Deno.test("budget: a client that leaves while the store is asked has nothing set aside, and nobody is asked", async () => {
   const inner = createMemoryStore({ now: () => NOW, limitBytes: 1_000_000 });
   const gate = Promise.withResolvers<void>();

@@ -37,8 +37,9 @@ const SURE_MS = 100_000;
 const RENEW_MS = 30_000;
 /** How long a process goes on holding what it does not use. */
 const IDLE_MS = 20_000;
-/** How long what was spent may wait for what is spent next. */
+/** How long what was spent may wait for what is spent next; for a slow store so many times as long as it takes. */
 const GATHER_MS = 25;
+const GATHER_TIMES = 4;
 const RETRY_MS = 1_000;
 /** For how long a refusal stands without asking again. */
 const REFUSED_MS = 250;
@@ -67,6 +68,8 @@ export class Page {
   #wake: { at: number; cancel(): void } | undefined;
   #isRetired = false;
   #isUnanswered = false;
+  /** How long the store took last. */
+  #tookMs = 0;
   #isFailing = false;
 
   constructor(budget: Budget, period: Period, options: PageOptions) {
@@ -150,7 +153,7 @@ export class Page {
         if (isOver) return;
         isOver = true;
         this.#share.settle(amount, cost);
-        this.#wakeIn(GATHER_MS);
+        this.#wakeIn(this.#gatherMs);
       },
     };
   }
@@ -169,7 +172,7 @@ export class Page {
       this.#syncing = undefined;
       if (this.#waiting.length > 0) void this.#sync();
       else if (this.#isFailing) this.#wakeIn(RETRY_MS);
-      else if (this.unreported > 0n) this.#wakeIn(GATHER_MS);
+      else if (this.unreported > 0n) this.#wakeIn(this.#gatherMs);
       else if (this.#known && this.#known.held > 0n) this.#wakeIn(RENEW_MS);
     });
   }
@@ -231,7 +234,12 @@ export class Page {
     this.#reported = 0n;
   }
 
+  get #gatherMs(): number {
+    return Math.max(GATHER_MS, GATHER_TIMES * this.#tookMs);
+  }
+
   #learn(settled: Settled, request: Request, at: number): void {
+    this.#tookMs = this.#options.monotonic() - at;
     this.#share.grant(request, settled.held, at + SURE_MS);
     this.#reported = request.spent;
     this.#known = settled;
@@ -244,6 +252,8 @@ export class Page {
     const at = this.#options.monotonic();
     for (const { amount, resolve, reject } of waiting) {
       if (this.#share.free(at) >= amount) resolve(this.#take(amount));
+      // Somebody else has taken meanwhile what was free: there is more.
+      else if (this.#left(at) >= amount) this.#waiting.push({ amount, resolve, reject });
       else reject(this.#refusal(amount, at));
     }
   }

@@ -58,6 +58,9 @@ export interface Settled {
 
 /** For how long what a dead process spent stands apart: it may only have been stopped for a while. */
 export const APART_MS = 86_400_000;
+/** The same where there are more of them than this, as of a gateway that starts again and again. */
+const MOST_APART = 500;
+const SOON_MS = 600_000;
 
 /** Takes down what a process has spent, and gives it what it needs as far as that is there. */
 export function settle(pool: Pool, { id, spent, keeps, needs, spare, until }: Request, terms: Terms): Settled {
@@ -92,9 +95,10 @@ export function spentOf(pool: Pool): bigint {
 /** The shares of others; those of processes that are gone for long are put together. */
 function withoutGone({ shares, spent }: Pool, id: string, now: number): Pick<Pool, "shares" | "spent"> {
   const others = new Map<string, Share>();
+  const apartMs = shares.size > MOST_APART ? SOON_MS : APART_MS;
   for (const [name, share] of shares) {
     if (name === id) continue;
-    if (share.until + APART_MS > now) others.set(name, share);
+    if (share.until + apartMs > now) others.set(name, share);
     else spent += share.spent;
   }
   return { shares: others, spent };

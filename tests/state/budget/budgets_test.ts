@@ -155,6 +155,41 @@ Deno.test("budget: no request waits for the store while the gateway holds enough
   assertEquals(await spentIn(inner, clock, budget), 51n * 60n);
 });
 
+Deno.test("budget: a request whose room another one takes while the store is asked gets what more there is", async () => {
+  const [inner, clock, budget] = [inMemory(), newClock(), budgetOf(1_000)];
+  let gate = Promise.resolve();
+  const store: Store = { ...inner, update: (...args) => gate.then(() => inner.update(...args)) };
+  const gateway = gatewayOn(store, clock);
+  (await reserve(gateway, budget, 300)).settle(0n);
+  await until(async () => (await gateway.read([budget]))[0]!.spent === 0n);
+  const slow = Promise.withResolvers<void>();
+  gate = slow.promise;
+  // It counts on what is free here, which the second one takes before the store has answered.
+  const first = gateway.reserve([budget], 600n);
+  const second = gateway.reserve([budget], 300n);
+  if (!(first instanceof Promise) || second instanceof Promise) {
+    throw new Error("The first waits, and the second does not");
+  }
+  slow.resolve();
+  (await first).settle(600n);
+  second.settle(300n);
+  await gateway.close();
+  assertEquals(await spentIn(inner, clock, budget), 900n);
+});
+
+Deno.test("budget: gateways that start again and again fill no record", async () => {
+  const [store, clock, budget] = [inMemory(), newClock(), budgetOf(100_000, { period: "month" })];
+  for (let count = 0; count < 700; count++) {
+    const gateway = gatewayOn(store, clock);
+    (await reserve(gateway, budget, 1)).settle(1n);
+    await gateway.close();
+    pass(clock, 10_000);
+  }
+  const { shares } = await store.get(["budget", budget.name, "month 2027-01-01"]) as { shares: object };
+  assert(Object.keys(shares).length <= 501, `${Object.keys(shares).length} shares`);
+  assertEquals(await spentIn(store, clock, budget), 700n);
+});
+
 Deno.test("budget: a store that does not answer holds nobody for longer than its patience", async () => {
   const [inner, clock, budget] = [inMemory(), newClock(), budgetOf(1_000)];
   const gate = Promise.withResolvers<void>();

@@ -3,6 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import type { Budgets } from "../../../src/state/budget/budgets.ts";
 import type { Store } from "../../../src/state/store.ts";
+import { delay, until } from "../../support/wait.ts";
 import { ENGINES } from "../engines.ts";
 import { budgetOf, gatewayOn, inMemory, newClock, spentIn, tryReserve } from "./rig.ts";
 
@@ -33,7 +34,12 @@ interface End {
 async function runAll(all: Requests, gateways: Budgets[], budget = budgetOf(LIMIT)): Promise<End> {
   let [open, spent, beyond, served] = [0n, 0n, 0n, 0];
   await Promise.all(all.map(async ({ gateway, amount, percent }, index) => {
-    const reservation = await tryReserve(gateways[gateway % gateways.length]!, budget, amount);
+    let reservation = await tryReserve(gateways[gateway % gateways.length]!, budget, amount);
+    // A server on a busy machine may take too long.
+    while (reservation === "unavailable") {
+      await delay(50);
+      reservation = await tryReserve(gateways[gateway % gateways.length]!, budget, amount);
+    }
     if (typeof reservation === "string") return assertEquals(reservation, "budget_exceeded");
     served++;
     open += BigInt(amount);
@@ -123,10 +129,12 @@ for (const [engine, { isMissing, run }] of Object.entries(ENGINES)) {
           (_, index) => ({ gateway: index % 3, amount: 1 + index % 29, percent: 70 + index % 31 }),
         );
         const { spent, beyond, served } = await runAll(all, gateways);
-        await Promise.all(gateways.map((gateway) => gateway.close()));
+        await until(async () => {
+          await Promise.all(gateways.map((gateway) => gateway.close()));
+          return await spentIn(shared, clock, budgetOf(LIMIT)).catch(() => -1n) === spent;
+        });
         assert(served > 20, `${served} served`);
         assertEquals([spent <= LIMIT, beyond], [true, 0n]);
-        assertEquals(await spentIn(shared, clock, budgetOf(LIMIT)), spent);
       }),
   });
 }
