@@ -51,6 +51,9 @@ class LoadedLater implements Shared {
   readonly #load: (shared: Shared) => Promise<RedisCounts>;
   #counts: RedisCounts | undefined;
   #loading: Promise<RedisCounts> | undefined;
+  /** Why it cannot be loaded. */
+  #failure: Error | undefined;
+  #isReported = false;
   onRest?: (target: string, ms: number) => void;
 
   constructor(load: (shared: Shared) => Promise<RedisCounts>) {
@@ -65,8 +68,15 @@ class LoadedLater implements Shared {
     return this.#counts?.isUp() ?? true;
   }
 
+  isAlone(): boolean {
+    return this.#counts?.isAlone() ?? this.#failure !== undefined;
+  }
+
   takeFailure(): Error | undefined {
-    return this.#counts?.takeFailure();
+    if (this.#counts) return this.#counts.takeFailure();
+    const failure = this.#isReported ? undefined : this.#failure;
+    this.#isReported = failure !== undefined || this.#isReported;
+    return failure;
   }
 
   newId(): string {
@@ -100,7 +110,10 @@ class LoadedLater implements Shared {
   #loaded(): Promise<RedisCounts> {
     this.#loading ??= this.#load(this).then((counts) => this.#counts = counts);
     // What was wrong may be put right, such as a file that is not there yet.
-    this.#loading.catch(() => this.#loading = undefined);
+    this.#loading.catch((failure) => {
+      this.#loading = undefined;
+      this.#failure = failure;
+    });
     return this.#loading;
   }
 }

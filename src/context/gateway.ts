@@ -99,7 +99,7 @@ export interface Gateway {
   /** Those that serve beside this process; absent where it serves alone. */
   workers?: Workers;
   /** What it counts together with other gateways; absent where it counts alone. */
-  shared?: Pick<SharedCounts, "isUp" | "gateways"> & { begin(): void };
+  shared?: Pick<SharedCounts, "isAlone" | "gateways"> & { begin(): void };
   /** The bytes of memory that the process takes. */
   memory(): number;
   /** How often a new server has taken the place of the last one. */

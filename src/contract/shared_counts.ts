@@ -6,7 +6,9 @@ export interface SharedCounts {
   isUp(): boolean;
   /** How many gateways count together, as far as was known last: at least one. */
   readonly gateways: number;
-  /** Why they do not at this moment: once for each time that they do not. */
+  /** Whether this one counts by itself at the moment. */
+  isAlone(): boolean;
+  /** Why it does: once for each time that it begins to. */
   takeFailure(): Error | undefined;
   /** A name for one request, among those of all gateways. */
   newId(): string;

@@ -76,7 +76,7 @@ function gaugesOf({ load, sockets, meter, memory, breaker, upstreams, shared, bu
     ),
     ...(shared
       ? [
-        one("laneway_limits_alone", "Whether limits are counted by each gateway alone.", Number(!shared.isUp())),
+        one("laneway_limits_alone", "Whether limits are counted by each gateway alone.", Number(shared.isAlone())),
         one("laneway_gateways", "Gateways that count together, as far as was known last.", shared.gateways),
       ]
       : []),

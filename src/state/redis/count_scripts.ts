@@ -4,6 +4,8 @@
  * A minute's limit is a bucket that drains evenly (the generic cell rate algorithm, kept as what is in it and when that was so:
  * a clock that steps back then holds nobody up, and a burst is counted in whole numbers). A request that runs holds a lease,
  * which is renewed while its gateway lives.
+ *
+ * Each script first removes something, if only what has run out: a server that is full lets such a script write.
  */
 import { script } from "./scripts.ts";
 
@@ -87,8 +89,8 @@ return {reached, tostring(waitMs), tostring(requests), tostring(tokens), tostrin
 export const SETTLE = script(`${COUNTS}
 local perMinute, tokensPerMinute, perDay = limit(2), limit(3), limit(4)
 local id, counted, amount, agoMs, unsure = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
-if unsure and not redis.call('SET', KEYS[3], 1, 'NX', 'PX', ${KEPT_MS}) then return 0 end
 local isCounted = redis.call('ZREM', KEYS[2], id) == 1
+if unsure and not redis.call('SET', KEYS[3], 1, 'NX', 'PX', ${KEPT_MS}) then return 0 end
 if not isCounted and not unsure then return 0 end
 
 local requests = 0
@@ -110,6 +112,7 @@ return 1
 
 /** KEYS: the leases. ARGV from 2: length of a lease, ids. */
 export const RENEW = script(`
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ${KEPT_MS})
 for index = 3, #ARGV do redis.call('ZADD', KEYS[1], now + tonumber(ARGV[2]), ARGV[index]) end
 redis.call('PEXPIRE', KEYS[1], ${2 * KEPT_MS})
 return 1

@@ -41,6 +41,8 @@ const PACE = {
 const PATIENT_MS = 800;
 /** How many scripts go out together, where there are many. */
 const AT_ONCE = 50;
+/** How many settlements are kept for a server that fails. Further ones are lost: it has counted too little then. */
+const MOST_DUE = 10_000;
 
 /** In the order of the script. */
 const LIMITS = ["requestsPerMinute", "tokensPerMinute", "tokensPerDay", "concurrentRequests"] as const;
@@ -94,6 +96,10 @@ class CountsOnServer implements RedisCounts {
 
   isUp(): boolean {
     return !this.#hasBegun || this.#options.link.isReady(this.#pace.answerMs);
+  }
+
+  isAlone(): boolean {
+    return this.#isReported || !this.isUp();
   }
 
   takeFailure(): Error | undefined {
@@ -187,6 +193,7 @@ class CountsOnServer implements RedisCounts {
       const args = [String(this.#pace.lifeMs), this.#me, ...leftMs];
       const reply = await this.#run("beat", () => this.#options.link.run(BEAT, [GATEWAYS, RESTING], args)) as unknown[];
       this.gateways = Math.max(1, Number(reply[0]));
+      if (this.#options.link.isReady(this.#pace.answerMs)) this.#isReported = false;
       this.#learn(reply.slice(1).map(String), resting);
     } catch (error) {
       this.#resting = new Map([...resting, ...this.#resting]);
@@ -226,7 +233,12 @@ class CountsOnServer implements RedisCounts {
       this.#due.push({ account, quota, id: this.newId(), counted: 0, tokens, unsure: { requests }, at: since });
     }
     this.#debts.clear();
-    await inTurns(this.#due.splice(0), (due) => this.#send(due));
+    const all = this.#due.splice(0);
+    for (let at = 0; at < all.length; at += AT_ONCE) {
+      await Promise.all(all.slice(at, at + AT_ONCE).map((due) => this.#send(due)));
+      // What fails is due again, and so is what comes after it.
+      if (this.#due.length > 0) return void this.#due.push(...all.slice(at + AT_ONCE));
+    }
   }
 
   /** What fails is sent again later. It is counted once, however often it arrives. */
@@ -239,7 +251,7 @@ class CountsOnServer implements RedisCounts {
     try {
       await this.#run("settle", () => this.#options.link.run(SETTLE, keysOf(account, id), args, PATIENT_MS));
     } catch {
-      this.#due.push(due);
+      if (this.#due.length < MOST_DUE) this.#due.push(due);
     }
   }
 

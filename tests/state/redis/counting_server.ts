@@ -12,6 +12,8 @@ export interface TimedLink extends Link {
   isDown: boolean;
   /** How many scripts go out whose replies are lost: they run all the same. */
   losesReplies: number;
+  /** Decides of each script what becomes of it, where it is not done and answered. */
+  fate?(): "command lost" | "reply lost" | undefined;
   /** How many went out. */
   scripts: number;
   /** Resolves once everything that was sent is answered. */
@@ -31,6 +33,8 @@ export function timedLink(wire: Wire, clock: { ms: number }): TimedLink {
     },
     async run({ text }, keys, args) {
       if (link.isDown) throw new Error("The store is down");
+      const fate = link.fate?.();
+      if (fate === "command lost") throw new Error("The command was lost");
       const time = `{'${Math.floor(clock.ms / 1_000)}', '${Math.round((clock.ms % 1_000) * 1_000)}'}`;
       const timed = text.replace("redis.call('TIME')", time);
       const reply = wire.send(["EVAL", timed, String(keys.length), ...keys, "1e18", ...args]);
@@ -38,6 +42,7 @@ export function timedLink(wire: Wire, clock: { ms: number }): TimedLink {
       running.add(reply);
       try {
         const result = await reply;
+        if (fate === "reply lost") throw new Error("The reply was lost");
         if (link.losesReplies > 0) {
           link.losesReplies--;
           throw new Error("The reply was lost");

@@ -136,7 +136,7 @@ test("a request that runs for long keeps its place", { concurrentRequests: 1 }, 
 const HELD = `
 local latest = 0
 for _, key in ipairs(redis.call('KEYS', 'laneway:*:leases')) do
-  latest = math.max(latest, tonumber(redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2]))
+  latest = math.max(latest, tonumber(redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2] or 0))
 end
 return string.format('%.0f', latest)
 `;
@@ -251,6 +251,52 @@ test("a server that has lost everything goes on from nothing, and running reques
   await settled(setting);
   assertEquals(await letIn(5), 2);
 }, { beatMs: 5 });
+
+for (const seed of [1, 2, 3]) {
+  test(`whatever gets lost on the way, a day's tokens are what answers used (seed ${seed})`, {
+    tokensPerDay: 1e9,
+    concurrentRequests: 1_000,
+  }, async (setting) => {
+    const { gateways, admit, used, clock, server } = setting;
+    const random = randomFrom(seed);
+    for (const { counts, link } of gateways) {
+      await counts.begin();
+      link.fate = () => random() < 0.2 ? "reply lost" : random() < 0.2 ? "command lost" : undefined;
+    }
+    let all = 0;
+    const running: Permit[] = [];
+    for (let step = 0; step < 400; step++) {
+      const { link } = gateways[Math.floor(random() * 4)]!;
+      if (random() < 0.05) link.isDown = !link.isDown;
+      clock.ms += Math.floor(random() * 200);
+      if (running.length < 5 || random() < 0.5) {
+        const tokens = Math.floor(random() * 50);
+        running.push(await admit(step % 4, tokens));
+        all += tokens;
+      } else {
+        const more = Math.floor(random() * 100);
+        running.splice(Math.floor(random() * running.length), 1)[0]!.settle(more);
+        all += more;
+      }
+    }
+    for (const permit of running) permit.settle();
+    for (const { link } of gateways) Object.assign(link, { isDown: false, fate: undefined });
+    await until(async () => (await used())[2] === all);
+    for (const { counts } of gateways) await counts.close();
+    setting.gateways.length = 0;
+    assertEquals((await used())[2], all);
+    assertEquals(await server.ask("EVAL", HELD, "0"), "$1\r\n0");
+  }, { beatMs: 5 });
+}
+
+/** The same numbers for the same seed. */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 1_664_525 + 1_013_904_223) % 2 ** 32;
+    return state / 2 ** 32;
+  };
+}
 
 for (const [where, stepMs] of [["back", -3_600_000], ["on", 3_600_000]] as const) {
   test(`a server's clock that is set ${where} by an hour holds nobody up for long`, {

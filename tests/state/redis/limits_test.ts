@@ -34,8 +34,8 @@ interface Setting {
 interface Options {
   count?: number;
   fetch?: typeof fetch;
-  /** The URL of the server, where it is reached by another way. */
-  urlOf?(server: RedisServer): string;
+  /** The server's, as on its command line. */
+  server?(folder: string): readonly string[];
 }
 
 function openApps(url: string, quota: Quota, { count = 3, fetch = fakeUpstream(() => answerWhole()).fetch }: Options) {
@@ -54,16 +54,17 @@ function test(name: string, quota: Quota, use: (setting: Setting) => Promise<voi
   Deno.test({
     name: `limits: ${name}`,
     ignore: isRedisMissing,
-    async fn() {
-      const server = await startRedis();
-      const apps = openApps(options.urlOf?.(server) ?? server.url, quota, options);
-      try {
-        await use({ server, apps });
-      } finally {
-        for (const app of apps) await app.close();
-        await server.stop();
-      }
-    },
+    fn: () =>
+      withFolder(async (folder) => {
+        const server = await startRedis(options.server?.(folder));
+        const apps = openApps(server.url, quota, options);
+        try {
+          await use({ server, apps });
+        } finally {
+          for (const app of apps) await app.close();
+          await server.stop();
+        }
+      }),
   });
 }
 
@@ -128,10 +129,12 @@ test(
   "two hundred at once on three gateways are as many as there may be",
   { requestsPerMinute: 60 },
   async ({ apps }) => {
+    const since = performance.now();
     const answers = await Promise.all(Array.from({ length: 200 }, (_, index) => statusOf(apps[index % 3]!)));
     const isIn = answers.filter((status) => status === 200).length;
     // A minute's worth, and what the time that they took made room for.
-    assert(isIn >= 60 && isIn <= 62, `${isIn} were let in`);
+    const more = Math.ceil((performance.now() - since) / 1_000);
+    assert(isIn >= 60 && isIn <= 60 + more, `${isIn} were let in`);
     assertEquals(answers.length - isIn, answers.filter((status) => status === 429).length);
   },
 );
@@ -217,12 +220,14 @@ test(
   "a server that is frozen refuses whoever had used all before",
   { requestsPerMinute: 5 },
   async ({ server, apps }) => {
+    const since = performance.now();
     for (let count = 0; count < 20; count++) await statusOf(apps[count % 3]!);
     server.kill("SIGSTOP");
     const answers = await Promise.all(Array.from({ length: 60 }, (_, index) => statusOf(apps[index % 3]!)));
     server.kill("SIGCONT");
-    // Of the minute's five, the time that all this took may have made room for a few.
-    assert(answers.filter((status) => status === 200).length <= 3, answers.join(" "));
+    // The time that all this took may have made room for a few.
+    const more = Math.ceil((performance.now() - since) / 12_000);
+    assert(answers.filter((status) => status === 200).length <= more, answers.join(" "));
   },
 );
 
@@ -235,6 +240,34 @@ test("scripts that the server has forgotten, and all that it knew, are made anew
   await server.ask("FLUSHALL");
   assertEquals([await statusOf(apps[2]!), await statusOf(apps[0]!)], [200, 200]);
 });
+
+test("a server that lets nobody name scripts counts all the same", {
+  requestsPerMinute: 2,
+}, async ({ apps }) => {
+  assertEquals([await statusOf(apps[0]!), await statusOf(apps[1]!), await statusOf(apps[2]!)], [200, 200, 429]);
+}, { server: () => ["--rename-command", "EVALSHA", "", "--rename-command", "SCRIPT", ""] });
+
+test("on a server of a cluster each script keeps to what is there", {
+  requestsPerMinute: 2,
+  tokensPerDay: 1_000,
+  concurrentRequests: 5,
+}, async ({ server, apps }) => {
+  await server.ask("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
+  await until(async () => (await server.ask("CLUSTER", "INFO")).includes("cluster_state:ok"));
+  assertEquals([await statusOf(apps[0]!), await statusOf(apps[1]!), await statusOf(apps[2]!)], [200, 200, 429]);
+  assertEquals((await metricsOf(apps[0]!)).laneway_limits_alone, 0);
+}, { server: (folder) => ["--cluster-enabled", "yes", "--cluster-config-file", `${folder}/nodes.conf`] });
+
+test("a server that is full goes on counting", {
+  requestsPerMinute: 3,
+  tokensPerMinute: 1_000,
+  concurrentRequests: 1,
+}, async ({ server, apps }) => {
+  await server.ask("CONFIG", "SET", "maxmemory", "1");
+  for (let count = 0; count < 3; count++) assertEquals(await statusOf(apps[count]!), 200);
+  assertEquals(await statusOf(apps[0]!), 429);
+  assertEquals((await metricsOf(apps[0]!)).laneway_limits_alone, 0);
+}, { server: () => ["--maxmemory-policy", "noeviction"] });
 
 Deno.test({
   name: "limits: what a process ran that is killed is over for the others once its leases end",
