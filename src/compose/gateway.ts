@@ -33,6 +33,8 @@ import { createUpstreams, jsonLimitsOf } from "./upstreams.ts";
 import type { World } from "./world.ts";
 
 const DAY_MS = 86_400_000;
+/** How long an answer is held up to be kept on a server, in milliseconds. A file may take longer when others write, too. */
+const SERVER_WRITE_MS = 950;
 /** The wait before a request's second round. */
 const RETRY_BASE_MS = 300;
 
@@ -181,6 +183,7 @@ function createMemory(
       now,
       retentionMs,
       patienceMs: pace.storeMs,
+      writeMs: Math.min(pace.storeMs, config.store.kind === "redis" ? SERVER_WRITE_MS : Infinity),
       // In our own form, a message has more values than on its wire.
       limits: { characters: config.limits.bodyBytes, values: 2 * config.limits.jsonValues },
     }),

@@ -49,6 +49,8 @@ export interface ContinuityOptions {
   retentionMs: number;
   /** How long the store may take, in milliseconds: a client waits for it. */
   patienceMs: number;
+  /** How long it may take to keep an answer, which goes out without it then. */
+  writeMs: number;
   /** How long a conversation may be that is put together of stored turns. */
   limits: ConversationLimits;
 }
@@ -92,10 +94,10 @@ class StoredAnswers implements Continuity {
   }
 
   async remember(answer: StoredAnswer, target: string, owner: string, follows?: Conversation): Promise<void> {
-    const { patienceMs } = this.#options;
+    const { writeMs } = this.#options;
     const written = this.#write(answer, target, owner, follows);
     try {
-      await within(patienceMs, written);
+      await within(writeMs, written);
     } catch (error) {
       // The client learns that nothing was stored, so nothing is to be there, late writes included.
       const remove = () => this.#delete(answer.id, owner);

@@ -56,13 +56,48 @@ export function createRedisStore({ link, now }: RedisStoreOptions): Store {
         const before = await read(name);
         const record = await writeRecord(change(await readRecord(before, now())), Number.MAX_SAFE_INTEGER);
         const head = before ? before.subarray(0, HEAD_BYTES) : "";
-        if (await link.run(REPLACE, [name], [head, record]) === 1) return;
+        try {
+          if (await link.run(REPLACE, [name], [head, record]) === 1) return;
+        } catch (error) {
+          if (isRefusal(error) || !await isReplaced(read, name, head)) throw error;
+          return;
+        }
       }
     },
 
     delete: async (...keys) => await link.run(DELETE, namesOf(keys), [timeOf(now())]) === 1,
     close: () => link.close(),
   };
+}
+
+/** How long a value is asked for whose replacement got no reply, and how often, in milliseconds. */
+const DOUBT_MS = 60_000;
+const ASK_AGAIN_MS = 1_000;
+
+/**
+ * Whether a value was replaced, though nobody knows whether the command arrived: whoever adds to it again would count twice. It
+ * is read once the server answers again, and by then that command is too late.
+ */
+async function isReplaced(
+  read: (name: string) => Promise<Uint8Array | null>,
+  name: string,
+  before: Uint8Array | string,
+): Promise<boolean> {
+  const until = performance.now() + DOUBT_MS;
+  for (;;) {
+    await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
+    try {
+      const head = (await read(name))?.subarray(0, HEAD_BYTES) ?? "";
+      return String(head) !== String(before);
+    } catch (error) {
+      if (performance.now() > until || /is closed$/.test((error as Error).message)) throw error;
+    }
+  }
+}
+
+/** Whether the server itself replied so, and did nothing. */
+function isRefusal(error: unknown): boolean {
+  return /^[A-Z]+ /.test((error as Error).message);
 }
 
 const HELD = `

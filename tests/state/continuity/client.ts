@@ -29,7 +29,14 @@ export class Client {
   #ids = 0;
 
   constructor(store: Store, { now = (): number => 0, owner = "ada", limits = LIMITS } = {}) {
-    this.continuity = createContinuity({ store, now, retentionMs: RETENTION_MS, patienceMs: 30_000, limits });
+    this.continuity = createContinuity({
+      store,
+      now,
+      retentionMs: RETENTION_MS,
+      patienceMs: 30_000,
+      writeMs: 30_000,
+      limits,
+    });
     this.#owner = owner;
   }
 

@@ -32,6 +32,13 @@ async function assertUnknown(app: TestApp, id: string): Promise<void> {
   assertEquals([found.status, (await found.json()).error.code], [404, null]);
 }
 
+Deno.test("an answer waits a second for a store on a server, however long others may take", async () => {
+  const config = { ...CONFIG, store: { kind: "redis" as const, url: { env: "REDIS_URL" } } };
+  const app = appOn({ ...memory(), add: hangs }, { config, pace: { storeMs: 600_000 } });
+  const { status, body } = await within(20_000, respond(app, { input: "a" }));
+  assertEquals([status, body.store], [200, false]);
+});
+
 // A store that does not take it
 
 /** Stores that take nothing, and what the log says then. */

@@ -127,6 +127,37 @@ test("whoever is in a hurry does not wait for a server that is slow, others do, 
   }
 });
 
+test("what is added is added once, though the server's reply is lost, and not at all where it was frozen meanwhile", async ({ server }) => {
+  const proxy = startTcpProxy(server.port);
+  const { store } = openStore(`redis://127.0.0.1:${proxy.port}`);
+  let asked = 0;
+  const add = (meanwhile: () => void) =>
+    store.update(["sum"], (sum) => {
+      if (asked++ === 0) meanwhile();
+      return Number(sum ?? 0) + 1;
+    });
+  try {
+    await until(() => works(store));
+    await store.update(["other"], () => 1); // the server knows the script now
+    const lost = add(() => proxy.delayMs = 600_000);
+    await until(async () => (await server.ask("DBSIZE")) === ":2");
+    proxy.delayMs = 0;
+    proxy.drop();
+    await within(SOON_MS, lost);
+    await until(() => works(store));
+    assertEquals([await store.get(["sum"]), asked], [1, 1]);
+    asked = 0;
+    const late = assertRejects(() => add(() => server.kill("SIGSTOP")));
+    await until(() => store.get(["sum"]).then(() => false, () => true));
+    server.kill("SIGCONT");
+    await within(SOON_MS, late);
+    assertEquals([await store.get(["sum"]), asked], [1, 1]);
+  } finally {
+    store.close();
+    await proxy.stop();
+  }
+});
+
 test("a full server refuses what is new, keeps what it has, and lets it be read and deleted", async ({ store }) => {
   const text = Array.from({ length: 20_000 }, () => Math.random().toString(36)).join("");
   let count = 0;
