@@ -26,7 +26,7 @@ Deno.test("container: it starts what the task start does, and its health check i
 });
 
 Deno.test("container: what it copies is there, and is let through to the builder", () => {
-  const ignored = readText(".containerignore").split("\n");
+  const ignored = readText(".dockerignore").split("\n");
   const sources = steps.filter((step) => step.startsWith("COPY ") && !step.includes("--from"))
     .flatMap((step) => step.split(" ").slice(1, -1));
   assert(sources.length > 5);

@@ -4,7 +4,7 @@ import { createMetrics } from "../../src/observe/metrics.ts";
 import { CHAT, chatBody, CONFIG, newApp } from "../support/app.ts";
 import { answerStream, ENDING, word } from "../support/chat.ts";
 import { needs, printed } from "../support/programs.ts";
-import { readText } from "../support/deploy.ts";
+import { readText, ROOT } from "../support/deploy.ts";
 
 interface Panel {
   title: string;
@@ -95,7 +95,7 @@ Deno.test("dashboard: its variables are there, and no panel lies over another", 
 
 const { ignore, why } = needs("promtool");
 Deno.test({
-  name: `dashboard: Prometheus can read every query${why}`,
+  name: `dashboard: Prometheus can read every query, and its configuration${why}`,
   ignore,
   async fn() {
     const rules = targets.map(({ expr }, at) => ({
@@ -106,6 +106,7 @@ Deno.test({
     try {
       await Deno.writeTextFile(path, JSON.stringify({ groups: [{ name: "dashboard", rules }] }));
       assert((await printed("promtool", ["check", "rules", path])).includes(`${rules.length} rules found`));
+      await printed("promtool", ["check", "config", "deploy/compose/prometheus.yaml"], { cwd: ROOT });
     } finally {
       await Deno.remove(path);
     }

@@ -1,4 +1,5 @@
 /** What can be seen of the manifests and the chart without Kubernetes' own types and Helm; `deno task test:deploy` has both. */
+import { Ajv2020 } from "ajv/2020";
 import { assert, assertEquals } from "@std/assert";
 import manifest from "../../deno.json" with { type: "json" };
 import { createMemoryStore } from "../../src/state/memory_store.ts";
@@ -54,6 +55,10 @@ Deno.test("kubernetes: the chart has the version of the program, and the secret 
   const { version, appVersion } = readYaml("deploy/helm/laneway/Chart.yaml");
   assertEquals([version, appVersion], [manifest.version, manifest.version]);
   const values = readYaml("deploy/helm/laneway/values.yaml");
+  const schema = JSON.parse(readText("deploy/helm/laneway/values.schema.json"));
+  const validate = new Ajv2020({ strict: false }).compile({ ...schema, $schema: undefined });
+  assert(validate(values), JSON.stringify(validate.errors));
+  assertEquals(Object.keys(schema.properties).filter((name) => name !== "global").sort(), Object.keys(values).sort());
   const header = readText("deploy/kubernetes/laneway.yaml");
   for (const name of Object.keys(SECRET)) assert(header.includes(`--from-literal=${name}=`), name);
   assert(header.includes(`create secret generic ${values.existingSecret} `));

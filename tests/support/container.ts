@@ -44,7 +44,8 @@ export async function buildImage(folder: string): Promise<Image> {
   await printed("umoci", ["unpack", "--image", `${folder}/oci:laneway`, `${folder}/bundle`]);
   const rootfs = `${folder}/bundle/rootfs`;
   const { process } = JSON.parse(await Deno.readTextFile(`${folder}/bundle/config.json`));
-  const bytes = Number((await printed("du", ["-sb", rootfs])).split("\t")[0]);
+  const sizes = (await printed("find", [rootfs, "-type", "f", "-printf", "%s\\n"])).trim().split("\n");
+  const bytes = sizes.reduce((sum, size) => sum + Number(size), 0);
   // Every runtime makes these two.
   for (const name of ["proc", "dev"]) await Deno.mkdir(`${rootfs}/${name}`, { recursive: true });
   for (const path of [folder, `${folder}/bundle`]) await Deno.chmod(path, 0o755);

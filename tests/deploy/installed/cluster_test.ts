@@ -2,7 +2,7 @@
  * The chart by Helm, its manifests by Kubernetes' own types, Envoy's file by Envoy's and Compose's by Compose's. All of them are
  * programs of Go, whose modules come from its proxy. `LANEWAY_UPDATE_GOLDEN=1` writes the plain manifests anew.
  */
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
 import { parseDocuments, readText, readYaml, ROOT } from "../../support/deploy.ts";
 import { assertFits, gatewayConfig, ofKind } from "../../support/kubernetes.ts";
 import { needs, pathOf, printed } from "../../support/programs.ts";
@@ -110,6 +110,12 @@ test("chart: values of the user's own reach the gateway", async () => {
   const { spec } = ofKind(documents, "Deployment").laneway;
   assertEquals([spec.replicas, spec.template.spec.terminationGracePeriodSeconds], [5, 935]);
   assertEquals(spec.template.spec.containers[0].envFrom, [{ secretRef: { name: "mine" } }]);
+});
+
+test("chart: a value that it does not know is an error", async () => {
+  for (const wrong of ["autoscaling.enable=true", "replica=3", "replicas=0", "route.enabled=maybe"]) {
+    await assertRejects(() => template("--set", wrong), Error, wrong.split(/[.=]/)[0]!);
+  }
 });
 
 /** What Helm says of itself, which is not true of manifests that nobody gives to Helm. */

@@ -73,10 +73,11 @@ function run(image: Image, args: readonly string[], options: RunOptions): Promis
   return inContainer(image, [...image.process.args, ...args], options).output();
 }
 
-/** A folder that the image's user may write. */
-async function storeIn(folder: string, { process: { user } }: Image): Promise<Record<string, string>> {
+/** What a new volume is: a folder of the same owner as the image's. */
+async function storeIn(folder: string, { rootfs }: Image): Promise<Record<string, string>> {
+  const { uid, gid } = await Deno.stat(`${rootfs}/var/lib/laneway`);
   await Deno.mkdir(`${folder}/store`);
-  await Deno.chown(`${folder}/store`, user.uid, user.gid);
+  await Deno.chown(`${folder}/store`, uid, gid);
   await Deno.chmod(folder, 0o755);
   return { "/var/lib/laneway": `${folder}/store` };
 }
@@ -101,6 +102,16 @@ Deno.test({
         assertEquals([...Deno.readDirSync(`${image.rootfs}/bin`)].map(({ name }) => name), ["deno"]);
         const { uid, gid } = image.process.user;
         assertEquals([uid, gid], [65532, 65532]);
+      });
+
+      await t.step("has every package, with all that it imports", async () => {
+        for (const folder of ["/app", "/app/src/fetcher"]) {
+          const { imports } = JSON.parse(await Deno.readTextFile(`${image.rootfs}${folder}/deno.json`));
+          const text = Object.keys(imports).map((name) => `await import(${JSON.stringify(name)});`).join("\n");
+          const args = ["/bin/deno", "eval", "--cached-only", "--config", `${folder}/deno.json`, text];
+          const { code, stderr } = await inContainer(image, args, {}).output();
+          assertEquals([code, new TextDecoder().decode(stderr)], [0, ""]);
+        }
       });
 
       await t.step("serves, keeps conversations in its volume, is found ready, and ends with 0 at SIGTERM", () =>
