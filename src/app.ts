@@ -20,6 +20,7 @@ import { createStore } from "./compose/store.ts";
 import { pluginFacts as factsOf, type Plugins } from "./compose/plugins.ts";
 import { createTransports } from "./compose/transports.ts";
 import { createUsageKeeper } from "./compose/usage.ts";
+import { tracingFor } from "./compose/tracing.ts";
 import type { World } from "./compose/world.ts";
 import { ConfigError, loadConfig, parseConfig as parse } from "./config/load.ts";
 import type { Config } from "./config/schema.ts";
@@ -163,6 +164,7 @@ function createWorld(options: AppOptions): World {
     },
     warn: options.warn ?? standardStreams(platform).warn,
     meter,
+    tracing: tracingFor(config, platform, plugins, keep),
     usage,
     feed,
     pace,

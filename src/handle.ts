@@ -26,6 +26,7 @@ type Params = Record<string, string | undefined>;
 
 /** `peer` is the caller's address; absent for a call within the process. */
 export async function handle(request: Request, peer: Peer | undefined, gateway: Gateway): Promise<Response> {
+  if (gateway.tracing && !gateway.tracing.tracer) await gateway.tracing.load();
   let context = openContext(request, peer, gateway);
   const { entry } = context.recorder;
   try {

@@ -9,10 +9,12 @@ export function arePackagesThere(lock: unknown): boolean {
   const folder = cacheFolder();
   if (folder === undefined || !isObject(lock) || !isObject(lock.npm)) return false;
   if ("remote" in lock || "jsr" in lock || namesRegistry()) return false;
-  return Object.keys(lock.npm).every((name) => {
-    const at = name.lastIndexOf("@");
-    return isThere(`${folder}/npm/registry.npmjs.org/${name.slice(0, at)}/${name.slice(at + 1)}`);
-  });
+  return Object.keys(lock.npm).every((pin) => isThere(`${folder}/npm/registry.npmjs.org/${folderOf(pin)}`));
+}
+
+/** `@org/name@1.2.3_peer@4.5.6` as `@org/name/1.2.3`: with which of its peers a package is used is no part of its version. */
+export function folderOf(pin: string): string {
+  return pin.replace(/^(.[^@]*)@([^_]*).*$/, "$1/$2");
 }
 
 /** Whether npm is told of a registry other than its own: packages of that one are elsewhere. */

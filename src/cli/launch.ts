@@ -16,6 +16,7 @@ import { arePackagesThere, isCached, isThere } from "./cached.ts";
 import type { Beside, FetcherWorld } from "./fetcher_start.ts";
 import { healthUrl } from "./health_url.ts";
 import { npmEnded } from "./npm_ancestor.ts";
+import { telemetryVariables } from "./telemetry.ts";
 
 /** The value of an option of the command line, in either of its forms; of several, the last. */
 function option(name: string): string | undefined {
@@ -207,7 +208,7 @@ async function run(start: Start): Promise<number> {
 }
 
 function spawn(args: string[], own: Record<string, string>): Deno.ChildProcess {
-  const env = { ...own, LANEWAY_LAUNCHER: String(Deno.pid), LANEWAY_COMMAND: typedCommand() };
+  const env = { ...telemetryVariables(), ...own, LANEWAY_LAUNCHER: String(Deno.pid), LANEWAY_COMMAND: typedCommand() };
   return new Deno.Command(Deno.execPath(), { args, env }).spawn();
 }
 

@@ -3,6 +3,7 @@
  * `deno task release [folder] [target...]`.
  */
 import manifest from "../../deno.json" with { type: "json" };
+import { folderOf } from "./cached.ts";
 import { type Lock, sbomText } from "./sbom.ts";
 
 const ROOT = new URL("../../", import.meta.url);
@@ -28,7 +29,7 @@ function compileArgs(target: string, output: string, unused: readonly string[]):
 async function unusedFiles({ npm }: Lock): Promise<string[]> {
   const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json"], cwd: ROOT }).output();
   const { npmCache }: { npmCache: string } = JSON.parse(new TextDecoder().decode(stdout));
-  const packages = Object.keys(npm).map((name) => name.replace(/@(?=[^@]+$)/, "/"));
+  const packages = Object.keys(npm).map(folderOf);
   return packages.flatMap((path) => [...filesBelow(`${npmCache}/registry.npmjs.org/${path}`)])
     .filter((path) => /\.([cm]?ts|map|cjs)$/.test(path));
 }

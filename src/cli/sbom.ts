@@ -48,8 +48,9 @@ function namesOf({ name, version }: { name: string; version: string }) {
 }
 
 function split(pin: string): [name: string, version: string] {
-  const at = pin.lastIndexOf("@");
-  return [pin.slice(0, at), pin.slice(at + 1)];
+  // After the version stands with which of its peers a package is used.
+  const [, name = "", version = ""] = /^(.[^@]*)@([^_]*)/.exec(pin) ?? [];
+  return [name, version];
 }
 
 function purlOf(pin: string): string {

@@ -23,6 +23,10 @@ import type { Worker } from "./worker.ts";
 /** When the free descriptors are counted, in milliseconds: it takes a while, for which no first client is to wait. */
 const COUNT_AFTER_MS = 1_000;
 
+const AUTOMATIC =
+  "Traces: what makes spans beside the gateway records whole URLs, and names the trace to every upstream. " +
+  "Deno does so unless OTEL_DENO_TRACING=false";
+
 type Load = (env: Platform["env"]) => LoadedConfig;
 
 /** Serves as one of `count` processes, or alone. Returns the exit code. */
@@ -50,6 +54,7 @@ export async function serve(path: string | undefined, listen: Listen, given: Pro
     return 1;
   }
   await worker?.begin(loaded, running);
+  if (loaded.config.observe.telemetry && platform.telemetry?.isAutomatic) say(AUTOMATIC);
   settleIn(loaded, { descriptors, lull }, program);
   const patience = () => running.config().stop;
   const drained = await stopAtSignal({ platform, terminal, server, app, patience, onStop: stopReloading, say });

@@ -2,6 +2,7 @@
 import type { App } from "../app.ts";
 import type { Config } from "../config/schema.ts";
 import type { Platform, Serving, Signal } from "../platform/platform.ts";
+import { callWhileAlive } from "../util/idle_timer.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** How long aborted requests have to answer their clients. */
@@ -25,16 +26,24 @@ export interface Stopping {
 
 /** Waits for a signal, then ends the server. Returns whether every request came to its own end. */
 export async function stopAtSignal(stopping: Stopping): Promise<boolean> {
-  const { platform, terminal, server, app, onStop, say } = stopping;
-  const { first, second } = nextSignals(platform, terminal);
-  const signal = await first;
+  const { platform, terminal } = stopping;
+  const { first, second, forget } = nextSignals(platform, terminal);
+  try {
+    return await stopAt(await first, second, stopping);
+  } finally {
+    forget();
+  }
+}
+
+async function stopAt(signal: Signal, second: Promise<void>, stopping: Stopping): Promise<boolean> {
+  const { app, server, onStop, say } = stopping;
   const { noticeMs, drainMs } = stopping.patience();
   onStop();
   say(`${signal}: finishing the running requests; repeat it to abort them`);
   app().drain();
   if (signal === "SIGTERM") await Promise.race([delay(noticeMs), second]);
   const drained = server.shutdown().then(() => app().settled()).then(() => true);
-  const overdue = Promise.race([delay(drainMs), second]).then(() => false);
+  const overdue = Promise.race([delayWhileAlive(drainMs), second]).then(() => false);
   if (await Promise.race([drained, overdue])) return true;
   app().abort();
   await Promise.race([drained, delay(ABORT_LIMIT_MS)]);
@@ -44,7 +53,7 @@ export async function stopAtSignal(stopping: Stopping): Promise<boolean> {
 function nextSignals(
   { os, onSignal, env, parentId }: Platform,
   terminal: Terminal,
-): { first: Promise<Signal>; second: Promise<void> } {
+): { first: Promise<Signal>; second: Promise<void>; forget(): void } {
   const first = Promise.withResolvers<Signal>();
   const second = Promise.withResolvers<void>();
   const signals: Signal[] = os === "windows" ? ["SIGINT", "SIGBREAK"] : ["SIGINT", "SIGTERM"];
@@ -65,19 +74,26 @@ function nextSignals(
   }
   // Where the launcher is killed, nobody else could stop this process.
   const launcher = Number(env("LANEWAY_LAUNCHER"));
+  let timer: ReturnType<typeof setInterval> | undefined;
+  const forget = () => clearInterval(timer);
   if (launcher && os !== "windows") {
-    const timer = setInterval(() => {
+    timer = setInterval(() => {
       if (parentId() === launcher) return;
-      clearInterval(timer);
+      forget();
       received("SIGTERM");
     }, LOOK_MS);
   }
-  return { first: first.promise, second: second.promise };
+  return { first: first.promise, second: second.promise, forget };
 }
 
 /** Windows has no such signal. */
 export function canHangUp(os: string): boolean {
   return os !== "windows";
+}
+
+/** The same, for what nothing waits for where all else is over. */
+function delayWhileAlive(ms: number): Promise<void> {
+  return new Promise((resolve) => void callWhileAlive(ms, resolve));
 }
 
 function delay(ms: number): Promise<void> {

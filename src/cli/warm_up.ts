@@ -55,6 +55,7 @@ const target = (upstream: string, model: string) => ({ task: "chat", targets: [{
 
 const CONFIG = {
   store: { kind: "memory" },
+  observe: { telemetry: false },
   upstreams: {
     sandbox: { driver: "sandbox" },
     ...Object.fromEntries(WIRES.map((driver) => [driver, { driver, baseUrl: "http://127.0.0.1/warm/v1" }])),

@@ -75,12 +75,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
     ...createMemory(world),
     ...createCounting(world, sources),
     limits: { ...config.limits, json: jsonLimitsOf(config) },
-    sockets: keep("sockets", null, () => {
-      const sockets = new Sockets();
-      draining.signal.addEventListener("abort", () => sockets.retire(), { once: true });
-      stop.signal.addEventListener("abort", () => sockets.abort(), { once: true });
-      return sockets;
-    }),
+    sockets: createSockets(world),
     upgrade: world.platform.upgrade,
     uploads: createUploads(uploadLimitsOf(config), keep("room for uploads", null, () => ({ taken: 0 }))),
     pace,
@@ -98,9 +93,19 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
 }
 
 /** What sees how the gateway does. */
-function createWatch(world: World): Pick<Gateway, "log" | "meter" | "usage" | "feed" | "memory"> {
-  const { log, meter, usage, feed, platform } = world;
-  return { log, meter, usage, feed, memory: () => platform.memory() };
+function createWatch(world: World): Pick<Gateway, "log" | "meter" | "tracing" | "usage" | "feed" | "memory"> {
+  const { log, meter, tracing, usage, feed, platform } = world;
+  return { log, meter, tracing, usage, feed, memory: () => platform.memory() };
+}
+
+/** The WebSockets, which the gateway's end closes. */
+function createSockets({ keep, draining, stop }: World): Sockets {
+  return keep("sockets", null, () => {
+    const sockets = new Sockets();
+    draining.signal.addEventListener("abort", () => sockets.retire(), { once: true });
+    stop.signal.addEventListener("abort", () => sockets.abort(), { once: true });
+    return sockets;
+  });
 }
 
 /** What decides whether a request is let in. */

@@ -41,7 +41,8 @@ function createUpstream(
   limits: Limits,
   { plugins: { drivers }, env, monotonic }: World,
 ): Omit<Upstream, "transport"> {
-  const { driver: driverName, secret, catalog: _, prices: _prices, baseUrl, headers, refuses, ...rest } = upstream;
+  const { driver: driverName, secret, catalog: _, prices: _prices, baseUrl, headers, refuses, ...others } = upstream;
+  const { propagateTrace, ...rest } = others;
   const { resultsFrom, timeouts, providers, tokenizers, concurrency: _limits, transport: _transport, ...quirks } = rest;
   const driver = drivers.find((candidate: Driver) => candidate.name === driverName);
   if (!driver) throw new Error(`Cannot find driver "${driverName}" of upstream "${name}"`);
@@ -52,6 +53,6 @@ function createUpstream(
     missingSecret: own && !value ? own.env : undefined,
     takesTokens: secret === "client",
   };
-  const service = { name, driver, baseUrl, headers, ...access, resultsFrom, timeouts, ...limits };
+  const service = { name, driver, baseUrl, headers, propagateTrace, ...access, resultsFrom, timeouts, ...limits };
   return { ...service, refuses, refusals: new Refusals(monotonic), providers, tokenizers, quirks };
 }

@@ -4,6 +4,7 @@ import type { Pace } from "../context/gateway.ts";
 import type { Workers } from "../context/workers.ts";
 import type { LogEntry, Warning } from "../observe/log.ts";
 import type { Meter } from "../observe/meter.ts";
+import type { Tracing } from "../observe/trace.ts";
 import type { Platform } from "../platform/platform.ts";
 import type { Store } from "../state/store.ts";
 import type { PartKeeper } from "./parts.ts";
@@ -30,6 +31,8 @@ export interface World extends PartKeeper {
   warn(warning: Warning): void;
   /** Absent where nothing is to be counted. */
   meter?: Meter;
+  /** Absent where the process was started without OpenTelemetry. */
+  tracing?: Tracing;
   /** Absent where it is not kept. */
   usage?: UsageKeeper;
   /** What runs and what ended, for the console. */

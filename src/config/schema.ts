@@ -117,6 +117,12 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
         "loaded when it is first needed, takes 20 MB of memory and no network, and knows only the public addresses of " +
         "providers.",
     }),
+    telemetry: z.boolean().default(true).meta({
+      description: "Whether traces and metrics are exported where the process was started with OpenTelemetry.",
+    }),
+    content: z.boolean().default(false).meta({
+      description: "Whether traces hold what clients and models write.",
+    }),
   }).prefault({}),
   console: z.literal(false).optional().meta({
     description: "With false, there is no console at /console. Only an operator's key opens what it shows.",

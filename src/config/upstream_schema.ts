@@ -95,6 +95,10 @@ export const upstreamSchema = object("A service that runs models.", {
       "How long a request waits, in milliseconds, before it goes to another target or gets 503.",
     ),
   }).optional(),
+  propagateTrace: z.boolean().default(false).meta({
+    description:
+      "Whether this upstream learns which trace a request is a part of, by the headers traceparent and tracestate.",
+  }),
   transport: transportSchema.optional().meta({
     description: "How it is called. Without it, as the top-level transport says.",
   }),

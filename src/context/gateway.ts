@@ -18,6 +18,7 @@ import type { LogEntry } from "../observe/log.ts";
 import type { Meter } from "../observe/meter.ts";
 import type { BudgetState } from "../state/budget/budget.ts";
 import type { Reservation } from "../state/budget/page.ts";
+import type { Tracing } from "../observe/trace.ts";
 import type { Continuity } from "../state/continuity.ts";
 import type { Conversations } from "../state/conversations.ts";
 import type { RunLimits, Runs } from "../state/runs.ts";
@@ -94,6 +95,8 @@ export interface Gateway {
   meter?: Meter;
   /** What runs and what ended, for the console; absent where there is none. */
   feed?: Feed;
+  /** Makes spans; absent where the process was started without OpenTelemetry. */
+  tracing?: Tracing;
   /** What keys used, of the last days; absent where it is not kept. */
   usage?: { read(days: number, key?: string): Promise<UsageRow[]>; retentionDays: number };
   /** Those that serve beside this process; absent where it serves alone. */

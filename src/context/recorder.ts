@@ -4,7 +4,9 @@ import type { Count } from "../canonical/usage.ts";
 import { type Destination, type Price, targetName } from "../contract/destination.ts";
 import type { GatewayError } from "../errors.ts";
 import { addCosts, type Cost, type ListedPrice } from "../observe/cost.ts";
+import type { AttemptReason } from "../observe/happening.ts";
 import type { LogEntry } from "../observe/log.ts";
+import type { AttemptTrace, RequestTrace } from "../observe/trace.ts";
 import { formatDollars } from "../util/dollars.ts";
 import { Bill, type Pricing } from "./bill.ts";
 import type { Payer } from "./gateway.ts";
@@ -33,6 +35,8 @@ export interface Attempt {
   listed?: ListedPrice;
   /** What it is asked, in tokens; nothing where it is no conversation. */
   counted?: Counted;
+  /** Its span, where there is one. */
+  trace?: AttemptTrace;
 }
 
 export function newAttempt(where: Destination): Attempt {
@@ -54,6 +58,7 @@ export interface RecorderOptions {
   log(entry: LogEntry): void;
   /** Milliseconds since the request came. */
   elapsedMs(): number;
+  trace?: RequestTrace;
 }
 
 /** One for each request. */
@@ -66,6 +71,10 @@ export class Recorder {
   isAnswered = false;
   /** How often a target was asked. */
   asked = 0;
+  /** Why the target is asked that is asked next. */
+  reason: AttemptReason = "first";
+  /** Where the request is traced. */
+  readonly trace?: RequestTrace;
   /** Tokens of the request, as they were estimated when it was admitted. */
   estimate = 0;
   /** What it is paid from, where that is limited. */
@@ -88,8 +97,9 @@ export class Recorder {
   readonly #bills: Bill[] = [];
   #atEnd: (() => void)[] = [];
 
-  constructor({ entry, log, elapsedMs }: RecorderOptions) {
+  constructor({ entry, log, elapsedMs, trace }: RecorderOptions) {
     this.entry = { ...entry };
+    this.trace = trace;
     this.#log = log;
     this.elapsedMs = elapsedMs;
   }
@@ -112,6 +122,11 @@ export class Recorder {
     this.attempt = attempt;
     this.#attempts.set(where, attempt);
     return attempt;
+  }
+
+  /** What is known of a target that was asked. */
+  attemptAt(where: Destination): Attempt | undefined {
+    return this.#attempts.get(where);
   }
 
   /** The target is the one that answers: from now on its notes are the answer's. */
@@ -215,7 +230,7 @@ export class Recorder {
     const notes = this.notes();
     this.#closeBills();
     const { cost } = this;
-    this.#log({
+    const line: LogEntry = {
       ...this.entry as LogEntry,
       ...(attempt && { target: attempt.target }),
       ...(attempt?.provider !== undefined && { provider: attempt.provider }),
@@ -224,6 +239,9 @@ export class Recorder {
       ...(cost?.isEstimated && { costEstimated: true as const }),
       durationMs: this.elapsedMs(),
       ...(notes.length > 0 && { notes }),
-    });
+      ...(this.trace && { traceId: this.trace.traceId }),
+    };
+    this.#log(line);
+    this.trace?.end(line);
   }
 }

@@ -64,6 +64,7 @@ export function openContext(request: Request, peer: Peer | undefined, gateway: G
     },
     log: gateway.log,
     elapsedMs: () => Math.round(gateway.monotonic() - since),
+    trace: gateway.tracing?.tracer?.begin(request.method, request.headers),
   });
   recorder.atEnd(() => gateway.running.delete(ended));
   const protocol = gateway.registry.fallback(request.headers);

@@ -35,6 +35,8 @@ export interface LogEntry {
   /** Whether the cost rests on tokens that the gateway estimated. */
   costEstimated?: true;
   notes?: readonly string[];
+  /** The trace that its spans are in, where the gateway makes spans. */
+  traceId?: string;
 }
 
 /** What operators should look at: a budget that comes to its end. */

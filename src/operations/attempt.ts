@@ -18,6 +18,7 @@ import { settleWithin } from "../util/timeout.ts";
 import { openBill, pricedPlace } from "./billing.ts";
 import { count } from "./counting.ts";
 import { prepareForTarget, type Step, type TargetFacts } from "./prepare.ts";
+import { traceAttempt, withTrace } from "./traced.ts";
 import { isLostOn, isOffAt } from "./who_runs.ts";
 
 export interface AskOptions {
@@ -43,6 +44,7 @@ export function ask<K extends ModelOperation>(
   const upstream = upstreamOf(where, context);
   const attempt = context.recorder.begin(where);
   if (!where.price) attempt.listed = listedPrice(where, attempt, context.gateway);
+  if (!options.steps) attempt.trace = traceAttempt(operation, input, { where, upstream }, context);
   const asked = askOf(operation, input, { where, upstream, attempt }, context, options);
   asked.onDescribed = () => refuseIfStrict(context, attempt);
   asked.bill = () => openBill(asked, where, attempt, options.estimate || context.recorder.estimate, context);
@@ -80,7 +82,7 @@ function askOf<K extends ModelOperation>(
   operation: K,
   input: Input<K>,
   { where, upstream, attempt }: Asked,
-  { gateway, clientWire, caller, hide, signal: ended }: RequestContext,
+  { gateway, clientWire, caller, hide, request, signal: ended }: RequestContext,
   { estimate = 0, steps, hosted, beside = [], signal = ended }: AskOptions,
 ): Ask<K> {
   const note = (text: string) => addNote(attempt.notes, hide(text));
@@ -97,7 +99,11 @@ function askOf<K extends ModelOperation>(
     input,
     estimate,
     target,
-    upstream: secret === upstream.secret && lost.length === 0 ? upstream : { ...upstream, secret, refuses },
+    upstream: withTrace(
+      secret === upstream.secret && lost.length === 0 ? upstream : { ...upstream, secret, refuses },
+      attempt.trace,
+      request.headers,
+    ),
     context: answerContext(clientWire, attempt, hide),
     signal,
     prepare(lessons) {

@@ -61,6 +61,7 @@ function setApart(context: RequestContext): { context: RequestContext; follow(ru
     entry,
     log: (line) => run && gateway.log(line),
     elapsedMs: () => Math.round(gateway.monotonic() - since),
+    trace: recorder.trace?.background(),
   });
   Object.assign(own.entry, { key, lane, protocol });
   gateway.running.add(abort);

@@ -46,6 +46,7 @@ export function planFailover(
       const reason = asked.size === 0 ? "first" : isHedge ? "hedge" : again;
       asked.set(where, monotonic());
       isHedge = false;
+      recorder.reason = reason;
       meter?.count({ type: "attempt", upstream: where.upstream, reason });
       // What it costs is wanted when the answer is there.
       if (!where.price) void prices.load(where);

@@ -38,6 +38,7 @@ import { prepareForModel, type Step } from "./prepare.ts";
 import { relay } from "./relay.ts";
 import { resolve } from "./resolve.ts";
 import { respondWithStream } from "./stream.ts";
+import { traced, tracedStream } from "./traced.ts";
 
 /** One conversation that is to be answered: its turn's own messages, and where it is asked. */
 interface Turn {
@@ -129,7 +130,7 @@ async function generateWhole(
     const { request, targets } = fitAnswer(input, estimate, plan, note);
     const attempt = async (target: Destination) =>
       answerAt(await step(() => ask("generate", request, target, context, { estimate, hosted: offer, beside })));
-    return firstAnswer(planFailover(targets, context, { conversation: plan.conversation }), attempt);
+    return firstAnswer(planFailover(targets, context, { conversation: plan.conversation }), traced(attempt, context));
   };
   const answer = hosted ? (input: GenerateRequest) => answerHosted(hosted, input, context, askOnce) : askOnce;
   const answered = await (compacting ? compactWhole(compacting, answer) : answer(exchange.input, estimate));
@@ -163,7 +164,7 @@ function generateStream({ incoming, exchange, added, plan, estimate, compacting,
       streamAt(ask("generate", request, target, context, { signal, estimate, hosted: offer, beside }));
     const failover = planFailover(targets, context, plan);
     const asksAgain = compacting !== undefined || hosted !== undefined;
-    return firstStream(asksAgain ? failover : forgetting(failover, exchange, protocol), attempt);
+    return firstStream(asksAgain ? failover : forgetting(failover, exchange, protocol), tracedStream(attempt, context));
   };
   const open = hosted ? (input: GenerateRequest) => streamHosted(hosted, input, context, openOnce) : openOnce;
   const source = compacting ? compactStream(compacting, open) : open(exchange.input, estimate);

@@ -29,6 +29,7 @@ import { billSearch, isUnpaid } from "./billing.ts";
 import type { Shortening } from "./compact.ts";
 import { hostedRounds } from "./hosted_rounds.ts";
 import { mayRunFor, runsAt } from "./who_runs.ts";
+import { runTraced } from "./traced.ts";
 
 /** What the gateway runs in one answer. */
 export interface Hosted {
@@ -179,17 +180,15 @@ async function listTools(
   known: Map<string, readonly RemoteTool[]>,
   context: RequestContext,
 ): Promise<HostedPart[]> {
-  const results = await Promise.all(unknown.map((work) => listOne(work, context)));
+  const facts = factsOf(context, () => false);
+  const list = (work: RemoteWork) => runTraced({ kind: "mcp-list", server: work.server }, work, facts, context);
+  const results = await Promise.all(unknown.map(list));
   return unknown.map(({ server }, index) => {
     const result = results[index];
     if (result?.kind === "tools") known.set(server, result.tools);
     else context.note(`could not list the tools of ${server}`);
     return { type: "hosted", id: context.gateway.newId(), call: { kind: "mcp-list", server }, result };
   });
-}
-
-function listOne(work: RemoteWork, context: RequestContext): Promise<HostedResult> {
-  return context.gateway.hosted.run({ kind: "mcp-list", server: work.server }, work, factsOf(context, () => false));
 }
 
 function factsOf({ signal, recorder }: RequestContext, isNamed: (url: string) => boolean, own = signal) {
@@ -264,7 +263,7 @@ function runRounds(
     async run(call: HostedCall, work: HostedWork, stop) {
       if (account && !await account.takeCall()) return { kind: "error", code: "too_many_requests" };
       const own = AbortSignal.any([signal, stop]);
-      const run = () => gateway.hosted.run(call, work, factsOf(context, (url) => named.has(url), own));
+      const run = () => runTraced(call, work, factsOf(context, (url) => named.has(url), own), context);
       const result = await (call.kind === "web-search" ? billSearch(run, context, own) : run());
       named.add(result);
       return result;

@@ -14,6 +14,7 @@ import { type Affinity, planFailover } from "./failover_plan.ts";
 import { type Incoming, openExchange } from "./incoming.ts";
 import { respondWithStream } from "./stream.ts";
 import { wireOf } from "./who_runs.ts";
+import { tracedStream } from "./traced.ts";
 import { answerWhole } from "./whole.ts";
 
 /** A conversation that only its own wire can express goes only to the upstreams that speak that wire. */
@@ -39,7 +40,7 @@ export async function relay(
     return respondWithStream(
       relayed,
       exchange,
-      firstStream(planFailover(speaking, context, { conversation }), attempt),
+      firstStream(planFailover(speaking, context, { conversation }), tracedStream(attempt, context)),
       context,
     );
   }

@@ -15,6 +15,7 @@ import { planFailover } from "./failover_plan.ts";
 import { type Incoming, openExchange } from "./incoming.ts";
 import { resolve } from "./resolve.ts";
 import { respondWithStream } from "./stream.ts";
+import { traced } from "./traced.ts";
 
 type SpeechUsage = Extract<SpeechEvent, { type: "finish" }>["usage"];
 
@@ -28,7 +29,8 @@ export async function speak(incoming: Incoming<"speak">): Promise<Response> {
   const inputTokens = estimateTextTokens(input.text);
   await admit(context, inputTokens);
   const attempt = (target: Destination) => speakAt(ask("speak", input, target, context));
-  const start = async () => acceptSpeech(await firstAnswer(planFailover(preferred, context), attempt), context);
+  const asked = traced(attempt, context);
+  const start = async () => acceptSpeech(await firstAnswer(planFailover(preferred, context), asked), context);
   // No server reports how many tokens its speech was; what it was made of is known.
   const usage: SpeechUsage = { inputTokens, outputTokens: 0, estimated: true };
   if (input.stream) return respondWithStream(protocol, exchange, speechEvents(start, usage), context);

@@ -9,6 +9,7 @@ import { planFailover } from "./failover_plan.ts";
 import { type Incoming, openExchange } from "./incoming.ts";
 import { resolve } from "./resolve.ts";
 import { respondWithStream } from "./stream.ts";
+import { tracedStream } from "./traced.ts";
 import { answerWhole } from "./whole.ts";
 
 /** The text of a recording, whole or as it is recognized. */
@@ -22,7 +23,8 @@ export async function transcribe(incoming: Incoming<"transcribe">): Promise<Resp
   if (input.stream) {
     const attempt = (target: Destination, signal: AbortSignal) =>
       stream(ask("transcribe", input, target, context, { signal }));
-    return respondWithStream(protocol, exchange, firstStream(planFailover(targets, context), attempt), context);
+    const events = firstStream(planFailover(targets, context), tracedStream(attempt, context));
+    return respondWithStream(protocol, exchange, events, context);
   }
   const output = await answerWhole("transcribe", input, targets, context);
   const emitted = estimateTextTokens(output.text);

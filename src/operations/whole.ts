@@ -14,6 +14,7 @@ import { explainAll, wantsExplanation } from "./explain.ts";
 import { planFailover, type PlanOptions } from "./failover_plan.ts";
 import { type Incoming, openExchange } from "./incoming.ts";
 import { resolve } from "./resolve.ts";
+import { traced } from "./traced.ts";
 
 /** The answer of the first target that gives one, without secrets. */
 export async function answerWhole<K extends ModelOperation>(
@@ -24,7 +25,8 @@ export async function answerWhole<K extends ModelOperation>(
   options?: PlanOptions,
 ): Promise<Output<K>> {
   const attempt = (target: Destination) => answer(ask(operation, input, target, context));
-  return withoutCarriedSecrets<K>(await firstAnswer(planFailover(targets, context, options), attempt), context.hide);
+  const answered = await firstAnswer(planFailover(targets, context, options), traced(attempt, context));
+  return withoutCarriedSecrets<K>(answered, context.hide);
 }
 
 /** An operation that costs what goes in, and nothing for what comes out. */

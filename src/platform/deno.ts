@@ -1,12 +1,35 @@
 /** Deno, the gateway's first platform. Nothing here is looked at before it is used, so that other runtimes can read this file. */
 import { serve } from "./deno_serve.ts";
-import type { Permission, Platform } from "./platform.ts";
+import type { Permission, Platform, Telemetry } from "./platform.ts";
 
 /**
  * After so many seconds in which a client sent nothing it is sent a ping, and is gone where it does not answer that within as many
  * more: what is sent before the ping it has to read before it.
  */
 const PING_S = 30;
+
+/** How long a process that is to end waits for what still keeps it, in milliseconds. */
+const LINGER_MS = 3_000;
+
+/** Where OpenTelemetry's own API finds what was registered. */
+const REGISTRY = Symbol.for("opentelemetry.js.api.1");
+
+/**
+ * Deno registers what its variables switch on: with OTEL_DENO all of it, and with OTEL_DENO_TRACING=false no spans of its own, while
+ * those that are made by its provider are exported all the same.
+ */
+function telemetryOf(global: object): Telemetry | undefined {
+  const { [REGISTRY]: registry } = global as { [REGISTRY]?: { trace?: object; metrics?: object } };
+  if (!registry?.trace && !registry?.metrics) return undefined;
+  const { tracerProvider, meterProvider } = Deno.telemetry;
+  return {
+    tracerProvider,
+    ...(registry.metrics && { meterProvider }),
+    isAutomatic: registry.trace !== undefined,
+    // Any other number is exported as one with a fraction.
+    integer: (value) => BigInt(value) as unknown as number,
+  };
+}
 
 export const deno: Platform = {
   get os() {
@@ -39,5 +62,14 @@ export const deno: Platform = {
   parentId: () => Deno.ppid,
   serve: (options) => Promise.try(serve, options),
   upgrade: (request) => Deno.upgradeWebSocket(request, { idleTimeout: 2 * PING_S }),
-  exit: (code) => Deno.exit(code),
+  get telemetry() {
+    return telemetryOf(globalThis);
+  },
+  exit(code) {
+    if (!telemetryOf(globalThis)) Deno.exit(code);
+    // `Deno.exit` (2.9.6) hangs while metrics are on their way to a collector; a process that has nothing left to do ends all the same.
+    Deno.exitCode = code;
+    Deno.unrefTimer(setTimeout(() => Deno.exit(code), LINGER_MS));
+    return undefined as never;
+  },
 };

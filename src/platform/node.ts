@@ -11,6 +11,9 @@ import { NodeWorker } from "./node_thread.ts";
 
 const DESCRIPTOR = { stdin: 0, stdout: 1, stderr: 2 } as const;
 
+/** Where OpenTelemetry's API finds what was registered: by an SDK that was loaded before the gateway. */
+const REGISTRY = Symbol.for("opentelemetry.js.api.1");
+
 export const node: Platform = {
   os: process.platform === "win32" ? "windows" : process.platform,
   hasDatabase: false,
@@ -30,6 +33,10 @@ export const node: Platform = {
   memory: () => process.memoryUsage.rss(),
   parentId: () => process.ppid,
   serve,
+  get telemetry() {
+    const registry = (globalThis as { [REGISTRY]?: { trace?: object; metrics?: object } })[REGISTRY];
+    return registry?.trace || registry?.metrics ? { isAutomatic: true, integer: (value: number) => value } : undefined;
+  },
   exit: (code) => process.exit(code),
 };
 

@@ -1,3 +1,5 @@
+import type { AttributeValue, MeterProvider, TracerProvider } from "@opentelemetry/api";
+
 /**
  * What a runtime gives the gateway beside web standards and the `node:` modules that Deno and Node both have. All else of `src/`
  * is the same on every runtime.
@@ -40,8 +42,20 @@ export interface Platform {
    * come over a connection of this platform's. Absent where the runtime serves none.
    */
   upgrade?(request: Request): { socket: WebSocket; response: Response };
+  /** OpenTelemetry, where the process was started with it. */
+  readonly telemetry?: Telemetry;
   /** Ends the process. */
   exit(code: number): never;
+}
+
+/** What a runtime brings of OpenTelemetry. What is absent is asked of the API's own registry. */
+export interface Telemetry {
+  readonly tracerProvider?: TracerProvider;
+  readonly meterProvider?: MeterProvider;
+  /** Whether the runtime, or what was loaded into it, makes spans of its own: they hold whole URLs. */
+  readonly isAutomatic: boolean;
+  /** A whole number, as the runtime's exporter takes it. */
+  integer(value: number): AttributeValue;
 }
 
 export type Signal = "SIGINT" | "SIGTERM" | "SIGHUP" | "SIGBREAK";

@@ -38,6 +38,8 @@ export interface Upstream {
     load(): { running: number; waiting: number };
   };
   headers: Readonly<Record<string, string>>;
+  /** Whether it learns which trace a request is a part of. */
+  propagateTrace?: boolean;
   /** How it is called. */
   transport: Transport;
   /** Top-level fields of a request body that it answers with an error: left out and noted. */

@@ -28,6 +28,8 @@ Deno.test("launcher: a cache is whole where it has every package that the lock n
     await Deno.mkdir(`${cache}/npm/registry.npmjs.org/@huggingface/jinja/0.5.11`, { recursive: true });
     assertEquals(await answer(cache, LOCK), "true");
     assertEquals(await answer(cache, { npm: { ...LOCK.npm, "zod@4.6.8": {} } }), "false");
+    assertEquals(await answer(cache, { npm: { "@huggingface/jinja@0.5.11_@org+peer@1.0.0_zod@4.6.7": {} } }), "true");
+    assertEquals(await answer(cache, { npm: { "@huggingface/jinja@0.5.12_zod@4.6.7": {} } }), "false");
   });
 });
 

@@ -60,7 +60,7 @@ Deno.test("release: the bill of materials is one by CycloneDX's own schema, and 
     components.map(({ group, name, version }: Record<string, string>) =>
       `${group ? `${group}/` : ""}${name}@${version}`
     ),
-    Object.keys(lock.npm).toSorted(),
+    Object.keys(lock.npm).map((pin) => pin.replace(/_.*/, "")).toSorted(),
   );
   assertEquals(dependencies[0].dependsOn.length, Object.keys(manifest.imports).length);
 });

@@ -18,6 +18,8 @@ export interface Launched {
   said(text: string, from?: number): Promise<string>;
   /** How much was said by now. */
   position(): number;
+  /** Its log, once it has ended. */
+  logged: Promise<string>;
   /** The exit code, once it has ended and nobody holds its stderr. */
   ended: Promise<number>;
 }
@@ -88,7 +90,8 @@ export async function withLaunched(
   try {
     await said("Keys: ");
     const url = text.match(/http:\/\/[\d.:]+/)![0];
-    await use({ url, pid: child.pid, kill: (signal) => child.kill(signal), said, position: () => text.length, ended });
+    const kill = (signal: Deno.Signal) => child.kill(signal);
+    await use({ url, pid: child.pid, kill, said, position: () => text.length, logged: stdout, ended });
   } finally {
     // The gateway notices that its launcher has gone.
     if (running) child.kill("SIGKILL");

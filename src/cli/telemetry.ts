@@ -1,0 +1,20 @@
+/** How Deno's OpenTelemetry is set up for the gateway. The launcher reads this file: it imports nothing. */
+
+/**
+ * Spans of Deno's own would double the gateway's, and hold whole URLs; and at the end Deno would wait ten seconds for a collector
+ * that does not answer.
+ */
+const PRESETS = {
+  OTEL_SERVICE_NAME: "laneway",
+  OTEL_DENO_TRACING: "false",
+  OTEL_DENO_CONSOLE: "ignore",
+  OTEL_EXPORTER_OTLP_TIMEOUT: "1000",
+};
+
+/** The task that starts the launcher switches it off there, where it would only export the launcher's own memory. */
+export function telemetryVariables(): Record<string, string> {
+  const wanted = Deno.env.get("LANEWAY_TELEMETRY") || Deno.env.get("OTEL_DENO");
+  if (!/^(1|true)$/.test(wanted ?? "")) return {};
+  const unset = Object.entries(PRESETS).filter(([name]) => !Deno.env.get(name));
+  return { ...Object.fromEntries(unset), OTEL_DENO: "true" };
+}

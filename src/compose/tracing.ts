@@ -1,0 +1,26 @@
+import manifest from "../../deno.json" with { type: "json" };
+import type { Config } from "../config/schema.ts";
+import type { Tracer, Tracing } from "../observe/trace.ts";
+import type { Platform } from "../platform/platform.ts";
+import type { Keep } from "./parts.ts";
+import type { Plugins } from "./plugins.ts";
+
+/** What makes spans, which is loaded at the first request; nothing where the process was started without OpenTelemetry. */
+export function tracingFor(
+  { observe: { telemetry: isWanted, content } }: Config,
+  { telemetry }: Platform,
+  { protocols }: Pick<Plugins, "protocols">,
+  keep: Keep,
+): Tracing | undefined {
+  if (!isWanted || !telemetry) return undefined;
+  return keep("tracing", content, () => {
+    const routes = new Map(protocols.map(({ name, pattern }) => [name, pattern.pathname]));
+    let loading: Promise<Tracer> | undefined;
+    const load = async () => {
+      const { createTracer } = await import("../observe/spans.ts");
+      return tracing.tracer = createTracer(telemetry, { version: manifest.version, routes, content });
+    };
+    const tracing: { tracer?: Tracer; load(): Promise<Tracer> } = { load: () => loading ??= load() };
+    return tracing;
+  });
+}
