@@ -102,6 +102,7 @@ async function loadBudgets({ store, now, monotonic, pace, meter, warn }: World):
     monotonic,
     newId: () => crypto.randomUUID(),
     patienceMs: pace.storeMs,
+    gatherMs: pace.gatherMs,
     onRefuse: ({ name }) => meter?.count({ type: "budget", budget: name, what: "refused" }),
     onWarn(budget, { id, endsAt }, spent) {
       meter?.count({ type: "budget", budget: budget.name, what: "warned" });

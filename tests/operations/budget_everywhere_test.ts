@@ -193,6 +193,26 @@ Deno.test("budget: what the gateway answers by itself costs nothing, and needs n
   }
 });
 
+Deno.test("budget: where a process may be frozen after its answer, what was spent is written with it", async () => {
+  const store = createMemoryStore({ now: () => NOW, limitBytes: 1_000_000 });
+  const app = newApp({
+    config: configWith(10, DEAR),
+    store,
+    pace: { gatherMs: 0 },
+    fetch: () => Promise.resolve(Response.json(ANSWER)),
+  });
+  try {
+    await (await app.post(CHAT, chatBody({ model: "chat", max_tokens: 20 }))).text();
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    assertStringIncludes(
+      JSON.stringify(await store.get(["budget", "gateway", "day 2027-01-15"])),
+      '"spent":"7000000000"',
+    );
+  } finally {
+    await app.close();
+  }
+});
+
 Deno.test("budget: a client that leaves while the store is asked has nothing set aside, and nobody is asked", async () => {
   const inner = createMemoryStore({ now: () => NOW, limitBytes: 1_000_000 });
   const gate = Promise.withResolvers<void>();

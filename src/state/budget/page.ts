@@ -19,6 +19,8 @@ export interface PageOptions {
   newId(): string;
   /** How long the store may take, in milliseconds. */
   patienceMs: number;
+  /** How long what was spent may wait at most, in milliseconds; with 0 it is written at once. */
+  gatherMs?: number;
   /** All gateways together have spent so much that somebody is to be warned. Once in a period. */
   onWarn(budget: Budget, period: Period, spent: bigint): void;
   /** It had no room for a request. */
@@ -235,7 +237,8 @@ export class Page {
   }
 
   get #gatherMs(): number {
-    return Math.max(GATHER_MS, GATHER_TIMES * this.#tookMs);
+    const { gatherMs = GATHER_MS } = this.#options;
+    return gatherMs === 0 ? 0 : Math.max(Math.min(gatherMs, GATHER_MS), GATHER_TIMES * this.#tookMs);
   }
 
   #learn(settled: Settled, request: Request, at: number): void {
