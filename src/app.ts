@@ -122,6 +122,7 @@ export function createApp(options: AppOptions): App {
   const ledger = keep("ledger", null, () => createLedger({ store, patienceMs: storeMs, gatherMs }));
   const gateway = createGateway(world, ledger);
   world.forgetEarlier();
+  if (world.meter) world.meter.gauges = async () => (await import("./operations/worker_report.ts")).gaugesOf(gateway);
   // Those that are open go on by the configuration before this one.
   if (options.after) gateway.sockets.retire();
   return appOf(gateway, world, ledger);
@@ -136,7 +137,7 @@ function createWorld(options: AppOptions): World {
   const monotonic = options.monotonic ?? (() => performance.now());
   const log = options.log ?? standardStreams(platform).log;
   const plugins = { ...builtIn, ...options.plugins };
-  const meter = meterFor(config, plugins, keep);
+  const meter = meterFor(config, platform, plugins, keep);
   const newStore = () => options.store ?? createStore(config, platform, env, now);
   const store = keep("store", null, () => meter ? metered(newStore(), meter) : newStore());
   const isShared = config.store.kind === "redis" && !options.store;

@@ -5,12 +5,18 @@ import type { Config } from "../config/schema.ts";
 import type { AnyProtocol } from "../contract/protocol.ts";
 import { targetName } from "../contract/destination.ts";
 import { createMeter, type Meter } from "../observe/meter.ts";
+import type { Platform } from "../platform/platform.ts";
 import type { Store } from "../state/store.ts";
 import type { Plugins } from "./plugins.ts";
 import type { Keep } from "./parts.ts";
 
 /** Counts on through every change of the configuration; nothing where the configuration wants nothing counted. */
-export function meterFor(config: Config, { protocols }: Pick<Plugins, "protocols">, keep: Keep): Meter | undefined {
+export function meterFor(
+  config: Config,
+  { telemetry }: Pick<Platform, "telemetry">,
+  { protocols }: Pick<Plugins, "protocols">,
+  keep: Keep,
+): Meter | undefined {
   if (!config.observe.metrics) return undefined;
   const latest = keep("metered configuration", null, () => ({ config, names: undefined as Set<string> | undefined }));
   if (latest.config !== config) Object.assign(latest, { config, names: undefined });
@@ -18,6 +24,7 @@ export function meterFor(config: Config, { protocols }: Pick<Plugins, "protocols
     createMeter({
       version: manifest.version,
       operations: new Map(protocols.flatMap(operationOf)),
+      exporter: config.observe.telemetry ? telemetry?.meterProvider : undefined,
       names: () => latest.names ??= namesIn(latest.config),
     }));
 }

@@ -5,17 +5,31 @@ export type Labels = Readonly<Record<string, string | undefined>>;
 /** A counter or a gauge of one set of labels. */
 export interface Cell {
   value: number;
+  readonly labels: Labels;
 }
 
 /** A histogram of one set of labels. `counts` has one more than the bounds: those above all of them. */
 export interface Buckets {
   counts: number[];
   sum: number;
+  readonly labels: Labels;
+}
+
+/** Takes what is counted or measured, one by one. */
+export type Take = (value: number, labels: Labels) => void;
+
+/** Where else it goes than to the page. */
+export interface Sink {
+  counter(name: string, help: string): Take;
+  gauge(name: string, help: string): Take;
+  histogram(name: string, help: string, bounds: readonly number[]): Take;
 }
 
 /** All series of one name. `render` gives whole lines; nothing where there is no series yet. */
 export interface Family {
   render(): string;
+  /** From now on the sink gets it, too. */
+  connect(sink: Sink): void;
 }
 
 export class Counter implements Family {
@@ -23,6 +37,7 @@ export class Counter implements Family {
   readonly #help: string;
   readonly #type: "counter" | "gauge";
   readonly #cells = new Map<string, Cell>();
+  #take: Take | undefined;
 
   constructor(name: string, help: string, type: "counter" | "gauge" = "counter") {
     this.#name = name;
@@ -32,11 +47,22 @@ export class Counter implements Family {
 
   /** The series of these labels, which may be held and added to. */
   of(labels: Labels = {}): Cell {
-    return entry(this.#cells, labelsText(labels), () => ({ value: 0 }));
+    return entry(this.#cells, labelsText(labels), () => ({ value: 0, labels }));
   }
 
   add(labels: Labels, amount = 1): void {
-    this.of(labels).value += amount;
+    this.addTo(this.of(labels), amount);
+  }
+
+  addTo(cell: Cell, amount = 1): void {
+    cell.value += amount;
+    this.#take?.(amount, cell.labels);
+  }
+
+  connect(sink: Sink): void {
+    const take = sink[this.#type](this.#name, this.#help);
+    for (const { value, labels } of this.#cells.values()) take(value, labels);
+    this.#take = take;
   }
 
   render(): string {
@@ -50,6 +76,7 @@ export class Histogram implements Family {
   readonly #help: string;
   readonly #bounds: readonly number[];
   readonly #series = new Map<string, Buckets>();
+  #take: Take | undefined;
 
   constructor(name: string, help: string, bounds: readonly number[]) {
     this.#name = name;
@@ -58,7 +85,7 @@ export class Histogram implements Family {
   }
 
   of(labels: Labels): Buckets {
-    const make = () => ({ counts: new Array<number>(this.#bounds.length + 1).fill(0), sum: 0 });
+    const make = () => ({ counts: new Array<number>(this.#bounds.length + 1).fill(0), sum: 0, labels });
     return entry(this.#series, labelsText(labels), make);
   }
 
@@ -68,6 +95,12 @@ export class Histogram implements Family {
     while (at < bounds.length && value > bounds[at]!) at++;
     buckets.counts[at]!++;
     buckets.sum += value;
+    this.#take?.(value, buckets.labels);
+  }
+
+  /** What was measured before stays on the page alone: only its sums are known. */
+  connect(sink: Sink): void {
+    this.#take = sink.histogram(this.#name, this.#help, this.#bounds);
   }
 
   render(): string {

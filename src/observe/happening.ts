@@ -1,6 +1,7 @@
 /** What is counted, and by what it is counted. */
+import type { MeterProvider } from "@opentelemetry/api";
 import type { ErrorCode } from "../errors.ts";
-import type { Family } from "./exposition.ts";
+import type { Family, Sink } from "./exposition.ts";
 import type { LogEntry } from "./log.ts";
 
 /** Why a target is asked. */
@@ -24,10 +25,14 @@ export interface MetricsFacts {
   operations: ReadonlyMap<string, string>;
   /** The names of models that the configuration has, as `lane model`, and of their targets, as `upstream/model`. */
   names(): ReadonlySet<string>;
+  /** Where metrics are exported to, where the process was started with OpenTelemetry. */
+  exporter?: MeterProvider;
 }
 
 export interface Metrics {
   count(happening: Happening): void;
+  /** From now on the sink gets what is counted, too. */
+  connect(sink: Sink): void;
   /** In the text format of Prometheus. `gauges`: what is read at this moment. */
   render(gauges: readonly Family[]): string;
 }

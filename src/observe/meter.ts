@@ -1,5 +1,6 @@
 /** What happens and is to be counted. Who counts it is loaded after the first answer, so that no start waits for it. */
 import type { ErrorCode } from "../errors.ts";
+import type { Family } from "./exposition.ts";
 import type { Happening, Metrics, MetricsFacts } from "./happening.ts";
 import { callWhileAlive } from "../util/idle_timer.ts";
 
@@ -15,6 +16,8 @@ export interface Meter {
   openStream(): () => void;
   /** All that was counted, once it is there. */
   metrics(): Promise<Metrics>;
+  /** Reads what is so at this moment, where metrics are exported. */
+  gauges?: () => Promise<readonly Family[]>;
   readonly openStreams: number;
   /** What the latest attempts say of each upstream. */
   readonly upstreams: ReadonlyMap<string, UpstreamHealth>;
@@ -35,6 +38,7 @@ export function createMeter(facts: MetricsFacts): Meter {
 
 class LazyMeter implements Meter {
   readonly #facts: MetricsFacts;
+  gauges?: Meter["gauges"];
   /** Until there is something that counts. */
   #held: Happening[] = [];
   #metrics: Metrics | undefined;
@@ -98,6 +102,11 @@ class LazyMeter implements Meter {
   async #load(): Promise<Metrics> {
     const { createMetrics } = await import("./metrics.ts");
     const metrics = createMetrics(this.#facts);
+    if (this.#facts.exporter) {
+      const { sinkTo } = await import("./exported_metrics.ts");
+      const gauges = async () => await this.gauges?.() ?? [];
+      metrics.connect(sinkTo(this.#facts.exporter, this.#facts.version, gauges));
+    }
     for (const happening of this.#held.splice(0)) metrics.count(happening);
     return this.#metrics = metrics;
   }

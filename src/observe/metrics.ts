@@ -1,6 +1,6 @@
 /** Everything that is counted, and the page on which monitoring reads it. Names of models come from the configuration. */
 import type { LogEntry } from "./log.ts";
-import { type Buckets, type Cell, Counter, type Family, Histogram, type Labels } from "./exposition.ts";
+import { type Buckets, type Cell, Counter, type Family, Histogram, type Labels, type Sink } from "./exposition.ts";
 import type { Happening, Metrics, MetricsFacts } from "./happening.ts";
 
 /** As the conventions for models recommend, and two more: answers of models take longer than those. */
@@ -164,6 +164,10 @@ class RequestMetrics implements Metrics {
     }
   }
 
+  connect(sink: Sink): void {
+    for (const family of this.#families) family.connect(sink);
+  }
+
   render(gauges: readonly Family[]): string {
     return [...this.#families, ...gauges].map((family) => family.render()).join("");
   }
@@ -171,7 +175,7 @@ class RequestMetrics implements Metrics {
   #request(entry: LogEntry): void {
     const { status, usage, durationMs, firstEventMs, notes, error } = entry;
     const series = this.#seriesOf(entry);
-    series.requests.value++;
+    this.#requests.addTo(series.requests);
     if (entry.cost !== undefined) this.#countCost(entry, Number(entry.cost));
     if (error !== undefined) this.#errors.add({ code: error });
     for (const note of notes ?? []) this.#notes.add({ kind: this.#kindOf(note) });
@@ -180,7 +184,7 @@ class RequestMetrics implements Metrics {
     if (usage) {
       this.#tokens.observe(series.input!, usage.inputTokens);
       this.#tokens.observe(series.output!, usage.outputTokens);
-      series.cached.value += usage.cachedInputTokens ?? 0;
+      if (usage.cachedInputTokens) this.#cached.addTo(series.cached, usage.cachedInputTokens);
     }
     if (firstEventMs === undefined || status >= 400) return;
     this.#firstToken.observe(series.firstToken!, firstEventMs / 1000);

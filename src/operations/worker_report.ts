@@ -49,7 +49,9 @@ export async function ownMetrics(gateway: Gateway, meter: Meter): Promise<string
 }
 
 /** What is so at this moment. */
-function gaugesOf({ load, sockets, meter, memory, breaker, upstreams, shared, budgets, workers }: Gateway): Family[] {
+export function gaugesOf(
+  { load, sockets, meter, memory, breaker, upstreams, shared, budgets, workers }: Gateway,
+): Family[] {
   const limited = [...upstreams].flatMap(([upstream, { concurrency }]) =>
     concurrency ? [{ upstream, ...concurrency.load() }] : []
   );
