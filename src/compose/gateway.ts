@@ -152,13 +152,21 @@ function createTokens(world: World): Tokens | undefined {
   });
 }
 
+/** Whether other gateways answer the same clients, as far as the configuration tells. */
+function hasReplicas({ replicas, store }: Config): boolean {
+  return replicas > 1 || store.kind === "redis";
+}
+
 /** What decides which target a request goes to next. */
 function createRouting(
   { config, keep, monotonic, shared }: World,
 ): Pick<Gateway, "affinity" | "breaker" | "retry" | "hedges"> {
-  const hasReplicas = config.replicas > 1 || config.store.kind === "redis";
   return {
-    affinity: keep("affinity", [hasReplicas], () => new SessionAffinity(monotonic, { hasReplicas })),
+    affinity: keep(
+      "affinity",
+      [hasReplicas(config)],
+      () => new SessionAffinity(monotonic, { hasReplicas: hasReplicas(config) }),
+    ),
     breaker: keep("breaker", null, () => {
       const breaker = new Breaker(monotonic, {}, shared && ((target, ms) => shared.rest(target, ms)));
       if (shared) shared.onRest = (target, ms) => breaker.rest(target, ms);
@@ -182,7 +190,11 @@ function createMemory(
       patienceMs: pace.storeMs,
       longest: config.limits.bodyBytes,
     }),
-    runs: keep("runs", null, () => createRuns({ store, now, retentionMs, patienceMs: pace.storeMs })),
+    runs: keep(
+      "runs",
+      null,
+      () => createRuns({ store, now, retentionMs, patienceMs: pace.storeMs, hasReplicas: hasReplicas(config) }),
+    ),
     continuity: createContinuity({
       store,
       now,

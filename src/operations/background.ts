@@ -8,7 +8,7 @@ import type { Protocol } from "../contract/protocol.ts";
 import { GatewayError, toGatewayError } from "../errors.ts";
 import { MEDIA_TYPE } from "../http/framing.ts";
 import { streamResponse } from "../http/respond.ts";
-import type { EventLog } from "../state/event_log.ts";
+import type { EventSeries } from "../state/stored_events.ts";
 import type { Run } from "../state/runs.ts";
 import type { EventSource } from "../util/event_source.ts";
 import type { Incoming } from "./incoming.ts";
@@ -128,13 +128,14 @@ async function* blocksOf({ body }: Response): AsyncGenerator<string> {
 }
 
 /** The events from one on, those that are there and those that come, in the client's own connection. */
-export function follow(log: EventLog, from: number, { recorder, gateway }: RequestContext): Response {
+export function follow(log: EventSeries, from: number, { recorder, gateway }: RequestContext): Response {
   const { pace, limits } = gateway;
   recorder.entry.stream = true;
   let at = from;
   let isOver = false;
   const end = () => {
     isOver = true;
+    log.stop?.();
   };
   return streamResponse({
     async next() {

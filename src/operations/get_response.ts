@@ -8,8 +8,8 @@ import { type Incoming, openExchange } from "./incoming.ts";
 export async function getResponse(incoming: Incoming<"getResponse">): Promise<Response> {
   const { protocol, input, context } = incoming;
   if (input.events) {
-    const log = context.gateway.runs.log(input.id, context.caller.owner);
-    if (log) return follow(log, input.events.from, context);
+    const events = await context.gateway.runs.events(input.id, context.caller.owner);
+    if (events) return follow(events, input.events.from, context);
     await findResponse(input.id, context);
     const message = `The events of response '${input.id}' are not kept: ask for it without "stream"`;
     throw new GatewayError("not_found", message, { param: "stream" });

@@ -1,22 +1,11 @@
 /** Answers that are made in the background: they go on without their client, who asks for them by their ids. */
-import type { JsonObject } from "../canonical/json.ts";
 import type { RunError, RunState, StoredAnswer } from "../canonical/stored.ts";
-import type { Message } from "../canonical/generate.ts";
 import { GatewayError } from "../errors.ts";
+import { asAnswer, type RunFacts } from "./run_facts.ts";
 import { EventLog, type LogRoom } from "./event_log.ts";
+import { type EventSeries, publishEvents, readEvents } from "./stored_events.ts";
 import type { Store, StoreKey } from "./store.ts";
 import { within } from "./within.ts";
-
-/** What is known of an answer before there is one. */
-export interface RunFacts {
-  id: string;
-  previous?: string;
-  /** Seconds since the epoch. */
-  created: number;
-  model: string;
-  messages: Message[];
-  keep: JsonObject;
-}
 
 export interface Runs {
   /** Throws `unavailable` where there is no room for one more. */
@@ -25,8 +14,8 @@ export interface Runs {
   begin(facts: RunFacts, owner: string, hasLog: boolean, limits: RunLimits): Promise<Run>;
   /** What is known of one that runs, or ended otherwise than with an answer. */
   find(id: string, owner: string): Promise<StoredAnswer | undefined>;
-  /** Its events, where they are kept here. */
-  log(id: string, owner: string): EventLog | undefined;
+  /** Its events, where they are kept, here or by another gateway on the same store. */
+  events(id: string, owner: string): Promise<EventSeries | undefined>;
   /** Ends it, wherever it runs. Resolves once it is known to be over, or to be ended soon. */
   cancel(id: string, owner: string): Promise<void>;
   /** Whether there was one. Nothing of it is left then; one that runs here is ended. */
@@ -55,6 +44,8 @@ export interface RunsOptions {
   retentionMs: number;
   /** How long the store may take, in milliseconds. */
   patienceMs: number;
+  /** Whether other gateways are asked for events, too. */
+  hasReplicas?: boolean;
 }
 
 export interface RunLimits {
@@ -75,6 +66,8 @@ const CANCEL_MS = 2 * LOOK_MS;
 const POLL_MS = 250;
 /** How long the events of an answer that is over are kept, in milliseconds. */
 const LOG_MS = 600_000;
+/** What is published of events stays until its answer is made, too, in milliseconds. */
+const MOST_RUN_MS = 3_600_000;
 
 /** What every record has: its form. A reader leaves aside what it does not know of a later one. */
 const RECORD = { version: 1 };
@@ -141,6 +134,7 @@ class BackgroundRuns implements Runs {
       this.#logged.delete(key);
       throw error;
     }
+    this.#publish(local);
     const looking = setInterval(() => void this.#look(local), LOOK_MS);
     const overdue = setTimeout(() => local.abort.abort(tooLong(limits.backgroundMs)), limits.backgroundMs);
     return {
@@ -203,10 +197,21 @@ class BackgroundRuns implements Runs {
     return asAnswer(facts as RunFacts, sign ? { status: "in_progress" } : { status: "failed", error: GONE });
   }
 
-  log(id: string, owner: string): EventLog | undefined {
+  async events(id: string, owner: string): Promise<EventSeries | undefined> {
     this.#dropOld();
     const log = this.#logged.get(nameOf(id, owner))?.log;
-    return log?.isKept ? log : undefined;
+    if (log?.isKept) return log;
+    const { store, hasReplicas } = this.#options;
+    if (!hasReplicas) return undefined;
+    const isMade = async () => await this.#lastSign(id, owner);
+    return await this.#ask("read", readEvents(store, placeOf(owner, id, "events"), isMade));
+  }
+
+  /** For other gateways. One that finds none has to do without. */
+  #publish({ facts: { id }, owner, log }: Local): void {
+    const { store, now, hasReplicas } = this.#options;
+    if (!log || !hasReplicas) return;
+    publishEvents(log, store, placeOf(owner, id, "events"), () => now() + LOG_MS + MOST_RUN_MS).catch(() => {});
   }
 
   async cancel(id: string, owner: string): Promise<void> {
@@ -287,14 +292,4 @@ function placeOf(owner: string, id: string, what: string): StoreKey {
 
 function tooLong(ms: number): GatewayError {
   return new GatewayError("upstream_timeout", `The response took longer than ${Math.round(ms / 1000)} s`);
-}
-
-function asAnswer(facts: RunFacts, run: RunState): StoredAnswer {
-  const response = {
-    model: facts.model,
-    content: [],
-    finish: { reason: "other" as const },
-    usage: { inputTokens: 0, outputTokens: 0 },
-  };
-  return { ...facts, completed: facts.created, response, run };
 }
