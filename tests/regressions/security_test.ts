@@ -182,9 +182,15 @@ Deno.test("R83 what runs is pinned, and needs few packages", async () => {
     }
   }
   assertEquals(Object.keys(program.imports), [
+    "@decimalturn/toml-patch",
+    "@opentelemetry/api",
     "eventsource-parser",
+    "jsonc-parser",
+    "node-diff3",
+    "yaml",
     "redis-client",
     "genai-prices",
+    "jose",
     "jinja",
     "tokenizers",
     "zod",
