@@ -1,5 +1,6 @@
 /** Old and new gateways on one store: each record says its form, and what a later one has in it is left alone. */
 import { assert, assertEquals } from "@std/assert";
+import { Page } from "../../src/state/budget/page.ts";
 import { createConversations } from "../../src/state/conversations.ts";
 import { createKeyring } from "../../src/state/keyring.ts";
 import { createLedger } from "../../src/state/ledger.ts";
@@ -35,10 +36,12 @@ function written(store: Store, as: (value: unknown, key: string) => unknown): St
   };
 }
 
-type Record = { version: number };
+interface Versioned {
+  version: number;
+}
 
-const isRecord = (value: unknown): value is Record =>
-  typeof value === "object" && value !== null && Number.isInteger((value as Record).version);
+const isRecord = (value: unknown): value is Versioned =>
+  typeof value === "object" && value !== null && Number.isInteger((value as Versioned).version);
 
 /** The next version of this program: it knows more of everything. */
 const later = (store: Store) =>
@@ -47,6 +50,15 @@ const later = (store: Store) =>
 function rowOf(model: string, requests: number): UsageRow {
   const use = { requests, inputTokens: 1, outputTokens: 2, pico: 5n, unpriced: 0, estimated: 0 };
   return { day: "2026-11-21", key: "team", model, ...use };
+}
+
+/** Spends two of ten pico-dollars, as the process `id`. */
+async function spendTwo(store: Store, id: string): Promise<void> {
+  const budget = { name: "team", limit: 10n, period: "month" as const };
+  const options = { ...TIMES, store, monotonic: () => 0, newId: () => id, onWarn() {} };
+  const page = new Page(budget, { id: "month 2026-11" }, options);
+  (await page.reserve(2n)).settle(2n);
+  await page.close();
 }
 
 const bookOn = (store: Store) => createUsageBook({ ...TIMES, store, retentionDays: 90 });
@@ -70,6 +82,7 @@ async function writeAll(store: Store, name: string) {
   const book = bookOn(store);
   book.add(rowOf("m", 1));
   await book.close();
+  await spendTwo(store, name);
   return { ids: [first!, second!], key: key! };
 }
 
@@ -120,11 +133,19 @@ Deno.test("versions: old and new gateways on one store read each other's records
 Deno.test("versions: what an older gateway adds to a record of a later form leaves the rest of it as it was", async () => {
   const store = inMemory();
   await writeAll(later(store), "new");
-  const places = [["used", "team"], ["usage", "keys"], ["usage", "day", "team", "2026-11-21"]];
+  const places = [["used", "team"], ["usage", "keys"], ["usage", "day", "team", "2026-11-21"], [
+    "budget",
+    "team",
+    "month 2026-11",
+  ]];
   // A column and a kind of row that only the later version knows.
   await store.update(places[2]!, (page) => {
     const { rows, ...rest } = page as { rows: object[] };
     return { ...rest, rows: [...rows.map((row) => ({ ...row, seconds: 7 })), { total: 12 }] };
+  });
+  await store.update(places[3]!, (pool) => {
+    const { shares, ...rest } = pool as { shares: Record<string, object> };
+    return { ...rest, shares: { new: { ...shares.new, reserved: "1" } } };
   });
   await writeAll(store, "old");
   const pages = await Promise.all(places.map((place) => store.get(place)));
@@ -134,6 +155,14 @@ Deno.test("versions: what an older gateway adds to a record of a later form leav
     { ...added, day: DAY, tokens: 20 },
     { ...added, names: ["team"] },
     { ...added, rows: [{ model: "m", seconds: 7, ...counts }, { total: 12 }] },
+    {
+      ...added,
+      shares: {
+        new: { spent: "2", held: "0", until: NOW, reserved: "1" },
+        old: { spent: "2", held: "0", until: NOW },
+      },
+      spent: "0",
+    },
   ]);
 });
 

@@ -205,7 +205,7 @@ export class Page {
     try {
       await store.update(placeOf(name, this.period), (value) => {
         settled = settle(readPool(value), request, { limit, now: now(), warnAt });
-        return writePool(settled.pool);
+        return writePool(settled.pool, value);
       });
       this.#learn(settled!, request, at);
       this.#isFailing = false;

@@ -116,12 +116,19 @@ export function readPool(value: unknown): Pool {
   return { shares: read, spent: amountIn(spent), warned: warned === true };
 }
 
-export function writePool({ shares, spent, warned }: Pool): unknown {
-  const written = Array.from(
-    shares,
-    ([id, share]) => [id, { spent: String(share.spent), held: String(share.held), until: share.until }] as const,
-  );
-  return { shares: Object.fromEntries(written), spent: String(spent), ...(warned && { warned }) };
+/** The form of the record. */
+const VERSION = 1;
+
+/** `before`: the record whose place it takes. What a later form has in that stays. */
+export function writePool({ shares, spent, warned }: Pool, before: unknown): unknown {
+  const record = isObject(before) ? before : {};
+  const known = isObject(record.shares) ? record.shares : {};
+  const written = Array.from(shares, ([id, share]) => {
+    const rest = isObject(known[id]) ? known[id] : {};
+    return [id, { ...rest, spent: String(share.spent), held: String(share.held), until: share.until }] as const;
+  });
+  const all = { shares: Object.fromEntries(written), spent: String(spent), ...(warned && { warned }) };
+  return { version: VERSION, ...record, ...all };
 }
 
 function amountIn(value: unknown): bigint {
