@@ -83,7 +83,7 @@ async function dispatch<K extends ServedOperation>(
 ): Promise<Response> {
   const { request: { headers }, url, gateway, recorder } = context;
   const { operation } = protocol;
-  gateway.feed?.begin(context.id, () => factsOf(context));
+  gateway.feed?.begin(context.id, readerOf(context));
   if (runsModel(operation) && !wantsExplanation({ headers })) gateway.load.check(gateway.limits);
   const body = await readBody(protocol.body, context);
   const wire = { body, headers, params, query: url?.searchParams ?? new URLSearchParams() };
@@ -91,6 +91,11 @@ async function dispatch<K extends ServedOperation>(
   const lane = named ?? laneFor(operation, input, context);
   recorder.entry.lane = lane.name;
   return await OPERATIONS[operation]({ protocol, wire, input, lane, context });
+}
+
+/** Apart, because it lives as long as the answer, and who dispatches holds the whole conversation. */
+function readerOf(context: RequestContext): () => RunningFacts {
+  return () => factsOf(context);
 }
 
 /** How the request is at this moment, for whoever watches. */
