@@ -19,8 +19,8 @@ export function* storeProblems(config: Record<string, unknown>, env: Env): Probl
 }
 
 function* replicaProblems({ replicas, sealing }: Record<string, unknown>, { kind }: JsonObject, env: Env): Problems {
-  const isShared = kind === "redis" || Boolean(env("DENO_DEPLOY"));
-  if (typeof replicas !== "number" || replicas < 2 || isShared || isJsonObject(sealing) && sealing.key) return;
+  if (typeof replicas !== "number" || replicas < 2 || isJsonObject(sealing) && sealing.key) return;
+  if (kind === "redis" || env("DENO_DEPLOY")) return;
   yield {
     path: "replicas",
     message: 'Cannot seal for several gateways without a common key: use a store of kind "redis", or set "sealing.key"',
