@@ -37,6 +37,7 @@ async function wholePage(): Promise<string> {
   const app = newApp({
     config: {
       ...CONFIG,
+      budget: { dollars: 7, period: "month" },
       upstreams: { ...CONFIG.upstreams, fake: { ...CONFIG.upstreams.fake, concurrency: { running: 4 } } },
       lanes: { oss: { models: { ...oss.models, model: { ...oss.models.model, price } } } },
     },
@@ -47,6 +48,7 @@ async function wholePage(): Promise<string> {
   counted.count({ type: "hosted call", tool: "web_search", error: "unavailable" });
   counted.count({ type: "store", operation: "get", seconds: 1, failed: true });
   counted.count({ type: "shed" });
+  counted.count({ type: "budget", budget: "gateway", what: "refused" });
   counted.count({ type: "loop delay", seconds: 1 });
   try {
     for (const more of [{ stream: true, top_k: 3 }, { model: "unknown" }]) {
