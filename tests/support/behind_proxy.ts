@@ -67,13 +67,13 @@ export interface Member {
   child: Deno.ChildProcess;
 }
 
-/** Starts a gateway, which announces for a second that it stops. Resolves once it serves. */
+/** Starts a gateway, which announces for three seconds that it stops. Resolves once it serves. */
 export async function startMember(folder: string, baseUrl: string, port = freePort()): Promise<Member> {
   const config = {
     upstreams: { fake: { driver: "chat", baseUrl } },
     lanes: { oss: { upstreams: { chat: "fake" } } },
     store: { kind: "memory" },
-    stop: { noticeMs: 1_000 },
+    stop: { noticeMs: 3_000 },
   };
   await Deno.writeTextFile(`${folder}/gateway.json`, JSON.stringify(config));
   const child = new Deno.Command(Deno.execPath(), {
@@ -102,7 +102,7 @@ export async function withProxy(
   args: readonly string[],
   port: number,
   env: Record<string, string>,
-  use: () => Promise<void>,
+  use: (proxy: Deno.ChildProcess) => Promise<void>,
 ): Promise<void> {
   const child = new Deno.Command(pathOf(program)!, { args: [...args], env, stdout: "piped", stderr: "piped" }).spawn();
   const output = Promise.all([child.stdout.text(), child.stderr.text()]);
@@ -111,7 +111,7 @@ export async function withProxy(
   try {
     await until(async () => isOver || await accepts(port));
     if (isOver) throw new Error(`${program} ended: ${(await output).join("\n")}`);
-    await use();
+    await use(child);
   } finally {
     if (!isOver) child.kill("SIGTERM");
     const timer = setTimeout(() => isOver || child.kill("SIGKILL"), 3_000);
