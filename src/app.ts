@@ -20,6 +20,7 @@ import { createStore } from "./compose/store.ts";
 import { pluginFacts as factsOf, type Plugins } from "./compose/plugins.ts";
 import { createTransports } from "./compose/transports.ts";
 import { createUsageKeeper } from "./compose/usage.ts";
+import { auditFor } from "./compose/audit.ts";
 import { tracingFor } from "./compose/tracing.ts";
 import type { World } from "./compose/world.ts";
 import { ConfigError, loadConfig, parseConfig as parse } from "./config/load.ts";
@@ -30,6 +31,7 @@ import { shuttingDown } from "./context/request_context.ts";
 import type { OtherWorker, WorkerReport, Workers } from "./context/workers.ts";
 import { Feed } from "./observe/feed.ts";
 import type { LogEntry, Warning } from "./observe/log.ts";
+import type { Audit } from "./observe/audit.ts";
 import { standardStreams } from "./observe/standard.ts";
 import { deno } from "./platform/deno.ts";
 import type { Fetch } from "./platform/fetch_transport.ts";
@@ -105,6 +107,8 @@ export interface App {
   close(): Promise<void>;
   /** What this process reports to those that serve beside it. */
   report(workers: Workers): Promise<WorkerReport>;
+  /** Who was given or refused a key, and what was changed; absent where the configuration wants no such log. */
+  readonly audit?: Audit;
   /** What outlives a change of the configuration. */
   readonly parts: Parts;
 }
@@ -165,6 +169,7 @@ function createWorld(options: AppOptions): World {
     },
     warn: options.warn ?? standardStreams(platform).warn,
     meter,
+    audit: auditFor({ config, platform, keep, now }),
     tracing: tracingFor(config, platform, plugins, keep),
     usage,
     feed,
@@ -195,11 +200,18 @@ function appOf(
     async close() {
       gateway.meter?.close();
       gateway.tokenizers.close();
-      await Promise.all([ledger.close(), usage?.close(), gateway.budgets?.close(), shared?.close()]);
+      await Promise.all([
+        gateway.audit?.flush(FLUSH_MS),
+        ledger.close(),
+        usage?.close(),
+        gateway.budgets?.close(),
+        shared?.close(),
+      ]);
       store.close();
       transports.close();
     },
     report: async (workers) => (await import("./operations/worker_report.ts")).reportOf(gateway, workers),
+    audit: gateway.audit,
     parts,
   };
 }

@@ -19,6 +19,7 @@ import type { ServedOperation } from "./operations/incoming.ts";
 import { OPERATIONS } from "./operations/mod.ts";
 import { answerPage, findPage } from "./operations/pages.ts";
 import { findLane, findModel, laneFor, notServed } from "./operations/resolve.ts";
+import type { Audit } from "./observe/audit.ts";
 import type { Peer } from "./platform/platform.ts";
 import { step } from "./util/work.ts";
 
@@ -151,7 +152,20 @@ async function answerError(thrown: unknown, context: RequestContext): Promise<Re
   const { protocol, recorder, id } = context;
   const error = await describeError(thrown, context);
   recorder.fail(error);
+  if (context.gateway.audit) auditRefusal(error, context.gateway.audit, context);
   const response = protocol.serializeError(error, { requestId: id });
   recorder.close(response.status);
   return response;
+}
+
+/** What the gateway itself refused a key; what an upstream refuses is no matter of the gateway's keys. */
+function auditRefusal(
+  { code, message, details }: GatewayError,
+  audit: Audit,
+  { peer, recorder }: RequestContext,
+): void {
+  if ((code !== "authentication" && code !== "permission") || details.upstreamStatus !== undefined) return;
+  // Who is let in, and then refused something, has named what in the request.
+  const [reason] = code === "authentication" ? message.split(":", 1) : [];
+  audit.write({ event: "key refused", code, key: recorder.entry.key, reason, address: peer?.hostname });
 }

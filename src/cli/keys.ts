@@ -6,6 +6,7 @@ import { createStore, describePlace, placeOfStore } from "../compose/store.ts";
 import { allBudgets } from "../compose/budgets.ts";
 import { budgetSchema } from "../config/limits_schema.ts";
 import { loadConfig } from "../config/load.ts";
+import { USER_VARIABLES } from "../config/permissions.ts";
 import type { Config, KeyFacts } from "../config/schema.ts";
 import { PLACEHOLDER_SECRET } from "../config/secrets.ts";
 import type { Budget, BudgetView } from "../state/budget/budget.ts";
@@ -77,6 +78,7 @@ export async function manageKeys(args: string[], path: string | undefined, progr
     const lanes = Object.keys(config.lanes);
     const spending = { teams: config.teams, read: readerOf(store) };
     print(await keysCommand(args, createKeyring(store, Date.now), lanes, command, spending));
+    await auditKeys(args, config, program);
     if (!config.storedKeys) say('To admit them, set "storedKeys": true in the configuration');
     return 0;
   } catch (error) {
@@ -86,6 +88,21 @@ export async function manageKeys(args: string[], path: string | undefined, progr
   } finally {
     store.close();
   }
+}
+
+/** Has in the audit log what was done, and by whom. */
+async function auditKeys(
+  [command, ...rest]: string[],
+  { observe }: Config,
+  { platform: { env }, streams: { say } }: Program,
+) {
+  const event = command === "create" ? "key made" : command === "revoke" ? "key revoked" : undefined;
+  if (!observe.audit || !event) return;
+  const { createAudit } = await import("../observe/audit.ts");
+  const audit = createAudit(observe.audit.file, { say, now: Date.now });
+  const [key = ""] = parse(rest, OPTIONS).positionals;
+  audit.write({ event, key, by: USER_VARIABLES.map(env).find(Boolean) });
+  await audit.flush(PATIENCE_MS);
 }
 
 /** Reads what was spent. It spends nothing itself. */

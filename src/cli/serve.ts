@@ -7,6 +7,7 @@ import { loadConfig, type LoadedConfig } from "../config/load.ts";
 import { metricsAddress } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
 import { createDescriptors, type Descriptors, scarcityLine } from "../http/descriptors.ts";
+import { changeOf } from "../observe/audit.ts";
 import type { Platform, Serving } from "../platform/platform.ts";
 import { callWhileAlive } from "../util/idle_timer.ts";
 import type { Listen } from "./flags.ts";
@@ -55,6 +56,7 @@ export async function serve(path: string | undefined, listen: Listen, given: Pro
   }
   await worker?.begin(loaded, running);
   if (loaded.config.observe.telemetry && platform.telemetry?.isAutomatic) say(AUTOMATIC);
+  app().audit?.write({ event: "started", version: manifest.version });
   settleIn(loaded, { descriptors, lull }, program);
   const patience = () => running.config().stop;
   const drained = await stopAtSignal({ platform, terminal, server, app, patience, onStop: stopReloading, say });
@@ -102,11 +104,16 @@ function createRunning(
     config: () => running,
     reload(isQuiet = false) {
       const next = reload(running, { load, platform });
-      if ("kept" in next) return say(`Kept the running configuration. ${next.kept}`);
+      if ("kept" in next) {
+        app.audit?.write({ event: "configuration refused" });
+        return say(`Kept the running configuration. ${next.kept}`);
+      }
       if (JSON.stringify(next.config) === JSON.stringify(running)) {
         return isQuiet ? undefined : say("The configuration has not changed");
       }
+      const change = changeOf(running, next.config);
       app = createApp({ config: next.config, ...common, after: app });
+      app.audit?.write(change);
       running = next.config;
       worker?.keep({ ...loaded, config: running });
       const unmasked = unmaskedLines(unmaskedSecrets(next.config, platform.env));

@@ -23,6 +23,7 @@ import { createSealing } from "../state/seal.ts";
 import { Dependents } from "../util/abort.ts";
 import { digestOf } from "../util/digest.ts";
 import { createBudgetBook } from "./budgets.ts";
+import { reportingFirstUse } from "./audit.ts";
 import { createCatalogs } from "./catalogs.ts";
 import { createCounting } from "./counting.ts";
 import { createHosted } from "./hosted.ts";
@@ -93,9 +94,9 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
 }
 
 /** What sees how the gateway does. */
-function createWatch(world: World): Pick<Gateway, "log" | "meter" | "tracing" | "usage" | "feed" | "memory"> {
-  const { log, meter, tracing, usage, feed, platform } = world;
-  return { log, meter, tracing, usage, feed, memory: () => platform.memory() };
+function createWatch(world: World): Pick<Gateway, "log" | "meter" | "audit" | "tracing" | "usage" | "feed" | "memory"> {
+  const { log, meter, audit, tracing, usage, feed, platform } = world;
+  return { log, meter, audit, tracing, usage, feed, memory: () => platform.memory() };
 }
 
 /** The WebSockets, which the gateway's end closes. */
@@ -112,19 +113,22 @@ function createSockets({ keep, draining, stop }: World): Sockets {
 function createGuards(world: World, ledger: Ledger): Pick<Gateway, "authenticate" | "admission" | "budgets" | "load"> {
   const { config, keep, env, store, shared, now, monotonic, pace, platform, areDescriptorsScarce } = world;
   return {
-    authenticate: createAuth({
-      keys: config.keys.map(({ secret, ...key }) => ({ ...key, digest: digestOf(env(secret.env) ?? "") })),
-      ...(config.storedKeys && {
-        storedKey: keep(
-          "stored keys",
-          null,
-          () => createKeyReader(createKeyring(store, now), { now: monotonic, patienceMs: pace.storeMs }),
-        ),
+    authenticate: reportingFirstUse(
+      createAuth({
+        keys: config.keys.map(({ secret, ...key }) => ({ ...key, digest: digestOf(env(secret.env) ?? "") })),
+        ...(config.storedKeys && {
+          storedKey: keep(
+            "stored keys",
+            null,
+            () => createKeyReader(createKeyring(store, now), { now: monotonic, patienceMs: pace.storeMs }),
+          ),
+        }),
+        tokens: createTokens(world),
+        takesTokens: takesTokens(config),
+        now,
       }),
-      tokens: createTokens(world),
-      takesTokens: takesTokens(config),
-      now,
-    }),
+      world,
+    ),
     admission: keep("admission", null, () => {
       const clocks = { now, monotonic };
       return shared ? createSharedAdmission(clocks, shared) : createAdmission(clocks, ledger);

@@ -3,6 +3,7 @@ import type { Config } from "../config/schema.ts";
 import type { Pace } from "../context/gateway.ts";
 import type { Workers } from "../context/workers.ts";
 import type { LogEntry, Warning } from "../observe/log.ts";
+import type { Audit } from "../observe/audit.ts";
 import type { Meter } from "../observe/meter.ts";
 import type { Tracing } from "../observe/trace.ts";
 import type { Platform } from "../platform/platform.ts";
@@ -31,6 +32,8 @@ export interface World extends PartKeeper {
   warn(warning: Warning): void;
   /** Absent where nothing is to be counted. */
   meter?: Meter;
+  /** Absent where the configuration wants none. */
+  audit?: Audit;
   /** Absent where the process was started without OpenTelemetry. */
   tracing?: Tracing;
   /** Absent where it is not kept. */

@@ -38,6 +38,9 @@ const OWN_VARIABLES = [
   "LANEWAY_MEMORY_LIMIT",
 ];
 
+/** Who runs a command, for the audit log. */
+export const USER_VARIABLES = ["SUDO_USER", "USER", "LOGNAME", "USERNAME"];
+
 /** What the client of a Redis server looks at when it is loaded. */
 const REDIS_VARIABLE = "REDIS_DEBUG_MAINTENANCE";
 
@@ -54,6 +57,7 @@ export function permissionsOf({ config, file, listen, env, os, code, isThere }: 
     ...list(resultsFrom),
     ...list(filesFrom),
   ]);
+  const audit = auditFile(fields(rest.observe));
   const metrics = metricsAddress(fields(rest.observe).metrics);
   const { webSearch, webFetch, mcp } = fields(rest.hostedTools);
   const hasFetcherBeside = isObject(webFetch) && webFetch.url === undefined;
@@ -77,10 +81,11 @@ export function permissionsOf({ config, file, listen, env, os, code, isThere }: 
       ...OWN_VARIABLES,
       ...(hasFetcherBeside ? [FETCHER_URL, FETCHER_TOKEN] : []),
       ...(server ? [REDIS_VARIABLE] : []),
+      ...(audit.length > 0 ? USER_VARIABLES : []),
       ...[...services, ...list(keys).map(fields), server, rest].flatMap(variablesIn),
     ]),
     read: unique([file ?? [], code ?? [], kept, typeof server?.ca === "string" ? server.ca : []].flat()),
-    write: unique(kept),
+    write: unique([...kept, ...audit]),
   };
 }
 
@@ -149,6 +154,12 @@ function serverHosts(server: Record<string, unknown> | undefined, env: Place["en
 
 function bracketed(hostname: string): string {
   return hostname.includes(":") && !hostname.startsWith("[") ? `[${hostname}]` : hostname;
+}
+
+/** The file of the audit log, where there is one. */
+function auditFile({ audit }: Record<string, unknown>): string[] {
+  const { file } = fields(audit);
+  return typeof file === "string" && file !== "" ? [file] : [];
 }
 
 const ADDRESS = /^(?:\[([\da-f:.]+)\]|([\w.-]+)):(\d{1,5})$/i;

@@ -117,6 +117,12 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
         "loaded when it is first needed, takes 20 MB of memory and no network, and knows only the public addresses of " +
         "providers.",
     }),
+    audit: object("Keeps a log of keys and of changes of the configuration.", {
+      file: z.string().min(1).meta({
+        description: "The file that lines are appended to. It is created if there is none; its folder is not.",
+        examples: ["/var/log/laneway/audit.jsonl"],
+      }),
+    }).optional(),
     telemetry: z.boolean().default(true).meta({
       description: "Whether traces and metrics are exported where the process was started with OpenTelemetry.",
     }),

@@ -15,6 +15,7 @@ import type { Lane } from "../lanes/lane.ts";
 import type { Prices } from "../lanes/prices.ts";
 import type { Feed } from "../observe/feed.ts";
 import type { LogEntry } from "../observe/log.ts";
+import type { Audit } from "../observe/audit.ts";
 import type { Meter } from "../observe/meter.ts";
 import type { BudgetState } from "../state/budget/budget.ts";
 import type { Reservation } from "../state/budget/page.ts";
@@ -95,6 +96,8 @@ export interface Gateway {
   meter?: Meter;
   /** What runs and what ended, for the console; absent where there is none. */
   feed?: Feed;
+  /** Who was given or refused a key; absent where nobody wants to know. */
+  audit?: Audit;
   /** Makes spans; absent where the process was started without OpenTelemetry. */
   tracing?: Tracing;
   /** What keys used, of the last days; absent where it is not kept. */

@@ -1,0 +1,30 @@
+import type { Authenticate } from "../http/auth.ts";
+import { type Audit, createAudit } from "../observe/audit.ts";
+import { standardStreams } from "../observe/standard.ts";
+import type { World } from "./world.ts";
+
+/** The audit log, where the configuration wants one: it goes on through every change of the configuration. */
+export function auditFor({ config, platform, keep, now }: Pick<World, "config" | "platform" | "keep" | "now">) {
+  const { audit } = config.observe;
+  const { say } = standardStreams(platform);
+  return audit && keep("audit", audit, (): Audit => createAudit(audit.file, { say, now }));
+}
+
+/** The same, which reports a key that is used for the first time, to whichever gateway on the store that is. */
+export function reportingFirstUse(authenticate: Authenticate, world: World): Authenticate {
+  const { audit, store, newId } = world;
+  if (!audit) return authenticate;
+  const known = new Set<string>();
+  return async (request, peer) => {
+    const caller = await authenticate(request, peer);
+    const { name, owner } = caller;
+    if (!owner.startsWith("key:") || known.has(name)) return caller;
+    known.add(name);
+    const own = newId();
+    const report = (first: unknown) => {
+      if (first === own) audit.write({ event: "key used first", key: name, address: peer?.hostname });
+    };
+    store.ensure(["key used first", name], own).then(report, () => known.delete(name)); // the next request tries again
+    return caller;
+  };
+}
