@@ -23,6 +23,30 @@ export async function failAfter<T>(ms: number, work: Promise<T>, late: () => Err
   }
 }
 
+/** How long one step of `failAfterAwake` is, in milliseconds. */
+const STEP_MS = 25;
+
+/**
+ * The same, by the time in which this process could have noticed: while it is busy with something else, what has come waits to be
+ * read, and is not late.
+ */
+export async function failAfterAwake<T>(ms: number, work: Promise<T>, late: () => Error): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const overdue = new Promise<never>((_, reject) => {
+    const wait = (leftMs: number) => {
+      const stepMs = Math.min(leftMs, STEP_MS);
+      timer = setTimeout(() => leftMs > STEP_MS ? wait(leftMs - STEP_MS) : reject(late()), stepMs);
+    };
+    wait(ms);
+  });
+  work.catch(() => {});
+  try {
+    return await Promise.race([work, overdue]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 /**
  * What `work` resolves to. Its signal is aborted with `late()` once `ms` milliseconds have passed, or with the reason of `outer`;
  * that reason is then thrown at once, whether or not the work heeds it.

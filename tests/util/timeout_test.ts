@@ -1,5 +1,5 @@
 import { assertEquals, assertRejects } from "@std/assert";
-import { abortAfter, delay, failAfter, settleWithin } from "../../src/util/timeout.ts";
+import { abortAfter, delay, failAfter, failAfterAwake, settleWithin } from "../../src/util/timeout.ts";
 import { withFakeClock } from "../support/fake_clock.ts";
 
 const never = () => new Promise<never>(() => {});
@@ -46,4 +46,23 @@ Deno.test("time-outs: a wait ends after its time, or with the reason of its sign
     await given;
     await assertRejects(() => delay(1, controller.signal), Error, "stopped");
     assertEquals(clock.waiting(), 0);
+  }));
+
+Deno.test("time-outs: what comes while the process is busy is not late", async () => {
+  const { promise, resolve } = Promise.withResolvers<number>();
+  setTimeout(resolve, 50, 1);
+  const answer = failAfterAwake(40, promise, late);
+  for (const until = performance.now() + 60; performance.now() < until;);
+  assertEquals(await answer, 1);
+});
+
+Deno.test("time-outs: what does not come while the process could notice is late, and no timer is left", () =>
+  withFakeClock(async (clock) => {
+    let isLate = false;
+    const answer = failAfterAwake(240, never(), late).catch(() => isLate = true);
+    await clock.advance(239);
+    assertEquals(isLate, false);
+    await clock.advance(1);
+    await answer;
+    assertEquals([isLate, clock.waiting()], [true, 0]);
   }));

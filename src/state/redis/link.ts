@@ -3,7 +3,7 @@
  * for lost too, and while it is nobody waits for it. Nobody waits for one that is slow either, who could not wait long enough.
  */
 import { callWhileAlive } from "../../util/idle_timer.ts";
-import { failAfter } from "../../util/timeout.ts";
+import { failAfter, failAfterAwake } from "../../util/timeout.ts";
 import type { Script } from "./scripts.ts";
 import type { Command, Wire } from "./wire.ts";
 
@@ -14,8 +14,8 @@ export interface Link {
    */
   send(command: Command, limitMs?: number): Promise<unknown>;
   /**
-   * Runs a script that changes something. One that the server takes up after `limitMs` changes nothing: whoever asked for it has
-   * gone another way by then.
+   * Runs a script that changes something. One that the server takes up after the time in which any command is answered changes
+   * nothing: whoever asked for it has gone another way by then. Who waits less than that has to take both into account.
    */
   run(script: Script, keys: readonly string[], args: Command, limitMs?: number): Promise<unknown>;
   /** Whether somebody who waits so long is not refused at once, as far as is known. */
@@ -67,7 +67,7 @@ class OpenedLink implements Link {
     if (limitMs <= this.#takesMs) throw new Error(`The store takes longer than ${Math.round(limitMs)} ms to answer`);
     let isLate = false;
     try {
-      return await failAfter(allowedMs, wire.send(command), () => {
+      return await failAfterAwake(allowedMs, wire.send(command), () => {
         isLate = true;
         return late(allowedMs);
       });
@@ -83,7 +83,8 @@ class OpenedLink implements Link {
   async run(script: Script, keys: readonly string[], args: Command, limitMs = REPLY_MS): Promise<unknown> {
     await this.#current(limitMs); // which knows the server's clock
     for (let isSecond = false;; isSecond = true) {
-      const until = Math.ceil(performance.now() + this.#ahead + limitMs + bytesOf(args) / BYTES_PER_MS);
+      const aliveMs = Math.max(limitMs, REPLY_MS) + bytesOf(args) / BYTES_PER_MS;
+      const until = Math.ceil(performance.now() + this.#ahead + aliveMs);
       const reply = await this.#runBefore(until, script, keys, args, limitMs);
       const [mark, at] = Array.isArray(reply) ? reply : [];
       if (mark !== TOO_LATE) return reply;
