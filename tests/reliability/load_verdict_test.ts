@@ -25,6 +25,7 @@ function factsOf(changes: Partial<Facts> = {}): Facts {
       few: NOTHING,
     },
     mostAtOnce: 5,
+    alone: 0,
     tookMs: 1_000,
     ...changes,
   };
@@ -52,6 +53,7 @@ Deno.test("load test: limits, stored turns and exit codes are held to", () => {
   const used = { ...factsOf().used, app: NOTHING, limited: { requests: 62, inputTokens: 682, outputTokens: 434 } };
   assertEquals(broken({ asked: limited, used }), ["60 requests a minute, all together"]);
   assertEquals(broken({ mostAtOnce: 6 }), ["5 requests at once, all together"]);
+  assertEquals(broken({ mostAtOnce: 6, alone: 1 }), []);
   assertEquals(broken({ stored: 1 }), ["stored turns are found"]);
   assertEquals(broken({ turns: [turn("a", 1), { id: "b", messages: 1, expected: 3 }] }), [
     "a turn knows all before it",

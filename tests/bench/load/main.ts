@@ -46,7 +46,7 @@ export async function measure(rig: Rig, disturbed: (rig: Rig) => Promise<Disturb
   const keys: KeyName[] = ["app", "limited", "few"];
   const used = Object.fromEntries(await Promise.all(keys.map(async (key) => [key, await usageOf(rig.url, key)])));
   const stored = await countStored(rig.url, turns);
-  return { asked, turns, kills, exits, stored, used, mostAtOnce: rig.mostAtOnce(), tookMs };
+  return { asked, turns, kills, exits, stored, used, mostAtOnce: rig.mostAtOnce(), alone: rig.alone(), tookMs };
 }
 
 function delay(ms: number): Promise<void> {

@@ -38,6 +38,11 @@ export function startModel(): Model {
 }
 
 async function* piecesOf(messages: number, ms: number, isStream: boolean, count: (step: 1 | -1) => void) {
+  let isCounted = true;
+  const over = () => {
+    if (isCounted) count(-1);
+    isCounted = false;
+  };
   count(1);
   try {
     const usage = { ...TOKENS, total_tokens: TOKENS.prompt_tokens + TOKENS.completion_tokens };
@@ -55,9 +60,11 @@ async function* piecesOf(messages: number, ms: number, isStream: boolean, count:
       await delay(ms / CHUNKS);
     }
     yield event({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] });
+    // Whoever reads the end may begin anew, before this stream is asked for more.
+    over();
     yield `${event({ choices: [], usage })}data: [DONE]\n\n`;
   } finally {
-    count(-1);
+    over();
   }
 }
 

@@ -37,6 +37,8 @@ export interface Rig {
   revive(name: string): Promise<void>;
   /** The most requests of the key `few` that the model worked on at once. */
   mostAtOnce(): number;
+  /** How many requests were admitted by a gateway alone, because Redis did not answer in time. */
+  alone(): number;
 }
 
 /** Which replica an answer is from. */
@@ -60,6 +62,7 @@ export async function withRig({ replicas, checkMs, noticeMs }: RigOptions, use: 
             kill: (name) => members.kill(name),
             revive: (name) => members.start(name),
             mostAtOnce: model.mostAtOnce,
+            alone: () => members.alone,
           }));
       } finally {
         await members.end();
@@ -95,6 +98,7 @@ class Members {
   readonly #redis: RedisServer;
   readonly #checkMs: number;
   readonly #children = new Map<string, Deno.ChildProcess>();
+  alone = 0;
 
   constructor(folder: string, ports: ReadonlyMap<string, number>, redis: RedisServer, checkMs: number) {
     this.#folder = folder;
@@ -108,14 +112,18 @@ class Members {
     const secrets = Object.entries(KEYS).map(([key, secret]) => [`KEY_${key.toUpperCase()}`, secret]);
     const args = gatewayArgs(["--config", `${this.#folder}/gateway.json`, "--port", String(port)]);
     const env = { NO_COLOR: "1", LANEWAY_CONFIG: "", REDIS_URL: this.#redis.url, ...Object.fromEntries(secrets) };
-    const log = await Deno.open(`${this.#folder}/${name}.log`, { create: true, append: true });
     const child = new Deno.Command(Deno.execPath(), { args, cwd: ROOT, env, stdout: "piped", stderr: "piped" }).spawn();
-    child.stderr.pipeTo(log.writable).catch(() => {});
-    child.stdout.pipeTo(new WritableStream()).catch(() => {});
+    for (const stream of [child.stdout, child.stderr]) void this.#watch(stream);
     this.#children.set(name, child);
     await until(async () => await isReady(port));
     // By then the balancer has asked it, too.
     await new Promise((resolve) => setTimeout(resolve, 2 * this.#checkMs));
+  }
+
+  async #watch(stream: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<void> {
+    for await (const text of stream.pipeThrough(new TextDecoderStream())) {
+      this.alone += text.split("counted by this gateway alone").length - 1;
+    }
   }
 
   async restart(name: string): Promise<number> {
