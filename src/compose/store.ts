@@ -31,7 +31,8 @@ export function createStore({ store }: Config, platform: Runtime, env: Env, now:
   if (place === "hosted") return createKvStore({ open: openHostedKv, now });
   if ("path" in place) return createKvStore({ open: () => openKvFile(place.path), now });
   return loadedLater(async () => {
-    const { openRedisStore } = await import("../state/redis/open.ts");
+    const { loadClient, openRedisStore } = await import("../state/redis/open.ts");
+    await loadClient(); // before its limits of time begin
     return openRedisStore({ ...serverOf(store, platform, env), now });
   });
 }

@@ -1,4 +1,5 @@
 /** A real Redis server as a process of the test's own, on loopback, which keeps nothing. */
+import { loadClient } from "../../src/state/redis/wire.ts";
 import { within } from "./wait.ts";
 
 export interface RedisServer {
@@ -57,6 +58,7 @@ export async function startRedis(
 ): Promise<RedisServer> {
   const own = ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", ...options];
   const args = [...whole ?? own];
+  await loadClient(); // which takes long on a busy machine, and is no fault of the server
   const child = new Deno.Command(PROGRAM, { args, stdout: "piped", stderr: "null" }).spawn();
   const { promise: ready, resolve } = Promise.withResolvers<void>();
   let text = "";

@@ -125,6 +125,8 @@ class OpenedLink implements Link {
   async #current(limitMs: number): Promise<Wire> {
     if (this.#wire) return this.#wire;
     const opened = this.#opened();
+    // An attempt has its own limits, and a machine that has just started is busy.
+    if (limitMs >= REPLY_MS) return await opened;
     const leftMs = limitMs - (performance.now() - this.#openingSince);
     return await failAfter(Math.max(0, leftMs), opened, () => late(limitMs));
   }

@@ -7,6 +7,8 @@ import { openPrimary } from "./sentinel.ts";
 import { createRedisStore } from "./store.ts";
 import { openWire } from "./wire.ts";
 
+export { loadClient } from "./wire.ts";
+
 export interface RedisPlace {
   /** Of the server; of the sentinels, or of nodes of the cluster. */
   address: RedisAddress;
