@@ -11,7 +11,7 @@ export const GATEWAY_ENV = { LANEWAY_CONFIG: "", HF_TOKEN: "", NO_COLOR: "1" };
 
 /** What Deno is started with for a gateway that gets `args`. `options` are Deno's own. */
 export function gatewayArgs(args: readonly string[], options: readonly string[] = []): string[] {
-  return ["run", "--no-lock", ...PERMISSIONS, ...options, MAIN, ...args];
+  return ["run", "--frozen", ...PERMISSIONS, ...options, MAIN, ...args];
 }
 
 /** The status of the answer; 0 where none comes. */
