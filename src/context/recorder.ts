@@ -59,6 +59,8 @@ export interface RecorderOptions {
   /** Milliseconds since the request came. */
   elapsedMs(): number;
   trace?: RequestTrace;
+  /** The same text without the gateway's secrets. */
+  hide?(text: string): string;
 }
 
 /** One for each request. */
@@ -92,12 +94,14 @@ export class Recorder {
   readonly #attempts = new Map<Destination, Attempt>();
   readonly elapsedMs: RecorderOptions["elapsedMs"];
   readonly #log: RecorderOptions["log"];
+  readonly #hide: (text: string) => string;
   #charge?: number;
   /** Of everything that an upstream was asked for. */
   readonly #bills: Bill[] = [];
   #atEnd: (() => void)[] = [];
 
-  constructor({ entry, log, elapsedMs, trace }: RecorderOptions) {
+  constructor({ entry, log, elapsedMs, trace, hide = (text) => text }: RecorderOptions) {
+    this.#hide = hide;
     this.entry = { ...entry };
     this.trace = trace;
     this.#log = log;
@@ -230,8 +234,12 @@ export class Recorder {
     const notes = this.notes();
     this.#closeBills();
     const { cost } = this;
+    const entry = this.entry as LogEntry;
     const line: LogEntry = {
-      ...this.entry as LogEntry,
+      ...entry,
+      // Clients have put a key where a model belongs.
+      path: this.#hide(entry.path),
+      ...(entry.model !== undefined && { model: this.#hide(entry.model) }),
       ...(attempt && { target: attempt.target }),
       ...(attempt?.provider !== undefined && { provider: attempt.provider }),
       ...(asked > 1 && { attempts: asked }),

@@ -55,6 +55,7 @@ export function openContext(request: Request, peer: Peer | undefined, gateway: G
   else signal.addEventListener("abort", () => leave(signal.reason), { once: true });
   gateway.running.add(ended);
   const id = `req_${gateway.newId()}`;
+  const hide = hideFor(NOBODY, gateway);
   const recorder = new Recorder({
     entry: {
       time: new Date(started).toISOString(),
@@ -64,11 +65,11 @@ export function openContext(request: Request, peer: Peer | undefined, gateway: G
     },
     log: gateway.log,
     elapsedMs: () => Math.round(gateway.monotonic() - since),
+    hide,
     trace: gateway.tracing?.tracer?.begin(request.method, request.headers),
   });
   recorder.atEnd(() => gateway.running.delete(ended));
   const protocol = gateway.registry.fallback(request.headers);
-  const hide = hideFor(NOBODY, gateway);
   return {
     gateway,
     request,

@@ -1,4 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
+import { CHAT, chatBody, ENV, newApp } from "../support/app.ts";
 import { createLog, formatLogLine, type LogEntry } from "../../src/observe/log.ts";
 import { until } from "../support/wait.ts";
 
@@ -69,4 +70,11 @@ Deno.test("log: lines are printed in their order, after whoever is answered now,
   assertEquals(idsOf(), ["a", "b", "c"]);
   log.flush();
   assertEquals(idsOf(), ["a", "b", "c"]);
+});
+
+Deno.test("log: a secret of the gateway's own that stands for a model is hidden", async () => {
+  const app = newApp();
+  await (await app.post(CHAT, chatBody({ model: ENV.UPSTREAM_SECRET }))).text();
+  await (await app.get(`/oss/v1/models/${ENV.UPSTREAM_SECRET}`)).text();
+  assertEquals(app.logs.map(({ model, path }) => [model, path]), [["***", CHAT], ["***", "/oss/v1/models/***"]]);
 });
