@@ -110,18 +110,27 @@ class Members {
   async start(name: string): Promise<void> {
     const port = this.#ports.get(name)!;
     const secrets = Object.entries(KEYS).map(([key, secret]) => [`KEY_${key.toUpperCase()}`, secret]);
-    const args = gatewayArgs(["--config", `${this.#folder}/gateway.json`, "--port", String(port)]);
+    // Without the lock, Deno (2.9.6) looks for the store's client in a folder that it does not make.
+    const args = gatewayArgs(["--config", `${this.#folder}/gateway.json`, "--port", String(port)])
+      .filter((arg) => arg !== "--no-lock");
     const env = { NO_COLOR: "1", LANEWAY_CONFIG: "", REDIS_URL: this.#redis.url, ...Object.fromEntries(secrets) };
     const child = new Deno.Command(Deno.execPath(), { args, cwd: ROOT, env, stdout: "piped", stderr: "piped" }).spawn();
-    for (const stream of [child.stdout, child.stderr]) void this.#watch(stream);
+    let printed = "";
+    for (const stream of [child.stdout, child.stderr]) {
+      void this.#watch(stream, (text) => printed = (printed + text).slice(0, 4_000));
+    }
     this.#children.set(name, child);
-    await until(async () => await isReady(port));
+    let hasEnded = false;
+    child.status.then(() => hasEnded = true);
+    await until(async () => hasEnded || await isReady(port));
+    if (hasEnded) throw new Error(`A gateway has not started: ${printed}`);
     // By then the balancer has asked it, too.
     await new Promise((resolve) => setTimeout(resolve, 2 * this.#checkMs));
   }
 
-  async #watch(stream: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<void> {
+  async #watch(stream: ReadableStream<Uint8Array<ArrayBuffer>>, onText: (text: string) => void): Promise<void> {
     for await (const text of stream.pipeThrough(new TextDecoderStream())) {
+      onText(text);
       this.alone += text.split("counted by this gateway alone").length - 1;
     }
   }
