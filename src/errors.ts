@@ -56,6 +56,8 @@ export interface ErrorDetails {
   workBegun?: boolean;
   /** Whether the upstream has certainly not begun the work: it was not reached, or refused the request unread or at its door. */
   notProcessed?: boolean;
+  /** Whether it is the gateway's own failure, and says nothing of the target that was to be asked. */
+  own?: boolean;
   /**
    * The fields of the call's body that the upstream does not take, cache hints wherever they stand: it may answer without
    * them. `response_format` among them is the form of the answer, in whichever field it stands: it can be asked for in words.

@@ -188,7 +188,10 @@ export function openBill<K extends ModelOperation>(
   const known = price ?? gateway.prices.mostOf(place, sent);
   const loading = known ? undefined : gateway.prices.load(place);
   if (!loading) return reserve(known);
-  return settleWithin(loading, PRICES_MS).then(() => reserve(gateway.prices.mostOf(place, sent)));
+  return settleWithin(loading, PRICES_MS).then(() => {
+    signal.throwIfAborted();
+    return reserve(gateway.prices.mostOf(place, sent));
+  });
 }
 
 /** Sets an amount aside for what is opened then. */

@@ -118,7 +118,7 @@ export class Failover<T> {
 
   /** Counts what the target did, where it is a failure. */
   broke(target: T, thrown: unknown): void {
-    if (this.#plan.signal.aborted) return;
+    if (this.#plan.signal.aborted || toGatewayError(thrown).details.own) return;
     if (isTargets(thrown)) this.#plan.onFailed(target, thrown);
     if (isFailure(thrown)) this.#plan.breaker.failed(this.#plan.idOf(target), waitOf(thrown, this.#plan.now()));
   }

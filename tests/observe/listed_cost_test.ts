@@ -2,9 +2,11 @@
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { createApp, parseConfig, readConfig } from "../../src/app.ts";
 import { mergeJson } from "../../src/util/merge.ts";
+import type { LogEntry } from "../../src/observe/log.ts";
 import { chatBody } from "../support/app.ts";
 import { ANSWER } from "../support/chat.ts";
 import { fakeHub, type FakeHubOptions, listed, provider, TOKEN } from "../support/fake_hub.ts";
+import { until } from "../support/wait.ts";
 
 const MODELS = [
   listed("org/model", [
@@ -140,6 +142,28 @@ Deno.test("cost: a list that is down costs an answer its price, and nothing else
   const models = () => new Response("down", { status: 503 });
   const { ask, lists, app } = newHubApp({ models, chat: servedBy("novita") }, OWN_NAME);
   assertEquals([(await ask("own")).cost, (await ask("own")).cost, lists()], [null, null, 1]);
+  await app.close();
+});
+
+Deno.test("cost: a client that leaves while the first list is on its way pays nothing, for nobody was asked", async () => {
+  const leaving = new AbortController();
+  const list = Promise.withResolvers<Response>();
+  const hub = fakeHub({ models: () => (leaving.abort(), list.promise), chat: servedBy("novita") });
+  const logs: LogEntry[] = [];
+  const config = { store: { kind: "memory" }, budget: { dollars: 5, period: "day", unpriced: "allow" }, ...OWN_NAME };
+  const env = (name: string) => name === "HF_TOKEN" ? TOKEN : undefined;
+  const app = createApp({
+    config: parseConfig(mergeJson(BUILT_IN, config), { env }),
+    env,
+    fetch: hub.fetch,
+    log: (entry) => void logs.push(entry),
+  });
+  const body = JSON.stringify({ ...chatBody(), model: "own" });
+  const url = "http://127.0.0.1/hf/v1/chat/completions";
+  await app.fetch(new Request(url, { method: "POST", body, signal: leaving.signal }));
+  await until(() => logs.length === 1);
+  list.resolve(Response.json({ object: "list", data: MODELS }));
+  assertEquals([logs[0]!.usage, hub.asked.filter(({ method }) => method === "POST")], [undefined, []]);
   await app.close();
 });
 

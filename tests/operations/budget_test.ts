@@ -490,6 +490,31 @@ Deno.test("budget: while the store fails, what is known to be left is spent, and
   }
 });
 
+Deno.test("budget: a store that fails is no failure of an upstream", async () => {
+  const inner = newStore();
+  const state = { fails: true };
+  const store: Store = {
+    ...inner,
+    update: (...args) => state.fails ? Promise.reject(new Error("down")) : inner.update(...args),
+  };
+  const target = (upstream: string) => ({ upstream, model: "org/model" });
+  const at = (host: string) => ({ driver: "chat", baseUrl: `http://${host}.test/v1` });
+  const app = newGateway({
+    budget: { dollars: 1, ...DAY },
+    guest: { operator: true },
+    model: { targets: [target("good"), { ...target("better"), price: { input: 0, output: 0 } }] },
+    config: { upstreams: { good: at("good"), better: at("better") } },
+    store,
+  });
+  try {
+    for (let count = 0; count < 10; count++) assertEquals((await ask(app)).status, 200);
+    const { upstreams: [first] } = await (await app.get("/status", GUEST)).json();
+    assertEquals(first, { name: "good", driver: "chat", resting: [] });
+  } finally {
+    await app.close();
+  }
+});
+
 Deno.test("budget: a stream that breaks off settles by estimate", async () => {
   const app = newGateway({
     budget: { dollars: 1, ...DAY },

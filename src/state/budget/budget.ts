@@ -76,6 +76,7 @@ export function unknown(cause: unknown): GatewayError {
     cause,
     retryAfter: "1",
     notProcessed: true,
+    own: true,
     tryNextTarget: true,
   });
 }

@@ -119,7 +119,6 @@ export class Page {
   reserve(amount: bigint): Reservation | Promise<Reservation> {
     const at = this.#options.monotonic();
     this.#usedAt = at;
-    if (amount > this.#usual) this.#usual = amount;
     if (amount === 0n || (this.#waiting.length === 0 && this.#share.free(at) >= amount)) return this.#take(amount);
     if (at < this.#knownAt + REFUSED_MS && amount > this.#left(at)) throw this.#refusal(amount, at);
     const { promise, resolve, reject } = Promise.withResolvers<Reservation>();
@@ -148,6 +147,7 @@ export class Page {
   }
 
   #take(amount: bigint): Reservation {
+    if (amount > this.#usual) this.#usual = amount;
     this.#share.reserve(amount);
     let isOver = false;
     return {
@@ -185,7 +185,7 @@ export class Page {
     try {
       // What came late would undo what came after it.
       if (this.#isUnanswered) throw new Error("The store has not answered yet");
-      await within(this.#options.patienceMs, this.#exchange(waiting.reduce((sum, { amount }) => sum + amount, 0n)));
+      await within(this.#options.patienceMs, this.#exchange(waiting.map(({ amount }) => amount)));
       this.#serve(waiting);
     } catch (failure) {
       this.#isFailing = true;
@@ -194,12 +194,12 @@ export class Page {
   }
 
   /** However late the store answers, that is what there is. */
-  async #exchange(wanted: bigint): Promise<void> {
+  async #exchange(needs: readonly bigint[]): Promise<void> {
     const { store, now, monotonic } = this.#options;
     const { limit, warnAt, name } = this.#budget;
     const at = monotonic();
     this.#renewShare(at);
-    const request = this.#report(wanted, at);
+    const request = this.#report(needs, at);
     let settled: Settled | undefined;
     this.#isUnanswered = true;
     try {
@@ -214,15 +214,16 @@ export class Page {
     }
   }
 
-  #report(wanted: bigint, at: number): Request {
+  #report(needs: readonly bigint[], at: number): Request {
     const isIdle = this.#isRetired || at > this.#usedAt + IDLE_MS;
     const part = this.#budget.limit / 100n;
-    const spare = isIdle ? 0n : this.#usual * 2n > part ? this.#usual * 2n : part;
+    const greatest = needs.reduce((one, other) => one > other ? one : other, this.#usual);
+    const spare = isIdle ? 0n : greatest * 2n > part ? greatest * 2n : part;
     // While the store fails, what is given up is nobody's.
     if (!this.#isFailing) this.#share.giveUp(spare * 2n);
     const free = this.#share.free(at);
     return this.#share.report(at, {
-      needs: wanted > free ? wanted - free : 0n,
+      needs,
       spare: spare > free ? spare - free : 0n,
       until: this.#options.now() + LEASE_MS,
     });

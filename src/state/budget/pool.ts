@@ -29,8 +29,10 @@ export interface Request {
   spent: bigint;
   /** What it holds already, and goes on holding. */
   keeps: bigint;
-  /** What requests wait for. */
-  needs: bigint;
+  /** What of that is free. */
+  free: bigint;
+  /** What requests wait for, each. */
+  needs: readonly bigint[];
   /** What it wants besides, so that the next requests need not wait. */
   spare: bigint;
   until: number;
@@ -62,8 +64,12 @@ export const APART_MS = 86_400_000;
 const MOST_APART = 500;
 const SOON_MS = 600_000;
 
-/** Takes down what a process has spent, and gives it what it needs as far as that is there. */
-export function settle(pool: Pool, { id, spent, keeps, needs, spare, until }: Request, terms: Terms): Settled {
+/** Takes down what a process has spent, and gives it what those of its requests need that it has room for. */
+export function settle(
+  pool: Pool,
+  { id, spent, keeps, free: own, needs, spare, until }: Request,
+  terms: Terms,
+): Settled {
   const { shares: others, spent: gone } = withoutGone(pool, id, terms.now);
   let [allSpent, heldByOthers] = [gone + spent, 0n];
   for (const share of others.values()) {
@@ -71,9 +77,9 @@ export function settle(pool: Pool, { id, spent, keeps, needs, spare, until }: Re
     if (share.until > terms.now) heldByOthers += share.held;
   }
   const free = atLeast0(terms.limit - allSpent - heldByOthers - keeps);
-  const given = least(needs, free);
+  const { given, isAll } = grant(needs, own, free);
   // The last of it is for whoever needs it.
-  const held = keeps + given + least(spare, (free - given) / 4n);
+  const held = keeps + given + (isAll ? least(spare, (free - given) / 4n) : 0n);
   const warns = !pool.warned && terms.warnAt !== undefined && allSpent >= terms.warnAt;
   const shares = new Map(others).set(id, { spent, held, until: held > 0n ? until : terms.now });
   return {
@@ -83,6 +89,17 @@ export function settle(pool: Pool, { id, spent, keeps, needs, spare, until }: Re
     left: atLeast0(terms.limit - allSpent - heldByOthers - held),
     warns,
   };
+}
+
+/** A request that has no room gets no part of it, which others may have room for. */
+function grant(needs: readonly bigint[], own: bigint, free: bigint): { given: bigint; isAll: boolean } {
+  let sum = 0n;
+  let isAll = true;
+  for (const amount of needs) {
+    if (sum + amount <= own + free) sum += amount;
+    else isAll = false;
+  }
+  return { given: atLeast0(sum - own), isAll };
 }
 
 /** What all have spent. */

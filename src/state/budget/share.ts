@@ -47,10 +47,11 @@ export class OwnShare {
   }
 
   /** What the others are told. What it held longer than it might is nobody's any more, but for what runs. */
-  report(at: number, wants: Pick<Request, "needs" | "spare" | "until">): Request {
+  report(at: number, wants: Omit<Request, "id" | "spent" | "keeps" | "free">): Request {
     if (at >= this.#until) this.giveUp(0n);
     const held = this.#ceiling - this.#spent;
-    return { id: this.id, spent: this.#spent, keeps: held > this.#reserved ? held : this.#reserved, ...wants };
+    const keeps = held > this.#reserved ? held : this.#reserved;
+    return { id: this.id, spent: this.#spent, keeps, free: this.free(at), ...wants };
   }
 
   /** It holds so much from then on, beyond what it had reported as spent. */

@@ -177,6 +177,18 @@ Deno.test("budget: a request whose room another one takes while the store is ask
   assertEquals(await spentIn(inner, clock, budget), 900n);
 });
 
+Deno.test("budget: a gateway that refuses again and again takes nothing of it away from the others", async () => {
+  const [store, clock, budget] = [inMemory(), newClock(), budgetOf(1_000)];
+  const [one, other] = [gatewayOn(store, clock), gatewayOn(store, clock)];
+  for (let count = 0; count < 20; count++) {
+    assertEquals(await tryReserve(one, budget, 5_000), "budget_exceeded");
+    pass(clock, 300);
+  }
+  (await reserve(other, budget, 900)).settle(900n);
+  await one.close();
+  await other.close();
+});
+
 Deno.test("budget: gateways that start again and again fill no record", async () => {
   const [store, clock, budget] = [inMemory(), newClock(), budgetOf(100_000, { period: "month" })];
   for (let count = 0; count < 700; count++) {
