@@ -87,7 +87,7 @@ async function launch(): Promise<number> {
   const place = { config: merged, file, listen, env, os: Deno.build.os, code: codeFolder(), isThere };
   const flags = command === "connect"
     ? await flagsToConnect()
-    : flagsOf({ ...permissionsOf(place), ...narrowed(merged, listen) });
+    : flagsOf(await forCommand(permissionsOf(place), merged, listen));
   const start = { flags, main, own, orphaned };
   try {
     if (!await cache(main)) return 1;
@@ -97,7 +97,14 @@ async function launch(): Promise<number> {
   }
 }
 
-/** What a command needs in place of what the gateway does. */
+/** What a command needs, for the most part in place of what the gateway does. */
+async function forCommand(gateway: Permissions, config: unknown, listen: Place["listen"]): Promise<Permissions> {
+  if (commands()[0] !== "doctor") return { ...gateway, ...narrowed(config, listen) };
+  // It looks at what the command connect has left behind, too.
+  const { receiptReads } = await import("./connect/permissions.ts");
+  return { ...gateway, read: [...gateway.read, ...receiptReads(theMachine())] };
+}
+
 function narrowed(config: unknown, listen: Place["listen"]): Partial<Permissions> {
   const [command, subject, output] = commands();
   // It writes that file, and not the store.
@@ -141,8 +148,12 @@ function forProbe(): Partial<Permissions> {
 /** It changes files of other programs, and runs them, which the gateway never does. */
 async function flagsToConnect(): Promise<string[]> {
   const { connectFlags } = await import("./connect/permissions.ts");
+  return connectFlags(Deno.args, theMachine());
+}
+
+function theMachine() {
   const realPath = (path: string) => isThere(path) ? Deno.realPathSync(path) : path;
-  return connectFlags(Deno.args, { os: Deno.build.os, env: (name) => Deno.env.get(name), isThere, realPath, readJson });
+  return { os: Deno.build.os, env: (name: string) => Deno.env.get(name), isThere, realPath, readJson };
 }
 
 /** The fetcher beside the gateway. What starts it is loaded only where it may be needed. */

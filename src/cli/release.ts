@@ -25,13 +25,13 @@ function compileArgs(target: string, output: string, unused: readonly string[]):
   return args.with(at + 1, output).toSpliced(at, 0, "--target", target, ...excluded);
 }
 
-/** Types, sources, source maps and CommonJS twins of packages, which are as large as what runs of them. */
+/** Types, sources, source maps, CommonJS twins, and what of packages is for browsers or a command line: as large as what runs. */
 async function unusedFiles({ npm }: Lock): Promise<string[]> {
   const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json"], cwd: ROOT }).output();
   const { npmCache }: { npmCache: string } = JSON.parse(new TextDecoder().decode(stdout));
   const packages = Object.keys(npm).map(folderOf);
   return packages.flatMap((path) => [...filesBelow(`${npmCache}/registry.npmjs.org/${path}`)])
-    .filter((path) => /\.([cm]?ts|map|cjs)$/.test(path));
+    .filter((path) => /\.([cm]?ts|map|cjs)$|\/browser\/|\/cli\.js$/.test(path));
 }
 
 function* filesBelow(folder: string): Generator<string> {

@@ -359,3 +359,43 @@ Deno.test("doctor: as a program it exits with 1 and prints JSON where a used ups
     assertEquals(wrong.code, 2);
   });
 });
+
+/** What the doctor says of a client that was connected to that address, and whose settings read so now. */
+async function clientFindings(to: string, now: string | undefined): Promise<Finding[]> {
+  const home = await Deno.makeTempDir();
+  try {
+    const path = `${home}/.claude/settings.json`;
+    const folder = `${home}/.local/share/laneway/connect`;
+    await Deno.mkdir(folder, { recursive: true });
+    await Deno.mkdir(`${home}/.claude`);
+    const settings = [{ at: ["env", "ANTHROPIC_BASE_URL"], value: to }];
+    const file = { path, format: "json", settings, after: `{"env":{"ANTHROPIC_BASE_URL":"${to}"}}`, folders: [] };
+    const receipt = { version: 1, client: "claude-code", to, files: [file] };
+    await Deno.writeTextFile(`${folder}/claude-code.json`, JSON.stringify(receipt));
+    if (now !== undefined) await Deno.writeTextFile(path, now);
+    const config = { ...HEALTHY, listen: { port: 8123 } };
+    const findings = await findingsOf({ config, env: { LOCAL_TOKEN: SECRET, HOME: home } });
+    return findings.filter(({ subject }) => subject.startsWith("client "));
+  } finally {
+    await Deno.remove(home, { recursive: true });
+  }
+}
+
+Deno.test("doctor: clients that were connected still call this gateway, or are named", async () => {
+  const own = "http://127.0.0.1:8123/oss";
+  const settings = (url: string) => JSON.stringify({ env: { ANTHROPIC_BASE_URL: url }, theme: "dark" });
+  const cases: [to: string, now: string | undefined, check: string, words: RegExp][] = [
+    [own, settings(own), "client", /It calls http:\/\/127\.0\.0\.1:8123\/oss/],
+    ["https://gateway.test/team", settings("https://gateway.test/team"), "client", /gateway\.test/],
+    ["http://127.0.0.1:9999/oss", settings("http://127.0.0.1:9999/oss"), "client-elsewhere", /listens on port 8123/],
+    ["http://localhost:8123/gone", settings("http://localhost:8123/gone"), "client-elsewhere", /no lane "gone"/],
+    [own, settings("https://elsewhere.test"), "client-changed", /no longer those/],
+    [own, undefined, "client-changed", /no longer those/],
+    [own, "{", "client-unreadable", /settings\.json/],
+  ];
+  for (const [to, now, check, words] of cases) {
+    const [finding, ...others] = await clientFindings(to, now);
+    assertEquals([finding?.check, others], [check, []]);
+    assertMatch(finding!.message, words);
+  }
+});

@@ -105,6 +105,12 @@ async function isReady(url: string): Promise<boolean> {
   }
 }
 
+/** The requests that were counted. */
+async function requestsIn(url: string): Promise<number> {
+  const { data } = (await ask(`${url}/usage`)).json as { data: { requests: number }[] };
+  return data.reduce((sum, { requests }) => sum + requests, 0);
+}
+
 /** Over a connection of its own, which may go to any isolate. */
 async function ask(url: string, body?: object): Promise<{ status: number; json: Record<string, unknown> }> {
   using client = Deno.createHttpClient({});
@@ -132,13 +138,14 @@ Deno.test({
           assertStringIncludes(JSON.stringify(json.output), `messages=${2 * turn + 1}`);
           previous = json.id;
         }
+        // What an answer used is written beside it, and the first isolate that ends takes all with it.
+        await until(async () => await requestsIn(url) === 8);
         kill("SIGINT");
         assertEquals(await within(20_000, ended), 0);
       });
       await deploy(folder, upstream.baseUrl, place, async ({ url, kill, ended }) => {
         assertEquals((await ask(`${url}/oss/v1/responses/${previous}`)).status, 200);
-        const { data } = (await ask(`${url}/usage`)).json as { data: { requests: number }[] };
-        assertEquals(data.reduce((sum, { requests }) => sum + requests, 0), 8);
+        assertEquals(await requestsIn(url), 8);
         using client = Deno.createHttpClient({});
         const headers = { authorization: `Bearer ${KEY}`, "content-type": "application/json" };
         const body = JSON.stringify({ model: "m", stream: true, messages: [{ role: "user", content: "Hello" }] });

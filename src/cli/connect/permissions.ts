@@ -47,6 +47,13 @@ export function connectFlags(args: readonly string[], { os, env, isThere, realPa
   ];
 }
 
+/** What is read to see whether clients are still as they were connected: the receipts, and the files that those name. */
+export function receiptReads({ os, env, readJson }: World): string[] {
+  const own = dataFolder({ os, env });
+  if (own === undefined) return [];
+  return [own, ...clients.flatMap(({ name }) => pathsIn(readJson(receiptPath(own, name, os))))];
+}
+
 /** Every file that connecting the client may write, whatever its key is. */
 function pathsOf(client: Client, machine: ClientMachine): string[] {
   const connection: Connection = {

@@ -12,6 +12,7 @@ import { checkConfiguration, checkSecrets } from "./configuration.ts";
 import type { Examination, Examined } from "./examination.ts";
 import { countOf, type Finding, report } from "./finding.ts";
 import { checkIssuer } from "./issuer.ts";
+import { checkClients } from "./clients.ts";
 import { checkMachine } from "./machine.ts";
 import { checkModels } from "./models.ts";
 import { checkUpstreams } from "./upstreams.ts";
@@ -22,8 +23,8 @@ const PATIENCE_MS = 60_000;
 const help = (program: string) =>
   `Usage: ${program} doctor [options]
 
-Checks the configuration, its secrets, this machine, each upstream, and each model
-with a few small requests. Exits with 1 if it finds an error.
+Checks the configuration, its secrets, this machine, each upstream, each model with a
+few small requests, and the clients that connect has set up. Exits with 1 if it finds an error.
 
   --json            print what was found as JSON
   --lane <name>     ask only the models of this lane
@@ -91,9 +92,16 @@ export async function examine(examination: Examination, isQuick: boolean): Promi
   ]);
   const models = isQuick ? [] : await checkModels(examined, upstreams.lost);
   const hide = hiderFor(secretsOf(loaded.config, examination.platform.env).map(({ value }) => value));
-  return [...findings, ...secrets, ...machine, ...issuer, ...upstreams.findings, ...models].map((one) =>
-    masked(one, hide)
-  );
+  const all = [
+    ...findings,
+    ...secrets,
+    ...machine,
+    ...issuer,
+    ...upstreams.findings,
+    ...models,
+    ...checkClients(examined),
+  ];
+  return all.map((one) => masked(one, hide));
 }
 
 /** What an upstream or a proxy says may quote the secret that it was sent. */
