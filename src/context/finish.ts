@@ -49,10 +49,10 @@ function dollarsLeft(states: readonly BudgetState[], now: number): DollarGauge |
   return least && { ...least, limit: formatDollars(least.limit), remaining: formatDollars(least.remaining) };
 }
 
-/** Who counted its tokens, and what it cost. */
-function describeAnswer(headers: Headers, { countedBy, cost }: Recorder): void {
+/** Who counted its tokens, and what it cost: of a stream that is known at its end, and what came before it is a part of it. */
+function describeAnswer(headers: Headers, { countedBy, cost, entry: { stream } }: Recorder): void {
   if (countedBy) headers.set("x-laneway-tokens", countedBy);
-  if (cost) headers.set("x-laneway-cost", formatCost(cost));
+  if (cost && !stream) headers.set("x-laneway-cost", formatCost(cost));
 }
 
 /** The target, whom it chose to serve, and how many were asked where it was not the first. */

@@ -180,7 +180,7 @@ export class Recorder {
   }
 
   /** What is still open is wanted by nobody. The log has what was used of an answer that never came to its end. */
-  #closeBills(): void {
+  closeBills(): void {
     for (const bill of this.#bills) bill.end(true);
     const used = this.#bills.flatMap(({ usage }) => usage ?? []);
     if (this.entry.usage || used.length === 0) return;
@@ -232,7 +232,7 @@ export class Recorder {
     this.discard();
     const { attempt, asked } = this;
     const notes = this.notes();
-    this.#closeBills();
+    this.closeBills();
     const { cost } = this;
     const entry = this.entry as LogEntry;
     const line: LogEntry = {

@@ -109,6 +109,8 @@ class Observer {
     } else if (event.type === "finish") {
       const usage = usageOf(event);
       if (usage) recorder.settle(usage, () => recorder.emittedTokens);
+      // A hedge that is given up may take longer to end than the answer, whose end says what both cost.
+      recorder.closeBills();
       learn(usage, recorder.attempt, gateway);
       this.finished = true;
     }

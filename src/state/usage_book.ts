@@ -271,12 +271,15 @@ export interface CountedEntry {
   model: string;
   usage?: Usage;
   cost?: string;
+  error?: string;
 }
 
 /** One request as a row. */
-export function rowOf({ time, key, model, usage, cost }: CountedEntry): UsageRow {
+export function rowOf({ time, key, model, usage, cost, error }: CountedEntry): UsageRow {
   const { inputTokens = 0, outputTokens = 0, estimated } = usage ?? {};
-  const pico = cost === undefined ? undefined : picoDollars(cost);
+  // What broke off before it gave anything costs nothing, whatever its price.
+  const isFree = error !== undefined && usage === undefined;
+  const pico = cost === undefined ? isFree ? 0n : undefined : picoDollars(cost);
   const row = {
     day: time.slice(0, 10),
     key,

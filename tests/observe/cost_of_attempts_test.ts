@@ -48,10 +48,11 @@ function appOf(answers: Answers, prices: (Price | undefined)[], more: object = {
 }
 
 async function logOf(app: TestApp, body: object) {
-  const text = await (await app.post(CHAT, chatBody(body))).text();
+  const response = await app.post(CHAT, chatBody(body));
+  const text = await response.text();
   await until(() => app.logs.length === 1);
   const { cost, costEstimated, status } = app.logs[0]!;
-  return { cost, costEstimated, status, text };
+  return { cost, costEstimated, status, text, header: response.headers.get("x-laneway-cost") };
 }
 
 const SCHEMA = {
@@ -103,6 +104,54 @@ Deno.test("cost: a hedge that is given up is paid by estimate", async () => {
   // 9 tokens at a hundredth of a dollar, and 1,100 millionths.
   assertEquals([cost, costEstimated], ["0.0911", true]);
   assertStringIncludes(text, ": cost: 0.0911; estimated");
+});
+
+Deno.test("cost: a stream says what a hedge cost that ends after it, and says no part of it in its head", async () => {
+  for (const obeys of [true, false]) {
+    const late = Promise.withResolvers<Response>();
+    const app = appOf(
+      {
+        first({ signal }) {
+          if (obeys) signal.addEventListener("abort", () => late.reject(signal.reason), { once: true });
+          return late.promise;
+        },
+        // Late enough for the hedge to have ended before the head, where it ends at all.
+        second: () => new Response(new ReadableStream({ pull: (controller) => last(controller) }), EVENTS),
+      },
+      [{ input: 1_000_000 / 100, output: 1 }, FIRST],
+      { hedgeAfterMs: 1 },
+    );
+    const { cost, header, text } = await logOf(app, { stream: true });
+    late.resolve(whole("late"));
+    assertEquals([cost, header], ["0.0911", null]);
+    assertStringIncludes(text, ": cost: 0.0911; estimated");
+  }
+});
+
+const EVENTS = { headers: { "content-type": "text/event-stream" } };
+
+async function last(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+  controller.enqueue(await saying("yes").bytes());
+  controller.close();
+}
+
+Deno.test("cost: what breaks off before it gave anything is no request of unknown price", async () => {
+  const app = newApp({
+    config: { ...configOf([FIRST, FIRST]), usage: {} },
+    // The head goes out before anybody has answered.
+    pace: { headAfterMs: 1 },
+    async fetch() {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return Response.json({ error: { message: "no" } }, { status: 500 });
+    },
+  });
+  try {
+    const { status, cost } = await logOf(app, { stream: true });
+    const { data: [row] } = await (await app.get("/usage")).json();
+    assertEquals([status, cost, row.dollars, row.unpricedRequests], [200, undefined, "0", undefined]);
+  } finally {
+    await app.close();
+  }
 });
 
 Deno.test("cost: where one of two answers has no price, the other's is an estimate", async () => {
