@@ -21,6 +21,8 @@ const [COLUMNS, COLUMN_MS] = [30, 10_000];
 /** @type {Entry[]} */
 const ended = [];
 let next = 0;
+/** @type {Promise<any> | undefined} */
+let asked;
 
 const HEADS = [
   "Time",
@@ -103,13 +105,18 @@ export const live = {
     return {
       everyMs: EVERY_MS,
       async refresh() {
-        const answer = await ask(`live?since=${next}`);
+        asked ??= ask(`live?since=${next}`).finally(() => asked = undefined);
+        const answer = await asked;
         // A gateway that was started anew counts from 0.
         if (answer.next < next) ended.length = 0;
+        // Where the page is opened anew meanwhile, two take the same answer.
+        const latest = ended[0]?.number ?? -1;
+        ended.unshift(
+          ...answer.ended.filter((/** @type {{ number: number }} */ { number }) => number > latest).reverse(),
+        );
         next = answer.next;
-        ended.unshift(...answer.ended.reverse());
         ended.length = Math.min(ended.length, MOST_ROWS);
-        running = answer.running.reverse();
+        running = answer.running.toReversed();
         if (isPaused) return;
         drawFigures(figures, answer.now, running.length);
         draw();

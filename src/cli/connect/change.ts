@@ -2,9 +2,12 @@
 import type { Client, ClientMachine, Connection, SettingsFile } from "../../contract/client.ts";
 import { diffOf } from "./diff.ts";
 import { withSettings } from "./edit.ts";
-import { readFile, removeFile, writeFile } from "./files.ts";
-import { inFile } from "./formats/format.ts";
-import { type ChangedFile, readReceipt, type Records, removeReceipt, writeReceipt } from "./receipt.ts";
+import { readFile, writeFile } from "./files.ts";
+import { FormatError, inFile } from "./formats/format.ts";
+import { withoutSecrets } from "./mask.ts";
+import { type ChangedFile, readReceipt, type Receipt, type Records, removeReceipt, writeReceipt } from "./receipt.ts";
+import { isOwnFile } from "./permissions.ts";
+import { builtin } from "../../util/builtin.ts";
 import { restore, restored } from "./undo.ts";
 
 export interface Desk {
@@ -36,7 +39,7 @@ export interface Planned {
 
 /** Throws `FormatError` where a file is none that its client could read. */
 export function planned(client: Client, connection: Connection, { machine, records }: Desk): Planned {
-  const earlier = readReceipt(records, client.name);
+  const earlier = receiptOf(client, machine, records);
   const files = (client.files?.(connection, machine) ?? []).map((file) => {
     const found = readFile(file.path);
     const path = found?.path ?? file.path;
@@ -49,45 +52,69 @@ export function planned(client: Client, connection: Connection, { machine, recor
   return { client, to, files, isChange: files.some(({ now, after }) => now !== after) };
 }
 
-/** Prints what is to change. A key is not shown. */
+/** Throws `FormatError` where it names a file that the client has not. */
+function receiptOf(client: Client, machine: ClientMachine, records: Records): Receipt | undefined {
+  const { existsSync, realpathSync } = builtin("node:fs");
+  const realPath = (path: string) => existsSync(path) ? realpathSync(path) : path;
+  const receipt = readReceipt(records, client.name);
+  for (const { path } of receipt?.files ?? []) {
+    if (!existsSync(path) || isOwnFile(client, path, machine, realPath)) continue;
+    throw new FormatError(
+      `The receipt of ${client.title} names ${path}, which is no file of it here: set the variables as they were then`,
+    );
+  }
+  return receipt;
+}
+
+/** Prints what is to change. No secret is shown, of those that stand in the file neither. */
 export function show({ files, isChange }: Planned, { print }: Desk, key: string | undefined): void {
   if (files.length > 0 && !isChange) print("Its settings say all of it already");
   for (const { path, now = "", after } of files) {
     if (now === after) continue;
-    const diff = diffOf(path, now, after);
-    print(key === undefined ? diff : diff.replaceAll(key, "***"));
+    print(withoutSecrets(diffOf(path, now, after), key));
   }
 }
 
-/** Writes the files. Returns what makes them what they were, an earlier connection of the same client included. */
+/**
+ * Writes the files, all or none. Returns what makes them what they were, an earlier connection of the same client included.
+ * Throws `FormatError` where somebody has changed one since it was planned.
+ */
 export function applied({ client, to, files }: Planned, { records }: Desk): () => void {
   const earlier = readReceipt(records, client.name);
   const changed: ChangedFile[] = files.map(({ file, path, before, after }) => {
     const { folders = [] } = earlier?.files.find((one) => one.path === path) ?? {};
     return { ...file, path, before, after, folders };
   });
-  // First the receipt: what is cut off in the middle can be taken back.
-  const write = () => writeReceipt(records, { version: 1, client: client.name, to, files: changed });
-  write();
-  files.forEach(({ path, now, after, mode }, index) => {
-    if (now === after) return;
-    const made = writeFile(path, after, mode);
-    if (made.length > 0) changed[index]!.folders = made;
-    write();
-  });
-  return () => {
-    files.forEach(({ path, now, after, mode }, index) => {
-      if (now === undefined) removeFile(path, changed[index]!.folders);
-      else if (now !== after) writeFile(path, now, mode);
-    });
+  for (const { path, now } of files) {
+    if (readFile(path)?.text === now) continue;
+    throw new FormatError(`Nothing was changed: something else has written to ${path} meanwhile. Connect again`);
+  }
+  const takeBack = () => {
+    // What others have written since stays.
+    changed.map((file, index) => restored({ ...file, before: files[index]!.now })).forEach(restore);
     if (earlier) writeReceipt(records, earlier);
     else removeReceipt(records, client.name);
   };
+  // First the receipt: what is cut off in the middle can be taken back.
+  const write = () => writeReceipt(records, { version: 1, client: client.name, to, files: changed });
+  write();
+  try {
+    files.forEach(({ path, now, after, mode }, index) => {
+      if (now === after) return;
+      const made = writeFile(path, after, mode);
+      if (made.length > 0) changed[index]!.folders = made;
+      write();
+    });
+  } catch (error) {
+    takeBack();
+    throw error;
+  }
+  return takeBack;
 }
 
 /** Takes a connection back. Returns the settings that were changed since, and stay. */
-export function takenBack(client: Client, { records }: Desk): { path: string; names: string[] }[] {
-  const files = (readReceipt(records, client.name)?.files ?? []).map(restored);
+export function takenBack(client: Client, { machine, records }: Desk): { path: string; names: string[] }[] {
+  const files = (receiptOf(client, machine, records)?.files ?? []).map(restored);
   files.forEach(restore);
   removeReceipt(records, client.name);
   return files.flatMap(({ file: { path }, left }) => left.length > 0 ? [{ path, names: left }] : []);

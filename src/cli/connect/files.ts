@@ -38,9 +38,9 @@ export function writeFile(path: string, text: string, mode = OWN_MODE): string[]
   const { chmodSync, closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } = builtin("node:fs");
   const folders = makeFolders(builtin("node:path").dirname(path));
   const beside = `${path}${BESIDE}`;
-  rmSync(beside, { force: true });
+  removeLeftOver(beside);
+  const file = openSync(beside, "wx", mode);
   try {
-    const file = openSync(beside, "wx", mode);
     try {
       writeFileSync(file, text);
       fsyncSync(file);
@@ -54,6 +54,20 @@ export function writeFile(path: string, text: string, mode = OWN_MODE): string[]
     throw error;
   }
   return folders;
+}
+
+/** How long a file beside another is that of somebody who writes it, in milliseconds. */
+const WRITING_MS = 10_000;
+
+/** Throws `FormatError` where another command writes the file at this moment. */
+function removeLeftOver(beside: string): void {
+  const { rmSync, statSync } = builtin("node:fs");
+  const found = statSync(beside, { throwIfNoEntry: false });
+  if (!found) return;
+  if (Math.abs(Date.now() - found.mtimeMs) < WRITING_MS) {
+    throw new FormatError(`Another command is writing ${beside}: try again in ${WRITING_MS / 1000} seconds`);
+  }
+  rmSync(beside, { force: true });
 }
 
 function makeFolders(folder: string): string[] {

@@ -1,5 +1,6 @@
 /** The gateway that a client is to call, as it answers now. */
 import { isJsonObject, type JsonObject } from "../../canonical/json.ts";
+import { readText } from "../../util/read_text.ts";
 
 /** It cannot be connected to. The message is for people, and says what to do. */
 export class ConnectError extends Error {}
@@ -21,6 +22,8 @@ export interface ListedModel {
 }
 
 const PATIENCE_MS = 10_000;
+/** A longer answer is none of a gateway's, in characters. */
+const MOST_TEXT = 10_000_000;
 
 /** The models for conversations. Throws `ConnectError` where the gateway, the key or the lane is not what it should be. */
 export async function askModels({ url, lane, key }: GatewayAddress): Promise<ListedModel[]> {
@@ -37,7 +40,13 @@ export async function askModels({ url, lane, key }: GatewayAddress): Promise<Lis
   if (!isJsonObject(body) || !Array.isArray(body.data)) {
     throw new ConnectError(`The gateway did not list its models (status ${listed?.status ?? "none"})`);
   }
-  return body.data.filter(isJsonObject).filter(({ task }) => task === "chat").map(toModel);
+  const isModel = ({ id, task }: JsonObject) => task === "chat" && typeof id === "string" && isName(id);
+  return body.data.filter(isJsonObject).filter(isModel).map(toModel);
+}
+
+/** What can be shown and written: without line breaks, and what a terminal would take for an order. */
+export function isName(text: string): boolean {
+  return text !== "" && !/\p{Cc}/u.test(text);
 }
 
 interface Answer {
@@ -50,7 +59,8 @@ async function get(url: string, key: string | undefined): Promise<Answer | undef
   const headers: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` };
   try {
     const response = await fetch(url, { headers, redirect: "manual", signal: AbortSignal.timeout(PATIENCE_MS) });
-    return { status: response.status, ok: response.ok, text: await response.text() };
+    const { text, isCut } = await readText(response.body, MOST_TEXT);
+    return isCut ? undefined : { status: response.status, ok: response.ok, text };
   } catch {
     return undefined;
   }

@@ -6,7 +6,7 @@ import { invocation } from "../invocation.ts";
 import { type Program, UsageError } from "../program.ts";
 import { applied, type Desk, type Planned, planned, show, takenBack } from "./change.ts";
 import { askModels, ConnectError, type ListedModel } from "./gateway.ts";
-import { dataFolder, isInstalled, machineOf, programOf } from "./machine.ts";
+import { dataFolder, isInstalled, machineOf, programOf, receiptPath } from "./machine.ts";
 import { help, type Options, parseOptions } from "./options.ts";
 import { prove } from "./proof.ts";
 import { readReceipt } from "./receipt.ts";
@@ -64,10 +64,11 @@ function terminal(): Asking {
 }
 
 function listOf({ machine, records }: Desk): string {
+  const { existsSync } = builtin("node:fs");
   const width = Math.max(...clients.map(({ name }) => name.length));
   return clients.map((client) => {
     const { name, title, files, steps } = client;
-    const state = readReceipt(records, name)
+    const state = existsSync(receiptPath(records.folder, name, records.os))
       ? "connected"
       : isInstalled(client, machine)
       ? "installed"

@@ -1,6 +1,7 @@
 /** The options of the command `connect`. */
 import { builtin } from "../../util/builtin.ts";
 import { UsageError } from "../program.ts";
+import { isName } from "./gateway.ts";
 import { DEFAULT_GATEWAY } from "./permissions.ts";
 
 export const help = (program: string) =>
@@ -49,6 +50,7 @@ export function parseOptions(args: readonly string[]): Options {
   if (keyEnv !== undefined && !/^[A-Za-z_]\w*$/.test(keyEnv)) {
     throw new UsageError(`"${keyEnv}" is no name of a variable`);
   }
+  checkNames(lane, model);
   return {
     client: positionals[0],
     url: gatewayIn(url),
@@ -63,6 +65,13 @@ export function parseOptions(args: readonly string[]): Options {
     undo: flags.undo ?? false,
     help: flags.help ?? false,
   };
+}
+
+function checkNames(lane: string, model: string | undefined): void {
+  if (model !== undefined && !isName(model)) {
+    throw new UsageError("The model's name is empty or has a line break in it");
+  }
+  if (!isName(lane) || /[\s/?#%\\"'$`]/.test(lane)) throw new UsageError(`"${lane}" is no name of a lane`);
 }
 
 /** Without what belongs to a lane. */

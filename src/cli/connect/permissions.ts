@@ -25,19 +25,26 @@ export function connectFlags(args: readonly string[], { os, env, isThere, realPa
   const own = dataFolder({ os, env });
   const chosen = named.length > 0 ? named : clients;
   const paths = machine ? chosen.flatMap((client) => pathsOf(client, machine)) : [];
-  const receipts = own === undefined ? [] : chosen.map(({ name }) => readJson(receiptPath(own, name, os)));
+  const receiptsOf = (client: Client) =>
+    own === undefined || !machine
+      ? []
+      : pathsIn(readJson(receiptPath(own, client.name, os)), (path) => isOwnFile(client, path, machine, realPath));
+  const only = (flag: string) => args.includes(flag);
+  const isReading = ["--list", "--print", "--help"].some(only);
   const write = [
     ...paths.flatMap((path) => [...withBeside(realPath(path)), ...missingFolder(path, machine!)]),
-    ...receipts.flatMap(pathsIn),
+    ...chosen.flatMap(receiptsOf),
   ];
   const ownFolder = own === undefined || !machine ? [] : [own, ...missingFolder(own, machine)];
-  const run = machine ? chosen.flatMap((client) => client.proof ? programOf(client, machine) ?? [] : []) : [];
+  const run = machine && !isReading && !only("--undo")
+    ? chosen.flatMap((client) => client.proof ? programOf(client, machine) ?? [] : [])
+    : [];
   const flag = (name: string, values: readonly string[]) =>
     values.length === 0 ? [] : [`--allow-${name}=${[...new Set(values)].map(escaped).join(",")}`];
   return [
     "--allow-read",
     "--allow-env",
-    ...flag("write", [...write, ...ownFolder]),
+    ...flag("write", isReading ? [] : [...write, ...ownFolder]),
     ...flag("net", ["127.0.0.1", ...hostOf(args)]),
     ...flag("run", run),
     "--allow-sys=systemMemoryInfo",
@@ -71,13 +78,29 @@ function withBeside(path: string): string[] {
   return [path, `${path}${BESIDE}`];
 }
 
+/** Of shells, whose files one client may have. The user may have changed to another since. */
+const SHELLS = ["bash", "zsh", "fish"];
+
+/** Whether connecting the client can have written there. A receipt that says otherwise is not followed. */
+export function isOwnFile(client: Client, path: string, machine: ClientMachine, realPath: World["realPath"]): boolean {
+  const machines = [undefined, ...SHELLS].flatMap((shell): ClientMachine[] => {
+    const env = (name: string) => name === "SHELL" && shell !== undefined ? shell : machine.env(name);
+    return [{ ...machine, env }, { ...machine, env, isThere: (one) => one === path }];
+  });
+  return machines.flatMap((one) => pathsOf(client, one)).some((own) => own === path || realPath(own) === path);
+}
+
 /** The files that a receipt names, and the folders that were made for them. */
-function pathsIn(receipt: unknown): string[] {
+function pathsIn(receipt: unknown, isOwn: (path: string) => boolean): string[] {
   const { files } = isObject(receipt) ? receipt : {};
-  return (Array.isArray(files) ? files : []).filter(isObject).flatMap(({ path, folders }) => [
-    ...typeof path === "string" ? withBeside(path) : [],
-    ...(Array.isArray(folders) ? folders : []).filter((folder) => typeof folder === "string"),
-  ]);
+  return (Array.isArray(files) ? files : []).filter(isObject).flatMap(({ path, folders }) => {
+    if (typeof path !== "string" || !isOwn(path)) return [];
+    const around = (Array.isArray(folders) ? folders : []).filter((one) => typeof one === "string");
+    return [
+      ...withBeside(path),
+      ...around.filter((one) => path.startsWith(one) && /^[\\/]./.test(path.slice(one.length))),
+    ];
+  });
 }
 
 /** The outermost folder on the way to a file that is still to be made. */

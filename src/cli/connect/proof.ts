@@ -1,10 +1,12 @@
 /** Whether a client that is set up so gets its answers: it is run once, or its requests are sent in its place. */
 import { toolTurns } from "../../../plugins/clients/requests.ts";
-import { isJsonObject, type JsonObject } from "../../canonical/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../canonical/json.ts";
 import type { Client, ClientMachine, ClientProof, Connection, SettingsFile } from "../../contract/client.ts";
 import { builtin } from "../../util/builtin.ts";
 import { withSettings } from "./edit.ts";
 import { readFile, writeFile } from "./files.ts";
+import { readText } from "../../util/read_text.ts";
+import { withoutKey } from "./mask.ts";
 import { record, type Recorder, type Seen } from "./recorder.ts";
 
 export interface Proof {
@@ -27,11 +29,18 @@ export interface Proving {
   patienceMs: number;
 }
 
+/** How much of an answer is read, in characters. */
+const MOST_ANSWER = 1_000_000;
 const PROMPT = "List the files in the current folder with one of your tools. Then say in one sentence what you found.";
 
+/** Whatever goes wrong is a proof that failed. */
 export async function prove(proving: Proving): Promise<Proof> {
-  const { client: { proof }, program } = proving;
-  return proof && program !== undefined ? await byClient(proving, proof, program) : await byRequest(proving);
+  const { client: { proof }, program, key } = proving;
+  try {
+    return proof && program !== undefined ? await byClient(proving, proof, program) : await byRequest(proving);
+  } catch (error) {
+    return { isProved: false, lines: [withoutKey(`The proof broke off: ${(error as Error).message}`, key)] };
+  }
 }
 
 /** In a copy of its settings, in which the recorder stands in the gateway's place: the client leaves nothing behind. */
@@ -175,7 +184,7 @@ function judged({ client, connection, key, patienceMs }: Proving, { code, output
   const isProved = code === 0 && seen.some(({ status, isWhole }) => status < 400 && isWhole);
   if (!isProved && output.trim() !== "") lines.push(`It printed: ${output.trim().slice(-600)}`);
   if (isProved) lines.push(loopOf(seen, connection));
-  return { isProved, lines: lines.map((line) => key === undefined ? line : line.replaceAll(key, "***")) };
+  return { isProved, lines: lines.map((line) => withoutKey(line, key)) };
 }
 
 function asked(seen: readonly Seen[]): string {
@@ -192,32 +201,45 @@ function loopOf(seen: readonly Seen[], { model }: Connection): string {
 }
 
 /** The requests of a turn with a tool, as clients of its wire send them. */
-async function byRequest({ client, connection, key }: Proving): Promise<Proof> {
+async function byRequest({ client, connection, key, patienceMs }: Proving): Promise<Proof> {
   const { path, headers, first, second, isWhole } = toolTurns[client.wire]!;
   const url = `${connection.gateway}/${connection.lane}/${path}`;
   const auth: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` };
-  const post = (body: JsonObject) =>
-    fetch(url, {
+  const post = async (body: JsonObject) => {
+    const { ok, status, body: answer } = await fetch(url, {
       method: "POST",
       headers: { "content-type": "application/json", ...auth, ...headers },
       body: JSON.stringify(body),
+      redirect: "manual",
+      signal: AbortSignal.timeout(patienceMs),
     });
+    const { text } = await readText(answer, MOST_ANSWER);
+    return { ok, status, text };
+  };
+  const refused = ({ status, text }: { status: number; text: string }): Proof => {
+    const line = `/${path} was answered with ${status}: ${text.slice(0, 300)}`;
+    return { isProved: false, lines: [withoutKey(line, key)] };
+  };
   const asked = first(connection.model, PROMPT);
   const response = await post(asked);
-  const text = await response.text();
-  if (!response.ok) return refused(path, response.status, text);
+  const answer = response.ok ? objectIn(response.text) : undefined;
+  if (!answer) return refused(response);
   const isNotRun = `${client.title}: not run itself, so this proves the address and the key, not the program`;
-  const turn = second(asked, JSON.parse(text));
+  const turn = second(asked, answer);
   if (!turn) return { isProved: true, lines: [`${connection.model} answered, and called no tool`, isNotRun] };
   const streamed = await post(turn);
-  const events = await streamed.text();
-  if (!streamed.ok || !isWhole(events)) return refused(path, streamed.status, events);
+  if (!streamed.ok || !isWhole(streamed.text)) return refused(streamed);
   return {
     isProved: true,
     lines: [`${connection.model} called a tool and answered with its result, streamed to its end`, isNotRun],
   };
 }
 
-function refused(path: string, status: number, text: string): Proof {
-  return { isProved: false, lines: [`/${path} was answered with ${status}: ${text.slice(0, 300)}`] };
+function objectIn(text: string): JsonObject | undefined {
+  try {
+    const value: JsonValue = JSON.parse(text);
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -2,6 +2,8 @@
 import type { SettingsFile } from "../../contract/client.ts";
 import { builtin } from "../../util/builtin.ts";
 import { readFile, writeFile } from "./files.ts";
+import { FormatError } from "./formats/format.ts";
+import { FORMATS } from "./formats/mod.ts";
 import { receiptPath } from "./machine.ts";
 
 export interface Receipt {
@@ -26,18 +28,23 @@ export interface Records {
   os: string;
 }
 
-/** Nothing where the client is not connected.  Throws where there is one that is broken. */
+/** Nothing where the client is not connected. Throws `FormatError` where there is one that is broken. */
 export function readReceipt({ folder, os }: Records, client: string): Receipt | undefined {
   const path = receiptPath(folder, client, os);
   const found = readFile(path);
   if (!found) return undefined;
   try {
     const receipt: Receipt = JSON.parse(found.text);
-    if (receipt.version === 1 && Array.isArray(receipt.files)) return receipt;
+    if (receipt.version === 1 && receipt.client === client && receipt.files.every(isChangedFile)) return receipt;
   } catch {
     // said below
   }
-  throw new Error(`Cannot read the receipt ${path}`);
+  throw new FormatError(`The receipt ${path} is broken: take the settings back by hand, and remove it`);
+}
+
+function isChangedFile({ path, format, settings, before = "", after, folders }: ChangedFile): boolean {
+  const texts: unknown[] = [path, before, after, ...folders];
+  return texts.every((text) => typeof text === "string") && Object.hasOwn(FORMATS, format) && Array.isArray(settings);
 }
 
 export function writeReceipt({ folder, os }: Records, receipt: Receipt): void {

@@ -25,10 +25,11 @@ export async function consolePage(context: RequestContext): Promise<Response> {
   if (name === "login" || name === "logout") return await session(name, context);
   if (method !== "GET" && method !== "HEAD") throw methodNotAllowed(method, ["GET", "HEAD"]);
   if (!name.startsWith("api/")) {
-    if (url!.pathname === "/console") return redirect("/console/");
+    if (url!.pathname === "/console") return redirect("console/");
     return assetOf(name) ?? notThere(name);
   }
-  const read = READ[name.slice("api/".length)];
+  const asked = name.slice("api/".length);
+  const read = Object.hasOwn(READ, asked) ? READ[asked] : undefined;
   const caller = await operatorOf(context);
   if (!read) return notThere(name);
   const response = await read(withCaller(context, caller));
@@ -54,7 +55,7 @@ async function keyIn(request: Request): Promise<string> {
   return text.trim();
 }
 
-/** Relative addresses of its files need the slash. */
+/** Relative addresses of its files need the slash; so is this one, for a proxy that serves the gateway below a path. */
 function redirect(location: string): Response {
   return new Response(null, { status: 308, headers: { location } });
 }

@@ -44,11 +44,11 @@ export function logOut(context: RequestContext): string {
   return cookieWith("", 0, context);
 }
 
-/** Refuses what another site makes a browser send. */
+/** Refuses what another site makes a browser send. Behind a proxy only the browser may know the gateway's name. */
 export function checkOrigin({ request: { headers }, url }: RequestContext): void {
   const origin = headers.get("origin");
   const site = headers.get("sec-fetch-site");
-  const isOwn = origin === null ? site === null || site === "same-origin" : URL.parse(origin)?.host === url?.host;
+  const isOwn = site === null ? origin === null || URL.parse(origin)?.host === url?.host : site === "same-origin";
   if (!isOwn) throw new GatewayError("permission", "The console takes orders from its own pages only");
 }
 
@@ -64,9 +64,8 @@ function cookieIn({ headers }: Request): string | undefined {
 
 function cookieWith(value: string, seconds: number, { request, url }: RequestContext): string {
   const isSecure = url?.protocol === "https:" || request.headers.get("x-forwarded-proto") === "https";
-  return `${COOKIE}=${value}; Path=/console; Max-Age=${seconds}; HttpOnly; SameSite=Strict${
-    isSecure ? "; Secure" : ""
-  }`;
+  // Without a path it is one for what is beside the page, also where a proxy serves the gateway below a path.
+  return `${COOKIE}=${value}; Max-Age=${seconds}; HttpOnly; SameSite=Strict${isSecure ? "; Secure" : ""}`;
 }
 
 /** A request with the same head, by which the key's caller is found. */

@@ -1,5 +1,5 @@
 /** The data of every client: right on every system, and within what the command may do. */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { clients } from "../../../plugins/clients/mod.ts";
 import { toolTurns } from "../../../plugins/clients/requests.ts";
 import { isBlank, withoutSettings, withSettings } from "../../../src/cli/connect/edit.ts";
@@ -89,10 +89,19 @@ Deno.test("connect: it may write the files of the client that is named, those be
   );
   assert(flags.includes("--allow-run=/opt/bin/codex"));
   assert(flags.includes("--allow-net=127.0.0.1,gateway.test:443"));
-  const receipt = { files: [{ path: "/elsewhere/x.toml", folders: ["/elsewhere"] }] };
+  const receipt = {
+    files: [
+      { path: file, folders: ["/home/anna/.codex", "/etc", "/home/anna/.co"] },
+      { path: "/elsewhere/x.toml", folders: ["/elsewhere"] },
+    ],
+  };
   const undo = connectFlags(["connect", "codex", "--undo"], { ...world, readJson: () => receipt });
-  assert(
-    undo.some((flag) => flag.includes("/elsewhere/x.toml,/elsewhere/x.toml.laneway-new,/elsewhere,")),
-    undo.join(" "),
-  );
+  const written = undo.find((flag) => flag.startsWith("--allow-write"))!;
+  assertStringIncludes(written, "/home/anna/.codex,");
+  assert(!/elsewhere|etc|\.co,/.test(written), `A receipt opens nothing but files of the client: ${written}`);
+  assert(!undo.some((flag) => flag.startsWith("--allow-run")), "Nothing is run to take it back");
+  for (const flag of ["--list", "--print"]) {
+    const reading = connectFlags(["connect", "codex", flag], world);
+    assert(!reading.some((one) => /^--allow-(write|run)/.test(one)), `${flag} writes nothing`);
+  }
 });

@@ -155,6 +155,9 @@ Deno.test("connect: a file that its client could not read is refused with the pl
     ["toml", 'a = "x\n', /./],
     ["yaml", "a: [1,\nb: 2", /./],
     ["shell", "# laneway: begin\nexport A='1'\n", /no "# laneway: end"/],
+    ["json", '{\n  "model": "a",\n  "model": "b"\n}', /"model" stands there twice, again at line 3/],
+    ["jsonc", '{ "env": {}, "env": {} }', /"env" stands there twice/],
+    ["yaml", "a: &a [1]\nb: *a\nc: *none\n", /none/],
     ["json", '{"env": "text"}', /"env" is no object/],
     ["json", "[]", /The file is no object/],
     ["yaml", "just text", /The file is no object/],
@@ -203,4 +206,28 @@ Deno.test("connect: whatever JSON a file holds, settings put into it and taken o
       assertEquals([JSON.parse(text), left], [JSON.parse(before), []]);
     }
   }));
+});
+
+Deno.test("connect: what somebody has written between the marks stays, also where it is none of our lines", () => {
+  const before = "alias ll='ls -l'\n";
+  for (const format of ["shell", "dotenv"] as const) {
+    const file: SettingsFile = { path: "/home/user/rc", format, settings: [{ at: ["A"], value: "1" }] };
+    for (const line of ["# mine", "PATH=$PATH:~/bin", 'B="a\\q"']) {
+      const edited = withSettings(before, file).replace("# laneway: end", `${line}\n# laneway: end`);
+      assertEquals(
+        withSettings(edited, { ...file, settings: [{ at: ["A"], value: "2" }] }).includes(`${line}\n`),
+        true,
+      );
+      const { text } = withoutSettings(edited, before, file);
+      assert(text.includes(`${line}\n`) && !text.includes("A="), text);
+    }
+  }
+});
+
+Deno.test("connect: fish reads backslashes and quotes as they were given", () => {
+  const value = "it's \\ and \\";
+  const fish: SettingsFile = { path: "/home/user/laneway.fish", format: "shell", settings: [{ at: ["A"], value }] };
+  const text = withSettings("", fish);
+  assert(text.includes(String.raw`set -gx A 'it\'s \\ and \\'`), text);
+  assertEquals(formatOf(fish).read(text), { A: value });
 });

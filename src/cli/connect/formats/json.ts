@@ -1,4 +1,12 @@
-import { applyEdits, type FormattingOptions, modify, parse, type ParseError, printParseErrorCode } from "jsonc-parser";
+import {
+  applyEdits,
+  type FormattingOptions,
+  modify,
+  parse,
+  type ParseError,
+  parseTree,
+  printParseErrorCode,
+} from "jsonc-parser";
 import type { JsonValue } from "../../../canonical/json.ts";
 import { type Format, FormatError, placeIn } from "./format.ts";
 
@@ -19,9 +27,24 @@ export function jsonFormat(isLoose: boolean): Format {
       const isArrayInsertion = change.kind === "append";
       const path = isArrayInsertion ? [...change.path, -1] : [...change.path];
       if (text.trim() === "") return `${JSON.stringify(nested(path, value), null, 2)}\n`;
+      checkNames(text, path);
       return applyEdits(text, modify(text, path, value, { formattingOptions, isArrayInsertion }));
     },
   };
+}
+
+/** Of two properties with one name the client reads the last, and an edit would change the first. */
+function checkNames(text: string, path: readonly (string | number)[]): void {
+  let node = parseTree(text);
+  for (const step of path) {
+    const named = node?.type === "object"
+      ? (node.children ?? []).filter(({ children }) => children?.[0]?.value === step)
+      : [];
+    if (named.length > 1) {
+      throw new FormatError(`"${step}" stands there twice, again at ${placeIn(text, named[1]!.offset)}`);
+    }
+    node = node?.type === "array" ? node.children?.[Number(step)] : named[0]?.children?.[1];
+  }
 }
 
 /** The value at the end of a path through what is not there yet. */

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, type JsonValue } from "../../../canonical/json.ts";
+import { isJsonObject, type JsonValue } from "../../../canonical/json.ts";
 import { type Format, FormatError } from "./format.ts";
 
 const [BEGIN, END] = ["# laneway: begin", "# laneway: end"];
@@ -10,16 +10,35 @@ interface Line {
   read(line: string): [name: string, value: JsonValue] | undefined;
 }
 
+interface Quoting {
+  quoted(text: string): string;
+  /** What stands between the quotes. */
+  read(text: string): string;
+}
+
+/** In all but fish nothing is special between single quotes. */
+const POSIX: Quoting = {
+  quoted: (text) => `'${text.replaceAll("'", "'\\''")}'`,
+  read: (text) => text.replaceAll("'\\''", "'"),
+};
+
 export const dotenvFormat = linesFormat({
   write: (name, value) => `${name}=${JSON.stringify(value)}`,
   read(line) {
     const [, name, text] = /^(\w+)=(".*")$/.exec(line) ?? [];
-    return name === undefined || text === undefined ? undefined : [name, JSON.parse(text)];
+    try {
+      return name === undefined || text === undefined ? undefined : [name, JSON.parse(text)];
+    } catch {
+      return undefined; // somebody else wrote it
+    }
   },
 });
 
 export const shellFormat = linesFormat(shellLine("export ", "="));
-export const fishFormat = linesFormat(shellLine("set -gx ", " "));
+export const fishFormat = linesFormat(shellLine("set -gx ", " ", {
+  quoted: (text) => `'${text.replace(/[\\']/g, "\\$&")}'`,
+  read: (text) => text.replace(/\\([\\'])/g, "$1"),
+}));
 
 /** Variables between two lines that mark what is ours; the rest of the file is left alone. */
 function linesFormat(line: Line): Format {
@@ -34,14 +53,12 @@ function linesFormat(line: Line): Format {
     },
     change(text, change) {
       const { before, own, after, eol } = split(text);
-      const values: JsonObject = Object.fromEntries(own.flatMap((one) => {
-        const found = line.read(one);
-        return found ? [found] : [];
-      }));
       const name = String(change.path[0]);
-      if (change.kind === "remove") delete values[name];
-      else values[name] = change.value;
-      const lines = Object.entries(values).map(([name, value]) => line.write(name, value!));
+      const sets = (one: string) => line.read(one)?.[0] === name;
+      const at = own.findIndex(sets);
+      // What somebody has written between the marks stays.
+      const lines = own.filter((one) => !sets(one));
+      if (change.kind !== "remove") lines.splice(at < 0 ? lines.length : at, 0, line.write(name, change.value));
       const block = lines.length > 0 ? [BEGIN, ...lines, END, ""].join(eol) : "";
       const gap = block !== "" && before !== "" && !before.endsWith("\n") ? eol : "";
       return `${before}${gap}${block}${after}`;
@@ -65,10 +82,10 @@ function split(text: string): { before: string; own: string[]; after: string; eo
   };
 }
 
-function shellLine(before: string, between: string): Line {
+function shellLine(before: string, between: string, quoting = POSIX): Line {
   return {
     write: (name, value) =>
-      `${before}${name}${between}${isJsonObject(value) ? `"$${value.env}"` : quoted(String(value))}`,
+      `${before}${name}${between}${isJsonObject(value) ? `"$${value.env}"` : quoting.quoted(String(value))}`,
     read(line) {
       if (!line.startsWith(before)) return undefined;
       const rest = line.slice(before.length);
@@ -76,12 +93,7 @@ function shellLine(before: string, between: string): Line {
       const [name, text] = [rest.slice(0, at), rest.slice(at + between.length)];
       const variable = /^"\$(\w+)"$/.exec(text)?.[1];
       if (variable !== undefined) return [name, { env: variable }];
-      return /^'.*'$/s.test(text) ? [name, text.slice(1, -1).replaceAll("'\\''", "'")] : undefined;
+      return /^'.*'$/s.test(text) ? [name, quoting.read(text.slice(1, -1))] : undefined;
     },
   };
-}
-
-/** As every one of these shells reads it. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -5,7 +5,7 @@ import { dotenvFormat, fishFormat, shellFormat } from "./lines.ts";
 import { tomlFormat } from "./toml.ts";
 import { yamlFormat } from "./yaml.ts";
 
-const FORMATS: Readonly<Record<FileFormat, Format>> = {
+export const FORMATS: Readonly<Record<FileFormat, Format>> = {
   json: jsonFormat(false),
   jsonc: jsonFormat(true),
   toml: tomlFormat,

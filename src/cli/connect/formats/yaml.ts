@@ -6,7 +6,12 @@ import { type Format, FormatError } from "./format.ts";
 
 export const yamlFormat: Format = {
   read(text) {
-    return (documentIn(text).toJS() ?? undefined) as JsonValue | undefined;
+    const document = documentIn(text);
+    try {
+      return (document.toJS() ?? undefined) as JsonValue | undefined;
+    } catch (error) {
+      throw new FormatError((error as Error).message); // aliases of what is not there, or of too much
+    }
   },
   change(text, change) {
     const document = documentIn(text);
