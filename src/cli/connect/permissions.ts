@@ -19,21 +19,18 @@ interface World {
 }
 
 /** The options of `deno run` for a command line. */
-export function connectFlags(args: readonly string[], { os, env, isThere, realPath, readJson }: World): string[] {
+export function connectFlags(args: readonly string[], world: World): string[] {
+  const { os, env, isThere, realPath } = world;
   const named = clients.filter(({ name }) => args.includes(name));
   const machine = machineOf(os, env, isThere);
   const own = dataFolder({ os, env });
   const chosen = named.length > 0 ? named : clients;
   const paths = machine ? chosen.flatMap((client) => pathsOf(client, machine)) : [];
-  const receiptsOf = (client: Client) =>
-    own === undefined || !machine
-      ? []
-      : pathsIn(readJson(receiptPath(own, client.name, os)), (path) => isOwnFile(client, path, machine, realPath));
   const only = (flag: string) => args.includes(flag);
   const isReading = ["--list", "--print", "--help"].some(only);
   const write = [
     ...paths.flatMap((path) => [...withBeside(realPath(path)), ...missingFolder(path, machine!)]),
-    ...chosen.flatMap(receiptsOf),
+    ...chosen.flatMap((client) => pathsOfReceipt(client, world)),
   ];
   const ownFolder = own === undefined || !machine ? [] : [own, ...missingFolder(own, machine)];
   const run = machine && !isReading && !only("--undo")
@@ -55,10 +52,16 @@ export function connectFlags(args: readonly string[], { os, env, isThere, realPa
 }
 
 /** What is read to see whether clients are still as they were connected: the receipts, and the files that those name. */
-export function receiptReads({ os, env, readJson }: World): string[] {
+export function receiptReads(world: World): string[] {
+  const own = dataFolder(world);
+  return own === undefined ? [] : [own, ...clients.flatMap((client) => pathsOfReceipt(client, world))];
+}
+
+function pathsOfReceipt(client: Client, { os, env, isThere, realPath, readJson }: World): string[] {
   const own = dataFolder({ os, env });
-  if (own === undefined) return [];
-  return [own, ...clients.flatMap(({ name }) => pathsIn(readJson(receiptPath(own, name, os))))];
+  const machine = machineOf(os, env, isThere);
+  if (own === undefined || !machine) return [];
+  return pathsIn(readJson(receiptPath(own, client.name, os)), (path) => isOwnFile(client, path, machine, realPath));
 }
 
 /** Every file that connecting the client may write, whatever its key is. */
