@@ -3,6 +3,7 @@ import { pluginFacts } from "../app.ts";
 import { createStore, describePlace, placeOfStore } from "../compose/store.ts";
 import { loadConfig } from "../config/load.ts";
 import { PLACEHOLDER_SECRET } from "../config/secrets.ts";
+import { visible } from "../observe/log.ts";
 import { createUsageBook, together, type UsageRow } from "../state/usage_book.ts";
 import { formatDollars } from "../util/dollars.ts";
 import { type Program, UsageError } from "./program.ts";
@@ -59,7 +60,8 @@ export function tableOf(rows: readonly UsageRow[], by?: Column): string[][] {
     sums.set(name, sum ? { ...row, ...together(sum, row) } : row);
   }
   const lines = Array.from(sums.values(), (row) => [
-    ...columns.map((column) => row[column]),
+    // A model is called as clients call it.
+    ...columns.map((column) => visible(row[column])),
     ...[row.requests, row.inputTokens, row.outputTokens].map(String),
     row.unpriced < row.requests ? formatDollars(row.pico) : "",
   ]);

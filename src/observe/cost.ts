@@ -48,8 +48,7 @@ export function costOfSound(seconds: number, { audioMinute, request }: Price): C
     return request === undefined ? undefined : { pico: amount(request), isEstimated: false };
   }
   if (!(seconds >= 0 && seconds < 1e9)) return undefined;
-  const pico = amount(audioMinute) * BigInt(Math.round(seconds * 1_000)) / 60_000n + amount(request);
-  return { pico, isEstimated: false };
+  return inBounds(amount(audioMinute) * BigInt(Math.round(seconds * 1_000)) / 60_000n + amount(request), {});
 }
 
 /** What several answers cost together. Where one of them has no price the sum is no more than an estimate. */

@@ -58,11 +58,16 @@ export interface Warning {
 /** One line of JSON, whatever the entry holds, which steers no terminal and reads as it is written. */
 export function formatLogLine({ usage, cause, ...rest }: LogEntry): string {
   const line = { ...rest, ...usage, ...(cause !== undefined && { cause: describeCause(cause, rest.error) }) };
-  return JSON.stringify(line).replace(UNSEEN, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return visible(JSON.stringify(line));
 }
 
-/** JSON escapes the control characters of ASCII; these are the others that act: further ones, line ends, and turns of the direction. */
-const UNSEEN = /[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+/** The text with what steers a terminal, or cannot be seen, as JSON would escape it. */
+export function visible(text: string): string {
+  return text.replace(UNSEEN, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+/** Control characters (those of ASCII JSON escapes by itself), line ends, and turns of the direction. */
+const UNSEEN = /[\p{Cc}\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/gu;
 
 export interface Log {
   (entry: LogEntry): void;

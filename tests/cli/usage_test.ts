@@ -194,6 +194,21 @@ Deno.test("usage: the table sums by a column, and what has no price has no dolla
   assertEquals(tableOf(rows).length, 4);
 });
 
+Deno.test("usage: a model's name steers no terminal", () => {
+  const row: UsageRow = {
+    day: "2027-01-31",
+    key: "anna",
+    model: "\x1b[2Ja\u202eb\n",
+    requests: 1,
+    inputTokens: 1,
+    outputTokens: 1,
+    pico: 0n,
+    unpriced: 0,
+    estimated: 0,
+  };
+  assertEquals(tableOf([row], "model")[1]![0], "\\u001b[2Ja\\u202eb\\u000a");
+});
+
 Deno.test("usage: the command prints what the store has", async () => {
   const folder = await Deno.makeTempDir();
   try {

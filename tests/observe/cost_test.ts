@@ -2,7 +2,7 @@
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { parseConfig } from "../../src/app.ts";
 import { addUsage } from "../../src/canonical/usage.ts";
-import { costOf, formatCost } from "../../src/observe/cost.ts";
+import { costOf, costOfSound, formatCost } from "../../src/observe/cost.ts";
 import type { Price } from "../../src/contract/destination.ts";
 import { CHAT, chatBody, CONFIG, type ConfigInput, newApp } from "../support/app.ts";
 import { ANSWER, answerStream, ENDING, frame, word } from "../support/chat.ts";
@@ -89,6 +89,11 @@ Deno.test("cost: what no answer can cost is no cost", async () => {
   }
   const tokens = Number.MAX_SAFE_INTEGER;
   assertEquals(await costWith(priced(PRICE), { prompt_tokens: tokens, completion_tokens: tokens }), [null, undefined]);
+});
+
+Deno.test("cost: no sound is so long that it costs more than any answer", () => {
+  assertEquals(costOfSound(999_999_999, { audioMinute: 0.6 }), undefined);
+  assertEquals(formatCost(costOfSound(3_600, { audioMinute: 0.6 })!), "36");
 });
 
 Deno.test("cost: what the upstream reports of several tries is added, exactly", () => {
