@@ -139,7 +139,8 @@ const unicode: CheckCase = {
       wire.request({ model, text: "Say: pøng 漢字 👩‍👩‍👧 \u202e", stream: true, maxTokens: ROOM }),
     );
     const pieces = text.match(/.{1,7}/gsu) ?? [];
-    return complaintsOf(wire.readStream(await ask(wire.path, pieces)));
+    const answer = wire.readStream(await ask(wire.path, pieces));
+    return complaintsOf(answer, { "It failed": answer.isFailed });
   },
 };
 
@@ -149,7 +150,8 @@ const together: CheckCase = {
   async run({ wire, model, ask }) {
     const request = wire.request({ model, text: "Say: pong", stream: true, maxTokens: ROOM });
     const replies = await Promise.all(Array.from({ length: 8 }, () => ask(wire.path, request)));
-    return [...new Set(replies.flatMap((reply) => wire.readStream(reply).complaints))];
+    const answers = replies.map((reply) => wire.readStream(reply));
+    return [...new Set(answers.flatMap((answer) => complaintsOf(answer, { "It failed": answer.isFailed })))];
   },
 };
 

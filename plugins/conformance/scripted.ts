@@ -65,6 +65,18 @@ async function streamed({ wire, model, ask }: CheckDesk, tools?: readonly typeof
   return wire.readStream(await ask(wire.path, request));
 }
 
+/** The answer where the model's server breaks off: an error, or a stream. One that never ends is neither. */
+async function brokenOff({ wire, model, ask }: CheckDesk, tools?: readonly typeof TOOL[]) {
+  const reply = await ask(wire.path, wire.request({ model, text: "ping", tools, stream: true, maxTokens: ROOM }));
+  const { status } = reply;
+  const complaints = status === 200
+    ? undefined
+    : status >= 500
+    ? wire.readError(reply)
+    : [status === 0 ? "No answer came to its end" : `The status is ${status}`];
+  return { reply, answer: wire.readStream(reply), complaints };
+}
+
 function scripted(
   id: string,
   requirement: string,
@@ -114,11 +126,9 @@ const cutStream = scripted(
   "A stream that is cut does not end well: an agent would take half an answer for a whole one",
   async (desk) => {
     desk.upstream.answer(streamOf([chunk({ role: "assistant", content: "Half of" })], { isCut: true }));
-    const { wire, model, ask } = desk;
-    const reply = await ask(wire.path, wire.request({ model, text: "ping", stream: true, maxTokens: ROOM }));
-    if (reply.status >= 500) return wire.readError(reply);
-    const answer = wire.readStream(reply);
-    return answer.isFailed || reply.isCut ? [] : [`It ended as "${answer.stop}", without an error`];
+    const { reply, answer, complaints } = await brokenOff(desk);
+    if (complaints || answer.isFailed || reply.isCut) return complaints ?? [];
+    return [`It ended as "${answer.stop}", without an error`];
   },
 );
 
@@ -129,7 +139,8 @@ const cutCall = scripted(
     desk.upstream.answer(
       streamOf([chunk({ role: "assistant", tool_calls: [call("get_weather", '{"city": "Pa', 0)] })], { isCut: true }),
     );
-    const answer = await streamed(desk, [TOOL]);
+    const { answer, complaints } = await brokenOff(desk, [TOOL]);
+    if (complaints) return complaints;
     return answer.isFailed || answer.stop !== "tools" ? [] : ["It ended with the call"];
   },
 );

@@ -8,6 +8,12 @@ export function messageOf({ status, body }: ProbeReply): JsonObject | undefined 
   return isJsonObject(choice) && isJsonObject(choice.message) ? choice.message : undefined;
 }
 
+/** Whether a whole answer ended at its limit. */
+export function isCutShort({ body }: ProbeReply): boolean {
+  const [choice] = isJsonObject(body) && Array.isArray(body.choices) ? body.choices : [];
+  return isJsonObject(choice) && choice.finish_reason === "length";
+}
+
 export function textOf(message: JsonObject | undefined): string {
   return typeof message?.content === "string" ? message.content : "";
 }

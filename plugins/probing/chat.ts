@@ -1,7 +1,7 @@
 /** How a server does what agents need on the chat wire, and how Laneway is to treat it. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import type { ProbeAsk, ProbeFinding, ProbeReply } from "../../src/contract/probing.ts";
-import { callsOf, errorOf, eventsOf, hasThought, messageOf, reasoningFieldOf, textOf } from "./answers.ts";
+import { callsOf, errorOf, eventsOf, hasThought, isCutShort, messageOf, reasoningFieldOf, textOf } from "./answers.ts";
 
 const PATH = "chat/completions";
 /** How long an answer may be from which something is to be seen: a model may think first. */
@@ -106,6 +106,13 @@ const structuredOutput: Question = async (ask, model) => {
   const response_format = { type: "json_schema", json_schema: { name: "answer", strict: true, schema: SHAPE } };
   const reply = await ask(PATH, { model, max_tokens: ROOM, response_format, messages: said("What is 2 + 3?") });
   if (hasShape(textOf(messageOf(reply)))) return { property: "structured output", value: "follows a JSON schema" };
+  // What is busy or breaks off says nothing of the field, and neither does a model that thought until its limit.
+  if (![200, 400, 404, 415, 422, 501].includes(reply.status) || isCutShort(reply)) {
+    return {
+      property: "structured output",
+      value: reply.status === 200 ? "not seen: the answer was cut" : refusedBy(reply),
+    };
+  }
   const value = reply.status === 200 ? "ignores the schema" : refusedBy(reply);
   const because = "it does not hold answers to a schema: the gateway asks in words, and checks";
   return { property: "structured output", value, settings: { structuredOutput: { value: "instruct", because } } };

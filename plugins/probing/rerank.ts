@@ -7,6 +7,7 @@ export async function rerankScores(ask: ProbeAsk, model: string): Promise<ProbeF
   const { body } = await ask("rerank", { model, query: "What is the capital of France?", documents });
   const results = isJsonObject(body) && Array.isArray(body.results) ? body.results.filter(isJsonObject) : [];
   const scores = results.map(({ relevance_score }) => Number(relevance_score));
+  if (scores.length === 0 || scores.some(Number.isNaN)) return { property: "scores", value: "none came" };
   if (scores.every((score) => score >= 0 && score <= 1)) return { property: "scores", value: "from 0 to 1" };
   const because = "it gives raw logits";
   return { property: "scores", value: "raw logits", settings: { scores: { value: "sigmoid", because } } };

@@ -10,6 +10,9 @@ export interface Asking {
   patienceMs: number;
 }
 
+/** How much of an answer is read, in characters: none that is asked for comes near. */
+const MOST_TEXT = 2_000_000;
+
 export function asking({ baseUrl, headers, key, patienceMs }: Asking): CheckAsk {
   // Each server of the three wires looks for the key in one of the two.
   const auth: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}`, "x-api-key": key };
@@ -24,7 +27,7 @@ export function asking({ baseUrl, headers, key, patienceMs }: Asking): CheckAsk 
         redirect: "manual",
         signal,
       });
-      return await read(response);
+      return await read(response, signal);
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);
       return { status: 0, contentType: "", headers: new Headers(), text, isCut: true };
@@ -43,14 +46,19 @@ function inPieces(pieces: readonly string[]): ReadableStream<Uint8Array> {
   }).pipeThrough(new TextEncoderStream());
 }
 
-async function read(response: Response): Promise<CheckReply> {
-  const decoder = new TextDecoder();
-  let [text, isCut] = ["", false];
+/** One that does not end in time is no answer; one that is too long is cut. */
+async function read({ body, status, headers }: Response, signal: AbortSignal): Promise<CheckReply> {
+  const contentType = headers.get("content-type") ?? "";
+  const reply = { status, contentType, headers };
+  let text = "";
   try {
-    for await (const piece of response.body ?? []) text += decoder.decode(piece, { stream: true });
+    const decoder = new TextDecoder();
+    for await (const piece of body ?? []) {
+      text += decoder.decode(piece, { stream: true });
+      if (text.length > MOST_TEXT) return { ...reply, text, isCut: true };
+    }
   } catch {
-    isCut = true;
+    return { ...reply, ...signal.aborted && { status: 0 }, text, isCut: true };
   }
-  const contentType = response.headers.get("content-type") ?? "";
-  return { status: response.status, contentType, headers: response.headers, text, isCut };
+  return { ...reply, text, isCut: false };
 }

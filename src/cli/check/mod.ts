@@ -1,6 +1,7 @@
 /** The command `check`: the conformance kit, against any gateway or server. */
 import { checkedWires } from "../../../plugins/conformance/mod.ts";
 import { builtin } from "../../util/builtin.ts";
+import { printable } from "../../util/printable.ts";
 import { invocation } from "../invocation.ts";
 import { type Program, UsageError } from "../program.ts";
 import { countOf, junit, markdown, summary } from "./report.ts";
@@ -44,7 +45,7 @@ export async function runCheck(args: readonly string[], program: Program): Promi
       ...checking,
       upstream,
       onResult: ({ wire, id, state, reasons }) =>
-        print(`${state.padEnd(7)}  ${wire} ${id}${reasons.length > 0 ? `: ${reasons.join("; ")}` : ""}`),
+        print(`${state.padEnd(7)}  ${wire} ${id}${reasons.length > 0 ? `: ${printable(reasons.join("; "))}` : ""}`),
     });
     print(`\n${summary(results)}`);
     const { writeFileSync } = builtin("node:fs");

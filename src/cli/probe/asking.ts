@@ -13,7 +13,15 @@ export interface Asked {
 /** How much of an answer is read, in characters. */
 const MOST_TEXT = 1_000_000;
 
+/** It cannot be found out. The message is for people. */
+export class ProbeError extends Error {}
+
+/** After so many questions in a row that were not answered in time, the others are not asked. */
+const MOST_SILENT = 2;
+
+/** What it returns throws `ProbeError` where the server has stopped answering. */
 export function asking({ baseUrl, secret, patienceMs }: Asked): ProbeAsk {
+  let silent = 0;
   return async (path, body, headers) => {
     const signal = AbortSignal.timeout(patienceMs);
     const auth: Record<string, string> = secret === undefined ? {} : { authorization: `Bearer ${secret}` };
@@ -28,9 +36,13 @@ export function asking({ baseUrl, secret, patienceMs }: Asked): ProbeAsk {
         signal,
       });
       const { text, firstByteMs } = await read(response, began);
+      silent = 0;
       return { status: response.status, headers: response.headers, text, firstByteMs, ...parsed(text) };
     } catch (error) {
-      return nothing(error as Error);
+      silent = signal.aborted ? silent + 1 : 0;
+      if (silent < MOST_SILENT) return nothing(error as Error);
+      const seconds = patienceMs / 1000;
+      throw new ProbeError(`The server has not answered ${silent} questions in a row within ${seconds} seconds each`);
     }
   };
 }

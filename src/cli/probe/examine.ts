@@ -2,7 +2,7 @@
 import { chatQuestions, findWires, type FoundWire, rerankScores, serverKinds } from "../../../plugins/probing/mod.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
 import type { ProbeAsk, ProbeFinding, ProbeReply } from "../../contract/probing.ts";
-import { asking, modelsIn } from "./asking.ts";
+import { asking, modelsIn, ProbeError } from "./asking.ts";
 
 export interface Examined {
   /** Where its wires begin, without a slash at its end. */
@@ -15,9 +15,6 @@ export interface Examined {
   entry: JsonObject;
   reasons: Readonly<Record<string, string>>;
 }
-
-/** It cannot be found out. The message is for people. */
-export class ProbeError extends Error {}
 
 export interface ProbeOptions {
   url: string;

@@ -5,7 +5,9 @@ import { readFile, writeFile } from "../connect/files.ts";
 import { FormatError } from "../connect/formats/format.ts";
 import { invocation } from "../invocation.ts";
 import { type Program, UsageError } from "../program.ts";
-import { type Examined, examineServer, ProbeError } from "./examine.ts";
+import { printable } from "../../util/printable.ts";
+import { ProbeError } from "./asking.ts";
+import { type Examined, examineServer } from "./examine.ts";
 
 /** How long one answer may take, in milliseconds: some servers load a model first. */
 const PATIENCE_MS = 60_000;
@@ -45,7 +47,7 @@ export async function probe(args: readonly string[], config: string | undefined,
     return 0;
   } catch (error) {
     if (!isForUser(error)) throw error;
-    say((error as Error).message);
+    say(printable((error as Error).message));
     return 1;
   }
 }
@@ -92,9 +94,9 @@ export function report({ baseUrl, title, model, findings, entry, reasons }: Exam
     `    ${JSON.stringify(key)}: ${JSON.stringify(value)}${index < all.length - 1 ? "," : ""}`,
   ]);
   return [
-    `${baseUrl}: ${title ?? "a server that tells nothing of itself"}, asked for ${model}`,
+    `${baseUrl}: ${printable(title ?? "a server that tells nothing of itself")}, asked for ${printable(model)}`,
     "",
-    ...findings.map(({ property, value }) => `  ${property.padEnd(width)}  ${value}`),
+    ...findings.map(({ property, value }) => `  ${property.padEnd(width)}  ${printable(value)}`),
     "",
     'Its entry in "upstreams":',
     "",

@@ -1,0 +1,100 @@
+/** The commands `check` and `probe` in front of servers that stall, never end, fail, or send what a terminal obeys. */
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { cases, checkedWires, scriptedCases } from "../../plugins/conformance/mod.ts";
+import { asking } from "../../src/cli/check/asking.ts";
+import { check } from "../../src/cli/check/run.ts";
+import { ProbeError } from "../../src/cli/probe/asking.ts";
+import { examineServer } from "../../src/cli/probe/examine.ts";
+import { report } from "../../src/cli/probe/mod.ts";
+import { chatServer, error, examine, valueOf, withServer } from "./probed.ts";
+
+const ENDLESS = () => {
+  const piece = new TextEncoder().encode(`data: ${"x".repeat(65_536)}`);
+  return new Response(new ReadableStream({ pull: (controller) => controller.enqueue(piece) }));
+};
+const STALLED = () => new Response(new ReadableStream({}), { headers: { "content-type": "text/event-stream" } });
+
+Deno.test("check: a server that answers for ever, or not at all, holds nobody up", async () => {
+  for (const [answer, patienceMs] of [[ENDLESS, 20_000], [STALLED, 200]] as const) {
+    const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, answer);
+    const url = `http://127.0.0.1:${server.addr.port}`;
+    const results = await check({ baseUrl: url, model: "m", wires: ["chat"], patienceMs });
+    assertEquals(results.filter(({ state }) => state === "passed"), []);
+    if (answer === STALLED) assertEquals(results.filter(({ state }) => state === "failed").length, 2, "and no more");
+    await server.shutdown();
+  }
+});
+
+Deno.test("check: streams that fail, and gateways that leave a cut stream open or know nothing, do not pass", async () => {
+  const events = 'data: {"error":{"message":"out of memory","type":"server_error"}}\n\n';
+  const failing = () => new Response(events, { headers: { "content-type": "text/event-stream" } });
+  const unknown = () => Response.json({ error: { message: "no", type: "not_found" } }, { status: 404 });
+  for (
+    const [answer, ids] of [
+      [failing, ["stream", "unicode", "together"]],
+      [STALLED, ["cut-stream", "cut-call"]],
+      [unknown, ["cut-stream", "cut-call"]],
+    ] as const
+  ) {
+    const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, answer);
+    const ask = asking({ baseUrl: `http://127.0.0.1:${server.addr.port}`, headers: {}, patienceMs: 300 });
+    const upstream = { asked: [], answer() {} };
+    for (const id of ids) {
+      const one = [...cases, ...scriptedCases].find((one) => one.id === id)!;
+      const found = await one.run({
+        wire: checkedWires.find(({ name }) => name === "chat")!,
+        model: "m",
+        ask,
+        upstream,
+      });
+      assert(Array.isArray(found) && found.length > 0, `${id} passes`);
+    }
+    await server.shutdown();
+  }
+});
+
+Deno.test("probe: a server that stops answering is not asked the rest", async () => {
+  let asked = 0;
+  const silent = (request: Request) => {
+    if (request.url.endsWith("/models")) return Promise.resolve(Response.json({ data: [{ id: "m" }] }));
+    asked++;
+    return Promise.resolve(new Response(new ReadableStream({})));
+  };
+  await withServer(silent, async (url) => {
+    await assertRejects(() => examineServer({ url, patienceMs: 200 }), ProbeError, "2 questions in a row");
+    assertEquals(asked, 2);
+  });
+});
+
+Deno.test("probe: what a server answers in its need, or cut short, says nothing of a schema", async () => {
+  const busy = chatServer({ refuse: (body) => body.response_format ? error(429, "too many") : undefined });
+  const cut = chatServer({
+    paths: {
+      "/v1/chat/completions": (body) =>
+        body?.response_format
+          ? Response.json({ choices: [{ finish_reason: "length", message: { role: "assistant", content: "" } }] })
+          : undefined,
+    },
+  });
+  for (const server of [busy, cut]) {
+    await withServer(server, async (url) => {
+      const examined = await examine(url);
+      assertEquals(examined.entry.structuredOutput, undefined, valueOf(examined, "structured output"));
+    });
+  }
+});
+
+Deno.test("probe: what a server calls itself moves no cursor, and no ranks are no scores", async () => {
+  const ranks = chatServer({
+    paths: {
+      "/version": () => Response.json({ version: "1\u001b[2J\n" }),
+      "/v1/rerank": () => Response.json({ results: [] }),
+    },
+  });
+  await withServer(ranks, async (url) => {
+    const examined = await examine(url);
+    assertEquals(valueOf(examined, "scores"), "none came");
+    assertStringIncludes(examined.title!, "\u001b");
+    assert(!report(examined, "mine").includes("\u001b"));
+  });
+});
