@@ -2,7 +2,7 @@
 import type { Budget, BudgetState } from "./budget.ts";
 import { Page, type PageOptions, placeOf, type Reservation } from "./page.ts";
 import { periodAt, periodsBefore } from "./period.ts";
-import { readPool, spentOf } from "./pool.ts";
+import { mergedOf, readPool, spentOf } from "./pool.ts";
 import { within } from "../within.ts";
 
 export interface Budgets {
@@ -125,9 +125,10 @@ class Purse {
     const period = periodAt(budget.period, this.#options.now());
     const pool = readPool(await this.#options.store.get(placeOf(budget.name, period)));
     // What is on its way to the store may have come there meanwhile.
-    const { id, spent: own = 0n } = this.#pages.get(period.id)?.share ?? {};
-    const saved = pool.shares.get(id ?? "")?.spent ?? 0n;
-    return { budget, period, spent: spentOf(pool) - saved + own };
+    const { share } = this.#pages.get(period.id) ?? {};
+    if (!share) return { budget, period, spent: spentOf(pool) };
+    const saved = pool.shares.get(share.id)?.spent ?? mergedOf(pool, share);
+    return { budget, period, spent: spentOf(pool) - saved + share.spent };
   }
 
   async close(): Promise<void> {

@@ -95,9 +95,10 @@ export class Page {
     return this.#known && this.#known.spent + this.unreported;
   }
 
-  /** What this process has spent, and under which name. */
-  get share(): { id: string; spent: bigint } {
-    return this.#share;
+  /** What this process has spent, under which name, and what of that it has reported. */
+  get share(): { id: string; spent: bigint; reported: bigint } {
+    const { id, spent } = this.#share;
+    return { id, spent, reported: this.#reported };
   }
 
   /** What nobody else knows of yet. */
@@ -223,6 +224,7 @@ export class Page {
     if (!this.#isFailing) this.#share.giveUp(spare * 2n);
     const free = this.#share.free(at);
     return this.#share.report(at, {
+      reported: this.#reported,
       needs,
       spare: spare > free ? spare - free : 0n,
       until: this.#options.now() + LEASE_MS,

@@ -27,6 +27,8 @@ export interface Request {
   id: string;
   /** All that it spent in the period; the same again says nothing new. */
   spent: bigint;
+  /** What of that it has reported before: it may have been put together with what others spent since. */
+  reported: bigint;
   /** What it holds already, and goes on holding. */
   keeps: bigint;
   /** What of that is free. */
@@ -67,11 +69,12 @@ const SOON_MS = 600_000;
 /** Takes down what a process has spent, and gives it what those of its requests need that it has room for. */
 export function settle(
   pool: Pool,
-  { id, spent, keeps, free: own, needs, spare, until }: Request,
+  { id, spent, reported, keeps, free: own, needs, spare, until }: Request,
   terms: Terms,
 ): Settled {
   const { shares: others, spent: gone } = withoutGone(pool, id, terms.now);
-  let [allSpent, heldByOthers] = [gone + spent, 0n];
+  const rest = gone - mergedOf(pool, { id, reported });
+  let [allSpent, heldByOthers] = [rest + spent, 0n];
   for (const share of others.values()) {
     allSpent += share.spent;
     if (share.until > terms.now) heldByOthers += share.held;
@@ -83,7 +86,7 @@ export function settle(
   const warns = !pool.warned && terms.warnAt !== undefined && allSpent >= terms.warnAt;
   const shares = new Map(others).set(id, { spent, held, until: held > 0n ? until : terms.now });
   return {
-    pool: { shares, spent: gone, warned: pool.warned || warns },
+    pool: { shares, spent: rest, warned: pool.warned || warns },
     held,
     spent: allSpent,
     left: atLeast0(terms.limit - allSpent - heldByOthers - held),
@@ -107,6 +110,11 @@ export function spentOf(pool: Pool): bigint {
   let sum = pool.spent;
   for (const { spent } of pool.shares.values()) sum += spent;
   return sum;
+}
+
+/** What a process has spent that has no share of its own any more, as far as it was put together with what others spent. */
+export function mergedOf({ shares, spent }: Pool, { id, reported }: Pick<Request, "id" | "reported">): bigint {
+  return shares.has(id) ? 0n : least(reported, spent);
 }
 
 /** The shares of others; those of processes that are gone for long are put together. */

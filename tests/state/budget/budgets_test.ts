@@ -202,6 +202,28 @@ Deno.test("budget: gateways that start again and again fill no record", async ()
   assertEquals(await spentIn(store, clock, budget), 700n);
 });
 
+Deno.test("budget: among many that start again, a gateway that rests does not count twice what it spent", async () => {
+  const [store, clock, budget] = [inMemory(), newClock(), budgetOf(100_000, { period: "month" })];
+  const quiet = gatewayOn(store, clock);
+  (await reserve(quiet, budget, 100)).settle(100n);
+  await until(async () => await spentIn(store, clock, budget) === 100n);
+  const begin = async () => {
+    const gateway = gatewayOn(store, clock);
+    (await reserve(gateway, budget, 1)).settle(1n);
+    await gateway.close();
+  };
+  for (let count = 0; count < 520; count++) await begin();
+  pass(clock, 3_600_000);
+  await begin();
+  assertEquals((await quiet.read([budget]))[0]!.spent, 621n);
+  for (let times = 1; times <= 2; times++) {
+    (await reserve(quiet, budget, 100)).settle(100n);
+    await until(async () => await spentIn(store, clock, budget) === 621n + BigInt(times) * 100n);
+    assertEquals((await quiet.read([budget]))[0]!.spent, 621n + BigInt(times) * 100n);
+  }
+  await quiet.close();
+});
+
 Deno.test("budget: a store that does not answer holds nobody for longer than its patience", async () => {
   const [inner, clock, budget] = [inMemory(), newClock(), budgetOf(1_000)];
   const gate = Promise.withResolvers<void>();
