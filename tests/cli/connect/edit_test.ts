@@ -1,7 +1,8 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
+import process from "node:process";
 import { withoutSettings, withSettings } from "../../../src/cli/connect/edit.ts";
-import { FormatError } from "../../../src/cli/connect/formats/format.ts";
+import { FormatError, inFile } from "../../../src/cli/connect/formats/format.ts";
 import { formatOf } from "../../../src/cli/connect/formats/mod.ts";
 import { restored } from "../../../src/cli/connect/undo.ts";
 import type { FileFormat, Setting, SettingsFile } from "../../../src/contract/client.ts";
@@ -166,6 +167,28 @@ Deno.test("connect: a file that its client could not read is refused with the pl
     const error = assertThrows(() => withSettings(text, fileIn(format)), FormatError);
     assert(message.test(error.message), `${format} ${text}: ${error.message}`);
   }
+});
+
+Deno.test("connect: a file that is nested without end is refused, and nothing of any file is printed", () => {
+  const deep: [FileFormat, string][] = [
+    ["json", "[".repeat(20_000) + "]".repeat(20_000)],
+    ["jsonc", '{"a":'.repeat(8_000) + "1" + "}".repeat(8_000)],
+    ["toml", `a = ${"[".repeat(3_000)}${"]".repeat(3_000)}\n`],
+    ["yaml", "[".repeat(3_000) + "]".repeat(3_000)],
+  ];
+  for (const [format, text] of deep) {
+    const error = assertThrows(() => inFile("settings", () => withSettings(text, fileIn(format))), FormatError);
+    assert(error.message.startsWith("settings: ") && error.message.length < 200, error.message);
+  }
+  const emitted: unknown[] = [];
+  const { emitWarning } = process;
+  process.emitWarning = ((warning: unknown) => void emitted.push(warning)) as typeof emitWarning;
+  try {
+    withSettings("? [a secret]\n: 1\n", fileIn("yaml"));
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+  assertEquals(emitted, []);
 });
 
 Deno.test("connect: variables stand between two marks, as every shell reads them", () => {

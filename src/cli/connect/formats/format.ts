@@ -29,6 +29,7 @@ export function inFile<T>(path: string, run: () => T): T {
   try {
     return run();
   } catch (error) {
+    if (error instanceof RangeError) throw new FormatError(`${path}: nested too deeply to be read`);
     throw error instanceof FormatError ? new FormatError(`${path}: ${error.message}`) : error;
   }
 }
