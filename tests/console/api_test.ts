@@ -89,6 +89,22 @@ Deno.test("console: orders of other sites are refused, and orders are posted", a
   assertEquals((await app.fetch(new Request("http://gateway/console/api/live", { method: "POST" }))).status, 405);
 });
 
+Deno.test("console: a key that never ends holds no connection", async () => {
+  const app = keyed();
+  const cancelled = Promise.withResolvers<void>();
+  const body = new ReadableStream({ cancel: () => cancelled.resolve() });
+  const { setTimeout: wait } = globalThis;
+  // No test waits as long as the console does.
+  globalThis.setTimeout = ((run: () => void) => wait(run, 0)) as typeof wait;
+  try {
+    const answer = app.fetch(new Request("http://gateway/console/login", { method: "POST", body }));
+    assertEquals((await answer).status, 401);
+    await cancelled.promise;
+  } finally {
+    globalThis.setTimeout = wait;
+  }
+});
+
 Deno.test("console: a session ends after half a day", async () => {
   let now = 1_800_000_000_000;
   const app = newApp({ config: KEYED, now: () => now });

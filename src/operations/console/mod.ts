@@ -17,6 +17,8 @@ const READ: Readonly<Record<string, (context: RequestContext) => Response | Prom
 
 /** Longer keys are none. */
 const LONGEST_KEY = 8_192;
+/** How long a key may take to come, in milliseconds. */
+const KEY_PATIENCE_MS = 10_000;
 
 /** Everything below `/console`. The files are for everybody, because nothing of the gateway is in them. */
 export async function consolePage(context: RequestContext): Promise<Response> {
@@ -45,12 +47,19 @@ async function session(name: "login" | "logout", context: RequestContext): Promi
   return new Response(null, { status: 204, headers: { "set-cookie": cookie, "cache-control": "no-store" } });
 }
 
-/** The body is the key. */
-async function keyIn(request: Request): Promise<string> {
+/** The body is the key. Who sends it is not known yet, so it has to come at once. */
+async function keyIn({ body }: Request): Promise<string> {
+  const reader = body?.getReader();
+  const timer = setTimeout(() => void reader?.cancel().catch(() => {}), KEY_PATIENCE_MS);
   let [text, decoder] = ["", new TextDecoder()];
-  for await (const piece of request.body ?? []) {
-    text += decoder.decode(piece, { stream: true });
-    if (text.length > LONGEST_KEY) throw new GatewayError("authentication", "Invalid API key");
+  try {
+    for (let read = await reader?.read(); read && !read.done; read = await reader!.read()) {
+      text += decoder.decode(read.value, { stream: true });
+      if (text.length > LONGEST_KEY) throw new GatewayError("authentication", "Invalid API key");
+    }
+  } finally {
+    clearTimeout(timer);
+    await reader?.cancel().catch(() => {});
   }
   return text.trim();
 }
