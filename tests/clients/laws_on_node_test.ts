@@ -5,7 +5,8 @@ import { install, NODE } from "./install.ts";
 import { withProgram } from "./node_gateway.ts";
 
 const TESTS = new URL("../", import.meta.url);
-const NOT_PURE = ["reading_test.ts", "retries_test.ts"];
+/** Two open sockets; the description of the API is judged by a validator, which says the same here as there. */
+const NOT_HERE = ["openapi_test.ts", "reading_test.ts", "retries_test.ts"];
 
 const installed = await install(NODE, "node");
 
@@ -22,7 +23,7 @@ Deno.test({
       const npm = await new Deno.Command("npm", { args: ["install", ...quiet, ...packages], cwd: folder }).output();
       assert(npm.success, new TextDecoder().decode(npm.stderr));
       const laws = [...Deno.readDirSync(`${folder}/tests/laws`)].map(({ name }) => name)
-        .filter((name) => name.endsWith("_test.ts") && !NOT_PURE.includes(name));
+        .filter((name) => name.endsWith("_test.ts") && !NOT_HERE.includes(name));
       const { success, stdout } = await new Deno.Command(installed.program, {
         args: [
           ...["--import", "./tests/clients/deno_on_node.ts", "--test", "--test-reporter=dot"],
