@@ -40,7 +40,7 @@ function open() {
       await refresh();
       if (mine !== turn) return;
       say("");
-      logout.hidden = !document.cookie && !sessionStorage.getItem("in");
+      logout.hidden = !sessionStorage.getItem("in");
     } catch (error) {
       if (mine !== turn) return;
       if (error instanceof LoginNeeded) return askForKey(error.message);

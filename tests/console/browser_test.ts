@@ -1,7 +1,7 @@
 /** The console in a real browser. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { existsSync } from "node:fs";
-import type { Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import axe from "axe-core";
 import { CHAT, chatBody, CONFIG, type ConfigInput, ENV, newApp, type TestApp } from "../support/app.ts";
 import { answerWhole } from "../support/chat.ts";
@@ -29,16 +29,15 @@ interface Desk {
   start(): void;
 }
 
-async function withBrowser(app: () => TestApp, use: (desk: Desk) => Promise<void>): Promise<void> {
-  const { chromium } = await import("playwright-core");
+async function withDesk(opened: Browser, app: () => TestApp, use: (desk: Desk) => Promise<void>): Promise<void> {
   let gateway = app();
   const serve = (port: number) =>
     Deno.serve({ hostname: "127.0.0.1", port, onListen() {} }, (request, info) => gateway.fetch(request, info));
   let server = serve(0);
   const { port } = server.addr;
-  const opened = await chromium.launch({ executablePath: browser, headless: true });
+  const context = await opened.newContext();
   try {
-    const page = await opened.newPage();
+    const page = await context.newPage();
     const complaints: string[] = [];
     page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
     page.on("pageerror", (error) => complaints.push(error.message));
@@ -56,7 +55,7 @@ async function withBrowser(app: () => TestApp, use: (desk: Desk) => Promise<void
       },
     });
   } finally {
-    await opened.close();
+    await context.close();
     await server.shutdown();
   }
 }
@@ -82,16 +81,34 @@ async function faultsOf(page: Page): Promise<string[]> {
   return result.value;
 }
 
-function inBrowser(name: string, app: () => TestApp, run: (desk: Desk) => Promise<void>): void {
-  Deno.test({
-    name: `console: ${name}${reason}`,
-    ignore: !browser,
-    // The driver of the browser keeps what it opened until the process ends.
-    sanitizeOps: false,
-    sanitizeResources: false,
-    fn: () => withBrowser(app, run),
-  });
+interface Case {
+  name: string;
+  app: () => TestApp;
+  run(desk: Desk): Promise<void>;
 }
+
+const cases: Case[] = [];
+
+function inBrowser(name: string, app: () => TestApp, run: (desk: Desk) => Promise<void>): void {
+  cases.push({ name, app, run });
+}
+
+Deno.test({
+  name: `console: in a browser${reason}`,
+  ignore: !browser,
+  // The driver of the browser keeps what it opened until the process ends.
+  sanitizeOps: false,
+  sanitizeResources: false,
+  async fn(t) {
+    const { chromium } = await import("playwright-core");
+    const opened = await chromium.launch({ executablePath: browser, headless: true });
+    try {
+      for (const { name, app, run } of cases) await t.step(name, () => withDesk(opened, app, run));
+    } finally {
+      await opened.close();
+    }
+  },
+});
 
 const ask = async (desk: Desk, headers: Record<string, string> = {}, more: object = {}) =>
   await (await desk.app.post(CHAT, chatBody(more), { "x-api-key": OPS, ...headers })).text();
