@@ -5,6 +5,7 @@ import { withFolder } from "../state/temp_folder.ts";
 import { ENDING, word } from "../support/chat.ts";
 import { type GatewayProcess, startGateway, writeConfig } from "../support/gateway_process.ts";
 import { until } from "../support/wait.ts";
+import { RARELY } from "./scale.ts";
 
 const RESPONSES = "/oss/v1/responses";
 const CONVERSATIONS = "/oss/v1/conversations";
@@ -51,7 +52,9 @@ async function call({ url }: GatewayProcess, path: string, method = "GET", body?
 
 const textOf = ({ output }: JsonObject) => JSON.stringify(output).match(/"text":"([^"]*)"/)?.[1];
 
-Deno.test("background: gateways that are processes share responses and conversations in one file", async (t) => {
+const NAME = "background: gateways that are processes share responses and conversations in one file";
+
+Deno.test({ name: NAME + RARELY.why, ignore: RARELY.ignore }, async (t) => {
   await withFolder(async (folder) => {
     const { server, calls } = startUpstream();
     const baseUrl = `http://127.0.0.1:${server.addr.port}/v1`;

@@ -6,6 +6,12 @@
 const SIZE = Deno.env.get("LANEWAY_RELIABILITY");
 export const IS_FULL = SIZE === "full";
 
+/** What takes too long for every day; its name says so where it is skipped. */
+export const RARELY = {
+  ignore: SIZE === undefined,
+  why: SIZE === undefined ? " (skipped: it takes long; .ci/run runs it, with LANEWAY_RELIABILITY=most)" : "",
+};
+
 /** The number for a whole run, for a short one, or for most of the whole. */
 export function scaled(full: number, short: number, most = full): number {
   return IS_FULL ? full : SIZE === "most" ? most : short;

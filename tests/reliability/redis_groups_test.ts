@@ -1,13 +1,14 @@
 /** The store under sentinels and on a cluster, while servers take each other's places. */
 import { assert, assertEquals } from "@std/assert";
-import { parseRedisUrl } from "../../../src/config/redis_url.ts";
-import { openRedisStore, type RedisPlace } from "../../../src/state/redis/open.ts";
-import { readSlots, slotOf } from "../../../src/state/redis/slots.ts";
-import type { Store } from "../../../src/state/store.ts";
-import { type RedisGroup, startCluster, startSentinels } from "../../support/redis_group.ts";
-import { freePort, isRedisMissing, type RedisServer, startRedis } from "../../support/redis_server.ts";
-import { until, within } from "../../support/wait.ts";
-import { withFolder } from "../temp_folder.ts";
+import { parseRedisUrl } from "../../src/config/redis_url.ts";
+import { openRedisStore, type RedisPlace } from "../../src/state/redis/open.ts";
+import { readSlots, slotOf } from "../../src/state/redis/slots.ts";
+import type { Store } from "../../src/state/store.ts";
+import { type RedisGroup, startCluster, startSentinels } from "../support/redis_group.ts";
+import { freePort, isRedisMissing, type RedisServer, startRedis } from "../support/redis_server.ts";
+import { until, within } from "../support/wait.ts";
+import { RARELY } from "./scale.ts";
+import { withFolder } from "../state/temp_folder.ts";
 
 const LATER = 1_000_000;
 const SOON_MS = 20_000;
@@ -51,8 +52,8 @@ function test(
   use: (group: RedisGroup, store: Store) => Promise<void>,
 ): void {
   Deno.test({
-    name,
-    ignore: isRedisMissing,
+    name: name + RARELY.why,
+    ignore: isRedisMissing || RARELY.ignore,
     fn: () =>
       withFolder(async (folder) => {
         const group = await start(folder);
