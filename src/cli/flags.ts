@@ -1,4 +1,5 @@
 /** The options of the command line. */
+import type { ParseArgsOptionsConfig } from "node:util";
 import { builtin } from "../util/builtin.ts";
 import { UsageError } from "./program.ts";
 
@@ -28,26 +29,26 @@ export function parseFlags(args: readonly string[]): Flags {
   // What follows such a command is its own to read.
   const at = args.findIndex((arg) => OWN_OPTIONS.includes(arg));
   const own = at < 0 ? args : args.slice(0, at);
+  const { values: { port, workers, ...flags }, positionals } = readArguments(own, {
+    config: { type: "string" },
+    hostname: { type: "string" },
+    port: { type: "string" },
+    workers: { type: "string" },
+    help: { type: "boolean" },
+    version: { type: "boolean" },
+  });
+  return {
+    ...flags,
+    ...(port !== undefined && { port: toPort(port) }),
+    ...(workers !== undefined && { workers: toWorkers(workers) }),
+    commands: [...positionals, ...args.slice(own.length)],
+  };
+}
+
+/** The options of a command, and what is none. Throws `UsageError`. */
+export function readArguments<const O extends ParseArgsOptionsConfig>(args: readonly string[], options: O) {
   try {
-    const { values: { port, workers, ...flags }, positionals } = builtin("node:util").parseArgs({
-      args: [...own],
-      options: {
-        config: { type: "string" },
-        hostname: { type: "string" },
-        port: { type: "string" },
-        workers: { type: "string" },
-        help: { type: "boolean" },
-        version: { type: "boolean" },
-      },
-      allowPositionals: true,
-    });
-    const commands = [...positionals, ...args.slice(own.length)];
-    return {
-      ...flags,
-      ...(port !== undefined && { port: toPort(port) }),
-      ...(workers !== undefined && { workers: toWorkers(workers) }),
-      commands,
-    };
+    return builtin("node:util").parseArgs({ args: [...args], options, allowPositionals: true });
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
     // The first sentence says what is wrong; the rest is advice for other commands.
@@ -69,7 +70,8 @@ function plainOptions(args: readonly string[]): Omit<Flags, "commands"> | undefi
   return found;
 }
 
-function toPort(text: string): number {
+/** Throws `UsageError`. */
+export function toPort(text: string): number {
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65535) return Number(text);
   throw new UsageError(`Cannot use port "${text}": expected a number from 0 to 65535`);
 }

@@ -256,3 +256,16 @@ Deno.test("check: the command runs with what it needs, writes its reports and en
       assertEquals((await runLaunched(["check", "--model", "x"], { cwd: folder })).code, 2);
     });
   }));
+
+Deno.test("check: a key that the server repeats is in no result", async () => {
+  const key = "key-of-the-server-4711";
+  const server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen() {} },
+    ({ headers }) =>
+      Response.json({ error: { message: headers.get("authorization"), type: "denied" } }, { status: 403 }),
+  );
+  const results = await check({ ...checking(`http://127.0.0.1:${server.addr.port}`), key });
+  await server.shutdown();
+  assert(results.some(({ reasons }) => reasons.join().includes("***")));
+  assert(!JSON.stringify(results).includes(key));
+});

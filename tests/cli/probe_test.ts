@@ -205,3 +205,22 @@ Deno.test("probe: the entry is written into the configuration, and nothing else 
         },
       });
     })));
+
+Deno.test("probe: a secret that the server repeats is not printed", () => {
+  const secret = "secret-of-the-server-4711";
+  const repeated = error(400, `Unknown field for ${secret}`);
+  const refuse = ({ tools }: Body) => tools ? repeated.clone() : undefined;
+  return withServer(chatServer({ refuse }), (url) =>
+    withFolder(async (folder) => {
+      const options = { cwd: folder, env: { MY_SECRET: secret } };
+      for (const more of [[], ["--json"]]) {
+        const { code, stdout, stderr } = await runLaunched(
+          ["probe", url, "--secret-env", "MY_SECRET", ...more],
+          options,
+        );
+        assertEquals(code, 0, stderr);
+        assertStringIncludes(stdout, "Unknown field for ***");
+        assert(!stdout.includes(secret));
+      }
+    }));
+});

@@ -2,6 +2,7 @@
 import { checkedWires } from "../../../plugins/conformance/mod.ts";
 import { builtin } from "../../util/builtin.ts";
 import { printable } from "../../util/printable.ts";
+import { readArguments, toPort } from "../flags.ts";
 import { invocation } from "../invocation.ts";
 import { type Program, UsageError } from "../program.ts";
 import { countOf, junit, markdown, summary } from "./report.ts";
@@ -28,17 +29,27 @@ hold. The base URL is the one below which /v1 is: ${"http://127.0.0.1:8000/oss"}
   --junit <file>          write the results for CI
 `;
 
+const OPTIONS = {
+  model: { type: "string" },
+  wire: { type: "string", multiple: true },
+  "key-env": { type: "string" },
+  "upstream-port": { type: "string" },
+  markdown: { type: "string" },
+  junit: { type: "string" },
+  help: { type: "boolean" },
+} as const;
+
 /** Returns the exit code: 1 where a requirement is not met. Throws `UsageError`. */
 export async function runCheck(args: readonly string[], program: Program): Promise<number> {
   const { platform, streams: { print, say } } = program;
-  const { values, positionals: [url, ...more] } = parsed(args);
+  const { values, positionals: [url, ...more] } = readArguments(args, OPTIONS);
   if (values.help) {
     print(help(invocation(platform)).trimEnd());
     return 0;
   }
   const checking = checkingOf(url, more, values, platform.env);
-  const port = portIn(values["upstream-port"]);
-  const upstream = port === undefined ? undefined : serveUpstream(port, checking.model);
+  const { "upstream-port": port } = values;
+  const upstream = port === undefined ? undefined : serveUpstream(toPort(port), checking.model);
   if (upstream) say(`The model's server is at ${upstream.url}`);
   try {
     const results = await check({
@@ -57,30 +68,10 @@ export async function runCheck(args: readonly string[], program: Program): Promi
   }
 }
 
-function parsed(args: readonly string[]) {
-  try {
-    return builtin("node:util").parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        model: { type: "string" },
-        wire: { type: "string", multiple: true },
-        "key-env": { type: "string" },
-        "upstream-port": { type: "string" },
-        markdown: { type: "string" },
-        junit: { type: "string" },
-        help: { type: "boolean" },
-      },
-    });
-  } catch (error) {
-    throw new UsageError((error as Error).message.split(/\.\s/)[0]);
-  }
-}
-
 function checkingOf(
   url: string | undefined,
   more: readonly string[],
-  { model, wire = WIRES, "key-env": variable }: ReturnType<typeof parsed>["values"],
+  { model, wire = WIRES, "key-env": variable }: ReturnType<typeof readArguments<typeof OPTIONS>>["values"],
   env: Program["platform"]["env"],
 ): Checking {
   const address = URL.parse(url ?? "");
@@ -94,10 +85,4 @@ function checkingOf(
   if (variable !== undefined && !key) throw new UsageError(`The variable ${variable} is not set here`);
   const baseUrl = url!.replace(/\/+$/, "").replace(/\/v1$/, "");
   return { baseUrl, model, wires: wire, key, patienceMs: PATIENCE_MS };
-}
-
-function portIn(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
-  throw new UsageError(`Cannot use port "${text}": expected a number from 0 to 65535`);
 }

@@ -1,5 +1,6 @@
 /** Runs the kit's cases, one after the other. */
 import { cases, checkedWires, scriptedCases } from "../../../plugins/conformance/mod.ts";
+import { hiderFor } from "../../context/secrets.ts";
 import type { CheckCase, CheckDesk, CheckedWire, ScriptedUpstream } from "../../contract/conformance.ts";
 import { asking } from "./asking.ts";
 import type { CheckResult } from "./report.ts";
@@ -48,6 +49,8 @@ async function judge(one: CheckCase, wire: CheckedWire, checking: Checking): Pro
   const found = await one.run(desk).catch((error) => [`The answer cannot be judged: ${(error as Error).message}`]);
   const seconds = (performance.now() - began) / 1000;
   const common = { wire: wire.name, id, requirement, seconds };
-  if ("skipped" in found) return { ...common, state: "skipped", reasons: [found.skipped] };
-  return { ...common, state: found.length === 0 ? "passed" : "failed", reasons: [...new Set(found)] };
+  // A server may repeat the key that it was sent.
+  const hide = hiderFor(key === undefined ? [] : [key]);
+  if ("skipped" in found) return { ...common, state: "skipped", reasons: [hide(found.skipped)] };
+  return { ...common, state: found.length === 0 ? "passed" : "failed", reasons: [...new Set(found.map(hide))] };
 }

@@ -1,5 +1,5 @@
 /** The options of the command `connect`. */
-import { builtin } from "../../util/builtin.ts";
+import { readArguments } from "../flags.ts";
 import { UsageError } from "../program.ts";
 import { isName } from "./gateway.ts";
 import { DEFAULT_GATEWAY } from "./permissions.ts";
@@ -38,9 +38,23 @@ export interface Options {
   help: boolean;
 }
 
+const OPTIONS = {
+  url: { type: "string" },
+  lane: { type: "string" },
+  model: { type: "string" },
+  "key-env": { type: "string" },
+  key: { type: "string" },
+  list: { type: "boolean" },
+  print: { type: "boolean" },
+  yes: { type: "boolean" },
+  keep: { type: "boolean" },
+  undo: { type: "boolean" },
+  help: { type: "boolean" },
+} as const;
+
 /** Throws `UsageError`. */
 export function parseOptions(args: readonly string[]): Options {
-  const { values, positionals } = parsed(args);
+  const { values, positionals } = readArguments(args, OPTIONS);
   if (positionals.length > 1) throw new UsageError(`Cannot connect "${positionals.join(" ")}": name one client`);
   const { url = DEFAULT_GATEWAY, lane = "oss", key, model, "key-env": keyEnv, ...flags } = values;
   if (key !== undefined && key !== "-") {
@@ -83,28 +97,4 @@ function gatewayIn(text: string): string {
     throw new UsageError(`Give the gateway's address without a path: ${url.origin}; --lane names the lane`);
   }
   return url.origin;
-}
-
-function parsed(args: readonly string[]) {
-  try {
-    return builtin("node:util").parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        url: { type: "string" },
-        lane: { type: "string" },
-        model: { type: "string" },
-        "key-env": { type: "string" },
-        key: { type: "string" },
-        list: { type: "boolean" },
-        print: { type: "boolean" },
-        yes: { type: "boolean" },
-        keep: { type: "boolean" },
-        undo: { type: "boolean" },
-        help: { type: "boolean" },
-      },
-    });
-  } catch (error) {
-    throw new UsageError((error as Error).message.split(/\.\s/)[0]);
-  }
 }

@@ -3,8 +3,7 @@ import manifest from "../../../deno.json" with { type: "json" };
 import { secretsOf } from "../../compose/secrets.ts";
 import { type Hide, hiderFor } from "../../context/secrets.ts";
 import { createDescriptors } from "../../http/descriptors.ts";
-import { builtin } from "../../util/builtin.ts";
-import type { Listen } from "../flags.ts";
+import { type Listen, readArguments } from "../flags.ts";
 import { invocation } from "../invocation.ts";
 import { type Program, UsageError } from "../program.ts";
 import { readableFile } from "../serve.ts";
@@ -31,6 +30,14 @@ few small requests, and the clients that connect has set up. Exits with 1 if it 
   --model <name>    ask only this model
   --quick           ask no model: nothing is charged
 `;
+
+const OPTIONS = {
+  json: { type: "boolean" },
+  lane: { type: "string" },
+  model: { type: "string" },
+  quick: { type: "boolean" },
+  help: { type: "boolean" },
+} as const;
 
 interface Options {
   json?: boolean;
@@ -62,21 +69,9 @@ function asJson(findings: readonly Finding[]) {
 }
 
 function parse(args: string[]): Options {
-  try {
-    const { values } = builtin("node:util").parseArgs({
-      args,
-      options: {
-        json: { type: "boolean" },
-        lane: { type: "string" },
-        model: { type: "string" },
-        quick: { type: "boolean" },
-        help: { type: "boolean" },
-      },
-    });
-    return values;
-  } catch (error) {
-    throw new UsageError((error as Error).message.split(/\.\s/)[0]);
-  }
+  const { values, positionals: [word] } = readArguments(args, OPTIONS);
+  if (word !== undefined) throw new UsageError(`Unexpected argument "${word}"`);
+  return values;
 }
 
 /** All that is found, in the order of the way: what comes first may be the cause of what follows. */

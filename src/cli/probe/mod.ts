@@ -1,8 +1,9 @@
 /** The command `probe`: finds out what a server of models is, and what its entry in the configuration should say. */
-import { builtin } from "../../util/builtin.ts";
+import { hiderFor } from "../../context/secrets.ts";
 import { withSettings } from "../connect/edit.ts";
 import { readFile, writeFile } from "../connect/files.ts";
 import { FormatError } from "../connect/formats/format.ts";
+import { readArguments } from "../flags.ts";
 import { invocation } from "../invocation.ts";
 import { type Program, UsageError } from "../program.ts";
 import { printable } from "../../util/printable.ts";
@@ -24,10 +25,18 @@ what agents need, and the entry of "upstreams" that it should have, key by key.
   --json                print all of it as JSON
 `;
 
+const OPTIONS = {
+  model: { type: "string" },
+  "secret-env": { type: "string" },
+  write: { type: "string" },
+  json: { type: "boolean" },
+  help: { type: "boolean" },
+} as const;
+
 /** Returns the exit code. Throws `UsageError`. */
 export async function probe(args: readonly string[], config: string | undefined, program: Program): Promise<number> {
   const { platform, streams: { print, say } } = program;
-  const { values, positionals: [url, ...more] } = parsed(args);
+  const { values, positionals: [url, ...more] } = readArguments(args, OPTIONS);
   if (values.help) {
     print(help(invocation(platform)).trimEnd());
     return 0;
@@ -35,21 +44,28 @@ export async function probe(args: readonly string[], config: string | undefined,
   if (url === undefined || more.length > 0 || !isAddress(url)) {
     throw new UsageError("Expected the base URL of one server: probe http://127.0.0.1:8080/v1");
   }
-  const { model, write } = values;
-  if (write !== undefined && !/^[a-z][\w-]*$/.test(write)) throw new UsageError(`"${write}" is no name of an upstream`);
+  const { model, write, "secret-env": variable } = values;
+  // A server may repeat the secret that it was sent.
+  const hide = hiderFor(variable === undefined ? [] : [platform.env(variable) ?? ""]);
+  checkName(write);
   try {
-    const secret = secretIn(values["secret-env"], platform.env);
+    const secret = secretIn(variable, platform.env);
     const examined = await examineServer({ url, model, secret, patienceMs: PATIENCE_MS });
-    print(values.json ? JSON.stringify(examined, null, 2) : report(examined, write ?? "server"));
+    print(hide(values.json ? JSON.stringify(examined, null, 2) : report(examined, write ?? "server")));
     if (write !== undefined) {
       say(writeEntry(config ?? (platform.env("LANEWAY_CONFIG") || "gateway.json"), write, examined));
     }
     return 0;
   } catch (error) {
     if (!isForUser(error)) throw error;
-    say(printable((error as Error).message));
+    say(printable(hide((error as Error).message)));
     return 1;
   }
+}
+
+function checkName(upstream: string | undefined): void {
+  if (upstream === undefined || /^[a-z][\w-]*$/.test(upstream)) return;
+  throw new UsageError(`"${upstream}" is no name of an upstream`);
 }
 
 /** Whatever the file system refuses is the user's to mend, too. */
@@ -59,24 +75,6 @@ function isForUser(error: unknown): boolean {
 
 function isAddress(text: string): boolean {
   return /^https?:$/.test(URL.parse(text)?.protocol ?? "");
-}
-
-function parsed(args: readonly string[]) {
-  try {
-    return builtin("node:util").parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        model: { type: "string" },
-        "secret-env": { type: "string" },
-        write: { type: "string" },
-        json: { type: "boolean" },
-        help: { type: "boolean" },
-      },
-    });
-  } catch (error) {
-    throw new UsageError((error as Error).message.split(/\.\s/)[0]);
-  }
 }
 
 function secretIn(name: string | undefined, env: Program["platform"]["env"]) {
