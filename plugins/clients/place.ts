@@ -23,7 +23,7 @@ export function keyVariable({ key }: Connection): string | undefined {
   return key && "env" in key ? key.env : undefined;
 }
 
-/** The window that clients are told where the gateway does not know the model's. */
+/** The window that clients are given where the gateway does not know the model's. */
 export const USUAL_CONTEXT = 131_072;
 export const USUAL_OUTPUT = 8_192;
 

@@ -243,7 +243,7 @@ function refuseToWatch(): Promise<number> {
   return Promise.resolve(2);
 }
 
-/** Runs several gateways, which are told where they find each other. */
+/** Runs several gateways, each with the place where it finds the others. */
 async function runWorkers(count: number, start: Start): Promise<number> {
   const { makeFolder, removeFolder, supervise } = await import("./workers.ts");
   const folder = await makeFolder();

@@ -7,7 +7,7 @@ import type { Platform } from "../platform/platform.ts";
 import { isOnDeploy } from "../state/kv_file.ts";
 import { settleWithin } from "../util/timeout.ts";
 
-/** How long what runs may go on after SIGINT, then to be told of its end, and then the store to be written; in milliseconds. */
+/** How long after SIGINT requests may go on, then streams may take to end with a reason, then the store to be written; in milliseconds. */
 const [DRAIN_MS, ABORT_MS, CLOSE_MS] = [2_500, 500, 1_500];
 
 const MEMORY_BYTES = 512 * 2 ** 20;
@@ -32,8 +32,8 @@ interface Stoppable {
 }
 
 /**
- * Ends the process in time after SIGINT: what runs may end by itself, or is told why it ends. Returns what is to be told of each
- * request: when its answer is over.
+ * Ends the process in time after SIGINT: what runs may end by itself, or ends with the reason. Returns a function that takes, for
+ * each request, the promise of its answer's end.
  */
 export function stopInTime(
   app: Stoppable,

@@ -147,7 +147,7 @@ export interface Pace {
   keepAliveMs: number;
   /** How long a request waits for the store, in milliseconds. */
   storeMs: number;
-  /** How long what was used may wait for what is used next before the store is told, in milliseconds. */
+  /** How long what was used may wait for what is used next before it is written to the store, in milliseconds. */
   gatherMs: number;
   /** How long a WebSocket may be open, in milliseconds. */
   socketMs: number;

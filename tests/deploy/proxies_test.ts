@@ -1,6 +1,6 @@
 /** The examples for proxies, each before two gateways: what their users would notice. Debian's packages have the programs. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { delay, until, within } from "../support/wait.ts";
+import { until, within } from "../support/wait.ts";
 import { accepts, type Member, startMember, startUpstream, type Upstream, withProxy } from "../support/behind_proxy.ts";
 import { readText } from "../support/deploy.ts";
 import { withFolder } from "../support/process.ts";
@@ -201,7 +201,8 @@ async function drain({ url, upstream, members, leaveOut }: Rig): Promise<void> {
   for (const { call } of streams) call.end();
   for (const { reader } of streams) await readUntil(reader, "[DONE]");
   assertEquals((await within(20_000, stopped!.child.status)).code, 0);
-  await delay(100);
+  const after = statuses.length;
+  await until(() => statuses.length > after + 20);
   isOver = true;
   await Promise.all(callers);
   assertEquals(statuses.filter((status) => status !== 200), []);

@@ -231,7 +231,7 @@ export class Page {
     });
   }
 
-  /** The others put together what they have not heard of for long: it counts under that name no more. */
+  /** The others merge a share that has not changed for long: it counts under that name no more. */
   #renewShare(at: number): void {
     const isCurrent = at < this.#answeredAt + APART_MS / 2;
     if (isCurrent || this.unreported > 0n || this.#share.reserved > 0n) return;

@@ -46,7 +46,7 @@ export class OwnShare {
     if (this.#ceiling > ceiling) this.#ceiling = ceiling;
   }
 
-  /** What the others are told. What it held longer than it might is nobody's any more, but for what runs. */
+  /** What the others are shown. What it held longer than it might is nobody's any more, but for what runs. */
   report(at: number, wants: Omit<Request, "id" | "spent" | "keeps" | "free">): Request {
     if (at >= this.#until) this.giveUp(0n);
     const held = this.#ceiling - this.#spent;
