@@ -67,18 +67,16 @@ function listOf({ machine, records }: Desk): string {
   const { existsSync } = builtin("node:fs");
   const width = Math.max(...clients.map(({ name }) => name.length));
   return clients.map((client) => {
-    const { name, title, files, steps } = client;
-    const state = existsSync(receiptPath(records.folder, name, records.os))
-      ? "connected"
-      : isInstalled(client, machine)
-      ? "installed"
-      : files
-      ? ""
-      : steps
-      ? "by hand"
-      : "";
+    const { name, title } = client;
+    const state = stateOf(client, existsSync(receiptPath(records.folder, name, records.os)), machine);
     return `${name.padEnd(width)}  ${state.padEnd(9)}  ${title}`.trimEnd();
   }).join("\n");
+}
+
+function stateOf(client: Client, isConnected: boolean, machine: ClientMachine): string {
+  if (isConnected) return "connected";
+  if (isInstalled(client, machine)) return "installed";
+  return client.files ? "" : "by hand";
 }
 
 function chosen({ client: name }: Options, { machine, print }: Desk, { ask }: Asking): Client {

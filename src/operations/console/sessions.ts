@@ -30,9 +30,7 @@ export async function logIn(context: RequestContext, key: string): Promise<strin
   const { request, peer, gateway } = context;
   const caller = await gateway.authenticate(withKey(request, key), peer);
   if (!caller.operator) throw new GatewayError("permission", 'This key is for no operator: it has no "operator": true');
-  const id = Array.from(crypto.getRandomValues(new Uint8Array(32)), (byte) => byte.toString(16).padStart(2, "0")).join(
-    "",
-  );
+  const id = crypto.getRandomValues(new Uint8Array(32)).toHex();
   sessions.set(id, { key, endsAt: gateway.now() + LIFE_S * 1000 });
   return cookieWith(id, LIFE_S, context);
 }
