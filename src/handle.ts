@@ -40,7 +40,10 @@ export async function handle(request: Request, peer: Peer | undefined, gateway: 
     }
 
     const page = findPage(url, gateway.feed !== undefined);
-    if (page) return await servePage(page, context);
+    if (page) {
+      const answer = await servePage(page, context);
+      return answer instanceof Request ? await handle(answer, peer, gateway) : answer;
+    }
     const match = gateway.registry.match(request, url);
     const lost = match ? undefined : findLostPath(request, gateway.registry, gateway.lanes.keys());
     context = withProtocol(context, (match ?? lost ?? context).protocol);
@@ -63,16 +66,19 @@ export async function handle(request: Request, peer: Peer | undefined, gateway: 
   }
 }
 
-/** What is asked of the gateway itself. */
-async function servePage(page: NonNullable<ReturnType<typeof findPage>>, context: RequestContext): Promise<Response> {
+/** What is asked of the gateway itself; or the request that was made of it, to be served like any other. */
+async function servePage(
+  page: NonNullable<ReturnType<typeof findPage>>,
+  context: RequestContext,
+): Promise<Response | Request> {
   const { request, peer, gateway } = context;
   checkHeaders(request.headers, gateway.limits.headerBytes);
   const known = page.opens === "everybody" ? context : withCaller(context, await gateway.authenticate(request, peer));
   if (!page.takesAny && request.method !== "GET" && request.method !== "HEAD") {
     throw methodNotAllowed(request.method, ["GET", "HEAD"]);
   }
-  const response = await answerPage(page, known);
-  return request.method === "HEAD" ? withoutBody(response) : response;
+  const answer = await answerPage(page, known);
+  return request.method === "HEAD" && answer instanceof Response ? withoutBody(answer) : answer;
 }
 
 /** Reads the request and hands it to its operation. `named`: the lane that its path names, if it does. */

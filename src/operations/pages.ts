@@ -5,7 +5,8 @@ import { GatewayError } from "../errors.ts";
 interface Page {
   /** Who may see it. Of what keys open each sees its own. */
   opens: "everybody" | "keys" | "operators";
-  answer(context: RequestContext): Promise<Response>;
+  /** The page; or the request that this one stands for, which is then served in its place. */
+  answer(context: RequestContext): Promise<Response | Request>;
   /** Whether it looks at the method itself; all others take GET. */
   takesAny?: boolean;
 }
@@ -58,13 +59,15 @@ export function findPage(url: URL | undefined, hasConsole: boolean): Page | unde
 }
 
 /** Throws `permission` where the caller may not see the page. */
-export async function answerPage(page: Page, context: RequestContext): Promise<Response> {
+export async function answerPage(page: Page, context: RequestContext): Promise<Response | Request> {
   if (page.opens === "operators" && !context.caller.operator) {
     throw new GatewayError("permission", `This page is for operators: use a key that has "operator": true`);
   }
-  const response = await page.answer(context);
-  if (!response.headers.has("cache-control")) response.headers.set("cache-control", "no-store");
+  const answer = await page.answer(context);
   // Monitoring asks every few seconds: it leaves no line in the log.
   context.recorder.discard();
-  return response;
+  if (answer instanceof Response && !answer.headers.has("cache-control")) {
+    answer.headers.set("cache-control", "no-store");
+  }
+  return answer;
 }

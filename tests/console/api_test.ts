@@ -105,6 +105,40 @@ Deno.test("console: a key that never ends holds no connection", async () => {
   }
 });
 
+Deno.test("console: its operator asks any model as any caller does, and pays for it", async () => {
+  const app = newApp({
+    config: {
+      ...KEYED,
+      keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true, quota: { requestsPerMinute: 1 } }],
+    },
+    fetch: () => Promise.resolve(answerWhole()),
+  });
+  const own = { cookie: await cookieOf(app), "sec-fetch-site": "same-origin" };
+  const models = await (await app.get("/console/api/models", own)).json();
+  assertEquals(models.data[0], { lane: "oss", id: "model", task: "chat" });
+  const path = `/console/call${CHAT}`;
+  for (const site of ["cross-site", "same-site", "none"]) {
+    assertEquals((await app.post(path, chatBody(), { ...own, "sec-fetch-site": site })).status, 403, site);
+  }
+  assertEquals(
+    (await app.post(path, chatBody(), { "sec-fetch-site": "same-origin" })).status,
+    401,
+    "Without a session",
+  );
+  assertEquals((await app.post(path, chatBody(), { "x-api-key": ANNA })).status, 401, "By no other key");
+  for (const inner of ["/console/api/status", "/console", "//evil.test/"]) {
+    assertEquals((await app.get(`/console/call${inner}`, own)).status, 404, inner);
+  }
+  const answer = await app.post(path, chatBody(), own);
+  assertEquals([answer.status, answer.headers.get("x-laneway-target")], [200, "fake/org/model"]);
+  assertEquals((await answer.json()).object, "chat.completion");
+  const { key, path: logged, model } = app.logs.at(-1)!;
+  assertEquals([key, logged, model], ["ops", CHAT, "model"]);
+  assertEquals((await app.post(path, chatBody(), own)).status, 429, "The key's own limits hold");
+  const logout = await app.fetch(new Request("http://gateway/console/logout", { method: "POST", headers: own }));
+  assertEquals([logout.status, (await app.post(path, chatBody(), own)).status], [204, 401]);
+});
+
 Deno.test("console: a session ends after half a day", async () => {
   let now = 1_800_000_000_000;
   const app = newApp({ config: KEYED, now: () => now });

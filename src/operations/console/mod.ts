@@ -6,11 +6,13 @@ import { methodNotAllowed } from "../../http/service.ts";
 import { usagePage } from "../usage_page.ts";
 import { assetOf } from "./assets.ts";
 import { live, status } from "./live.ts";
-import { checkOrigin, logIn, logOut, operatorOf } from "./sessions.ts";
+import { models } from "./models.ts";
+import { asCaller, checkOrigin, logIn, logOut, operatorOf } from "./sessions.ts";
 
 /** Below `/console/api/`: what an operator may read. */
 const READ: Readonly<Record<string, (context: RequestContext) => Response | Promise<Response>>> = {
   live,
+  models,
   status,
   usage: usagePage,
 };
@@ -20,10 +22,14 @@ const LONGEST_KEY = 8_192;
 /** How long a key may take to come, in milliseconds. */
 const KEY_PATIENCE_MS = 10_000;
 
-/** Everything below `/console`. The files are for everybody, because nothing of the gateway is in them. */
-export async function consolePage(context: RequestContext): Promise<Response> {
+/**
+ * Everything below `/console`. The files are for everybody, because nothing of the gateway is in them. What is asked below
+ * `call/` is the operator's own request to the gateway.
+ */
+export async function consolePage(context: RequestContext): Promise<Response | Request> {
   const { request: { method }, url } = context;
   const name = url!.pathname.replace(/^\/console\/?/, "");
+  if (name.startsWith("call/")) return await called(name.slice("call".length), context);
   if (name === "login" || name === "logout") return await session(name, context);
   if (method !== "GET" && method !== "HEAD") throw methodNotAllowed(method, ["GET", "HEAD"]);
   if (!name.startsWith("api/")) {
@@ -37,6 +43,14 @@ export async function consolePage(context: RequestContext): Promise<Response> {
   const response = await read(withCaller(context, caller));
   response.headers.set("cache-control", "no-store");
   return response;
+}
+
+/** The request to one of the gateway's own paths, with the operator as its caller. It counts as any other does. */
+async function called(path: string, context: RequestContext): Promise<Request> {
+  checkOrigin(context);
+  await operatorOf(context);
+  if (/^\/(console(\/|$)|\/)/.test(path)) notThere(path);
+  return asCaller(context, path);
 }
 
 async function session(name: "login" | "logout", context: RequestContext): Promise<Response> {

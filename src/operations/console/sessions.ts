@@ -25,6 +25,19 @@ export async function operatorOf({ request, peer, gateway }: RequestContext): Pr
   throw new GatewayError("permission", 'The console is for operators: use a key that has "operator": true');
 }
 
+/** The same request to another path of the gateway, with what the session's key opens and without what is the browser's. */
+export function asCaller({ request, url, gateway }: RequestContext, path: string): Request {
+  const headers = new Headers(request.headers);
+  for (const name of ["cookie", "referer"]) headers.delete(name);
+  const session = sessionOf(request, gateway.now());
+  if (session) {
+    headers.delete("x-api-key");
+    headers.set("authorization", `Bearer ${session.key}`);
+  }
+  const { method, body, signal } = request;
+  return new Request(new URL(path + url!.search, url), { method, headers, body, signal });
+}
+
 /** Lets the browser in. Returns the cookie. Throws where the key is none of an operator. */
 export async function logIn(context: RequestContext, key: string): Promise<string> {
   const { request, peer, gateway } = context;
