@@ -21,7 +21,7 @@ import { pluginFacts as factsOf, type Plugins } from "./compose/plugins.ts";
 import { createTransports } from "./compose/transports.ts";
 import { createUsageKeeper } from "./compose/usage.ts";
 import { auditFor } from "./compose/audit.ts";
-import { tracingFor } from "./compose/tracing.ts";
+import { recordingFor, tracingFor } from "./compose/tracing.ts";
 import type { World } from "./compose/world.ts";
 import { ConfigError, loadConfig, parseConfig as parse } from "./config/load.ts";
 import type { Config } from "./config/schema.ts";
@@ -150,6 +150,7 @@ function createWorld(options: AppOptions): World {
     : undefined;
   const pace = { ...PACE, ...options.pace };
   const feed = config.console === false ? undefined : keep("feed", null, () => new Feed());
+  const recording = recordingFor(config, keep);
   const usage = createUsageKeeper({ config, plugins, keep, now, pace }, store);
   return {
     ...keeper,
@@ -166,6 +167,7 @@ function createWorld(options: AppOptions): World {
       meter?.count({ type: "request", entry });
       usage?.count(entry);
       feed?.end(entry);
+      recording?.loaded?.end(entry);
     },
     warn: options.warn ?? standardStreams(platform).warn,
     meter,
@@ -173,6 +175,7 @@ function createWorld(options: AppOptions): World {
     tracing: tracingFor(config, platform, plugins, keep),
     usage,
     feed,
+    recording,
     pace,
     store,
     shared,

@@ -3,6 +3,7 @@ import type { Gateway } from "./context/gateway.ts";
 import { finish } from "./context/finish.ts";
 import { openContext, type RequestContext, shuttingDown, withCaller, withProtocol } from "./context/request_context.ts";
 import { TASK_OF } from "./canonical/operations.ts";
+import type { FormField } from "./contract/context.ts";
 import type { AnyProtocol, Protocol } from "./contract/protocol.ts";
 import { GatewayError, toGatewayError } from "./errors.ts";
 import { checkHeaders } from "./http/headers.ts";
@@ -27,7 +28,8 @@ type Params = Record<string, string | undefined>;
 
 /** `peer` is the caller's address; absent for a call within the process. */
 export async function handle(request: Request, peer: Peer | undefined, gateway: Gateway): Promise<Response> {
-  if (gateway.tracing && !gateway.tracing.tracer) await gateway.tracing.load();
+  const loading = loadOnce(gateway);
+  if (loading) await loading;
   let context = openContext(request, peer, gateway);
   const { entry } = context.recorder;
   try {
@@ -60,10 +62,24 @@ export async function handle(request: Request, peer: Peer | undefined, gateway: 
       await checkNamed(match.protocol, match.params, lane, context);
       throw methodNotAllowed(request.method, match.allow);
     }
-    return finish(await dispatch<ServedOperation>(match.protocol, match.params, lane, context), context);
+    const answer = finish(await dispatch<ServedOperation>(match.protocol, match.params, lane, context), context);
+    return await record(answer, context);
   } catch (thrown) {
-    return finish(await answerError(thrown, context), context);
+    const answer = finish(await answerError(thrown, context), context);
+    return await record(answer, context);
   }
+}
+
+/** Loads what watches requests, where the configuration wants it; nothing once it is there. */
+function loadOnce({ tracing, recording }: Gateway): Promise<unknown> | undefined {
+  const isTraced = !tracing || tracing.tracer !== undefined;
+  const isRecorded = !recording || recording.loaded !== undefined;
+  return isTraced && isRecorded ? undefined : Promise.all([tracing?.load(), recording?.load()]);
+}
+
+/** The answer, of which a copy is kept where the configuration wants that. */
+function record(answer: Response, { recorder }: RequestContext): Response | Promise<Response> {
+  return recorder.record?.answered(answer, recorder) ?? answer;
 }
 
 /** What is asked of the gateway itself; or the request that was made of it, to be served like any other. */
@@ -91,6 +107,10 @@ async function dispatch<K extends ServedOperation>(
   const { request: { headers }, url, gateway, recorder } = context;
   const { operation } = protocol;
   gateway.feed?.begin(context.id, readerOf(context));
+  // What is only explained is asked of nobody.
+  if (protocol.body !== "none" && !wantsExplanation({ headers })) {
+    recorder.record = gateway.recording?.loaded?.begin(context);
+  }
   if (runsModel(operation) && !wantsExplanation({ headers })) gateway.load.check(gateway.limits);
   const body = await readBody(protocol.body, context);
   const wire = { body, headers, params, query: url?.searchParams ?? new URLSearchParams() };
@@ -121,9 +141,10 @@ async function readBody(kind: AnyProtocol["body"], context: RequestContext): Pro
   if (kind === "none") return undefined;
   try {
     const { body, release } = kind === "json"
-      ? await uploads.readJson(request, isServed)
+      ? await uploads.readJson(request, isServed, recorder.record?.body)
       : await readForm(request, uploads);
     recorder.atEnd(release);
+    if (kind === "form") recorder.record?.captureForm(body as FormField[]);
     return body;
   } catch (thrown) {
     // Deno (2.9.6) breaks off every body that is still on its way when its server is to shut down, or gives way to another.

@@ -1,5 +1,7 @@
 import manifest from "../../deno.json" with { type: "json" };
 import type { Config } from "../config/schema.ts";
+import type { RecordingPart } from "../context/gateway.ts";
+import type { Recording } from "../context/recording.ts";
 import type { Tracer, Tracing } from "../observe/trace.ts";
 import type { Platform } from "../platform/platform.ts";
 import type { Keep } from "./parts.ts";
@@ -22,5 +24,16 @@ export function tracingFor(
     };
     const tracing: { tracer?: Tracer; load(): Promise<Tracer> } = { load: () => loading ??= load() };
     return tracing;
+  });
+}
+
+/** What was sent, where the configuration wants it kept. What keeps it is loaded with the first request, too. */
+export function recordingFor({ console }: Config, keep: Keep): RecordingPart | undefined {
+  const bounds = console ? console.record : undefined;
+  return bounds && keep("recording", bounds, () => {
+    let loading: Promise<Recording> | undefined;
+    const load = async () => part.loaded = new (await import("../context/recording.ts")).Recording(bounds);
+    const part: RecordingPart = { load: () => loading ??= load() };
+    return part;
   });
 }

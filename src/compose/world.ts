@@ -1,6 +1,6 @@
 import type { Feed } from "../observe/feed.ts";
 import type { Config } from "../config/schema.ts";
-import type { Pace } from "../context/gateway.ts";
+import type { Pace, RecordingPart } from "../context/gateway.ts";
 import type { Workers } from "../context/workers.ts";
 import type { LogEntry, Warning } from "../observe/log.ts";
 import type { Audit } from "../observe/audit.ts";
@@ -40,6 +40,8 @@ export interface World extends PartKeeper {
   usage?: UsageKeeper;
   /** What runs and what ended, for the console. */
   feed?: Feed;
+  /** What was sent, where it is kept. */
+  recording?: RecordingPart;
   pace: Pace;
   store: Store;
   /** What it has in common with other gateways; absent where it has nothing. */

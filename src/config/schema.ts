@@ -130,7 +130,17 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
       description: "Whether traces hold what clients and models write.",
     }),
   }).prefault({}),
-  console: z.literal(false).optional().meta({
+  console: z.union([
+    z.literal(false),
+    object("What the console may show beside what happens.", {
+      record: object("Keeps what clients and upstreams send, for the console: in memory only.", {
+        requests: z.int().min(1).max(10_000).default(200).meta({ description: "How many requests are kept." }),
+        megabytes: z.int().min(1).max(4_096).default(64).meta({
+          description: "How much memory they may take together. The oldest are forgotten first.",
+        }),
+      }).optional(),
+    }),
+  ], { error: 'Expected false or { "record": { "requests": 200, "megabytes": 64 } }' }).optional().meta({
     description: "With false, there is no console at /console. Only an operator's key opens what it shows.",
   }),
   replicas: z.int().min(1).max(10_000).default(1).meta({

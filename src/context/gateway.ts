@@ -31,6 +31,7 @@ import type { Tokenizers } from "../tokens/tokenizers.ts";
 import type { Breaker } from "../routing/circuit_breaker.ts";
 import type { HedgeBudget } from "../routing/hedging.ts";
 import type { Dependents } from "../util/abort.ts";
+import type { Recording } from "./recording.ts";
 import type { Workers } from "./workers.ts";
 import type { RetryPolicy } from "../routing/failover.ts";
 import type { Upstream } from "../upstream/send.ts";
@@ -96,6 +97,8 @@ export interface Gateway {
   meter?: Meter;
   /** What runs and what ended, for the console; absent where there is none. */
   feed?: Feed;
+  /** What was sent, for the console; absent where it is not kept. It is loaded with the first request. */
+  recording?: RecordingPart;
   /** Who was given or refused a key; absent where nobody wants to know. */
   audit?: Audit;
   /** Makes spans; absent where the process was started without OpenTelemetry. */
@@ -116,6 +119,11 @@ export interface Gateway {
   signal: AbortSignal;
   /** The requests that run, which end with that. */
   running: Dependents;
+}
+
+export interface RecordingPart {
+  loaded?: Recording;
+  load(): Promise<Recording>;
 }
 
 /** What a request is paid from. */

@@ -11,6 +11,7 @@ import { formatDollars } from "../util/dollars.ts";
 import { Bill, type Pricing } from "./bill.ts";
 import type { Payer } from "./gateway.ts";
 import { chargeFor } from "./charge.ts";
+import type { Recorded } from "./recorded.ts";
 
 /** A conversation's tokens as the gateway counts them for one target. */
 export interface Counted extends Count {
@@ -77,6 +78,8 @@ export class Recorder {
   reason: AttemptReason = "first";
   /** Where the request is traced. */
   readonly trace?: RequestTrace;
+  /** What was sent, where that is kept. */
+  record?: Recorded;
   /** Tokens of the request, as they were estimated when it was admitted. */
   estimate = 0;
   /** What it is paid from, where that is limited. */

@@ -1,5 +1,11 @@
 import { every } from "../util/every.ts";
 
+/** Whoever keeps a copy of an answer. */
+export interface Sent {
+  /** Gets what is sent. */
+  copy?: { add(bytes: Uint8Array): void };
+}
+
 /** A client that takes nothing of its answer. */
 export interface Unread {
   /** How long it may take nothing, in milliseconds; at most a quarter of it more. What the system buffers counts as taken. */
@@ -16,7 +22,7 @@ export interface Chunks {
   cancel(): Promise<void>;
 }
 
-export interface StreamOptions extends Unread {
+export interface StreamOptions extends Unread, Sent {
   /** What sets the frames apart. */
   mediaType: string;
   /** What goes out in silence; nothing where the protocol has no such thing. */
@@ -31,13 +37,14 @@ export interface StreamOptions extends Unread {
   onEnd(): void;
 }
 
+const encoder = new TextEncoder();
+
 /**
  * A response that streams chunks. It asks for one only when the client's connection takes one, so a slow reader slows the
  * upstream down.
  */
 export function streamResponse(chunks: Chunks, options: StreamOptions): Response {
-  const { mediaType, keepAlive, keepAliveMs, sendStallMs } = options;
-  const encoder = new TextEncoder();
+  const { mediaType, keepAlive, keepAliveMs, sendStallMs, copy } = options;
   let stopKeepAlives = () => {};
   let lastWrite = performance.now();
   let isOver = false;
@@ -63,7 +70,7 @@ export function streamResponse(chunks: Chunks, options: StreamOptions): Response
         if (controller.desiredSize !== 0 || performance.now() - lastWrite < keepAliveMs) return;
         lastWrite = performance.now();
         const text = keepAlive();
-        if (text !== "") controller.enqueue(encoder.encode(text));
+        if (text !== "") send(controller, text, copy);
       });
     },
     async pull(controller) {
@@ -73,7 +80,7 @@ export function streamResponse(chunks: Chunks, options: StreamOptions): Response
         if (isOver) return;
         taking.handed();
         lastWrite = performance.now();
-        if (text !== undefined) return controller.enqueue(encoder.encode(text));
+        if (text !== undefined) return send(controller, text, copy);
         end();
         controller.close();
       } catch (thrown) {
@@ -93,13 +100,19 @@ export function streamResponse(chunks: Chunks, options: StreamOptions): Response
   return new Response(body, { headers: { "content-type": mediaType, ...STREAM_HEADERS } });
 }
 
+function send(controller: ReadableStreamDefaultController<Uint8Array>, text: string, copy: Sent["copy"]): void {
+  const bytes = encoder.encode(text);
+  copy?.add(bytes);
+  controller.enqueue(bytes);
+}
+
 const STREAM_HEADERS = {
   "cache-control": "no-cache",
   // Proxies that buffer a stream break it.
   "x-accel-buffering": "no",
 };
 
-export interface PassOnOptions extends Unread {
+export interface PassOnOptions extends Unread, Sent {
   /** The client left before the end. */
   onLeave(): void;
   /** The bytes ended before they were all there; the client's connection breaks off, so that nobody takes them for whole. */
@@ -111,7 +124,7 @@ export interface PassOnOptions extends Unread {
 /** The same bytes, each as soon as the client takes it and none before. */
 export function passOn(
   bytes: ReadableStream<Uint8Array<ArrayBuffer>>,
-  { sendStallMs, onStall, onLeave, onFailure, onEnd }: PassOnOptions,
+  { sendStallMs, copy, onStall, onLeave, onFailure, onEnd }: PassOnOptions,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   const reader = bytes.getReader();
   const end = () => {
@@ -134,6 +147,7 @@ export function passOn(
       try {
         const { done, value } = await reader.read();
         taking.handed();
+        if (value) copy?.add(value);
         if (!done) return controller.enqueue(value);
         end();
         controller.close();

@@ -29,8 +29,8 @@ export interface Uploads {
    * `request_too_large` where there never can be.
    */
   read(request: Request): Promise<Upload>;
-  /** Reads JSON as `readJsonBody` does, in the same room, and throws the same. `isServed`: whether a server brought it. */
-  readJson(request: Request, isServed?: boolean): Promise<JsonUpload>;
+  /** Reads JSON as `readJsonBody` does, in the same room, and throws the same. `isServed`: whether a server brought it. `copy` gets its bytes. */
+  readJson(request: Request, isServed?: boolean, copy?: BodyLimits["copy"]): Promise<JsonUpload>;
 }
 
 export interface UploadLimits {
@@ -77,7 +77,7 @@ export function createUploads({ form, json, totalBytes }: UploadLimits, room: Ro
       }
     },
 
-    async readJson(request, isServed) {
+    async readJson(request, isServed, copy) {
       const declared = Number(request.headers.get("content-length") ?? NaN);
       const isDeclared = declared > 0 && declared <= json.limitBytes;
       let held = isDeclared ? take(declared, 0) : 0;
@@ -90,7 +90,7 @@ export function createUploads({ form, json, totalBytes }: UploadLimits, room: Ro
         held = take(isKnown ? bytes : Math.max(bytes, Math.min(json.limitBytes, totalBytes)), held);
       };
       try {
-        const body = await readJsonBody(request, { ...json, isServed, onLength });
+        const body = await readJsonBody(request, { ...json, isServed, onLength, copy });
         room.taken -= held - length;
         return { body, release: () => void (room.taken -= length) };
       } catch (refusal) {

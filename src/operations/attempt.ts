@@ -1,7 +1,7 @@
 /** One target that is asked: how it is spoken to, and what is noted of it. */
 import type { Input, ModelOperation } from "../canonical/operations.ts";
 import type { Gateway } from "../context/gateway.ts";
-import { addNote, type Attempt } from "../context/recorder.ts";
+import { addNote, type Attempt, type Recorder } from "../context/recorder.ts";
 import { refuseIfStrict, type RequestContext } from "../context/request_context.ts";
 import type { Hide } from "../context/secrets.ts";
 import type { AnswerContext } from "../contract/context.ts";
@@ -82,7 +82,7 @@ function askOf<K extends ModelOperation>(
   operation: K,
   input: Input<K>,
   { where, upstream, attempt }: Asked,
-  { gateway, clientWire, caller, hide, request, signal: ended }: RequestContext,
+  { gateway, clientWire, caller, hide, request, recorder, signal: ended }: RequestContext,
   { estimate = 0, steps, hosted, beside = [], signal = ended }: AskOptions,
 ): Ask<K> {
   const note = (text: string) => addNote(attempt.notes, hide(text));
@@ -99,10 +99,14 @@ function askOf<K extends ModelOperation>(
     input,
     estimate,
     target,
-    upstream: withTrace(
-      secret === upstream.secret && lost.length === 0 ? upstream : { ...upstream, secret, refuses },
-      attempt.trace,
-      request.headers,
+    upstream: withRecord(
+      withTrace(
+        secret === upstream.secret && lost.length === 0 ? upstream : { ...upstream, secret, refuses },
+        attempt.trace,
+        request.headers,
+      ),
+      attempt,
+      recorder,
     ),
     context: answerContext(clientWire, attempt, hide),
     signal,
@@ -120,6 +124,14 @@ function askOf<K extends ModelOperation>(
       return loading && settleWithin(loading, PRICES_MS);
     },
   };
+}
+
+/** The upstream, whose calls are kept where the configuration wants that. */
+function withRecord(upstream: Upstream, { target }: Attempt, { record, reason }: Recorder): Upstream {
+  if (!record) return upstream;
+  const { name, driver, transport } = upstream;
+  const facts = { target, upstream: name, driver: driver.name, reason };
+  return { ...upstream, transport: record.recorded(transport, facts) };
 }
 
 /** It lives as long as the answer, and so holds nothing of what was asked. */

@@ -64,6 +64,7 @@ function setApart(context: RequestContext): { context: RequestContext; follow(ru
     trace: recorder.trace?.background(),
   });
   Object.assign(own.entry, { key, lane, protocol });
+  own.record = recorder.record;
   gateway.running.add(abort);
   own.atEnd(() => gateway.running.delete(abort));
   return {

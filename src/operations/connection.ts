@@ -190,6 +190,8 @@ export class Connection implements OpenSocket {
       context = withCaller(context, await gateway.authenticate(request, peer));
       gateway.load.check(gateway.limits);
       const prepared = { ...this.#memory.preparedFor(previous), ...body };
+      recorder.record = gateway.recording?.loaded?.begin(context);
+      recorder.record?.body.addText(JSON.stringify(prepared));
       const session = this.#memory.open(name, size, isWarmUp ? withoutInput(body) : undefined);
       const wire = { ...handshake, headers: request.headers, body: prepared };
       const input = await step(() => speech.protocol.parse(wire, context));

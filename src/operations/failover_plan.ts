@@ -55,10 +55,13 @@ export function planFailover(
       const since = asked.get(where);
       if (since !== undefined) meter?.count({ type: "served", upstream: where.upstream, ms: monotonic() - since });
       const attempt = recorder.serve(where);
+      recorder.record?.event("served", targetName(where));
       if (attempt && conversation !== undefined) affinity.keep(conversation, attempt);
     },
     onFailed(where, thrown) {
-      meter?.count({ type: "attempt failed", upstream: where.upstream, code: toGatewayError(thrown).code, at: now() });
+      const { code } = toGatewayError(thrown);
+      meter?.count({ type: "attempt failed", upstream: where.upstream, code, at: now() });
+      recorder.record?.event("failed", targetName(where), code);
       if (conversation !== undefined) affinity.forget(conversation, targetName(where));
     },
   };

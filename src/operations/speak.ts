@@ -61,6 +61,7 @@ function deliverSpeech(speech: Speech, { gateway, recorder, leave, hasLeft }: Re
     ...speech,
     audio: passOn(audio, {
       sendStallMs,
+      copy: recorder.record?.answer,
       onStall() {
         recorder.fail(clientStalled(sendStallMs));
         leave();

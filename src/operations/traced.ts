@@ -42,7 +42,9 @@ export async function runTraced(
   ...[call, work, facts, { gateway, recorder }]: [...Parameters<HostedRunner["run"]>, RequestContext]
 ): ReturnType<HostedRunner["run"]> {
   const end = recorder.trace?.tool(call.kind);
+  recorder.record?.event("hosted tool", call.kind);
   const result = await gateway.hosted.run(call, work, facts);
+  recorder.record?.event("hosted tool ended", call.kind, result.kind === "error" ? result.code : undefined);
   end?.(result.kind === "error" ? result.code : undefined);
   return result;
 }

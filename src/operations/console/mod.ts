@@ -7,12 +7,16 @@ import { usagePage } from "../usage_page.ts";
 import { assetOf } from "./assets.ts";
 import { live, status } from "./live.ts";
 import { models } from "./models.ts";
+import { record, recordedText, records } from "./records.ts";
 import { asCaller, checkOrigin, logIn, logOut, operatorOf } from "./sessions.ts";
 
 /** Below `/console/api/`: what an operator may read. */
 const READ: Readonly<Record<string, (context: RequestContext) => Response | Promise<Response>>> = {
   live,
   models,
+  record,
+  "record/text": recordedText,
+  records,
   status,
   usage: usagePage,
 };

@@ -1,0 +1,239 @@
+/** What was sent for one request: by its client, to upstreams, and back. */
+import type { AttemptReason } from "../observe/happening.ts";
+import type { LogEntry } from "../observe/log.ts";
+import type { ByteSource, Transport, TransportRequest, TransportResponse } from "../platform/transport.ts";
+import type { FormField } from "../contract/context.ts";
+import type { Caller } from "../http/auth.ts";
+import { Capture, type Room } from "./capture.ts";
+import { type HeaderList, maskedHeaders, maskedUrl } from "./masking.ts";
+import type { Hide } from "./secrets.ts";
+
+/** What a record and a call take beside their texts, in bytes. */
+const [RECORD_BYTES, CALL_BYTES] = [2_048, 1_024];
+const MOST_EVENTS = 200;
+
+/** What is known of a request when it is let in. */
+export interface RecordFacts {
+  id: string;
+  /** Milliseconds since the epoch. */
+  started: number;
+  request: Request;
+  url: URL | undefined;
+  caller: Caller;
+  hide: Hide;
+  /** Tells the milliseconds since the request came. */
+  recorder: { elapsedMs(): number };
+}
+
+/** One call of an upstream. Times are in milliseconds since the request came. */
+export interface RecordedCall {
+  at: number;
+  /** `upstream/model`. */
+  target: string;
+  upstream: string;
+  driver: string;
+  reason: AttemptReason;
+  method: string;
+  url: string;
+  headers: HeaderList;
+  body: Capture;
+  headAt?: number;
+  status?: number;
+  answerHeaders?: HeaderList;
+  answer: Capture;
+  endAt?: number;
+  /** Why it broke off. */
+  error?: string;
+}
+
+/** Whom a call asks, and why. */
+export type CallFacts = Pick<RecordedCall, "target" | "upstream" | "driver" | "reason">;
+
+/** What happened between the calls. */
+export interface RecordedEvent {
+  at: number;
+  what: "served" | "failed" | "hosted tool" | "hosted tool ended";
+  /** `upstream/model`, or the tool. */
+  name: string;
+  detail?: string;
+}
+
+/** One request. No header's secret is in it; who shows its bodies hides theirs by `hide`. */
+export class Recorded {
+  readonly id: string;
+  /** ISO 8601. */
+  readonly time: string;
+  readonly method: string;
+  readonly url: string;
+  readonly headers: HeaderList;
+  /** Without its token. */
+  readonly caller: Caller;
+  readonly hide: Hide;
+  readonly body: Capture;
+  readonly calls: RecordedCall[] = [];
+  readonly events: RecordedEvent[] = [];
+  readonly answer: Capture;
+  status?: number;
+  answerHeaders?: HeaderList;
+  /** Its line in the log, once it is over. */
+  entry?: Omit<LogEntry, "cause">;
+  readonly #elapsedMs: () => number;
+  readonly #room: Room;
+
+  constructor({ id, started, request, url, caller, hide, recorder }: RecordFacts, room: Room) {
+    this.id = id;
+    this.time = new Date(started).toISOString();
+    this.method = request.method;
+    this.url = maskedUrl(url!);
+    this.headers = maskedHeaders(request.headers);
+    this.caller = { ...caller, token: caller.token && "***" };
+    this.hide = hide;
+    this.#elapsedMs = recorder.elapsedMs;
+    this.#room = room;
+    room.take(RECORD_BYTES + this.url.length + sizeOf(this.headers));
+    this.body = new Capture(room);
+    this.answer = new Capture(room);
+  }
+
+  event(what: RecordedEvent["what"], name: string, detail?: string): void {
+    if (this.events.length >= MOST_EVENTS || !this.#room.take(64 + name.length + (detail?.length ?? 0))) return;
+    this.events.push({ at: this.#elapsedMs(), what, name, detail });
+  }
+
+  /** What a client sent as a form; of files their names and sizes are kept. */
+  captureForm(fields: readonly FormField[]): void {
+    this.body.describe(
+      fields.map(({ name, value, file }) =>
+        file ? { name, file: { name: file.name, type: file.mediaType, bytes: file.bytes.length } } : { name, value }
+      ),
+    );
+  }
+
+  /** The client's answer: its head, and its body where it comes whole. One that is streamed is captured as it is sent. */
+  async answered(response: Response, { entry }: { entry: Partial<LogEntry> }): Promise<Response> {
+    this.status = response.status;
+    this.answerHeaders = maskedHeaders(response.headers);
+    this.#room.take(sizeOf(this.answerHeaders));
+    const { status, headers, ok } = response;
+    if (entry.stream && ok || status === 101 || status === 204) return response;
+    const bytes = await response.bytes();
+    this.answer.add(bytes);
+    this.answer.end();
+    return new Response(bytes, { status, headers });
+  }
+
+  /** The same transport, whose calls are recorded. */
+  recorded(transport: Transport, facts: CallFacts): Transport {
+    return { send: (request) => this.#send(request, transport, facts), close: () => transport.close() };
+  }
+
+  async #send(request: TransportRequest, transport: Transport, facts: CallFacts): Promise<TransportResponse> {
+    const { method, headers } = request;
+    const call: RecordedCall = {
+      ...facts,
+      at: this.#elapsedMs(),
+      method,
+      url: maskedUrl(new URL(request.url)),
+      headers: maskedHeaders(Object.entries(headers)),
+      body: new Capture(this.#room),
+      answer: new Capture(this.#room),
+    };
+    if (this.#room.take(CALL_BYTES + call.url.length + sizeOf(call.headers))) this.calls.push(call);
+    capture(request.body, call.body);
+    try {
+      const response = await transport.send(request);
+      call.headAt = this.#elapsedMs();
+      call.status = response.status;
+      call.answerHeaders = maskedHeaders(response.headers);
+      this.#room.take(sizeOf(call.answerHeaders));
+      if (response.body) return { ...response, body: new RecordedSource(response.body, call, this.#elapsedMs) };
+      this.#end(call);
+      return response;
+    } catch (thrown) {
+      this.#end(call, thrown);
+      throw thrown;
+    }
+  }
+
+  #end(call: RecordedCall, thrown?: unknown): void {
+    endCall(call, this.#elapsedMs(), thrown);
+  }
+}
+
+/** Bytes that are captured as they are read. */
+class RecordedSource implements ByteSource {
+  readonly #source: ByteSource;
+  readonly #call: RecordedCall;
+  readonly #elapsedMs: () => number;
+
+  constructor(source: ByteSource, call: RecordedCall, elapsedMs: () => number) {
+    this.#source = source;
+    this.#call = call;
+    this.#elapsedMs = elapsedMs;
+  }
+
+  async read(): Promise<Uint8Array | undefined> {
+    try {
+      const bytes = await this.#source.read();
+      if (bytes) this.#call.answer.add(bytes);
+      else endCall(this.#call, this.#elapsedMs());
+      return bytes;
+    } catch (thrown) {
+      endCall(this.#call, this.#elapsedMs(), thrown);
+      throw thrown;
+    }
+  }
+
+  async cancel(): Promise<void> {
+    endCall(this.#call, this.#elapsedMs());
+    await this.#source.cancel();
+  }
+
+  get whole(): ByteSource["whole"] {
+    const whole = this.#source.whole;
+    return whole && {
+      length: whole.length,
+      read: async () => {
+        try {
+          const bytes = await whole.read();
+          this.#call.answer.add(bytes);
+          endCall(this.#call, this.#elapsedMs());
+          return bytes;
+        } catch (thrown) {
+          endCall(this.#call, this.#elapsedMs(), thrown);
+          throw thrown;
+        }
+      },
+    };
+  }
+}
+
+function endCall(call: RecordedCall, at: number, thrown?: unknown): void {
+  if (call.endAt !== undefined) return;
+  call.endAt = at;
+  call.answer.end();
+  if (thrown !== undefined) call.error = String(thrown instanceof Error ? thrown.message : thrown).slice(0, 500);
+}
+
+/** Of a form its fields are kept, and not the files in it. */
+function capture(body: TransportRequest["body"], into: Capture): void {
+  if (typeof body === "string") into.addText(body);
+  else if (body instanceof Uint8Array) into.add(body);
+  else if (body instanceof Blob) into.describe([{ type: body.type, bytes: body.size }]);
+  else if (body) {
+    into.describe(
+      Array.from(
+        body,
+        ([name, value]) =>
+          typeof value === "string"
+            ? { name, value }
+            : { name, file: { name: value.name, type: value.type, bytes: value.size } },
+      ),
+    );
+  }
+  into.end();
+}
+
+function sizeOf(headers: HeaderList): number {
+  return headers.reduce((sum, [name, value]) => sum + name.length + value.length + 64, 0);
+}

@@ -1,0 +1,111 @@
+/** What clients, the gateway and upstreams sent each other, of the latest requests: in memory only, and within two bounds. */
+import type { LogEntry } from "../observe/log.ts";
+import type { Room } from "./capture.ts";
+import { Recorded, type RecordFacts } from "./recorded.ts";
+
+export interface RecordBounds {
+  /** How many requests are kept. */
+  requests: number;
+  /** What they may take together. */
+  megabytes: number;
+}
+
+/** What of the room one body may take: one that is huge must not drive out everything else. */
+const SHARE = 1 / 8;
+
+/** One record in the room of all: the oldest of the others make place for it. */
+interface Entry {
+  record: Recorded;
+  /** What it takes. */
+  bytes: number;
+  isGone: boolean;
+}
+
+export class Recording {
+  readonly bounds: RecordBounds;
+  /** The oldest first. */
+  readonly #entries = new Map<string, Entry>();
+  #bytes = 0;
+  readonly #most: number;
+
+  constructor(bounds: RecordBounds) {
+    this.bounds = bounds;
+    this.#most = bounds.megabytes * 1e6;
+  }
+
+  /** What is kept takes so much. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  begin(facts: RecordFacts): Recorded {
+    this.#forget(facts.id);
+    while (this.#entries.size >= this.bounds.requests) this.#forget(this.#entries.keys().next().value!);
+    const entry = { bytes: 0, isGone: false } as Entry;
+    const { id } = facts;
+    const room: Room = {
+      mostBytes: Math.floor(this.#most * SHARE),
+      take: (bytes) => this.#take(id, entry, bytes),
+      giveBack: (bytes) => this.#giveBack(entry, bytes),
+    };
+    this.#entries.set(id, entry);
+    entry.record = new Recorded(facts, room);
+    return entry.record;
+  }
+
+  /** The request is over. */
+  end({ cause: _, ...line }: LogEntry): void {
+    const entry = this.#entries.get(line.id);
+    if (!entry) return;
+    const { record } = entry;
+    record.entry = line;
+    record.body.trim();
+    record.answer.trim();
+    this.#take(line.id, entry, line.notes?.reduce((sum, note) => sum + note.length + 16, 0) ?? 0);
+  }
+
+  of(id: string): Recorded | undefined {
+    return this.#entries.get(id)?.record;
+  }
+
+  /** The latest first. */
+  all(): { record: Recorded; bytes: number }[] {
+    return [...this.#entries.values()].reverse();
+  }
+
+  /** Whether there is room for so many bytes more of a record, once older ones are forgotten. */
+  #take(id: string, entry: Entry, bytes: number): boolean {
+    if (entry.isGone || bytes > this.#most) return false;
+    while (this.#bytes + bytes > this.#most) {
+      const oldest = this.#oldestBut(id);
+      if (oldest === undefined) return false;
+      this.#forget(oldest);
+    }
+    entry.bytes += bytes;
+    this.#bytes += bytes;
+    return true;
+  }
+
+  #oldestBut(id: string): string | undefined {
+    for (const other of this.#entries.keys()) if (other !== id) return other;
+  }
+
+  #giveBack(entry: Entry, bytes: number): void {
+    if (entry.isGone) return;
+    entry.bytes -= bytes;
+    this.#bytes -= bytes;
+  }
+
+  /** What still runs holds its record, and so lets go of what is in it. */
+  #forget(id: string): void {
+    const entry = this.#entries.get(id);
+    if (!entry) return;
+    this.#entries.delete(id);
+    this.#bytes -= entry.bytes;
+    entry.isGone = true;
+    const { body, answer, calls, events } = entry.record;
+    for (const capture of [body, answer, ...calls.flatMap((call) => [call.body, call.answer])]) capture.drop();
+    calls.length = 0;
+    events.length = 0;
+  }
+}

@@ -1,0 +1,118 @@
+/** Requests that were recorded, as the console shows them. No secret that the gateway knows of is in what it gives. */
+import type { Capture } from "../../context/capture.ts";
+import type { Recorded, RecordedCall } from "../../context/recorded.ts";
+import type { RequestContext } from "../../context/request_context.ts";
+import { GatewayError } from "../../errors.ts";
+import { hiderOf } from "./masked_text.ts";
+
+/** More of one body is not shown on the page, in bytes; it can be saved. */
+const MOST_SHOWN = 262_144;
+
+/** What of a body is kept. */
+interface Shown {
+  /** All that passed. */
+  bytes: number;
+  /** The first of them that are kept. */
+  kept: number;
+  /** Nothing where they are no text. */
+  text?: string;
+  /** Whether the text is not all that is kept. */
+  isShortened?: true;
+  /** Whether it is not the bytes themselves, but what they were: of forms and files. */
+  isDescription?: true;
+}
+
+/** The latest first, and whether any are recorded at all. */
+export function records({ gateway: { recording } }: RequestContext): Response {
+  const { loaded } = recording ?? {};
+  return Response.json({
+    bounds: loaded?.bounds,
+    bytes: loaded?.bytes ?? 0,
+    data: loaded?.all().map(({ record, bytes }) => ({ ...summaryOf(record), bytes })) ?? [],
+  });
+}
+
+function summaryOf({ id, time, status, entry, caller, url, calls }: Recorded) {
+  const { key = caller.name, lane, protocol, model, target, error, durationMs, stream } = entry ?? {};
+  const path = new URL(url).pathname;
+  return { id, time, key, path, lane, protocol, model, target, error, durationMs, stream, status, calls: calls.length };
+}
+
+/** One of them, whole. */
+export function record(context: RequestContext): Response {
+  const one = recordOf(context);
+  const { id, time, method, url, headers, body, calls, events, answer, status, answerHeaders, entry } = one;
+  const hide = hiderOf(one);
+  const { pathname, search } = new URL(url);
+  const view = {
+    id,
+    time,
+    client: { method, url, path: pathname + search, headers, body: shown(body, hide) },
+    calls: calls.map((call) => ({
+      ...call,
+      body: shown(call.body, hide),
+      answer: shown(call.answer, hide),
+    })),
+    events,
+    answer: { status: status ?? entry?.status, headers: answerHeaders, body: shown(answer, hide) },
+    entry,
+  };
+  // What stands in heads, addresses and errors, too.
+  return new Response(hide(JSON.stringify(view)), { headers: { "content-type": "application/json" } });
+}
+
+/** The text of one body, to be saved: `?part=request`, `answer`, `call.0.request` or `call.0.answer`. */
+export function recordedText(context: RequestContext): Response {
+  const one = recordOf(context);
+  const part = context.url!.searchParams.get("part") ?? "";
+  const capture = captureOf(part, one);
+  const text = capture && textOf(capture, hiderOf(one));
+  if (text === undefined) throw new GatewayError("not_found", `There is no text of the part "${part}"`);
+  return new Response(text, {
+    headers: {
+      "content-type": "text/plain; charset=utf-8",
+      "content-disposition": `attachment; filename="${one.id}.${part}.txt"`,
+      "content-security-policy": "sandbox; default-src 'none'",
+      "x-content-type-options": "nosniff",
+    },
+  });
+}
+
+/** The record that the address names. Throws `not_found` where it is kept no more. */
+export function recordOf({ gateway: { recording }, url }: RequestContext): Recorded {
+  const found = recording?.loaded?.of(url!.searchParams.get("id") ?? "");
+  if (found) return found;
+  throw new GatewayError("not_found", "The request is not recorded here: it was forgotten, or another process has it");
+}
+
+function captureOf(part: string, { body, answer, calls }: Recorded): Capture | undefined {
+  if (part === "request") return body;
+  if (part === "answer") return answer;
+  const [, index, side] = /^call\.(\d{1,4})\.(request|answer)$/.exec(part) ?? [];
+  const call: RecordedCall | undefined = calls[Number(index)];
+  return side === "request" ? call?.body : call?.answer;
+}
+
+function shown(capture: Capture, hide: (text: string) => string): Shown {
+  const { length: bytes, kept, isDescription } = capture;
+  return {
+    bytes,
+    kept,
+    text: textOf(capture, hide, MOST_SHOWN),
+    ...(kept > MOST_SHOWN && { isShortened: true }),
+    ...(isDescription && { isDescription }),
+  };
+}
+
+/** The text of the first bytes; nothing where they are no text. */
+export function textOf(capture: Capture, hide: (text: string) => string, most = Infinity): string | undefined {
+  const bytes = capture.bytes().subarray(0, most);
+  const isCut = bytes.length < capture.length;
+  try {
+    // The end may be cut off within a character, and within a secret.
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: isCut });
+    return isCut ? hide(`${text}…`).replace(/…$/, "") : hide(text);
+  } catch {
+    return undefined;
+  }
+}

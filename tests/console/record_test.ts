@@ -1,0 +1,172 @@
+/** What is recorded of requests, as the console is given it. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import {
+  CHAT,
+  chatBody,
+  CONFIG,
+  type ConfigInput,
+  ENV,
+  newApp,
+  type TestApp,
+  type TestAppOptions,
+  TWO_UPSTREAMS,
+} from "../support/app.ts";
+import { ANSWER, answerStream, answerWhole, ENDING, word } from "../support/chat.ts";
+
+const RECORD = { console: { record: {} } } satisfies ConfigInput;
+const MESSAGES = "/oss/v1/messages";
+const messagesBody = (more: object = {}) => ({
+  model: "model",
+  max_tokens: 100,
+  messages: [{ role: "user", content: "Hello" }],
+  ...more,
+});
+
+const recorder = (options: TestAppOptions = {}) =>
+  newApp({
+    fetch: () => Promise.resolve(answerWhole()),
+    ...options,
+    config: { ...CONFIG, ...RECORD, ...options.config },
+  });
+
+// deno-lint-ignore no-explicit-any -- what a page gets is looked into here and there
+async function latest(app: TestApp, headers: HeadersInit = {}): Promise<any> {
+  const list = await (await app.get("/console/api/records", headers)).json();
+  const [{ id }] = list.data;
+  return await (await app.get(`/console/api/record?id=${id}`, headers)).json();
+}
+
+Deno.test("record: what the client sent, what the upstream got and answered, and what the client got", async () => {
+  const app = recorder();
+  const body = messagesBody({ top_k: 5 });
+  const response = await app.post(MESSAGES, body, { "user-agent": "agent/1.0" });
+  const text = await response.text();
+  const { client, calls, answer, entry } = await latest(app);
+  assertEquals([client.method, client.path, client.body.text], ["POST", MESSAGES, JSON.stringify(body)]);
+  assert(client.headers.some(([name, value]: string[]) => name === "user-agent" && value === "agent/1.0"));
+  const [call] = calls;
+  assertEquals(calls.length, 1);
+  assertEquals([call.target, call.reason, call.method, call.status], ["fake/org/model", "first", "POST", 200]);
+  assertEquals(call.url, "http://upstream.test/v1/chat/completions");
+  assertEquals(JSON.parse(call.body.text).model, "org/model");
+  assertEquals(JSON.parse(call.answer.text), ANSWER);
+  assertEquals([answer.status, answer.body.text], [200, text]);
+  assertEquals(entry.notes, response.headers.get("x-laneway-notes")?.split("; ") ?? undefined);
+});
+
+Deno.test("record: an answer is the same, recorded or not", async () => {
+  const bodies = [chatBody(), chatBody({ stream: true }), chatBody({ model: "none" }), "{"];
+  const stream = () => answerStream([word("one "), word("two"), ENDING]);
+  for (const body of bodies) {
+    const isStream = typeof body === "object" && body.stream;
+    const fetch = () => Promise.resolve(isStream ? stream() : answerWhole());
+    const [plain, recorded] = [newApp({ fetch }), recorder({ fetch })];
+    const answers = await Promise.all([plain, recorded].map((app) => app.post(CHAT, body)));
+    const [one, other] = await Promise.all(answers.map(async (answer) => ({
+      status: answer.status,
+      headers: [...answer.headers],
+      text: await answer.text(),
+    })));
+    assertEquals(other, one);
+    assertEquals((await latest(recorded)).answer.body.text, one!.text);
+  }
+});
+
+Deno.test("record: the raw bytes of a stream, on both sides", async () => {
+  const frames = [word("one "), ": a comment\n\n", word("two"), ENDING];
+  const app = recorder({ fetch: () => Promise.resolve(answerStream(frames)) });
+  const text = await (await app.post(MESSAGES, messagesBody({ stream: true }))).text();
+  const { calls: [call], answer, id } = await latest(app);
+  assertEquals(call.answer.text, frames.join(""));
+  assertEquals(answer.body.text, text);
+  const saved = await app.get(`/console/api/record/text?id=${id}&part=call.0.answer`);
+  assertEquals(await saved.text(), frames.join(""));
+  assertStringIncludes(saved.headers.get("content-disposition")!, "attachment");
+  assertEquals((await app.get(`/console/api/record/text?id=${id}&part=call.7.answer`)).status, 404);
+});
+
+Deno.test("record: each target that was asked, why, and what came of it", async () => {
+  const fetch = (input: Request | URL | string) =>
+    Promise.resolve(
+      String(input instanceof Request ? input.url : input).includes("first")
+        ? Response.json({ error: { message: "out of order" } }, { status: 500 })
+        : answerWhole(),
+    );
+  const app = recorder({ config: { ...TWO_UPSTREAMS, ...RECORD }, fetch });
+  for (let tries = 0; tries < 20; tries++) {
+    await (await app.post(CHAT, chatBody({ user: `user ${tries}` }))).text();
+    const { calls, events } = await latest(app);
+    if (calls.length < 2) continue;
+    assertEquals(calls.map(({ target, reason, status }: Record<string, unknown>) => [target, reason, status]), [
+      ["first/org/model", "first", 500],
+      ["second/org/model", "failover", 200],
+    ]);
+    assertStringIncludes(calls[0].answer.text, "out of order");
+    assertEquals(events.map(({ what, name, detail }: Record<string, unknown>) => [what, name, detail]), [
+      ["failed", "first/org/model", "upstream_error"],
+      ["served", "second/org/model", undefined],
+    ]);
+    return;
+  }
+  throw new Error("The failing upstream was never asked first");
+});
+
+Deno.test("record: no secret of the gateway, its callers or their tools is shown", async () => {
+  const app = recorder({
+    config: {
+      ...RECORD,
+      keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }],
+    },
+    fetch: () => Promise.resolve(answerWhole(`You sent ${ENV.UPSTREAM_SECRET}`)),
+  });
+  const ops = { "x-api-key": ENV.TEAM_KEY! };
+  const tools = [
+    {
+      type: "mcp",
+      server_label: "s",
+      server_url: "http://mcp.test",
+      authorization: "tools-own-secret",
+      headers: { "x-mine": "another-secret" },
+    },
+    {
+      type: "function",
+      name: "f",
+      parameters: { type: "object", properties: { token: { description: "stays as it is" } } },
+    },
+  ];
+  const input = `My key is ${ENV.TEAM_KEY}, and yours?`;
+  await (await app.post("/oss/v1/responses", { model: "model", input, tools }, ops)).text();
+  await (await app.post(MESSAGES, messagesBody({ system: ENV.TEAM_KEY }), { authorization: `Bearer ${ENV.TEAM_KEY}` }))
+    .text();
+  const { data } = await (await app.get("/console/api/records", ops)).json();
+  assertEquals(data.length, 2);
+  for (const { id } of data) {
+    const pages = [
+      "record?id=",
+      "record/text?part=request&id=",
+      "record/text?part=call.0.request&id=",
+      "record/text?part=answer&id=",
+    ];
+    for (const page of pages) {
+      const text = await (await app.get(`/console/api/${page}${id}`, ops)).text();
+      for (const secret of [...Object.values(ENV), "tools-own-secret", "another-secret"]) {
+        assert(!text.includes(secret), `${page} shows ${secret}`);
+      }
+    }
+  }
+  const { client } = await (await app.get(`/console/api/record?id=${data[1].id}`, ops)).json();
+  assertStringIncludes(client.body.text, "stays as it is");
+  assertEquals((await app.get("/console/api/records")).status, 401);
+});
+
+Deno.test("record: nothing is kept where it is not asked for, and no more than is asked for", async () => {
+  const off = newApp({ fetch: () => Promise.resolve(answerWhole()) });
+  await (await off.post(CHAT, chatBody())).text();
+  assertEquals(await (await off.get("/console/api/records")).json(), { bytes: 0, data: [] });
+  assertEquals((await off.get("/console/api/record?id=req_1")).status, 404);
+  const two = recorder({ config: { console: { record: { requests: 2 } } } });
+  for (const user of ["a", "b", "c"]) await (await two.post(CHAT, chatBody({ user }))).text();
+  const { data, bounds } = await (await two.get("/console/api/records")).json();
+  assertEquals([data.length, bounds], [2, { requests: 2, megabytes: 64 }]);
+  assertStringIncludes((await latest(two)).client.body.text, '"user":"c"');
+});
