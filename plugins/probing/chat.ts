@@ -26,6 +26,26 @@ const streaming: Question = async (ask, model) => {
   return { property: "streaming", value: parts.join(", ") };
 };
 
+/** Longer than that until a short answer begins: a long prompt may take many times as long. */
+const SLOW_MS = 20_000;
+
+const timeOuts: Question = async (ask, model) => {
+  const property = "time-outs";
+  const { status, text, firstByteMs, longestPauseMs } = await ask(PATH, {
+    model,
+    max_tokens: 64,
+    stream: true,
+    messages: said("Count from one to twenty, in words."),
+  });
+  if (status !== 200) return { property, value: "not seen: no stream came" };
+  const [first, pause] = [firstByteMs, longestPauseMs].map((ms) => `${Math.round(ms)} ms`);
+  const comments = /^:/m.test(text) ? "; it sends comments while it waits" : "";
+  const value = `begins after ${first}, and pauses for ${pause} at most${comments}`;
+  if (firstByteMs < SLOW_MS) return { property, value };
+  const because = "a short answer began late, and one to a long prompt begins later";
+  return { property, value, settings: { timeouts: { value: { headMs: 600_000, firstEventMs: 600_000 }, because } } };
+};
+
 const usage: Question = async (ask, model) => {
   const { body } = await ask(PATH, { model, max_tokens: 1, messages: said("ping") });
   const found = isJsonObject(body) && isJsonObject(body.usage) ? body.usage : undefined;
@@ -103,20 +123,42 @@ const SHAPE = {
 
 /** The schema's names stand nowhere in the prompt: only who reads the field can know them. */
 const structuredOutput: Question = async (ask, model) => {
+  const property = "structured output";
+  const plain = { model, max_tokens: ROOM, messages: said("What is 2 + 3?") };
   const response_format = { type: "json_schema", json_schema: { name: "answer", strict: true, schema: SHAPE } };
-  const reply = await ask(PATH, { model, max_tokens: ROOM, response_format, messages: said("What is 2 + 3?") });
-  if (hasShape(textOf(messageOf(reply)))) return { property: "structured output", value: "follows a JSON schema" };
-  // What is busy or breaks off says nothing of the field, and neither does a model that thought until its limit.
-  if (![200, 400, 404, 415, 422, 501].includes(reply.status) || isCutShort(reply)) {
-    return {
-      property: "structured output",
-      value: reply.status === 200 ? "not seen: the answer was cut" : refusedBy(reply),
-    };
+  const body = { ...plain, response_format };
+  const reply = await ask(PATH, body);
+  const text = textOf(messageOf(reply));
+  if (hasShape(text)) return { property, value: "follows a JSON schema" };
+  if (reply.status === 200 && (text === "" || isCutShort(reply))) {
+    // Thoughts are held to no schema, and some servers take all of an answer for thoughts.
+    const isFollowed = hasShape(textOf(messageOf(await ask(PATH, { ...body, ...SWITCHES[0]!.fields }))));
+    const value = isFollowed
+      ? "follows a JSON schema where the model does not think"
+      : "not seen: the model thought until its end";
+    return { property, value };
   }
-  const value = reply.status === 200 ? "ignores the schema" : refusedBy(reply);
+  if (reply.status !== 200 && !await isRefusal(ask, reply, { body, plain })) {
+    return { property, value: refusedBy(reply) };
+  }
   const because = "it does not hold answers to a schema: the gateway asks in words, and checks";
-  return { property: "structured output", value, settings: { structuredOutput: { value: "instruct", because } } };
+  return {
+    property,
+    value: reply.status === 200 ? "ignores the schema" : refusedBy(reply),
+    settings: { structuredOutput: { value: "instruct", because } },
+  };
 };
+
+/** Whether the server refuses what `body` has and `plain` has not. Some answer so with 500, as they do in trouble. */
+async function isRefusal(
+  ask: ProbeAsk,
+  { status }: ProbeReply,
+  { body, plain }: { body: JsonObject; plain: JsonObject },
+): Promise<boolean> {
+  if ([400, 404, 415, 422, 501].includes(status)) return true;
+  if (status < 500) return false;
+  return (await ask(PATH, body)).status === status && (await ask(PATH, plain)).status === 200;
+}
 
 function hasShape(text: string): boolean {
   try {
@@ -128,20 +170,15 @@ function hasShape(text: string): boolean {
 }
 
 const systemMessages: Question = async (ask, model) => {
-  const messages = [
-    { role: "user", content: "ping" },
-    { role: "assistant", content: "pong" },
-    { role: "system", content: "Be brief." },
-    { role: "user", content: "ping" },
-  ];
-  const reply = await ask(PATH, { model, max_tokens: 1, messages });
-  if (reply.status !== 200) return { property: "system messages", value: "at the beginning only" };
+  const property = "system messages";
+  const [system, user] = [{ role: "system", content: "Be brief." }, { role: "user", content: "ping" }];
+  const first = await ask(PATH, { model, max_tokens: 1, messages: [system, user] });
+  if (first.status !== 200) return { property, value: `none: ${refusedBy(first)}` };
+  const messages = [user, { role: "assistant", content: "pong" }, system, user];
+  const later = await ask(PATH, { model, max_tokens: 1, messages });
+  if (later.status !== 200) return { property, value: "at the beginning only" };
   const because = "its template takes them after other turns";
-  return {
-    property: "system messages",
-    value: "anywhere",
-    settings: { systemMessages: { value: "anywhere", because } },
-  };
+  return { property, value: "anywhere", settings: { systemMessages: { value: "anywhere", because } } };
 };
 
 const COUNTERS: readonly { counter: string; path: string; field: string }[] = [
@@ -195,9 +232,10 @@ const fields: Question = async (ask, model) => {
   for (const [name, value] of Object.entries(OFTEN_SENT)) {
     const limit = name === "max_completion_tokens" ? {} : { max_tokens: 1 };
     const needed = name === "parallel_tool_calls" ? { tools: TOOLS } : {};
-    const body = { model, messages: said("ping"), ...limit, ...needed, [name]: value };
-    const { status } = await ask(PATH, body);
-    if (status === 400 || status === 422) refused.push(name);
+    const plain = { model, messages: said("ping"), ...limit, ...needed };
+    const body = { ...plain, [name]: value };
+    const reply = await ask(PATH, body);
+    if (reply.status !== 200 && await isRefusal(ask, reply, { body, plain })) refused.push(name);
   }
   if (refused.length === 0) {
     return { property: "fields", value: `takes all ${Object.keys(OFTEN_SENT).length} that were tried` };
@@ -217,6 +255,7 @@ function refusedBy(reply: ProbeReply): string {
 /** In the order of the report. */
 export const chatQuestions: readonly Question[] = [
   streaming,
+  timeOuts,
   usage,
   tools,
   reasoning,

@@ -1,6 +1,6 @@
 /** How servers of models show what they are. */
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
-import type { ProbeReply, ServerKind } from "../../src/contract/probing.ts";
+import type { ProbeReply, ProbeSettings, ServerKind } from "../../src/contract/probing.ts";
 
 /** The body where the request was understood. */
 function objectIn({ status, body }: ProbeReply): JsonObject | undefined {
@@ -23,8 +23,29 @@ function ownedBy(title: string, owner: RegExp): ServerKind {
   };
 }
 
+/** The servers whose description of their own interface has this title. */
+function described(title: string, isTitle: RegExp, path = "../openapi.json"): ServerKind {
+  return {
+    title,
+    path,
+    recognize({ status, text }) {
+      // Not parsed: some are longer than what is read of an answer.
+      const [, info = ""] = /"info":\s*(\{.*?"version":\s*"[^"]*")/s.exec(text.slice(0, 20_000)) ?? [];
+      const [, found = ""] = /"title":\s*"([^"]*)"/.exec(info) ?? [];
+      const version = /"version":\s*"([^"]*)"$/.exec(info)?.[1];
+      return status === 200 && isTitle.test(found) ? { version } : undefined;
+    },
+  };
+}
+
+/** How servers that render chat templates themselves are asked to think, where no answer of the model shows it. */
+const BY_TEMPLATE: ProbeSettings = {
+  dialect: { value: "template", because: "it takes the variables of the model's template in chat_template_kwargs" },
+};
+
 /** In this order: what comes later answers for what comes first, too. */
 export const serverKinds: readonly ServerKind[] = [
+  described("Laneway", /^Laneway$/, "../../openapi.json"),
   {
     title: "SGLang",
     path: "../get_server_info",
@@ -32,6 +53,7 @@ export const serverKinds: readonly ServerKind[] = [
       const info = objectIn(reply);
       return info && ("tp_size" in info || "internal_states" in info) ? { version: textIn(info.version) } : undefined;
     },
+    settings: BY_TEMPLATE,
   },
   {
     title: "llama.cpp",
@@ -41,6 +63,7 @@ export const serverKinds: readonly ServerKind[] = [
       const isIts = info !== undefined && "default_generation_settings" in info;
       return isIts ? { version: textIn(info.build_info) } : undefined;
     },
+    settings: BY_TEMPLATE,
   },
   {
     title: "LM Studio",
@@ -56,12 +79,34 @@ export const serverKinds: readonly ServerKind[] = [
     },
   },
   {
-    title: "TGI or TEI",
+    title: "Text Embeddings Inference",
+    path: "../info",
+    driver: "tei",
+    recognize(reply) {
+      const info = objectIn(reply);
+      const isIts = info !== undefined && "model_type" in info && "version" in info;
+      return isIts ? { version: textIn(info.version), model: textIn(info.model_id) } : undefined;
+    },
+  },
+  {
+    title: "TGI",
     path: "../info",
     recognize(reply) {
       const info = objectIn(reply);
       const isIts = info !== undefined && "model_id" in info && "version" in info;
-      return isIts ? { version: textIn(info.version) } : undefined;
+      return isIts ? { version: textIn(info.version), model: textIn(info.model_id) } : undefined;
+    },
+  },
+  described("LiteLLM", /^LiteLLM API$/),
+  described("llama-cpp-python", /llama\.cpp Python API/),
+  described("Infinity", /\bInfinity\b/),
+  {
+    title: "transformers serve",
+    path: "../openapi.json",
+    recognize({ status, text }) {
+      return status === 200 && text.includes('"/load_model"') && text.includes('"/v1/chat/completions"')
+        ? {}
+        : undefined;
     },
   },
   {
@@ -79,6 +124,7 @@ export const serverKinds: readonly ServerKind[] = [
       const version = textIn(objectIn(reply)?.version);
       return version === undefined ? undefined : { version };
     },
+    settings: BY_TEMPLATE,
   },
   ownedBy("vLLM", /^vllm$/),
   ownedBy("llama.cpp", /^llama\.?cpp$/i),
@@ -89,6 +135,10 @@ export const serverKinds: readonly ServerKind[] = [
       const { data } = objectIn(reply) ?? {};
       const [first] = Array.isArray(data) ? data : [];
       return isJsonObject(first) && "top_provider" in first && "pricing" in first ? {} : undefined;
+    },
+    settings: {
+      dialect: { value: "reasoning-object", because: "it takes levels, on and off in reasoning" },
+      cacheControl: { value: "pass", because: "some of its hosts cache beginnings on request only" },
     },
   },
 ];

@@ -1,5 +1,5 @@
 /** Which wires a server has. */
-import type { JsonObject } from "../../src/canonical/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import type { ProbeAsk, ProbeReply } from "../../src/contract/probing.ts";
 import { errorOf } from "./answers.ts";
 
@@ -14,6 +14,15 @@ interface Wire {
 
 function has(field: string) {
   return (body: unknown) => typeof body === "object" && body !== null && field in body;
+}
+
+/** A model that makes no vectors may be served by one that answers without numbers. */
+function hasVectors(body: unknown): boolean {
+  const [first] = isJsonObject(body as JsonValue) && Array.isArray((body as JsonObject).data)
+    ? (body as JsonObject).data as JsonValue[]
+    : [];
+  const vector = isJsonObject(first) ? first.embedding : undefined;
+  return typeof vector === "string" || Array.isArray(vector) && vector.every((one) => typeof one === "number");
 }
 
 const said = (content: string) => [{ role: "user", content }];
@@ -35,10 +44,11 @@ const WIRES: readonly Wire[] = [
   {
     name: "responses",
     path: "responses",
-    body: (model) => ({ model, max_output_tokens: 16, input: "ping", store: false }),
+    // Some stream where they are not asked not to.
+    body: (model) => ({ model, max_output_tokens: 16, input: "ping", store: false, stream: false }),
     isIts: has("output"),
   },
-  { name: "embeddings", path: "embeddings", body: (model) => ({ model, input: ["ping"] }), isIts: has("data") },
+  { name: "embeddings", path: "embeddings", body: (model) => ({ model, input: ["ping"] }), isIts: hasVectors },
   {
     name: "rerank",
     path: "rerank",

@@ -11,6 +11,8 @@ export interface ProbeReply {
   body?: JsonValue;
   /** From the request until the first byte of the answer's body, in milliseconds. */
   firstByteMs: number;
+  /** The longest time between two pieces of the body, in milliseconds. */
+  longestPauseMs: number;
 }
 
 /** Asks the server. The path is below the base URL; `../` leads to what is beside it. No body: GET. */
@@ -27,7 +29,15 @@ export interface ServerKind {
   /** What is asked for, below the base URL; nothing where the list of models tells. */
   path?: string;
   /** Whether the answer is this server's; of the list of models where there is no path. Its version where it tells one. */
-  recognize(reply: ProbeReply): { version?: string } | undefined;
+  recognize(reply: ProbeReply): { version?: string; model?: string } | undefined;
+  /** Where it has wires of its own, the driver that speaks them; its base URL is then the server's. */
+  driver?: string;
+  /** The settings of an upstream that follow from what it is, and why: one model's answers show less. */
+  settings?: ProbeSettings;
+}
+
+export interface ProbeSettings {
+  readonly [key: string]: { value: JsonValue; because: string };
 }
 
 /** What was found out of one property: a row of the report. */
@@ -37,5 +47,5 @@ export interface ProbeFinding {
   /** What it is, in few words. */
   value: string;
   /** The settings of an upstream that follow from it, and why. */
-  settings?: { readonly [key: string]: { value: JsonValue; because: string } };
+  settings?: ProbeSettings;
 }

@@ -1,9 +1,8 @@
 /** The command `probe`: what it finds out of servers of every kind, and that the entry it prints is one that serves. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { report } from "../../src/cli/probe/mod.ts";
-import { type Body, chatServer, error, examine, type Fake, valueOf, withServer } from "./probed.ts";
+import { answerThrough, type Body, chatServer, error, examine, type Fake, valueOf, withServer } from "./probed.ts";
 import { runLaunched, withFolder } from "../support/process.ts";
-import { CHAT, chatBody, type ConfigInput, newApp } from "../support/app.ts";
 
 const CALL = (name: string) => ({ id: `call_${name}`, type: "function", function: { name, arguments: "{}" } });
 const JSON_ANSWER = { content: '{"sum_of_both":5,"is_even":false}' };
@@ -46,7 +45,7 @@ const SERVERS: { name: string; fake: Fake; title: string; entry: Body; values: R
         (body.messages as Body[]).length === 4 ? error(400, "System message must be at the beginning") : undefined,
     },
     title: "SGLang 0.5.9",
-    entry: { textForms: "parse", structuredOutput: "instruct" },
+    entry: { textForms: "parse", structuredOutput: "instruct", dialect: "template" },
     values: { tools: "calls stand in the text", "system messages": "at the beginning only" },
   },
   {
@@ -87,7 +86,7 @@ const SERVERS: { name: string; fake: Fake; title: string; entry: Body; values: R
       message: (body) => body.response_format ? JSON_ANSWER : { content: "pong" },
       refuse: (body) => ["metadata", "store"].some((name) => name in body) ? error(422, "unknown field") : undefined,
     },
-    title: "TGI or TEI 3.3.6",
+    title: "TGI 3.3.6",
     entry: { counter: "chat_tokenize", refuses: ["metadata", "store"], systemMessages: "anywhere" },
     values: { fields: "refuses metadata, store" },
   },
@@ -99,7 +98,12 @@ const SERVERS: { name: string; fake: Fake; title: string; entry: Body; values: R
         body.response_format ? JSON_ANSWER : { content: "42", ...!("reasoning" in body) && { reasoning: "17 + 25." } },
     },
     title: "OpenRouter",
-    entry: { reasoningField: "reasoning", dialect: "reasoning", systemMessages: "anywhere" },
+    entry: {
+      reasoningField: "reasoning",
+      dialect: "reasoning-object",
+      cacheControl: "pass",
+      systemMessages: "anywhere",
+    },
     values: { reasoning: "in reasoning; off by reasoning" },
   },
 ];
@@ -114,22 +118,6 @@ for (const { name, fake, title, entry, values } of SERVERS) {
       for (const [property, value] of Object.entries(values)) assertEquals(valueOf(examined, property), value);
       assertEquals(await answerThrough(examined.entry), 200);
     }));
-}
-
-/** What a gateway with this upstream answers. */
-async function answerThrough(entry: object): Promise<number> {
-  const config = {
-    upstreams: { probed: entry },
-    lanes: { oss: { models: { m: { task: "chat", targets: [{ upstream: "probed", model: "m" }] } } } },
-  };
-  const app = newApp({ config: config as ConfigInput, fetch });
-  try {
-    const response = await app.post(CHAT, chatBody({ model: "m" }));
-    await response.text();
-    return response.status;
-  } finally {
-    await app.close();
-  }
 }
 
 Deno.test("probe: an address with /v1 and one without lead to the same", () =>

@@ -1,5 +1,6 @@
 /** Servers of models, as the command `probe` meets them. */
 import { type Examined, examineServer } from "../../src/cli/probe/examine.ts";
+import { CHAT, chatBody, type ConfigInput, newApp } from "../support/app.ts";
 
 export type Body = Record<string, unknown>;
 
@@ -59,4 +60,20 @@ export const examine = (url: string, model?: string) => examineServer({ url, mod
 
 export function valueOf({ findings }: Examined, property: string): string | undefined {
   return findings.find((finding) => finding.property === property)?.value;
+}
+
+/** What a gateway with this upstream answers. */
+export async function answerThrough(entry: object): Promise<number> {
+  const config = {
+    upstreams: { probed: entry },
+    lanes: { oss: { models: { m: { task: "chat", targets: [{ upstream: "probed", model: "m" }] } } } },
+  };
+  const app = newApp({ config: config as ConfigInput, fetch });
+  try {
+    const response = await app.post(CHAT, chatBody({ model: "m" }));
+    await response.text();
+    return response.status;
+  } finally {
+    await app.close();
+  }
 }

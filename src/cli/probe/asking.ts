@@ -35,9 +35,9 @@ export function asking({ baseUrl, secret, patienceMs }: Asked): ProbeAsk {
         redirect: "manual",
         signal,
       });
-      const { text, firstByteMs } = await read(response, began);
+      const answer = await read(response, began);
       silent = 0;
-      return { status: response.status, headers: response.headers, text, firstByteMs, ...parsed(text) };
+      return { status: response.status, headers: response.headers, ...answer, ...parsed(answer.text) };
     } catch (error) {
       silent = signal.aborted ? silent + 1 : 0;
       if (silent < MOST_SILENT) return nothing(error as Error);
@@ -47,15 +47,21 @@ export function asking({ baseUrl, secret, patienceMs }: Asked): ProbeAsk {
   };
 }
 
-async function read(response: Response, began: number): Promise<{ text: string; firstByteMs: number }> {
+async function read(
+  response: Response,
+  began: number,
+): Promise<Pick<ProbeReply, "text" | "firstByteMs" | "longestPauseMs">> {
   const decoder = new TextDecoder();
-  let [text, firstByteMs] = ["", 0];
+  let [text, firstByteMs, longestPauseMs, last] = ["", 0, 0, began];
   for await (const piece of response.body ?? []) {
-    firstByteMs ||= performance.now() - began;
+    const now = performance.now();
+    if (firstByteMs === 0) firstByteMs = now - began;
+    else longestPauseMs = Math.max(longestPauseMs, now - last);
+    last = now;
     text += decoder.decode(piece, { stream: true });
     if (text.length > MOST_TEXT) break;
   }
-  return { text, firstByteMs };
+  return { text, firstByteMs, longestPauseMs };
 }
 
 function parsed(text: string): { body?: JsonValue } {
@@ -67,7 +73,7 @@ function parsed(text: string): { body?: JsonValue } {
 }
 
 function nothing({ message }: Error): ProbeReply {
-  return { status: 0, headers: new Headers(), text: message, firstByteMs: 0 };
+  return { status: 0, headers: new Headers(), text: message, firstByteMs: 0, longestPauseMs: 0 };
 }
 
 /** The first model of a list, and how many there are. */

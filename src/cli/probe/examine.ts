@@ -1,7 +1,7 @@
 /** Finds out what a server is, and what follows for its entry in the configuration. */
 import { chatQuestions, findWires, type FoundWire, rerankScores, serverKinds } from "../../../plugins/probing/mod.ts";
 import type { JsonObject, JsonValue } from "../../canonical/json.ts";
-import type { ProbeAsk, ProbeFinding, ProbeReply } from "../../contract/probing.ts";
+import type { ProbeAsk, ProbeFinding, ProbeReply, ServerKind } from "../../contract/probing.ts";
 import { asking, modelsIn, ProbeError } from "./asking.ts";
 
 export interface Examined {
@@ -27,9 +27,9 @@ export interface ProbeOptions {
 export async function examineServer({ url, model: wanted, secret, patienceMs }: ProbeOptions): Promise<Examined> {
   const { baseUrl, ask, list } = await findBase(url, secret?.value, patienceMs);
   const models = modelsIn(list);
-  const model = wanted ?? models[0];
-  if (model === undefined) throw new ProbeError("The server lists no model: name one with --model");
   const kind = await findKind(ask, list);
+  const model = wanted ?? models[0] ?? kind.model;
+  if (model === undefined) throw new ProbeError("The server lists no model: name one with --model");
   const wires = await findWires(ask, model);
   const served = wires.filter(({ state }) => state === "yes").map(({ name }) => name);
   const findings: ProbeFinding[] = [
@@ -41,10 +41,11 @@ export async function examineServer({ url, model: wanted, secret, patienceMs }: 
   ];
   if (served.includes("chat")) { for (const question of chatQuestions) findings.push(await question(ask, model)); }
   if (served.includes("rerank")) findings.push(await rerankScores(ask, model));
-  const driver = driverFor(served);
+  const driver = kind.driver ?? driverFor(served);
   if (driver === undefined) throw new ProbeError(whyNone(wires, model));
-  const { entry, reasons } = entryFor({ driver, baseUrl, secret: secret?.env, findings });
-  return { baseUrl, title: kind, model, findings, entry, reasons };
+  const root = kind.driver === undefined ? baseUrl : new URL("..", `${baseUrl}/`).href.replace(/\/$/, "");
+  const { entry, reasons } = entryFor({ driver, baseUrl: root, secret: secret?.env, kind, findings });
+  return { baseUrl: root, title: kind.title, model, findings, entry, reasons };
 }
 
 /** The driver of the chat wire speaks those beside it, too. */
@@ -86,12 +87,28 @@ function refused({ status }: ProbeReply, secret: string | undefined): string {
   return `The server answers ${status}: ${cure}`;
 }
 
-async function findKind(ask: ProbeAsk, list: ProbeReply): Promise<string | undefined> {
-  for (const { title, path, recognize } of serverKinds) {
-    const found = recognize(path === undefined ? list : await ask(path));
-    if (found) return found.version === undefined ? title : `${title} ${found.version}`;
+/** What the server says that it is. */
+interface FoundKind extends Pick<ServerKind, "driver" | "settings"> {
+  /** With its version; nothing where it tells nothing of itself. */
+  title?: string;
+  /** The one model that it has. */
+  model?: string;
+}
+
+async function findKind(ask: ProbeAsk, list: ProbeReply): Promise<FoundKind> {
+  const replies = new Map<string, ProbeReply>();
+  const at = async (path: string) => {
+    const reply = replies.get(path) ?? await ask(path);
+    replies.set(path, reply);
+    return reply;
+  };
+  for (const { title, path, recognize, driver, settings } of serverKinds) {
+    const found = recognize(path === undefined ? list : await at(path));
+    if (!found) continue;
+    const { version, model } = found;
+    return { title: version === undefined ? title : `${title} ${version}`, model, driver, settings };
   }
-  return undefined;
+  return {};
 }
 
 function wireFinding({ name, state, reason }: FoundWire): ProbeFinding {
@@ -111,14 +128,17 @@ interface EntryFacts {
   baseUrl: string;
   /** The variable's name. */
   secret?: string;
+  kind: FoundKind;
   findings: readonly ProbeFinding[];
 }
 
-function entryFor({ driver, baseUrl, secret, findings }: EntryFacts): Pick<Examined, "entry" | "reasons"> {
+function entryFor({ driver, baseUrl, secret, kind, findings }: EntryFacts): Pick<Examined, "entry" | "reasons"> {
   const entry: Record<string, JsonValue> = { driver, baseUrl };
   const reasons: Record<string, string> = {
     driver: driver === "chat"
       ? "it serves that wire, and what else it serves is reached through it"
+      : kind.driver
+      ? "it has wires of its own, which that driver speaks"
       : "it serves that wire",
     baseUrl: "its wires begin there",
   };
@@ -130,8 +150,13 @@ function entryFor({ driver, baseUrl, secret, findings }: EntryFacts): Pick<Exami
     for (const [key, { value, because }] of Object.entries(settings)) {
       const before = entry[key];
       entry[key] = Array.isArray(before) && Array.isArray(value) ? [...new Set([...before, ...value])] : value;
-      reasons[key] = because;
+      reasons[key] = reasons[key] === undefined ? because : `${reasons[key]}; ${because}`;
     }
+  }
+  for (const [key, { value, because }] of Object.entries(driver === "chat" ? kind.settings ?? {} : {})) {
+    if (entry[key] === value) continue;
+    entry[key] = value;
+    reasons[key] = because;
   }
   return { entry, reasons };
 }

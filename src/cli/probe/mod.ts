@@ -16,7 +16,7 @@ const PATIENCE_MS = 60_000;
 const help = (program: string) =>
   `Usage: ${program} probe <base URL> [options]
 
-Asks a server of models some thirty small requests, and prints what it is, how it does
+Asks a server of models some forty small requests, and prints what it is, how it does
 what agents need, and the entry of "upstreams" that it should have, key by key.
 
   --model <name>        the model to ask; default the first that the server lists
