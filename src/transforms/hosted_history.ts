@@ -13,6 +13,7 @@ import type {
   ToolResultPart,
 } from "../canonical/generate.ts";
 import type { HostedCall, HostedResult, SearchHit } from "../canonical/hosted.ts";
+import { hasCalls, joinAssistant } from "./turns.ts";
 import { functionChoice, type HostedFunction, isCallOf } from "./hosted_functions.ts";
 
 /** How a model is offered hosted tools. */
@@ -74,20 +75,10 @@ export function withHostedHistory(
   const hasSteps = (message: Message): message is AssistantMessage =>
     message.role === "assistant" && message.content.some(isStep);
   if (!messages.some(hasSteps)) return messages;
-  return joinCalls(messages).flatMap((message) => hasSteps(message) ? splitTurn(message, functions, note) : [message]);
-}
-
-/** What stands beside a call that the client is to answer, and has come in pieces, is one turn with it. */
-function joinCalls(messages: readonly Message[]): Message[] {
-  const joined: Message[] = [];
-  for (const message of messages) {
-    const last = joined.at(-1);
-    const isBeside = message.role === "assistant" && last?.role === "assistant" &&
-      last.content.some(({ type }) => type === "tool-call");
-    if (isBeside) joined.splice(-1, 1, { ...last, content: [...last.content, ...message.content] });
-    else joined.push(message);
-  }
-  return joined;
+  // What stands beside a call that the client is to answer, and has come in pieces, is one turn with it.
+  return joinAssistant(messages, hasCalls).flatMap((message) =>
+    hasSteps(message) ? splitTurn(message, functions, note) : [message]
+  );
 }
 
 /** One turn of an agent's client holds several of the model's: each ends where results came back to it. */

@@ -92,7 +92,7 @@ function isPaired(messages: readonly Message[]): boolean {
   return open.size === 0 || messages.at(-1)?.role === "assistant";
 }
 
-function hasCalls({ content }: AssistantMessage): boolean {
+export function hasCalls({ content }: AssistantMessage): boolean {
   return content.some(({ type }) => type === "tool-call");
 }
 
@@ -119,7 +119,7 @@ function hasContent({ content, extra }: SystemMessage, note: Note): boolean {
 }
 
 /** On some wires each thing that the assistant says is a turn; elsewhere what it thinks, says and calls is one. */
-function joinAssistant(
+export function joinAssistant(
   messages: readonly Message[],
   isOpen: (turn: AssistantMessage) => boolean = () => true,
 ): Message[] {

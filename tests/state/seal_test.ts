@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertNotEquals } from "@std/assert";
+import { character } from "../support/arbitraries.ts";
 import fc from "fast-check";
 import type { Thought } from "../../src/transforms/sealing.ts";
 import { openKvFile } from "../../src/state/kv_file.ts";
@@ -19,7 +20,7 @@ function storeThat(ensure: Store["ensure"]): Store {
 
 Deno.test("what was sealed opens as it was, in one line of ASCII", () => {
   const sealer = createSealer(KEY);
-  const thoughts = fc.record({ text: fc.string({ unit: "binary" }) });
+  const thoughts = fc.record({ text: fc.string({ unit: character }) });
   fc.assert(
     fc.property(thoughts, fc.string(), fc.string(), (thought, wire, owner) => {
       const sealed = sealer.seal(thought, wire, owner);

@@ -10,7 +10,7 @@ import type {
   ToolCallPart,
   ToolChoice,
 } from "../../src/canonical/generate.ts";
-import { base64, name, overTheWire, schema, tokens, url } from "./arbitraries.ts";
+import { base64, character, name, overTheWire, schema, tokens, url } from "./arbitraries.ts";
 
 /** Conversations and answers in the canonical form, as no one wire brings them about: all kinds of parts, in any order. */
 
@@ -21,7 +21,7 @@ const constant = <const T>(value: T) => fc.constant(value);
 
 /** Any text that says something; also with halves of characters, as a cut leaves them behind. */
 const said = fc.oneof(
-  fc.string({ unit: "binary", minLength: 1 }),
+  fc.string({ unit: character, minLength: 1 }),
   fc.string({
     unit: fc.constantFrom("\ud83d", "\ude00", "😀", "é", "a", "\n", "\0", "\u2028", '"', "\\"),
     minLength: 1,
@@ -32,7 +32,7 @@ const text = fc.oneof({ weight: 6, arbitrary: said }, constant(""));
 const id = fc.oneof(
   fc.stringMatching(/^call_[a-z0-9]{1,9}$/),
   fc.stringMatching(/^functions\.[a-z]{1,6}:\d$/),
-  fc.string({ unit: "binary", minLength: 1, maxLength: 90 }),
+  fc.string({ unit: character, minLength: 1, maxLength: 90 }),
 );
 
 const textPart = fc.record({ type: constant("text"), text });

@@ -3,6 +3,7 @@
  * unless `LANEWAY_FUZZ_SEED` says which; both are in the message of a failure, with the smallest input that fails.
  */
 import { assert, assertEquals, AssertionError } from "@std/assert";
+import { character } from "./arbitraries.ts";
 import fc from "fast-check";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../../src/canonical/json.ts";
 import { ENV, type TestApp } from "./app.ts";
@@ -78,7 +79,7 @@ export const HOSTILE_NAMES = [
 
 const oddTexts = fc.oneof(
   fc.constantFrom(...HOSTILE_NAMES),
-  fc.string({ unit: "binary", maxLength: 12 }),
+  fc.string({ unit: character, maxLength: 12 }),
   fc.constantFrom(
     "NaN",
     "Infinity",
@@ -281,7 +282,7 @@ export function hostileJson(values: fc.Arbitrary<JsonValue>): fc.Arbitrary<strin
       ),
     },
     { weight: 1, arbitrary: oddValue.map(written) },
-    { weight: 1, arbitrary: fc.string({ unit: "binary" }) },
+    { weight: 1, arbitrary: fc.string({ unit: character }) },
   );
 }
 

@@ -152,3 +152,16 @@ Deno.test("hosted tools stand as functions where they stood; one that nothing ru
     "function b",
   ]);
 });
+
+Deno.test("turns that are joined around a call keep the fields that only the client's wire knows", () => {
+  const messages: Message[] = [
+    { role: "assistant", content: [{ type: "tool-call", kind: "function", id: "c", name: "own", input: "{}" }] },
+    { role: "assistant", content: [{ type: "text", text: "hi" }], extra: { wire: "w", fields: { x_new: 1 } } },
+    {
+      role: "assistant",
+      content: [{ type: "hosted", id: "a", call: { kind: "web-search", query: "deno" } }],
+    },
+  ];
+  const [turn] = withHostedHistory(messages, functionsFor([search]), () => {});
+  assertEquals((turn as { extra?: unknown }).extra, { wire: "w", fields: { x_new: 1 } });
+});
