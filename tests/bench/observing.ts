@@ -6,7 +6,7 @@
 import { createApp, parseConfig } from "../../src/app.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
 import { bodyFor, type Load } from "./bodies.ts";
-import { cpuUs, exchange, PATHS, streamOf } from "./own.ts";
+import { cpuUs, exchange, newBody, PATHS, PEER, streamOf } from "./own.ts";
 import { streamedAnswer, wholeAnswer } from "./own_answers.ts";
 import type { Figure, Values } from "./table.ts";
 
@@ -43,11 +43,11 @@ export async function measureObserving(batches: number): Promise<Record<Observin
   const found: Record<Observing, Values> = { off: {}, on: {}, added: {} };
   for (const [name, [load, times, count, unit]] of Object.entries(loads)) {
     const apps = [newGateway(false, answers[name]!), newGateway(true, answers[name]!)] as const;
-    const body = JSON.stringify(bodyFor(WIRE, load));
+    const body = newBody(bodyFor(WIRE, load), KEY);
     const batch = (app: App) =>
       cpuUs(async () => {
         for (let time = 0; time < times; time++) {
-          await exchange((request) => app.fetch(request), PATHS[WIRE], body, KEY);
+          await exchange((request) => app.fetch(request, { remoteAddr: PEER }), PATHS[WIRE], body);
         }
       });
     const least = [Infinity, Infinity];

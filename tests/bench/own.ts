@@ -98,9 +98,11 @@ export async function cpuUs(run: () => void | Promise<void>): Promise<number> {
 async function casesOf(client: Wire, upstream: Wire): Promise<Case[]> {
   const pair: Pair = `${client} → ${upstream}`;
   const whole = await wholeAnswer(upstream);
-  const answerWhole = () => new Response(whole, { headers: { "content-type": "application/json" } });
+  const length = String(new TextEncoder().encode(whole).length);
+  const headers = { "content-type": "application/json", "content-length": length };
+  const answerWhole = () => new Response(whole, { headers });
   const make = (load: Load, answer: () => Response, times: number, count: number): Omit<Case, "work"> => {
-    const body = JSON.stringify(bodyFor(client, load, upstream));
+    const body = newBody(bodyFor(client, load, upstream));
     const run = async (handler: Handler) => {
       answerNow = answer;
       for (let time = 0; time < times; time++) await exchange(handler, PATHS[client], body);
@@ -135,8 +137,11 @@ function newGateway(): Handler {
     store: createMemoryStore({ now: Date.now, limitBytes: 1e8 }),
     log: () => {},
   });
-  return (request) => app.fetch(request);
+  return (request) => app.fetch(request, { remoteAddr: PEER });
 }
+
+/** The caller, as a server tells of it: what comes over a connection takes another way than a call within the process. */
+export const PEER = { transport: "tcp", hostname: "127.0.0.1", port: 50_000 };
 
 async function passThrough(request: Request): Promise<Response> {
   await request.bytes();
@@ -174,12 +179,28 @@ export const PATHS: Record<Wire, string> = {
   messages: "http://localhost/oss/v1/messages",
   responses: "http://localhost/oss/v1/responses",
 };
-const HEADERS = { "content-type": "application/json" };
+
+/** What a client sends, with the headers that it has over a connection. */
+export interface Body {
+  text: string;
+  headers: Record<string, string>;
+}
+
+export function newBody(value: unknown, key?: string): Body {
+  const text = JSON.stringify(value);
+  const length = String(new TextEncoder().encode(text).length);
+  const headers: Body["headers"] = {
+    host: "localhost",
+    "content-type": "application/json",
+    "content-length": length,
+  };
+  if (key !== undefined) headers.authorization = `Bearer ${key}`;
+  return { text, headers };
+}
 
 /** One request, whose answer is read to its end. */
-export async function exchange(handler: Handler, url: string, body: string, key?: string): Promise<void> {
-  const headers = key === undefined ? HEADERS : { ...HEADERS, authorization: `Bearer ${key}` };
-  const response = await handler(new Request(url, { method: "POST", headers, body }));
+export async function exchange(handler: Handler, url: string, { text, headers }: Body): Promise<void> {
+  const response = await handler(new Request(url, { method: "POST", headers, body: text }));
   if (response.status !== 200) throw new Error(`Gateway answers ${response.status}: ${await response.text()}`);
   const reader = response.body!.getReader();
   while (!(await reader.read()).done);

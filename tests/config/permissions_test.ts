@@ -154,7 +154,7 @@ Deno.test("launch: the options hold what they should and no more", () => {
     "--deny-import",
     "--cached-only",
     "--no-prompt",
-    "--v8-flags=--no-allocation-site-pretenuring,--no-memory-reducer",
+    "--v8-flags=--no-allocation-site-pretenuring,--no-memory-reducer,--invocation-count-for-turbofan=750",
   ]);
 });
 
