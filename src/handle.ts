@@ -1,6 +1,7 @@
 /** One request up to its operation, and the answer out: match, authenticate, read, dispatch, answer. */
 import type { Gateway } from "./context/gateway.ts";
 import { finish } from "./context/finish.ts";
+import { listAsRunning } from "./context/running.ts";
 import { openContext, type RequestContext, shuttingDown, withCaller, withProtocol } from "./context/request_context.ts";
 import { TASK_OF } from "./canonical/operations.ts";
 import type { FormField } from "./contract/context.ts";
@@ -12,7 +13,6 @@ import { findLostPath } from "./http/lost_path.ts";
 import { withoutBody } from "./http/respond.ts";
 import { methodNotAllowed } from "./http/service.ts";
 import type { Lane } from "./lanes/lane.ts";
-import type { RunningFacts } from "./observe/feed.ts";
 import { describeError } from "./operations/describe_error.ts";
 import { wantsExplanation } from "./operations/explain.ts";
 import { findResponse } from "./operations/get_response.ts";
@@ -106,7 +106,7 @@ async function dispatch<K extends ServedOperation>(
 ): Promise<Response> {
   const { request: { headers }, url, gateway, recorder } = context;
   const { operation } = protocol;
-  gateway.feed?.begin(context.id, readerOf(context));
+  listAsRunning(context);
   // What is only explained is asked of nobody.
   if (protocol.body !== "none" && !wantsExplanation({ headers })) {
     recorder.record = gateway.recording?.loaded?.begin(context);
@@ -118,18 +118,6 @@ async function dispatch<K extends ServedOperation>(
   const lane = named ?? laneFor(operation, input, context);
   recorder.entry.lane = lane.name;
   return await OPERATIONS[operation]({ protocol, wire, input, lane, context });
-}
-
-/** Apart, because it lives as long as the answer, and who dispatches holds the whole conversation. */
-function readerOf(context: RequestContext): () => RunningFacts {
-  return () => factsOf(context);
-}
-
-/** How the request is at this moment, for whoever watches. */
-function factsOf({ request: { headers }, recorder }: RequestContext): RunningFacts {
-  const { entry, attempt, elapsedMs } = recorder;
-  const client = headers.get("user-agent")?.slice(0, 100);
-  return { entry, target: attempt?.target, elapsedMs: elapsedMs(), client };
 }
 
 function runsModel(operation: ServedOperation): boolean {

@@ -66,31 +66,3 @@ export function duration(ms) {
 export function count(value) {
   return value.toLocaleString("en");
 }
-
-/**
- * A small picture of a row of numbers; the words beside it say the same.
- * @param {readonly number[]} values
- */
-export function sparkline(values) {
-  const most = Math.max(...values, 1e-9);
-  const points = values.map((value, index) =>
-    `${(index / Math.max(1, values.length - 1)) * 100},${30 - (value / most) * 28}`
-  );
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("viewBox", "0 0 100 32");
-  svg.setAttribute("preserveAspectRatio", "none");
-  svg.setAttribute("aria-hidden", "true");
-  const line = document.createElementNS("http://www.w3.org/2000/svg", "polyline");
-  for (
-    const [name, value] of Object.entries({
-      points: points.join(" "),
-      fill: "none",
-      stroke: "currentColor",
-      "stroke-width": "1.5",
-    })
-  ) {
-    line.setAttribute(name, value);
-  }
-  svg.append(line);
-  return svg;
-}

@@ -1,26 +1,16 @@
 // @ts-check
 /// <reference lib="dom" />
 /** Requests as they run and end. */
-import { ask, count, duration, h, sparkline } from "./dom.js";
+import { Charts } from "./charts.js";
+import { ask, count, duration, h } from "./dom.js";
+import { COLUMN_MS, Entries, quantile } from "./entries.js";
+import { Rows } from "./rows.js";
 
 const EVERY_MS = 1_000;
-/** How many that ended are listed. */
-const MOST_ROWS = 5_000;
-/** How many rows are drawn at once. */
-const DRAWN = 200;
-/** The charts' columns, and how long each is. */
-const [COLUMNS, COLUMN_MS] = [30, 10_000];
 
-/**
- * @typedef {{ number?: number, id: string, time: string, path: string, key?: string, lane?: string, protocol?: string,
- *   model?: string, target?: string, provider?: string, attempts?: number, stream?: boolean, status?: number, error?: string,
- *   firstEventMs?: number, durationMs?: number, elapsedMs?: number, cost?: string, notes?: string[], client?: string,
- *   usage?: { inputTokens: number, outputTokens: number } }} Entry
- */
+/** @typedef {import("./entries.js").Entry} Entry */
 
-/** @type {Entry[]} */
-const ended = [];
-let next = 0;
+const entries = new Entries();
 /** @type {Promise<any> | undefined} */
 let asked;
 
@@ -51,21 +41,23 @@ export const live = {
     });
     const onlyErrors = h("input", { type: "checkbox" });
     const pause = h("button", { type: "button", "aria-pressed": "false" }, "Pause");
-    const figures = h("ul", { class: "figures", "aria-label": "The last five minutes" });
-    const body = h("tbody");
-    const caption = h("caption", {}, "Requests, the latest first");
+    const charts = new Charts();
     const dialog = h("dialog");
+    /** @type {Rows<Entry>} */
+    const rows = new Rows({
+      heads: HEADS.map((text) => ({ text, isNumber: NUMBERS.has(text) })),
+      keyOf: ({ feed, id }) => `${feed} ${id}`,
+      rowOf: (entry) => rowOf(entry, () => show(dialog, entry)),
+    });
     let isPaused = false;
     /** @type {Entry[]} */
     let running = [];
-    const draw = () =>
-      drawRows(
-        body,
-        caption,
-        [...running, ...ended],
-        { text: filter.value, onlyErrors: onlyErrors.checked },
-        (entry) => show(dialog, entry),
-      );
+    const draw = () => {
+      const isWanted = wantedBy(filter.value, onlyErrors.checked);
+      const wanted = [...running, ...entries.ended].filter(isWanted);
+      rows.caption.textContent = `Requests, the latest first: ${count(wanted.length)}`;
+      rows.show(wanted);
+    };
     filter.addEventListener("input", () => {
       history.replaceState(null, "", filter.value ? `#live?${encodeURIComponent(filter.value)}` : "#live");
       draw();
@@ -78,47 +70,21 @@ export const live = {
     });
     main.append(
       h("h1", {}, "Live"),
-      figures,
+      charts.element,
       h("div", { class: "bar" }, h("label", {}, "Filter", filter), h("label", {}, "Errors only", onlyErrors), pause),
-      h(
-        "div",
-        { class: "wide" },
-        h(
-          "table",
-          {},
-          caption,
-          h(
-            "thead",
-            {},
-            h(
-              "tr",
-              {},
-              ...HEADS.map((head) => h("th", { scope: "col", class: NUMBERS.has(head) ? "number" : undefined }, head)),
-            ),
-          ),
-          body,
-        ),
-      ),
+      rows.element,
       dialog,
     );
     draw();
     return {
       everyMs: EVERY_MS,
       async refresh() {
-        asked ??= ask(`live?since=${next}`).finally(() => asked = undefined);
+        asked ??= ask(`live?${entries.query}`).finally(() => asked = undefined);
         const answer = await asked;
-        // A gateway that was started anew counts from 0.
-        if (answer.next < next) ended.length = 0;
-        // Where the page is opened anew meanwhile, two take the same answer.
-        const latest = ended[0]?.number ?? -1;
-        ended.unshift(
-          ...answer.ended.filter((/** @type {{ number: number }} */ { number }) => number > latest).reverse(),
-        );
-        next = answer.next;
-        ended.length = Math.min(ended.length, MOST_ROWS);
-        running = answer.running.toReversed();
+        entries.take(answer);
+        running = answer.running.toReversed().map((/** @type {Entry} */ entry) => ({ ...entry, feed: answer.feed }));
         if (isPaused) return;
-        drawFigures(figures, answer.now, running.length);
+        drawCharts(charts, answer.now, running.length);
         draw();
       },
     };
@@ -134,72 +100,44 @@ function filterInAddress() {
 }
 
 /**
- * @param {HTMLElement} body
- * @param {HTMLElement} caption
- * @param {readonly Entry[]} entries
- * @param {{ text: string, onlyErrors: boolean }} filter
- * @param {(entry: Entry) => void} onShow
+ * What the words of the filter are looked for in.
+ * @type {WeakMap<Entry, string>}
  */
-function drawRows(body, caption, entries, { text, onlyErrors }, onShow) {
+const texts = new WeakMap();
+
+/** @param {Entry} entry */
+function textOf(entry) {
+  const { client, key, lane, model, target, status, error, protocol, id } = entry;
+  const text = texts.get(entry) ??
+    [client, key, lane, model, target, status, error, protocol, id].join(" ").toLowerCase();
+  texts.set(entry, text);
+  return text;
+}
+
+/**
+ * @param {string} text
+ * @param {boolean} onlyErrors
+ * @returns {(entry: Entry) => boolean}
+ */
+function wantedBy(text, onlyErrors) {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  const isWanted = (/** @type {Entry} */ entry) => {
+  return (entry) => {
     if (onlyErrors && !((entry.status ?? 0) >= 400)) return false;
-    if (words.length === 0) return true;
-    const all = [
-      entry.client,
-      entry.key,
-      entry.lane,
-      entry.model,
-      entry.target,
-      entry.status,
-      entry.error,
-      entry.protocol,
-      entry.id,
-    ]
-      .join(" ").toLowerCase();
-    return words.every((word) => all.includes(word));
+    return words.length === 0 || words.every((word) => textOf(entry).includes(word));
   };
-  const wanted = entries.filter(isWanted);
-  caption.textContent = `Requests, the latest first: ${count(wanted.length)}${
-    wanted.length > DRAWN ? `, of which ${DRAWN} are shown` : ""
-  }`;
-  const focused = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.id : undefined;
-  body.replaceChildren(...wanted.slice(0, DRAWN).map((entry) => rowOf(entry, onShow)));
-  if (focused) {
-    for (const button of body.querySelectorAll("button")) {
-      if (button.dataset.id === focused) button.focus();
-    }
-  }
 }
 
 /**
  * @param {Entry} entry
- * @param {(entry: Entry) => void} onShow
+ * @param {() => void} onShow
  */
 function rowOf(entry, onShow) {
-  const {
-    id,
-    time,
-    client,
-    key,
-    lane,
-    model,
-    target,
-    status,
-    error,
-    firstEventMs,
-    durationMs,
-    elapsedMs,
-    usage,
-    cost,
-    notes,
-  } = entry;
+  const { time, client, key, lane, model, target, status, error, firstEventMs, usage, cost, notes } = entry;
   const runs = status === undefined;
   const open = h("button", {
     type: "button",
-    "data-id": id,
     "aria-label": `Request of ${clock(time)}: details`,
-    click: () => onShow(entry),
+    click: onShow,
   }, clock(time));
   const names = [model, target].filter(Boolean).join(" → ");
   return h(
@@ -212,7 +150,7 @@ function rowOf(entry, onShow) {
     h("td", { class: "text", title: names }, names),
     h("td", { class: "status" }, runs ? "running" : [status, error].filter(Boolean).join(" ")),
     h("td", { class: "number" }, duration(firstEventMs)),
-    h("td", { class: "number" }, duration(durationMs ?? elapsedMs)),
+    h("td", { class: "number" }, duration(entry.durationMs ?? entry.elapsedMs)),
     h("td", { class: "number" }, usage ? `${count(usage.inputTokens)} + ${count(usage.outputTokens)}` : ""),
     h("td", { class: "number" }, speed(entry)),
     h("td", { class: "number" }, cost ?? ""),
@@ -251,43 +189,33 @@ function show(dialog, entry) {
 }
 
 /**
- * @param {HTMLElement} list
+ * @param {Charts} charts
  * @param {number} now
  * @param {number} running
  */
-function drawFigures(list, now, running) {
-  const recent = ended.filter(({ time }) => now - Date.parse(time) < COLUMNS * COLUMN_MS);
-  /** @param {(entry: Entry) => number} of */
-  const columns = (of) => {
-    const sums = new Array(COLUMNS).fill(0);
-    for (const entry of recent) {
-      const column = COLUMNS - 1 - Math.floor(Math.max(0, now - Date.parse(entry.time)) / COLUMN_MS);
-      if (column >= 0) sums[column] += of(entry);
-    }
-    return sums;
-  };
-  /** @param {(entry: Entry) => number} of */
-  const sum = (of) => recent.reduce((total, entry) => total + of(entry), 0);
-  const slowest = recent.map(({ durationMs = 0 }) => durationMs).sort((one, other) => one - other);
-  const median = slowest[Math.floor(slowest.length / 2)];
-  const isError = (/** @type {Entry} */ { status = 0 }) => status >= 400 ? 1 : 0;
-  const tokens = (/** @type {Entry} */ { usage }) => usage ? usage.inputTokens + usage.outputTokens : 0;
-  const dollars = (/** @type {Entry} */ { cost }) => Number(cost ?? 0);
-  const figure = (
-    /** @type {string} */ name,
-    /** @type {string} */ value,
-    /** @type {number[] | undefined} */ values,
-  ) => h("li", {}, h("b", {}, value), h("span", {}, name), ...values ? [sparkline(values)] : []);
-  list.replaceChildren(
-    figure("running", count(running), undefined),
-    figure("requests in 5 minutes", count(recent.length), columns(() => 1)),
-    figure("median duration", duration(median) || "–", columns(({ durationMs = 0 }) => durationMs)),
-    figure("errors in 5 minutes", count(sum(isError)), columns(isError)),
-    figure("tokens in 5 minutes", count(sum(tokens)), columns(tokens)),
-    figure(
-      "dollars in 5 minutes",
-      recent.some(({ cost }) => cost !== undefined) ? sum(dollars).toFixed(4) : "–",
-      columns(dollars),
-    ),
-  );
+function drawCharts(charts, now, running) {
+  const columns = entries.columns(now);
+  const durations = columns.flatMap((sums) => sums?.durations ?? []);
+  const perSecond = (/** @type {number} */ value) => `${Number((value * 1000 / COLUMN_MS).toFixed(1))}/s`;
+  const dollars = (/** @type {number} */ value) => value.toFixed(4);
+  const inTime = (/** @type {number | undefined} */ value) => duration(value) || "–";
+  const sum = (/** @type {number[]} */ values) => values.reduce((all, value) => all + value, 0);
+  const requests = columns.map((sums) => sums?.requests ?? 0);
+  const errors = columns.map((sums) => sums?.errors ?? 0);
+  const tokens = columns.map((sums) => sums?.tokens ?? 0);
+  const spent = columns.map((sums) => sums?.dollars ?? 0);
+  const latency = (/** @type {number} */ share) => columns.map((sums) => quantile(sums?.durations ?? [], share) ?? 0);
+  charts.draw([{ name: "running", value: count(running) }], [
+    { name: "requests", total: count(sum(requests)), values: requests, inWords: perSecond },
+    {
+      name: "duration: median, 95 %",
+      total: `${inTime(quantile(durations, 0.5))}, ${inTime(quantile(durations, 0.95))}`,
+      values: latency(0.5),
+      more: latency(0.95),
+      inWords: inTime,
+    },
+    { name: "errors", total: count(sum(errors)), values: errors, inWords: count },
+    { name: "tokens", total: count(sum(tokens)), values: tokens, inWords: count },
+    { name: "dollars", total: dollars(sum(spent)), values: spent, inWords: dollars },
+  ], now);
 }

@@ -18,6 +18,8 @@ export interface RunningFacts {
 }
 
 export class Feed {
+  /** Tells it from the feed of another process, whose numbers are others. */
+  readonly id: string = crypto.randomUUID();
   readonly #running = new Map<string, () => RunningFacts>();
   /** In a ring. */
   readonly #ended: Ended[] = [];

@@ -2,6 +2,7 @@
 import type { Exchange, WireRequest } from "../contract/context.ts";
 import type { SocketLimit, SocketMessage } from "../contract/socket.ts";
 import { openContext, type RequestContext, withCaller, withProtocol } from "../context/request_context.ts";
+import { listAsRunning } from "../context/running.ts";
 import type { Protocol, SocketEndpoint } from "../contract/protocol.ts";
 import { GatewayError } from "../errors.ts";
 import type { OpenSocket } from "../http/sockets.ts";
@@ -184,6 +185,7 @@ export class Connection implements OpenSocket {
     const { request, recorder } = context;
     recorder.atEnd(release);
     this.#busy.set(name, context);
+    listAsRunning(context);
     const { body, isWarmUp } = message;
     const { previous_response_id: previous } = body;
     try {

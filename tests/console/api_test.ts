@@ -11,7 +11,18 @@ const KEYED: ConfigInput = {
   ],
 };
 const [OPS, ANNA] = [ENV.TEAM_KEY!, ENV.GUEST_KEY!];
-const FILES = ["", "app.js", "dom.js", "live.js", "style.css", "upstreams.js", "usage.js"];
+const FILES = [
+  "",
+  "app.js",
+  "charts.js",
+  "dom.js",
+  "entries.js",
+  "live.js",
+  "rows.js",
+  "style.css",
+  "upstreams.js",
+  "usage.js",
+];
 
 const keyed = () => newApp({ config: KEYED, fetch: () => Promise.resolve(answerWhole()) });
 
@@ -158,7 +169,9 @@ Deno.test("console: what runs and what ended is shown, without content and witho
     "x-api-key": ANNA,
     "user-agent": "agent/1.0",
   });
-  const look = async (since = 0) => await (await app.get(`/console/api/live?since=${since}`, headers)).json();
+  const { feed: own } = await (await app.get("/console/api/live", headers)).json();
+  const look = async (since = 0, feed = own) =>
+    await (await app.get(`/console/api/live?feed=${feed}&since=${since}`, headers)).json();
   let seen = await look();
   while (seen.running[0]?.target === undefined) seen = await look();
   const [one] = seen.running;
@@ -171,6 +184,7 @@ Deno.test("console: what runs and what ended is shown, without content and witho
   assert(!JSON.stringify(seen).includes(secret));
   assertEquals((await look(seen.next)).ended, []);
   assertEquals((await look(-5)).ended.length, 1);
+  assertEquals((await look(seen.next, "another process's")).ended.length, 1, "Its numbers say nothing here");
 });
 
 Deno.test("console: with false there is none", async () => {

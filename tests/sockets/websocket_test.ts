@@ -4,6 +4,7 @@ import type { JsonObject } from "../../src/canonical/json.ts";
 import { CONFIG, type ConfigInput, ENV, newApp, type TestApp, type TestAppOptions } from "../support/app.ts";
 import { answerStream, ENDING, word } from "../support/chat.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
+import { until } from "../support/wait.ts";
 
 interface Rig {
   app: TestApp;
@@ -333,4 +334,26 @@ Deno.test("websocket: a connection that became too old in an answer says so to w
     assertEquals(typeOf(await client.turn()), "response.completed");
     await client.closed;
   }, { fetch, pace: { socketMs: 10 } });
+});
+
+Deno.test("websocket: the console shows an answer while it is made", async () => {
+  const held = Promise.withResolvers<void>();
+  const upstream = fakeUpstream(async () => {
+    await held.promise;
+    return answerStream([word(BUILT), ENDING]);
+  });
+  await withGateway(async (rig) => {
+    const look = async () => await (await rig.app.get("/console/api/live")).json();
+    const client = await connect(rig);
+    const answered = client.turn({ input: "One" });
+    let seen = await look();
+    await until(async () => (seen = await look()).running[0]?.target !== undefined);
+    const [{ protocol, lane, target }, ...others] = seen.running;
+    assertEquals([protocol, lane, target, others], ["responses", "oss", "fake/org/model", []]);
+    held.resolve();
+    await answered;
+    await until(async () => (seen = await look()).running.length === 0);
+    assertEquals(seen.ended.at(-1).target, "fake/org/model");
+    await client.close();
+  }, { fetch: upstream.fetch });
 });

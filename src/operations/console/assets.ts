@@ -1,8 +1,11 @@
 /** The console's own files, as texts: no file is read, and a compiled gateway holds them. */
 import app from "../../console/app.js" with { type: "text" };
+import charts from "../../console/charts.js" with { type: "text" };
 import dom from "../../console/dom.js" with { type: "text" };
+import entries from "../../console/entries.js" with { type: "text" };
 import live from "../../console/live.js" with { type: "text" };
 import page from "../../console/index.html" with { type: "text" };
+import rows from "../../console/rows.js" with { type: "text" };
 import style from "../../console/style.css" with { type: "text" };
 import upstreams from "../../console/upstreams.js" with { type: "text" };
 import usage from "../../console/usage.js" with { type: "text" };
@@ -13,7 +16,9 @@ const ASSETS: Readonly<Record<string, { type: string; text: string }>> = {
   "": { type: "text/html; charset=utf-8", text: page },
   "style.css": { type: "text/css; charset=utf-8", text: style },
   ...Object.fromEntries(
-    Object.entries({ app, dom, live, upstreams, usage }).map(([name, text]) => [`${name}.js`, { type: SCRIPT, text }]),
+    Object.entries({ app, charts, dom, entries, live, rows, upstreams, usage }).map((
+      [name, text],
+    ) => [`${name}.js`, { type: SCRIPT, text }]),
   ),
 };
 
