@@ -10,6 +10,7 @@ import { createService } from "../http/service.ts";
 import { Sockets } from "../http/sockets.ts";
 import { createUploads } from "../http/uploads.ts";
 import type { Gateway } from "../context/gateway.ts";
+import { handle } from "../handle.ts";
 import { Breaker } from "../routing/circuit_breaker.ts";
 import { HedgeBudget } from "../routing/hedging.ts";
 import { SessionAffinity } from "../routing/session_affinity.ts";
@@ -56,6 +57,7 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
   );
   const upstreams = createUpstreams(world);
   return {
+    answer: handle,
     service: createService({
       name: "laneway",
       version: manifest.version,

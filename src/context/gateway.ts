@@ -8,7 +8,7 @@ import type { SizeLimits } from "../http/size.ts";
 import type { HostedRunner } from "../hosted/runner.ts";
 import type { Service } from "../http/service.ts";
 import type { Sockets } from "../http/sockets.ts";
-import type { Platform } from "../platform/platform.ts";
+import type { Peer, Platform } from "../platform/platform.ts";
 import type { Uploads } from "../http/uploads.ts";
 import type { SessionAffinity } from "../routing/session_affinity.ts";
 import type { Lane } from "../lanes/lane.ts";
@@ -38,6 +38,8 @@ import type { Upstream } from "../upstream/send.ts";
 
 /** All that requests share; made once, by `app.ts`. */
 export interface Gateway {
+  /** Answers a request as one that came from outside, by this gateway or one that is changed. */
+  answer(request: Request, peer: Peer | undefined, gateway: Gateway): Promise<Response>;
   /** What operators ask, apart from every lane. */
   service: Service;
   registry: Registry;

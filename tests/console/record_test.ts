@@ -170,3 +170,55 @@ Deno.test("record: nothing is kept where it is not asked for, and no more than i
   assertEquals([data.length, bounds], [2, { requests: 2, megabytes: 64 }]);
   assertStringIncludes((await latest(two)).client.body.text, '"user":"c"');
 });
+
+Deno.test("record: what the gateway understood of the request, and of each answer", async () => {
+  const frames = [word("one "), word("two"), ENDING];
+  const isStreams = [false, true];
+  for (const stream of isStreams) {
+    const app = recorder({ fetch: () => Promise.resolve(stream ? answerStream(frames) : answerWhole("one two")) });
+    const tools = [{ name: "a.b", input_schema: { type: "object" } }];
+    const body = messagesBody({ stream, tools, top_k: 5, service_tier: "auto" });
+    const sent = await app.post(MESSAGES, body);
+    await sent.text();
+    const { id, calls: [call] } = await latest(app);
+    const { data } = await (await app.get("/console/api/records")).json();
+    const { input, explanation, calls, problem } = await (await app.get(`/console/api/record/understood?id=${id}`))
+      .json();
+    assertEquals(problem, undefined);
+    assertEquals([input.topK, input.tools[0].name], [5, "a.b"]);
+    const [target] = explanation.value.targets;
+    assertEquals(target.requests[0].body, JSON.parse(call.body.text));
+    assertEquals(target.steps[0].changes[0].before, "a.b");
+    assertEquals(calls[0].isAsExplained, true);
+    assertEquals(calls[0].answer.output.content, [{ type: "text", text: "one two" }]);
+    assertEquals(
+      (await (await app.get("/console/api/records")).json()).data.length,
+      data.length,
+      "Nothing is recorded anew",
+    );
+  }
+});
+
+Deno.test("record: what an upstream refused is understood as an error, and what was learnt from it shows", async () => {
+  let asked = 0;
+  const refusal = { error: { message: "Unsupported parameter: 'top_k'", param: "top_k" } };
+  const app = recorder({
+    fetch: () => Promise.resolve(asked++ === 0 ? Response.json(refusal, { status: 400 }) : answerWhole()),
+  });
+  await (await app.post(MESSAGES, messagesBody({ top_k: 5 }))).text();
+  const { id, calls } = await latest(app);
+  assertEquals(calls.map(({ status }: { status: number }) => status), [400, 200]);
+  const understood = await (await app.get(`/console/api/record/understood?id=${id}`)).json();
+  assertStringIncludes(understood.calls[0].answer.error.message, "top_k");
+  assertEquals(understood.calls.map(({ isAsExplained }: { isAsExplained: boolean }) => isAsExplained), [false, true]);
+});
+
+Deno.test("record: a request of which not all is kept cannot be explained, and says so", async () => {
+  const app = recorder({ config: { console: { record: { megabytes: 1 } } } });
+  const messages = [{ role: "user", content: "x".repeat(200_000) }];
+  await (await app.post(MESSAGES, messagesBody({ messages }))).text();
+  const { id, client } = await latest(app);
+  assertEquals([client.body.kept, client.body.bytes > 200_000], [125_000, true]);
+  const { problem, explanation } = await (await app.get(`/console/api/record/understood?id=${id}`)).json();
+  assertEquals([problem, explanation.problem], Array(2).fill("Not all of the body was kept"));
+});

@@ -8,6 +8,7 @@ import { assetOf } from "./assets.ts";
 import { live, status } from "./live.ts";
 import { models } from "./models.ts";
 import { record, recordedText, records } from "./records.ts";
+import { understood } from "./understood.ts";
 import { asCaller, checkOrigin, logIn, logOut, operatorOf } from "./sessions.ts";
 
 /** Below `/console/api/`: what an operator may read. */
@@ -16,6 +17,7 @@ const READ: Readonly<Record<string, (context: RequestContext) => Response | Prom
   models,
   record,
   "record/text": recordedText,
+  "record/understood": understood,
   records,
   status,
   usage: usagePage,
