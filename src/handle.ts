@@ -7,6 +7,7 @@ import { TASK_OF } from "./canonical/operations.ts";
 import type { FormField } from "./contract/context.ts";
 import type { AnyProtocol, Protocol } from "./contract/protocol.ts";
 import { GatewayError, toGatewayError } from "./errors.ts";
+import type { Caller } from "./http/auth.ts";
 import { checkHeaders } from "./http/headers.ts";
 import { checkHost } from "./http/host.ts";
 import { findLostPath } from "./http/lost_path.ts";
@@ -26,8 +27,13 @@ import { step } from "./util/work.ts";
 
 type Params = Record<string, string | undefined>;
 
-/** `peer` is the caller's address; absent for a call within the process. */
-export async function handle(request: Request, peer: Peer | undefined, gateway: Gateway): Promise<Response> {
+/** `peer` is the caller's address; absent for a call within the process. `known`: the caller, where that is known already. */
+export async function handle(
+  request: Request,
+  peer: Peer | undefined,
+  gateway: Gateway,
+  known?: Caller,
+): Promise<Response> {
   const loading = loadOnce(gateway);
   if (loading) await loading;
   let context = openContext(request, peer, gateway);
@@ -42,17 +48,14 @@ export async function handle(request: Request, peer: Peer | undefined, gateway: 
     }
 
     const page = findPage(url, gateway.feed !== undefined);
-    if (page) {
-      const answer = await servePage(page, context);
-      return answer instanceof Request ? await handle(answer, peer, gateway) : answer;
-    }
+    if (page) return await servePage(page, context, known);
     const match = gateway.registry.match(request, url);
     const lost = match ? undefined : findLostPath(request, gateway.registry, gateway.lanes.keys());
     context = withProtocol(context, (match ?? lost ?? context).protocol);
     entry.protocol = match?.protocol.name;
     checkHeaders(request.headers, gateway.limits.headerBytes);
 
-    context = withCaller(context, await gateway.authenticate(request, peer));
+    context = withCaller(context, known ?? await gateway.authenticate(request, peer));
     if (match?.protocol.operation !== "connect") refuseUpgrade(request);
     if (!match) throw notServed(request, lost, context.caller, gateway);
 
@@ -82,19 +85,22 @@ function record(answer: Response, { recorder }: RequestContext): Response | Prom
   return recorder.record?.answered(answer, recorder) ?? answer;
 }
 
-/** What is asked of the gateway itself; or the request that was made of it, to be served like any other. */
+/** What is asked of the gateway itself; what it makes another request of is served like any other. */
 async function servePage(
   page: NonNullable<ReturnType<typeof findPage>>,
-  context: RequestContext,
-): Promise<Response | Request> {
-  const { request, peer, gateway } = context;
+  opened: RequestContext,
+  known: Caller | undefined,
+): Promise<Response> {
+  const { request, peer, gateway } = opened;
   checkHeaders(request.headers, gateway.limits.headerBytes);
-  const known = page.opens === "everybody" ? context : withCaller(context, await gateway.authenticate(request, peer));
+  const isOpen = page.opens === "everybody";
+  const context = isOpen ? opened : withCaller(opened, known ?? await gateway.authenticate(request, peer));
   if (!page.takesAny && request.method !== "GET" && request.method !== "HEAD") {
     throw methodNotAllowed(request.method, ["GET", "HEAD"]);
   }
-  const answer = await answerPage(page, known);
-  return request.method === "HEAD" && answer instanceof Response ? withoutBody(answer) : answer;
+  const answer = await answerPage(page, context);
+  if (!(answer instanceof Response)) return await handle(answer.request, peer, gateway, answer.caller);
+  return request.method === "HEAD" ? withoutBody(answer) : answer;
 }
 
 /** Reads the request and hands it to its operation. `named`: the lane that its path names, if it does. */

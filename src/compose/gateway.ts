@@ -2,13 +2,14 @@ import manifest from "../../deno.json" with { type: "json" };
 import type { Config } from "../config/schema.ts";
 import { takesTokens } from "../config/secrets.ts";
 import { createRegistry } from "../contract/registry.ts";
-import { createAuth, type TokenReader, type Tokens } from "../http/auth.ts";
+import { createAuth, type createKeyLookup, type TokenReader, type Tokens } from "../http/auth.ts";
 import { collectGarbage, createLoad, defaultMemoryBytes } from "../http/load_shedding.ts";
 import { createAdmission } from "../http/quota.ts";
 import { createSharedAdmission } from "../http/shared_quota.ts";
 import { createService } from "../http/service.ts";
 import { Sockets } from "../http/sockets.ts";
 import { createUploads } from "../http/uploads.ts";
+import type { ConsoleParts } from "../context/console.ts";
 import type { Gateway } from "../context/gateway.ts";
 import { handle } from "../handle.ts";
 import { Breaker } from "../routing/circuit_breaker.ts";
@@ -25,6 +26,7 @@ import { Dependents } from "../util/abort.ts";
 import { digestOf } from "../util/digest.ts";
 import { createBudgetBook } from "./budgets.ts";
 import { reportingFirstUse } from "./audit.ts";
+import type { ConsoleHeld } from "./console.ts";
 import { createCatalogs } from "./catalogs.ts";
 import { createCounting } from "./counting.ts";
 import { createHosted } from "./hosted.ts";
@@ -114,25 +116,28 @@ function createSockets({ keep, draining, stop }: World): Sockets {
 }
 
 /** What decides whether a request is let in. */
-function createGuards(world: World, ledger: Ledger): Pick<Gateway, "authenticate" | "admission" | "budgets" | "load"> {
+function createGuards(
+  world: World,
+  ledger: Ledger,
+): Pick<Gateway, "authenticate" | "admission" | "budgets" | "load" | "console"> {
   const { config, keep, env, store, shared, now, monotonic, pace, platform, areDescriptorsScarce } = world;
+  const keys = {
+    keys: config.keys.map(({ secret, ...key }) => ({ ...key, digest: digestOf(env(secret.env) ?? "") })),
+    ...(config.storedKeys && {
+      storedKey: keep(
+        "stored keys",
+        null,
+        () => createKeyReader(createKeyring(store, now), { now: monotonic, patienceMs: pace.storeMs }),
+      ),
+    }),
+    now,
+  };
   return {
     authenticate: reportingFirstUse(
-      createAuth({
-        keys: config.keys.map(({ secret, ...key }) => ({ ...key, digest: digestOf(env(secret.env) ?? "") })),
-        ...(config.storedKeys && {
-          storedKey: keep(
-            "stored keys",
-            null,
-            () => createKeyReader(createKeyring(store, now), { now: monotonic, patienceMs: pace.storeMs }),
-          ),
-        }),
-        tokens: createTokens(world),
-        takesTokens: takesTokens(config),
-        now,
-      }),
+      createAuth({ ...keys, tokens: createTokens(world), takesTokens: takesTokens(config) }),
       world,
     ),
+    console: createConsole(world, keys),
     admission: keep("admission", null, () => {
       const clocks = { now, monotonic };
       return shared ? createSharedAdmission(clocks, shared) : createAdmission(clocks, ledger);
@@ -148,6 +153,16 @@ function createGuards(world: World, ledger: Ledger): Pick<Gateway, "authenticate
         onShed: () => world.meter?.count({ type: "shed" }),
       })),
   };
+}
+
+/** Nothing where the configuration wants no console. Loaded when the first operator comes. */
+function createConsole(world: World, keys: Parameters<typeof createKeyLookup>[0]): Gateway["console"] {
+  const { config, keep } = world;
+  if (config.console === false) return undefined;
+  const held = keep("console", null, (): ConsoleHeld => ({}));
+  let loading: Promise<ConsoleParts> | undefined;
+  const load = async () => (await import("./console.ts")).createConsoleParts(world, keys, held);
+  return () => loading ??= load();
 }
 
 /** Callers by tokens of the configured issuer. What checks them is loaded when the first one comes. */

@@ -44,7 +44,8 @@ const keySchema = object("A key that clients authenticate with.", {
   }),
 });
 
-const { name: _name, secret: _secret, expires: _expires, ...grants } = keySchema.shape;
+const { secret: _secret, ...facts } = keySchema.shape;
+const { name: _name, expires: _expires, ...grants } = facts;
 
 export const configSchema = object("Configuration of a Laneway gateway.", {
   $schema: z.string().optional().meta({ description: "Where the JSON schema of this file is, for editors." }),
@@ -158,6 +159,8 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
   }).prefault({}),
 });
 
-export type Config = z.output<typeof configSchema>;
 /** What a key is called and may do, wherever it is kept. */
-export type KeyFacts = Omit<z.output<typeof keySchema>, "secret">;
+export const keyFactsSchema = object("A key's name, and what it may do.", facts);
+
+export type Config = z.output<typeof configSchema>;
+export type KeyFacts = z.output<typeof keyFactsSchema>;

@@ -32,15 +32,25 @@ export class LoginNeeded extends Error {}
 /**
  * What the gateway answers below `api/`. Throws `LoginNeeded`, and an error with a sentence for people.
  * @param {string} path
+ * @param {RequestInit} [more]
  * @returns {Promise<any>}
  */
-export async function ask(path) {
-  const response = await fetch(`api/${path}`, { headers: { accept: "application/json" } }).catch(() => {
+export async function ask(path, more = {}) {
+  const response = await fetch(`api/${path}`, { headers: { accept: "application/json" }, ...more }).catch(() => {
     throw new Error("The gateway does not answer");
   });
   if (response.status === 401 || response.status === 403) throw new LoginNeeded(await messageIn(response));
   if (!response.ok) throw new Error(await messageIn(response));
   return await response.json();
+}
+
+/**
+ * Has the gateway do something. Throws as `ask` does.
+ * @param {string} path
+ * @param {unknown} body
+ */
+export function order(path, body) {
+  return ask(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
 }
 
 /**

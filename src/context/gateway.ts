@@ -32,6 +32,7 @@ import type { Breaker } from "../routing/circuit_breaker.ts";
 import type { HedgeBudget } from "../routing/hedging.ts";
 import type { Dependents } from "../util/abort.ts";
 import type { Recording } from "./recording.ts";
+import type { ConsoleParts } from "./console.ts";
 import type { Workers } from "./workers.ts";
 import type { RetryPolicy } from "../routing/failover.ts";
 import type { Upstream } from "../upstream/send.ts";
@@ -101,6 +102,8 @@ export interface Gateway {
   feed?: Feed;
   /** What was sent, for the console; absent where it is not kept. It is loaded with the first request. */
   recording?: RecordingPart;
+  /** What the console needs beside; absent where there is none. */
+  console?: () => Promise<ConsoleParts>;
   /** Who was given or refused a key; absent where nobody wants to know. */
   audit?: Audit;
   /** Makes spans; absent where the process was started without OpenTelemetry. */

@@ -57,9 +57,7 @@ export function createAuth({ keys, storedKey, tokens, takesTokens, now }: AuthOp
   if (keys.length === 0 && !storedKey && !tokens) {
     return takesTokens ? admitToken : (...call) => Promise.try(admitLocal, ...call);
   }
-  // By digest: the time that a look-up takes tells of a hash, from which no key is guessed back. Of two with one secret the first
-  // counts.
-  const index = new Map(keys.map((key): [string, Key] => [key.digest, key]).reverse());
+  const index = indexOf(keys);
   return async ({ headers }) => {
     const own = headers.get("x-api-key");
     const bearer = bearerOf(headers);
@@ -72,6 +70,21 @@ export function createAuth({ keys, storedKey, tokens, takesTokens, now }: AuthOp
     const key = configured ?? await storedKey?.(digest) ?? refuse("Invalid API key");
     return { ...callerWith(key, now()), ...token };
   };
+}
+
+/**
+ * By digest: the time that a look-up takes tells of a hash, from which no key is guessed back. Of two with one secret the first
+ * counts.
+ */
+function indexOf(keys: readonly Key[]): ReadonlyMap<string, Key> {
+  return new Map(keys.map((key): [string, Key] => [key.digest, key]).reverse());
+}
+
+/** Finds the caller whose key has a digest. Throws `authentication` where there is none, or it has expired. */
+export function createKeyLookup({ keys, storedKey, now }: Pick<AuthOptions, "keys" | "storedKey" | "now">) {
+  const index = indexOf(keys);
+  return async (digest: string): Promise<Caller> =>
+    callerWith(index.get(digest) ?? await storedKey?.(digest) ?? refuse("Invalid API key"), now());
 }
 
 /** Beside what admits the caller, the other header may carry a token for upstreams that take it: no token for the gateway itself. */

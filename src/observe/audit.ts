@@ -5,8 +5,8 @@ import { createOutput, type Output } from "./output.ts";
 
 export type AuditEvent =
   | { event: "started"; version: string }
-  /** `by`: who ran the command. */
-  | { event: "key made" | "key revoked"; key: string; by?: string }
+  /** `by`: who ran the command, or the operator at the console. */
+  | { event: "key made" | "key limited" | "key revoked"; key: string; by?: string }
   | { event: "key used first"; key: string; address?: string }
   | { event: "key refused"; code: string; key?: string; reason?: string; address?: string }
   /** `paths`: what differs, never how. */

@@ -1,12 +1,12 @@
 /** What is asked of the gateway itself, apart from every lane. Each page is loaded when it is first asked for. */
-import type { RequestContext } from "../context/request_context.ts";
+import type { OwnRequest, RequestContext } from "../context/request_context.ts";
 import { GatewayError } from "../errors.ts";
 
 interface Page {
   /** Who may see it. Of what keys open each sees its own. */
   opens: "everybody" | "keys" | "operators";
   /** The page; or the request that this one stands for, which is then served in its place. */
-  answer(context: RequestContext): Promise<Response | Request>;
+  answer(context: RequestContext): Promise<Response | OwnRequest>;
   /** Whether it looks at the method itself; all others take GET. */
   takesAny?: boolean;
 }
@@ -59,7 +59,7 @@ export function findPage(url: URL | undefined, hasConsole: boolean): Page | unde
 }
 
 /** Throws `permission` where the caller may not see the page. */
-export async function answerPage(page: Page, context: RequestContext): Promise<Response | Request> {
+export async function answerPage(page: Page, context: RequestContext): Promise<Response | OwnRequest> {
   if (page.opens === "operators" && !context.caller.operator) {
     throw new GatewayError("permission", `This page is for operators: use a key that has "operator": true`);
   }

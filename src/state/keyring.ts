@@ -21,9 +21,11 @@ export interface Keyring {
   find(digest: string): Promise<StoredKey | undefined>;
   /** Some of them in the order in which they were made: `limit` at most, from the first after the one that is called `after`. */
   list(page: KeyPage): Promise<StoredKey[]>;
+  /** From now on the key may do what `facts` say, and nothing else. Whether there was one of the name. */
+  limit(facts: Omit<StoredKey, "digest" | "created">): Promise<boolean>;
   /** Whether there was one of the name. */
   revoke(name: string): Promise<boolean>;
-  /** What is another text whenever a key may have been revoked, by whichever process. */
+  /** What is another text whenever a key may have been revoked or limited, by whichever process. */
   version(): Promise<string>;
 }
 
@@ -109,13 +111,19 @@ class StoredKeyring implements Keyring {
     return keys.slice(0, limit);
   }
 
+  async limit(facts: Omit<StoredKey, "digest" | "created">): Promise<boolean> {
+    const place = await this.#store.get(nameOf(facts.name)) as Place | undefined;
+    const isDone = place ? await this.#limitRecord(recordOf(place.digest), facts) : await this.#limitOld(facts);
+    await this.#countChange();
+    return isDone;
+  }
+
   async revoke(name: string): Promise<boolean> {
     const place = await this.#store.get(nameOf(name)) as Place | undefined;
     const isDone = place
       ? await this.#store.delete(nameOf(name), recordOf(place.digest), slotOf(place.slot))
       : await this.#revokeOld(name);
-    // After it is gone, so that whoever reads it again because of this does not find it. A failed one may be tried again.
-    await this.#store.update(REVOKED, (count) => Number(count ?? 0) + 1);
+    await this.#countChange();
     return isDone;
   }
 
@@ -123,6 +131,29 @@ class StoredKeyring implements Keyring {
     const [revoked, old] = await Promise.all([this.#store.get(REVOKED), this.#old()]);
     // An earlier version of this program counts no keys that it revokes.
     return JSON.stringify([revoked ?? 0, old.map(({ digest }) => digest)]);
+  }
+
+  /** After the change, so that whoever reads a key again because of this finds it changed. A failed one may be tried again. */
+  async #countChange(): Promise<void> {
+    await this.#store.update(REVOKED, (count) => Number(count ?? 0) + 1);
+  }
+
+  /** One that is revoked meanwhile stays so. */
+  async #limitRecord(record: StoreKey, facts: Omit<StoredKey, "digest" | "created">): Promise<boolean> {
+    let isGone = false;
+    const change = (value: unknown) => {
+      isGone = value === undefined;
+      if (isGone) throw new Error("The key was revoked meanwhile");
+      const { digest, created } = value as StoredKey;
+      return { version: VERSION, ...facts, digest, created };
+    };
+    try {
+      await this.#store.update(record, change);
+      return true;
+    } catch (error) {
+      if (isGone) return false;
+      throw error;
+    }
   }
 
   async #takeSlot(): Promise<number> {
@@ -135,13 +166,26 @@ class StoredKeyring implements Keyring {
     return (await this.#store.get(OLD) ?? []) as StoredKey[];
   }
 
+  async #limitOld(facts: Omit<StoredKey, "digest" | "created">): Promise<boolean> {
+    return await this.#changeOld(
+      (keys) =>
+        keys.map((key) => key.name === facts.name ? { ...facts, digest: key.digest, created: key.created } : key),
+      facts.name,
+    );
+  }
+
   async #revokeOld(name: string): Promise<boolean> {
+    return await this.#changeOld((keys) => keys.filter((key) => key.name !== name), name);
+  }
+
+  /** Whether there was one of the name. */
+  async #changeOld(change: (keys: StoredKey[]) => StoredKey[], name: string): Promise<boolean> {
     if (!(await this.#old()).some((key) => key.name === name)) return false;
     let found = false;
     await this.#store.update(OLD, (value) => {
       const keys = (value ?? []) as StoredKey[];
       found = keys.some((key) => key.name === name);
-      return keys.filter((key) => key.name !== name);
+      return change(keys);
     });
     return found;
   }

@@ -1,6 +1,8 @@
 /** What the console's pages are given, and who is. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { CHAT, chatBody, CONFIG, type ConfigInput, ENV, newApp, type TestApp } from "../support/app.ts";
+import { CHAT, chatBody, CONFIG, type ConfigInput, ENV, newApp, NOW, type TestApp } from "../support/app.ts";
+import { createMemoryStore } from "../../src/state/memory_store.ts";
+import type { Store } from "../../src/state/store.ts";
 import { answerWhole } from "../support/chat.ts";
 
 const KEYED: ConfigInput = {
@@ -11,18 +13,8 @@ const KEYED: ConfigInput = {
   ],
 };
 const [OPS, ANNA] = [ENV.TEAM_KEY!, ENV.GUEST_KEY!];
-const FILES = [
-  "",
-  "app.js",
-  "charts.js",
-  "dom.js",
-  "entries.js",
-  "live.js",
-  "rows.js",
-  "style.css",
-  "upstreams.js",
-  "usage.js",
-];
+const FILES = Array.from(Deno.readDirSync(new URL("../../src/console/", import.meta.url)), ({ name }) => name)
+  .map((name) => name === "index.html" ? "" : name);
 
 const keyed = () => newApp({ config: KEYED, fetch: () => Promise.resolve(answerWhole()) });
 
@@ -62,7 +54,7 @@ Deno.test("console: its files are small, load nothing from elsewhere, and let no
 
 Deno.test("console: an operator's key opens it, by a cookie that no script reads and no other site sends", async () => {
   const app = keyed();
-  for (const path of ["live", "status", "usage", "nothing", "constructor", "__proto__"]) {
+  for (const path of ["live", "status", "usage", "keys", "nothing", "constructor", "__proto__"]) {
     assertEquals((await app.get(`/console/api/${path}`)).status, 401, path);
     assertEquals((await app.get(`/console/api/${path}`, { "x-api-key": ANNA })).status, 403, path);
   }
@@ -158,6 +150,64 @@ Deno.test("console: a session ends after half a day", async () => {
   assertEquals((await app.get("/console/api/status", { cookie })).status, 200);
   now += 1;
   assertEquals((await app.get("/console/api/status", { cookie })).status, 401);
+});
+
+Deno.test("console: every process on a store knows a session, also anew, and while the store fails those that it has seen", async () => {
+  const kept = createMemoryStore({ now: () => NOW, limitBytes: 1_000_000 });
+  let fails = false;
+  const failing = (): Promise<never> => Promise.reject(new Error("The store is down"));
+  const store: Store = {
+    ...kept,
+    get: (...args) => fails ? failing() : kept.get(...args),
+    add: (...args) => fails ? failing() : kept.add(...args),
+    delete: (...args) => fails ? failing() : kept.delete(...args),
+  };
+  const [one, other] = [newApp({ config: KEYED, store }), newApp({ config: KEYED, store })];
+  const cookie = await cookieOf(one);
+  const status = async (app: TestApp) => (await app.get("/console/api/status", { cookie })).status;
+  assertEquals([await status(one), await status(other)], [200, 200]);
+  const without = newApp({ config: { ...KEYED, keys: [KEYED.keys![1]!] }, store });
+  assertEquals(await status(without), 401, "A key that is gone opens nothing");
+  fails = true;
+  assertEquals([await status(one), await status(other), await status(newApp({ config: KEYED, store }))], [
+    200,
+    200,
+    401,
+  ]);
+  const alone = await cookieOf(one);
+  assertEquals((await one.get("/console/api/status", { cookie: alone })).status, 200, "Who logs in meanwhile");
+  const logOut = () =>
+    other.fetch(new Request("http://gateway/console/logout", { method: "POST", headers: { cookie } }));
+  assertEquals((await logOut()).status, 503);
+  fails = false;
+  assertEquals((await logOut()).status, 204);
+  assertEquals([await status(one), await status(other)], [401, 401], "Who logs out does so everywhere");
+});
+
+Deno.test("console: what is kept of a session opens nothing, neither the console nor the gateway", async () => {
+  const kept = createMemoryStore({ now: () => NOW, limitBytes: 1_000_000 });
+  const added: string[] = [];
+  const store: Store = {
+    ...kept,
+    add(entries, expiresAt) {
+      added.push(JSON.stringify(entries));
+      return kept.add(entries, expiresAt);
+    },
+  };
+  const app = newApp({ config: KEYED, store });
+  const cookie = await cookieOf(app);
+  const record = added.find((text) => text.includes("session"))!;
+  assert(!record.includes(OPS) && !record.includes(cookie.split("=")[1]!));
+  for (const word of record.match(/[0-9a-f]{64}/g)!) {
+    assertEquals((await app.get("/console/api/status", { cookie: `laneway_console=${word}` })).status, 401);
+  }
+});
+
+Deno.test("console: without keys this machine needs no session", async () => {
+  const app = newApp();
+  const response = await logIn(app, "anything");
+  assertEquals([response.status, response.headers.get("set-cookie")], [204, null]);
+  assertEquals((await app.get("/console/api/status")).status, 200);
 });
 
 Deno.test("console: what runs and what ended is shown, without content and without what was seen already", async () => {

@@ -1,16 +1,12 @@
 /** The console in a real browser. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import { existsSync } from "node:fs";
-import type { Browser, Page } from "playwright-core";
-import axe from "axe-core";
-import { CHAT, chatBody, CONFIG, type ConfigInput, ENV, newApp, type TestApp } from "../support/app.ts";
+import { CHAT, chatBody, CONFIG, type ConfigInput, newApp, type TestApp } from "../support/app.ts";
 import { answerWhole } from "../support/chat.ts";
+import { browser, type Case, type Desk, faultsOf, lastingStore, logIn, OPS, withDesk } from "./desk.ts";
+import { keyCases } from "./keys_in_browser.ts";
 
-const BROWSERS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
-const browser = BROWSERS.find((path) => existsSync(path));
 const reason = browser ? "" : " (skipped: no Chromium on this machine)";
 
-const OPS = ENV.TEAM_KEY!;
 const EVIL = `<img src=x onerror="document.title='broken'">`;
 const KEYED: ConfigInput = {
   ...CONFIG,
@@ -18,76 +14,7 @@ const KEYED: ConfigInput = {
   keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }],
 };
 
-interface Desk {
-  page: Page;
-  /** What the browser complained about. */
-  complaints: string[];
-  app: TestApp;
-  url: string;
-  /** Stops the gateway, and starts it anew at the same address. */
-  stop(): Promise<void>;
-  start(): void;
-}
-
-async function withDesk(opened: Browser, app: () => TestApp, use: (desk: Desk) => Promise<void>): Promise<void> {
-  let gateway = app();
-  const serve = (port: number) =>
-    Deno.serve({ hostname: "127.0.0.1", port, onListen() {} }, (request, info) => gateway.fetch(request, info));
-  let server = serve(0);
-  const { port } = server.addr;
-  const context = await opened.newContext();
-  try {
-    const page = await context.newPage();
-    const complaints: string[] = [];
-    page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
-    page.on("pageerror", (error) => complaints.push(error.message));
-    await use({
-      page,
-      complaints,
-      get app() {
-        return gateway;
-      },
-      url: `http://127.0.0.1:${port}`,
-      stop: () => server.shutdown(),
-      start() {
-        gateway = app();
-        server = serve(port);
-      },
-    });
-  } finally {
-    await context.close();
-    await server.shutdown();
-  }
-}
-
-async function logIn({ page, url }: Desk): Promise<void> {
-  await page.goto(`${url}/console`);
-  await page.getByLabel("Key of an operator").fill(OPS);
-  await page.getByRole("button", { name: "Log in" }).click();
-  await page.getByRole("heading", { name: "Live" }).waitFor();
-}
-
-/** What axe finds wrong on the page as it is. */
-async function faultsOf(page: Page): Promise<string[]> {
-  // As a debugger, because the page itself lets no script run but its own.
-  const session = await page.context().newCDPSession(page);
-  await session.send("Runtime.evaluate", { expression: axe.source });
-  const { result } = await session.send("Runtime.evaluate", {
-    expression:
-      "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))",
-    awaitPromise: true,
-    returnByValue: true,
-  });
-  return result.value;
-}
-
-interface Case {
-  name: string;
-  app: () => TestApp;
-  run(desk: Desk): Promise<void>;
-}
-
-const cases: Case[] = [];
+const cases: Case[] = [...keyCases];
 
 function inBrowser(name: string, app: () => TestApp, run: (desk: Desk) => Promise<void>): void {
   cases.push({ name, app, run });
@@ -116,7 +43,10 @@ Deno.test({
 const ask = async (desk: Desk, headers: Record<string, string> = {}, more: object = {}) =>
   await (await desk.app.post(CHAT, chatBody(more), { "x-api-key": OPS, ...headers })).text();
 
-const answering = () => newApp({ config: KEYED, now: Date.now, fetch: () => Promise.resolve(answerWhole()) });
+const kept = lastingStore();
+
+const answering = () =>
+  newApp({ config: KEYED, store: kept, now: Date.now, fetch: () => Promise.resolve(answerWhole()) });
 
 inBrowser(
   "a request appears while it runs, ends, is found by the filter, and shows its details",
@@ -182,7 +112,7 @@ inBrowser("every page passes axe, light and dark, wide and narrow", answering, a
 });
 
 inBrowser(
-  "a gateway that dies and returns: the page says so, asks for the key, and goes on",
+  "a gateway that dies and returns: the page says so, and goes on",
   answering,
   async (desk) => {
     const { page } = desk;

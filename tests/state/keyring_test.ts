@@ -59,6 +59,27 @@ test("no two keys share a name, whoever makes them; a revoked one's is free agai
   assert(await keyring.create({ name: "team" }));
 });
 
+test("one is limited anew by any process, keeps its secret and its place, and is not brought back where it is gone", async ({ keyring, other, store }) => {
+  await store.update(["keys"], () => OLD);
+  const secret = (await keyring.create({ name: "team", lanes: ["oss"], operator: true }))!;
+  await keyring.create({ name: "last" });
+  const version = await keyring.version();
+  assertEquals(await other.limit({ name: "team", models: ["m"] }), true);
+  assert(await keyring.version() !== version, "Whoever knows the key reads it again");
+  const limited = { name: "team", models: ["m"], digest: digestOf(secret), created: CREATED };
+  assertEquals(await keyring.find(limited.digest), limited);
+  assertEquals(await other.limit({ name: "ada", team: "blue" }), true);
+  const { digest, created } = OLD[0]!;
+  assertEquals(await keyring.find(digest), { name: "ada", team: "blue", digest, created });
+  assertEquals(await namesOf(keyring), ["ada", "bob", "team", "last"]);
+  await Promise.all([
+    keyring.revoke("team"),
+    other.limit({ name: "team" }),
+    other.limit({ name: "team", lanes: ["x"] }),
+  ]);
+  assertEquals([await keyring.find(limited.digest), await keyring.limit({ name: "team" })], [undefined, false]);
+});
+
 test("twenty made at once are all there, in pages too; the version changes when one is revoked", async ({ keyring, other }) => {
   const wanted = Array.from({ length: 20 }, (_, index) => `key ${index}`);
   await Promise.all(wanted.map((name, index) => (index % 2 ? keyring : other).create({ name })));

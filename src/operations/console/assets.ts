@@ -3,6 +3,8 @@ import app from "../../console/app.js" with { type: "text" };
 import charts from "../../console/charts.js" with { type: "text" };
 import dom from "../../console/dom.js" with { type: "text" };
 import entries from "../../console/entries.js" with { type: "text" };
+import key_form from "../../console/key_form.js" with { type: "text" };
+import keys from "../../console/keys.js" with { type: "text" };
 import live from "../../console/live.js" with { type: "text" };
 import page from "../../console/index.html" with { type: "text" };
 import rows from "../../console/rows.js" with { type: "text" };
@@ -16,7 +18,7 @@ const ASSETS: Readonly<Record<string, { type: string; text: string }>> = {
   "": { type: "text/html; charset=utf-8", text: page },
   "style.css": { type: "text/css; charset=utf-8", text: style },
   ...Object.fromEntries(
-    Object.entries({ app, charts, dom, entries, live, rows, upstreams, usage }).map((
+    Object.entries({ app, charts, dom, entries, key_form, keys, live, rows, upstreams, usage }).map((
       [name, text],
     ) => [`${name}.js`, { type: SCRIPT, text }]),
   ),

@@ -1,12 +1,14 @@
 /** The console: pages for operators, and what those ask for. */
-import type { RequestContext } from "../../context/request_context.ts";
+import type { OwnRequest, RequestContext } from "../../context/request_context.ts";
 import { withCaller } from "../../context/request_context.ts";
 import { GatewayError } from "../../errors.ts";
 import { methodNotAllowed } from "../../http/service.ts";
 import { usagePage } from "../usage_page.ts";
 import { assetOf } from "./assets.ts";
+import { createKey, limitKey, listKeys, revokeKey } from "./keys.ts";
 import { live, status } from "./live.ts";
 import { models } from "./models.ts";
+import { obey, type Order } from "./orders.ts";
 import { record, recordedText, records } from "./records.ts";
 import { understood } from "./understood.ts";
 import { asCaller, checkOrigin, logIn, logOut, operatorOf } from "./sessions.ts";
@@ -21,6 +23,14 @@ const READ: Readonly<Record<string, (context: RequestContext) => Response | Prom
   records,
   status,
   usage: usagePage,
+  keys: listKeys,
+};
+
+/** Below `/console/api/`: what an operator may have done. */
+const ORDERS: Readonly<Record<string, Order>> = {
+  "keys/create": createKey,
+  "keys/limit": limitKey,
+  "keys/revoke": revokeKey,
 };
 
 /** Longer keys are none. */
@@ -32,39 +42,51 @@ const KEY_PATIENCE_MS = 10_000;
  * Everything below `/console`. The files are for everybody, because nothing of the gateway is in them. What is asked below
  * `call/` is the operator's own request to the gateway.
  */
-export async function consolePage(context: RequestContext): Promise<Response | Request> {
+export async function consolePage(context: RequestContext): Promise<Response | OwnRequest> {
   const { request: { method }, url } = context;
   const name = url!.pathname.replace(/^\/console\/?/, "");
   if (name.startsWith("call/")) return await called(name.slice("call".length), context);
   if (name === "login" || name === "logout") return await session(name, context);
-  if (method !== "GET" && method !== "HEAD") throw methodNotAllowed(method, ["GET", "HEAD"]);
-  if (!name.startsWith("api/")) {
-    if (url!.pathname === "/console") return redirect("console/");
-    return assetOf(name) ?? notThere(name);
-  }
+  if (name.startsWith("api/")) return await answer(name, context);
+  checkMethod(method, ["GET", "HEAD"]);
+  if (url!.pathname === "/console") return redirect("console/");
+  return assetOf(name) ?? notThere(name);
+}
+
+async function answer(name: string, context: RequestContext): Promise<Response> {
+  const { request: { method } } = context;
   const asked = name.slice("api/".length);
-  const read = Object.hasOwn(READ, asked) ? READ[asked] : undefined;
-  const caller = await operatorOf(context);
-  if (!read) return notThere(name);
-  const response = await read(withCaller(context, caller));
+  const order = Object.hasOwn(ORDERS, asked) ? ORDERS[asked] : undefined;
+  checkMethod(method, order ? ["POST"] : ["GET", "HEAD"]);
+  const response = order ? await obey(order, context) : await read(name, asked, context);
   response.headers.set("cache-control", "no-store");
   return response;
 }
 
 /** The request to one of the gateway's own paths, with the operator as its caller. It counts as any other does. */
-async function called(path: string, context: RequestContext): Promise<Request> {
+async function called(path: string, context: RequestContext): Promise<OwnRequest> {
   checkOrigin(context);
-  await operatorOf(context);
-  if (/^\/(console(\/|$)|\/)/.test(path)) notThere(path);
-  return asCaller(context, path);
+  const own = await asCaller(context, path);
+  return /^\/(console(\/|$)|\/)/.test(path) ? notThere(path) : own;
+}
+
+async function read(name: string, asked: string, context: RequestContext): Promise<Response> {
+  const caller = await operatorOf(context);
+  const answer = Object.hasOwn(READ, asked) ? READ[asked] : undefined;
+  return answer ? await answer(withCaller(context, caller)) : notThere(name);
 }
 
 async function session(name: "login" | "logout", context: RequestContext): Promise<Response> {
   const { request } = context;
-  if (request.method !== "POST") throw methodNotAllowed(request.method, ["POST"]);
+  checkMethod(request.method, ["POST"]);
   checkOrigin(context);
-  const cookie = name === "logout" ? logOut(context) : await logIn(context, await keyIn(request));
-  return new Response(null, { status: 204, headers: { "set-cookie": cookie, "cache-control": "no-store" } });
+  const cookie = name === "logout" ? await logOut(context) : await logIn(context, await keyIn(request));
+  const headers = { ...(cookie !== undefined && { "set-cookie": cookie }), "cache-control": "no-store" };
+  return new Response(null, { status: 204, headers });
+}
+
+function checkMethod(method: string, allow: readonly string[]): void {
+  if (!allow.includes(method)) throw methodNotAllowed(method, allow);
 }
 
 /** The body is the key. Who sends it is not known yet, so it has to come at once. */

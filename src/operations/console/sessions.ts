@@ -1,57 +1,61 @@
-/** Operators who have shown their key to the console. What their browser keeps is a random word, never the key. */
-import type { RequestContext } from "../../context/request_context.ts";
+/** Operators who have shown the console who they are. What their browser keeps is a random word, never the key. */
+import type { OwnRequest, RequestContext } from "../../context/request_context.ts";
 import { GatewayError } from "../../errors.ts";
 import type { Caller } from "../../http/auth.ts";
-import { BoundedMap } from "../../util/bounded_map.ts";
+import type { SessionHolder } from "../../state/console_sessions.ts";
+import { digestOf } from "../../util/digest.ts";
 
 const COOKIE = "laneway_console";
 const LIFE_S = 12 * 3600;
 
-interface Session {
-  /** Asked for again with every request, so that a key that is revoked opens nothing any more. */
-  key: string;
-  endsAt: number;
-}
-
-/** Of this process; the oldest gives way. */
-const sessions = new BoundedMap<string, Session>(100);
-
 /** Who looks at the console. Throws `authentication` and `permission`. */
-export async function operatorOf({ request, peer, gateway }: RequestContext): Promise<Caller> {
-  const session = sessionOf(request, gateway.now());
-  const shown = session ? withKey(request, session.key) : request;
-  const caller = await gateway.authenticate(shown, peer);
+export async function operatorOf(context: RequestContext): Promise<Caller> {
+  const { request, peer, gateway } = context;
+  const holder = await holderOf(context);
+  // Looked up again with every request: a key that is revoked opens nothing any more.
+  const caller = holder
+    ? await (await gateway.console!()).callerOf(holder.key)
+    : await gateway.authenticate(request, peer);
   if (caller.operator) return caller;
   throw new GatewayError("permission", 'The console is for operators: use a key that has "operator": true');
 }
 
-/** The same request to another path of the gateway, with what the session's key opens and without what is the browser's. */
-export function asCaller({ request, url, gateway }: RequestContext, path: string): Request {
+/** The operator's own request to another path of the gateway, without what is the browser's. */
+export async function asCaller(context: RequestContext, path: string): Promise<OwnRequest> {
+  const { request, url } = context;
+  const caller = await operatorOf(context);
   const headers = new Headers(request.headers);
   for (const name of ["cookie", "referer"]) headers.delete(name);
-  const session = sessionOf(request, gateway.now());
-  if (session) {
-    headers.delete("x-api-key");
-    headers.set("authorization", `Bearer ${session.key}`);
-  }
   const { method, body, signal } = request;
-  return new Request(new URL(path + url!.search, url), { method, headers, body, signal });
+  return { request: new Request(new URL(path + url!.search, url), { method, headers, body, signal }), caller };
 }
 
-/** Lets the browser in. Returns the cookie. Throws where the key is none of an operator. */
-export async function logIn(context: RequestContext, key: string): Promise<string> {
+/** Lets the browser in. Returns the cookie; none where it needs none. Throws where the key is none of an operator. */
+export async function logIn(context: RequestContext, key: string): Promise<string | undefined> {
   const { request, peer, gateway } = context;
-  const caller = await gateway.authenticate(withKey(request, key), peer);
-  if (!caller.operator) throw new GatewayError("permission", 'This key is for no operator: it has no "operator": true');
-  const id = crypto.getRandomValues(new Uint8Array(32)).toHex();
-  sessions.set(id, { key, endsAt: gateway.now() + LIFE_S * 1000 });
-  return cookieWith(id, LIFE_S, context);
+  const { operator, owner } = await gateway.authenticate(withKey(request, key), peer);
+  if (!operator) throw new GatewayError("permission", 'This key is for no operator: it has no "operator": true');
+  if (owner === "local") return undefined;
+  if (!owner.startsWith("key:")) {
+    throw new GatewayError("permission", "A token opens no session of the console: use the key of an operator");
+  }
+  return await beginSession({ key: digestOf(key) }, context);
 }
 
-/** Returns the cookie that clears the browser's. */
-export function logOut(context: RequestContext): string {
-  const id = cookieIn(context.request);
-  if (id !== undefined) sessions.delete(id);
+/** Returns the cookie. */
+export async function beginSession(holder: SessionHolder, context: RequestContext): Promise<string> {
+  const { sessions } = await context.gateway.console!();
+  return cookieWith(await sessions.begin(holder, LIFE_S * 1000), LIFE_S, context);
+}
+
+/** Returns the cookie that clears the browser's. Throws `unavailable` where the session cannot be ended. */
+export async function logOut(context: RequestContext): Promise<string> {
+  const word = cookieIn(context.request);
+  try {
+    if (word !== undefined) await (await context.gateway.console!()).sessions.end(word);
+  } catch (cause) {
+    throw new GatewayError("unavailable", "The session cannot be ended now: try again", { cause, retryAfter: "1" });
+  }
   return cookieWith("", 0, context);
 }
 
@@ -63,20 +67,22 @@ export function checkOrigin({ request: { headers }, url }: RequestContext): void
   if (!isOwn) throw new GatewayError("permission", "The console takes orders from its own pages only");
 }
 
-function sessionOf(request: Request, now: number): Session | undefined {
-  const id = cookieIn(request);
-  const session = id === undefined ? undefined : sessions.get(id);
-  return session && session.endsAt > now ? session : undefined;
+async function holderOf({ request, gateway }: RequestContext): Promise<SessionHolder | undefined> {
+  const word = cookieIn(request);
+  return word === undefined ? undefined : await (await gateway.console!()).sessions.find(word);
 }
 
 function cookieIn({ headers }: Request): string | undefined {
   return new RegExp(`(?:^|; )${COOKIE}=([0-9a-f]{64})(?:;|$)`).exec(headers.get("cookie") ?? "")?.[1];
 }
 
-function cookieWith(value: string, seconds: number, { request, url }: RequestContext): string {
-  const isSecure = url?.protocol === "https:" || request.headers.get("x-forwarded-proto") === "https";
+function cookieWith(value: string, seconds: number, context: RequestContext): string {
   // Without a path it is one for what is beside the page, also where a proxy serves the gateway below a path.
-  return `${COOKIE}=${value}; Max-Age=${seconds}; HttpOnly; SameSite=Strict${isSecure ? "; Secure" : ""}`;
+  return `${COOKIE}=${value}; Max-Age=${seconds}; HttpOnly; SameSite=Strict${isSecure(context) ? "; Secure" : ""}`;
+}
+
+function isSecure({ request, url }: RequestContext): boolean {
+  return url?.protocol === "https:" || request.headers.get("x-forwarded-proto") === "https";
 }
 
 /** A request with the same head, by which the key's caller is found. */

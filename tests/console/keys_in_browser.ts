@@ -1,0 +1,98 @@
+/** The page of keys in a browser. */
+import { assert, assertEquals } from "@std/assert";
+import { CONFIG, type ConfigInput, newApp } from "../support/app.ts";
+import { answerWhole } from "../support/chat.ts";
+import { type Case, type Desk, faultsOf, lastingStore, logIn } from "./desk.ts";
+
+const NAME = `<img src=x onerror="document.title='broken'">`;
+const KEYED: ConfigInput = {
+  ...CONFIG,
+  usage: {},
+  storedKeys: true,
+  store: { kind: "kv", path: "kept/in/memory/by/this/test" },
+  teams: { blue: { budget: { dollars: 5, period: "month", unpriced: "allow" } } },
+  keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }],
+};
+
+const keyed = (config = KEYED) => () =>
+  newApp({ config, now: Date.now, store: lastingStore(), fetch: () => Promise.resolve(answerWhole()) });
+
+const statusWith = async ({ app }: Desk, key: string) => {
+  const response = await app.get("/oss/v1/models", { "x-api-key": key });
+  await response.body?.cancel();
+  return response.status;
+};
+
+async function openKeys(desk: Desk): Promise<void> {
+  await logIn(desk);
+  await desk.page.getByRole("link", { name: "Keys" }).click();
+  await desk.page.getByRole("rowheader", { name: "ops" }).waitFor();
+}
+
+/** A key is made by its form, used, limited, and revoked, by the keyboard; a name is text; the key is shown once. */
+async function wholeLife(desk: Desk): Promise<void> {
+  const { page, complaints } = desk;
+  await openKeys(desk);
+  complaints.length = 0;
+  assertEquals(await faultsOf(page), []);
+  await page.getByRole("button", { name: "New key" }).press("Enter");
+  await page.getByLabel("Name", { exact: true }).fill(NAME);
+  await page.getByLabel("oss").check();
+  await page.getByLabel("Tokens a day").fill("5000");
+  await page.getByLabel("Budget in dollars").fill("2.5");
+  await page.getByLabel("A budget for each").selectOption("week");
+  await page.getByLabel("Team").selectOption("blue");
+  assertEquals(await faultsOf(page), []);
+  await page.getByRole("button", { name: "Create" }).press("Enter");
+  const key = await page.getByLabel("keep it now").inputValue();
+  assertEquals(await statusWith(desk, key), 200);
+  const row = page.getByRole("row", { name: NAME });
+  await row.getByText("tokens a day: 5,000").waitFor();
+  await row.getByText("left (").waitFor();
+  assertEquals([await page.locator("img").count(), await page.title()], [0, "Keys · Laneway"]);
+  await page.getByRole("button", { name: "Done" }).click();
+  await page.reload();
+  await row.waitFor();
+  assert(!(await page.content()).includes(key), "It is shown once");
+
+  await row.getByRole("button", { name: /^Limit/ }).click();
+  assertEquals(await page.getByLabel("Budget in dollars").inputValue(), "2.5");
+  await page.getByLabel("oss").uncheck();
+  await page.getByLabel("Models, by name or with *").fill("other, another*");
+  await page.getByRole("button", { name: "Save" }).click();
+  await row.getByText("models other, another*").waitFor();
+  await row.getByRole("button", { name: /^Revoke/ }).click();
+  await page.getByRole("button", { name: "Cancel" }).press("Enter");
+  await row.getByRole("button", { name: /^Revoke/ }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await row.waitFor({ state: "detached" });
+  assertEquals(complaints, []);
+}
+
+/** What cannot be is said in the form, which keeps what was written; on a phone nothing is cut off. */
+async function refusals(desk: Desk): Promise<void> {
+  const { page } = desk;
+  await page.setViewportSize({ width: 360, height: 640 });
+  await openKeys(desk);
+  await page.getByRole("button", { name: "New key" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("ops");
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.getByRole("dialog").getByText('Key "ops" already exists').waitFor();
+  assertEquals(await page.getByLabel("Name", { exact: true }).inputValue(), "ops");
+  assertEquals(await faultsOf(page), []);
+  await page.keyboard.press("Escape");
+  const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+  assertEquals(overflow, 0);
+}
+
+async function without(desk: Desk): Promise<void> {
+  await openKeys(desk);
+  await desk.page.getByText('set "storedKeys": true in the configuration').waitFor();
+  assertEquals(await desk.page.getByRole("button", { name: "New key" }).count(), 0);
+}
+
+export const keyCases: Case[] = [
+  { name: "a key is made, shown once, limited and revoked", app: keyed(), run: wholeLife },
+  { name: "a key that cannot be is refused in its form", app: keyed(), run: refusals },
+  { name: "without stored keys the page says what to do", app: keyed({ ...KEYED, storedKeys: false }), run: without },
+];
