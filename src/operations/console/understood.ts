@@ -53,7 +53,7 @@ async function attempted<T>(run: () => T | Promise<T>): Promise<{ value?: T; pro
 /** The recorded request as its protocol reads it. Throws what the client got, and `invalid_request` where not all of it is kept. */
 export function parseRecorded(one: Recorded, { registry }: Gateway): Parsed {
   const url = new URL(one.url);
-  const headers = new Headers(one.headers.map(([name, value]) => [name, value]));
+  const headers = new Headers(one.headers.map(([name, value]): [string, string] => [name, value]));
   const match = registry.match({ method: one.method, url: one.url, headers }, url);
   if (!match || "allow" in match) throw new GatewayError("invalid_request", "No protocol serves the path any more");
   const notes: string[] = [];
@@ -128,7 +128,7 @@ async function answerOf(call: RecordedCall, parsed: Parsed | undefined, gateway:
   const driver = gateway.drivers.get(call.driver);
   if (!parsed || !upstream || !driver || status === 0) return undefined;
   if (answer.kept < answer.length) throw new GatewayError("invalid_request", "Not all of the answer was kept");
-  const headers = new Headers(answerHeaders.map(([name, value]) => [name, value]));
+  const headers = new Headers(answerHeaders.map(([name, value]): [string, string] => [name, value]));
   const text = new TextDecoder().decode(answer.bytes());
   const reply = { status, headers, body: jsonIn(text) as string };
   if (status >= 300) {
