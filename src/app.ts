@@ -146,7 +146,11 @@ function createWorld(options: AppOptions): World {
   const store = keep("store", null, () => meter ? metered(newStore(), meter) : newStore());
   const isShared = config.store.kind === "redis" && !options.store;
   const shared = isShared
-    ? keep("shared", null, () => createShared({ config, platform, env, monotonic, meter }))
+    ? keep(
+      "shared",
+      null,
+      () => createShared({ config, platform, env, monotonic, workers: options.workers?.count, meter }),
+    )
     : undefined;
   const pace = { ...PACE, ...options.pace };
   const feed = config.console === false ? undefined : keep("feed", null, () => new Feed());

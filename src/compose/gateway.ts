@@ -37,8 +37,8 @@ import { createUpstreams, jsonLimitsOf } from "./upstreams.ts";
 import type { World } from "./world.ts";
 
 const DAY_MS = 86_400_000;
-/** How long an answer is held up to be kept on a server, in milliseconds. A file may take longer when others write, too. */
-const SERVER_WRITE_MS = 950;
+/** How long a server may hold an answer up that is to be sealed and kept, in milliseconds. A file may take longer when others write, too. */
+const SERVER_MS = 950;
 /** The wait before a request's second round. */
 const RETRY_BASE_MS = 300;
 
@@ -205,6 +205,7 @@ function createMemory(
   { config, keep, env, store, now, monotonic, pace }: World,
 ): Pick<Gateway, "continuity" | "conversations" | "sealer" | "runs"> {
   const retentionMs = config.store.retentionDays * DAY_MS;
+  const atMost = (ms: number) => Math.min(pace.storeMs, config.store.kind === "redis" ? ms : Infinity);
   return {
     conversations: createConversations({
       store,
@@ -223,7 +224,7 @@ function createMemory(
       now,
       retentionMs,
       patienceMs: pace.storeMs,
-      writeMs: Math.min(pace.storeMs, config.store.kind === "redis" ? SERVER_WRITE_MS : Infinity),
+      writeMs: atMost(SERVER_MS),
       // In our own form, a message has more values than on its wire.
       limits: { characters: config.limits.bodyBytes, values: 2 * config.limits.jsonValues },
     }),
@@ -231,7 +232,7 @@ function createMemory(
       createSealing({
         secret: config.sealing.key && env(config.sealing.key.env),
         store,
-        patienceMs: pace.storeMs,
+        patienceMs: atMost(SERVER_MS),
         now: monotonic,
       })),
   };

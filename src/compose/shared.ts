@@ -24,17 +24,20 @@ export interface SharedOptions {
   env: Env;
   /** Milliseconds by a clock that never steps. */
   monotonic(): number;
+  /** How many processes this one is one of. */
+  workers?: number;
   meter?: Meter;
 }
 
-export function createShared({ config: { store }, platform, env, monotonic, meter }: SharedOptions): Shared {
-  return new LoadedLater((shared) =>
-    loadCounts(store, platform, env, {
+export function createShared({ config, platform, env, monotonic, workers = 1, meter }: SharedOptions): Shared {
+  const expected = Math.max(config.replicas, workers);
+  return new LoadedLater(expected, (shared) =>
+    loadCounts(config.store, platform, env, {
       monotonic,
+      expected,
       onRest: (target, ms) => shared.onRest?.(target, ms),
       onCall: meter && ((operation, seconds, failed) => meter.count({ type: "store", operation, seconds, failed })),
-    })
-  );
+    }));
 }
 
 async function loadCounts(
@@ -48,6 +51,7 @@ async function loadCounts(
 }
 
 class LoadedLater implements Shared {
+  readonly #expected: number;
   readonly #load: (shared: Shared) => Promise<RedisCounts>;
   #counts: RedisCounts | undefined;
   #loading: Promise<RedisCounts> | undefined;
@@ -56,12 +60,13 @@ class LoadedLater implements Shared {
   #isReported = false;
   onRest?: (target: string, ms: number) => void;
 
-  constructor(load: (shared: Shared) => Promise<RedisCounts>) {
+  constructor(expected: number, load: (shared: Shared) => Promise<RedisCounts>) {
+    this.#expected = expected;
     this.#load = load;
   }
 
   get gateways(): number {
-    return this.#counts?.gateways ?? 1;
+    return this.#counts?.gateways ?? this.#expected;
   }
 
   isUp(): boolean {
@@ -89,6 +94,10 @@ class LoadedLater implements Shared {
 
   settle(...args: Parameters<SharedCounts["settle"]>): void {
     this.#counts?.settle(...args);
+  }
+
+  hold(...args: Parameters<SharedCounts["hold"]>): void {
+    this.#counts?.hold(...args);
   }
 
   owe(...args: Parameters<SharedCounts["owe"]>): void {

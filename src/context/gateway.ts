@@ -23,7 +23,7 @@ import type { Tracing } from "../observe/trace.ts";
 import type { Continuity } from "../state/continuity.ts";
 import type { Conversations } from "../state/conversations.ts";
 import type { RunLimits, Runs } from "../state/runs.ts";
-import type { LoadedSealer } from "../state/seal.ts";
+import type { LoadSealer } from "../state/seal.ts";
 import type { UsageRow } from "../state/usage_book.ts";
 import type { Calibration } from "../tokens/calibration.ts";
 import type { ExactCounts } from "../tokens/exact.ts";
@@ -77,7 +77,7 @@ export interface Gateway {
   continuity: Continuity;
   runs: Runs;
   conversations: Conversations;
-  sealer(): Promise<LoadedSealer>;
+  sealer: LoadSealer;
   calibration: Calibration;
   /** What upstreams counted. */
   upstreamCounts: ExactCounts;

@@ -92,6 +92,8 @@ export class Recorder {
   failure?: GatewayError;
   /** Who counted the tokens that the answer's beginning reports. */
   countedBy?: CountedBy;
+  /** How long the request has waited for the store so far, in milliseconds. */
+  storeMs = 0;
   readonly #notes = new Set<string>();
   /** The latest at each destination. */
   readonly #attempts = new Map<Destination, Attempt>();
@@ -211,6 +213,16 @@ export class Recorder {
   /** Why something beside the answer failed. The cause of a failed request comes first. */
   explain(cause: unknown): void {
     this.entry.cause ??= cause;
+  }
+
+  /** What the store, or who counts there, is asked for. */
+  async waitForStore<T>(work: Promise<T>): Promise<T> {
+    const since = this.elapsedMs();
+    try {
+      return await work;
+    } finally {
+      this.storeMs += this.elapsedMs() - since;
+    }
   }
 
   /** Done when the request is over, however it ends, and at once where it is. */

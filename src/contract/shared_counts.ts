@@ -19,8 +19,10 @@ export interface SharedCounts {
   take(account: string, quota: Quota, tokens: number, id?: string): Promise<Taken>;
   /** A request is over. Who is counted does not wait for it. */
   settle(account: string, quota: Quota, settlement: Settlement): void;
-  /** Counts what was let in without asking, once the server answers again. */
-  owe(account: string, quota: Quota, requests: number, tokens: number): void;
+  /** A request runs that was let in without an answer: it takes its place with all gateways once the server answers again. */
+  hold(account: string, id: string): void;
+  /** Counts what was let in without asking, once the server answers again. What was held under `id` is over. */
+  owe(account: string, quota: Quota, owed: Owed): void;
 }
 
 export interface Taken {
@@ -40,4 +42,10 @@ export interface Settlement {
   tokens: number;
   /** Where it is not known whether it was counted: how many requests it is, if it was not. */
   unsure?: { requests: number };
+}
+
+export interface Owed {
+  id?: string;
+  requests: number;
+  tokens: number;
 }

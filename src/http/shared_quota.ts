@@ -60,7 +60,7 @@ class SharedAccount implements Account {
       }
     }
     const isTaken = this.#mirror.takeCall(this.#counts.gateways);
-    if (isTaken) this.#counts.owe(this.#place, this.#quota, 1, 0);
+    if (isTaken) this.#counts.owe(this.#place, this.#quota, { requests: 1, tokens: 0 });
     return isTaken;
   }
 
@@ -94,10 +94,11 @@ class SharedAccount implements Account {
 
   /** Nobody was asked. */
   #admitAlone(tokens: number, explain?: (failure: unknown) => void): Permit {
+    const id = this.#counts.newId();
     const quota = this.#quota;
     return settledAs(
-      this.#admitHere(tokens, explain),
-      (more) => this.#counts.owe(this.#place, quota, 1, tokens + more),
+      this.#admitHere(id, tokens, explain),
+      (more) => this.#counts.owe(this.#place, quota, { id, requests: 1, tokens: tokens + more }),
     );
   }
 
@@ -107,18 +108,20 @@ class SharedAccount implements Account {
     const settle = (requests: number, used: number) =>
       this.#counts.settle(this.#place, quota, { id, counted: tokens, tokens: used, unsure: { requests } });
     try {
-      return settledAs(this.#admitHere(tokens, explain), (more) => settle(1, tokens + more));
+      return settledAs(this.#admitHere(id, tokens, explain), (more) => settle(1, tokens + more));
     } catch (refusal) {
       settle(0, 0);
       throw refusal;
     }
   }
 
-  #admitHere(tokens: number, explain?: (failure: unknown) => void): Permit {
+  #admitHere(id: string, tokens: number, explain?: (failure: unknown) => void): Permit {
     const failure = this.#counts.takeFailure();
     if (failure) explain?.(failure);
     this.#isKnown = true;
-    return this.#mirror.admitNow(tokens, this.#counts.gateways);
+    const permit = this.#mirror.admitNow(tokens, this.#counts.gateways);
+    if (this.#quota.concurrentRequests !== undefined) this.#counts.hold(this.#place, id);
+    return permit;
   }
 }
 

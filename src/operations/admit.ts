@@ -8,7 +8,8 @@ export async function admit({ gateway, caller, recorder, hasLeft }: RequestConte
   recorder.atEnd(gateway.load.acquire(gateway.limits));
   if (gateway.budgets) recorder.payer = await gateway.budgets.payerOf(caller);
   // Who counts elsewhere may fail: then a key is judged by what is known here, and the log says why.
-  const permit = await gateway.admission(caller)?.admit(tokens, (failure) => recorder.explain(failure));
+  const asking = gateway.admission(caller)?.admit(tokens, (failure) => recorder.explain(failure));
+  const permit = asking instanceof Promise ? await recorder.waitForStore(asking) : asking;
   recorder.estimate = tokens;
   recorder.isMetered = permit !== undefined;
   if (permit) recorder.atEnd(() => permit.settle(recorder.charge(hasLeft()) - tokens));

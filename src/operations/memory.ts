@@ -116,7 +116,7 @@ interface OpenedSealing extends Sealing {
 
 /** None while the store does not give its key: what is sealed is left out then, and noted. */
 async function sealerFor({ gateway, recorder, note }: RequestContext): Promise<Sealer | undefined> {
-  const { sealer, failure } = await gateway.sealer();
+  const { sealer, failure } = await recorder.waitForStore(gateway.sealer(recorder.storeMs));
   if (sealer) return sealer;
   recorder.explain(failure);
   note("could not read the key that seals reasoning");
@@ -162,11 +162,14 @@ export async function remember(
   const previous = begins ? undefined : input.memory?.previous;
   const facts = { id, previous, created, completed: exchange.now(), model: input.model };
   try {
-    await gateway.continuity.remember(
-      { ...facts, messages, response, keep },
-      target,
-      caller.owner,
-      follows,
+    await recorder.waitForStore(
+      gateway.continuity.remember(
+        { ...facts, messages, response, keep },
+        target,
+        caller.owner,
+        follows,
+        recorder.storeMs,
+      ),
     );
   } catch (cause) {
     exchange.stored = false;

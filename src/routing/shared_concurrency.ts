@@ -86,7 +86,10 @@ export class SharedConcurrencyLimit implements Concurrency {
   /** A place of this gateway's share; one may always run. */
   #takeAlone(): Release | undefined {
     const isFree = this.#running === 0 || (this.#running + 1) * this.#counts.gateways <= this.#limits.running;
-    return isFree ? this.#hold(() => {}) : undefined;
+    if (!isFree) return undefined;
+    const id = this.#counts.newId();
+    this.#counts.hold(this.#account, id);
+    return this.#hold(() => this.#counts.owe(this.#account, {}, { id, requests: 0, tokens: 0 }));
   }
 
   #hold(giveBack: Release): Release {

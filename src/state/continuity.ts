@@ -12,9 +12,15 @@ export interface Continuity {
   recall(input: GenerateRequest, owner: string): Promise<Recalled>;
   /**
    * Keeps an answer; it can be built on once this resolves. `target` is the one that gave it; `follows` is what was recalled
-   * for it.
+   * for it; `waitedMs` is how long the store has kept the request waiting already.
    */
-  remember(answer: StoredAnswer, target: string, owner: string, follows?: Conversation): Promise<void>;
+  remember(
+    answer: StoredAnswer,
+    target: string,
+    owner: string,
+    follows?: Conversation,
+    waitedMs?: number,
+  ): Promise<void>;
   /** The answer, if `owner` has one of this id. */
   find(id: string, owner: string): Promise<StoredAnswer | undefined>;
   /** Whether there was one. Nothing of it is left then. */
@@ -93,8 +99,14 @@ class StoredAnswers implements Continuity {
     return { input: { ...input, messages: all }, added: { messages, follows } };
   }
 
-  async remember(answer: StoredAnswer, target: string, owner: string, follows?: Conversation): Promise<void> {
-    const { writeMs } = this.#options;
+  async remember(
+    answer: StoredAnswer,
+    target: string,
+    owner: string,
+    follows?: Conversation,
+    waitedMs = 0,
+  ): Promise<void> {
+    const writeMs = Math.max(0, this.#options.writeMs - waitedMs);
     const written = this.#write(answer, target, owner, follows);
     try {
       await within(writeMs, written);

@@ -15,6 +15,9 @@ export interface Sealer {
 /** The sealer; why there is none while the store does not give its key. */
 export type LoadedSealer = { sealer: Sealer; failure?: undefined } | { sealer?: undefined; failure: unknown };
 
+/** `waitedMs`: how long the store has kept the request waiting already. */
+export type LoadSealer = (waitedMs?: number) => Promise<LoadedSealer>;
+
 export interface SealingOptions {
   /** From the configuration. */
   secret?: string;
@@ -35,17 +38,18 @@ const RETRY_MS = 250;
  * The sealer, made at the first need. A store that fails is asked again, and until it answers there is none: what a key of this
  * process alone had sealed would open nowhere else.
  */
-export function createSealing({ secret, store, patienceMs, now }: SealingOptions): () => Promise<LoadedSealer> {
+export function createSealing({ secret, store, patienceMs, now }: SealingOptions): LoadSealer {
   let loaded: LoadedSealer | undefined;
   let failed: { failure: unknown; at: number } | undefined;
   let asking: Promise<LoadedSealer> | undefined;
 
-  async function ask(): Promise<LoadedSealer> {
+  async function ask(waitedMs: number): Promise<LoadedSealer> {
     const key = keptKey(store);
     // What comes too late for this request is there for the next.
     key.then((bytes) => loaded ??= { sealer: createSealer(bytes) }, () => {});
     try {
-      await within(failed ? Math.min(patienceMs, RETRY_MS) : patienceMs, key);
+      const leftMs = Math.max(0, patienceMs - waitedMs);
+      await within(failed ? Math.min(leftMs, RETRY_MS) : leftMs, key);
       return loaded!;
     } catch (failure) {
       failed = { failure, at: now() };
@@ -55,11 +59,11 @@ export function createSealing({ secret, store, patienceMs, now }: SealingOptions
     }
   }
 
-  return async () => {
+  return async (waitedMs = 0) => {
     if (secret !== undefined) loaded ??= { sealer: createSealer(keyFrom(secret)) };
     if (loaded) return loaded;
     if (failed && now() - failed.at < REST_MS) return { failure: failed.failure };
-    return await (asking ??= ask());
+    return await (asking ??= ask(waitedMs));
   };
 }
 

@@ -119,12 +119,14 @@ async function isPrimary({ ask }: RedisServer): Promise<boolean> {
 Deno.test({
   name: "redis cluster: the server reckons the slots in the same way",
   ignore: isRedisMissing,
-  async fn() {
-    const server = await startRedis(["--cluster-enabled", "yes", "--cluster-port", String(freePort())]);
-    try {
-      for (const key of KEYS) assertEquals(await server.ask("CLUSTER", "KEYSLOT", key), `:${slotOf(key)}`, key);
-    } finally {
-      await server.stop();
-    }
-  },
+  fn: () =>
+    withFolder(async (folder) => {
+      const options = ["--cluster-enabled", "yes", "--cluster-port", String(freePort()), "--dir", folder];
+      const server = await startRedis(options);
+      try {
+        for (const key of KEYS) assertEquals(await server.ask("CLUSTER", "KEYSLOT", key), `:${slotOf(key)}`, key);
+      } finally {
+        await server.stop();
+      }
+    }),
 });

@@ -2,7 +2,7 @@
 
 export interface TcpProxy {
   port: number;
-  /** What each piece waits on its way to the client, in milliseconds. */
+  /** How long the way to the client is, in milliseconds. */
   delayMs: number;
   /** Takes connections and passes nothing on, either way, until it is false again: then what was held goes on. */
   isCut: boolean;
@@ -19,20 +19,30 @@ export function startTcpProxy(port: number): TcpProxy {
 
   async function pass(from: Deno.Conn, to: Deno.Conn, delay: () => number): Promise<void> {
     const buffer = new Uint8Array(65_536);
+    let written = Promise.resolve();
     try {
       for (let count = await from.read(buffer); count !== null; count = await from.read(buffer)) {
         const piece = buffer.slice(0, count);
         const until = performance.now() + delay();
-        while ((proxy.isCut || performance.now() < until) && !isStopped) {
-          await new Promise((done) => setTimeout(done, 5));
-        }
-        for (let at = 0; at < piece.length;) at += await to.write(piece.subarray(at));
+        // As on a long way: what comes after it is on its way meanwhile.
+        written = written.then(() => passLater(piece, to, until));
+        written.catch(() => end(from));
+        if (delay() === 0) await written;
       }
+      await written;
     } catch {
       // either side has ended
     } finally {
       for (const one of [from, to]) end(one);
+      await written.catch(() => {});
     }
+  }
+
+  async function passLater(piece: Uint8Array, to: Deno.Conn, until: number): Promise<void> {
+    while ((proxy.isCut || performance.now() < until) && !isStopped) {
+      await new Promise((done) => setTimeout(done, 5));
+    }
+    for (let at = 0; at < piece.length;) at += await to.write(piece.subarray(at));
   }
 
   function end(connection: Deno.Conn): void {

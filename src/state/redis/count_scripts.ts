@@ -13,37 +13,48 @@ import { script } from "./scripts.ts";
 const KEPT_MS = 3_600_000;
 /** How long an account is kept that nobody uses, in milliseconds. */
 const IDLE_MS = 172_800_000;
+/** The form of what is used. A script leaves the fields alone that it does not know. */
+const VERSION = 1;
 
 /** What both use: `requests` and `tokens` of the minute, and `dayTokens` of the day. */
 const COUNTS = `
 local function limit(index) return tonumber(ARGV[index]) end
 local today = math.floor(now / 86400000)
 
+-- What else lies there is nobody's count: it could hold up all requests for good.
+local function count(text)
+  local number = tonumber(text)
+  if number and number >= 0 and number < 1e15 then return number end
+end
+
 -- What is used of a minute's limit, to add what was used so long ago: below nothing where the bucket has drained since.
 local function used(name, perMinute, agoMs)
   if not perMinute then return 0 end
   local was = redis.call('HMGET', KEYS[1], name, name .. 'At')
   local rate = perMinute / 60000
-  local amount, at = tonumber(was[1]), tonumber(was[2])
-  if not amount then return -agoMs * rate end
+  local amount, at = count(was[1]), count(was[2])
+  if not amount or not at then return -agoMs * rate end
   return math.max(-agoMs * rate, amount - math.max(0, now - at) * rate)
 end
 
 local function usedToday()
   local was = redis.call('HMGET', KEYS[1], 'day', 'dayTokens')
   local day = tonumber(was[1])
-  if day == today or day == today + 1 then return tonumber(was[2]) end
+  if day == today or day == today + 1 then return count(was[2]) or 0 end
   return 0
 end
 
-local function save(name, amount) redis.call('HSET', KEYS[1], name, amount, name .. 'At', now) end
+local function save(...) redis.call('HSET', KEYS[1], 'version', ${VERSION}, ...) end
 
-local function saveDay(amount) redis.call('HSET', KEYS[1], 'day', today, 'dayTokens', math.max(0, amount)) end
+local function saveMinute(name, amount) save(name, amount, name .. 'At', now) end
+
+local function saveDay(amount) save('day', today, 'dayTokens', math.max(0, amount)) end
 `;
 
 /**
- * KEYS: what is used, the leases. ARGV from 2: requests a minute, tokens a minute, tokens a day, requests at once (each empty
- * where there is no limit), tokens, id (may be empty), length of a lease.
+ * KEYS: what is used, the leases, the mark of the settlement. ARGV from 2: requests a minute, tokens a minute, tokens a day,
+ * requests at once (each empty where there is no limit), tokens, id (may be empty), length of a lease. What has been settled
+ * already, because it took so long to get here, counts nothing.
  */
 export const TAKE = script(`${COUNTS}
 local perMinute, tokensPerMinute, perDay, atOnce = limit(2), limit(3), limit(4), limit(5)
@@ -70,11 +81,12 @@ if tokensPerMinute then
   check(4, (tokens + wanted - tokensPerMinute) * 60000 / tokensPerMinute)
 end
 
-if reached == 0 then requests, tokens, day = requests + 1, tokens + cost, day + cost end
-if perMinute then save('requests', requests) end
-if tokensPerMinute then save('tokens', tokens) end
+local isCounted = reached == 0 and (id == '' or redis.call('EXISTS', KEYS[3]) == 0)
+if isCounted then requests, tokens, day = requests + 1, tokens + cost, day + cost end
+if perMinute then saveMinute('requests', requests) end
+if tokensPerMinute then saveMinute('tokens', tokens) end
 if perDay then saveDay(day) end
-if reached == 0 and id ~= '' then
+if isCounted and id ~= '' then
   redis.call('ZADD', KEYS[2], now + leaseMs, id)
   redis.call('PEXPIRE', KEYS[2], ${2 * KEPT_MS})
 end
@@ -90,6 +102,7 @@ export const SETTLE = script(`${COUNTS}
 local perMinute, tokensPerMinute, perDay = limit(2), limit(3), limit(4)
 local id, counted, amount, agoMs, unsure = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
 local isCounted = redis.call('ZREM', KEYS[2], id) == 1
+if unsure then redis.call('ZREM', KEYS[2], '?' .. id) end
 if unsure and not redis.call('SET', KEYS[3], 1, 'NX', 'PX', ${KEPT_MS}) then return 0 end
 if not isCounted and not unsure then return 0 end
 
@@ -99,21 +112,29 @@ if isCounted then
   amount = amount - counted
   if unsure then requests = requests - 1 end
 end
-if perMinute and requests ~= 0 then save('requests', math.max(0, used('requests', perMinute, agoMs) + requests)) end
+if perMinute and requests ~= 0 then saveMinute('requests', math.max(0, used('requests', perMinute, agoMs) + requests)) end
 if tokensPerMinute and amount ~= 0 then
   -- An answer puts nobody into debt by more than a minute's worth.
   local before = used('tokens', tokensPerMinute, agoMs)
-  save('tokens', math.max(0, math.min(before + amount, math.max(before, 2 * tokensPerMinute))))
+  saveMinute('tokens', math.max(0, math.min(before + amount, math.max(before, 2 * tokensPerMinute))))
 end
 if perDay and amount ~= 0 then saveDay(usedToday() + amount) end
 redis.call('PEXPIRE', KEYS[1], ${IDLE_MS})
 return 1
 `);
 
-/** KEYS: the leases. ARGV from 2: length of a lease, ids. */
+/**
+ * KEYS: the leases. ARGV from 2: length of a lease, ids. One with a question mark before it may not have been counted: its lease
+ * is another one then, so that its settlement can tell.
+ */
 export const RENEW = script(`
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ${KEPT_MS})
-for index = 3, #ARGV do redis.call('ZADD', KEYS[1], now + tonumber(ARGV[2]), ARGV[index]) end
+for index = 3, #ARGV do
+  local id = ARGV[index]
+  local plain = string.sub(id, 2)
+  if string.sub(id, 1, 1) == '?' and redis.call('ZSCORE', KEYS[1], plain) then id = plain end
+  redis.call('ZADD', KEYS[1], now + tonumber(ARGV[2]), id)
+end
 redis.call('PEXPIRE', KEYS[1], ${2 * KEPT_MS})
 return 1
 `);

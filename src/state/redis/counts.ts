@@ -1,10 +1,11 @@
 /** What the gateways on one server count together, and what they tell each other. */
 import type { Quota } from "../../contract/allowance.ts";
-import type { Settlement, SharedCounts, Taken } from "../../contract/shared_counts.ts";
+import type { Owed, Settlement, SharedCounts, Taken } from "../../contract/shared_counts.ts";
 import { builtin } from "../../util/builtin.ts";
 import { callWhileAlive } from "../../util/idle_timer.ts";
-import { BEAT, RENEW, SETTLE, TAKE } from "./count_scripts.ts";
+import { BEAT, RENEW, TAKE } from "./count_scripts.ts";
 import type { Link } from "./link.ts";
+import { inTurns, keysOf, LIMITS, PATIENT_MS, Settlements } from "./settlements.ts";
 
 export interface RedisCounts extends SharedCounts {
   /** From now on the others know this gateway, and it knows them. */
@@ -23,6 +24,8 @@ export interface RedisCountsOptions {
   onRest(target: string, ms: number): void;
   /** Counts a call of the server. */
   onCall?(operation: string, seconds: number, failed: boolean): void;
+  /** How many gateways there are, as far as is known before the server has answered. */
+  expected?: number;
   pace?: Partial<typeof PACE>;
 }
 
@@ -37,30 +40,16 @@ const PACE = {
   /** How often a gateway says that it lives. */
   beatMs: 1_000,
 };
-/** How long a settlement may take: as long as any command. */
-const PATIENT_MS = 800;
-/** How many scripts go out together, where there are many. */
-const AT_ONCE = 50;
-/** How many settlements are kept for a server that fails. Further ones are lost: it has counted too little then. */
-const MOST_DUE = 10_000;
-
-/** In the order of the script. */
-const LIMITS = ["requestsPerMinute", "tokensPerMinute", "tokensPerDay", "concurrentRequests"] as const;
 const REACHED = [undefined, "concurrentRequests", "tokensPerDay", "requestsPerMinute", "tokensPerMinute"] as const;
 
-/** A settlement that the server may not know yet. */
-interface Due extends Settlement {
-  account: string;
-  quota: Quota;
-  /** By a clock that never steps. */
-  at: number;
-}
-
-interface Debt {
-  quota: Quota;
-  requests: number;
-  tokens: number;
+/** The place of a request that runs. */
+interface Lease {
+  /** When it was renewed last. */
   since: number;
+  /** Whether the server may know of it. */
+  isSent: boolean;
+  /** Whether the server has counted the request. */
+  isCounted: boolean;
 }
 
 export function createRedisCounts(options: RedisCountsOptions): RedisCounts {
@@ -72,12 +61,10 @@ class CountsOnServer implements RedisCounts {
   readonly #pace: typeof PACE;
   readonly #me = builtin("node:crypto").randomUUID();
   #lastId = 0;
-  gateways = 1;
-  /** By account: the ids of requests that run, each with when its lease began. */
-  readonly #leases = new Map<string, Map<string, number>>();
-  readonly #debts = new Map<string, Debt>();
-  #due: Due[] = [];
-  readonly #settling = new Set<Promise<void>>();
+  gateways: number;
+  /** By account and id. */
+  readonly #leases = new Map<string, Map<string, Lease>>();
+  readonly #settlements: Settlements;
   /** Targets that rest and that the others are to know, each with when that ends. */
   #resting = new Map<string, number>();
   /** Targets that are known to rest, each with when that ends by the server's clock. */
@@ -92,6 +79,13 @@ class CountsOnServer implements RedisCounts {
   constructor(options: RedisCountsOptions) {
     this.#options = options;
     this.#pace = { ...PACE, ...options.pace };
+    this.gateways = options.expected ?? 1;
+    this.#settlements = new Settlements({
+      link: options.link,
+      monotonic: options.monotonic,
+      newId: () => this.newId(),
+      run: (call) => this.#run("settle", call),
+    });
   }
 
   isUp(): boolean {
@@ -126,7 +120,7 @@ class CountsOnServer implements RedisCounts {
     const args = [...limits, String(tokens), id, String(leaseMs)];
     const reply = await this.#run(
       "admit",
-      () => this.#options.link.run(TAKE, keysOf(account).slice(0, 2), args, answerMs),
+      () => this.#options.link.run(TAKE, keysOf(account, id), args, answerMs),
     ) as unknown[];
     this.#isReported = false;
     const reached = REACHED[Number(reply[0])];
@@ -136,24 +130,25 @@ class CountsOnServer implements RedisCounts {
       number,
       number,
     ];
-    if (!reached && id !== "") this.#leasesOf(account).set(id, this.#options.monotonic());
+    if (!reached && id !== "") {
+      this.#lease(account, id, { since: this.#options.monotonic(), isSent: true, isCounted: true });
+    }
     return { reached, waitMs, used: { requests, tokens: count, dayTokens } };
   }
 
-  settle(account: string, quota: Quota, settlement: Settlement): void {
-    const leases = this.#leases.get(account);
-    leases?.delete(settlement.id);
-    if (leases?.size === 0) this.#leases.delete(account);
-    const settling = this.#send({ account, quota, ...settlement, at: this.#options.monotonic() });
-    this.#settling.add(settling);
-    void settling.finally(() => this.#settling.delete(settling));
+  hold(account: string, id: string): void {
+    this.#lease(account, id, { since: -Infinity, isSent: false, isCounted: false });
   }
 
-  owe(account: string, quota: Quota, requests: number, tokens: number): void {
-    const debt = this.#debts.get(account) ?? { quota, requests: 0, tokens: 0, since: this.#options.monotonic() };
-    debt.requests += requests;
-    debt.tokens += tokens;
-    this.#debts.set(account, debt);
+  settle(account: string, quota: Quota, settlement: Settlement): void {
+    this.#release(account, settlement.id);
+    this.#settlements.settle(account, quota, settlement);
+  }
+
+  owe(account: string, quota: Quota, { id = "", requests, tokens }: Owed): void {
+    if (this.#release(account, id)?.isSent) {
+      this.settle(account, quota, { id, counted: 0, tokens, unsure: { requests } });
+    } else if (requests + tokens > 0) this.#settlements.owe(account, quota, requests, tokens);
   }
 
   rest(target: string, ms: number): void {
@@ -164,24 +159,18 @@ class CountsOnServer implements RedisCounts {
     this.#isClosed = true;
     await this.#begun;
     this.#cancelBeat?.();
-    await Promise.allSettled(this.#settling);
-    await this.#settleAll().catch(() => {});
+    await this.#settlements.close();
     // What is left of this gateway ends by itself where the server does not answer.
     if (this.#hasBegun) await this.#options.link.send(["ZREM", GATEWAYS, this.#me]).catch(() => {});
     this.#options.link.close();
   }
 
-  /** Says that this gateway lives, and does what is due. The first time fails silently, too: requests find out by themselves. */
+  /** Says that this gateway lives, and does what is due: one of it that fails, as a part of a cluster does, holds up none of it. */
   async #beat(): Promise<void> {
-    try {
-      await this.#exchange();
-      await this.#renewAll();
-      await this.#settleAll();
-    } catch {
-      // the next one comes soon
-    } finally {
-      if (!this.#isClosed) this.#cancelBeat = callWhileAlive(this.#pace.beatMs, () => void this.#beat());
+    for (const step of [() => this.#exchange(), () => this.#renewAll(), () => this.#settlements.sendAll()]) {
+      await step().catch(() => {}); // the next beat comes soon, and requests find out by themselves
     }
+    if (!this.#isClosed) this.#cancelBeat = callWhileAlive(this.#pace.beatMs, () => void this.#beat());
   }
 
   async #exchange(): Promise<void> {
@@ -213,46 +202,25 @@ class CountsOnServer implements RedisCounts {
   }
 
   async #renewAll(): Promise<void> {
+    if (!this.#options.link.isReady(PATIENT_MS)) return;
     const { leaseMs } = this.#pace;
     const old = this.#options.monotonic() - leaseMs / 3;
     const renewals = [...this.#leases].flatMap(([account, leases]) => {
-      const ids = [...leases].filter(([, since]) => since <= old).map(([id]) => id);
+      const ids = [...leases].filter(([, { since }]) => since <= old).map(([id]) => id);
       return ids.length > 0 ? [{ account, leases, ids }] : [];
     });
     await inTurns(renewals, async ({ account, leases, ids }) => {
       const still = ids.filter((id) => leases.has(id));
       if (still.length === 0) return;
       const now = this.#options.monotonic();
-      await this.#options.link.run(RENEW, [keysOf(account)[1]], [String(leaseMs), ...still]);
-      for (const id of still) if (leases.has(id)) leases.set(id, now);
+      const names = still.map((id) => {
+        const lease = leases.get(id)!;
+        lease.isSent = true;
+        return lease.isCounted ? id : `?${id}`;
+      });
+      await this.#options.link.run(RENEW, [keysOf(account)[1]], [String(leaseMs), ...names]);
+      for (const id of still) Object.assign(leases.get(id) ?? {}, { since: now });
     });
-  }
-
-  async #settleAll(): Promise<void> {
-    for (const [account, { quota, requests, tokens, since }] of this.#debts) {
-      this.#due.push({ account, quota, id: this.newId(), counted: 0, tokens, unsure: { requests }, at: since });
-    }
-    this.#debts.clear();
-    const all = this.#due.splice(0);
-    for (let at = 0; at < all.length; at += AT_ONCE) {
-      await Promise.all(all.slice(at, at + AT_ONCE).map((due) => this.#send(due)));
-      // What fails is due again, and so is what comes after it.
-      if (this.#due.length > 0) return void this.#due.push(...all.slice(at + AT_ONCE));
-    }
-  }
-
-  /** What fails is sent again later. It is counted once, however often it arrives. */
-  async #send(due: Due): Promise<void> {
-    const { account, quota, id, counted, tokens, unsure, at } = due;
-    const limits = LIMITS.slice(0, 3).map((name) => String(quota[name] ?? ""));
-    const agoMs = String(Math.max(0, this.#options.monotonic() - at));
-    const requests = String(unsure?.requests ?? "");
-    const args = [...limits, id, String(counted), String(tokens), agoMs, requests];
-    try {
-      await this.#run("settle", () => this.#options.link.run(SETTLE, keysOf(account, id), args, PATIENT_MS));
-    } catch {
-      if (this.#due.length < MOST_DUE) this.#due.push(due);
-    }
   }
 
   async #run<T>(operation: string, call: () => Promise<T>): Promise<T> {
@@ -271,22 +239,19 @@ class CountsOnServer implements RedisCounts {
     }
   }
 
-  #leasesOf(account: string): Map<string, number> {
-    const leases = this.#leases.get(account) ?? new Map<string, number>();
-    this.#leases.set(account, leases);
-    return leases;
+  #lease(account: string, id: string, lease: Lease): void {
+    const leases = this.#leases.get(account) ?? new Map<string, Lease>();
+    this.#leases.set(account, leases.set(id, lease));
+  }
+
+  #release(account: string, id: string): Lease | undefined {
+    const leases = this.#leases.get(account);
+    const lease = leases?.get(id);
+    leases?.delete(id);
+    if (leases?.size === 0) this.#leases.delete(account);
+    return lease;
   }
 }
 
 const GATEWAYS = "laneway:{gateways}:living";
 const RESTING = "laneway:{gateways}:resting";
-
-/** What is used, the leases and the mark of a settlement: all of one account are on one server of a cluster. */
-function keysOf(account: string, id = ""): [string, string, string] {
-  const hash = builtin("node:crypto").hash("sha256", JSON.stringify(["limits", account]), "base64url");
-  return [`laneway:{${hash}}:used`, `laneway:{${hash}}:leases`, `laneway:{${hash}}:settled:${id}`];
-}
-
-async function inTurns<T>(all: readonly T[], work: (one: T) => Promise<void>): Promise<void> {
-  for (let at = 0; at < all.length; at += AT_ONCE) await Promise.all(all.slice(at, at + AT_ONCE).map(work));
-}

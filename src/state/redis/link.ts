@@ -18,7 +18,10 @@ export interface Link {
    * nothing: whoever asked for it has gone another way by then. Who waits less than that has to take both into account.
    */
   run(script: Script, keys: readonly string[], args: Command, limitMs?: number): Promise<unknown>;
-  /** Whether somebody who waits so long is not refused at once, as far as is known. */
+  /**
+   * Whether somebody who waits so long is likely to get an answer, as far as is known. Who is in a hurry is not to wait for a
+   * server that goes on being slow, though each of its answers would come in time.
+   */
   isReady(limitMs: number): boolean;
   close(): void;
 }
@@ -32,8 +35,9 @@ const BYTES_PER_MS = 20_000;
 /** The wait before a lost server is tried again, and how often one is looked at that nobody asks, in milliseconds. */
 const RETRY_MS = 250;
 const LOOK_MS = 1_000;
-/** A server that takes longer to tell its time is slow, in milliseconds. */
+/** A server that takes longer to tell its time, so many times one after the other, is slow; in milliseconds. */
 const SLOW_MS = 100;
+const SLOW_TIMES = 2;
 
 export function createLink(open: () => Promise<Wire>): Link {
   return new OpenedLink(open);
@@ -52,6 +56,8 @@ class OpenedLink implements Link {
   #ahead = 0;
   /** How long the server took when it was last asked its time, or at least takes: whoever waits no longer is refused at once. */
   #takesMs = 0;
+  /** How often it has been slow, one time after the other. */
+  #slowTimes = 0;
   #isLooking = false;
   /** Whether scripts go out whole, because the server lets nobody name them. */
   #isSpelledOut = false;
@@ -72,7 +78,7 @@ class OpenedLink implements Link {
         return late(allowedMs);
       });
     } catch (error) {
-      // A server that was demoted says so; the next connection may find the one that took its place.
+      // A server that was demoted says so, before version 7 in the midst of a script's error; the next connection may find the one that took its place.
       const isLost = isLate ? isPatient : isDemotion(error);
       if (isLost) this.#lose(wire, error as Error);
       else if (isLate) this.#suspect(wire, limitMs);
@@ -112,7 +118,8 @@ class OpenedLink implements Link {
   }
 
   isReady(limitMs: number): boolean {
-    return this.#wire !== undefined && limitMs > this.#takesMs;
+    const isSlow = this.#slowTimes >= SLOW_TIMES;
+    return this.#wire !== undefined && limitMs > this.#takesMs && (limitMs >= REPLY_MS || !isSlow);
   }
 
   close(): void {
@@ -181,7 +188,7 @@ class OpenedLink implements Link {
       await this.#readClock(wire);
       if (this.#wire !== wire) return;
       this.#isLooking = false;
-      this.#next(this.#takesMs < SLOW_MS ? LOOK_MS : RETRY_MS, () => this.#look(wire));
+      this.#next(this.#slowTimes === 0 ? LOOK_MS : RETRY_MS, () => this.#look(wire));
     } catch (error) {
       this.#lose(wire, error as Error);
     }
@@ -196,11 +203,14 @@ class OpenedLink implements Link {
 
   async #readClock(wire: Wire): Promise<void> {
     const asked = performance.now();
-    const reply = await failAfter(REPLY_MS, wire.send(["TIME"]), () => late(REPLY_MS));
+    const replying = wire.send(["TIME"]);
+    const isQuick = failAfterAwake(SLOW_MS, replying, () => late(SLOW_MS)).then(() => true, () => false);
+    const reply = await failAfter(REPLY_MS, replying, () => late(REPLY_MS));
     const answered = performance.now();
     const [seconds, microseconds] = (reply as unknown[]).map(String).map(Number) as [number, number];
     this.#ahead = seconds * 1_000 + microseconds / 1_000 - answered;
     this.#takesMs = answered - asked;
+    this.#slowTimes = await isQuick ? 0 : this.#slowTimes + 1;
   }
 
   #lose(wire: Wire, error: Error): void {
@@ -225,7 +235,7 @@ function late(ms: number): Error {
 }
 
 function isDemotion(error: unknown): boolean {
-  return error instanceof Error && /^(READONLY|MASTERDOWN|LOADING)\b/.test(error.message);
+  return error instanceof Error && /^(READONLY|MASTERDOWN|LOADING)\b|-READONLY /.test(error.message);
 }
 
 function bytesOf(command: Command): number {

@@ -71,7 +71,8 @@ export interface CountingGateway {
 export interface CountingServer {
   server: RedisServer;
   clock: { ms: number };
-  gateway(): Promise<CountingGateway>;
+  /** `expected`: how many gateways the configuration says there are. */
+  gateway(expected?: number): Promise<CountingGateway>;
   close(): Promise<void>;
 }
 
@@ -83,7 +84,7 @@ export async function startCounting(start: number, beatMs = 3_600_000): Promise<
   return {
     server,
     clock,
-    async gateway() {
+    async gateway(expected) {
       const wire = await openWire({ address: parseRedisUrl(server.url)!, connectMs: OPEN_MS });
       const link = timedLink(wire, clock);
       const rested: [string, number][] = [];
@@ -92,6 +93,7 @@ export async function startCounting(start: number, beatMs = 3_600_000): Promise<
         monotonic: () => clock.ms,
         onRest: (target, ms) => rested.push([target, ms]),
         pace: { beatMs },
+        expected,
       });
       const clocks = { now: () => clock.ms, monotonic: () => clock.ms };
       const one = { admission: createSharedAdmission(clocks, counts), counts, link, rested };

@@ -127,6 +127,23 @@ test("whoever is in a hurry does not wait for a server that is slow, others do, 
   }
 });
 
+test("nobody in a hurry waits for a server that goes on being slow, though each answer would come in time", async ({ server }) => {
+  const proxy = startTcpProxy(server.port);
+  const { store, link } = openStore(`redis://127.0.0.1:${proxy.port}`);
+  try {
+    await until(() => works(store));
+    await until(() => link.isReady(250));
+    proxy.delayMs = 150;
+    await until(() => !link.isReady(250));
+    assertEquals([link.isReady(800), await works(store)], [true, true]);
+    proxy.delayMs = 0;
+    await until(() => link.isReady(250));
+  } finally {
+    store.close();
+    await proxy.stop();
+  }
+});
+
 test("what is added is added once, though the server's reply is lost, and not at all where it was frozen meanwhile", async ({ server }) => {
   const proxy = startTcpProxy(server.port);
   const { store } = openStore(`redis://127.0.0.1:${proxy.port}`);
