@@ -38,4 +38,18 @@ export const aider: Client = {
     return variable === undefined ? [] : [`Start it with the key: OPENAI_API_KEY="$${variable}" aider`];
   },
   overriddenBy: ["OPENAI_API_BASE", "AIDER_OPENAI_API_BASE", "AIDER_MODEL"],
+  // It has no tools: the model writes its edits into the text.
+  proof: {
+    args: (_, prompt) => [
+      "--message",
+      prompt,
+      "--yes-always",
+      "--no-git",
+      "--no-suggest-shell-commands",
+      "--no-check-update",
+      "--no-show-release-notes",
+      "--analytics-disable",
+    ],
+    keyIn: "OPENAI_API_KEY",
+  },
 };

@@ -57,6 +57,5 @@ export const openWebui: Client = {
 export const geminiClients: Client = {
   name: "gemini-cli",
   title: "Gemini CLI",
-  wire: "chat",
   steps: () => ["It speaks the Gemini API only, which Laneway does not serve: it cannot be connected"],
 };

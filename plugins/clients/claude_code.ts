@@ -1,4 +1,4 @@
-import type { Client, Setting } from "../../src/contract/client.ts";
+import type { Client, ClientMachine, Setting } from "../../src/contract/client.ts";
 import { ANY_KEY, inFolder, keyVariable, laneUrl, literalKey } from "./place.ts";
 
 export const claudeCode: Client = {
@@ -27,12 +27,24 @@ export const claudeCode: Client = {
       ],
     }];
   },
+  steps: (_, machine) =>
+    machine.isThere(managedFile(machine))
+      ? [`${managedFile(machine)} wins over your settings: what it says of the address, the key or the model stays`]
+      : [],
   overriddenBy: ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "ANTHROPIC_API_KEY"],
   proof: {
     args: (_, prompt) => ["-p", prompt, "--output-format", "json", "--max-turns", "4"],
     env: { DISABLE_TELEMETRY: "1", DISABLE_AUTOUPDATER: "1", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1" },
   },
 };
+
+/** What the machine's administrator has set. */
+function managedFile({ os }: ClientMachine): string {
+  if (os === "windows") return "C:\\Program Files\\ClaudeCode\\managed-settings.json";
+  return os === "darwin"
+    ? "/Library/Application Support/ClaudeCode/managed-settings.json"
+    : "/etc/claude-code/managed-settings.json";
+}
 
 /** A command that prints what the variable holds. */
 function printing(variable: string, os: string): string {

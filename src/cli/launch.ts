@@ -102,7 +102,7 @@ async function forCommand(gateway: Permissions, config: unknown, listen: Place["
   if (commands()[0] !== "doctor") return { ...gateway, ...narrowed(config, listen) };
   // It looks at what the command connect has left behind, too.
   const { receiptReads } = await import("./connect/permissions.ts");
-  return { ...gateway, read: [...gateway.read, ...receiptReads(theMachine())] };
+  return { ...gateway, read: [...gateway.read, ...receiptReads(await theMachine())] };
 }
 
 function narrowed(config: unknown, listen: Place["listen"]): Partial<Permissions> {
@@ -148,12 +148,12 @@ function forProbe(): Partial<Permissions> {
 /** It changes files of other programs, and runs them, which the gateway never does. */
 async function flagsToConnect(): Promise<string[]> {
   const { connectFlags } = await import("./connect/permissions.ts");
-  return connectFlags(Deno.args, theMachine());
+  return connectFlags(Deno.args, await theMachine());
 }
 
-function theMachine() {
-  const realPath = (path: string) => isThere(path) ? Deno.realPathSync(path) : path;
-  return { os: Deno.build.os, env: (name: string) => Deno.env.get(name), isThere, realPath, readJson };
+async function theMachine() {
+  const { leadsTo } = await import("./connect/machine.ts");
+  return { os: Deno.build.os, env: (name: string) => Deno.env.get(name), isThere, realPath: leadsTo, readJson };
 }
 
 /** The fetcher beside the gateway. What starts it is loaded only where it may be needed. */

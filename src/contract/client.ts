@@ -58,14 +58,16 @@ export interface ClientProof {
   args(connection: Connection, prompt: string): readonly string[];
   /** Variables that it needs beside a home and a path. */
   env?: Readonly<Record<string, string>>;
+  /** The variable that is to hold the key, where its files can name none. */
+  keyIn?: string;
 }
 
 export interface Client {
   /** As users type it: `my-editor`. */
   name: string;
   title: string;
-  /** The API that it calls, as the data of its requests knows it. */
-  wire: string;
+  /** The API that it calls, as the data of its requests knows it; nothing where no gateway serves it. */
+  wire?: string;
   /** The command that starts it. */
   program?: string;
   /** A folder that is there where it is installed. */

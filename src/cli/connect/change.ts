@@ -4,7 +4,8 @@ import { diffOf } from "./diff.ts";
 import { withSettings } from "./edit.ts";
 import { readFile, writeFile } from "./files.ts";
 import { FormatError, inFile } from "./formats/format.ts";
-import { withoutSecrets } from "./mask.ts";
+import { leadsTo } from "./machine.ts";
+import { withoutKey, withoutSecrets } from "./mask.ts";
 import { type ChangedFile, readReceipt, type Receipt, type Records, removeReceipt, writeReceipt } from "./receipt.ts";
 import { isOwnFile } from "./permissions.ts";
 import { builtin } from "../../util/builtin.ts";
@@ -42,7 +43,7 @@ export function planned(client: Client, connection: Connection, { machine, recor
   const earlier = receiptOf(client, machine, records);
   const files = (client.files?.(connection, machine) ?? []).map((file) => {
     const found = readFile(file.path);
-    const path = found?.path ?? file.path;
+    const path = leadsTo(file.path);
     const old = earlier?.files.find((one) => one.path === path);
     const before = old ? restored(old).text : found?.text;
     const after = inFile(file.path, () => withSettings(before ?? "", file));
@@ -54,11 +55,10 @@ export function planned(client: Client, connection: Connection, { machine, recor
 
 /** Throws `FormatError` where it names a file that the client has not. */
 function receiptOf(client: Client, machine: ClientMachine, records: Records): Receipt | undefined {
-  const { existsSync, realpathSync } = builtin("node:fs");
-  const realPath = (path: string) => existsSync(path) ? realpathSync(path) : path;
+  const { existsSync } = builtin("node:fs");
   const receipt = readReceipt(records, client.name);
   for (const { path } of receipt?.files ?? []) {
-    if (!existsSync(path) || isOwnFile(client, path, machine, realPath)) continue;
+    if (!existsSync(path) || isOwnFile(client, path, machine, leadsTo)) continue;
     throw new FormatError(
       `The receipt of ${client.title} names ${path}, which is no file of it here: set the variables as they were then`,
     );
@@ -75,6 +75,15 @@ export function show({ files, isChange }: Planned, { print }: Desk, key: string 
   }
 }
 
+const OWNER_WRITES = 0o200;
+const OTHERS_READ = 0o044;
+
+/** Files that others on the machine may read and that are to hold the key itself. */
+export function openFiles({ files }: Planned, key: string | undefined): string[] {
+  const isOpen = ({ after, mode = 0 }: PlannedFile) => (mode & OTHERS_READ) !== 0 && withoutKey(after, key) !== after;
+  return files.filter(isOpen).map(({ path }) => path);
+}
+
 /**
  * Writes the files, all or none. Returns what makes them what they were, an earlier connection of the same client included.
  * Throws `FormatError` where somebody has changed one since it was planned.
@@ -85,9 +94,11 @@ export function applied({ client, to, files }: Planned, { records }: Desk): () =
     const { folders = [] } = earlier?.files.find((one) => one.path === path) ?? {};
     return { ...file, path, before, after, folders };
   });
-  for (const { path, now } of files) {
-    if (readFile(path)?.text === now) continue;
-    throw new FormatError(`Nothing was changed: something else has written to ${path} meanwhile. Connect again`);
+  for (const { path, now, mode = OWNER_WRITES } of files) {
+    if (readFile(path)?.text !== now) {
+      throw new FormatError(`something else has written to ${path} meanwhile. Connect again`);
+    }
+    if (!(mode & OWNER_WRITES)) throw new FormatError(`${path} is read-only`);
   }
   const takeBack = () => {
     // What others have written since stays.
@@ -95,8 +106,9 @@ export function applied({ client, to, files }: Planned, { records }: Desk): () =
     if (earlier) writeReceipt(records, earlier);
     else removeReceipt(records, client.name);
   };
+  const receipt: Receipt = { version: 1, client: client.name, to, files: changed };
+  const write = () => writeReceipt(records, receipt);
   // First the receipt: what is cut off in the middle can be taken back.
-  const write = () => writeReceipt(records, { version: 1, client: client.name, to, files: changed });
   write();
   try {
     files.forEach(({ path, now, after, mode }, index) => {
@@ -109,7 +121,11 @@ export function applied({ client, to, files }: Planned, { records }: Desk): () =
     takeBack();
     throw error;
   }
-  return takeBack;
+  const written = JSON.stringify(receipt);
+  return () => {
+    // Where another command has connected the client meanwhile, all of it is that one's to take back.
+    if (JSON.stringify(readReceipt(records, client.name)) === written) takeBack();
+  };
 }
 
 /** Takes a connection back. Returns the settings that were changed since, and stay. */

@@ -1,6 +1,7 @@
 /** The user's machine, as the data of clients is asked about it. */
 import type { Client, ClientMachine } from "../../contract/client.ts";
 import { defaultStorePath } from "../../platform/store_path.ts";
+import { builtin } from "../../util/builtin.ts";
 
 /** Nothing where no home is known. */
 export function machineOf(os: string, env: ClientMachine["env"], isThere: ClientMachine["isThere"]) {
@@ -30,4 +31,25 @@ export function programOf({ program }: Client, { os, env, isThere }: ClientMachi
 export function isInstalled(client: Client, machine: ClientMachine): boolean {
   const folder = client.folder?.(machine);
   return programOf(client, machine) !== undefined || (folder !== undefined && machine.isThere(folder));
+}
+
+/** More links in a row lead in a circle. */
+const MOST_LINKS = 40;
+
+/** Where the path leads when every link on its way is followed, also where nothing is there yet. */
+export function leadsTo(path: string, links = MOST_LINKS): string {
+  const { readlinkSync, realpathSync } = builtin("node:fs");
+  const { basename, dirname, join, resolve } = builtin("node:path");
+  try {
+    return realpathSync(path);
+  } catch {
+    // nothing is there, or nobody may look
+  }
+  const folder = dirname(path);
+  if (folder === path || links === 0) return path;
+  try {
+    return leadsTo(resolve(folder, readlinkSync(path)), links - 1);
+  } catch {
+    return join(leadsTo(folder, links - 1), basename(path));
+  }
 }

@@ -4,11 +4,11 @@ import type { Client, ClientMachine, Connection } from "../../contract/client.ts
 import { builtin } from "../../util/builtin.ts";
 import { invocation } from "../invocation.ts";
 import { type Program, UsageError } from "../program.ts";
-import { applied, type Desk, type Planned, planned, show, takenBack } from "./change.ts";
+import { applied, type Desk, openFiles, type Planned, planned, show, takenBack } from "./change.ts";
 import { askModels, ConnectError, type ListedModel } from "./gateway.ts";
 import { dataFolder, isInstalled, machineOf, programOf, receiptPath } from "./machine.ts";
 import { help, type Options, parseOptions } from "./options.ts";
-import { prove } from "./proof.ts";
+import { prove, type Proving } from "./proof.ts";
 import { readReceipt } from "./receipt.ts";
 import { FormatError } from "./formats/format.ts";
 
@@ -105,44 +105,55 @@ async function setUp(client: Client, options: Options, desk: Desk, asking: Askin
   const model = chooseModel(models, options, asking);
   const { id, ...limits } = model;
   const connection: Connection = { gateway: url, lane, model: id, key: from, ...limits };
-  const plan = planOf(client, connection, desk);
+  const plan = writing(() => planned(client, connection, desk));
   show(plan, desk, key);
   for (const step of client.steps?.(connection, machine) ?? []) print(`→ ${step}`);
-  if (options.print || plan.files.length === 0) return 0;
+  if (options.print || client.wire === undefined) return 0;
+  const proving = { client, connection, machine, key, folder: records.folder, patienceMs };
+  if (plan.files.length === 0) {
+    const { isProved, lines } = await prove(proving);
+    for (const line of lines) print(line);
+    return isProved ? 0 : 1;
+  }
   warn(client, machine, print);
+  for (const path of openFiles(plan, key)) {
+    print(`Warning: ${path} is to hold the key, and others on this machine may read it: chmod 600 ${path}`);
+  }
   if (plan.isChange && !isAgreed(options, asking)) {
     print("Nothing was changed. Add --yes to change it without a question");
     return 2;
   }
-  const takeBack = applied(plan, desk);
+  return await change(plan, { ...proving, keep: options.keep }, desk);
+}
+
+/** Returns the exit code. */
+async function change(
+  plan: Planned,
+  { keep, ...proving }: Proving & { keep: boolean },
+  desk: Desk,
+): Promise<number> {
+  const { machine, print } = desk;
+  const { client } = proving;
+  const takeBack = writing(() => applied(plan, desk));
   const program = machine.os === "windows" ? undefined : programOf(client, machine);
-  const proof = await prove({
-    client,
-    connection,
-    machine,
-    key,
-    program,
-    folder: records.folder,
-    patienceMs,
-  });
-  for (const line of proof.lines) print(line);
-  if (proof.isProved) {
-    print(`${client.title}: connected to ${url}/${lane}. To take it back: connect ${client.name} --undo`);
+  const { isProved, lines } = await prove({ ...proving, program });
+  for (const line of lines) print(line);
+  if (isProved) {
+    print(`${client.title}: connected to ${plan.to}. To take it back: connect ${client.name} --undo`);
     return 0;
   }
-  if (options.keep) print("The proof failed; the change stays");
-  else {
-    takeBack();
-    print("The proof failed; the change was taken back. --keep leaves it");
-  }
+  if (!keep) takeBack();
+  print(keep ? "The proof failed; the change stays" : "The proof failed; the change was taken back. --keep leaves it");
   return 1;
 }
 
-function planOf(client: Client, connection: Connection, desk: Desk): Planned {
+/** What goes wrong in it is said with what became of the files. */
+function writing<T>(run: () => T): T {
   try {
-    return planned(client, connection, desk);
+    return run();
   } catch (error) {
-    if (error instanceof FormatError) throw new ConnectError(`Nothing was changed: ${error.message}`);
+    const isTheirs = error instanceof FormatError || "code" in (error as object);
+    if (isTheirs) throw new ConnectError(`Nothing was changed: ${(error as Error).message}`);
     throw error;
   }
 }

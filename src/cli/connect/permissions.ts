@@ -29,7 +29,7 @@ export function connectFlags(args: readonly string[], world: World): string[] {
   const only = (flag: string) => args.includes(flag);
   const isReading = ["--list", "--print", "--help"].some(only);
   const write = [
-    ...paths.flatMap((path) => [...withBeside(realPath(path)), ...missingFolder(path, machine!)]),
+    ...paths.map(realPath).flatMap((path) => [...withBeside(path), ...missingFolder(path, machine!)]),
     ...chosen.flatMap((client) => pathsOfReceipt(client, world)),
   ];
   const ownFolder = own === undefined || !machine ? [] : [own, ...missingFolder(own, machine)];

@@ -49,6 +49,7 @@ async function byClient(proving: Proving, proof: ClientProof, program: string): 
   const { mkdirSync, mkdtempSync, rmSync, writeFileSync } = builtin("node:fs");
   const recorder = record(proving.connection.gateway);
   mkdirSync(proving.folder, { recursive: true, mode: 0o700 });
+  removeAbandoned(proving.folder);
   const home = mkdtempSync(`${proving.folder}/proof-`);
   try {
     const connection = { ...proving.connection, gateway: recorder.url };
@@ -65,9 +66,23 @@ async function byClient(proving: Proving, proof: ClientProof, program: string): 
   }
 }
 
+/** No proof takes so long: what is older was left by one that was killed, and may hold a key. */
+const ABANDONED_MS = 3_600_000;
+
+function removeAbandoned(folder: string): void {
+  const { readdirSync, rmSync, statSync } = builtin("node:fs");
+  for (const name of readdirSync(folder).filter((name) => name.startsWith("proof-"))) {
+    const home = `${folder}/${name}`;
+    if (Date.now() - (statSync(home, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()) > ABANDONED_MS) {
+      rmSync(home, { recursive: true, force: true });
+    }
+  }
+}
+
 /** All that the client's environment holds. */
-function environment({ connection, machine, key }: Proving, home: string): Record<string, string> {
+function environment({ client, connection, machine, key }: Proving, home: string): Record<string, string> {
   const { key: from } = connection;
+  const { keyIn } = client.proof ?? {};
   return {
     HOME: home,
     TMPDIR: home,
@@ -76,7 +91,7 @@ function environment({ connection, machine, key }: Proving, home: string): Recor
     CI: "1",
     NO_COLOR: "1",
     NO_PROXY: "127.0.0.1,localhost",
-    ...from && "env" in from && key !== undefined && { [from.env]: key },
+    ...from && "env" in from && key !== undefined && { [from.env]: key, ...keyIn && { [keyIn]: key } },
   };
 }
 
@@ -202,7 +217,7 @@ function loopOf(seen: readonly Seen[], { model }: Connection): string {
 
 /** The requests of a turn with a tool, as clients of its wire send them. */
 async function byRequest({ client, connection, key, patienceMs }: Proving): Promise<Proof> {
-  const { path, headers, first, second, isWhole } = toolTurns[client.wire]!;
+  const { path, headers, first, second, isWhole } = toolTurns[client.wire!]!;
   const url = `${connection.gateway}/${connection.lane}/${path}`;
   const auth: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` };
   const post = async (body: JsonObject) => {

@@ -82,6 +82,26 @@ Deno.test("connect: a proof that fails takes the change back, also to an earlier
     assertEquals(read(), undefined);
   }));
 
+Deno.test("connect: a client that reads its key from a variable of its own is given it for the proof", () =>
+  withDesk(WITH_KEYS, async ({ home, run }) => {
+    const script = `
+      const conf = Deno.readTextFileSync(Deno.env.get("HOME") + "/.aider.conf.yml");
+      const base = /openai-api-base: (.*)/.exec(conf)[1];
+      const headers = { authorization: "Bearer " + Deno.env.get("OPENAI_API_KEY"), "content-type": "application/json" };
+      const messages = [{ role: "user", content: Deno.args[1] }];
+      const body = JSON.stringify({ model: "small", messages });
+      await (await fetch(base + "/chat/completions", { method: "POST", headers, body })).text();`;
+    await Deno.writeTextFile(`${home}/client.js`, script);
+    await Deno.rename(`${home}/bin/claude`, `${home}/bin/aider`);
+    const { code, text } = await run(["aider", "--model", "small", "--yes", "--key-env", "MINE"], {
+      env: { MINE: KEY },
+    });
+    assertEquals(code, 0, text);
+    assertStringIncludes(text, 'OPENAI_API_KEY="$MINE" aider');
+    assertStringIncludes(text, "small called no tool this time");
+    assert(!text.includes(KEY) && !(await Deno.readTextFile(`${home}/.aider.conf.yml`)).includes(KEY));
+  }));
+
 Deno.test("connect: nothing is written that nobody agreed to", () =>
   withDesk(LANE, async ({ run, read }) => {
     assertEquals((await run(["claude-code", "--model", "small", "--print"])).code, 0);
@@ -122,6 +142,10 @@ Deno.test("connect: an editor's settings are proved by its requests, and clients
     const jetbrains = await run(["jetbrains", "--model", "small", "--yes"]);
     assertEquals(jetbrains.code, 0);
     assertStringIncludes(jetbrains.text, `Base URL ${url}/oss/v1`);
+    assertStringIncludes(jetbrains.text, "small called a tool and answered with its result, streamed to its end");
+    const refused = await run(["jetbrains", "--model", "nobody-serves-it", "--yes"]);
+    assertEquals(refused.code, 1, refused.text);
+    assertEquals((await run(["gemini-cli", "--model", "nobody-serves-it", "--yes"])).code, 0);
     assertEquals(filesBelow(home), before);
   }));
 
