@@ -1,6 +1,7 @@
 /** Whoever reads bytes holds about as many as have come, however small the pieces are that they come in. */
 import { assert } from "@std/assert";
 import type { Reading } from "../support/reading.ts";
+import { RARELY } from "./scale.ts";
 
 const PROGRAM = new URL("../support/reading.ts", import.meta.url).href;
 /** What any request and answer take, in bytes, besides what is read. */
@@ -34,6 +35,8 @@ Deno.test("reading: pieces of a byte cost no more memory than three times the by
   check(await read(40_000, 2_000, [1]));
 });
 
-Deno.test("reading: so do larger pieces, up to more than one read gives", async () => {
-  check(await read(512_000, 0, [100, 100_000]));
+Deno.test({
+  name: "reading: so do larger pieces, up to more than one read gives" + RARELY.why,
+  ignore: RARELY.ignore,
+  fn: async () => check(await read(512_000, 0, [100, 100_000])),
 });
