@@ -5,6 +5,7 @@ import type { AnyProtocol } from "../src/contract/protocol.ts";
 import { audioDriver, audioProtocols } from "./audio/mod.ts";
 import { chatDriver, chatProtocols } from "./chat/mod.ts";
 import { embeddingsDriver, embeddingsProtocols } from "./embeddings/mod.ts";
+import { geminiProtocols } from "./gemini/mod.ts";
 import { hubCatalog, hubDrivers, routerCatalog } from "./hub/mod.ts";
 import { messagesDriver, messagesProtocols } from "./messages/mod.ts";
 import { ollamaProtocols } from "./ollama/mod.ts";
@@ -18,6 +19,7 @@ import { sandbox } from "./sandbox/mod.ts";
 export const protocols: readonly AnyProtocol[] = [
   ...messagesProtocols,
   ...responsesProtocols,
+  ...geminiProtocols,
   ...chatProtocols,
   ...embeddingsProtocols,
   ...rerankProtocols,

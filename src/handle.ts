@@ -55,7 +55,7 @@ export async function handle(
     entry.protocol = match?.protocol.name;
     checkHeaders(request.headers, gateway.limits.headerBytes);
 
-    context = withCaller(context, known ?? await gateway.authenticate(request, peer));
+    context = withCaller(context, known ?? await gateway.authenticate(request, peer, context.protocol.keyPlaces));
     if (match?.protocol.operation !== "connect") refuseUpgrade(request);
     if (!match) throw notServed(request, lost, context.caller, gateway);
 
@@ -65,6 +65,7 @@ export async function handle(
       await checkNamed(match.protocol, match.params, lane, context);
       throw methodNotAllowed(request.method, match.allow);
     }
+    if (match.protocol.load) await match.protocol.load();
     const answer = finish(await dispatch<ServedOperation>(match.protocol, match.params, lane, context), context);
     return await record(answer, context);
   } catch (thrown) {

@@ -28,7 +28,7 @@ const child = new Deno.Command(Deno.execPath(), {
   stdout: "piped",
 }).spawn();
 
-for await (const line of createInterface({ input: Readable.fromWeb(child.stdout) })) {
+for await (const line of createInterface({ input: Readable.from(child.stdout) })) {
   const [, file, name, result] = RESULT.exec(line) ?? [];
   if (file === undefined) {
     // Deno sums up at the end, after a blank line and the failures.

@@ -1,13 +1,15 @@
 /** The wire of Ollama's own API, for its clients: conversations, and the lists by which they find models. */
 import { PathPattern } from "../../src/contract/path_pattern.ts";
 import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
-import { validate } from "../../src/contract/validate.ts";
 import { serializeError } from "./errors.ts";
-import { serializeModel, serializeTags } from "./models.ts";
-import { parseRequest } from "./parse_request.ts";
-import { serializeResponse } from "./serialize_response.ts";
-import { keepAlive, serializeStream } from "./serialize_stream.ts";
-import { showSchema, WIRE } from "./wire.ts";
+import type * as Verbs from "./verbs.ts";
+
+/** Few speak this wire: what it is made of is loaded when it is first asked. */
+let verbs: typeof Verbs;
+
+function load(): Promise<void> | undefined {
+  return verbs ? undefined : import("./verbs.ts").then((loaded) => void (verbs = loaded));
+}
 
 /** Clients compare it with the first version that has what they need; a word beside the numbers they refuse. */
 const VERSION = "0.13.0";
@@ -15,52 +17,53 @@ const VERSION = "0.13.0";
 const chat: Protocol<"generate"> = {
   name: "ollama",
   describe: async () => (await import("./description.ts")).chat,
-  wire: WIRE,
+  wire: "ollama",
+  load,
   operation: "generate",
   method: "POST",
   pattern: new PathPattern("/:lane/api/chat"),
   body: "json",
   conversation: "messages",
-  keepAlive,
-  parse: parseRequest,
-  serialize: (output, exchange) => Response.json(serializeResponse(output, exchange)),
-  stream: { framing: "ndjson", writer: serializeStream },
+  keepAlive: (exchange) => verbs.keepAlive(exchange),
+  parse: (wire) => verbs.parseRequest(wire),
+  serialize: (output, exchange) => Response.json(verbs.serializeResponse(output, exchange)),
+  stream: { framing: "ndjson", writer: (exchange) => verbs.serializeStream(exchange) },
   serializeError,
 };
 
 const tags: Protocol<"listModels"> = {
   name: "ollama-tags",
   describe: async () => (await import("./description.ts")).tags,
-  wire: WIRE,
+  wire: "ollama",
+  load,
   operation: "listModels",
   method: "GET",
   pattern: new PathPattern("/:lane/api/tags"),
   body: "none",
   parse: () => ({ task: "chat" }),
-  serialize: (output) => Response.json(serializeTags(output)),
+  serialize: (output) => Response.json(verbs.serializeTags(output)),
   serializeError,
 };
 
 const show: Protocol<"getModel"> = {
   name: "ollama-show",
   describe: async () => (await import("./description.ts")).show,
-  wire: WIRE,
+  wire: "ollama",
+  load,
   operation: "getModel",
   method: "POST",
   pattern: new PathPattern("/:lane/api/show"),
   body: "json",
-  parse({ body }) {
-    const asked = validate(showSchema, body);
-    return { model: String(asked.model ?? asked.name) };
-  },
-  serialize: (output) => Response.json(serializeModel(output)),
+  parse: (wire) => verbs.parseShow(wire),
+  serialize: (output) => Response.json(verbs.serializeModel(output)),
   serializeError,
 };
 
 const version: Protocol<"ping"> = {
   name: "ollama-version",
   describe: async () => (await import("./description.ts")).version,
-  wire: WIRE,
+  wire: "ollama",
+  load,
   operation: "ping",
   method: "GET",
   pattern: new PathPattern("/:lane/api/version"),

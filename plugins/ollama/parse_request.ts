@@ -15,6 +15,7 @@ import { sniffMedia } from "../../src/canonical/media.ts";
 import type { WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
+import { CallPairs } from "../shared/call_pairs.ts";
 import {
   MESSAGE_KEYS,
   type OllamaMessage,
@@ -23,6 +24,7 @@ import {
   OPTION_KEYS,
   REQUEST_KEYS,
   requestSchema,
+  showSchema,
   type ToolCall,
   WIRE,
 } from "./wire.ts";
@@ -53,6 +55,12 @@ export function parseRequest(wire: WireRequest): GenerateRequest {
     ...(outputSchema && { outputSchema }),
     ...(extra && { extra }),
   };
+}
+
+/** Which model a client wants to see. */
+export function parseShow({ body }: WireRequest): { model: string } {
+  const asked = validate(showSchema, body);
+  return { model: String(asked.model ?? asked.name) };
 }
 
 /** What has no meaning behind a gateway, or none that it could keep to in its answer. */
@@ -107,12 +115,7 @@ function parseTool({ function: definition, ...rest }: OllamaTool): FunctionTool 
 
 /** Reads the turns in order, because a result that names no call answers the first one that is open. */
 class Conversation {
-  #calls = 0;
-  /** The ids of the calls without a result. */
-  readonly #open = new Set<string>();
-  /** Those of all calls, and of the calls of each tool. */
-  readonly #all = new Calls(this.#open);
-  readonly #named = new Map<string, Calls>();
+  readonly #pairs = new CallPairs();
 
   parse(messages: readonly OllamaMessage[]): Message[] {
     return messages.map((message) => this.#message(message));
@@ -134,7 +137,12 @@ class Conversation {
       case "tool":
         return {
           role,
-          content: [{ type: "tool-result", id: this.#answered(tool_call_id, tool_name), content: said, ...extra }],
+          content: [{
+            type: "tool-result",
+            id: this.#pairs.answered(tool_call_id, tool_name),
+            content: said,
+            ...extra,
+          }],
         };
       default:
         return role satisfies never;
@@ -143,47 +151,13 @@ class Conversation {
 
   #call({ id, function: called, ...rest }: ToolCall): ToolCallPart {
     const { name, arguments: input } = called;
-    const number = ++this.#calls;
-    const call = { id: id || `call_${number}`, name };
-    this.#open.add(call.id);
-    this.#all.add(call.id);
-    const named = this.#named.get(name) ?? new Calls(this.#open);
-    named.add(call.id);
-    this.#named.set(name, named);
+    const call = { id: this.#pairs.add(id, name), name };
     const fields: JsonObject = {
       ...extraOf(WIRE, rest, ["type"])?.fields,
       ...inside("function", extraOf(WIRE, called, ["name", "arguments", "index"])),
     };
     const extra = Object.keys(fields).length > 0 && { extra: { wire: WIRE, fields } };
     return { type: "tool-call", kind: "function", ...call, input: toJsonText(input), ...extra };
-  }
-
-  /** The id of the call that a result answers. */
-  #answered(given: string | null | undefined, name: string | null | undefined): string {
-    const id = given || (this.#named.get(name ?? "")?.first() ?? this.#all.first() ?? `call_${this.#calls}`);
-    this.#open.delete(id);
-    return id;
-  }
-}
-
-/** Calls in their order. A conversation may have very many, so none is looked at twice once it has its result. */
-class Calls {
-  readonly #ids: string[] = [];
-  readonly #open: ReadonlySet<string>;
-  #at = 0;
-
-  constructor(open: ReadonlySet<string>) {
-    this.#open = open;
-  }
-
-  add(id: string): void {
-    this.#ids.push(id);
-  }
-
-  /** The first one that is open. */
-  first(): string | undefined {
-    while (this.#at < this.#ids.length && !this.#open.has(this.#ids[this.#at]!)) this.#at++;
-    return this.#ids[this.#at];
   }
 }
 

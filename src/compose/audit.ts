@@ -15,8 +15,8 @@ export function reportingFirstUse(authenticate: Authenticate, world: World): Aut
   const { audit, store, newId } = world;
   if (!audit) return authenticate;
   const known = new Set<string>();
-  return async (request, peer) => {
-    const caller = await authenticate(request, peer);
+  return async (request, peer, places) => {
+    const caller = await authenticate(request, peer, places);
     const { name, owner } = caller;
     if (!owner.startsWith("key:") || known.has(name)) return caller;
     known.add(name);

@@ -16,6 +16,8 @@ interface Route {
   /** Its place among the protocols. */
   index: number;
   segments: readonly Segment[];
+  /** What the path ends with, after the group that takes all that is left. */
+  ending: string;
 }
 
 interface Segment {
@@ -42,9 +44,9 @@ export function createPathFinder(protocols: readonly AnyProtocol[]): (pathname: 
   const root: Branch = newBranch();
   const others: Route[] = [];
   for (const [index, protocol] of protocols.entries()) {
-    const segments = segmentsOf(protocol.pattern);
-    const route = { protocol, index, segments: segments ?? [] };
-    if (segments) grow(root, route);
+    const parsed = segmentsOf(protocol.pattern);
+    const route = { protocol, index, segments: [], ending: "", ...parsed };
+    if (parsed) grow(root, route);
     else others.push(route);
   }
 
@@ -105,43 +107,55 @@ function routesFor({ words, one, rests, ends }: Branch, parts: readonly string[]
     ...word ? routesFor(word, parts, at + 1) : [],
     ...one && part !== "" ? routesFor(one, parts, at + 1) : [],
   ];
-  return rests.length > 0 && !isEmpty ? [...further, ...rests] : further;
+  if (rests.length === 0 || isEmpty) return further;
+  const [last = ""] = parts.slice(-1);
+  const isWhole = ({ ending }: Route) =>
+    ending === "" || last.endsWith(ending) && (last !== ending || at < parts.length - 1);
+  return [...further, ...rests.filter(isWhole)];
 }
 
-function groupsIn(parts: readonly string[], { segments }: Route): Params {
+function groupsIn(parts: readonly string[], { segments, ending }: Route): Params {
   const groups: Params = {};
   for (const [at, { text, kind }] of segments.entries()) {
     if (kind === "one") groups[text] = parts[at + 1];
-    else if (kind === "rest") groups[text] = parts.slice(at + 1).join("/");
+    else if (kind === "rest") groups[text] = withoutEnding(parts.slice(at + 1).join("/"), ending);
   }
   return groups;
 }
 
+function withoutEnding(path: string, ending: string): string {
+  return path.slice(0, path.length - ending.length);
+}
+
 const WORD = /^[\w.~-]+$/;
 const ONE = /^:([a-z]+)$/i;
-const REST = /^:([a-z]+)\(\.\+\)$/i;
+/** All that is left, perhaps but for an action at its end: `:id(.+)\\:run`. */
+const REST = /^:([a-z]+)\(\.\+\)(?:\\(:[a-z]+))?$/i;
 const COMPONENTS = ["protocol", "username", "password", "hostname", "port", "search", "hash"] as const;
 
 /** The segments of a pattern that is made of nothing but words and groups; nothing for any other one. */
-function segmentsOf(pattern: Pattern): Segment[] | undefined {
+function segmentsOf(pattern: Pattern): Pick<Route, "segments" | "ending"> | undefined {
   const { pathname } = pattern;
   if (!pathname.startsWith("/") || COMPONENTS.some((component) => pattern[component] !== "*")) return undefined;
   const parts = pathname.slice(1).split("/");
   const segments: Segment[] = [];
+  let ending = "";
   for (const [at, part] of parts.entries()) {
     const rest = at === parts.length - 1 ? REST.exec(part) : null;
     const group = ONE.exec(part) ?? rest;
+    if (rest?.[2]) ending = rest[2];
     if (group) segments.push({ text: group[1]!, kind: group === rest ? "rest" : "one" });
     else if (WORD.test(part)) segments.push({ text: part, kind: "word" });
     else return undefined;
   }
-  return !(pattern instanceof PathPattern) && ignoresCase(pattern, segments) ? undefined : segments;
+  const isOther = !(pattern instanceof PathPattern) && ignoresCase(pattern, segments, ending);
+  return isOther ? undefined : { segments, ending };
 }
 
 /** No property of a pattern says so. */
-function ignoresCase(pattern: Pattern, segments: readonly Segment[]): boolean {
+function ignoresCase(pattern: Pattern, segments: readonly Segment[], ending: string): boolean {
   const path = (turn: (word: string) => string) =>
-    segments.map(({ text, kind }) => kind === "word" ? turn(text) : "x").join("/");
+    segments.map(({ text, kind }) => kind === "word" ? turn(text) : "x").join("/") + turn(ending);
   const [upper, lower] = [path((word) => word.toUpperCase()), path((word) => word.toLowerCase())];
   return upper !== lower && pattern.test({ pathname: `/${upper}` }) && pattern.test({ pathname: `/${lower}` });
 }

@@ -9,7 +9,7 @@ import type { Context, Exchange, WireRequest } from "./context.ts";
 import type { EndpointDescription } from "./description.ts";
 import type { Frame } from "./frame.ts";
 import type { SocketSpeech } from "./socket.ts";
-import type { Framing, StreamWriter } from "./stream.ts";
+import type { AnswerFraming, StreamWriter } from "./stream.ts";
 
 /** How an answer has a place for what is sealed. */
 export interface ReasoningPlace {
@@ -19,6 +19,12 @@ export interface ReasoningPlace {
   keepsOwn: boolean;
   /** Whether what hosted tools brought travels there, too: the wire has no other place for it. */
   keepsSteps?: boolean;
+}
+
+/** Where a key may stand, beside the headers in which every client may send it. */
+export interface KeyPlaces {
+  header: string;
+  parameter: string;
 }
 
 /** One client-facing endpoint: where it listens and how it speaks. Pure functions on data. */
@@ -37,10 +43,14 @@ export interface Protocol<K extends OperationName> {
   pattern: Pattern;
   /** The field of the body that holds the conversation. A writer does not find it there, because the core has let go of it. */
   conversation?: string;
+  /** Loads what the verbs below are made of, where that waits for the first request: done before any of them is called. */
+  load?(): Promise<void> | undefined;
   /** What the core reads, with the size limit, before `parse`. */
   body: "json" | "form" | "none";
   /** What the ids of its answers begin with: `chatcmpl-`. */
   idPrefix?: string;
+  /** Where its clients may also put their key: a header, and a parameter of the query. */
+  keyPlaces?: KeyPlaces;
   /** Whether a request that no protocol matches comes from this one's clients, who then get its error shape. */
   speaksFor?(headers: Headers): boolean;
   /** Tells apart protocols that share a pattern; the first that accepts wins. */
@@ -69,7 +79,7 @@ export interface Protocol<K extends OperationName> {
   /** How the answer to a relayed request is written. */
   relay?: Pick<Protocol<"relay">, "serialize" | "stream">;
   /** How a streamed answer is written. */
-  stream?: { framing: Framing; writer(exchange: Exchange<K>): StreamWriter<StreamEvent<K>> };
+  stream?: { framing: AnswerFraming; writer(exchange: Exchange<K>): StreamWriter<StreamEvent<K>> };
   /** How the messages of a WebSocket are read and written. */
   socket?: SocketEndpoint;
   /** The headers that state what the caller may still do. `now`: milliseconds since the epoch. */

@@ -31,3 +31,5 @@ export interface StreamWriter<E> {
 
 /** How frames are set apart: as server-sent events, or as lines of JSON. */
 export type Framing = "sse" | "ndjson";
+/** The same of an answer, whose frames may also be the lines of one JSON value. */
+export type AnswerFraming = Framing | "json";

@@ -1,6 +1,7 @@
 import type { KeyFacts } from "../config/schema.ts";
 import { digestOf } from "../util/digest.ts";
 import { GatewayError } from "../errors.ts";
+import type { KeyPlaces } from "../contract/protocol.ts";
 import type { Peer } from "../platform/platform.ts";
 import { addressOf } from "./host.ts";
 
@@ -49,20 +50,25 @@ export interface Tokens extends TokenReader {
   issuer: string;
 }
 
-/** Admits a request before its body is read, or throws: `authentication`, for the most part. `peer` is absent for a call within the process. */
-export type Authenticate = (request: Request, peer: Peer | undefined) => Promise<Caller>;
+/**
+ * Admits a request before its body is read, or throws: `authentication`, for the most part. `peer` is absent for a call within the
+ * process. `places`: where the key may stand besides.
+ */
+export type Authenticate = (request: Request, peer: Peer | undefined, places?: KeyPlaces) => Promise<Caller>;
 
 /** With keys, a request must carry one of them; without, only this machine is admitted, and who brings a token. */
 export function createAuth({ keys, storedKey, tokens, takesTokens, now }: AuthOptions): Authenticate {
   if (keys.length === 0 && !storedKey && !tokens) {
-    return takesTokens ? admitToken : (...call) => Promise.try(admitLocal, ...call);
+    return takesTokens ? admitToken : (request, peer) => Promise.try(admitLocal, request, peer);
   }
   const index = indexOf(keys);
-  return async ({ headers }) => {
-    const own = headers.get("x-api-key");
-    const bearer = bearerOf(headers);
+  return async (request, _peer, places) => {
+    const own = keyOf(request, places);
+    const bearer = bearerOf(request.headers);
     const secret = own || bearer;
-    if (!secret) refuse('No API key: send it as "Authorization: Bearer <key>" or "x-api-key: <key>"');
+    if (!secret) {
+      refuse(`No API key: send it as "Authorization: Bearer <key>" or "${places?.header ?? "x-api-key"}: <key>"`);
+    }
     const digest = digestOf(secret);
     const token = tokenBeside(own, bearer, tokens);
     const configured = index.get(digest);
@@ -112,14 +118,21 @@ export function issuerIn(token: string): unknown {
   }
 }
 
+/** The key that is no bearer token. Of several the first counts that says anything. */
+function keyOf({ headers, url }: Request, places: KeyPlaces | undefined): string | null {
+  const key = headers.get("x-api-key");
+  if (key || !places) return key;
+  return headers.get(places.header) || (URL.parse(url)?.searchParams.get(places.parameter) ?? null);
+}
+
 function bearerOf(headers: Headers): string | undefined {
   return BEARER.exec(headers.get("authorization") ?? "")?.[1];
 }
 
 /** Whoever brings a token may use the upstreams that take it; this machine may use everything. */
 // deno-lint-ignore require-await -- as all that admit
-async function admitToken(request: Request, peer: Peer | undefined): Promise<Caller> {
-  const token = bearerOf(request.headers) ?? request.headers.get("x-api-key");
+async function admitToken(request: Request, peer: Peer | undefined, places?: KeyPlaces): Promise<Caller> {
+  const token = bearerOf(request.headers) ?? keyOf(request, places);
   if (!token) return admitLocal(request, peer);
   const owner = `token:${digestOf(token)}`;
   return isLocalCall(request, peer)

@@ -22,6 +22,8 @@ export interface ProtocolSample {
   /** The body of a request, as a client sends it. */
   request: JsonValue;
   headers?: Record<string, string>;
+  /** What the path of its requests has besides the lane. */
+  params?: Record<string, string>;
   /** What the text of a stream has where an answer ends, and what in its place after a failure. */
   marks: { done: string; error: string };
   /** What a client makes of a whole answer, and of the frames of a stream. */
@@ -54,7 +56,13 @@ const ANSWERS = CONTENTS.map((content): GenerateResponse => ({
 
 export function protocolLaws(sample: ProtocolSample): Law[] {
   const { protocol: { name } } = sample;
-  const law = (rule: string, check: Law["check"]): Law => ({ name: `${name}: ${rule}`, check });
+  const law = (rule: string, check: Law["check"]): Law => ({
+    name: `${name}: ${rule}`,
+    async check() {
+      await sample.protocol.load?.();
+      await check();
+    },
+  });
   return [
     law("a request is read, and the same one always as the same", () => checkRequests(sample)),
     law("a request that is none is refused", () => checkRefusals(sample)),
@@ -66,11 +74,11 @@ export function protocolLaws(sample: ProtocolSample): Law[] {
   ];
 }
 
-function wireOf({ request, headers = {} }: ProtocolSample): WireRequest {
+function wireOf({ request, headers = {}, params }: ProtocolSample): WireRequest {
   return {
     body: structuredClone(request),
     headers: new Headers(headers),
-    params: { lane: "lane" },
+    params: { lane: "lane", ...params },
     query: new URLSearchParams(),
   };
 }

@@ -2,6 +2,7 @@
 import { assertEquals } from "@std/assert";
 import { protocols as builtIn } from "../../plugins/mod.ts";
 import { createPathFinder } from "../../src/contract/paths.ts";
+import { PathPattern } from "../../src/contract/path_pattern.ts";
 import type { AnyProtocol } from "../../src/contract/protocol.ts";
 
 const [first] = builtIn as [AnyProtocol];
@@ -14,6 +15,10 @@ const STRANGE = [
   path("/:lane"),
   path("/:lane/"),
   path("/:lane/v1/*"),
+  path("/:lane/v1/models/:id(.+)\\:run"),
+  path("/:lane/v1/models/:id\\:run"),
+  { ...first, name: "run", pattern: new PathPattern("/:lane/v1/models/:id(.+)\\:go") },
+  { ...first, name: "run all", pattern: new PathPattern("/:rest(.+)\\:go") },
   path("/:lane/v1/models"),
   path("/:lane/v1/models/:id?"),
   path("/:lane/v1/models/:id"),
@@ -34,7 +39,25 @@ const STRANGE = [
 const WORDS = [
   ...["oss", "v1", "v2", "V1", "v1.0", "beta", "chat", "CHAT", "completions", "messages", "count_tokens", "models"],
   ...["responses", "input_items", "cancel", "compact", "input_tokens", "api", "tags", "show", "version", "host"],
-  ...["audio", "speech", "rerank", "embeddings", "a~b", "c_d", "x-y", "7", "org", "name:fastest", "*", ":lane", "ü"],
+  ...[
+    "audio",
+    "speech",
+    "rerank",
+    "embeddings",
+    "a~b",
+    "c_d",
+    "x-y",
+    "7",
+    "org",
+    "name:fastest",
+    "name:run",
+    "a:b:go",
+    ":go",
+    "go",
+    "*",
+    ":lane",
+    "ü",
+  ],
   ...["", "", ".", "..", "%2F", "%2e%2e", "%", "%zz", "%00", "a b", "a%20b", "\\", "😀", "(.+)", "{", "constructor"],
 ];
 

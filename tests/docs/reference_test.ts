@@ -19,7 +19,7 @@ function toNumber(cell: string): number {
 
 Deno.test("reference: every endpoint is in the table, and nothing else", () => {
   const served = protocols.map(({ method, pattern: { pathname } }) =>
-    `${method} ${pathname.replace(":lane", "<lane>").replaceAll(/:(id|item)(\(\.\+\))?/g, "<id>")}`
+    `${method} ${pathname.replace(":lane", "<lane>").replaceAll(/:(id|item)(\(\.\+\))?/g, "<id>").replace("\\", "")}`
   );
   const service = ["/", "/healthz", "/readyz", ...Object.keys(PAGES), "/console"].map((path) => `GET ${path}`);
   const documented = tableBelow(REFERENCE, "Endpoints").map(([method, path]) => `${method} ${path}`);

@@ -253,6 +253,11 @@ const ASKED: JsonValue = [{ role: "user", content: "Hello" }];
 
 /** A request that offers what the samples call, and names the text that stops them. */
 export const ASKING: Record<Client, JsonObject> = {
+  gemini: {
+    contents: [{ role: "user", parts: [{ text: "Hello" }] }],
+    generationConfig: { stopSequences: ["keptStop"], thinkingConfig: { includeThoughts: true } },
+    tools: [{ functionDeclarations: ["look", "write"].map((name) => ({ name, parametersJsonSchema: SCHEMA })) }],
+  },
   ollama: {
     stream: false,
     messages: ASKED,

@@ -13,6 +13,7 @@ export const ANSWERED: Record<Client, ReadonlySet<string>> = {
     "store: true",
   ]),
   ollama: new Set(),
+  gemini: new Set(["thinkingConfig.includeThoughts"]),
 };
 
 const DEFAULT = "what is meant without it";
@@ -60,6 +61,14 @@ export const IDLE: Record<Client, Readonly<Record<string, string>>> = {
     "options.num_predict: -1": DEFAULT,
     "shift: false": "the gateway leaves nothing of a conversation out",
     "truncate: false": "the gateway leaves nothing of a conversation out",
+  },
+  gemini: {
+    "contents[].role: none": DEFAULT,
+    "functionCallingConfig.mode: AUTO": DEFAULT,
+    "generationConfig.candidateCount: 1": DEFAULT,
+    "generationConfig.responseMimeType: text": DEFAULT,
+    "generationConfig.responseModalities: text": DEFAULT,
+    "thinkingConfig.thinkingBudget: -1": "the model decides by itself how much it thinks",
   },
 };
 
@@ -110,4 +119,8 @@ export const IDLE_FOR: Partial<Record<Client, Readonly<Record<string, string>>>>
       "usage.prompt_tokens_details.cached_tokens",
     ].map((field) => [field, MORE_COUNTS]),
   ),
+  gemini: {
+    "usage.input_tokens_details.cache_write_tokens": MORE_COUNTS,
+    "usage.prompt_tokens_details.cache_write_tokens": MORE_COUNTS,
+  },
 };

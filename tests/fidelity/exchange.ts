@@ -21,7 +21,7 @@ export const WIRE_OF: Record<UpstreamKind, UpstreamWire> = {
 const upstream = (wire: UpstreamWire) => ({ driver: wire, baseUrl: `http://${wire}.test/v1` });
 const model = (name: UpstreamWire, model: string) => ({ task: "chat" as const, targets: [{ upstream: name, model }] });
 
-const PATHS: Record<Client, string> = { ...PATH, ollama: "/oss/api/chat" };
+const PATHS: Record<Exclude<Client, "gemini">, string> = { ...PATH, ollama: "/oss/api/chat" };
 
 const CONFIG: ConfigInput = {
   upstreams: { chat: upstream("chat"), messages: upstream("messages"), responses: upstream("responses") },
@@ -128,11 +128,15 @@ async function send(
   // What is sealed differs from one time to the next, and what is in it does not.
   const { sealer } = await createSealing({ store, patienceMs: 1_000, now: () => 0 })();
   const post = (asked: JsonObject) =>
-    app.post(PATHS[client], { model: to, ...asked }, { ...(client !== "ollama" && HEADERS[client]), ...headers });
+    client === "gemini"
+      ? app.post(`/oss/v1beta/models/${to}:generateContent`, asked, headers)
+      : app.post(PATHS[client], { model: to, ...asked }, { ...(client !== "ollama" && HEADERS[client]), ...headers });
   if (before) await (await post(before)).text();
   fake.asked.length = 0;
   const response = await post(body);
-  const text = (await response.text()).replace(/lw1\.[\w-]+/g, (sealed) => {
+  // A signature of the Gemini wire is the same in base64.
+  const plain = (await response.text()).replace(/\bbHcxL[\w+/]+=*/g, atob);
+  const text = plain.replace(/lw1\.[\w-]+/g, (sealed) => {
     const opened = sealer!.open(sealed, client, "local");
     return opened ? JSON.stringify(JSON.stringify(opened)).slice(1, -1) : sealed;
   });

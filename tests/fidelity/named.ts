@@ -220,4 +220,31 @@ export const NAMED: Record<Client, Readonly<Record<string, readonly string[]>>> 
       ...words("tools[].function.", "name description parameters"),
     ],
   },
+  gemini: {
+    "other wires 2.3 body": [
+      ...words("", "contents systemInstruction tools safetySettings cachedContent serviceTier"),
+      ...words("functionCallingConfig.mode: ", "AUTO ANY NONE VALIDATED"),
+      ...words("allowedFunctionNames: ", "one several"),
+      ...words(
+        "generationConfig.",
+        `temperature topP topK candidateCount maxOutputTokens stopSequences seed presencePenalty frequencyPenalty
+        responseSchema responseJsonSchema responseLogprobs logprobs`,
+      ),
+      ...words("generationConfig.responseMimeType: ", "text json"),
+      ...words("generationConfig.responseModalities: ", "text another"),
+      ...words("thinkingConfig.", "includeThoughts thinkingBudget"),
+      ...words("thinkingConfig.thinkingBudget: ", "0 -1"),
+      ...words("thinkingConfig.thinkingLevel: ", "MINIMAL LOW MEDIUM HIGH"),
+      ...words("functionDeclarations[].", "name description parameters parametersJsonSchema response"),
+      ...words("tools[].", "googleSearch urlContext codeExecution"),
+      "any other field",
+    ],
+    "other wires 2.3 parts": [
+      ...words("", "text thought inlineData thoughtSignature"),
+      ...words("fileData: ", "address uploaded"),
+      ...words("functionCall.", "id name args"),
+      ...words("functionResponse.", "id name parts"),
+      ...words("functionResponse.response: ", "output error"),
+    ],
+  },
 };

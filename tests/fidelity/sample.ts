@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../src/canonical/json.ts";
 
 /** The wires that clients speak, in the page's order. */
-export const CLIENTS = ["messages", "chat", "responses", "ollama"] as const;
+export const CLIENTS = ["messages", "chat", "responses", "ollama", "gemini"] as const;
 export type Client = typeof CLIENTS[number];
 
 /** The wires that upstreams speak, in the page's order. */

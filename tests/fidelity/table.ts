@@ -2,6 +2,7 @@
 import { ANSWERS } from "./answers.ts";
 import { CHAT_REQUESTS } from "./chat_requests.ts";
 import { type UpstreamKind, UPSTREAMS } from "./exchange.ts";
+import { GEMINI_REQUESTS } from "./gemini_requests.ts";
 import { MESSAGES_REQUESTS } from "./messages_requests.ts";
 import { OLLAMA_REQUESTS } from "./ollama_requests.ts";
 import { RESPONSES_REQUESTS } from "./responses_requests.ts";
@@ -13,6 +14,7 @@ export const REQUESTS: Record<Client, readonly Sample[]> = {
   chat: CHAT_REQUESTS,
   responses: RESPONSES_REQUESTS,
   ollama: OLLAMA_REQUESTS,
+  gemini: GEMINI_REQUESTS,
 };
 
 export interface Row<Column extends string> {
@@ -51,6 +53,7 @@ const NAMES: Record<Client | UpstreamWire, string> = {
   chat: "Chat completions",
   responses: "Responses",
   ollama: "Ollama",
+  gemini: "Gemini",
 };
 const TO: Record<UpstreamKind, string> = {
   chat: "to chat",
@@ -63,6 +66,7 @@ const FOR: Record<Client, string> = {
   messages: "for messages",
   responses: "for responses",
   ollama: "for Ollama's clients",
+  gemini: "for Gemini's clients",
 };
 
 /** Requests first. */

@@ -288,3 +288,18 @@ Deno.test("over a socket: without keys a local host is admitted and a foreign on
   assertStringIncludes(await answerTo(open, "GET / HTTP/1.0\r\n\r\n"), "hello local.");
   assertStringIncludes(await answerTo(open, "GET / HTTP/1.1\r\nhost: page.example\r\n\r\n"), " 401 ");
 });
+
+Deno.test("auth: a wire may have a header and a parameter of its own for keys, and only that wire", async () => {
+  const places = { header: "x-own-key", parameter: "key" };
+  const asked = (url: string, headers: HeadersInit = {}) => new Request(`http://gateway/${url}`, { headers });
+  const name = async (request: Request) => (await authenticate(request, PEER, places)).name;
+  assertEquals(await name(asked("a", { "x-own-key": "sk-ops-22" })), "ops");
+  assertEquals(await name(asked("a?alt=sse&key=sk-ops-22")), "ops");
+  assertEquals(await name(asked("a?key=sk-team-1", { "x-own-key": "sk-ops-22" })), "ops");
+  assertEquals(await name(asked("a?key=sk-team-1", { "x-api-key": "sk-ops-22" })), "ops");
+  for (const request of [asked("a?key=sk-ops-22"), asked("a", { "x-own-key": "sk-ops-22" })]) {
+    await assertRejects(() => authenticate(request, PEER), GatewayError, "No API key");
+  }
+  await assertRejects(() => authenticate(asked("a?key=wrong"), PEER, places), GatewayError, "Invalid API key");
+  await assertRejects(() => authenticate(asked("a?key="), PEER, places), GatewayError, '"x-own-key: <key>"');
+});

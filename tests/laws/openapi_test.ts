@@ -13,6 +13,11 @@ const PLACES: Readonly<Record<string, string>> = {
   messages: "POST /{lane}/v1/messages",
   responses: "POST /{lane}/v1/responses",
   ollama: "POST /{lane}/api/chat",
+  gemini: "POST /{lane}/v1beta/models/{id}:generateContent",
+};
+/** Where a stream has a path of its own. */
+const STREAMS: Readonly<Record<string, string>> = {
+  gemini: "POST /{lane}/v1beta/models/{id}:streamGenerateContent",
 };
 const checker = new Checker(await readOpenapi());
 const answers = await Array.fromAsync(emittedAnswers());
@@ -33,7 +38,7 @@ for (const { name } of CLIENT_WIRES) {
     const faults = own.flatMap(({ fixture, from, whole, frames }) =>
       [
         ...(whole ? checker.answer(PLACES[name]!, 200, whole) : []),
-        ...valuesIn(frames).flatMap((value) => checker.answer(PLACES[name]!, 200, value, mediaType)),
+        ...valuesIn(frames).flatMap((value) => checker.answer(STREAMS[name] ?? PLACES[name]!, 200, value, mediaType)),
       ].map((fault) => `${from}/${fixture}: ${fault}`)
     );
     assertEquals(faults, []);

@@ -16,6 +16,14 @@ const ASKED: Record<string, { path: string; body: object }> = {
   "chat": { path: "/oss/v1/chat/completions", body: { messages: [{ role: "user", content: LONG }] } },
   "messages": { path: "/oss/v1/messages", body: { messages: [{ role: "user", content: LONG }], max_tokens: 9 } },
   "responses": { path: "/oss/v1/responses", body: { input: [{ role: "user", content: LONG }], store: false } },
+  "gemini-v1beta-stream": {
+    path: "/oss/v1beta/models/model:streamGenerateContent?alt=sse",
+    body: { contents: [{ role: "user", parts: [{ text: LONG }] }] },
+  },
+  "gemini-v1-list": {
+    path: "/oss/v1/models/model:streamGenerateContent",
+    body: { contents: [{ role: "user", parts: [{ text: LONG }] }] },
+  },
   "ollama": { path: "/oss/api/chat", body: { messages: [{ role: "user", content: LONG }] } },
 };
 

@@ -23,6 +23,7 @@ const ASKED = newWireRequest({
   model: "m",
   messages: [{ role: "user", content: "a" }],
   input: "a",
+  contents: [{ parts: [{ text: "a" }] }],
   max_tokens: 100,
   stream: true,
   stream_options: { include_usage: true },

@@ -6,6 +6,8 @@ import type { Asked } from "./fake_upstream.ts";
 
 export const TURNS = [{ role: "user", content: "Hello" }];
 
+const CONTENTS = [{ role: "user", parts: [{ text: "Hello" }] }];
+
 export interface EndpointRequest {
   path: string;
   body: object | FormData;
@@ -23,6 +25,22 @@ export const ENDPOINTS: Record<string, (modelFor: (task: Task) => string) => End
   responses: (modelFor) => ({ path: "/oss/v1/responses", body: { model: modelFor("chat"), input: "Hello" } }),
   ollama: (modelFor) => ({ path: "/oss/api/chat", body: { model: modelFor("chat"), messages: TURNS, stream: false } }),
   "ollama, streamed": (modelFor) => ({ path: "/oss/api/chat", body: { model: modelFor("chat"), messages: TURNS } }),
+  gemini: (modelFor) => ({
+    path: `/oss/v1beta/models/${modelFor("chat")}:generateContent`,
+    body: { contents: CONTENTS },
+  }),
+  "gemini, streamed": (modelFor) => ({
+    path: `/oss/v1beta/models/${modelFor("chat")}:streamGenerateContent?alt=sse`,
+    body: { contents: CONTENTS },
+  }),
+  "gemini, as a list": (modelFor) => ({
+    path: `/oss/v1/models/${modelFor("chat")}:streamGenerateContent`,
+    body: { contents: CONTENTS },
+  }),
+  "gemini, embedded": (modelFor) => ({
+    path: `/oss/v1/models/${modelFor("embedding")}:embedContent`,
+    body: { content: CONTENTS[0] },
+  }),
   embeddings: (modelFor) => ({ path: "/oss/v1/embeddings", body: { model: modelFor("embedding"), input: "Hello" } }),
   rerank: (modelFor) => ({
     path: "/oss/v1/rerank",

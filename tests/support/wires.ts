@@ -1,6 +1,7 @@
 import { chatDriver, chatProtocols } from "../../plugins/chat/mod.ts";
 import { messagesDriver, messagesProtocols } from "../../plugins/messages/mod.ts";
 import { responsesDriver, responsesProtocols } from "../../plugins/responses/mod.ts";
+import { geminiProtocols } from "../../plugins/gemini/mod.ts";
 import { ollamaProtocols } from "../../plugins/ollama/mod.ts";
 import type { GenerateEvent, GenerateRequest, GenerateResponse } from "../../src/canonical/generate.ts";
 import type { JsonValue } from "../../src/canonical/json.ts";
@@ -157,7 +158,12 @@ export const RESPONSES = new Wire(responsesProtocols, responsesDriver, {
 /** Spoken to clients only. */
 export const OLLAMA = new ClientWire(ollamaProtocols, { done: '"done":true', error: '{"error":"' });
 
+/** The same. Its answers have their ends in their last piece. */
+export const GEMINI = new ClientWire(geminiProtocols, { done: '"finishReason":', error: 'data: {"error":{' });
+
+for (const { load } of [...ollamaProtocols, ...geminiProtocols]) await load?.();
+
 /** Every conversational wire that upstreams speak as well as clients. The golden tables and the laws run over these lists. */
 export const WIRES: readonly Wire[] = [CHAT, MESSAGES, RESPONSES];
 /** Every conversational wire that clients speak. */
-export const CLIENT_WIRES: readonly ClientWire[] = [...WIRES, OLLAMA];
+export const CLIENT_WIRES: readonly ClientWire[] = [...WIRES, OLLAMA, GEMINI];

@@ -2,6 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { type DriverSample, type Law, laws, type ProtocolSample } from "@laneway/gateway/testing";
 import { chatDriver, chatProtocols } from "../../plugins/chat/mod.ts";
+import { geminiProtocols } from "../../plugins/gemini/mod.ts";
 import { messagesDriver } from "../../plugins/messages/mod.ts";
 import { ollamaProtocols } from "../../plugins/ollama/mod.ts";
 import { responsesDriver } from "../../plugins/responses/mod.ts";
@@ -37,6 +38,36 @@ const ollama: ProtocolSample = {
     }),
   },
 };
+
+const partsIn = (answer: JsonObject) => {
+  const [candidate] = (answer.candidates ?? []) as JsonObject[];
+  return (candidate?.content as JsonObject | undefined)?.parts as JsonObject[] ?? [];
+};
+const geminiRead = (parts: readonly JsonObject[]) => ({
+  text: parts.map(({ text, thought }) => thought ? "" : text ?? "").join(""),
+  calls: parts.flatMap(({ functionCall }) =>
+    isJsonObject(functionCall) ? [{ name: String(functionCall.name), input: functionCall.args as JsonObject }] : []
+  ),
+});
+const geminiOf = (name: string, marks: ProtocolSample["marks"], read: ProtocolSample["read"]["stream"]) => ({
+  protocol: geminiProtocols.find((protocol) => protocol.name === name) as Protocol<"generate">,
+  request: { contents: [{ role: "user", parts: [{ text: "Hello" }] }] },
+  params: { id: "m" },
+  marks,
+  read: { whole: (answer: JsonObject) => geminiRead(partsIn(answer)), stream: read },
+});
+const gemini: ProtocolSample[] = [
+  geminiOf(
+    "gemini-v1beta-stream",
+    { done: '"finishReason":', error: 'data: {"error":{' },
+    (frames) => geminiRead(frames.flatMap(({ data }) => partsIn(JSON.parse(data!)))),
+  ),
+  geminiOf(
+    "gemini-v1beta-list",
+    { done: '"finishReason":', error: '{"error":{' },
+    (frames) => geminiRead(JSON.parse(frames.map(({ data }) => data).join("\n")).flatMap(partsIn)),
+  ),
+];
 
 function chatRead(frames: readonly Frame[]) {
   const deltas = frames.filter(({ data }) => data !== "[DONE]").flatMap(({ data }) =>
@@ -100,7 +131,9 @@ const drivers: DriverSample[] = [
   },
 ];
 
-for (const { name, check } of [ollama, chat, ...drivers].flatMap(laws)) Deno.test(`built-in: ${name}`, check);
+for (const { name, check } of [ollama, ...gemini, chat, ...drivers].flatMap(laws)) {
+  Deno.test(`built-in: ${name}`, check);
+}
 
 /** The names of the laws that do not hold. */
 async function broken(checks: readonly Law[]): Promise<string[]> {

@@ -16,11 +16,11 @@ export interface Parts {
   headers: Document["components"]["headers"];
 }
 
-const GROUP = /:(\w+)(\([^)]*\))?/g;
+const GROUP = /(?<!\\):(\w+)(\([^)]*\))?/g;
 
-/** `/:lane/v1/models/:id(.+)` as `/{lane}/v1/models/{id}`. */
+/** `/:lane/v1/models/:id(.+)\\:run` as `/{lane}/v1/models/{id}:run`. */
 export function templateOf(pathname: string): string {
-  return pathname.replace(GROUP, "{$1}");
+  return pathname.replace(GROUP, "{$1}").replaceAll("\\", "");
 }
 
 /** All of them. Those that share a path and a method are one operation, which says which requests each answers. */

@@ -1,0 +1,22 @@
+import type { Finish, FinishReason } from "../../src/canonical/generate.ts";
+import type { JsonObject } from "../../src/canonical/json.ts";
+
+const WORD_OF: Record<FinishReason, string> = {
+  "stop": "STOP",
+  "length": "MAX_TOKENS",
+  "tool-calls": "STOP",
+  "content-filter": "SAFETY",
+  "paused": "STOP",
+  "other": "OTHER",
+};
+
+/** `malformed`: the function of a call whose arguments are no object, which is why it is not in the answer. */
+export function serializeFinish({ reason, raw }: Finish, malformed: string | undefined): JsonObject {
+  if (malformed !== undefined && reason !== "length") {
+    return {
+      finishReason: "MALFORMED_FUNCTION_CALL",
+      finishMessage: `The arguments of the call of "${malformed}" are not a JSON object`,
+    };
+  }
+  return { finishReason: WORD_OF[reason], ...(reason === "other" && raw && { finishMessage: raw }) };
+}

@@ -1,0 +1,140 @@
+/** The wire of the Gemini API, for its clients: conversations, counts, vectors, and the lists of models. */
+import { parseListQuery } from "../../src/canonical/models.ts";
+import { PathPattern } from "../../src/contract/path_pattern.ts";
+import type { AnyProtocol, KeyPlaces, Protocol } from "../../src/contract/protocol.ts";
+import { serializeError } from "./errors.ts";
+import type * as Verbs from "./verbs.ts";
+
+/** Few speak this wire: what it is made of is loaded when it is first asked. */
+let verbs: typeof Verbs;
+
+function load(): Promise<void> | undefined {
+  return verbs ? undefined : import("./verbs.ts").then((loaded) => void (verbs = loaded));
+}
+
+const keyPlaces: KeyPlaces = { header: "x-goog-api-key", parameter: "key" };
+
+function speaksThisWire(headers: Headers): boolean {
+  return headers.has(keyPlaces.header) || headers.has("x-goog-api-client");
+}
+
+/** A model's name may have slashes and colons in it: what follows the last colon is the action. */
+function actionOn(version: string, action: string): PathPattern {
+  return new PathPattern(`/:lane/${version}/models/:id(.+)\\:${action}`);
+}
+
+/** What all of them have. */
+const shared = { wire: "gemini", load, keyPlaces, speaksFor: speaksThisWire, serializeError };
+
+function conversations(version: string): AnyProtocol[] {
+  const generate: Protocol<"generate"> = {
+    ...shared,
+    name: `gemini-${version}`,
+    describe: async () => (await import("./description.ts")).generate,
+    operation: "generate",
+    method: "POST",
+    pattern: actionOn(version, "generateContent"),
+    body: "json",
+    conversation: "contents",
+    parse: (wire) => verbs.parseRequest(wire, false),
+    reasoning: (wire) => verbs.reasoningPlace(wire),
+    failTools: (tools, exchange) => verbs.failTools(tools, exchange),
+    serialize: (output, exchange) => Response.json(verbs.serializeResponse(output, exchange)),
+    stream: { framing: "sse", writer: (exchange) => verbs.serializeStream(exchange) },
+  };
+  const stream: Protocol<"generate"> = {
+    ...generate,
+    name: `gemini-${version}-stream`,
+    describe: async () => (await import("./description.ts")).stream,
+    pattern: actionOn(version, "streamGenerateContent"),
+    accepts: ({ query }) => query.get("alt")?.toLowerCase() === "sse",
+    parse: (wire) => verbs.parseRequest(wire, true),
+  };
+  const list: Protocol<"generate"> = {
+    ...stream,
+    name: `gemini-${version}-list`,
+    describe: async () => (await import("./description.ts")).list,
+    accepts: undefined,
+    // A blank line is nothing inside a list.
+    keepAlive: () => ({ data: "" }),
+    stream: { framing: "json", writer: (exchange) => verbs.serializeList(exchange) },
+  };
+  const countTokens: Protocol<"countTokens"> = {
+    ...shared,
+    name: `gemini-${version}-count-tokens`,
+    describe: async () => (await import("./description.ts")).countTokens,
+    operation: "countTokens",
+    method: "POST",
+    pattern: actionOn(version, "countTokens"),
+    body: "json",
+    parse: (wire) => verbs.parseCount(wire),
+    serialize: ({ inputTokens }) => Response.json({ totalTokens: inputTokens }),
+  };
+  return [generate, stream, list, countTokens];
+}
+
+function embeddings(version: string): AnyProtocol[] {
+  const embed: Protocol<"embed"> = {
+    ...shared,
+    name: `gemini-${version}-embed`,
+    describe: async () => (await import("./description.ts")).embed,
+    operation: "embed",
+    method: "POST",
+    pattern: actionOn(version, "embedContent"),
+    body: "json",
+    parse: (wire) => verbs.parseEmbed(wire),
+    serialize: (output) => verbs.serializeEmbed(output),
+  };
+  const batch: Protocol<"embed"> = {
+    ...embed,
+    name: `gemini-${version}-embed-batch`,
+    describe: async () => (await import("./description.ts")).embedBatch,
+    pattern: actionOn(version, "batchEmbedContents"),
+    parse: (wire) => verbs.parseBatch(wire),
+    serialize: (output) => verbs.serializeBatch(output),
+  };
+  return [embed, batch];
+}
+
+/** `isShared`: whether clients of other wires ask for their lists at the same path. */
+function lists(version: string, isShared: boolean): AnyProtocol[] {
+  const accepts: AnyProtocol["accepts"] = isShared
+    ? ({ headers, query }) => speaksThisWire(headers) || query.has(keyPlaces.parameter)
+    : undefined;
+  const describe = async (which: "models" | "oneModel") => {
+    const { beside, [which]: described } = await import("./description.ts");
+    return isShared ? beside(described) : described;
+  };
+  const models: Protocol<"listModels"> = {
+    ...shared,
+    name: `gemini-${version}-models`,
+    describe: () => describe("models"),
+    operation: "listModels",
+    method: "GET",
+    pattern: new PathPattern(`/:lane/${version}/models`),
+    body: "none",
+    accepts,
+    parse: ({ query }) => parseListQuery(query),
+    serialize: (output, { wire }) => Response.json(verbs.serializeModelList(output, wire.query)),
+  };
+  const model: Protocol<"getModel"> = {
+    ...shared,
+    name: `gemini-${version}-model`,
+    describe: () => describe("oneModel"),
+    operation: "getModel",
+    method: "GET",
+    pattern: new PathPattern(`/:lane/${version}/models/:id(.+)`),
+    body: "none",
+    accepts,
+    parse: ({ params }) => ({ model: params.id ?? "" }),
+    serialize: (output) => Response.json(verbs.serializeModel(output)),
+  };
+  return [models, model];
+}
+
+/** Libraries ask at `v1beta`, newer ones at `v1`, where other wires have their lists of models, too. */
+export const geminiProtocols: readonly AnyProtocol[] = ["v1beta", "v1"].flatMap((version) => [
+  ...conversations(version),
+  ...embeddings(version),
+  ...lists(version, version === "v1"),
+]);

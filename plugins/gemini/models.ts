@@ -1,0 +1,39 @@
+import type { ModelInfo, Task } from "../../src/canonical/models.ts";
+import type { JsonObject } from "../../src/canonical/json.ts";
+
+/** What clients may ask of a model of each task, at this wire. */
+const METHODS_OF: Record<Task, readonly string[]> = {
+  chat: ["generateContent", "streamGenerateContent", "countTokens"],
+  embedding: ["embedContent", "batchEmbedContents"],
+  rerank: [],
+  speech: [],
+  transcription: [],
+};
+
+export function serializeModel(model: ModelInfo): JsonObject {
+  const { id, task, displayName, contextLength, maxOutputTokens, efforts = [] } = model;
+  return {
+    name: `models/${id}`,
+    version: "",
+    displayName: displayName ?? id,
+    ...(contextLength !== undefined && { inputTokenLimit: contextLength }),
+    ...(maxOutputTokens !== undefined && { outputTokenLimit: maxOutputTokens }),
+    supportedGenerationMethods: [...METHODS_OF[task]],
+    ...(efforts.length > 0 && { thinking: true }),
+  };
+}
+
+/** One page: so many entries as `pageSize` wants, from the position that `pageToken` is. Without a size all that is left is one page. */
+export function serializeModelList(models: readonly ModelInfo[], query: URLSearchParams): JsonObject {
+  const start = wholeIn(query, "pageToken") ?? 0;
+  const end = start + (wholeIn(query, "pageSize") || models.length);
+  return {
+    models: models.slice(start, end).map(serializeModel),
+    ...(end < models.length && { nextPageToken: String(end) }),
+  };
+}
+
+function wholeIn(query: URLSearchParams, name: string): number | undefined {
+  const value = query.get(name) ?? "";
+  return /^\d{1,9}$/.test(value) ? Number(value) : undefined;
+}

@@ -1,0 +1,54 @@
+import { extraOf, inside } from "../../src/canonical/extra.ts";
+import type { FilePart } from "../../src/canonical/generate.ts";
+import { type JsonObject, present } from "../../src/canonical/json.ts";
+import { GatewayError } from "../../src/errors.ts";
+import { BLOB_KEYS, FILE_KEYS, type GeminiMedia, WIRE } from "./wire.ts";
+
+type Blob = NonNullable<GeminiMedia["inlineData"]>;
+type File = NonNullable<GeminiMedia["fileData"]>;
+
+/** `rest`: the part's other fields. */
+export function parseInline(blob: Blob, rest: JsonObject): FilePart {
+  const { mimeType, data, displayName } = blob;
+  return {
+    type: "file",
+    mediaType: mimeType,
+    source: { type: "base64", data: standard(data) },
+    ...present("name", displayName),
+    ...withExtra({ ...rest, ...inside("inlineData", extraOf(WIRE, blob, BLOB_KEYS)) }),
+  };
+}
+
+/** Files that were uploaded to the vendor are nowhere else. */
+export function parseFile(file: File, rest: JsonObject, place: string): FilePart {
+  const { fileUri, mimeType, displayName } = file;
+  const url = URL.parse(fileUri);
+  if (!url || !["http:", "https:"].includes(url.protocol) || /(^|\.)googleapis\.com$/.test(url.hostname)) {
+    const message =
+      `Cannot serve "${place}": the gateway keeps no files. Send the file in "inlineData", or the URL of one`;
+    throw new GatewayError("invalid_request", message, { param: place });
+  }
+  return {
+    type: "file",
+    mediaType: mimeType || typeByName(url.pathname),
+    source: { type: "url", url: fileUri },
+    ...present("name", displayName),
+    ...withExtra({ ...rest, ...inside("fileData", extraOf(WIRE, file, FILE_KEYS)) }),
+  };
+}
+
+function withExtra(fields: JsonObject) {
+  return Object.keys(fields).length > 0 ? { extra: { wire: WIRE, fields } } : {};
+}
+
+/** Bytes are in either alphabet of base64 on this wire, with or without their padding. */
+function standard(data: string): string {
+  if (!/[-_]/.test(data) && data.length % 4 === 0) return data;
+  const plain = data.replaceAll("-", "+").replaceAll("_", "/").replace(/=+$/, "");
+  return plain + "=".repeat((4 - plain.length % 4) % 4);
+}
+
+/** Pictures are by far the most that is linked to. */
+function typeByName(pathname: string): string {
+  return /\.pdf$/i.test(pathname) ? "application/pdf" : "image/*";
+}

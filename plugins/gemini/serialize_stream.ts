@@ -1,0 +1,153 @@
+import type { GenerateEvent, OpaqueReasoning, OutputPart, PartDelta } from "../../src/canonical/generate.ts";
+import type { JsonObject } from "../../src/canonical/json.ts";
+import { jsonAround } from "../../src/canonical/json_around.ts";
+import type { Exchange } from "../../src/contract/context.ts";
+import type { Frame } from "../../src/contract/frame.ts";
+import type { Emit, StreamWriter } from "../../src/contract/stream.ts";
+import { noteDropped } from "../../src/transforms/stand_in.ts";
+import { serializeErrorBody } from "./errors.ts";
+import { serializeFinish } from "./finish.ts";
+import { bytesIn, Grounding } from "./grounding.ts";
+import { BETWEEN_STEPS, envelope, serializeCall, serializeFile, serializeUsage } from "./serialize_response.ts";
+import { serializeSignature } from "./signature.ts";
+
+/**
+ * An answer as pieces that each have the new parts alone: a piece for each increment and for each whole call, then one with the
+ * reason and the counts. A failure is a piece with `error`, and nothing after it.
+ */
+export function serializeStream(exchange: Exchange<"generate">): StreamWriter<GenerateEvent> {
+  return new PieceWriter(exchange);
+}
+
+/** The same as the items of one JSON list, for clients that do not ask for events. */
+export function serializeList(exchange: Exchange<"generate">): StreamWriter<GenerateEvent> {
+  const pieces = new PieceWriter(exchange);
+  let before = "[";
+  return {
+    write(event, emit) {
+      pieces.write(event, ({ data }) => {
+        emit({ data: before + data });
+        before = ",";
+      });
+      if (event.type === "finish" || event.type === "error") emit({ data: "]" });
+    },
+  };
+}
+
+class PieceWriter implements StreamWriter<GenerateEvent> {
+  readonly #exchange: Exchange<"generate">;
+  readonly #grounding = new Grounding();
+  /** The open part, and the increments of one that is needed whole at its end. */
+  #part: OutputPart | undefined;
+  #pieces: string[] = [];
+  /** How the open part's increments are written. */
+  #around: ((text: string) => string) | undefined;
+  /** What the client is to bring back of the thoughts before: it stands at the next call, else at the end. */
+  #signature: string | undefined;
+  #malformed: string | undefined;
+  #bytes = 0;
+  #isAfterStep = false;
+
+  constructor(exchange: Exchange<"generate">) {
+    this.#exchange = exchange;
+  }
+
+  write(event: GenerateEvent, emit: Emit<Frame>): void {
+    switch (event.type) {
+      case "start":
+        return;
+      case "part-start":
+        return this.#start(event.part, emit);
+      case "part-delta":
+        return this.#writeDelta(event.delta, emit);
+      case "part-end":
+        return this.#end(event, emit);
+      case "finish":
+        return this.#finish(event, emit);
+      case "error":
+        return emit({ data: JSON.stringify(serializeErrorBody(event.error)) });
+      default:
+        event satisfies never;
+    }
+  }
+
+  #start(part: OutputPart, emit: Emit<Frame>): void {
+    this.#part = part;
+    this.#pieces = [];
+    this.#around = undefined;
+    switch (part.type) {
+      case "text":
+        if (this.#isAfterStep && this.#bytes > 0) this.#say(BETWEEN_STEPS, emit);
+        this.#isAfterStep = false;
+        return;
+      case "reasoning":
+        if (this.#signature !== undefined) emit(this.#piece(this.#signed({ text: "" })));
+        return this.#keep(part.opaque);
+      case "file":
+        return emit(this.#piece(serializeFile(part)));
+      case "hosted":
+        this.#isAfterStep = true;
+        return this.#grounding.add(part);
+      case "opaque":
+        return noteDropped(part, this.#exchange.note);
+      case "tool-call":
+      case "refusal":
+        return;
+      default:
+        return part satisfies never;
+    }
+  }
+
+  #writeDelta({ type, text }: PartDelta, emit: Emit<Frame>): void {
+    if (type === "text" || type === "tool-input") this.#pieces.push(text);
+    if (type === "tool-input") return;
+    const thought = type === "reasoning" && { thought: true };
+    this.#around ??= jsonAround((hole) => this.#chunk([{ text: hole, ...thought }]));
+    emit({ data: this.#around(text) });
+  }
+
+  #end({ annotations, opaque }: Extract<GenerateEvent, { type: "part-end" }>, emit: Emit<Frame>): void {
+    const part = this.#part;
+    if (part?.type === "reasoning") this.#keep(opaque);
+    if (part?.type === "text") {
+      const text = this.#pieces.join("");
+      if (annotations) this.#grounding.cite(annotations, text, this.#bytes);
+      this.#bytes += bytesIn(text);
+    }
+    if (part?.type !== "tool-call") return;
+    const call = serializeCall({ ...part, input: this.#pieces.join("") }, this.#exchange);
+    if (call) emit(this.#piece(this.#signed(call)));
+    else this.#malformed = part.name;
+  }
+
+  #finish({ finish, usage }: Extract<GenerateEvent, { type: "finish" }>, emit: Emit<Frame>): void {
+    // A piece without a part makes the library take the whole answer for invalid.
+    const parts = [this.#signed({ text: "" })];
+    const rest = { ...serializeFinish(finish, this.#malformed), ...this.#grounding.serialize() };
+    emit({ data: JSON.stringify({ ...this.#chunk(parts, rest), usageMetadata: serializeUsage(usage) }) });
+  }
+
+  #keep(opaque: OpaqueReasoning | undefined): void {
+    if (opaque) this.#signature = serializeSignature(opaque);
+  }
+
+  #signed(part: JsonObject): JsonObject {
+    const signature = this.#signature;
+    this.#signature = undefined;
+    return signature === undefined ? part : { ...part, thoughtSignature: signature };
+  }
+
+  #say(text: string, emit: Emit<Frame>): void {
+    emit(this.#piece({ text }));
+    this.#bytes += bytesIn(text);
+  }
+
+  #piece(part: JsonObject): Frame {
+    return { data: JSON.stringify(this.#chunk([part])) };
+  }
+
+  #chunk(parts: JsonObject[], rest: JsonObject = {}): JsonObject {
+    const candidate = { content: { role: "model", parts }, ...rest, index: 0 };
+    return envelope(this.#exchange, { candidates: [candidate] });
+  }
+}

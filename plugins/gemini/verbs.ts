@@ -1,0 +1,7 @@
+/** What the endpoints of this wire are made of, loaded when one of them is first asked. */
+export { parseBatch, parseEmbed, serializeBatch, serializeEmbed } from "./embeddings.ts";
+export { serializeModel, serializeModelList } from "./models.ts";
+export { parseCount, parseRequest, reasoningPlace } from "./parse_request.ts";
+export { serializeResponse } from "./serialize_response.ts";
+export { serializeList, serializeStream } from "./serialize_stream.ts";
+export { failTools } from "./tools.ts";

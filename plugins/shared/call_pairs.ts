@@ -1,0 +1,49 @@
+/** Which call a result answers, on wires whose clients may leave the ids out. */
+export class CallPairs {
+  #count = 0;
+  /** The ids of the calls without a result. */
+  readonly #open = new Set<string>();
+  /** Those of all calls, and of the calls of each tool. */
+  readonly #all = new Calls(this.#open);
+  readonly #named = new Map<string, Calls>();
+
+  /** The id of the next call: the client's, or one of its position. */
+  add(given: string | null | undefined, name: string): string {
+    const number = ++this.#count;
+    const id = given || `call_${number}`;
+    this.#open.add(id);
+    this.#all.add(id);
+    const named = this.#named.get(name) ?? new Calls(this.#open);
+    named.add(id);
+    this.#named.set(name, named);
+    return id;
+  }
+
+  /** The id of the call that the next result answers: it may be named by its id, or by its tool. */
+  answered(given: string | null | undefined, name: string | null | undefined): string {
+    const id = given || (this.#named.get(name ?? "")?.first() ?? this.#all.first() ?? `call_${this.#count}`);
+    this.#open.delete(id);
+    return id;
+  }
+}
+
+/** Calls in their order. A conversation may have very many, so none is looked at twice once it has its result. */
+class Calls {
+  readonly #ids: string[] = [];
+  readonly #open: ReadonlySet<string>;
+  #at = 0;
+
+  constructor(open: ReadonlySet<string>) {
+    this.#open = open;
+  }
+
+  add(id: string): void {
+    this.#ids.push(id);
+  }
+
+  /** The first one that is open. */
+  first(): string | undefined {
+    while (this.#at < this.#ids.length && !this.#open.has(this.#ids[this.#at]!)) this.#at++;
+    return this.#ids[this.#at];
+  }
+}
