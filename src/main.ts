@@ -6,11 +6,11 @@
  * import { run } from "@laneway/gateway/run";
  * import { myDriver } from "./my_driver.ts";
  *
- * if (import.meta.main) await run({ plugins: { drivers: [...builtIn.drivers, myDriver] } });
+ * if (import.meta.main) run({ plugins: { drivers: [...builtIn.drivers, myDriver] } });
  * ```
  */
 import { run } from "./cli/run.ts";
 
 export { run, type RunOptions } from "./cli/run.ts";
 
-if (import.meta.main) await run();
+if (import.meta.main) run();

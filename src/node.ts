@@ -7,4 +7,4 @@ import { node } from "./platform/node.ts";
 
 export { node, run };
 
-if (import.meta.main) await run({ platform: node });
+if (import.meta.main) run({ platform: node });

@@ -274,6 +274,21 @@ Deno.test("main: --help lists every option, --version is the version alone", asy
   assertEquals(await run("--version"), { code: 0, stdout: `${version}\n`, stderr: "" });
 });
 
+Deno.test("main: a program that waits for run() goes on at once: a module that waits makes streams dearer", async () => {
+  const entry = await Deno.makeTempFile({ suffix: ".ts" });
+  const main = new URL("src/main.ts", ROOT).href;
+  await Deno.writeTextFile(
+    entry,
+    `import { run } from "${main}";\nawait run();\nconsole.log("its module has ended");\n`,
+  );
+  const config = new URL("deno.json", ROOT).pathname;
+  const args = ["run", "--quiet", "--allow-all", "--config", config, entry, "--version"];
+  const { code, stdout } = await new Deno.Command(Deno.execPath(), { args }).output();
+  await Deno.remove(entry);
+  assertEquals(code, 0);
+  assertEquals(new TextDecoder().decode(stdout).split("\n").toSorted(), ["", version, "its module has ended"]);
+});
+
 for (
   const [args, complaint] of [
     [["--prot", "1"], "Unknown option '--prot'"],

@@ -7,4 +7,4 @@ import { builtIn } from "@laneway/gateway";
 import { run } from "@laneway/gateway/run";
 import { pieces } from "./pieces.ts";
 
-await run({ plugins: { drivers: [...builtIn.drivers, pieces] } });
+run({ plugins: { drivers: [...builtIn.drivers, pieces] } });

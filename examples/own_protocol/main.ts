@@ -7,4 +7,4 @@ import { builtIn } from "@laneway/gateway";
 import { run } from "@laneway/gateway/run";
 import { ask } from "./ask.ts";
 
-await run({ plugins: { protocols: [...builtIn.protocols, ask] } });
+run({ plugins: { protocols: [...builtIn.protocols, ask] } });
