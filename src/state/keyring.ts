@@ -101,8 +101,8 @@ class StoredKeyring implements Keyring {
       after === undefined ? undefined : this.#store.get(nameOf(after)) as Promise<Place | undefined>,
     ]);
     const keys = place ? [] : old.slice(old.findIndex(({ name }) => name === after) + 1, limit);
-    for (let slot = place ? place.slot + 1 : 0; keys.length < limit && slot < Number(next ?? 0);) {
-      const last = Math.min(slot + SLOTS_PER_READ, Number(next)) - 1;
+    for (let slot = place ? place.slot + 1 : 0; keys.length < limit && slot < countIn(next);) {
+      const last = Math.min(slot + SLOTS_PER_READ, countIn(next)) - 1;
       const taken = await this.#store.getRange(inRing("slots"), slot, last) as (Place | undefined)[];
       const found = await Promise.all(taken.map((one) => one && this.#store.get(recordOf(one.digest))));
       for (const record of found) if (record !== undefined) keys.push(asKey(record));
@@ -130,12 +130,12 @@ class StoredKeyring implements Keyring {
   async version(): Promise<string> {
     const [revoked, old] = await Promise.all([this.#store.get(REVOKED), this.#old()]);
     // An earlier version of this program counts no keys that it revokes.
-    return JSON.stringify([revoked ?? 0, old.map(({ digest }) => digest)]);
+    return JSON.stringify([countIn(revoked), old.map(({ digest }) => digest)]);
   }
 
   /** After the change, so that whoever reads a key again because of this finds it changed. A failed one may be tried again. */
   async #countChange(): Promise<void> {
-    await this.#store.update(REVOKED, (count) => Number(count ?? 0) + 1);
+    await this.#store.update(REVOKED, (record) => counted(record, countIn(record) + 1));
   }
 
   /** One that is revoked meanwhile stays so. */
@@ -158,7 +158,7 @@ class StoredKeyring implements Keyring {
 
   async #takeSlot(): Promise<number> {
     let slot = 0;
-    await this.#store.update(NEXT, (next) => (slot = Number(next ?? 0)) + 1);
+    await this.#store.update(NEXT, (next) => counted(next, (slot = countIn(next)) + 1));
     return slot;
   }
 
@@ -194,4 +194,14 @@ class StoredKeyring implements Keyring {
 function asKey(record: unknown): StoredKey {
   const { version: _, ...key } = record as StoredKey & { version: number };
   return key;
+}
+
+/** It was a plain number before it said its form. */
+function countIn(record: unknown): number {
+  return Number((typeof record === "object" ? (record as { count?: unknown } | null)?.count : record) ?? 0);
+}
+
+/** Whoever adds to one of a later form leaves in it what it does not know. */
+function counted(record: unknown, count: number): object {
+  return { version: VERSION, ...(typeof record === "object" && record), count };
 }

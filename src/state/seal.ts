@@ -71,6 +71,8 @@ const ciphers = () => builtin("node:crypto");
 const buffers = () => builtin("node:buffer").Buffer;
 
 const KEY_BYTES = 32;
+/** The form of the record. A reader leaves aside what it does not know of a later one. */
+const VERSION = 1;
 
 function keyFrom(secret: string): Uint8Array {
   return buffers().from(ciphers().hkdfSync("sha256", secret, "", "laneway sealing", KEY_BYTES));
@@ -79,7 +81,10 @@ function keyFrom(secret: string): Uint8Array {
 /** The key that all who use the store have. */
 async function keptKey(store: Store): Promise<Uint8Array> {
   const made = ciphers().randomBytes(KEY_BYTES).toString("base64");
-  const key = buffers().from(String(await store.ensure(["sealing", "key"], made)), "base64");
+  const kept = await store.ensure(["sealing", "key"], { version: VERSION, key: made });
+  // It was a plain text before it said its form.
+  const text = typeof kept === "string" ? kept : String((kept as { key?: unknown } | null)?.key);
+  const key = buffers().from(text, "base64");
   if (key.length !== KEY_BYTES) throw new Error("The store holds something else under the name of the sealing key");
   return key;
 }

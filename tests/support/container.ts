@@ -71,11 +71,12 @@ async function makeBase(folder: string): Promise<void> {
   for (const path of ["deno.lock", "src/fetcher/deno.lock"]) {
     const lock = JSON.parse(await Deno.readTextFile(new URL(path, ROOT)));
     if (!arePackagesThere(lock)) throw new Error("The packages are not in this machine's cache");
-    for (const name of Object.keys(lock.npm)) {
-      const own = `registry.npmjs.org/${name.slice(0, name.lastIndexOf("@"))}`;
+    for (const pin of Object.keys(lock.npm)) {
+      // What stands beside it, after a line, is not part of its version.
+      const [, name, version] = /^(.[^@]*)@([^_]+)/.exec(pin)!;
+      const own = `registry.npmjs.org/${name}`;
       const target = `${folder}/image/app/packages/npm/${own}`;
       await Deno.mkdir(target, { recursive: true });
-      const version = name.slice(name.lastIndexOf("@") + 1);
       await printed("cp", ["-r", `${npmCache}/${own}/${version}`, `${npmCache}/${own}/registry.json`, target]);
     }
   }
