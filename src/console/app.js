@@ -4,6 +4,7 @@
 import { h, LoginNeeded, messageIn } from "./dom.js";
 import { keys } from "./keys.js";
 import { live } from "./live.js";
+import { playground } from "./playground.js";
 import { upstreams } from "./upstreams.js";
 import { usage } from "./usage.js";
 
@@ -11,7 +12,7 @@ import { usage } from "./usage.js";
  * @typedef {{ title: string, open(main: HTMLElement): { refresh(): Promise<void>, everyMs: number } }} Page
  * @type {Record<string, Page>}
  */
-const PAGES = { live, upstreams, usage, keys };
+const PAGES = { live, upstreams, usage, keys, playground };
 
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 const nav = /** @type {HTMLElement} */ (document.getElementById("pages"));

@@ -4,6 +4,8 @@ import { CHAT, chatBody, CONFIG, type ConfigInput, newApp, type TestApp } from "
 import { answerWhole } from "../support/chat.ts";
 import { browser, type Case, type Desk, faultsOf, lastingStore, logIn, OPS, withDesk } from "./desk.ts";
 import { keyCases } from "./keys_in_browser.ts";
+import { listCases } from "./list_in_browser.ts";
+import { playgroundCases } from "./playground_in_browser.ts";
 
 const reason = browser ? "" : " (skipped: no Chromium on this machine)";
 
@@ -14,7 +16,7 @@ const KEYED: ConfigInput = {
   keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }],
 };
 
-const cases: Case[] = [...keyCases];
+const cases: Case[] = [...keyCases, ...listCases, ...playgroundCases];
 
 function inBrowser(name: string, app: () => TestApp, run: (desk: Desk) => Promise<void>): void {
   cases.push({ name, app, run });
@@ -86,6 +88,8 @@ inBrowser("whatever a client names is text, and no secret is in the page", answe
   assert(!text.includes(OPS));
 });
 
+const PAGES = ["Live", "Upstreams", "Usage", "Playground"];
+
 inBrowser("every page passes axe, light and dark, wide and narrow", answering, async (desk) => {
   const { page } = desk;
   await page.goto(`${desk.url}/console`);
@@ -95,17 +99,17 @@ inBrowser("every page passes axe, light and dark, wide and narrow", answering, a
   await ask(desk);
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
-    for (const name of ["Live", "Upstreams", "Usage"]) {
+    for (const name of PAGES) {
       await page.getByRole("link", { name }).click();
       await page.getByRole("heading", { name }).waitFor();
-      await page.locator("tbody tr").first().waitFor();
+      await page.locator("tbody tr, datalist option").first().waitFor({ state: "attached" });
       assertEquals(await faultsOf(page), [], `${name}, ${colorScheme}`);
     }
   }
   await page.setViewportSize({ width: 360, height: 640 });
-  for (const name of ["Live", "Upstreams", "Usage"]) {
+  for (const name of PAGES) {
     await page.getByRole("link", { name }).click();
-    await page.locator("tbody tr").first().waitFor();
+    await page.locator("tbody tr, datalist option").first().waitFor({ state: "attached" });
     const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
     assertEquals(overflow, 0, `${name} is wider than the phone`);
   }
@@ -143,74 +147,4 @@ inBrowser("a paused list stands still, and goes on where it is", answering, asyn
   assertEquals(await page.locator("tbody tr").count(), 1);
   await page.getByRole("button", { name: "Go on" }).click();
   await page.getByText("Requests, the latest first: 2").waitFor();
-});
-
-/** What the page is answered when 1,000 more have ended. */
-function thousandMore(since: number) {
-  const time = new Date().toISOString();
-  const ended = Array.from({ length: 1_000 }, (_, index) => {
-    const number = since + index;
-    const usage = { inputTokens: number, outputTokens: 5 };
-    return {
-      number,
-      id: `req_${number}`,
-      time,
-      path: CHAT,
-      model: `model-${number}`,
-      status: 200,
-      durationMs: 9,
-      usage,
-    };
-  });
-  return { now: Date.now(), feed: "busy", next: since + ended.length, running: [], ended };
-}
-
-inBrowser("thousands of requests: only those in sight are in the page, wherever one reads", answering, async (desk) => {
-  const { page } = desk;
-  await logIn(desk);
-  await page.evaluate(`{
-    const observer = new MutationObserver((changes) => {
-      window.most = Math.max(window.most ?? 0, changes.flatMap(({ addedNodes }) => [...addedNodes]).length);
-    });
-    observer.observe(document.getElementById("main"), { childList: true, subtree: true });
-  }`);
-  await page.route(/api\/live/, (route) => {
-    const params = new URL(route.request().url()).searchParams;
-    const since = params.get("feed") === "busy" ? Number(params.get("since")) : 0;
-    const answer = since < 5_000 ? thousandMore(since) : { ...thousandMore(since), ended: [], next: since };
-    return route.fulfill({ json: answer });
-  });
-  await page.getByText("Requests, the latest first: 5,000").waitFor();
-  const rows = page.locator("tbody tr:not(.space)");
-  const few = async (what: string) =>
-    assert(await rows.count() < 60, `${what}: ${await rows.count()} rows in the page`);
-  await few("At the top");
-  await page.getByRole("cell", { name: "model-4999", exact: true }).waitFor();
-  await page.evaluate("{ const list = document.querySelector('.rows'); list.scrollTop = list.scrollHeight / 2; }");
-  await page.getByRole("cell", { name: /^model-25\d\d$/ }).first().waitFor();
-  await few("In the middle");
-  await page.evaluate("{ const list = document.querySelector('.rows'); list.scrollTop = list.scrollHeight; }");
-  await page.getByRole("cell", { name: "model-0", exact: true }).waitFor();
-  await few("At the end");
-  assertEquals(await page.locator(".rows table").getAttribute("aria-rowcount"), "5001");
-  assertEquals(await rows.last().getAttribute("aria-rowindex"), "5001");
-  // What one change of the list costs does not grow with the list: rows in sight, and the charts.
-  const most = await page.evaluate<number>("window.most");
-  assert(most < 150, `${most} elements were added at once`);
-});
-
-inBrowser("whoever reads further down, or is in a row, stays there while others arrive", answering, async (desk) => {
-  const { page } = desk;
-  await logIn(desk);
-  let since = 0;
-  await page.route(/api\/live/, (route) => {
-    const { ended, ...rest } = thousandMore(since);
-    since += 40;
-    return route.fulfill({ json: { ...rest, ended: ended.slice(0, 40), next: since } });
-  });
-  await page.getByRole("cell", { name: "model-39", exact: true }).waitFor();
-  const button = page.getByRole("row", { name: /model-39\b/ }).getByRole("button");
-  await button.focus();
-  await page.getByText("Requests, the latest first: 120").waitFor();
-  assertEquals(await page.evaluate("document.activeElement.closest('tr')?.cells[4].textContent"), "model-39");
 });

@@ -7,20 +7,35 @@ import key_form from "../../console/key_form.js" with { type: "text" };
 import keys from "../../console/keys.js" with { type: "text" };
 import live from "../../console/live.js" with { type: "text" };
 import page from "../../console/index.html" with { type: "text" };
+import playground from "../../console/playground.js" with { type: "text" };
 import rows from "../../console/rows.js" with { type: "text" };
+import side from "../../console/side.js" with { type: "text" };
 import style from "../../console/style.css" with { type: "text" };
 import upstreams from "../../console/upstreams.js" with { type: "text" };
 import usage from "../../console/usage.js" with { type: "text" };
+import wires from "../../console/wires.js" with { type: "text" };
 
-const SCRIPT = "text/javascript; charset=utf-8";
+const SCRIPTS = {
+  app,
+  charts,
+  dom,
+  entries,
+  key_form,
+  keys,
+  live,
+  playground,
+  rows,
+  side,
+  upstreams,
+  usage,
+  wires,
+};
 
 const ASSETS: Readonly<Record<string, { type: string; text: string }>> = {
   "": { type: "text/html; charset=utf-8", text: page },
   "style.css": { type: "text/css; charset=utf-8", text: style },
   ...Object.fromEntries(
-    Object.entries({ app, charts, dom, entries, key_form, keys, live, rows, upstreams, usage }).map((
-      [name, text],
-    ) => [`${name}.js`, { type: SCRIPT, text }]),
+    Object.entries(SCRIPTS).map(([name, text]) => [`${name}.js`, { type: "text/javascript; charset=utf-8", text }]),
   ),
 };
 

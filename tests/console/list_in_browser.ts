@@ -1,0 +1,82 @@
+/** The list of requests in a browser, when there are many. */
+import { assert, assertEquals } from "@std/assert";
+import { CHAT, CONFIG, newApp } from "../support/app.ts";
+import { type Case, type Desk, logIn } from "./desk.ts";
+
+/** What the page is answered when 1,000 more have ended. */
+function thousandMore(since: number) {
+  const time = new Date().toISOString();
+  const ended = Array.from({ length: 1_000 }, (_, index) => {
+    const number = since + index;
+    const usage = { inputTokens: number, outputTokens: 5 };
+    return {
+      number,
+      id: `req_${number}`,
+      time,
+      path: CHAT,
+      model: `model-${number}`,
+      status: 200,
+      durationMs: 9,
+      usage,
+    };
+  });
+  return { now: Date.now(), feed: "busy", next: since + ended.length, running: [], ended };
+}
+
+async function scrolled(desk: Desk): Promise<void> {
+  const { page } = desk;
+  await logIn(desk);
+  await page.evaluate(`{
+    const observer = new MutationObserver((changes) => {
+      window.most = Math.max(window.most ?? 0, changes.flatMap(({ addedNodes }) => [...addedNodes]).length);
+    });
+    observer.observe(document.getElementById("main"), { childList: true, subtree: true });
+  }`);
+  await page.route(/api\/live/, (route) => {
+    const params = new URL(route.request().url()).searchParams;
+    const since = params.get("feed") === "busy" ? Number(params.get("since")) : 0;
+    const answer = since < 5_000 ? thousandMore(since) : { ...thousandMore(since), ended: [], next: since };
+    return route.fulfill({ json: answer });
+  });
+  await page.getByText("Requests, the latest first: 5,000").waitFor();
+  const rows = page.locator("tbody tr:not(.space)");
+  const few = async (what: string) =>
+    assert(await rows.count() < 60, `${what}: ${await rows.count()} rows in the page`);
+  await few("At the top");
+  await page.getByRole("cell", { name: "model-4999", exact: true }).waitFor();
+  await page.evaluate("{ const list = document.querySelector('.rows'); list.scrollTop = list.scrollHeight / 2; }");
+  await page.getByRole("cell", { name: /^model-25\d\d$/ }).first().waitFor();
+  await few("In the middle");
+  await page.evaluate("{ const list = document.querySelector('.rows'); list.scrollTop = list.scrollHeight; }");
+  await page.getByRole("cell", { name: "model-0", exact: true }).waitFor();
+  await few("At the end");
+  assertEquals(await page.locator(".rows table").getAttribute("aria-rowcount"), "5001");
+  assertEquals(await rows.last().getAttribute("aria-rowindex"), "5001");
+  // What one change of the list costs does not grow with the list: rows in sight, and the charts.
+  const most = await page.evaluate<number>("window.most");
+  assert(most < 150, `${most} elements were added at once`);
+}
+
+async function held(desk: Desk): Promise<void> {
+  const { page } = desk;
+  await logIn(desk);
+  let since = 0;
+  await page.route(/api\/live/, (route) => {
+    const { ended, ...rest } = thousandMore(since);
+    since += 40;
+    return route.fulfill({ json: { ...rest, ended: ended.slice(0, 40), next: since } });
+  });
+  await page.getByRole("cell", { name: "model-39", exact: true }).waitFor();
+  const button = page.getByRole("row", { name: /model-39\b/ }).getByRole("button");
+  await button.focus();
+  await page.getByText("Requests, the latest first: 120").waitFor();
+  assertEquals(await page.evaluate("document.activeElement.closest('tr')?.cells[4].textContent"), "model-39");
+}
+
+const app = () =>
+  newApp({ config: { ...CONFIG, keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }] } });
+
+export const listCases: readonly Case[] = [
+  { name: "thousands of requests: only those in sight are in the page, wherever one reads", app, run: scrolled },
+  { name: "whoever reads further down, or is in a row, stays there while others arrive", app, run: held },
+];
