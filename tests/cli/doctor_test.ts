@@ -101,7 +101,7 @@ Deno.test("doctor: finds nothing where all is well, and says what the model can 
   assertEquals(problemsIn(findings), []);
   assertEquals(
     findings.at(-1)!.message,
-    "It answers, streams, calls tools, shows its reasoning, keeps to a JSON schema",
+    "It answers, streams, takes instructions, calls tools, shows its reasoning, keeps to a JSON schema",
   );
 });
 
@@ -231,6 +231,7 @@ const SABOTAGES: [name: string, sabotage: Sabotage, check: string, words: RegExp
     /https:\/\/new\.test/,
   ],
   ["the server has no model", { answer: but("models", () => Response.json({ data: [] })) }, "no-models", /no model/],
+  ["the server fails at its list", { answer: but("models", () => failing(500, "no cache")) }, "list-failing", /500/],
   ["a proxy finds no server", { answer: () => new Response("Bad gateway", { status: 502 }) }, "server-failing", /502/],
   ["the account is empty", { answer: but("all", () => failing(402, "pay")) }, "billing", /paid/],
   [
@@ -262,6 +263,20 @@ const SABOTAGES: [name: string, sabotage: Sabotage, check: string, words: RegExp
     { answer: but("tools", () => failing(400, '"auto" tool choice requires an option')) },
     "tools-refused",
     /requires an option/,
+  ],
+  [
+    "the model's template has no place for system messages",
+    {
+      answer: but(
+        "all",
+        (url, body, headers) =>
+          (body.messages as { role: string }[]).some(({ role }) => role === "system")
+            ? failing(400, "System role not supported")
+            : healthy(url, body, headers),
+      ),
+    },
+    "instructions-refused",
+    /System role not supported/,
   ],
   ["tools are ignored", { answer: but("tools", () => message({ content: "It is noon." })) }, "tools-unused", /no tool/],
   [
@@ -314,6 +329,12 @@ for (const [name, sabotage, check, words] of SABOTAGES) {
     assert(!JSON.stringify(findings).includes(SECRET), "no secret is shown");
   });
 }
+
+Deno.test("doctor: a server that fails at the list of its models is asked for them all the same", async () => {
+  const findings = await findingsOf({ answer: but("models", () => failing(500, "no cache")) });
+  assertEquals(problemsIn(findings).map(({ level, check }) => [level, check]), [["warning", "list-failing"]]);
+  assertStringIncludes(findings.at(-1)!.message, "It answers, streams");
+});
 
 Deno.test("doctor: a certificate that nobody vouches for, and a server without TLS", async () => {
   const quiet = { hostname: "127.0.0.1", port: 0, onListen() {} };

@@ -61,7 +61,7 @@ async function checkChat(subject: Subject, asking: Asking): Promise<Finding[]> {
     if (typeof finding === "string") can.push(finding);
     else findings.push(finding);
   };
-  for (const question of ["stream", "tools", "reasoning", "structure"] as const) await judge(question);
+  for (const question of ["stream", "instructions", "tools", "reasoning", "structure"] as const) await judge(question);
   return [well("model", subject.name, `It ${can.join(", ")}`), ...findings];
 }
 
@@ -76,6 +76,10 @@ const JUDGES: Record<Exclude<Question, "whole">, Judge> = {
     const reason = errorIn(answer)?.message ?? /"message":"([^"]*)/.exec(text)?.[1] ?? "it has no end";
     const cure = "Turn streaming on at the server, and buffering off in any proxy before it";
     return problem("error", "stream-broken", name, `Its stream is broken: ${reason}`, cure);
+  },
+  instructions(answer, { name }) {
+    if (messageOf(answer)) return "takes instructions";
+    return refusal("instructions-refused", "a request with a system message", answer, name, TEMPLATE_CURE);
   },
   tools(answer, { name }) {
     const message = messageOf(answer);
@@ -111,6 +115,7 @@ const JUDGES: Record<Exclude<Question, "whole">, Judge> = {
 
 const TOOLS_CURE =
   "Turn tool calls on at the server (most have an option for the model's notation), or choose another model";
+const TEMPLATE_CURE = "Give the server a chat template that takes system messages, or choose another model";
 const PARSE_CURE = 'Set "textForms": "parse" for this model or its upstream';
 const EFFORT_CURE = 'Set the upstream\'s "dialect", or "efforts": [] for this model';
 const INSTRUCT_CURE = 'Set "structuredOutput": "instruct" for this model or its upstream';

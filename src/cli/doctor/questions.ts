@@ -19,6 +19,11 @@ const SCHEMA = {
 export const CHAT_QUESTIONS = {
   whole: { max_tokens: 1, messages: user("Say: pong") },
   stream: { max_tokens: 1, stream: true, messages: user("Say: pong") },
+  // Every agent sends some.
+  instructions: {
+    max_tokens: 1,
+    messages: [{ role: "system", content: "Be brief." }, ...user("Say: pong")],
+  },
   tools: {
     max_tokens: ROOM,
     messages: user(`What time is it? Call the tool ${TOOL}.`),

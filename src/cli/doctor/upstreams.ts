@@ -111,7 +111,13 @@ async function judge(reply: Listing, visited: Visited, examined: Examined): Prom
   }
   if (status === 401 || status === 403) return refused(visited, status);
   if (status === 402 || status === 429) return { finding: limited(subject, status), isLost: false };
-  if (status >= 500) {
+  if (status === 500) {
+    // Some servers fail at their list alone: the models themselves tell.
+    const message = "It fails at the list of its models (status 500)";
+    const cure = "Look into the server's own log; where its models answer, nothing depends on it";
+    return { finding: problem("warning", "list-failing", subject, message, cure), isLost: false };
+  }
+  if (status > 500) {
     return lost("server-failing", `It answers with status ${status}`, "Look into the server's own log, or wait");
   }
   if (isPage(headers, body)) {
@@ -119,16 +125,15 @@ async function judge(reply: Listing, visited: Visited, examined: Examined): Prom
     return lost("not-an-api", "It answers with a web page", cure);
   }
   if (status === 404) return await withoutList(visited, examined);
-  if (modelsIn(body) === undefined) {
-    const message = `It is reached and lists no models (status ${status})`;
-    return { finding: well("upstream", subject, message), isLost: false };
-  }
-  const count = modelsIn(body)!;
-  if (count === 0) {
-    const cure = "Load a model in the server";
-    return { finding: problem("warning", "no-models", subject, "It has no model", cure), isLost: false };
-  }
-  return { finding: well("upstream", subject, `It is reached and lists ${count} models`), isLost: false };
+  return { finding: counted(subject, reply), isLost: false };
+}
+
+/** What the list of models says. */
+function counted(subject: string, { status, body }: Listing): Finding {
+  const count = modelsIn(body);
+  if (count === undefined) return well("upstream", subject, `It is reached and lists no models (status ${status})`);
+  if (count === 0) return problem("warning", "no-models", subject, "It has no model", "Load a model in the server");
+  return well("upstream", subject, `It is reached and lists ${count} model${count === 1 ? "" : "s"}`);
 }
 
 function refused({ name, level, secret, takesTokens }: Visited, status: number): Judgement {
