@@ -1,8 +1,13 @@
 /** The console's own files, as texts: no file is read, and a compiled gateway holds them. */
 import app from "../../console/app.js" with { type: "text" };
 import charts from "../../console/charts.js" with { type: "text" };
+import curl from "../../console/curl.js" with { type: "text" };
 import dom from "../../console/dom.js" with { type: "text" };
 import entries from "../../console/entries.js" with { type: "text" };
+import inspect_side from "../../console/inspect_side.js" with { type: "text" };
+import inspect from "../../console/inspect.js" with { type: "text" };
+import inspectStyle from "../../console/inspect.css" with { type: "text" };
+import json_lines from "../../console/json_lines.js" with { type: "text" };
 import key_form from "../../console/key_form.js" with { type: "text" };
 import keys from "../../console/keys.js" with { type: "text" };
 import live from "../../console/live.js" with { type: "text" };
@@ -11,6 +16,7 @@ import playground from "../../console/playground.js" with { type: "text" };
 import rows from "../../console/rows.js" with { type: "text" };
 import side from "../../console/side.js" with { type: "text" };
 import style from "../../console/style.css" with { type: "text" };
+import timeline from "../../console/timeline.js" with { type: "text" };
 import upstreams from "../../console/upstreams.js" with { type: "text" };
 import usage from "../../console/usage.js" with { type: "text" };
 import wires from "../../console/wires.js" with { type: "text" };
@@ -18,14 +24,19 @@ import wires from "../../console/wires.js" with { type: "text" };
 const SCRIPTS = {
   app,
   charts,
+  curl,
   dom,
   entries,
+  inspect,
+  inspect_side,
+  json_lines,
   key_form,
   keys,
   live,
   playground,
   rows,
   side,
+  timeline,
   upstreams,
   usage,
   wires,
@@ -34,6 +45,7 @@ const SCRIPTS = {
 const ASSETS: Readonly<Record<string, { type: string; text: string }>> = {
   "": { type: "text/html; charset=utf-8", text: page },
   "style.css": { type: "text/css; charset=utf-8", text: style },
+  "inspect.css": { type: "text/css; charset=utf-8", text: inspectStyle },
   ...Object.fromEntries(
     Object.entries(SCRIPTS).map(([name, text]) => [`${name}.js`, { type: "text/javascript; charset=utf-8", text }]),
   ),

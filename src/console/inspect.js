@@ -1,0 +1,282 @@
+// @ts-check
+/// <reference lib="dom" />
+/** Requests that were recorded, and one of them on all its way. */
+import { ask, count, duration, h } from "./dom.js";
+import { curlOf } from "./curl.js";
+import { bodyOf, copyButton, headers, side, valueOf } from "./inspect_side.js";
+import { stepsOf, timeline } from "./timeline.js";
+
+const EVERY_MS = 2_000;
+const HEADS = ["Time", "Key", "Path", "Model → target", "Status", "Duration", "Calls", "kB"];
+
+export const inspect = {
+  title: "Inspect",
+  /** @param {HTMLElement} main */
+  open(main) {
+    const id = decodeURIComponent(location.hash.split("?")[1] ?? "");
+    main.append(h("h1", {}, "Inspect"));
+    return id ? openOne(main, id) : openList(main);
+  },
+};
+
+/** @param {HTMLElement} main */
+function openList(main) {
+  const state = h("p", { class: "quiet" });
+  const body = h("tbody");
+  const head = h("thead", {}, h("tr", {}, ...HEADS.map((text) => h("th", { scope: "col" }, text))));
+  main.append(
+    state,
+    h("div", { class: "wide" }, h("table", {}, h("caption", {}, "Recorded requests, the latest first"), head, body)),
+  );
+  let drawn = "";
+  return {
+    everyMs: EVERY_MS,
+    async refresh() {
+      const { bounds, bytes, data } = await ask("records");
+      state.textContent = bounds
+        ? `The latest ${count(bounds.requests)} requests are kept in memory, with what clients and models write: ` +
+          `${(bytes / 1e6).toFixed(1)} of ${count(bounds.megabytes)} MB.`
+        : 'Nothing is recorded. To keep the latest requests in memory, write "console": { "record": {} } into the configuration.';
+      const text = JSON.stringify(data);
+      // Who is at a row with the keyboard stays there.
+      if (text !== drawn) body.replaceChildren(...data.map(rowOf));
+      drawn = text;
+    },
+  };
+}
+
+/** @param {any} entry */
+function rowOf({ id, time, key, path, model, target, status, error, durationMs, calls, bytes }) {
+  const clock = new Date(time).toLocaleTimeString("en-GB");
+  const isOver = durationMs !== undefined;
+  return h(
+    "tr",
+    { class: !isOver ? "runs" : status >= 400 ? "bad" : undefined },
+    h("td", {}, h("a", { href: `#inspect?${encodeURIComponent(id)}`, "aria-label": `Request of ${clock}` }, clock)),
+    h("td", { class: "text" }, key ?? ""),
+    h("td", { class: "text" }, path),
+    h("td", { class: "text" }, [model, target].filter(Boolean).join(" → ")),
+    h("td", { class: "status" }, isOver ? [status, error].filter(Boolean).join(" ") : "running"),
+    h("td", {}, duration(durationMs)),
+    h("td", {}, calls),
+    h("td", {}, (bytes / 1000).toFixed(1)),
+  );
+}
+
+/**
+ * @param {HTMLElement} main
+ * @param {string} id
+ */
+function openOne(main, id) {
+  const place = h("div");
+  main.append(h("p", {}, h("a", { href: "#inspect" }, "All recorded requests")), h("h2", {}, `Request ${id}`), place);
+  let isWhole = false;
+  return {
+    everyMs: EVERY_MS,
+    async refresh() {
+      if (isWhole) return;
+      const query = `?id=${encodeURIComponent(id)}`;
+      const [record, understood] = await Promise.all([ask(`record${query}`), ask(`record/understood${query}`)]);
+      isWhole = record.entry !== undefined;
+      place.replaceChildren(...drawn(record, understood));
+    },
+  };
+}
+
+/**
+ * @param {any} record
+ * @param {any} understood
+ * @returns {HTMLElement[]}
+ */
+function drawn(record, understood) {
+  const { client, calls, entry, id } = record;
+  const notes = entry?.notes ?? [];
+  const exchange = h("div");
+  const serving = Math.max(0, calls.findLastIndex((/** @type {any} */ { status }) => status >= 200 && status < 300));
+  const draw = (/** @type {number} */ index) => exchange.replaceChildren(...sides(record, understood, index));
+  const choice = h(
+    "select",
+    { change: () => draw(Number(choice.value)) },
+    ...calls.map((/** @type {any} */ { target, reason, status }, /** @type {number} */ index) =>
+      h(
+        "option",
+        { value: index, selected: index === serving },
+        `${index + 1}: ${target}, ${reason}, ${status ?? "none"}`,
+      )
+    ),
+  );
+  draw(serving);
+  const { usage, notes: _, ...facts } = entry ?? { id, status: "running" };
+  return [
+    h("details", {}, h("summary", {}, `${client.method} ${client.path}`), factsOf({ ...facts, ...usage })),
+    h("h2", {}, "Timeline"),
+    timeline(stepsOf(record)),
+    h("h2", {}, notes.length > 0 ? "Notes" : "Nothing was dropped, clamped or changed"),
+    h("ul", {}, ...notes.map((/** @type {string} */ note) => h("li", {}, note))),
+    ...calls.length > 1 ? [h("p", { class: "bar" }, h("label", {}, "Call of an upstream", choice))] : [],
+    exchange,
+  ];
+}
+
+/** @param {Record<string, unknown>} facts */
+function factsOf(facts) {
+  const rows = Object.entries(facts).filter(([, value]) => value !== undefined);
+  return h("dl", {}, ...rows.flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, String(value))]));
+}
+
+/**
+ * The request on its way to one target, and the answer on its way back.
+ * @param {any} record
+ * @param {any} understood
+ * @param {number} index
+ * @returns {HTMLElement[]}
+ */
+function sides({ id, client, calls, answer, entry }, understood, index) {
+  const notes = entry?.notes ?? [];
+  const call = calls[index];
+  const own = understood.calls[index] ?? {};
+  const here = { ...client, url: new URL(`..${client.path}`, location.href).href };
+  const part = `call.${index}`;
+  return [
+    h("h2", {}, "The request"),
+    h(
+      "div",
+      { class: "sides" },
+      side(
+        "The client sent",
+        headers(client.headers),
+        bodyOf(client.body, notes),
+        taking(here, id, "request", "LANEWAY_KEY"),
+      ),
+      side("The gateway understood", ...transformsOf(understood, call?.target, own.isAsExplained)),
+      call
+        ? side(
+          "The upstream got",
+          h("p", { class: "quiet" }, call.url),
+          headers(call.headers),
+          bodyOf(call.body, notes),
+          taking(call, id, `${part}.request`, "UPSTREAM_KEY"),
+        )
+        : side("The upstream got", h("p", { class: "quiet" }, "No upstream was called.")),
+    ),
+    h("h2", {}, "The answer"),
+    h(
+      "div",
+      { class: "sides" },
+      side(
+        "The client got",
+        statusOf(answer.status),
+        headers(answer.headers),
+        bodyOf(answer.body, notes),
+        saving(answer.body, id, "answer"),
+      ),
+      side("The gateway read", ...answerOf(own, notes)),
+      call
+        ? side(
+          "The upstream answered",
+          statusOf(call.status),
+          headers(call.answerHeaders),
+          bodyOf(call.answer, notes),
+          saving(call.answer, id, `${part}.answer`),
+        )
+        : side("The upstream answered", h("p", { class: "quiet" }, "Nothing.")),
+    ),
+  ];
+}
+
+/** @param {number | undefined} status */
+function statusOf(status) {
+  return h("p", { class: status !== undefined && status >= 300 ? "error" : "quiet" }, `Status ${status ?? "none yet"}`);
+}
+
+/**
+ * What each transform changed, and the form that they begin with.
+ * @param {any} understood
+ * @param {string | undefined} target
+ * @param {boolean | undefined} isAsExplained
+ * @returns {HTMLElement[]}
+ */
+function transformsOf({ input, notes = [], problem, explanation }, target, isAsExplained) {
+  const { steps = [], targets = [] } = explanation.value ?? {};
+  const own = targets.find((/** @type {any} */ one) => one.target === target);
+  const all = [...steps, ...own?.steps ?? []];
+  const why = problem ?? explanation.problem ?? own?.error?.message;
+  return [
+    ...why === undefined ? [] : [h("p", { class: "error" }, why)],
+    ...isAsExplained === false
+      ? [
+        h(
+          "p",
+          { class: "error" },
+          "This call was not what would be asked now: the upstream refused a part of it, or the settings have changed.",
+        ),
+      ]
+      : [],
+    ...input ? [h("details", {}, h("summary", {}, "Canonical form"), valueOf(input, notes))] : [],
+    h(
+      "p",
+      { class: "quiet" },
+      all.length > 0 ? "Changed for the target, step by step:" : "Nothing was changed for the target.",
+    ),
+    ...all.map(stepOf),
+  ];
+}
+
+/** @param {{ step: string, notes: string[], changes: { path: string, before?: unknown, after?: unknown }[] }} step */
+function stepOf({ step, notes, changes }) {
+  return h(
+    "div",
+    { class: "step" },
+    h("h4", {}, step),
+    ...notes.map((note) => h("p", {}, h("em", {}, note))),
+    h(
+      "dl",
+      {},
+      ...changes.flatMap(({ path, before, after }) => [
+        h("dt", {}, path || "all of it"),
+        h(
+          "dd",
+          {},
+          before === undefined ? undefined : h("del", {}, JSON.stringify(before)),
+          before === undefined || after === undefined ? undefined : " ",
+          after === undefined ? undefined : h("ins", {}, JSON.stringify(after)),
+        ),
+      ]),
+    ),
+  );
+}
+
+/**
+ * @param {any} call
+ * @param {string[]} notes
+ * @returns {HTMLElement[]}
+ */
+function answerOf({ answer, problem }, notes) {
+  if (problem) return [h("p", { class: "error" }, problem)];
+  if (!answer) return [h("p", { class: "quiet" }, "It was passed on as it is, or there is none.")];
+  return [valueOf(answer.error ?? answer.output, [...notes, ...answer.notes ?? []])];
+}
+
+/**
+ * How to take a request away.
+ * @param {any} request
+ * @param {string} id
+ * @param {string} part
+ * @param {string} variable
+ */
+function taking(request, id, part, variable) {
+  const bar = saving(request.body, id, part);
+  bar.append(copyButton("As curl", () => curlOf(request, variable)));
+  return bar;
+}
+
+/**
+ * @param {import("./inspect_side.js").Body} body
+ * @param {string} id
+ * @param {string} part
+ */
+function saving({ text, bytes }, id, part) {
+  if (text === undefined || bytes === 0) return h("p", { class: "bar" });
+  const href = `api/record/text?id=${encodeURIComponent(id)}&part=${part}`;
+  return h("p", { class: "bar" }, copyButton("Raw", () => text), h("a", { href, download: true }, "Save"));
+}

@@ -1,0 +1,65 @@
+// @ts-check
+/// <reference lib="dom" />
+/** When what happened to a request, in words and as bars. */
+import { duration, h } from "./dom.js";
+
+/**
+ * @typedef {{ at: number, headAt?: number, endAt?: number, target: string, reason: string, status?: number, error?: string }} Call
+ * @typedef {{ at: number, what: string, name: string, detail?: string }} Event
+ * @typedef {{ from: number, to?: number, text: string, isBad?: boolean }} Step
+ */
+
+/** @type {Record<string, string>} */
+const REASONS = {
+  first: "asked first",
+  retry: "asked again",
+  failover: "asked next",
+  hedge: "asked beside it (hedge)",
+};
+
+/**
+ * @param {{ calls: readonly Call[], events: readonly Event[],
+ *   entry?: { durationMs: number, firstEventMs?: number, status: number } }} record
+ * @returns {Step[]}
+ */
+export function stepsOf({ calls, events, entry }) {
+  /** @type {Step[]} */
+  const steps = [{ from: 0, text: "The client asked" }];
+  for (const { at, headAt, endAt, target, reason, status, error } of calls) {
+    const answer = status === undefined ? error ?? "no answer" : `${status} after ${duration((headAt ?? at) - at)}`;
+    const isBad = status === undefined || status >= 300 || error !== undefined;
+    const broke = status !== undefined && error !== undefined ? `; broke off: ${error}` : "";
+    steps.push({ from: at, to: endAt, text: `${target} ${REASONS[reason] ?? reason}: ${answer}${broke}`, isBad });
+  }
+  for (const { at, what, name, detail } of events) {
+    steps.push({ from: at, text: `${name}: ${what}${detail ? `, ${detail}` : ""}`, isBad: what === "failed" });
+  }
+  if (entry?.firstEventMs !== undefined) {
+    steps.push({ from: entry.firstEventMs, text: "The first event of the answer" });
+  }
+  if (entry) steps.push({ from: entry.durationMs, text: `Over: ${entry.status}`, isBad: entry.status >= 400 });
+  return steps.sort((one, other) => one.from - other.from);
+}
+
+/** @param {readonly Step[]} steps */
+export function timeline(steps) {
+  const end = Math.max(1, ...steps.map(({ from, to }) => to ?? from));
+  return h(
+    "ol",
+    { class: "timeline" },
+    ...steps.map(({ from, to, text, isBad }) => {
+      const bar = h("span", { class: "span", "aria-hidden": "true" });
+      bar.style.marginLeft = `${(from / end) * 100}%`;
+      bar.style.width = `${(((to ?? from) - from) / end) * 100}%`;
+      const when = to === undefined || to === from ? `${from} ms` : `${from}–${to} ms`;
+      return h(
+        "li",
+        { class: isBad ? "bad" : undefined },
+        h("span", { class: "track" }, bar),
+        h("b", {}, when),
+        " ",
+        text,
+      );
+    }),
+  );
+}

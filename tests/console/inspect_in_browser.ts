@@ -1,0 +1,125 @@
+/** Inspect in a real browser: a recorded request on its way, there and back. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { CONFIG, type ConfigInput, ENV, newApp } from "../support/app.ts";
+import { answerWhole } from "../support/chat.ts";
+import { type Case, type Desk, faultsOf, logIn, OPS } from "./desk.ts";
+
+const EVIL = `<img src=x onerror="document.title='broken'">`;
+const MESSAGES = "/oss/v1/messages";
+
+const RECORDED: ConfigInput = {
+  ...CONFIG,
+  console: { record: {} },
+  keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }],
+};
+
+const recording = (answer = () => answerWhole("one two")) => () =>
+  newApp({ config: RECORDED, now: Date.now, fetch: () => Promise.resolve(answer()) });
+
+async function ask(desk: Desk, more: object = {}, headers: Record<string, string> = {}): Promise<void> {
+  const body = { model: "model", max_tokens: 100, messages: [{ role: "user", content: "Hello" }], ...more };
+  await (await desk.app.post(MESSAGES, body, { "x-api-key": OPS, ...headers })).text();
+}
+
+/** Opens the latest request. */
+async function inspect(desk: Desk): Promise<void> {
+  const { page } = desk;
+  await logIn(desk);
+  desk.complaints.length = 0; // that nobody was logged in at first
+  await page.getByRole("link", { name: "Inspect" }).click();
+  await page.getByRole("link", { name: /^Request of/ }).first().click();
+  await page.getByRole("heading", { name: "Timeline" }).waitFor();
+}
+
+async function wholeWay(desk: Desk): Promise<void> {
+  const { page, complaints } = desk;
+  const tools = [{ name: "a.b", input_schema: { type: "object" } }, {
+    type: "web_search_20250305",
+    name: "web_search",
+  }];
+  await ask(desk, { tools }, { "user-agent": "agent/1.0" });
+  await inspect(desk);
+  const side = (name: string) => page.getByRole("region", { name });
+  assertStringIncludes(await side("The client sent").innerText(), '"max_tokens": 100');
+  assertEquals(await side("The client sent").locator("mark").allInnerTexts(), ['      "name": "web_search"']);
+  await side("The client sent").getByText("← dropped tool web_search").waitFor();
+  const understood = await side("The gateway understood").innerText();
+  assertStringIncludes(understood, '"a.b"');
+  assertEquals(await side("The gateway understood").locator("del").first().innerText(), '"a.b"');
+  assertStringIncludes(await side("The upstream got").innerText(), "http://upstream.test/v1/chat/completions");
+  assertStringIncludes(await side("The upstream answered").innerText(), '"object": "chat.completion"');
+  assertStringIncludes(await side("The gateway read").innerText(), '"text": "one two"');
+  assertStringIncludes(await side("The client got").innerText(), '"type": "message"');
+  await page.getByText("fake/org/model asked first: 200").waitFor();
+  await side("The upstream got").getByRole("button", { name: "As curl" }).click();
+  const curl = await page.getByRole("dialog").getByRole("textbox").inputValue();
+  assertStringIncludes(curl, `-H 'authorization: Bearer '"$UPSTREAM_KEY"''`);
+  await page.getByRole("button", { name: "Close" }).click();
+  assertEquals(complaints, []);
+}
+
+async function forEverybody(desk: Desk): Promise<void> {
+  const { page } = desk;
+  await ask(desk, { top_k: 5, tools: [{ name: "a.b", input_schema: {} }] });
+  await inspect(desk);
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    assertEquals(await faultsOf(page), [], colorScheme);
+  }
+  await page.setViewportSize({ width: 360, height: 640 });
+  const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+  assertEquals(overflow, 0, "It is wider than the phone");
+  await page.getByRole("link", { name: "All recorded requests" }).click();
+  await page.getByRole("link", { name: /^Request of/ }).waitFor();
+  assertEquals(await faultsOf(page), []);
+}
+
+/** Whatever stands in requests, answers, heads and errors is text, and no secret is in the page. */
+async function hostile(desk: Desk): Promise<void> {
+  const { page } = desk;
+  const latin = EVIL.replaceAll('"', "'");
+  await ask(desk, {
+    system: EVIL,
+    [EVIL]: EVIL,
+    messages: [{
+      role: "user",
+      content: `${EVIL} ${ENV.UPSTREAM_SECRET} </pre><script>document.title='broken'</script>`,
+    }],
+    tools: [{ name: EVIL, input_schema: { [EVIL]: EVIL } }],
+  }, { "user-agent": latin, "x-evil": latin });
+  await inspect(desk);
+  for (const summary of await page.locator("summary").all()) await summary.click();
+  for (const button of await page.getByRole("button", { name: /^(Raw|As curl)$/ }).all()) {
+    await button.click();
+    await page.getByRole("button", { name: "Close" }).click();
+  }
+  assertEquals(await page.locator("main img, main script, dialog img").count(), 0);
+  assertEquals(await page.title(), "Inspect · Laneway");
+  const text = await page.content();
+  assertStringIncludes(text, "&lt;img");
+  for (const secret of Object.values(ENV)) assert(!text.includes(secret), "A secret is in the page");
+}
+
+async function nothingKept(desk: Desk): Promise<void> {
+  await logIn(desk);
+  await desk.page.getByRole("link", { name: "Inspect" }).click();
+  await desk.page.getByText('write "console": { "record": {} } into the configuration').waitFor();
+}
+
+export const inspectCases: Case[] = [
+  { name: "a recorded request on its way, with its notes at their fields", app: recording(), run: wholeWay },
+  { name: "inspect passes axe, light and dark, wide and narrow", app: recording(), run: forEverybody },
+  {
+    name: "whatever was recorded is text",
+    app: recording(() => {
+      const answer = { id: EVIL, choices: [{ message: { role: "assistant", content: EVIL }, finish_reason: EVIL }] };
+      return Response.json(answer, { headers: { "x-evil": EVIL } });
+    }),
+    run: hostile,
+  },
+  {
+    name: "without recording the page says what to do",
+    app: () => newApp({ config: { ...RECORDED, console: {} }, now: Date.now }),
+    run: nothingKept,
+  },
+];

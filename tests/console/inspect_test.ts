@@ -1,0 +1,110 @@
+/** What the page Inspect makes of a record: lines, the notes at them, steps, and lines for a shell. */
+import { assert, assertEquals } from "@std/assert";
+import { curlOf } from "../../src/console/curl.js";
+import { lineOf, linesOf, notesAt } from "../../src/console/json_lines.js";
+import { stepsOf } from "../../src/console/timeline.js";
+
+Deno.test("inspect: JSON is written as JSON.stringify writes it", () => {
+  const values = [
+    {},
+    [],
+    { a: [], b: {} },
+    { "a b": [1, [null, { c: "d\n" }], true], e: { f: { g: "<h>" } } },
+    [{ type: "text" }, "x"],
+    "text",
+    null,
+  ];
+  for (const value of values) {
+    assertEquals(linesOf(value).map(({ text }) => text).join("\n"), JSON.stringify(value, null, 2));
+  }
+  const [line] = linesOf("x".repeat(5_000));
+  assert(line!.text.length < 2_100 && line!.text.endsWith("(5000 characters)"));
+});
+
+Deno.test("inspect: a note stands at the field that it is about", () => {
+  const body = {
+    model: "m",
+    max_completion_tokens: 9,
+    top_k: 5,
+    reasoning_effort: "high",
+    service_tier: "auto",
+    response_format: { type: "json_schema" },
+    messages: [{ role: "user", content: [{ type: "image_url", image_url: { url: "data:," } }] }],
+    tools: [{ type: "function", function: { name: "look.up" } }, { type: "web_search" }],
+  };
+  const lines = linesOf(body);
+  const about: [note: string, text: string | undefined][] = [
+    ["dropped top_k", '  "top_k": 5,'],
+    ["clamped max_tokens 128000>32768", '  "max_completion_tokens": 9,'],
+    ["clamped effort minimal>low", '  "reasoning_effort": "high",'],
+    ["dropped service_tier", '  "service_tier": "auto",'],
+    ["asked for response_format by instruction", '  "response_format": {'],
+    ["dropped tool web_search", '      "type": "web_search"'],
+    ["repaired arguments of look.up", '        "name": "look.up"'],
+    ["dropped a file of type image/png", '          "type": "image_url",'],
+    ["estimated usage", undefined],
+    ["could not store the response", undefined],
+  ];
+  for (const [note, text] of about) {
+    const at = lineOf(note, lines);
+    assertEquals(at === undefined ? undefined : lines[at]!.text, text, note);
+  }
+  const marks = notesAt(["dropped top_k", "estimated usage"], lines);
+  assertEquals([...marks.values()], [["dropped top_k"]]);
+});
+
+Deno.test("inspect: a line for a shell says exactly what was sent, whatever is in it", async () => {
+  const text = `{"a":"it's $HOME \`id\` \\" ! \\\\n","b":"<\u00e9>\\n"}`;
+  const request = {
+    method: "POST",
+    url: "http://127.0.0.1:1/o'ss/v1?x=$(id)",
+    headers: [["content-type", "application/json"], ["x-`id`", "it's $1"], ["authorization", "Bearer ***"], [
+      "host",
+      "h",
+    ]] as [string, string][],
+    body: { text, bytes: new TextEncoder().encode(text).length, kept: new TextEncoder().encode(text).length },
+  };
+  const script = `curl() { printf '%s\\0' "$@"; }\n${curlOf(request, "KEY")}`;
+  const { stdout } = await new Deno.Command("sh", { args: ["-c", script], env: { KEY: "the-key" } }).output();
+  assertEquals(new TextDecoder().decode(stdout).split("\0").slice(0, -1), [
+    "-X",
+    "POST",
+    request.url,
+    "-H",
+    "content-type: application/json",
+    "-H",
+    "x-`id`: it's $1",
+    "-H",
+    "authorization: Bearer the-key",
+    "--data-raw",
+    text,
+  ]);
+  const cut = curlOf({ ...request, body: { ...request.body, kept: 5 } }, "KEY");
+  assert(!cut.includes("--data-raw") && cut.includes("not all of it"));
+});
+
+Deno.test("inspect: the timeline has every call, what came of it, and the end", () => {
+  const steps = stepsOf({
+    calls: [
+      { at: 2, headAt: 10, endAt: 11, target: "a/m", reason: "first", status: 500 },
+      { at: 12, target: "b/m", reason: "hedge", error: "lost" },
+      { at: 12, headAt: 20, endAt: 40, target: "c/m", reason: "failover", status: 200 },
+    ],
+    events: [{ at: 11, what: "failed", name: "a/m", detail: "upstream_error" }, {
+      at: 30,
+      what: "hosted tool",
+      name: "fetch",
+    }],
+    entry: { durationMs: 41, firstEventMs: 21, status: 200 },
+  });
+  assertEquals(steps.map(({ from, to, text, isBad }) => [from, to, text, isBad === true]), [
+    [0, undefined, "The client asked", false],
+    [2, 11, "a/m asked first: 500 after 8 ms", true],
+    [11, undefined, "a/m: failed, upstream_error", true],
+    [12, undefined, "b/m asked beside it (hedge): lost", true],
+    [12, 40, "c/m asked next: 200 after 8 ms", false],
+    [21, undefined, "The first event of the answer", false],
+    [30, undefined, "fetch: hosted tool", false],
+    [41, undefined, "Over: 200", false],
+  ]);
+});
