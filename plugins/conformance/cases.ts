@@ -10,7 +10,8 @@ const TOOL: CheckTool = {
 const WANTS_TOOL = "What is the weather in Paris? Use the tool get_weather.";
 const UNKNOWN_MODEL = "no-such-model-of-anybody";
 
-function complaintsOf({ complaints }: CheckedAnswer, more: Record<string, boolean> = {}): string[] {
+function complaintsOf({ complaints, isRefused }: CheckedAnswer, more: Record<string, boolean> = {}): string[] {
+  if (isRefused) return complaints;
   return [...complaints, ...Object.entries(more).flatMap(([sentence, isSo]) => isSo ? [sentence] : [])];
 }
 
@@ -48,9 +49,11 @@ const usage: CheckCase = {
   requirement: "Whole answers and streams count their tokens: agents decide by them when to shorten a conversation",
   async run({ wire, model, ask }) {
     const question = { model, text: "Say: pong", maxTokens: ROOM };
-    const one = wire.readWhole(await ask(wire.path, wire.request(question))).usage;
-    const other = wire.readStream(await ask(wire.path, wire.request({ ...question, stream: true }))).usage;
-    const isCounted = (found: typeof one) => found !== undefined && found.input > 0 && found.output > 0;
+    const one = wire.readWhole(await ask(wire.path, wire.request(question)));
+    const other = wire.readStream(await ask(wire.path, wire.request({ ...question, stream: true })));
+    const refusals = [one, other].filter(({ isRefused }) => isRefused).flatMap(({ complaints }) => complaints);
+    if (refusals.length > 0) return refusals;
+    const isCounted = ({ usage }: CheckedAnswer) => usage !== undefined && usage.input > 0 && usage.output > 0;
     return [
       ...isCounted(one) ? [] : ["A whole answer has no usage above 0"],
       ...isCounted(other) ? [] : ["A stream has no usage above 0"],

@@ -51,10 +51,19 @@ export function countsIn(usage: JsonValue | undefined, input: string, output: st
     : undefined;
 }
 
+/** How much of an error is shown. */
+const MOST_ERROR = 160;
+
+/** What came in place of an answer. */
+export function refusalIn({ status, text }: CheckReply): string {
+  if (status === 0) return "No answer came";
+  const { error } = objectIn(text) ?? {};
+  const message = isJsonObject(error) ? textIn(error.message) : "";
+  return `The status is ${status}, not 200: ${(message || text).slice(0, MOST_ERROR)}`;
+}
+
 /** What is wrong before the body is looked at. */
-export function complaintsOfHead({ status, contentType, isCut }: CheckReply, type: string): string[] {
-  if (status === 0) return ["No answer came"];
-  if (status !== 200) return [`The status is ${status}, not 200`];
+export function complaintsOfHead({ contentType, isCut }: CheckReply, type: string): string[] {
   return [
     ...contentType.startsWith(type) ? [] : [`The content type is "${contentType}", not ${type}`],
     ...isCut ? ["The connection ended before the body did"] : [],

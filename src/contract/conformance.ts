@@ -31,6 +31,8 @@ export interface CheckedAnswer {
   usage?: { input: number; output: number };
   /** Whether it ended with an error after its beginning. */
   isFailed: boolean;
+  /** Whether it is no answer but an error. */
+  isRefused?: boolean;
   /** A sentence each, without a full stop. */
   complaints: string[];
 }

@@ -218,6 +218,20 @@ Deno.test("check: what is no server of the wire fails, and the kit goes on", asy
   assertEquals(results.filter(({ state }) => state === "passed").map(({ id }) => id), []);
 });
 
+Deno.test("check: of a refusal the reason is told once, in the server's own words", async () => {
+  // As a server was seen to answer whose model's template took no system messages.
+  const refuse = () => Response.json({ error: { message: "can only concatenate str", type: "x" } }, { status: 400 });
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, refuse);
+  const results = await check(checking(`http://127.0.0.1:${server.addr.port}`));
+  await server.shutdown();
+  for (const wire of WIRES) {
+    for (const id of ["whole", "stream", "usage", "instructions"]) {
+      const found = results.find((one) => one.wire === wire && one.id === id)!;
+      assertEquals(found.reasons, ["The status is 400, not 200: can only concatenate str"], `${wire} ${id}`);
+    }
+  }
+});
+
 Deno.test("check: the reports hold whatever a server sends", () => {
   const reasons = ['<script>"&\u0000 |\n\ud800'];
   const result = { wire: "chat", id: "whole", requirement: "a | b", state: "failed" as const, reasons, seconds: 0.5 };
