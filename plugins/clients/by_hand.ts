@@ -53,9 +53,3 @@ export const openWebui: Client = {
     "From a container the gateway is not at 127.0.0.1: use http://host.docker.internal with its port, and give the gateway keys",
   ],
 };
-
-export const geminiClients: Client = {
-  name: "gemini-cli",
-  title: "Gemini CLI",
-  steps: () => ["It speaks the Gemini API only, which Laneway does not serve: it cannot be connected"],
-};

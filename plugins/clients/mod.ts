@@ -1,7 +1,7 @@
 /** Every client that the command `connect` knows. A new one is a file here and a line below. */
 import type { Client } from "../../src/contract/client.ts";
 import { aider } from "./aider.ts";
-import { cursor, geminiClients, jetbrains, openWebui, rooCode } from "./by_hand.ts";
+import { cursor, jetbrains, openWebui, rooCode } from "./by_hand.ts";
 import { copilot, ollamaClients } from "./by_variables.ts";
 import { claudeCode } from "./claude_code.ts";
 import { cline } from "./cline.ts";
@@ -9,6 +9,7 @@ import { codex } from "./codex.ts";
 import { continueDev } from "./continue.ts";
 import { crush } from "./crush.ts";
 import { vscode, zed } from "./editors.ts";
+import { geminiCli } from "./gemini_cli.ts";
 import { opencode } from "./opencode.ts";
 import { pi } from "./pi.ts";
 import { qwenCode } from "./qwen_code.ts";
@@ -21,6 +22,7 @@ export const clients: readonly Client[] = [
   cline,
   rooCode,
   qwenCode,
+  geminiCli,
   copilot,
   pi,
   zed,
@@ -31,5 +33,4 @@ export const clients: readonly Client[] = [
   cursor,
   openWebui,
   ollamaClients,
-  geminiClients,
 ];

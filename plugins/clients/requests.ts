@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonic
 /** The two requests of a turn in which the model calls a tool. */
 export interface ToolTurn {
   /** Below the lane. */
-  path: string;
+  path(model: string, isStreamed: boolean): string;
   headers: Readonly<Record<string, string>>;
   /** Asks for a whole answer. */
   first(model: string, prompt: string): JsonObject;
@@ -24,7 +24,7 @@ function objectsIn(value: JsonValue | undefined): JsonObject[] {
 }
 
 const messages: ToolTurn = {
-  path: "v1/messages",
+  path: () => "v1/messages",
   headers: { "anthropic-version": "2023-06-01" },
   first: (model, prompt) => ({
     model,
@@ -43,7 +43,7 @@ const messages: ToolTurn = {
 };
 
 const chat: ToolTurn = {
-  path: "v1/chat/completions",
+  path: () => "v1/chat/completions",
   headers: {},
   first: (model, prompt) => ({
     model,
@@ -61,7 +61,7 @@ const chat: ToolTurn = {
 };
 
 const responses: ToolTurn = {
-  path: "v1/responses",
+  path: () => "v1/responses",
   headers: {},
   first: (model, prompt) => ({
     model,
@@ -79,7 +79,7 @@ const responses: ToolTurn = {
 };
 
 const ollama: ToolTurn = {
-  path: "api/chat",
+  path: () => "api/chat",
   headers: {},
   first: (model, prompt) => ({ ...chat.first(model, prompt), stream: false }),
   second(first, { message }) {
@@ -91,5 +91,23 @@ const ollama: ToolTurn = {
   isWhole: (stream) => /"done": ?true/.test(stream),
 };
 
+const gemini: ToolTurn = {
+  path: (model, isStreamed) =>
+    `v1beta/models/${model}:${isStreamed ? "streamGenerateContent?alt=sse" : "generateContent"}`,
+  headers: {},
+  first: (_, prompt) => ({
+    contents: [{ role: "user", parts: [{ text: prompt }] }],
+    tools: [{ functionDeclarations: [{ name: NAME, description: DESCRIPTION, parametersJsonSchema: PARAMETERS }] }],
+  }),
+  second(first, { candidates }) {
+    const content = objectsIn(candidates)[0]?.content;
+    const calls = isJsonObject(content) ? objectsIn(content.parts).filter(({ functionCall }) => functionCall) : [];
+    if (!isJsonObject(content) || calls.length === 0) return undefined;
+    const results = calls.map(() => ({ functionResponse: { name: NAME, response: { output: RESULT } } }));
+    return { ...first, contents: [...objectsIn(first.contents), content, { role: "user", parts: results }] };
+  },
+  isWhole: (stream) => stream.includes('"finishReason"'),
+};
+
 /** By the wire that a client speaks. */
-export const toolTurns: Readonly<Record<string, ToolTurn>> = { messages, chat, responses, ollama };
+export const toolTurns: Readonly<Record<string, ToolTurn>> = { messages, chat, responses, ollama, gemini };

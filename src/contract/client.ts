@@ -66,8 +66,8 @@ export interface Client {
   /** As users type it: `my-editor`. */
   name: string;
   title: string;
-  /** The API that it calls, as the data of its requests knows it; nothing where no gateway serves it. */
-  wire?: string;
+  /** The API that it calls, as the data of its requests knows it. */
+  wire: string;
   /** The command that starts it. */
   program?: string;
   /** A folder that is there where it is installed. */

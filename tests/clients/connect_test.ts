@@ -1,7 +1,7 @@
 /** The command `connect` with the clients themselves: set up, proved, used as it left them, and taken back. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
 import { runLaunched, withFolder, withLaunched } from "../support/process.ts";
-import { CLAUDE_CODE, CODEX, install, OPENCODE } from "./install.ts";
+import { CLAUDE_CODE, CODEX, GEMINI_CLI, install, OPENCODE } from "./install.ts";
 
 const CONFIG = {
   store: { kind: "memory" },
@@ -25,6 +25,7 @@ const CLIENTS = [
     file: ".config/opencode/opencode.jsonc",
     mine: '{\n  // mine\n  "autoupdate": false,\n}\n',
   },
+  { name: "gemini-cli", spec: GEMINI_CLI, bin: "gemini", file: ".gemini/.env", mine: "# mine\nDEBUG=0\n" },
 ];
 
 for (const { name, spec, bin, file, mine } of CLIENTS) {

@@ -9,6 +9,9 @@ export const CODEX = "@openai/codex@0.169.0";
 /** The version of opencode that the tests run. */
 export const OPENCODE = "opencode-ai@1.18.33";
 
+/** The version of Gemini CLI that the tests run. */
+export const GEMINI_CLI = "@google/gemini-cli@0.61.0";
+
 /** The version of Node that the gateway is tried on. */
 export const NODE = "node@24.21.0";
 

@@ -48,7 +48,7 @@ export const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
   [/^deno task start --workers 4$/, { how: "by", test: "tests/cli/workers_test.ts" }],
   [/^deno task start usage --by key$/, { how: "by", test: "tests/cli/usage_test.ts" }],
   [/^deno task start doctor --quick$/, { how: "by", test: "tests/cli/doctor_test.ts" }],
-  [/^deno task start connect claude-code( .*)?$/, { how: "by", test: "tests/clients/connect_test.ts" }],
+  [/^deno task start connect (claude-code|gemini-cli)( .*)?$/, { how: "by", test: "tests/clients/connect_test.ts" }],
   [/^deno task start probe http:/, { how: "by", test: "tests/cli/probe_test.ts" }],
   [/^deno task start check http:/, { how: "by", test: "tests/cli/check_test.ts" }],
   [/^deno task start permissions$/, { how: "ends", prints: /--allow-net=/ }],

@@ -217,11 +217,11 @@ function loopOf(seen: readonly Seen[], { model }: Connection): string {
 
 /** The requests of a turn with a tool, as clients of its wire send them. */
 async function byRequest({ client, connection, key, patienceMs }: Proving): Promise<Proof> {
-  const { path, headers, first, second, isWhole } = toolTurns[client.wire!]!;
-  const url = `${connection.gateway}/${connection.lane}/${path}`;
+  const { path, headers, first, second, isWhole } = toolTurns[client.wire]!;
   const auth: Record<string, string> = key === undefined ? {} : { authorization: `Bearer ${key}` };
-  const post = async (body: JsonObject) => {
-    const { ok, status, body: answer } = await fetch(url, {
+  const post = async (body: JsonObject, isStreamed: boolean) => {
+    const below = path(connection.model, isStreamed);
+    const { ok, status, body: answer } = await fetch(`${connection.gateway}/${connection.lane}/${below}`, {
       method: "POST",
       headers: { "content-type": "application/json", ...auth, ...headers },
       body: JSON.stringify(body),
@@ -229,20 +229,20 @@ async function byRequest({ client, connection, key, patienceMs }: Proving): Prom
       signal: AbortSignal.timeout(patienceMs),
     });
     const { text } = await readText(answer, MOST_ANSWER);
-    return { ok, status, text };
+    return { ok, status, text, below };
   };
-  const refused = ({ status, text }: { status: number; text: string }): Proof => {
-    const line = `/${path} was answered with ${status}: ${text.slice(0, 300)}`;
+  const refused = ({ status, text, below }: Awaited<ReturnType<typeof post>>): Proof => {
+    const line = `/${below} was answered with ${status}: ${text.slice(0, 300)}`;
     return { isProved: false, lines: [withoutKey(line, key)] };
   };
   const asked = first(connection.model, PROMPT);
-  const response = await post(asked);
+  const response = await post(asked, false);
   const answer = response.ok ? objectIn(response.text) : undefined;
   if (!answer) return refused(response);
   const isNotRun = `${client.title}: not run itself, so this proves the address and the key, not the program`;
   const turn = second(asked, answer);
   if (!turn) return { isProved: true, lines: [`${connection.model} answered, and called no tool`, isNotRun] };
-  const streamed = await post(turn);
+  const streamed = await post(turn, true);
   if (!streamed.ok || !isWhole(streamed.text)) return refused(streamed);
   return {
     isProved: true,

@@ -50,17 +50,21 @@ export function record(url: string): Recorder {
   return { url: `http://127.0.0.1:${server.addr.port}`, seen, close: () => server.shutdown() };
 }
 
+const RESULT = /"(tool_result|function_call_output|custom_tool_call_output|functionResponse)"|"role": ?"tool"/;
+
 /** Nothing for what asks for no answer of a model, such as a count of tokens. */
 function entryFor(path: string, status: number, body: string): Seen | undefined {
-  if (!/\/(messages|completions|responses|chat)$/.test(path)) return undefined;
+  // On some APIs the path names the model, and what is asked of it.
+  const [, named] = /\/models\/(.+):(?:streamG|g)enerateContent$/.exec(path) ?? [];
+  if (named === undefined && !/\/(messages|completions|responses|chat)$/.test(path)) return undefined;
   let sent: JsonValue | undefined;
   try {
     sent = JSON.parse(body);
   } catch {
     // the gateway says what is wrong with it
   }
-  const model = isJsonObject(sent) && typeof sent.model === "string" ? sent.model : undefined;
-  const hasResult = /"(tool_result|function_call_output|custom_tool_call_output)"|"role": ?"tool"/.test(body);
+  const model = isJsonObject(sent) && typeof sent.model === "string" ? sent.model : named;
+  const hasResult = RESULT.test(body);
   return { path, status, model, hasResult, isWhole: false };
 }
 

@@ -331,6 +331,7 @@ for (
     ["claude-fable-5", "moonshotai/Kimi-K3"],
     ["claude-sonnet-5", "zai-org/GLM-5.3"],
     ["claude-haiku-4-5-20251001", "deepseek-ai/DeepSeek-V4.1-Flash"],
+    ["gemini-3.5-flash-lite", "deepseek-ai/DeepSeek-V4.1-Flash"],
     ["claude-oss-glm-5.3", "zai-org/GLM-5.3"],
   ] as const
 ) {
