@@ -4,6 +4,7 @@
 import { ask, count, duration, h } from "./dom.js";
 import { curlOf } from "./curl.js";
 import { bodyOf, copyButton, headers, side, valueOf } from "./inspect_side.js";
+import { replay } from "./replay.js";
 import { stepsOf, timeline } from "./timeline.js";
 
 const EVERY_MS = 2_000;
@@ -78,9 +79,26 @@ function openOne(main, id) {
       const query = `?id=${encodeURIComponent(id)}`;
       const [record, understood] = await Promise.all([ask(`record${query}`), ask(`record/understood${query}`)]);
       isWhole = record.entry !== undefined;
-      place.replaceChildren(...drawn(record, understood));
+      place.replaceChildren(...drawn(record, understood), ...isWhole ? [replaying(record, understood)] : []);
     },
   };
+}
+
+/**
+ * @param {any} record
+ * @param {any} understood
+ */
+function replaying({ id, answer }, { calls }) {
+  const output = calls.findLast((/** @type {any} */ { answer }) => answer?.output)?.answer.output;
+  const first = output ? valueOf(output) : bodyOf(answer.body);
+  const leaving = new AbortController();
+  addEventListener("hashchange", () => leaving.abort(), { once: true });
+  const open = async () => {
+    const form = replay(id, { first, signal: leaving.signal });
+    place.replaceChildren(await form.catch(({ message }) => h("p", { class: "error", role: "alert" }, message)));
+  };
+  const place = h("div", {}, h("button", { type: "button", click: open }, "Send it again …"));
+  return h("section", { "aria-label": "Replay" }, h("h2", {}, "Replay"), place);
 }
 
 /**

@@ -59,7 +59,7 @@ export function bodyOf(body, notes = []) {
 }
 
 /** @param {string} text */
-function textOf(text) {
+export function textOf(text) {
   const shown = text.slice(0, MOST_CHARACTERS);
   return block(
     shown,

@@ -10,6 +10,8 @@ import { playgroundCases } from "./playground_in_browser.ts";
 
 const reason = browser ? "" : " (skipped: no Chromium on this machine)";
 
+const AT_ONCE = 4;
+
 const EVIL = `<img src=x onerror="document.title='broken'">`;
 const KEYED: ConfigInput = {
   ...CONFIG,
@@ -33,10 +35,15 @@ Deno.test({
     const { chromium } = await import("playwright-core");
     const opened = await chromium.launch({ executablePath: browser, headless: true });
     try {
-      // Side by side, because most of what they do is to wait for the page to ask again.
+      // A few side by side, because most of what they do is to wait for the page to ask again; more would wait for the browser.
       const apart = { sanitizeOps: false, sanitizeResources: false, sanitizeExit: false };
-      const steps = cases.map(({ name, app, run }) => t.step({ name, fn: () => withDesk(opened, app, run), ...apart }));
-      await Promise.all(steps);
+      const waiting = cases.values();
+      const next = async () => {
+        for (const { name, app, run } of waiting) {
+          await t.step({ name, fn: () => withDesk(opened, app, run), ...apart });
+        }
+      };
+      await Promise.all(Array.from({ length: AT_ONCE }, next));
     } finally {
       await opened.close();
     }

@@ -1,7 +1,7 @@
 /** Inspect in a real browser: a recorded request on its way, there and back. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import { CONFIG, type ConfigInput, ENV, newApp } from "../support/app.ts";
-import { answerWhole } from "../support/chat.ts";
+import { answerStream, answerWhole, ENDING, word } from "../support/chat.ts";
 import { type Case, type Desk, faultsOf, logIn, OPS } from "./desk.ts";
 
 const EVIL = `<img src=x onerror="document.title='broken'">`;
@@ -58,6 +58,33 @@ async function wholeWay(desk: Desk): Promise<void> {
   assertEquals(complaints, []);
 }
 
+async function again(desk: Desk): Promise<void> {
+  const { page, complaints } = desk;
+  await ask(desk, { stream: true, top_k: 5 });
+  await inspect(desk);
+  const replay = page.getByRole("region", { name: "Replay" });
+  await replay.getByRole("button", { name: "Send it again" }).click();
+  await replay.getByLabel("Wire").selectOption("responses");
+  await replay.getByText("dropped top_k").waitFor();
+  const body = replay.getByLabel("Body");
+  const text = await body.inputValue();
+  assertEquals(JSON.parse(text).max_output_tokens, 100);
+  await body.fill("{");
+  await replay.getByRole("button", { name: "Send again" }).click();
+  await replay.getByText(/JSON/).waitFor();
+  await body.fill(text.replace("Hello", "Good day"));
+  await replay.getByRole("button", { name: "Send again" }).click();
+  await replay.getByText(/^Status 200 after/).waitFor();
+  assertStringIncludes(await replay.getByRole("region", { name: "The first answer" }).innerText(), '"one two"');
+  const answer = replay.getByRole("region", { name: "The new answer" });
+  await answer.getByText('"text": "one two"').waitFor();
+  assertEquals(await faultsOf(page), []);
+  await answer.getByRole("link", { name: "Inspect it" }).click();
+  await page.getByText("POST /oss/v1/responses").waitFor();
+  assertStringIncludes(await page.getByRole("region", { name: "The upstream got" }).innerText(), "Good day");
+  assertEquals(complaints, []);
+}
+
 async function forEverybody(desk: Desk): Promise<void> {
   const { page } = desk;
   await ask(desk, { top_k: 5, tools: [{ name: "a.b", input_schema: {} }] });
@@ -108,6 +135,11 @@ async function nothingKept(desk: Desk): Promise<void> {
 
 export const inspectCases: Case[] = [
   { name: "a recorded request on its way, with its notes at their fields", app: recording(), run: wholeWay },
+  {
+    name: "a recorded request is sent again, changed, on another wire, and its answer stands beside the first",
+    app: recording(() => answerStream([word("one "), word("two"), ENDING])),
+    run: again,
+  },
   { name: "inspect passes axe, light and dark, wide and narrow", app: recording(), run: forEverybody },
   {
     name: "whatever was recorded is text",

@@ -13,6 +13,7 @@ import keys from "../../console/keys.js" with { type: "text" };
 import live from "../../console/live.js" with { type: "text" };
 import page from "../../console/index.html" with { type: "text" };
 import playground from "../../console/playground.js" with { type: "text" };
+import replay from "../../console/replay.js" with { type: "text" };
 import rows from "../../console/rows.js" with { type: "text" };
 import side from "../../console/side.js" with { type: "text" };
 import style from "../../console/style.css" with { type: "text" };
@@ -34,6 +35,7 @@ const SCRIPTS = {
   keys,
   live,
   playground,
+  replay,
   rows,
   side,
   timeline,

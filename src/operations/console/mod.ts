@@ -10,6 +10,7 @@ import { live, status } from "./live.ts";
 import { models } from "./models.ts";
 import { obey, type Order } from "./orders.ts";
 import { record, recordedText, records } from "./records.ts";
+import { requestAgain } from "./replayed.ts";
 import { understood } from "./understood.ts";
 import { asCaller, checkOrigin, logIn, logOut, operatorOf } from "./sessions.ts";
 
@@ -18,6 +19,7 @@ const READ: Readonly<Record<string, (context: RequestContext) => Response | Prom
   live,
   models,
   record,
+  "record/request": requestAgain,
   "record/text": recordedText,
   "record/understood": understood,
   records,

@@ -21,6 +21,8 @@ import { recordOf } from "./records.ts";
 export interface Parsed {
   protocol: AnyProtocol;
   input: Input<ServedOperation>;
+  /** What its path names. */
+  params: WireRequest["params"];
   notes: string[];
 }
 
@@ -60,7 +62,7 @@ export function parseRecorded(one: Recorded, { registry }: Gateway): Parsed {
   const wire: WireRequest = { body: bodyOf(one), headers, params: match.params, query: url.searchParams };
   const protocol = match.protocol as Protocol<ServedOperation>;
   const input = protocol.parse(wire, { clientWire: protocol.wire, note: (text) => void notes.push(text) });
-  return { protocol: match.protocol, input, notes };
+  return { protocol: match.protocol, input, params: match.params, notes };
 }
 
 function bodyOf({ body }: Recorded): unknown {
@@ -70,16 +72,20 @@ function bodyOf({ body }: Recorded): unknown {
 }
 
 /** Headers that belong to a connection, or say who asks. */
-const OWN_HEADERS = /^(host|connection|content-.*|transfer-.*|accept-enc.*|expect|upgrade|sec-.*|origin|referer)$/;
+const OWN_HEADERS =
+  /^(host|connection|content-.*|transfer-.*|accept-enc.*|expect|upgrade|sec-.*|origin|referer|accept|user-agent)$/;
+
+/** What of a request's head says how it is to be answered. What was masked is none of it. */
+export function ownHeaders({ headers }: Recorded): [string, string][] {
+  return headers.filter(([name, value]) => !OWN_HEADERS.test(name) && !value.includes("***"))
+    .map(([name, value]) => [name, value]);
+}
 
 /** What the gateway would ask now, for the same caller. Nobody is asked. */
 async function explained(one: Recorded, gateway: Gateway): Promise<Explained> {
   bodyOf(one);
   const { method, url, caller } = one;
-  const headers = new Headers(
-    one.headers.filter(([name, value]) => !OWN_HEADERS.test(name) && !value.includes("***"))
-      .map(([name, value]): [string, string] => [name, value]),
-  );
+  const headers = new Headers(ownHeaders(one));
   headers.set("content-type", "application/json");
   headers.set("x-laneway-explain", "true");
   const quiet: Gateway = {
