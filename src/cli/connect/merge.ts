@@ -1,5 +1,5 @@
 /** Two changes of one text, put together. */
-import { diff3Merge } from "node-diff3";
+import { diff3Merge, diffIndices } from "node-diff3";
 
 /** Beyond it, comparing words takes too long. */
 const MOST_CHARACTERS = 50_000;
@@ -13,14 +13,27 @@ export function merged(original: string, one: string, other: string): string | u
   return byWords.every(({ ok }) => ok) ? textOf(byWords) : undefined;
 }
 
-/** The same by lines; where both have changed one, the other's stands. */
+/** The same by lines; where both have changed the same, the other's lines stand, but those that it has left alone are the one's. */
 export function mergedByLines(original: string, one: string, other: string): string {
-  return textOf(partsOf(original, one, other, linesOf));
+  const parts = partsOf(original, one, other, linesOf);
+  return textOf(parts.map(({ ok, conflict }) => ({ ok: ok ?? lineByLine(conflict!) })));
 }
 
+function lineByLine({ a, o, b }: NonNullable<Part["conflict"]>): string[] {
+  if (a.length !== o.length) return b;
+  const lines: string[] = [];
+  let at = 0;
+  for (const { buffer1: [from, length], buffer2: [to, count] } of diffIndices(o, b)) {
+    lines.push(...a.slice(at, from), ...b.slice(to, to + count));
+    at = from + length;
+  }
+  return [...lines, ...a.slice(at)];
+}
+
+/** Where the two do not agree: the lines of the one, of the original and of the other. */
 interface Part {
   ok?: string[];
-  conflict?: { b: string[] };
+  conflict?: { a: string[]; o: string[]; b: string[] };
 }
 
 function partsOf(original: string, one: string, other: string, split: (text: string) => string[]): Part[] {
@@ -28,7 +41,7 @@ function partsOf(original: string, one: string, other: string, split: (text: str
 }
 
 function textOf(parts: readonly Part[]): string {
-  return parts.flatMap(({ ok, conflict }) => ok ?? conflict?.b ?? []).join("");
+  return parts.flatMap(({ ok, conflict }) => ok ?? conflict!.b).join("");
 }
 
 /** Each with its end. */

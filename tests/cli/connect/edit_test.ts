@@ -133,6 +133,22 @@ Deno.test("connect: an object of a list takes the place of its own kind, and goe
   assertEquals(withoutSettings(twice, before, other).text, before);
 });
 
+Deno.test("connect: YAML keeps the layout that its user gave it, also beside what is added", () => {
+  const entry = { name: "Laneway", roles: ["chat"] };
+  const file = fileIn("yaml", [{ at: ["models"], by: "name", entry }, { at: ["model"], value: "glm-5.3" }]);
+  const layouts = [
+    "models:\n- {name: A,  model: b}   # flow\n- name: B\n  roles: [chat]\nother:\n    deep:   1\n",
+    "set-env:\n- A=b\nread: [a.md,b.md]\n",
+    "a:\n    - x\n    -   y\nmodels:\n    - name: B\n",
+  ];
+  for (const before of layouts) {
+    const after = withSettings(before, file);
+    const kept = before.split("\n").filter((line) => !after.split("\n").includes(line));
+    assertEquals(kept, [], after);
+    assertEquals(withoutSettings(`${after}since: 1\n`, before, file).text, `${before}since: 1\n`);
+  }
+});
+
 Deno.test("connect: a whole file that is a list", () => {
   const file = fileIn("jsonc", [{ at: [], by: "name", entry: { name: "Laneway" } }]);
   assertEquals(JSON.parse(withSettings("", file)), [{ name: "Laneway" }]);

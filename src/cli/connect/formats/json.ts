@@ -26,7 +26,9 @@ export function jsonFormat(isLoose: boolean): Format {
       const value = change.kind === "remove" ? undefined : change.value;
       const isArrayInsertion = change.kind === "append";
       const path = isArrayInsertion ? [...change.path, -1] : [...change.path];
-      if (text.trim() === "") return `${JSON.stringify(nested(path, value), null, 2)}\n`;
+      if (text.trim() === "") {
+        return `${JSON.stringify(nested(path, value), null, 2)}\n`.replaceAll("\n", formattingOptions.eol!);
+      }
       checkNames(text, path);
       return applyEdits(text, modify(text, path, value, { formattingOptions, isArrayInsertion }));
     },
