@@ -166,7 +166,8 @@ async function checkNamed(
   context: RequestContext,
 ): Promise<void> {
   if (id === undefined || operation === "conversation") return;
-  if (operation !== "getModel") await findResponse(id, context);
+  const isModel = operation === "getModel" || TASK_OF[operation] !== undefined;
+  if (!isModel) await findResponse(id, context);
   else if (lane) await findModel(id, lane, context);
 }
 

@@ -11,6 +11,7 @@ import type {
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
 import { type JsonObject, type JsonValue, present, toJsonText } from "../../src/canonical/json.ts";
+import { GatewayError } from "../../src/errors.ts";
 import { CallPairs } from "../shared/call_pairs.ts";
 import { parseFile, parseInline } from "./parse_media.ts";
 import { parseSignature } from "./signature.ts";
@@ -57,6 +58,7 @@ export class Conversation {
     const said: InputPart[] = [];
     for (const [at, part] of (content.parts ?? []).entries()) {
       const place = `contents[${index}].parts[${at}]`;
+      checkKind(part, place);
       if (part.functionResponse) results.push(this.#result(part, part.functionResponse, place));
       else said.push(parseInputPart(part, place));
     }
@@ -103,6 +105,16 @@ function toText(value: JsonValue): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
+const KINDS = ["text", "inlineData", "fileData", "functionCall", "functionResponse"] as const;
+
+/** A part is one thing: what stands beside it would get lost. */
+function checkKind(part: GeminiPart, place: string): void {
+  const kinds = KINDS.filter((kind) => part[kind] !== undefined && part[kind] !== null);
+  if (kinds.length < 2) return;
+  const message = `Invalid value at "${place}": a part has one of ${kinds.join(" and ")}, not both`;
+  throw new GatewayError("invalid_request", message, { param: place });
+}
+
 /** What a user says, or instructions. `place` names it in a refusal. */
 export function parseInputPart(part: GeminiPart, place: string): InputPart {
   // Only the model thinks.
@@ -130,6 +142,7 @@ class ModelTurn {
   }
 
   read(part: GeminiPart, place: string): void {
+    checkKind(part, place);
     const opaque = parseSignature(part.thoughtSignature);
     if (part.thought) this.#think(part);
     else this.#say(part, place);

@@ -41,11 +41,15 @@ function withExtra(fields: JsonObject) {
   return Object.keys(fields).length > 0 ? { extra: { wire: WIRE, fields } } : {};
 }
 
-/** Bytes are in either alphabet of base64 on this wire, with or without their padding. */
+/** Bytes are in either alphabet of base64 on this wire, with or without their padding. What is neither goes up as it is. */
 function standard(data: string): string {
-  if (!/[-_]/.test(data) && data.length % 4 === 0) return data;
-  const plain = data.replaceAll("-", "+").replaceAll("_", "/").replace(/=+$/, "");
-  return plain + "=".repeat((4 - plain.length % 4) % 4);
+  const isUrlSafe = data.includes("-") || data.includes("_");
+  if (!isUrlSafe && data.length % 4 === 0) return data;
+  try {
+    return Uint8Array.fromBase64(data, { alphabet: isUrlSafe ? "base64url" : "base64" }).toBase64();
+  } catch {
+    return data;
+  }
 }
 
 /** Pictures are by far the most that is linked to. */

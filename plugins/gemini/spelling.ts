@@ -24,20 +24,28 @@ const FREE: ReadonlySet<string> = new Set([
 
 /** The request with the names that are known in camel case; the same one where they are. */
 export function inCamelCase(value: unknown): unknown {
-  if (Array.isArray(value)) {
-    const items = value.map(inCamelCase);
-    return items.some((item, index) => item !== value[index]) ? items : value;
+  return hasOther(value) ? renamed(value) : value;
+}
+
+/** Whether there is a name to change. By a plain loop: most requests have none, and may be long. */
+function hasOther(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(hasOther);
+  if (!isJsonObject(value)) return false;
+  for (const key in value) {
+    if (CAMEL_OF.has(key) || !FREE.has(key) && hasOther(value[key])) return true;
   }
+  return false;
+}
+
+function renamed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(renamed);
   if (!isJsonObject(value)) return value;
   const copy: JsonObject = {};
-  let isChanged = false;
   for (const key in value) {
     const name = nameIn(value, key);
-    const inner = FREE.has(name) ? value[key] : inCamelCase(value[key]) as JsonValue | undefined;
-    isChanged ||= name !== key || inner !== value[key];
-    setField(copy, name, inner);
+    setField(copy, name, (FREE.has(name) ? value[key] : renamed(value[key])) as JsonValue | undefined);
   }
-  return isChanged ? copy : value;
+  return copy;
 }
 
 /** Where both spellings are there, the one in snake case is a field that nobody knows. */

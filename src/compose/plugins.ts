@@ -39,13 +39,16 @@ export function pluginFacts(
   };
 }
 
-/** The paths below a lane that run a model, by the task that it must have. */
+const LANE = "/:lane";
+
+/** The paths below a lane that run a model, by the task that it must have. Those that name the model themselves are no advice. */
 export function endpointsByTask(protocols: readonly AnyProtocol[]): Partial<Record<Task, string[]>> {
   const paths = protocols
     .filter(({ operation, pattern }) =>
-      operation !== "countTokens" && TASK_OF[operation] && pattern.pathname.startsWith("/:lane")
+      operation !== "countTokens" && TASK_OF[operation] && pattern.pathname.startsWith(LANE)
     )
-    .map(({ operation, pattern }) => ({ task: TASK_OF[operation], path: pattern.pathname.slice("/:lane".length) }));
+    .map(({ operation, pattern }) => ({ task: TASK_OF[operation], path: pattern.pathname.slice(LANE.length) }))
+    .filter(({ path }) => !path.includes(":"));
   return Object.fromEntries(
     TASKS.map((task) => [task, [...new Set(paths.filter((one) => one.task === task).map(({ path }) => path))]]),
   );

@@ -16,7 +16,7 @@ export function tracingFor(
 ): Tracing | undefined {
   if (!isWanted || !telemetry) return undefined;
   return keep("tracing", content, () => {
-    const routes = new Map(protocols.map(({ name, pattern }) => [name, pattern.pathname]));
+    const routes = new Map(protocols.map(({ name, pattern }) => [name, pattern.pathname.replaceAll("\\", "")]));
     let loading: Promise<Tracer> | undefined;
     const load = async () => {
       const { createTracer } = await import("../observe/spans.ts");

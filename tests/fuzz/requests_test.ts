@@ -46,11 +46,11 @@ for (const { wire, path, countPath, bodies } of HOSTILE_BODIES) {
 
 // Other endpoints
 
-async function assertOther(app: TestApp, response: Response): Promise<void> {
+async function assertOther(app: TestApp, response: Response, wire = "chat"): Promise<void> {
   const bytes = await response.bytes();
   const text = new TextDecoder().decode(bytes);
   assertSound(app, response.status, text);
-  if (response.status >= 400) return assertError("chat", JSON.parse(text));
+  if (response.status >= 400) return assertError(wire, JSON.parse(text));
   assertEquals(response.status, 200);
   if (response.headers.get("content-type")?.startsWith("application/json")) JSON.parse(text);
 }
@@ -58,7 +58,8 @@ async function assertOther(app: TestApp, response: Response): Promise<void> {
 for (const [path, valid] of Object.entries(OTHER_BODIES)) {
   fuzz(`${path}: requests`, 40, hostileJson(fc.constantFrom(...valid)), async (body) => {
     const app = newGateway();
-    await assertOther(app, await app.post(path, body, JSON_HEADERS));
+    const wire = path.includes("/models/") ? "gemini" : "chat";
+    await assertOther(app, await app.post(path, body, JSON_HEADERS), wire);
   });
 }
 

@@ -470,3 +470,16 @@ Deno.test("gemini: names in snake case are read, and the client's own names stay
   assertEquals(tool_choice, { type: "function", function: { name: "look" } });
   assertEquals(app.logs[0]!.notes, undefined);
 });
+
+Deno.test("gemini: a part that is two things is refused, and so is another method than an action's", async () => {
+  const app = newApp({ config: CONFIG, fetch: saying({ content: "Hello" }).fetch });
+  const parts = [{ text: "Look", inlineData: { mimeType: "image/png", data: "iVBORw0KGgo=" } }];
+  const two = await app.post("/oss/v1/models/chat:generateContent", { contents: [{ parts }] });
+  assertEquals([two.status, (await two.json()).error.status], [400, "INVALID_ARGUMENT"]);
+  const put = await app.fetch(new Request("http://gateway/oss/v1/models/chat:generateContent", { method: "PUT" }));
+  assertEquals([put.status, put.headers.get("allow"), (await put.json()).error.code], [405, "POST, GET, HEAD", 405]);
+  const task = await app.post("/oss/v1/models/chat:embedContent", { content: { parts: [{ text: "a" }] } });
+  const { error } = await task.json();
+  assertEquals(task.status, 422);
+  assert(!error.message.includes(":generateContent"), error.message);
+});

@@ -25,6 +25,11 @@ export async function assertAnswer(wire: Wire, { status, headers }: Response, te
 
 export function assertError(wire: string, body: JsonValue): void {
   const { error } = object(body);
+  if (wire === "gemini") {
+    assertEquals(Object.keys(object(error)).sort(), ["code", "details", "message", "status"]);
+    assert(/^[A-Z_]+$/.test(String(object(error).status)), JSON.stringify(body));
+    return;
+  }
   const { message, type } = object(error);
   assert(
     typeof message === "string" && message !== "" && typeof type === "string" && type !== "",

@@ -81,6 +81,35 @@ export const HOSTILE_BODIES: readonly { wire: Wire; path: string; countPath?: st
     return { wire: name, path: PATH[name], bodies, ...(counts && { countPath: `${PATH[name]}/${counts}` }) };
   });
 
+const CONTENTS: JsonObject = {
+  contents: [
+    { role: "user", parts: [{ text: "Look" }, { inlineData: { mimeType: "image/png", data: "iVBORw0KGgo=" } }] },
+    {
+      role: "model",
+      parts: [
+        { text: "Hm", thought: true },
+        { functionCall: { id: "c", name: "look", args: { a: [1] } }, thoughtSignature: "bHcxLkFBQUE=" },
+      ],
+    },
+    { role: "user", parts: [{ functionResponse: { id: "c", name: "look", response: { output: "Found" } } }] },
+  ],
+  system_instruction: { parts: [{ text: "Be brief" }] },
+  tools: [{
+    functionDeclarations: [{
+      name: "look",
+      parameters: { type: "OBJECT", properties: { a: { type: "ARRAY", items: { type: "NUMBER" }, nullable: true } } },
+    }],
+  }, { googleSearch: {} }],
+  toolConfig: { functionCallingConfig: { mode: "ANY", allowedFunctionNames: ["look"] } },
+  generationConfig: {
+    topK: 3,
+    stopSequences: ["X"],
+    responseMimeType: "application/json",
+    responseSchema: { type: "OBJECT", properties: { a: { type: "STRING" } }, propertyOrdering: ["a"] },
+    thinkingConfig: { includeThoughts: true, thinkingBudget: 100 },
+  },
+};
+
 /** What is right at each of the other endpoints that take JSON. */
 export const OTHER_BODIES: Record<string, JsonObject[]> = {
   "/oss/v1/embeddings": [
@@ -88,6 +117,14 @@ export const OTHER_BODIES: Record<string, JsonObject[]> = {
     { model: "tei-vectors", input: "a", encoding_format: "float" },
     { model: "vectors", input: [[1, 2], [3]] },
   ],
+  "/oss/v1beta/models/chat:generateContent": [CONTENTS],
+  "/oss/v1beta/models/messages:streamGenerateContent?alt=sse": [CONTENTS],
+  "/oss/v1/models/responses:streamGenerateContent": [CONTENTS],
+  "/oss/v1/models/chat:countTokens": [CONTENTS, { generate_content_request: CONTENTS }],
+  "/oss/v1/models/vectors:embedContent": [{ content: { parts: [{ text: "a" }] }, outputDimensionality: 4 }],
+  "/oss/v1/models/vectors:batchEmbedContents": [{
+    requests: ["a", "b"].map((text) => ({ content: { parts: [{ text }] } })),
+  }],
   "/oss/v1/rerank": [
     { model: "ranks", query: "a", documents: ["a", { text: "b" }], top_n: 1, return_documents: true },
     { model: "tei-ranks", query: "a", documents: [{ title: "a", text: "b" }], rank_fields: ["title"] },
