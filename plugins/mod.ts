@@ -1,4 +1,5 @@
 /** Every plugin there is: plain lists, so that a compiled binary and a hosted build see the whole graph. */
+import type { Fidelity } from "../src/contract/fidelity.ts";
 import type { Catalog } from "../src/contract/catalog.ts";
 import type { Driver } from "../src/contract/driver.ts";
 import type { AnyProtocol } from "../src/contract/protocol.ts";
@@ -51,3 +52,8 @@ export const drivers: readonly Driver[] = [
 ];
 export { searchBackends };
 export const catalogs: readonly Catalog[] = [routerCatalog, hubCatalog, serverModels];
+
+/** Loaded when somebody wants to see them. */
+export async function fidelityTables(): Promise<Fidelity> {
+  return (await import("./fidelity/mod.ts")).fidelity;
+}

@@ -10,7 +10,7 @@
  *
  * As a program of its own (`deno serve src/app.ts`, Deno Deploy) it serves by the configuration that its environment names.
  */
-import { catalogs, drivers, protocols, searchBackends } from "../plugins/mod.ts";
+import { catalogs, drivers, fidelityTables, protocols, searchBackends } from "../plugins/mod.ts";
 import { createGateway } from "./compose/gateway.ts";
 import { optionsFor, stopInTime } from "./compose/on_deploy.ts";
 import { createPartKeeper, type Parts } from "./compose/parts.ts";
@@ -18,6 +18,7 @@ import { metered, meterFor } from "./compose/meter.ts";
 import { createShared } from "./compose/shared.ts";
 import { createStore } from "./compose/store.ts";
 import { pluginFacts as factsOf, type Plugins } from "./compose/plugins.ts";
+import { rehearsalsFor } from "./compose/rehearsal.ts";
 import { createTransports } from "./compose/transports.ts";
 import { createUsageKeeper } from "./compose/usage.ts";
 import { auditFor } from "./compose/audit.ts";
@@ -179,6 +180,7 @@ function createWorld(options: AppOptions): World {
     tracing: tracingFor(config, platform, plugins, keep),
     usage,
     feed,
+    rehearsals: feed && rehearsalsFor(options, fidelityTables, createApp),
     recording,
     pace,
     store,
@@ -263,12 +265,9 @@ let started: Hosted | undefined;
 
 /** The app that the environment describes, made at the first need. */
 function fromEnvironment(): Hosted {
-  return started ??= hosted();
-}
-
-function hosted(): Hosted {
+  if (started) return started;
   const app = createApp({ config: readConfig(), ...optionsFor(deno.env) });
-  return isOnDeploy(deno.env) ? { app, count: stopInTime(app, deno) } : { app };
+  return started = isOnDeploy(deno.env) ? { app, count: stopInTime(app, deno) } : { app };
 }
 
 /** How long the last output may take to be read before the process ends, in milliseconds. */

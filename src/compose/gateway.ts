@@ -97,12 +97,12 @@ export function createGateway(world: World, ledger: Ledger): Gateway {
   };
 }
 
-type Watching = "log" | "meter" | "audit" | "tracing" | "usage" | "feed" | "recording" | "memory";
+type Watching = "log" | "meter" | "audit" | "tracing" | "usage" | "feed" | "rehearsals" | "recording" | "memory";
 
 /** What sees how the gateway does. */
 function createWatch(world: World): Pick<Gateway, Watching> {
-  const { log, meter, audit, tracing, usage, feed, recording, platform } = world;
-  return { log, meter, audit, tracing, usage, feed, recording, memory: () => platform.memory() };
+  const { log, meter, audit, tracing, usage, feed, rehearsals, recording, platform } = world;
+  return { log, meter, audit, tracing, usage, feed, rehearsals, recording, memory: () => platform.memory() };
 }
 
 /** The WebSockets, which the gateway's end closes. */

@@ -1,3 +1,4 @@
+import type { Rehearsals } from "../context/rehearsal.ts";
 import type { Feed } from "../observe/feed.ts";
 import type { Config } from "../config/schema.ts";
 import type { Pace, RecordingPart } from "../context/gateway.ts";
@@ -40,6 +41,8 @@ export interface World extends PartKeeper {
   usage?: UsageKeeper;
   /** What runs and what ended, for the console. */
   feed?: Feed;
+  /** For the console, too. */
+  rehearsals?: Rehearsals;
   /** What was sent, where it is kept. */
   recording?: RecordingPart;
   pace: Pace;

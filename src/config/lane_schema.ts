@@ -47,7 +47,7 @@ const modelLimits = {
 };
 const modelLimitsSchema = z.object(modelLimits);
 
-const aliasSchema = object("A model of the lane.", {
+export const aliasSchema = object("A model of the lane.", {
   task: z.enum(TASKS).meta({ description: "What the model is for." }),
   targets: z.array(targetSchema).min(1).meta({
     description: "Where its requests go, in order of preference: the next one is asked when one fails.",

@@ -33,6 +33,7 @@ import type { HedgeBudget } from "../routing/hedging.ts";
 import type { Dependents } from "../util/abort.ts";
 import type { Recording } from "./recording.ts";
 import type { ConsoleParts } from "./console.ts";
+import type { Rehearsals } from "./rehearsal.ts";
 import type { Workers } from "./workers.ts";
 import type { RetryPolicy } from "../routing/failover.ts";
 import type { Upstream } from "../upstream/send.ts";
@@ -100,6 +101,8 @@ export interface Gateway {
   meter?: Meter;
   /** What runs and what ended, for the console; absent where there is none. */
   feed?: Feed;
+  /** Finds out what the gateway would do; absent where there is no console. */
+  rehearsals?: Rehearsals;
   /** What was sent, for the console; absent where it is not kept. It is loaded with the first request. */
   recording?: RecordingPart;
   /** What the console needs beside; absent where there is none. */

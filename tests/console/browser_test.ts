@@ -96,7 +96,7 @@ inBrowser("whatever a client names is text, and no secret is in the page", answe
   assert(!text.includes(OPS));
 });
 
-const PAGES = ["Live", "Upstreams", "Usage", "Playground"];
+const PAGES = ["Live", "Upstreams", "Usage", "Playground", "Fidelity"];
 
 inBrowser("every page passes axe, light and dark, wide and narrow", answering, async (desk) => {
   const { page } = desk;

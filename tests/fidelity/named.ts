@@ -1,4 +1,4 @@
-import type { Client } from "./sample.ts";
+import type { Client } from "../../plugins/fidelity/sample.ts";
 
 const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 const list = (names: string): string[] => names.trim().split(/\n\s*/);

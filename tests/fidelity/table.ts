@@ -1,21 +1,10 @@
 /** The fidelity table as data, and as Markdown. */
-import { ANSWERS } from "./answers.ts";
-import { CHAT_REQUESTS } from "./chat_requests.ts";
-import { type UpstreamKind, UPSTREAMS } from "./exchange.ts";
-import { GEMINI_REQUESTS } from "./gemini_requests.ts";
-import { MESSAGES_REQUESTS } from "./messages_requests.ts";
-import { OLLAMA_REQUESTS } from "./ollama_requests.ts";
-import { RESPONSES_REQUESTS } from "./responses_requests.ts";
-import { type Client, CLIENTS, type Sample, UPSTREAM_WIRES, type UpstreamWire } from "./sample.ts";
-import { type Place, type Verdict, verdictOn, verdictOnAnswer } from "./verdict.ts";
-
-export const REQUESTS: Record<Client, readonly Sample[]> = {
-  messages: MESSAGES_REQUESTS,
-  chat: CHAT_REQUESTS,
-  responses: RESPONSES_REQUESTS,
-  ollama: OLLAMA_REQUESTS,
-  gemini: GEMINI_REQUESTS,
-};
+import { ANSWERS } from "../../plugins/fidelity/answers.ts";
+import { REQUESTS } from "../../plugins/fidelity/requests.ts";
+import { type Client, CLIENTS, type Sample, UPSTREAM_WIRES, type UpstreamWire } from "../../plugins/fidelity/sample.ts";
+import { type Verdict, verdictOn, verdictOnAnswer } from "../../plugins/fidelity/verdict.ts";
+import { inWords } from "../../plugins/fidelity/words.ts";
+import { exchangeWith, type UpstreamKind, UPSTREAMS } from "./exchange.ts";
 
 export interface Row<Column extends string> {
   field: string;
@@ -24,12 +13,12 @@ export interface Row<Column extends string> {
 
 /** What becomes of every field of a client's request, at each upstream. */
 export function rowsOf(client: Client): Promise<Row<UpstreamKind>[]> {
-  return rows(REQUESTS[client], UPSTREAMS, (sample, to) => verdictOn(sample, client, to));
+  return rows(REQUESTS[client], UPSTREAMS, (sample, to) => verdictOn(sample, client, exchangeWith(to)));
 }
 
 /** What becomes of every field of an upstream's answer, for each client. */
 export function rowsOfAnswers(from: UpstreamWire): Promise<Row<Client>[]> {
-  return rows(ANSWERS[from], CLIENTS, (sample, client) => verdictOnAnswer(sample, from, client));
+  return rows(ANSWERS[from], CLIENTS, (sample, client) => verdictOnAnswer(sample, from, client, exchangeWith(from)));
 }
 
 async function rows<Column extends string>(
@@ -91,34 +80,4 @@ function render<Column extends string>(
     ...rows.map(({ field, verdicts }) => [`\`${field}\``, ...columns.map((column) => inWords(verdicts[column]))]),
   ].map((cells) => `| ${cells.join(" | ")} |`);
   return `<details><summary>${title} (${rows.length} fields)</summary>\n\n${lines.join("\n")}\n\n</details>`;
-}
-
-/** More places than these say no more. */
-const MOST_PLACES = 3;
-
-function inPlaces(places: readonly Place[]): string {
-  const kept = places.filter(({ gone }) => !gone).map(({ name }) => name);
-  const gone = places.filter(({ gone }) => gone).map(({ name }) => `without ${name}`);
-  const shown = [...kept.length > 0 ? [`as ${kept[0]}`, ...kept.slice(1)] : [], ...gone];
-  return (shown.length > MOST_PLACES ? [...shown.slice(0, MOST_PLACES), "…"] : shown).join(", ");
-}
-
-function inWords(verdict: Verdict): string {
-  switch (verdict.is) {
-    case "carried":
-      return verdict.notes.length > 0 ? "carried, noted" : "carried";
-    case "mapped":
-      return inPlaces(verdict.to) + (verdict.notes.length > 0 ? "; noted" : "");
-    case "dropped":
-    case "refused":
-    case "failed":
-    case "answered":
-      return verdict.is;
-    case "idle":
-      return "–";
-    case "silent":
-      return "**lost**";
-    default:
-      return verdict satisfies never;
-  }
 }

@@ -3,12 +3,13 @@ import { assertEquals, assertMatch } from "@std/assert";
 import { newApp } from "../support/app.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
 import { emptiedIn } from "./empty.ts";
-import { exchange, UPSTREAMS } from "./exchange.ts";
+import { exchange, exchangeWith, UPSTREAMS } from "./exchange.ts";
 import { NAMED } from "./named.ts";
-import { CLIENTS, UPSTREAM_WIRES } from "./sample.ts";
+import { CLIENTS, UPSTREAM_WIRES } from "../../plugins/fidelity/sample.ts";
 import { FIELD, strangersIn } from "./strangers.ts";
-import { REQUESTS, type Row, rowsOf, rowsOfAnswers } from "./table.ts";
-import { type Verdict, verdictOn } from "./verdict.ts";
+import { REQUESTS } from "../../plugins/fidelity/requests.ts";
+import { type Row, rowsOf, rowsOfAnswers } from "./table.ts";
+import { type Verdict, verdictOn } from "../../plugins/fidelity/verdict.ts";
 
 function lostIn<Column extends string>(rows: readonly Row<Column>[]): string[] {
   return rows.flatMap(({ field, verdicts }) =>
@@ -62,11 +63,11 @@ for (const client of CLIENTS) {
     const lost: string[] = [];
     for (const sample of REQUESTS[client]) {
       for (const to of UPSTREAMS) {
-        if ((await verdictOn(sample, client, to)).is !== "carried") continue;
+        if ((await verdictOn(sample, client, exchangeWith(to))).is !== "carried") continue;
         for (const { place, body } of emptiedIn(sample)) {
           const { status } = await exchange(client, to, body, sample);
           if (status >= 400 && status < 500) continue;
-          const { is } = await verdictOn({ ...sample, with: body }, client, to);
+          const { is } = await verdictOn({ ...sample, with: body }, client, exchangeWith(to));
           if (is !== "carried" && is !== "dropped") lost.push(`${sample.field}: ${place} × ${to}: ${is}`);
         }
       }
@@ -92,7 +93,7 @@ Deno.test("fidelity: what a stream brings for another wire alone is noted in it,
 Deno.test("fidelity: a field that is lost without a word is found, whole or in part", async () => {
   const without = { input: [{ role: "user", content: "Hello" }], store: false };
   const lost = { field: "a field", without, with: { ...without, client_metadata: { who: "keptSession" } } };
-  assertEquals(await verdictOn(lost, "responses", "chat"), { is: "silent", lost: "all of it" });
+  assertEquals(await verdictOn(lost, "responses", exchangeWith("chat")), { is: "silent", lost: "all of it" });
   const partly = { ...lost, with: { ...lost.with, temperature: 0.5 } };
-  assertEquals(await verdictOn(partly, "responses", "chat"), { is: "silent", lost: "keptSession" });
+  assertEquals(await verdictOn(partly, "responses", exchangeWith("chat")), { is: "silent", lost: "keptSession" });
 });

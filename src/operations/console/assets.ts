@@ -4,6 +4,7 @@ import charts from "../../console/charts.js" with { type: "text" };
 import curl from "../../console/curl.js" with { type: "text" };
 import dom from "../../console/dom.js" with { type: "text" };
 import entries from "../../console/entries.js" with { type: "text" };
+import fidelity from "../../console/fidelity.js" with { type: "text" };
 import inspect_side from "../../console/inspect_side.js" with { type: "text" };
 import inspect from "../../console/inspect.js" with { type: "text" };
 import inspectStyle from "../../console/inspect.css" with { type: "text" };
@@ -28,6 +29,7 @@ const SCRIPTS = {
   curl,
   dom,
   entries,
+  fidelity,
   inspect,
   inspect_side,
   json_lines,

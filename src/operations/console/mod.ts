@@ -6,6 +6,7 @@ import { methodNotAllowed } from "../../http/service.ts";
 import { usagePage } from "../usage_page.ts";
 import { assetOf } from "./assets.ts";
 import { createKey, limitKey, listKeys, revokeKey } from "./keys.ts";
+import { fidelity } from "./fidelity.ts";
 import { live, status } from "./live.ts";
 import { models } from "./models.ts";
 import { obey, type Order } from "./orders.ts";
@@ -16,6 +17,7 @@ import { asCaller, checkOrigin, logIn, logOut, operatorOf } from "./sessions.ts"
 
 /** Below `/console/api/`: what an operator may read. */
 const READ: Readonly<Record<string, (context: RequestContext) => Response | Promise<Response>>> = {
+  fidelity,
   live,
   models,
   record,

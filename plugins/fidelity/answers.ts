@@ -1,7 +1,7 @@
 /** The fields of an upstream's answer, by its wire. */
 import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
-import { ANSWER } from "./exchange.ts";
 import type { Client, Sample, UpstreamWire } from "./sample.ts";
+import { ANSWER } from "./upstreams.ts";
 
 const CITED = { url: "https://kept.test/keptUrl", title: "keptTitle" };
 const ARGUMENTS = '{"where":"keptArgument"}';

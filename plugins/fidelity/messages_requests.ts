@@ -1,78 +1,34 @@
 /** The fields of a request of the messages wire. */
-import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
+import type { JsonObject } from "../../src/canonical/json.ts";
 import type { Sample } from "./sample.ts";
-
-const ASKED = { role: "user", content: "Hello" };
-const BASE: JsonObject = { max_tokens: 1000, messages: [ASKED] };
-const SCHEMA: JsonObject = { type: "object", properties: { where: { type: "string" } } };
-const TOOL: JsonObject = { name: "look", description: "To look", input_schema: SCHEMA };
-const TOOLS: JsonObject = { ...BASE, tools: [TOOL] };
-const TEXT = { type: "text", text: "Look" };
-
-function sample(field: string, without: JsonObject, more: JsonObject, options: Partial<Sample> = {}): Sample {
-  return { field, without, with: { ...without, ...more }, ...options };
-}
-const top = (field: string, value: JsonValue, options?: Partial<Sample>) =>
-  sample(field, BASE, { [field.split(/[.:[]/)[0]!]: value }, options);
-
-const turns = (...messages: JsonObject[]): JsonObject => ({ ...BASE, messages });
-const user = (field: string, block: JsonObject, without?: JsonObject): Sample => ({
-  field,
-  without: turns({ role: "user", content: [TEXT, ...(without ? [without] : [])] }),
-  with: turns({ role: "user", content: [TEXT, block] }),
-});
-const assistant = (field: string, block: JsonObject, without?: JsonObject): Sample => ({
-  field,
-  without: turns(ASKED, { role: "assistant", content: [TEXT, ...(without ? [without] : [])] }, ASKED),
-  with: turns(ASKED, { role: "assistant", content: [TEXT, block] }, ASKED),
-});
-const CALL: JsonObject = { type: "tool_use", id: "toolu_1", name: "look", input: { where: "there" } };
-const afterCall = (result: JsonObject): JsonObject => ({
-  ...TOOLS,
-  messages: [ASKED, { role: "assistant", content: [CALL] }, {
-    role: "user",
-    content: [{ type: "tool_result", tool_use_id: "toolu_1", ...result }],
-  }],
-});
-const result = (field: string, more: JsonObject): Sample => ({
-  field,
-  without: afterCall({ content: [TEXT] }),
-  with: afterCall({ content: [TEXT], ...more }),
-});
-const inResult = (field: string, block: JsonObject) => result(field, { content: [TEXT, block] });
-const tool = (field: string, more: JsonObject): Sample => ({
-  field,
-  without: TOOLS,
-  with: { ...BASE, tools: [{ ...TOOL, ...more }] },
-});
-const offered = (type: string, more: JsonObject = {}): Sample => ({
-  field: `tools: ${type}`,
-  without: TOOLS,
-  with: { ...BASE, tools: [TOOL, { type, ...more }] },
-});
-const choice = (field: string, value: JsonObject) => sample(field, TOOLS, { tool_choice: value });
-
-const picture = (source: JsonObject): JsonObject => ({ type: "image", source });
-const bytes: JsonObject = { type: "base64", media_type: "image/png", data: "keptPicture" };
-const page: JsonObject = { type: "base64", media_type: "application/pdf", data: "keptPage" };
-const document = (source: JsonObject, more: JsonObject = {}): JsonObject => ({ type: "document", source, ...more });
-const cached: JsonObject = { type: "ephemeral", ttl: "1h" };
-const server: JsonObject = {
-  type: "server_tool_use",
-  id: "srvtoolu_1",
-  name: "keptName",
-  input: { query: "keptQuery" },
-};
-const served = (type: string, content: JsonValue): Sample => {
-  const before = turns(ASKED, { role: "assistant", content: [TEXT, server] }, ASKED);
-  const block = { type, tool_use_id: "srvtoolu_1", content };
-  return {
-    field: type,
-    without: before,
-    with: turns(ASKED, { role: "assistant", content: [TEXT, server, block] }, ASKED),
-  };
-};
-const references: JsonObject[] = [{ type: "tool_reference", tool_name: "keptTool" }];
+import {
+  afterCall,
+  ASKED,
+  assistant,
+  BASE,
+  bytes,
+  cached,
+  CALL,
+  choice,
+  document,
+  inResult,
+  offered,
+  page,
+  picture,
+  references,
+  result,
+  sample,
+  SCHEMA,
+  served,
+  server,
+  TEXT,
+  TOOL,
+  tool,
+  TOOLS,
+  top,
+  turns,
+  user,
+} from "./messages_samples.ts";
 
 export const MESSAGES_REQUESTS: readonly Sample[] = [
   top("max_tokens", 4321),

@@ -1,96 +1,32 @@
 /** The fields of a request of the responses wire. */
-import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
 import type { Sample } from "./sample.ts";
-
-const ASKED: JsonObject = { type: "message", role: "user", content: "Hello" };
-const STATELESS: JsonObject = { store: false };
-const BASE: JsonObject = { ...STATELESS, input: [ASKED] };
-const SCHEMA: JsonObject = { type: "object", properties: { where: { type: "string" } } };
-const LOOK: JsonObject = { type: "function", name: "look", description: "To look", parameters: SCHEMA };
-const FREE: JsonObject = { type: "custom", name: "write", description: "To write" };
-const TOOLS: JsonObject = { ...BASE, tools: [LOOK, FREE] };
-const TEXT: JsonObject = { type: "input_text", text: "Look" };
-
-function sample(field: string, without: JsonObject, more: JsonObject): Sample {
-  return { field, without, with: { ...without, ...more } };
-}
-const top = (field: string, value: JsonValue) => sample(field, BASE, { [field.split(/[.:[]/)[0]!]: value });
-const items = (...input: JsonObject[]): JsonObject => ({ ...STATELESS, input });
-const SAID: JsonObject = { type: "message", role: "assistant", content: "Look" };
-/** An item right after what the assistant said. */
-const item = (field: string, one: JsonObject): Sample => ({
-  field,
-  without: items(ASKED, SAID, ASKED),
-  with: items(ASKED, SAID, one, ASKED),
-});
-const inItem = (field: string, one: JsonObject, more: JsonObject): Sample => ({
-  field,
-  without: items(ASKED, one, ASKED),
-  with: items(ASKED, { ...one, ...more }, ASKED),
-});
-const part = (field: string, block: JsonObject, without?: JsonObject): Sample => ({
-  field,
-  without: items({ ...ASKED, content: [TEXT, ...(without ? [without] : [])] }),
-  with: items({ ...ASKED, content: [TEXT, block] }),
-});
-const said = (field: string, block: JsonObject, without?: JsonObject): Sample => {
-  const turn = (content: JsonObject[]): JsonObject => ({ type: "message", role: "assistant", content });
-  const text = { type: "output_text", text: "Look", annotations: [] };
-  return {
-    field,
-    without: items(ASKED, turn([text, ...(without ? [without] : [])]), ASKED),
-    with: items(ASKED, turn([text, block]), ASKED),
-  };
-};
-const CALL: JsonObject = { type: "function_call", call_id: "call_1", name: "look", arguments: '{"where":"there"}' };
-const FREE_CALL: JsonObject = { type: "custom_tool_call", call_id: "call_1", name: "write", input: "Look" };
-const called = (call: JsonObject, more: JsonObject = {}): JsonObject => ({
-  ...TOOLS,
-  input: [ASKED, call, {
-    type: call.type === "function_call" ? "function_call_output" : "custom_tool_call_output",
-    call_id: "call_1",
-    output: "Found",
-    ...more,
-  }],
-});
-const call = (field: string, one: JsonObject, more: JsonObject): Sample => ({
-  field,
-  without: called(one),
-  with: called({ ...one, ...more }),
-});
-const output = (field: string, one: JsonObject, more: JsonObject, less: JsonObject = {}): Sample => ({
-  field,
-  without: called(one, less),
-  with: called(one, more),
-});
-const tool = (field: string, one: JsonObject, more: JsonObject): Sample => ({
-  field,
-  without: { ...BASE, tools: [one] },
-  with: { ...BASE, tools: [{ ...one, ...more }] },
-});
-const offered = (type: string, more: JsonObject = {}): Sample => ({
-  field: `tools: ${type}`,
-  without: TOOLS,
-  with: { ...BASE, tools: [LOOK, FREE, { type, ...more }] },
-});
-const choice = (field: string, value: JsonValue, more: JsonObject[] = []): Sample => {
-  const without = { ...BASE, tools: [LOOK, FREE, ...more] };
-  return sample(field, without, { tool_choice: value });
-};
-const format = (field: string, more: JsonObject): Sample => {
-  const inner = { type: "json_schema", name: "answer", schema: SCHEMA };
-  return sample(field, { ...BASE, text: { format: inner } }, { text: { format: { ...inner, ...more } } });
-};
-const NAMESPACE: JsonObject = { type: "namespace", name: "space", description: "Space", tools: [LOOK] };
-const THOUGHT: JsonObject = {
-  type: "reasoning",
-  id: "rs_a",
-  summary: [],
-  content: [{ type: "reasoning_text", text: "Hm" }],
-};
-
-/** What the gateway's memory knows: the first answer of the test's app. */
-const FIRST = { input: [{ type: "message", role: "user", content: "keptQuestion" }], store: true };
+import {
+  ASKED,
+  BASE,
+  CALL,
+  call,
+  called,
+  choice,
+  FIRST,
+  format,
+  FREE_CALL,
+  inItem,
+  item,
+  items,
+  LOOK,
+  output,
+  part,
+  SAID,
+  said,
+  sample,
+  SCHEMA,
+  STATELESS,
+  TEXT,
+  THOUGHT,
+  TOOLS,
+  top,
+} from "./responses_samples.ts";
+import { RESPONSES_TOOLS } from "./responses_tools.ts";
 
 export const RESPONSES_REQUESTS: readonly Sample[] = [
   { field: "input", without: { ...STATELESS, input: "Hello" }, with: { ...STATELESS, input: "keptText" } },
@@ -343,38 +279,5 @@ export const RESPONSES_REQUESTS: readonly Sample[] = [
   item("program_output", { type: "program_output", id: "i1", result: "keptResult" }),
   item("an item of another type", { type: "keptType", value: "keptValue" }),
 
-  tool("tools: function", LOOK, { name: "keptName" }),
-  tool("tools[].description", LOOK, { description: "keptDescription" }),
-  tool("tools[].parameters", LOOK, {
-    parameters: { ...SCHEMA, description: "keptDescription" },
-  }),
-  tool("tools[].parameters: null", { type: "function", name: "look" }, { parameters: null }),
-  tool("tools[].strict: true", LOOK, { strict: true }),
-  tool("tools[].strict: null", { ...LOOK, strict: false }, { strict: null }),
-  tool("tools[].defer_loading", LOOK, { defer_loading: true }),
-  tool("tools[].output_schema", LOOK, { output_schema: { type: "object", description: "keptSchema" } }),
-  tool("tools[].async", LOOK, { async: true }),
-  tool("tools[]: any other field", LOOK, { another: "keptValue" }),
-  tool("tools: custom", FREE, { name: "keptName", description: "keptDescription" }),
-  tool("tools: custom.format: text", FREE, { format: { type: "text" } }),
-  tool("tools: custom.format: grammar", FREE, {
-    format: { type: "grammar", syntax: "lark", definition: "keptGrammar" },
-  }),
-  tool("tools: custom: any other field", FREE, { another: "keptValue" }),
-  sample("tools: namespace", TOOLS, {
-    tools: [LOOK, FREE, { ...NAMESPACE, name: "keptSpace", description: "keptDescription" }],
-  }),
-  offered("web_search", { external_web_access: false }),
-  offered("web_search_preview"),
-  offered("file_search", { vector_store_ids: ["keptStore"] }),
-  offered("mcp", { server_label: "keptLabel", server_url: "https://mcp.test" }),
-  offered("code_interpreter", { container: { type: "auto" } }),
-  offered("image_generation"),
-  offered("local_shell"),
-  offered("shell"),
-  offered("apply_patch"),
-  offered("computer", { display_width: 432 }),
-  offered("computer_use_preview", { display_width: 432 }),
-  offered("tool_search"),
-  offered("programmatic_tool_calling"),
+  ...RESPONSES_TOOLS,
 ];

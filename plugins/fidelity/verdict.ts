@@ -1,9 +1,9 @@
 /** What became of a field, found out by what the gateway does with it. */
 import { isJsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import type { Exchange, Outcome } from "../../src/contract/fidelity.ts";
 import { type Change, changesIn } from "./changes.ts";
 import { ASKING } from "./answers.ts";
 import { ANSWERED, IDLE, IDLE_FOR, IDLE_IN_ANSWERS } from "./exceptions.ts";
-import { exchange, type Outcome, type UpstreamKind } from "./exchange.ts";
 import type { Client, Sample, UpstreamWire } from "./sample.ts";
 
 export type Verdict =
@@ -29,12 +29,15 @@ export interface Place {
   gone: boolean;
 }
 
+/** The request is refused without the field, too. */
+export class NotTaken extends TypeError {}
+
 /** On a field of a client's request, by what the upstream is asked. */
-export async function verdictOn(sample: Sample, client: Client, to: UpstreamKind): Promise<Verdict> {
+export async function verdictOn(sample: Sample, client: Client, exchange: Exchange): Promise<Verdict> {
   const { field, headers, before } = sample;
-  const present = await exchange(client, to, sample.with, { headers, before });
-  const absent = await exchange(client, to, sample.without);
-  if (absent.status !== 200) throw new TypeError(`The sample without "${field}" is answered ${absent.status}`);
+  const present = await exchange(client, sample.with, { headers, before });
+  const absent = await exchange(client, sample.without);
+  if (absent.status !== 200) throw new NotTaken(`The sample without "${field}" is answered ${absent.status}`);
   if (present.status !== 200) return refusal(present, field);
   if (!present.asked) return { is: "failed" };
   const notes = present.notes.filter((note) => !absent.notes.includes(note));
@@ -50,10 +53,15 @@ export async function verdictOn(sample: Sample, client: Client, to: UpstreamKind
 }
 
 /** On a field of an upstream's answer, by what the client gets. */
-export async function verdictOnAnswer(sample: Sample, from: UpstreamWire, client: Client): Promise<Verdict> {
-  const present = await exchange(client, from, ASKING[client], { answer: sample.with });
-  const absent = await exchange(client, from, ASKING[client], { answer: sample.without });
-  if (absent.status !== 200) throw new TypeError(`The sample without "${sample.field}" is answered ${absent.status}`);
+export async function verdictOnAnswer(
+  sample: Sample,
+  from: UpstreamWire,
+  client: Client,
+  exchange: Exchange,
+): Promise<Verdict> {
+  const present = await exchange(client, ASKING[client], { answer: sample.with });
+  const absent = await exchange(client, ASKING[client], { answer: sample.without });
+  if (absent.status !== 200) throw new NotTaken(`The sample without "${sample.field}" is answered ${absent.status}`);
   if (present.status !== 200) return { is: "silent", lost: `${present.status} ${JSON.stringify(present.answer)}` };
   const notes = present.notes.filter((note) => !absent.notes.includes(note));
   const gotten = changesIn(withoutPositions(absent.answer), withoutPositions(present.answer));
