@@ -39,13 +39,13 @@ export interface RequestContext extends Context {
 
 const NOBODY: Caller = { name: "", owner: "" };
 
-/** `peer` is the caller's address; absent for a call within the process. */
 /** A request that the gateway makes of another, and whose it is: it is served like any other of that caller. */
 export interface OwnRequest {
   request: Request;
   caller: Caller;
 }
 
+/** `peer` is the caller's address; absent for a call within the process. */
 export function openContext(request: Request, peer: Peer | undefined, gateway: Gateway): RequestContext {
   const started = gateway.now();
   const since = gateway.monotonic();

@@ -1,7 +1,8 @@
 /**
- * Claim: a gateway that reads what it passes on takes about twice the processor time of one that does not, before it does any
- * work of its own, whether it calls by `fetch` (a Blob, one time limit) or by nothing but `node:http`.
- * `deno run --allow-all` prints the three, by the request.
+ * Claim: a gateway that reads what it passes on takes 1.4 to 2 times the processor time of one that does not, before it does any
+ * work of its own, whether it calls by `fetch` (a Blob, one time limit) or by nothing but `node:http`. With what no gateway can
+ * leave out it is 2 to 2.3 times: it hears of a client that leaves, limits the time of the body too, looks into the headers, has
+ * some of its own on the answer, and writes a line. `deno run --allow-all` prints the four, by the request.
  */
 import { Agent, request as requestByNode } from "node:http";
 import { bodyFor } from "../bodies.ts";
@@ -38,8 +39,9 @@ function postByHttp(url: string, body: string): Promise<string> {
   return promise;
 }
 
-if (UPSTREAM) serve(UPSTREAM, HOW === "fetch" ? postByFetch : postByHttp);
-else await compare();
+if (!UPSTREAM) await compare();
+else if (HOW === "guarded") serveGuarded(UPSTREAM);
+else serve(UPSTREAM, HOW === "fetch" ? postByFetch : postByHttp);
 
 function serve(upstream: string, post: Post): void {
   Deno.serve({ hostname: "127.0.0.1", port: 0 }, async (request) => {
@@ -51,11 +53,36 @@ function serve(upstream: string, post: Post): void {
   });
 }
 
+const LOOKED_AT = ["host", "origin", "authorization", "x-api-key", "content-length", "content-encoding", "upgrade"];
+const OWN = ["x-request-id", "request-id", "x-content-type-options", "x-target", "x-tokens"];
+
+function serveGuarded(upstream: string): void {
+  const lines: string[] = [];
+  const print = () => void Deno.stdout.write(new TextEncoder().encode(lines.splice(0).join("")));
+  Deno.serve({ hostname: "127.0.0.1", port: 0 }, async (request) => {
+    const { pathname } = new URL(request.url);
+    if (pathname === "/healthz") return new Response("ok");
+    const began = performance.now();
+    const left = new AbortController();
+    request.signal.addEventListener("abort", () => left.abort(), { once: true });
+    const found = LOOKED_AT.filter((name) => request.headers.has(name));
+    const late = setTimeout(() => left.abort(), 30_000);
+    const asked = JSON.parse(new TextDecoder().decode(await request.bytes()));
+    clearTimeout(late);
+    const answer = Response.json(JSON.parse(await postByFetch(upstream + pathname, JSON.stringify(asked))));
+    for (const name of OWN) answer.headers.set(name, "a0b1c2d3e4f5");
+    const entry = { time: new Date(), id: crypto.randomUUID(), pathname, found, ms: performance.now() - began };
+    if (lines.push(`${JSON.stringify(entry)}\n`) === 1) setTimeout(print, 20);
+    return answer;
+  });
+}
+
 async function compare(): Promise<void> {
   const { origin } = await startUpstream();
   const servers = {
     "passed on": await startGateway(BARE, origin),
     "read and sent by fetch": await startServer([import.meta.url, origin, "fetch"]),
+    "the same, guarded": await startServer([import.meta.url, origin, "guarded"]),
     "read and sent by node:http": await startServer([import.meta.url, origin, "http"]),
   };
   const least: Record<string, number> = {};
