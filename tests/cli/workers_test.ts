@@ -1,5 +1,7 @@
 /** Several processes at one port. The store's server need not be there: chats are served without it. */
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertStringIncludes } from "@std/assert";
+import { UsageError } from "../../src/cli/program.ts";
+import { joinWorkers } from "../../src/cli/worker.ts";
 import { supervise } from "../../src/cli/workers.ts";
 import { type Launched, type LaunchOptions, runLaunched, withFolder, withLaunched } from "../support/process.ts";
 import { delay, until, within } from "../support/wait.ts";
@@ -236,6 +238,23 @@ Deno.test({
       assertStringIncludes(count!, '2: Cannot use workers "none": expected a number from 1 to 256');
     });
   },
+});
+
+Deno.test("workers: where there can be none, it is refused with the reason", async () => {
+  const refused = (platform: object, reason: string) =>
+    assertRejects(
+      () => joinWorkers(3, { platform: { env: () => undefined, isGranted: () => false, ...platform } } as never),
+      UsageError,
+      `Cannot use workers "3": only ${reason}`,
+    );
+  for (const os of ["darwin", "windows"]) {
+    await refused({ os }, "Linux divides connections among processes at one port");
+  }
+  const launcher = "the launcher, deno task start, starts several processes";
+  await refused({ os: "linux" }, launcher);
+  for (const place of ["", "1", "/tmp/folder", "/tmp/folder/", "/tmp/folder/x"]) {
+    await refused({ os: "linux", isGranted: () => true, env: () => place }, launcher);
+  }
 });
 
 Deno.test({

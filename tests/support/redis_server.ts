@@ -1,4 +1,7 @@
-/** A real Redis server as a process of the test's own, on loopback, which keeps nothing. */
+/**
+ * A real Redis server as a process of the test's own, on loopback, which keeps nothing. `LANEWAY_REDIS_SERVER` names another
+ * program that is to be one, such as Valkey's.
+ */
 import { loadClient } from "../../src/state/redis/wire.ts";
 import { within } from "./wait.ts";
 
@@ -14,7 +17,8 @@ export interface RedisServer {
   stop(): Promise<void>;
 }
 
-const PROGRAM = "redis-server";
+const REDIS = "redis-server";
+const PROGRAM = Deno.env.get("LANEWAY_REDIS_SERVER") || REDIS;
 
 async function hasProgram(): Promise<boolean> {
   try {
@@ -26,7 +30,7 @@ async function hasProgram(): Promise<boolean> {
 
 /** Installs it where the machine is a Debian whose packages this process may install. */
 async function install(): Promise<boolean> {
-  if (Deno.build.os !== "linux" || Deno.uid() !== 0) return false;
+  if (PROGRAM !== REDIS || Deno.build.os !== "linux" || Deno.uid() !== 0) return false;
   // Test files run at once, and one of them is enough.
   using turn = await Deno.open("/tmp/laneway-redis-install.lock", { create: true, write: true });
   await turn.lock(true);

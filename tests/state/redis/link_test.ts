@@ -7,7 +7,7 @@ import { openWire } from "../../../src/state/redis/wire.ts";
 import type { Store } from "../../../src/state/store.ts";
 import { freePort, isRedisMissing, type RedisServer, startRedis } from "../../support/redis_server.ts";
 import { startTcpProxy } from "../../support/tcp_proxy.ts";
-import { until, within } from "../../support/wait.ts";
+import { delay, until, within } from "../../support/wait.ts";
 
 const LATER = 1_000_000;
 /** More than enough to fail, and far less than so many time-outs one after the other would take. */
@@ -144,6 +144,15 @@ test("nobody in a hurry waits for a server that goes on being slow, though each 
   }
 });
 
+test("a gateway that was busy for long takes no server for slow or lost because of it", async ({ store, link }) => {
+  // Whoever is in a hurry has the server looked at, whose reply comes while the gateway is busy.
+  await assertRejects(() => link.send(["BLPOP", "none", "0.1"], 20));
+  const until = performance.now() + 1_500;
+  while (performance.now() < until);
+  await delay(50);
+  assertEquals([link.isReady(250), await works(store)], [true, true]);
+});
+
 test("what is added is added once, though the server's reply is lost, and not at all where it was frozen meanwhile", async ({ server }) => {
   const proxy = startTcpProxy(server.port);
   const { store } = openStore(`redis://127.0.0.1:${proxy.port}`);
@@ -174,6 +183,31 @@ test("what is added is added once, though the server's reply is lost, and not at
     await proxy.stop();
   }
 });
+
+const writes = (store: Store) => store.add([[[crypto.randomUUID()], 1]], LATER).then(() => true, () => false);
+
+test(
+  "a server that was demoted, or that a script keeps busy, holds up nobody, and is used again afterwards",
+  async ({ server, store }) => {
+    await server.ask("CONFIG", "SET", "repl-diskless-sync-delay", "0");
+    await server.ask("REPLICAOF", "127.0.0.1", String(freePort()));
+    await within(
+      SOON_MS,
+      (async () => {
+        for (let count = 0; count < MANY; count++) assertEquals(await writes(store), false);
+      })(),
+    );
+    await server.ask("REPLICAOF", "NO", "ONE");
+    await until(() => writes(store));
+    const endless = server.ask("EVAL", "while true do end", "0");
+    await until(async () => !await works(store));
+    await assertNobodyWaits(store);
+    await until(async () => (await server.ask("SCRIPT", "KILL")) === "+OK");
+    await endless;
+    await until(() => writes(store));
+  },
+  ["--busy-reply-threshold", "50"],
+);
 
 test("a full server refuses what is new, keeps what it has, and lets it be read and deleted", async ({ store }) => {
   const text = Array.from({ length: 20_000 }, () => Math.random().toString(36)).join("");
