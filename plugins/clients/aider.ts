@@ -37,7 +37,7 @@ export const aider: Client = {
     const variable = keyVariable(connection);
     return variable === undefined ? [] : [`Start it with the key: OPENAI_API_KEY="$${variable}" aider`];
   },
-  overriddenBy: ["OPENAI_API_BASE", "AIDER_OPENAI_API_BASE", "AIDER_MODEL"],
+  overriddenBy: ["OPENAI_BASE_URL", "AIDER_OPENAI_API_BASE", "AIDER_OPENAI_API_KEY", "AIDER_MODEL"],
   // It has no tools: the model writes its edits into the text.
   proof: {
     args: (_, prompt) => [

@@ -1,6 +1,9 @@
 import type { Client, ClientMachine, Setting } from "../../src/contract/client.ts";
 import { ANY_KEY, inFolder, keyVariable, laneUrl, literalKey } from "./place.ts";
 
+/** It goes before what a command prints. */
+const TOKEN = "ANTHROPIC_AUTH_TOKEN";
+
 export const claudeCode: Client = {
   name: "claude-code",
   title: "Claude Code",
@@ -10,7 +13,7 @@ export const claudeCode: Client = {
     const { model, contextTokens } = connection;
     const variable = keyVariable(connection);
     const key: Setting = variable === undefined
-      ? { at: ["env", "ANTHROPIC_AUTH_TOKEN"], value: literalKey(connection) ?? ANY_KEY }
+      ? { at: ["env", TOKEN], value: literalKey(connection) ?? ANY_KEY }
       : { at: ["apiKeyHelper"], value: printing(variable, machine.os) };
     return [{
       path: inFolder(machine, "CLAUDE_CONFIG_DIR", [".claude"], "settings.json"),
@@ -27,11 +30,23 @@ export const claudeCode: Client = {
       ],
     }];
   },
-  steps: (_, machine) =>
-    machine.isThere(managedFile(machine))
-      ? [`${managedFile(machine)} wins over your settings: what it says of the address, the key or the model stays`]
-      : [],
-  overriddenBy: ["CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "ANTHROPIC_API_KEY"],
+  steps(connection, machine) {
+    const variable = keyVariable(connection);
+    const isOther = variable !== undefined && variable !== TOKEN && machine.env(TOKEN);
+    return [
+      ...machine.isThere(managedFile(machine))
+        ? [`${managedFile(machine)} wins over your settings: what it says of the address, the key or the model stays`]
+        : [],
+      ...isOther ? [`${TOKEN} is set here, and is sent in place of what ${variable} holds: unset it`] : [],
+    ];
+  },
+  overriddenBy: [
+    "CLAUDE_CODE_USE_BEDROCK",
+    "CLAUDE_CODE_USE_VERTEX",
+    "CLAUDE_CODE_USE_FOUNDRY",
+    "ANTHROPIC_MODEL",
+    "ANTHROPIC_API_KEY",
+  ],
   proof: {
     args: (_, prompt) => ["-p", prompt, "--output-format", "json", "--max-turns", "4"],
     env: { DISABLE_TELEMETRY: "1", DISABLE_AUTOUPDATER: "1", CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1" },

@@ -106,6 +106,18 @@ Deno.test("connect: a proof that fails takes back nothing that another command h
     assertEquals(read(), '{ "theme": "dark" }\n');
   }));
 
+Deno.test("connect: variables that the clients were seen to follow in place of their settings are named", () =>
+  withDesk(WITH_KEYS, async ({ run }) => {
+    const seen = async (name: string, env: Record<string, string>) => {
+      const args = [name, "--model", "small", "--key-env", "MINE"];
+      return (await run(args, { env: { MINE: KEY, ...env } })).text;
+    };
+    assertStringIncludes(await seen("claude-code", { ANTHROPIC_MODEL: "x" }), "Warning: ANTHROPIC_MODEL is set here");
+    assertStringIncludes(await seen("claude-code", { ANTHROPIC_AUTH_TOKEN: "x" }), "in place of what MINE holds");
+    assertStringIncludes(await seen("aider", { OPENAI_BASE_URL: "x" }), "Warning: OPENAI_BASE_URL is set here");
+    assert(!(await seen("aider", { OPENAI_API_BASE: "x" })).includes("Warning"), "its own settings win over this one");
+  }));
+
 Deno.test("connect: settings that a machine's administrator has made are named, since they win", () => {
   const { steps } = clients.find(({ name }) => name === "claude-code")!;
   const connection = { gateway: "http://127.0.0.1:8000", lane: "oss", model: "m", takesImages: false };
