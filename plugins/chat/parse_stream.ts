@@ -6,7 +6,9 @@ import type { Target } from "../../src/contract/driver.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamReader } from "../../src/contract/stream.ts";
 import { GatewayError } from "../../src/errors.ts";
+import { AlikeFrames } from "../../src/transforms/alike_frames.ts";
 import { upstreamStreamError } from "../shared/errors.ts";
+import { type TextPlace, textPlaceIn, withText } from "./alike_chunks.ts";
 import { OneAnswer } from "./one_answer.ts";
 import { AnswerReader, parseAnswer } from "./reader.ts";
 import type { ChatAnswer } from "./wire.ts";
@@ -27,6 +29,9 @@ class ChunkReader implements StreamReader<GenerateEvent> {
   done = false;
   readonly #answer: AnswerReader;
   readonly #one = new OneAnswer();
+  readonly #alike = new AlikeFrames();
+  /** Where the text stands in chunks that are alike. */
+  #place: TextPlace | undefined;
 
   constructor(answer: AnswerReader) {
     this.#answer = answer;
@@ -39,13 +44,18 @@ class ChunkReader implements StreamReader<GenerateEvent> {
       this.done = true;
       return this.#end(true, emit);
     }
+    const isLong = text.length > LONG;
+    const more = event === "error" || isLong ? undefined : this.#alike.textIn(text);
+    if (more !== undefined) return this.#answer.readMore(withText(this.#place!, more)).forEach(emit);
     const body = parseFrame(text);
     if (event === "error") throw upstreamStreamError(body);
     const chunk = parseAnswer(body);
     // Some servers send signs of life as data.
     if (!chunk.choices && !chunk.usage) return;
     const ours = this.#one.take(chunk);
-    if (text.length > LONG) return this.#readLong(ours, emit);
+    this.#place = ours.length === 1 ? textPlaceIn(chunk) : undefined;
+    this.#alike.learn(text, this.#place?.text);
+    if (isLong) return this.#readLong(ours, emit);
     for (const one of ours) this.#answer.read(one).forEach(emit);
   }
 

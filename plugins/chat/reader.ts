@@ -85,6 +85,13 @@ export class AnswerReader {
     return this.#own ? this.#own.carry(events) : events;
   }
 
+  /** The increment of a chunk that is otherwise the same as the last one. */
+  readMore(delta: ChatDelta): GenerateEvent[] {
+    const events: GenerateEvent[] = [];
+    this.#readDelta(delta, events);
+    return this.#own ? this.#own.carry(events) : events;
+  }
+
   /** The same of an answer whose text may be long, which is looked into in slices. */
   *readLong(answer: ChatAnswer): Work<GenerateEvent[]> {
     const [choice] = answer.choices ?? [];

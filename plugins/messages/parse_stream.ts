@@ -5,6 +5,7 @@ import type { Target } from "../../src/contract/driver.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamReader } from "../../src/contract/stream.ts";
 import { GatewayError } from "../../src/errors.ts";
+import { AlikeFrames } from "../../src/transforms/alike_frames.ts";
 import { parseError } from "./errors.ts";
 import { AnswerReader } from "./reader.ts";
 import { eventSchema, type WireEvent } from "./wire.ts";
@@ -26,6 +27,9 @@ class EventReader implements StreamReader<GenerateEvent> {
   #started = false;
   /** Whether anything went out but the start. */
   #hasContent = false;
+  readonly #alike = new AlikeFrames();
+  /** The last event that brought one text. */
+  #last: WireEvent | undefined;
 
   constructor(input: GenerateRequest, context: AnswerContext) {
     this.#input = input;
@@ -36,7 +40,9 @@ class EventReader implements StreamReader<GenerateEvent> {
   read({ data }: Frame, emit: Emit<GenerateEvent>): void {
     const text = data?.trim();
     if (!text || text === "[DONE]") return;
-    const event = parseEvent(text);
+    const more = this.#alike.textIn(text);
+    const event = more === undefined ? parseEvent(text) : withText(this.#last!, more);
+    if (more === undefined) this.#learn(text, event);
     if (event.type === "error") throw parseError(event);
     if (event.type === "message_stop") {
       this.done = true;
@@ -54,6 +60,12 @@ class EventReader implements StreamReader<GenerateEvent> {
     this.#answer.end(false).forEach(emit);
   }
 
+  #learn(json: string, event: WireEvent): void {
+    const text = textOf(event);
+    this.#last = text ? event : undefined;
+    this.#alike.learn(json, text || undefined);
+  }
+
   #start({ type, message = {} }: WireEvent, emit: Emit<GenerateEvent>): void {
     if (!this.#started && type !== "ping") {
       this.#started = true;
@@ -67,6 +79,24 @@ class EventReader implements StreamReader<GenerateEvent> {
       this.#answer.start(message);
     }
   }
+}
+
+/** Where the increments of each kind have their text. */
+const TEXT_OF: ReadonlyMap<string | undefined, "text" | "thinking" | "partial_json"> = new Map([
+  ["text_delta", "text"],
+  ["thinking_delta", "thinking"],
+  ["input_json_delta", "partial_json"],
+]);
+
+function textOf({ type, delta }: WireEvent): string | null | undefined {
+  const name = type === "content_block_delta" ? TEXT_OF.get(delta?.type) : undefined;
+  return name && delta![name];
+}
+
+/** The same increment with another text. */
+function withText(event: WireEvent, text: string): WireEvent {
+  const { delta } = event;
+  return { ...event, delta: { ...delta, [TEXT_OF.get(delta!.type)!]: text } };
 }
 
 function parseEvent(text: string): WireEvent {

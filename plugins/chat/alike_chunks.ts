@@ -1,0 +1,37 @@
+/** Chunks that are like the one before but for one text. */
+import type { ChatAnswer, ChatDelta } from "./wire.ts";
+
+const TEXTS = ["content", "reasoning_content", "reasoning", "reasoning_text"] as const;
+
+/** Where the one text of an increment stands. */
+export interface TextPlace {
+  delta: ChatDelta;
+  name: typeof TEXTS[number] | "tool_calls";
+  text: string;
+}
+
+/** The place of the one text that a chunk brings; none where it brings more, or says what is said once in an answer. */
+export function textPlaceIn({ choices, usage }: ChatAnswer): TextPlace | undefined {
+  const [choice] = choices ?? [];
+  const delta = choice?.delta;
+  if (!delta || choices?.length !== 1 || usage || choice.usage || choice.finish_reason) return undefined;
+  const [name, other] = TEXTS.filter((each) => delta[each]);
+  const isCalled = delta.tool_calls?.length || delta.function_call;
+  if (!name) return isCalled ? argumentsIn(delta) : undefined;
+  const text = delta[name];
+  return typeof text === "string" && !other && !isCalled ? { delta, name, text } : undefined;
+}
+
+function argumentsIn(delta: ChatDelta): TextPlace | undefined {
+  const { tool_calls, function_call } = delta;
+  const text = tool_calls?.[0]?.function?.arguments;
+  const isAll = tool_calls?.length === 1 && !function_call && typeof text === "string" && text !== "";
+  return isAll ? { delta, name: "tool_calls", text } : undefined;
+}
+
+/** The same increment with another text. */
+export function withText({ delta, name }: TextPlace, text: string): ChatDelta {
+  if (name !== "tool_calls") return { ...delta, [name]: text };
+  const [call] = delta.tool_calls!;
+  return { ...delta, tool_calls: [{ ...call!, function: { ...call!.function, arguments: text } }] };
+}
