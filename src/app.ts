@@ -27,6 +27,7 @@ import type { World } from "./compose/world.ts";
 import { ConfigError, loadConfig, parseConfig as parse } from "./config/load.ts";
 import type { Config } from "./config/schema.ts";
 import { handle } from "./handle.ts";
+import type { ConfigurationDesk } from "./context/console.ts";
 import type { Gateway, Pace } from "./context/gateway.ts";
 import { shuttingDown } from "./context/request_context.ts";
 import type { OtherWorker, WorkerReport, Workers } from "./context/workers.ts";
@@ -47,6 +48,7 @@ export type { Driver } from "./contract/driver.ts";
 export type { Protocol } from "./contract/protocol.ts";
 export type {
   Config,
+  ConfigurationDesk,
   Fetch,
   LogEntry,
   OtherWorker,
@@ -83,6 +85,8 @@ export interface AppOptions {
   store?: Store;
   /** Those that serve beside this process, where there are any. */
   workers?: Workers;
+  /** The file of the configuration, for operators who change it at the console. */
+  configuration?: () => Promise<ConfigurationDesk>;
   /** The app that this one takes the place of: it goes on with what that one has counted and holds. */
   after?: Pick<App, "parts">;
   /** Lists that stand in place of the built-in ones: `{ drivers: [...builtIn.drivers, mine] }` adds a driver. */
@@ -187,6 +191,7 @@ function createWorld(options: AppOptions): World {
     shared,
     areDescriptorsScarce: options.areDescriptorsScarce ?? (() => false),
     workers: options.workers,
+    configuration: options.configuration,
     // What still runs by an earlier configuration ends with this one.
     stop: keep("stop", null, () => new AbortController()),
     draining: keep("draining", null, () => new AbortController()),

@@ -28,7 +28,7 @@ const AUTOMATIC =
   "Traces: what makes spans beside the gateway records whole URLs, and names the trace to every upstream. " +
   "Deno does so unless OTEL_DENO_TRACING=false";
 
-type Load = (env: Platform["env"]) => LoadedConfig;
+type Load = (env: Platform["env"], readText?: Platform["readText"]) => LoadedConfig;
 
 /** Serves as one of `count` processes, or alone. Returns the exit code. */
 export async function serve(path: string | undefined, listen: Listen, given: Program, count = 1): Promise<number> {
@@ -43,7 +43,8 @@ export async function serve(path: string | undefined, listen: Listen, given: Pro
   const terminal = watchTerminal(platform);
   const descriptors = createDescriptors(readableFile(platform));
   // A file that has gone is no wish for the built-in configuration.
-  const load: Load = (env) => loadConfig({ path: file ?? path, listen, ...facts, env, readText: platform.readText });
+  const load: Load = (env, readText = platform.readText) =>
+    loadConfig({ path: file ?? path, listen, ...facts, env, readText });
   const running = createRunning(loaded, load, { descriptors, worker }, program);
   // Before the start-up message: a change of the file after it is noticed.
   const stopReloading = watchConfig({ platform, file, terminal, again: () => running.reload() });
@@ -86,8 +87,8 @@ async function settleIn(
 interface Running {
   app(): App;
   config(): Config;
-  /** Reads the configuration again, and serves by it where that can be. Quiet, it reports only changes. */
-  reload(isQuiet?: boolean): void;
+  /** Reads the configuration again, and serves by it where that can be. Quiet, it reports only changes. `by`: who changed it. */
+  reload(isQuiet?: boolean, by?: string): void;
 }
 
 function createRunning(
@@ -96,30 +97,47 @@ function createRunning(
   { descriptors, worker }: { descriptors: Descriptors; worker?: Worker },
   { platform, plugins, streams: { say, log } }: Program,
 ): Running {
-  const common = { plugins, platform, log, areDescriptorsScarce: descriptors.areScarce, workers: worker };
+  const configuration = async () => {
+    const { createConfigDesk } = await import("./config_desk.ts");
+    return createConfigDesk({ ...loaded, platform, load, running: self });
+  };
+  const common = {
+    plugins,
+    platform,
+    log,
+    areDescriptorsScarce: descriptors.areScarce,
+    workers: worker,
+    configuration,
+  };
   let running = loaded.config;
   let app = createApp({ config: running, ...common });
-  return {
+  let isOwnChange = false;
+  const self: Running = {
     app: () => app,
     config: () => running,
-    reload(isQuiet = false) {
+    reload(isQuiet = false, by) {
       const next = reload(running, { load, platform });
       if ("kept" in next) {
         app.audit?.write({ event: "configuration refused" });
         return say(`Kept the running configuration. ${next.kept}`);
       }
       if (JSON.stringify(next.config) === JSON.stringify(running)) {
-        return isQuiet ? undefined : say("The configuration has not changed");
+        // What was changed at the console is seen as a change of the file, too.
+        if (!isQuiet && !isOwnChange) say("The configuration has not changed");
+        isOwnChange = false;
+        return;
       }
+      isOwnChange = by !== undefined;
       const change = changeOf(running, next.config);
       app = createApp({ config: next.config, ...common, after: app });
-      app.audit?.write(change);
+      app.audit?.write(by === undefined ? change : { ...change, by });
       running = next.config;
       worker?.keep({ ...loaded, config: running });
       const unmasked = unmaskedLines(unmaskedSecrets(next.config, platform.env));
       say(["Serving with the new configuration", ...unmasked].join("\n").trimEnd());
     },
   };
+  return self;
 }
 
 /** Everywhere that is configured; nowhere, where one address cannot be taken. */

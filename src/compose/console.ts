@@ -13,12 +13,13 @@ export interface ConsoleHeld {
   sessions?: ConsoleSessions;
 }
 
-export function createConsoleParts(world: World, keys: Lookup, held: ConsoleHeld): ConsoleParts {
+export async function createConsoleParts(world: World, keys: Lookup, held: ConsoleHeld): Promise<ConsoleParts> {
   const { store, now } = world;
   return {
     sessions: held.sessions ??= new ConsoleSessions({ store, now }),
     callerOf: createKeyLookup(keys),
     keys: keyDeskOf(world),
+    configuration: await world.configuration?.(),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { Rehearsals } from "../context/rehearsal.ts";
 import type { Feed } from "../observe/feed.ts";
 import type { Config } from "../config/schema.ts";
+import type { ConfigurationDesk } from "../context/console.ts";
 import type { Pace, RecordingPart } from "../context/gateway.ts";
 import type { Workers } from "../context/workers.ts";
 import type { LogEntry, Warning } from "../observe/log.ts";
@@ -52,6 +53,8 @@ export interface World extends PartKeeper {
   areDescriptorsScarce(): boolean;
   /** Those that serve beside this process; absent where it serves alone. */
   workers?: Workers;
+  /** The file of the configuration; absent where a program gave it. */
+  configuration?: () => Promise<ConfigurationDesk>;
   /** Aborted when the gateway stops without waiting. */
   stop: AbortController;
   /** Aborted when the gateway is to stop, once what runs has ended. */

@@ -69,6 +69,7 @@ export function permissionsOf({ config, file, listen, env, os, code, isThere }: 
     fields(rest.oidc).issuer,
     fields(rest.oidc).jwksUrl,
   ];
+  const edited = fields(rest.console).edit === true && file !== undefined ? editedFiles(file) : [];
   const kept = storePaths(fields(store), env, os, isThere);
   const server = fields(store).kind === "redis" ? fields(store) : undefined;
   return {
@@ -84,9 +85,14 @@ export function permissionsOf({ config, file, listen, env, os, code, isThere }: 
       ...(audit.length > 0 ? USER_VARIABLES : []),
       ...[...services, ...list(keys).map(fields), server, rest].flatMap(variablesIn),
     ]),
-    read: unique([file ?? [], code ?? [], kept, typeof server?.ca === "string" ? server.ca : []].flat()),
-    write: unique([...kept, ...audit]),
+    read: unique([file ?? [], edited, code ?? [], kept, typeof server?.ca === "string" ? server.ca : []].flat()),
+    write: unique([...kept, ...audit, ...edited]),
   };
+}
+
+/** A configuration that operators change at the console; where its draft is, and its former version. */
+export function editedFiles(file: string): [file: string, draft: string, former: string] {
+  return [file, `${file}.laneway-new`, `${file}.laneway-former`];
 }
 
 /**

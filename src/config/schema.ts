@@ -140,8 +140,13 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
           description: "How much memory they may take together. The oldest are forgotten first.",
         }),
       }).optional(),
+      edit: z.boolean().default(false).meta({
+        description:
+          "Whether operators may change this file at the console. The process is then allowed to write it, and a draft " +
+          "and its former version beside it.",
+      }),
     }),
-  ], { error: 'Expected false or { "record": { "requests": 200, "megabytes": 64 } }' }).optional().meta({
+  ], { error: 'Expected false or { "record": { "requests": 200, "megabytes": 64 }, "edit": true }' }).optional().meta({
     description: "With false, there is no console at /console. Only an operator's key opens what it shows.",
   }),
   replicas: z.int().min(1).max(10_000).default(1).meta({

@@ -1,6 +1,7 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The console's frame: its pages, and who may see them. The page is in the address behind `#`. */
+import { configuration } from "./configuration.js";
 import { h, LoginNeeded, messageIn } from "./dom.js";
 import { fidelity } from "./fidelity.js";
 import { inspect } from "./inspect.js";
@@ -14,7 +15,7 @@ import { usage } from "./usage.js";
  * @typedef {{ title: string, open(main: HTMLElement): { refresh(): Promise<void>, everyMs: number } }} Page
  * @type {Record<string, Page>}
  */
-const PAGES = { live, inspect, upstreams, usage, keys, playground, fidelity };
+const PAGES = { live, inspect, upstreams, usage, keys, configuration, playground, fidelity };
 
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 const nav = /** @type {HTMLElement} */ (document.getElementById("pages"));

@@ -1,4 +1,5 @@
 /** What the console needs beside what every request does. */
+import type { Problem } from "../config/check.ts";
 import type { Config, KeyFacts } from "../config/schema.ts";
 import type { Caller } from "../http/auth.ts";
 import type { ConsoleSessions } from "../state/console_sessions.ts";
@@ -9,7 +10,43 @@ export interface ConsoleParts {
   /** The caller whose key has the digest. Throws `authentication` where there is none, or it has expired. */
   callerOf(digest: string): Promise<Caller>;
   keys: KeyDesk;
+  /** Absent where the gateway was given its configuration by a program. */
+  configuration?: ConfigurationDesk;
 }
+
+/** The file of the configuration, and what an operator does with it. */
+export interface ConfigurationDesk {
+  read(): ConfigurationFile;
+  /** What came of it if the gateway served by `text`. Nothing is changed. */
+  check(text: string): Checked;
+  /**
+   * Puts `text` in the file's place, if it can be used and the file is still the one of `version`, and serves by it. What needs a
+   * restart is written with `atRestart` alone.
+   */
+  apply(text: string, options: { version: string; atRestart: boolean; by: string }): Applied;
+}
+
+export interface ConfigurationFile {
+  /** Where it is, for people. */
+  source: string;
+  /** Absent where there is none that can be read. */
+  text?: string;
+  /** Of the text: another one for another text. */
+  version?: string;
+  /** What it was before it was changed at the console. */
+  former?: string;
+  /** Why it cannot be changed here; absent where it can. */
+  why?: string;
+  /** Why the gateway does not serve by it; absent where it does. */
+  waits?: string;
+}
+
+/** `paths`: the settings that differ from those that the gateway serves by. */
+export type Checked = { problems: readonly Problem[] } | { paths: readonly string[]; restart?: string };
+
+export type Applied =
+  | { outcome: "applied" | "saved" }
+  | { outcome: "conflict" | "wrong" | "restart" | "failed"; message: string };
 
 /** The keys of the gateway, and where they can be changed. */
 export interface KeyDesk {

@@ -9,8 +9,10 @@ export type AuditEvent =
   | { event: "key made" | "key limited" | "key revoked"; key: string; by?: string }
   | { event: "key used first"; key: string; address?: string }
   | { event: "key refused"; code: string; key?: string; reason?: string; address?: string }
-  /** `paths`: what differs, never how. */
-  | { event: "configuration changed"; paths: readonly string[]; morePaths?: number }
+  /** `paths`: what differs, never how. `by`: the operator at the console. */
+  | { event: "configuration changed"; paths: readonly string[]; morePaths?: number; by?: string }
+  /** It is served by after the next start. */
+  | { event: "configuration saved"; by: string }
   | { event: "configuration refused" };
 
 export interface Audit {
@@ -76,7 +78,7 @@ async function append(file: string, bytes: Uint8Array): Promise<number> {
 const MOST_PATHS = 100;
 
 /** What differs between two configurations, by its place. */
-export function changeOf(before: unknown, after: unknown): AuditEvent {
+export function changeOf(before: unknown, after: unknown): AuditEvent & { event: "configuration changed" } {
   const paths = [...pathsOf(before, after, "")];
   const more = paths.length - MOST_PATHS;
   return {

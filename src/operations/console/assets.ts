@@ -1,7 +1,10 @@
 /** The console's own files, as texts: no file is read, and a compiled gateway holds them. */
 import app from "../../console/app.js" with { type: "text" };
 import charts from "../../console/charts.js" with { type: "text" };
+import configuration from "../../console/configuration.js" with { type: "text" };
+import configurationStyle from "../../console/configuration.css" with { type: "text" };
 import curl from "../../console/curl.js" with { type: "text" };
+import diff from "../../console/diff.js" with { type: "text" };
 import dom from "../../console/dom.js" with { type: "text" };
 import entries from "../../console/entries.js" with { type: "text" };
 import fidelity from "../../console/fidelity.js" with { type: "text" };
@@ -9,6 +12,7 @@ import inspect_side from "../../console/inspect_side.js" with { type: "text" };
 import inspect from "../../console/inspect.js" with { type: "text" };
 import inspectStyle from "../../console/inspect.css" with { type: "text" };
 import json_lines from "../../console/json_lines.js" with { type: "text" };
+import json_place from "../../console/json_place.js" with { type: "text" };
 import key_form from "../../console/key_form.js" with { type: "text" };
 import keys from "../../console/keys.js" with { type: "text" };
 import live from "../../console/live.js" with { type: "text" };
@@ -18,6 +22,7 @@ import replay from "../../console/replay.js" with { type: "text" };
 import rows from "../../console/rows.js" with { type: "text" };
 import side from "../../console/side.js" with { type: "text" };
 import style from "../../console/style.css" with { type: "text" };
+import suggestions from "../../console/suggestions.js" with { type: "text" };
 import timeline from "../../console/timeline.js" with { type: "text" };
 import upstreams from "../../console/upstreams.js" with { type: "text" };
 import usage from "../../console/usage.js" with { type: "text" };
@@ -26,13 +31,16 @@ import wires from "../../console/wires.js" with { type: "text" };
 const SCRIPTS = {
   app,
   charts,
+  configuration,
   curl,
+  diff,
   dom,
   entries,
   fidelity,
   inspect,
   inspect_side,
   json_lines,
+  json_place,
   key_form,
   keys,
   live,
@@ -40,6 +48,7 @@ const SCRIPTS = {
   replay,
   rows,
   side,
+  suggestions,
   timeline,
   upstreams,
   usage,
@@ -49,6 +58,7 @@ const SCRIPTS = {
 const ASSETS: Readonly<Record<string, { type: string; text: string }>> = {
   "": { type: "text/html; charset=utf-8", text: page },
   "style.css": { type: "text/css; charset=utf-8", text: style },
+  "configuration.css": { type: "text/css; charset=utf-8", text: configurationStyle },
   "inspect.css": { type: "text/css; charset=utf-8", text: inspectStyle },
   ...Object.fromEntries(
     Object.entries(SCRIPTS).map(([name, text]) => [`${name}.js`, { type: "text/javascript; charset=utf-8", text }]),

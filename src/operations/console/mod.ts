@@ -5,6 +5,7 @@ import { GatewayError } from "../../errors.ts";
 import { methodNotAllowed } from "../../http/service.ts";
 import { usagePage } from "../usage_page.ts";
 import { assetOf } from "./assets.ts";
+import { applyConfiguration, checkConfiguration, completeConfiguration, readConfiguration } from "./configuration.ts";
 import { createKey, limitKey, listKeys, revokeKey } from "./keys.ts";
 import { fidelity } from "./fidelity.ts";
 import { live, status } from "./live.ts";
@@ -28,6 +29,8 @@ const READ: Readonly<Record<string, (context: RequestContext) => Response | Prom
   status,
   usage: usagePage,
   keys: listKeys,
+  configuration: readConfiguration,
+  "configuration/schema": completeConfiguration,
 };
 
 /** Below `/console/api/`: what an operator may have done. */
@@ -35,6 +38,8 @@ const ORDERS: Readonly<Record<string, Order>> = {
   "keys/create": createKey,
   "keys/limit": limitKey,
   "keys/revoke": revokeKey,
+  "configuration/check": checkConfiguration,
+  "configuration/apply": applyConfiguration,
 };
 
 /** Longer keys are none. */

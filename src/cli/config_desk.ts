@@ -1,0 +1,173 @@
+/** The file of the configuration, for operators who change it at the console. */
+import type { App } from "../app.ts";
+import { ConfigError, type LoadedConfig } from "../config/load.ts";
+import { editedFiles } from "../config/permissions.ts";
+import type { Config } from "../config/schema.ts";
+import { PLACEHOLDER_SECRET } from "../config/secrets.ts";
+import type { Applied, Checked, ConfigurationDesk, ConfigurationFile } from "../context/console.ts";
+import { changeOf } from "../observe/audit.ts";
+import type { Platform } from "../platform/platform.ts";
+import { builtin } from "../util/builtin.ts";
+import { digestOf } from "../util/digest.ts";
+import { reload } from "./reload.ts";
+
+export interface ConfigDeskOptions extends Pick<LoadedConfig, "file" | "source"> {
+  platform: Pick<Platform, "env" | "os" | "isGranted">;
+  /** Reads and checks the configuration, whose text is what `readText` gives. Throws a `ConfigError`. */
+  load(env: Platform["env"], readText?: (path: string) => string): LoadedConfig;
+  running: { app(): Pick<App, "audit">; config(): Config; reload(isQuiet: boolean, by: string): void };
+}
+
+/** How long a draft is that of somebody who writes it, in milliseconds. */
+const WRITING_MS = 10_000;
+
+const OFF =
+  'To change it here, set "console": { "edit": true } in it and restart the gateway, which is then allowed to ' +
+  "write this one file.";
+const NOT_YET = "To change it here, restart the gateway: it was not started with the permission to write the file.";
+const LINK = "It cannot be changed here, because it is a link to another file.";
+const BUILT_IN =
+  "It cannot be changed here, because the gateway serves by the built-in configuration: there is no file.";
+const CHANGED = "The file was changed meanwhile: load it, and make your change again.";
+
+export function createConfigDesk(options: ConfigDeskOptions): ConfigurationDesk {
+  const { file, source } = options;
+  const check = (text: string) => checkText(text, options);
+  return {
+    check,
+    read: () => file === undefined ? { source, why: BUILT_IN } : readDesk(file, options),
+    apply(text, { version, atRestart, by }) {
+      const { why } = file === undefined ? { why: BUILT_IN } : readDesk(file, options);
+      if (why !== undefined) return { outcome: "failed", message: why };
+      const checked = check(text);
+      if ("problems" in checked) {
+        return { outcome: "wrong", message: new ConfigError(source, checked.problems).message };
+      }
+      const { restart } = checked;
+      if (restart !== undefined && !atRestart) return { outcome: "restart", message: restart };
+      const failure = replace(file!, text, version);
+      if (failure) return failure;
+      const { running } = options;
+      if (restart === undefined) {
+        running.reload(true, by);
+        return { outcome: "applied" };
+      }
+      running.app().audit?.write({ event: "configuration saved", by });
+      return { outcome: "saved" };
+    },
+  };
+}
+
+function readDesk(file: string, options: ConfigDeskOptions): ConfigurationFile {
+  const { source } = options;
+  let text: string;
+  try {
+    text = readText(file);
+  } catch (error) {
+    return { source, why: `It cannot be read: ${(error as Error).message}` };
+  }
+  return {
+    source,
+    text,
+    version: digestOf(text),
+    former: formerOf(file, options),
+    why: whyFixed(file, options),
+    waits: whyWaiting(text, options),
+  };
+}
+
+/** What may be written is known from the start. */
+function whyFixed(file: string, { running, platform: { isGranted } }: ConfigDeskOptions): string | undefined {
+  const { console } = running.config();
+  if (!console || !console.edit) return OFF;
+  if (!editedFiles(file).every((path) => isGranted({ name: "write", path }) && isGranted({ name: "read", path }))) {
+    return NOT_YET;
+  }
+  return builtin("node:fs").lstatSync(file).isSymbolicLink() ? LINK : undefined;
+}
+
+function formerOf(file: string, { platform: { isGranted } }: ConfigDeskOptions): string | undefined {
+  const [, , path] = editedFiles(file);
+  try {
+    return isGranted({ name: "read", path }) ? readText(path) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Where the file does not say what the gateway serves by. */
+function whyWaiting(text: string, options: ConfigDeskOptions): string | undefined {
+  const checked = checkText(text, options);
+  if ("problems" in checked) return "It cannot be used as it is: the gateway goes on with the configuration before.";
+  return checked.restart;
+}
+
+function checkText(text: string, { load, platform, running }: ConfigDeskOptions): Checked {
+  const { env, isGranted } = platform;
+  const own = (read: Platform["env"]) => load(read, () => text);
+  try {
+    const known = (name: string) => isGranted({ name: "env", variable: name }) ? env(name) : PLACEHOLDER_SECRET;
+    const { config } = own(known);
+    const next = reload(running.config(), { load: own, platform });
+    const { paths } = changeOf(running.config(), config);
+    return { paths, ...("kept" in next && { restart: next.kept }) };
+  } catch (error) {
+    if (error instanceof ConfigError) return { problems: error.problems };
+    throw error;
+  }
+}
+
+function readText(path: string): string {
+  return builtin("node:fs").readFileSync(path, "utf8");
+}
+
+/**
+ * The file as a whole or not at all, with its mode; what it was before is kept beside it. The draft is there for one at a time, of
+ * whichever process. Why not, where it cannot be done.
+ */
+function replace(file: string, text: string, version: string): Applied | undefined {
+  const { chmodSync, closeSync, fsyncSync, openSync, renameSync, rmSync, statSync, writeFileSync } = builtin("node:fs");
+  const [, draft, former] = editedFiles(file);
+  let opened: number;
+  try {
+    removeLeftOver(draft);
+    opened = openSync(draft, "wx", 0o600);
+  } catch (error) {
+    if ((error as { code?: string }).code !== "EEXIST") return failed(error);
+    return { outcome: "conflict", message: "Another operator is saving it at this moment: load it again." };
+  }
+  try {
+    try {
+      writeFileSync(opened, text);
+      fsyncSync(opened);
+    } finally {
+      closeSync(opened);
+    }
+    const { mode: kind, uid } = statSync(file);
+    if (statSync(draft).uid !== uid) return failed(new Error("it belongs to another user than the gateway's"));
+    const mode = kind & 0o777;
+    chmodSync(draft, mode);
+    // As late as can be: who edits the file itself does not ask.
+    const before = readText(file);
+    if (digestOf(before) !== version) return { outcome: "conflict", message: CHANGED };
+    writeFileSync(former, before, { mode });
+    chmodSync(former, mode);
+    renameSync(draft, file);
+    return undefined;
+  } catch (error) {
+    return failed(error);
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+/** Whoever wrote it was stopped in the middle. */
+function removeLeftOver(draft: string): void {
+  const { rmSync, statSync } = builtin("node:fs");
+  const found = statSync(draft, { throwIfNoEntry: false });
+  if (found && Math.abs(Date.now() - found.mtimeMs) > WRITING_MS) rmSync(draft, { force: true });
+}
+
+function failed(error: unknown): Applied {
+  return { outcome: "failed", message: `The file cannot be replaced: ${(error as Error).message}` };
+}

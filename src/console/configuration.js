@@ -1,0 +1,228 @@
+// @ts-check
+/// <reference lib="dom" />
+/** The configuration: to look at, and to change where that is allowed. */
+import { diffLines, hunks } from "./diff.js";
+import { ask, count, h, order } from "./dom.js";
+import { offsetOf } from "./json_place.js";
+import { suggestions } from "./suggestions.js";
+
+const EVERY_MS = 5_000;
+const SETTLE_MS = 400;
+
+/**
+ * @typedef {{ source: string, text?: string, version?: string, former?: string, why?: string, waits?: string }} File
+ * @typedef {{ problems: { path: string, message: string }[] } | { paths: string[], restart?: string }} Checked
+ */
+
+/** What was written and not applied: it outlives a look at another page. */
+/** @type {{ text: string, of: File } | undefined} */
+let draft;
+
+export const configuration = {
+  title: "Configuration",
+  /** @param {HTMLElement} main */
+  open(main) {
+    const source = h("p", { class: "quiet" });
+    const why = h("p");
+    const outcome = h("p", { role: "status" });
+    const problem = h("p", { class: "error", role: "alert" });
+    const editor = h("textarea", {
+      id: "configuration",
+      rows: 28,
+      spellcheck: "false",
+      autocapitalize: "off",
+      wrap: "off",
+      readonly: true,
+      "aria-describedby": "editor-help",
+    });
+    const found = h("ul", { class: "problems" });
+    const verdict = h("p", { role: "status" });
+    const changes = h("div");
+    const apply = h("button", { type: "button", disabled: true }, "Apply");
+    const undo = h("button", { type: "button", disabled: true }, "Undo my changes");
+    const former = h("button", { type: "button", hidden: true }, "Former version");
+    const bar = h("div", { class: "bar", hidden: true }, apply, undo, former);
+    const help = h(
+      "p",
+      { id: "editor-help", class: "quiet", hidden: true },
+      "Control and space goes to what may stand at the cursor, Escape back.",
+    );
+    const beside = suggestions(editor);
+    main.append(
+      h("h1", {}, "Configuration"),
+      source,
+      why,
+      outcome,
+      problem,
+      h(
+        "div",
+        { class: "editor" },
+        h("div", {}, h("label", { for: "configuration" }, "The file, without secrets"), editor, help),
+        beside,
+      ),
+      verdict,
+      found,
+      bar,
+      changes,
+    );
+    /** @type {File | undefined} */
+    let file;
+    /** @type {Checked | undefined} */
+    let checked;
+    /** @type {ReturnType<typeof setTimeout> | undefined} */
+    let timer;
+    let turn = 0;
+
+    /** The text as the file has it: an editor of the browser knows one kind of line end. */
+    const written = () => file?.text?.includes("\r\n") ? editor.value.replaceAll("\n", "\r\n") : editor.value;
+    const isChanged = () => file?.text !== undefined && written() !== file.text;
+    const draw = () => {
+      const isOpen = file?.text !== undefined && file.why === undefined;
+      editor.readOnly = !isOpen;
+      bar.hidden = help.hidden = beside.hidden = !isOpen;
+      source.textContent = file?.source ?? "";
+      why.textContent = [file?.why, file?.waits && `The gateway does not serve by this file yet. ${file.waits}.`]
+        .filter(Boolean).join(" ");
+      former.hidden = file?.former === undefined;
+      undo.disabled = !isChanged();
+      const isRight = checked !== undefined && !("problems" in checked);
+      apply.disabled = !isChanged() || !isRight;
+      apply.textContent = isRight && checked && "restart" in checked ? "Save for the next start" : "Apply";
+      drawVerdict(verdict, found, isChanged() ? checked : undefined, editor);
+      changes.replaceChildren(...isChanged() && file?.text !== undefined ? diffOf(file.text, written()) : []);
+    };
+    const check = async () => {
+      const mine = ++turn;
+      checked = undefined;
+      if (isChanged()) {
+        const answer = await order("configuration/check", { text: written() }).catch((error) => {
+          problem.textContent = error.message;
+        });
+        if (mine !== turn) return;
+        checked = answer;
+      }
+      draw();
+    };
+    const edited = () => {
+      draft = isChanged() && file ? { text: editor.value, of: file } : undefined;
+      problem.textContent = outcome.textContent = "";
+      checked = undefined;
+      draw();
+      clearTimeout(timer);
+      timer = setTimeout(check, SETTLE_MS);
+    };
+    /** @param {string} text */
+    const put = (text) => {
+      editor.value = text;
+      edited();
+    };
+    const refresh = async () => {
+      /** @type {File} */
+      const now = await ask("configuration");
+      const isFirst = file === undefined;
+      if (draft && draft.of.version !== now.version) {
+        problem.textContent =
+          'The file was changed meanwhile. "Undo my changes" loads it; what you have written is lost then.';
+      }
+      const base = draft?.of ?? now;
+      file = { ...now, text: base.text, version: base.version };
+      if (draft && isFirst) put(draft.text);
+      else if (!draft && editor.value !== (now.text ?? "").replaceAll("\r\n", "\n")) editor.value = now.text ?? "";
+      draw();
+    };
+    editor.addEventListener("input", edited);
+    undo.addEventListener("click", async () => {
+      draft = undefined;
+      await refresh().catch(() => {});
+      editor.value = file?.text ?? "";
+      edited();
+    });
+    former.addEventListener("click", () => file?.former !== undefined && put(file.former));
+    apply.addEventListener("click", async () => {
+      problem.textContent = "";
+      apply.disabled = true;
+      try {
+        const atRestart = checked !== undefined && "restart" in checked;
+        const { outcome: what, message } = await order("configuration/apply", {
+          text: written(),
+          version: file?.version,
+          atRestart,
+        });
+        if (message !== undefined) throw new Error(message);
+        draft = undefined;
+        await refresh();
+        outcome.textContent = what === "applied"
+          ? "Applied: the gateway serves by it."
+          : "Saved: the gateway serves by it after its next start.";
+      } catch (error) {
+        problem.textContent = /** @type {Error} */ (error).message;
+      }
+      draw();
+    });
+    draw();
+    return { everyMs: EVERY_MS, refresh };
+  },
+};
+
+/**
+ * @param {HTMLElement} verdict
+ * @param {HTMLElement} list
+ * @param {Checked | undefined} checked
+ * @param {HTMLTextAreaElement} editor
+ */
+function drawVerdict(verdict, list, checked, editor) {
+  const problems = checked && "problems" in checked ? checked.problems : [];
+  list.replaceChildren(...problems.map(({ path, message }) => {
+    const line = /^line (\d+)/.exec(message)?.[1];
+    const offset = line === undefined ? offsetOf(editor.value, path) : offsetOfLine(editor.value, Number(line));
+    const go = h(
+      "button",
+      { type: "button" },
+      line === undefined ? `line ${lineAt(editor.value, offset)}` : `line ${line}`,
+    );
+    go.addEventListener("click", () => {
+      editor.focus();
+      editor.setSelectionRange(offset, offset);
+    });
+    return h("li", {}, go, ` ${path === "" ? "" : `${path}: `}${message}`);
+  }));
+  const text = !checked
+    ? ""
+    : "problems" in checked
+    ? `${count(problems.length)} ${problems.length === 1 ? "problem" : "problems"}: it cannot be applied`
+    : checked.restart === undefined
+    ? `Nothing is wrong with it. ${changesIn(checked.paths)}`
+    : `Nothing is wrong with it, but it needs a restart. ${checked.restart}.`;
+  if (verdict.textContent !== text) verdict.textContent = text;
+}
+
+/** @param {readonly string[]} paths */
+function changesIn(paths) {
+  return paths.length === 0 ? "It changes nothing that the gateway does." : `It changes ${paths.join(", ")}.`;
+}
+
+/** @type {(text: string, offset: number) => number} */
+const lineAt = (text, offset) => text.slice(0, offset).split("\n").length;
+
+/** @type {(text: string, line: number) => number} */
+const offsetOfLine = (text, line) => text.split("\n").slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
+
+/**
+ * @param {string} before
+ * @param {string} after
+ */
+function diffOf(before, after) {
+  const shown = hunks(diffLines(before, after));
+  return [
+    h("h2", {}, "What changes"),
+    h(
+      "pre",
+      { class: "diff", tabindex: 0, "aria-label": "What changes, line by line" },
+      ...shown.map((line) =>
+        line === undefined
+          ? h("span", { class: "quiet" }, "…\n")
+          : h(line.kind === "+" ? "ins" : line.kind === "-" ? "del" : "span", {}, `${line.kind} ${line.text}\n`)
+      ),
+    ),
+  ];
+}

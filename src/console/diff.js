@@ -1,0 +1,91 @@
+// @ts-check
+/** What differs between two texts, line by line. */
+
+/** Above that many pairs of lines, what is between the first and the last difference counts as changed. */
+const MOST_PAIRS = 4_000_000;
+
+/**
+ * @typedef {{ kind: " " | "-" | "+", text: string }} Line
+ * @param {string} before
+ * @param {string} after
+ * @returns {Line[]}
+ */
+export function diffLines(before, after) {
+  const [old, own] = [before.split(/\r?\n/), after.split(/\r?\n/)];
+  let start = 0;
+  while (start < old.length && start < own.length && old[start] === own[start]) start++;
+  let end = 0;
+  while (end < old.length - start && end < own.length - start && old.at(-1 - end) === own.at(-1 - end)) end++;
+  /** @type {(lines: string[], kind: Line["kind"]) => Line[]} */
+  const as = (lines, kind) => lines.map((text) => ({ kind, text }));
+  return [
+    ...as(old.slice(0, start), " "),
+    ...between(old.slice(start, old.length - end), own.slice(start, own.length - end)),
+    ...as(old.slice(old.length - end), " "),
+  ];
+}
+
+/**
+ * @param {string[]} old
+ * @param {string[]} own
+ * @returns {Line[]}
+ */
+function between(old, own) {
+  const width = own.length + 1;
+  if (old.length * own.length > MOST_PAIRS) return [...old.map(minus), ...own.map(plus)];
+  const common = new Uint32Array((old.length + 1) * width);
+  /** @type {(i: number, j: number) => number} How many lines the rests from there have in common. */
+  const inCommon = (i, j) => common[i * width + j] ?? 0;
+  for (let i = old.length - 1; i >= 0; i--) {
+    for (let j = own.length - 1; j >= 0; j--) {
+      common[i * width + j] = old[i] === own[j]
+        ? inCommon(i + 1, j + 1) + 1
+        : Math.max(inCommon(i + 1, j), inCommon(i, j + 1));
+    }
+  }
+  /** @type {Line[]} */
+  const lines = [];
+  let [i, j] = [0, 0];
+  while (i < old.length || j < own.length) {
+    const [one, other] = [old[i], own[j]];
+    if (one !== undefined && one === other) {
+      lines.push({ kind: " ", text: one });
+      i++;
+      j++;
+    } else if (one !== undefined && (other === undefined || inCommon(i + 1, j) >= inCommon(i, j + 1))) {
+      lines.push(minus(one));
+      i++;
+    } else {
+      lines.push(plus(other ?? ""));
+      j++;
+    }
+  }
+  return lines;
+}
+
+/** @type {(text: string) => Line} */
+const minus = (text) => ({ kind: "-", text });
+/** @type {(text: string) => Line} */
+const plus = (text) => ({ kind: "+", text });
+
+/**
+ * The lines that differ, with some around them; nothing stands for what is left out.
+ * @param {readonly Line[]} lines
+ * @param {number} around
+ * @returns {(Line | undefined)[]}
+ */
+export function hunks(lines, around = 3) {
+  const isNear = lines.map(() => false);
+  lines.forEach(({ kind }, at) => {
+    if (kind === " ") return;
+    for (let near = Math.max(0, at - around); near <= at + around && near < lines.length; near++) isNear[near] = true;
+  });
+  /** @type {(Line | undefined)[]} */
+  const shown = [];
+  lines.forEach((line, at) => {
+    if (isNear[at]) shown.push(line);
+    else if (shown.length > 0 && shown.at(-1) !== undefined) shown.push(undefined);
+  });
+  if (shown.at(-1) === undefined) shown.pop();
+  return shown;
+}

@@ -1,0 +1,84 @@
+/** What may stand where in the configuration, by its JSON schema. */
+
+interface Schema {
+  $ref?: string;
+  $defs?: Record<string, Schema>;
+  type?: string | string[];
+  description?: string;
+  properties?: Record<string, Schema>;
+  additionalProperties?: Schema | boolean;
+  items?: Schema;
+  anyOf?: Schema[];
+  oneOf?: Schema[];
+  allOf?: Schema[];
+  enum?: unknown[];
+  const?: unknown;
+  examples?: unknown[];
+  default?: unknown;
+}
+
+export interface Completion {
+  description?: string;
+  /** The names that an object may have there, each with its type in words. */
+  names: { name: string; type: string; description?: string }[];
+  /** The values that may stand there, as JSON: those that the schema lists, else its examples and what is taken without one. */
+  values: string[];
+}
+
+let loading: Promise<Schema> | undefined;
+
+async function load(): Promise<Schema> {
+  const { default: schema } = await import("../../config/gateway.schema.json", { with: { type: "json" } });
+  return schema as Schema;
+}
+
+export async function completionAt(path: readonly (string | number)[]): Promise<Completion> {
+  const root = await (loading ??= load());
+  const branches = path.reduce<Schema[]>(
+    (schemas, step) => schemas.flatMap((schema) => below(schema, step)).flatMap((schema) => branchesOf(schema, root)),
+    branchesOf(root, root),
+  );
+  const names = new Map<string, Completion["names"][number]>();
+  for (const { properties = {} } of branches) {
+    for (const [name, schema] of Object.entries(properties)) {
+      const kinds = branchesOf(schema, root);
+      const description = schema.description ?? kinds.find((kind) => kind.description)?.description;
+      names.set(name, { name, type: [...new Set(kinds.flatMap(typeOf))].join(" or "), description });
+    }
+  }
+  const listed = branches.flatMap(valuesOf);
+  const shown = listed.length > 0 ? listed : branches.flatMap(({ examples = [], default: preset }) => [
+    ...examples,
+    ...preset === undefined ? [] : [preset],
+  ]);
+  return {
+    description: branches.find(({ description }) => description)?.description,
+    names: [...names.values()],
+    values: [...new Set(shown.map((value) => JSON.stringify(value)))],
+  };
+}
+
+/** All that a schema may be, without what only names others. */
+function branchesOf(schema: Schema, root: Schema): Schema[] {
+  const { $ref, anyOf = [], oneOf = [], allOf = [] } = schema;
+  const named = $ref?.split("/").slice(1).reduce<unknown>((at, step) => Object(at)[step], root);
+  const more = [...named ? [named as Schema] : [], ...anyOf, ...oneOf, ...allOf];
+  return [schema, ...more.flatMap((one) => branchesOf(one, root))];
+}
+
+function below({ properties, additionalProperties, items }: Schema, step: string | number): Schema[] {
+  if (typeof step === "number") return items ? [items] : [];
+  if (properties && Object.hasOwn(properties, step)) return [properties[step]!];
+  return typeof additionalProperties === "object" ? [additionalProperties] : [];
+}
+
+function valuesOf({ enum: listed, const: only, type }: Schema): unknown[] {
+  if (listed) return listed;
+  if (only !== undefined) return [only];
+  return type === "boolean" ? [true, false] : [];
+}
+
+function typeOf({ type, enum: listed, const: only }: Schema): string[] {
+  if (listed || only !== undefined) return (listed ?? [only]).map((value) => JSON.stringify(value));
+  return type === undefined ? [] : [type].flat();
+}

@@ -1,0 +1,202 @@
+/** The file of the configuration, as operators change it at the console. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { type Config, createApp, pluginFacts } from "../../src/app.ts";
+import { createConfigDesk } from "../../src/cli/config_desk.ts";
+import { loadConfig } from "../../src/config/load.ts";
+import { createAudit } from "../../src/observe/audit.ts";
+import type { Permission } from "../../src/platform/platform.ts";
+import { ENV } from "../support/app.ts";
+
+const OPS = ENV.TEAM_KEY!;
+const FIRST = `{
+  "console": { "edit": true },
+  "keys": [{ "name": "ops", "secret": { "env": "TEAM_KEY" }, "operator": true }],
+  "upstreams": { "fake": { "driver": "chat", "baseUrl": "http://upstream.test/v1", "headers": { "x-key": "hidden-from-all" } } },
+  "lanes": { "oss": { "upstreams": { "chat": "fake" } } },
+  "store": { "kind": "memory" },
+  "retry": { "rounds": 2 }
+}\n`;
+
+interface Rig extends AsyncDisposable {
+  file: string;
+  audit: string;
+  /** What the console answers; `body` is posted. */
+  ask(path: string, body?: object, headers?: HeadersInit): Promise<Response>;
+  running(): Config;
+}
+
+/** A gateway as the program serves, on a file of its own. `isGranted`: what the process may do. */
+async function newRig(
+  { text = FIRST, isGranted = () => true }: { text?: string; isGranted?(one: Permission): boolean } = {},
+): Promise<Rig> {
+  const folder = await Deno.makeTempDir();
+  const [file, auditFile] = [`${folder}/gateway.json`, `${folder}/audit`];
+  await Deno.writeTextFile(file, text, { mode: 0o640 });
+  await Deno.chmod(file, 0o640);
+  const load = (_: unknown, readText?: (path: string) => string) =>
+    loadConfig({ path: file, ...pluginFacts(), env: (name) => ENV[name], readText });
+  const audit = createAudit(auditFile, { say() {}, now: () => 0 });
+  let config = load(undefined).config;
+  const desk = createConfigDesk({
+    file,
+    source: `"${file}"`,
+    load,
+    platform: { env: (name) => ENV[name], os: "linux", isGranted },
+    running: {
+      app: () => ({ audit }),
+      config: () => config,
+      reload(_, by) {
+        config = load(undefined).config;
+        audit.write({ event: "configuration changed", paths: [], by });
+      },
+    },
+  });
+  const app = createApp({ config, env: (name) => ENV[name], configuration: () => Promise.resolve(desk), log() {} });
+  return {
+    file,
+    audit: auditFile,
+    running: () => config,
+    ask: (path, body, headers = { "x-api-key": OPS, "content-type": "application/json" }) =>
+      app.fetch(
+        new Request(`http://gateway/console/api/configuration${path}`, {
+          headers,
+          ...(body && { method: "POST", body: JSON.stringify(body) }),
+        }),
+      ),
+    async [Symbol.asyncDispose]() {
+      await audit.flush(1_000);
+      await app.close();
+      await Deno.remove(folder, { recursive: true });
+    },
+  };
+}
+
+const shown = async ({ ask }: Rig) => await (await ask("")).json();
+const checked = async ({ ask }: Rig, text: string) => await (await ask("/check", { text })).json();
+const applied = async ({ ask }: Rig, order: object) => await (await ask("/apply", order)).json();
+
+Deno.test("configuration: a change is checked, written with the file's mode, served by, and can be taken back", async () => {
+  await using rig = await newRig();
+  const { text, version, former, why, waits } = await shown(rig);
+  assertEquals([former, why, waits], [undefined, undefined, undefined]);
+  assert(!text.includes("hidden-from-all"));
+  assertStringIncludes(text, '"env": "TEAM_KEY"');
+  const changed = text.replace('"rounds": 2', '"rounds":   4');
+  assertEquals(await checked(rig, changed), { paths: ["retry.rounds"] });
+  assertEquals(await applied(rig, { text: changed, version }), { outcome: "applied" });
+  assertEquals(await Deno.readTextFile(rig.file), FIRST.replace('"rounds": 2', '"rounds":   4'), "Only that");
+  assertEquals((await Deno.stat(rig.file)).mode! & 0o777, 0o640);
+  assertEquals(rig.running().retry.rounds, 4);
+  const after = await shown(rig);
+  assertEquals(after.former.replace(/\*\*\*\d+/, ""), text.replace(/\*\*\*\d+/, ""));
+  assertEquals(await applied(rig, { text: after.former, version: after.version }), { outcome: "applied" });
+  assertEquals(await Deno.readTextFile(rig.file), FIRST);
+  assertEquals(rig.running().retry.rounds, 2);
+  const names = Array.from(Deno.readDirSync(rig.file.replace(/[^/]*$/, "")), ({ name }) => name);
+  assertEquals(names.filter((name) => name.includes("laneway")), ["gateway.json.laneway-former"], "No draft is left");
+});
+
+Deno.test("configuration: what cannot be used is named and never written", async () => {
+  await using rig = await newRig();
+  const { text, version } = await shown(rig);
+  const wrong: [text: string, path: string, message: RegExp][] = [
+    [text.replace('"chat": "fake"', '"chat": "fak"'), "lanes.oss.upstreams.chat", /fak/],
+    [text.replace('"rounds"', '"ronds"'), "retry.ronds", /Unknown key/],
+    [text.replace("TEAM_KEY", "NOT_SET"), "keys[0].secret.env", /NOT_SET/],
+    [text.replace('"memory" }', '"memory"'), "", /^line \d, column/],
+    ["", "", /empty/],
+  ];
+  for (const [text, path, message] of wrong) {
+    const { problems } = await checked(rig, text);
+    assertEquals(
+      problems.some((one: { path: string; message: string }) => one.path === path && message.test(one.message)),
+      true,
+      JSON.stringify(problems),
+    );
+    const { outcome } = await applied(rig, { text, version });
+    assertEquals(outcome, "wrong");
+  }
+  assertEquals(await Deno.readTextFile(rig.file), FIRST);
+});
+
+Deno.test("configuration: a file that was changed meanwhile is not overwritten, and of two at once one wins", async () => {
+  await using rig = await newRig();
+  const { text, version } = await shown(rig);
+  await Deno.writeTextFile(rig.file, FIRST.replace("2", "5"));
+  const mine = text.replace('"rounds": 2', '"rounds": 3');
+  assertEquals((await applied(rig, { text: mine, version })).outcome, "conflict");
+  assertStringIncludes(await Deno.readTextFile(rig.file), '"rounds": 5');
+  const now = await shown(rig);
+  const orders = [3, 4].map((rounds) =>
+    applied(rig, { text: now.text.replace('"rounds": 5', `"rounds": ${rounds}`), version: now.version })
+  );
+  assertEquals((await Promise.all(orders)).map(({ outcome }) => outcome).sort(), ["applied", "conflict"]);
+  const held = await shown(rig);
+  await Deno.writeTextFile(`${rig.file}.laneway-new`, "of another process");
+  const more = { text: held.text, version: held.version };
+  assertEquals((await applied(rig, more)).outcome, "conflict");
+  await Deno.utime(`${rig.file}.laneway-new`, new Date(0), new Date(0));
+  assertEquals((await applied(rig, more)).outcome, "applied", "Who left that was stopped long ago");
+});
+
+Deno.test("configuration: what needs a restart is named, and written for the next start where that is wanted", async () => {
+  const granted = (one: Permission) => one.name !== "net" || one.host !== "new.test:443";
+  await using rig = await newRig({ isGranted: granted });
+  const { text, version } = await shown(rig);
+  const cases: [from: string, to: string, said: string][] = [
+    ['"kind": "memory"', '"kind": "kv", "path": "/x"', "Another store needs a restart"],
+    ["http://upstream.test/v1", "https://new.test/v1", "New permissions need a restart: host new.test:443"],
+    ['"retry"', '"listen": { "port": 1 }, "retry"', "Listening on 127.0.0.1 port 1 needs a restart"],
+  ];
+  for (const [from, to, said] of cases) {
+    assertEquals((await checked(rig, text.replace(from, to))).restart, said);
+    assertEquals(await applied(rig, { text: text.replace(from, to), version }), { outcome: "restart", message: said });
+  }
+  assertEquals(await Deno.readTextFile(rig.file), FIRST);
+  const [from, to, said] = cases[1]!;
+  assertEquals(await applied(rig, { text: text.replace(from, to), version, atRestart: true }), { outcome: "saved" });
+  assertStringIncludes(await Deno.readTextFile(rig.file), "new.test");
+  assertEquals([(await shown(rig)).waits, rig.running().upstreams.fake!.baseUrl], [said, "http://upstream.test/v1"]);
+});
+
+Deno.test("configuration: where it may not be changed, the page says why, and nothing is written", async () => {
+  const off = FIRST.replace('{ "edit": true }', "{}");
+  const cases: [options: Parameters<typeof newRig>[0], said: string][] = [
+    [{ text: off }, '"console": { "edit": true }'],
+    [{ isGranted: ({ name }) => name !== "write" }, "restart the gateway"],
+  ];
+  for (const [options, said] of cases) {
+    await using rig = await newRig(options);
+    const { text, version, why } = await shown(rig);
+    assertStringIncludes(why, said);
+    const { outcome, message } = await applied(rig, { text: text.replace("2", "3"), version });
+    assertEquals([outcome, message], ["failed", why]);
+    assertEquals(await Deno.readTextFile(rig.file), options!.text ?? FIRST);
+  }
+  await using rig = await newRig();
+  await Deno.rename(rig.file, `${rig.file}.real`);
+  await Deno.symlink(`${rig.file}.real`, rig.file);
+  assertStringIncludes((await shown(rig)).why, "a link");
+});
+
+Deno.test("configuration: only operators, from the console's own pages; each change is in the audit log", async () => {
+  await using rig = await newRig();
+  const { text, version } = await shown(rig);
+  const json = { "content-type": "application/json" };
+  for (const path of ["", "/schema?path=[]"]) assertEquals((await rig.ask(path, undefined, {})).status, 401, path);
+  for (const path of ["/check", "/apply"]) {
+    const order = { text: text.replace("2", "3"), version };
+    assertEquals((await rig.ask(path, order, json)).status, 401);
+    assertEquals((await rig.ask(path, order, { ...json, "x-api-key": OPS, origin: "http://evil.test" })).status, 403);
+    assertEquals((await rig.ask(path, { text: "x".repeat(2 ** 20) })).status, 413);
+    assertEquals((await rig.ask(path, { text: 1 })).status, 400);
+  }
+  for (const path of ["{", '"x"', "[{}]"]) {
+    assertEquals((await rig.ask(`/schema?path=${encodeURIComponent(path)}`)).status, 400, path);
+  }
+  assertEquals(await Deno.readTextFile(rig.file), FIRST);
+  await applied(rig, { text: text.replace('"rounds": 2', '"rounds": 3'), version });
+  let log = "";
+  while (!log) log = await Deno.readTextFile(rig.audit).catch(() => "");
+  assertEquals(JSON.parse(log.trim().split("\n").at(-1)!).by, "ops");
+});

@@ -1,0 +1,96 @@
+/** What the editor of the configuration knows of its text. */
+import { assertEquals } from "@std/assert";
+import { diffLines, hunks } from "../../src/console/diff.js";
+import { offsetOf, placeAt } from "../../src/console/json_place.js";
+import { maskText, unmaskText } from "../../src/config/mask_text.ts";
+import { completionAt } from "../../src/operations/console/completion.ts";
+
+/** Where `|` is. */
+function placeIn(text: string) {
+  const offset = text.indexOf("|");
+  const { path, kind, from, to, taken } = placeAt(text.replace("|", ""), offset);
+  return { path, kind, word: text.replace("|", "").slice(from, to), taken };
+}
+
+Deno.test("editor: where the cursor is, also in a text that is not whole", () => {
+  const cases: [text: string, path: (string | number)[], kind: string, word: string, taken?: string[]][] = [
+    ["|", [], "value", ""],
+    ["{|", [], "name", ""],
+    ['{ "a": 1, "la|', [], "name", '"la', ["a", "la"]],
+    ['{ "a": 1, "la|nes": 2 }', [], "name", '"lanes"', ["a", "lanes"]],
+    ['{ "a": |', ["a"], "value", ""],
+    ['{ "a": tr|ue }', ["a"], "value", "true"],
+    ['{ "a": "x y|z" }', ["a"], "value", '"x yz"'],
+    ['{ "a": tr| "b": 1 }', ["a"], "value", "tr"],
+    ['{ "a": "x" | }', ["a"], "value", ""],
+    ['{ "a": [1, { "b": 2 }, |] }', ["a", 2], "value", ""],
+    ['{ "a": [1, { "b": 2, | }] }', ["a", 1], "name", "", ["b"]],
+    ['{ "a": { "b\\"c": { | } } }', ["a", 'b"c'], "name", "", []],
+    ['{ "a": { "b": 1 }, | }', [], "name", "", ["a"]],
+    ['{ "a": "{[,:", "b": |', ["b"], "value", ""],
+    ['}]|{ "a": [', [], "value", ""],
+  ];
+  for (const [text, path, kind, word, taken = placeIn(text).taken] of cases) {
+    assertEquals(placeIn(text), { path, kind, word, taken }, text);
+  }
+});
+
+Deno.test("editor: a problem is found where it stands, else where it would", () => {
+  const text = '{ "lanes": { "oss": { "models": [1, { "x.y": 2 }] } } }';
+  const at = (path: string) => text.slice(offsetOf(text, path));
+  assertEquals(at("lanes.oss.models[1].x.y").startsWith('"x.y": 2'), true);
+  assertEquals(at("lanes.oss.models[0]").startsWith("1"), true);
+  assertEquals(at("lanes.oss.missing").startsWith('"oss"'), true);
+  assertEquals([offsetOf(text, ""), offsetOf(text, "nowhere"), offsetOf("", "a")], [0, 0, 0]);
+});
+
+Deno.test("editor: the lines that differ, with some around them", () => {
+  const before = ["a", "b", "c", "d", "e", "f", "g", "h", "i"].join("\n");
+  const after = ["a", "B", "c", "d", "e", "f", "g", "h", "h2", "i"].join("\n");
+  const lines = diffLines(before, after);
+  assertEquals(lines.filter(({ kind }) => kind !== " ").map(({ kind, text }) => kind + text), ["-b", "+B", "+h2"]);
+  assertEquals(lines.filter(({ kind }) => kind !== "+").map(({ text }) => text).join("\n"), before);
+  assertEquals(lines.filter(({ kind }) => kind !== "-").map(({ text }) => text).join("\n"), after);
+  assertEquals(hunks(lines, 1).map((line) => line && line.kind + line.text), [
+    " a",
+    "-b",
+    "+B",
+    " c",
+    undefined,
+    " h",
+    "+h2",
+    " i",
+  ]);
+  assertEquals([diffLines("x", "x").length, hunks(diffLines("x", "x"))], [1, []]);
+});
+
+Deno.test("editor: what may stand where is what the schema says", async () => {
+  const names = async (...path: (string | number)[]) => (await completionAt(path)).names.map(({ name }) => name);
+  assertEquals((await names()).includes("upstreams"), true);
+  assertEquals((await names("upstreams", "mine")).includes("baseUrl"), true);
+  assertEquals((await names("keys", 3)).includes("secret"), true);
+  assertEquals(await names("keys", 3, "secret"), ["env"]);
+  assertEquals((await completionAt(["transport"])).values, ['"fetch"', '"node"']);
+  assertEquals((await completionAt(["storedKeys"])).values, ["true", "false"]);
+  assertEquals((await completionAt(["listen", "port"])).values, ["8000"]);
+  for (const path of [["constructor"], ["__proto__", "x"], [0], ["listen", "port", "deeper"]]) {
+    assertEquals(await completionAt(path), { names: [], values: [], description: undefined }, JSON.stringify(path));
+  }
+});
+
+Deno.test("editor: what is secret is hidden and put back, and nothing else changes", () => {
+  const text = `{
+  "secret": { "env": "HF_TOKEN" }, "a": "sk-12345678 and more", // no JSON
+  "upstreams": { "x": { "headers": { "X-Api-Key": "k\\"1", "x-team": "blue" }, "baseUrl": "http://me:pw@h/v1" } },
+  "keys": [{ "secret": "typed here", "name": "token" }]
+}\r\n`;
+  const masked = maskText(text, ["sk-12345678"]);
+  for (const secret of ["sk-1234", 'k\\"1', "me:pw", "typed here"]) {
+    assertEquals(masked.text.includes(secret), false, secret);
+  }
+  for (const kept of ["HF_TOKEN", '"x-team": "blue"', '"name": "token"', "// no JSON"]) {
+    assertEquals(masked.text.includes(kept), true, kept);
+  }
+  assertEquals(unmaskText(masked.text, masked), text);
+  assertEquals(unmaskText('{ "a": "***9***" }', masked), '{ "a": "***9***" }', "Nobody's number");
+});
