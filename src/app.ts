@@ -11,7 +11,7 @@
  * As a program of its own (`deno serve src/app.ts`, Deno Deploy) it serves by the configuration that its environment names.
  */
 import { catalogs, drivers, fidelityTables, protocols, searchBackends } from "../plugins/mod.ts";
-import { createGateway } from "./compose/gateway.ts";
+import { createGateway, PACE } from "./compose/gateway.ts";
 import { optionsFor, stopInTime } from "./compose/on_deploy.ts";
 import { createPartKeeper, type Parts } from "./compose/parts.ts";
 import { metered, meterFor } from "./compose/meter.ts";
@@ -27,7 +27,6 @@ import type { World } from "./compose/world.ts";
 import { ConfigError, loadConfig, parseConfig as parse } from "./config/load.ts";
 import type { Config } from "./config/schema.ts";
 import { handle } from "./handle.ts";
-import type { ConfigurationDesk } from "./context/console.ts";
 import type { Gateway, Pace } from "./context/gateway.ts";
 import { shuttingDown } from "./context/request_context.ts";
 import type { OtherWorker, WorkerReport, Workers } from "./context/workers.ts";
@@ -48,7 +47,6 @@ export type { Driver } from "./contract/driver.ts";
 export type { Protocol } from "./contract/protocol.ts";
 export type {
   Config,
-  ConfigurationDesk,
   Fetch,
   LogEntry,
   OtherWorker,
@@ -86,7 +84,7 @@ export interface AppOptions {
   /** Those that serve beside this process, where there are any. */
   workers?: Workers;
   /** The file of the configuration, for operators who change it at the console. */
-  configuration?: () => Promise<ConfigurationDesk>;
+  configuration?: World["configuration"];
   /** The app that this one takes the place of: it goes on with what that one has counted and holds. */
   after?: Pick<App, "parts">;
   /** Lists that stand in place of the built-in ones: `{ drivers: [...builtIn.drivers, mine] }` adds a driver. */
@@ -120,9 +118,6 @@ export interface App {
 
 /** The plugins that a gateway has where it is given none. */
 export const builtIn: Plugins = { protocols, drivers, catalogs, searchBackends };
-
-/** Proxies and clients give up on a silent connection after 15 s to 100 s. */
-const PACE: Pace = { headAfterMs: 10_000, keepAliveMs: 10_000, storeMs: 5_000, gatherMs: 1_000, socketMs: 3_600_000 };
 
 /** A gateway that serves by `config`. It makes no call before the first request. */
 export function createApp(options: AppOptions): App {

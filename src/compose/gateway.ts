@@ -10,7 +10,7 @@ import { createService } from "../http/service.ts";
 import { Sockets } from "../http/sockets.ts";
 import { createUploads } from "../http/uploads.ts";
 import type { ConsoleParts } from "../context/console.ts";
-import type { Gateway } from "../context/gateway.ts";
+import type { Gateway, Pace } from "../context/gateway.ts";
 import { handle } from "../handle.ts";
 import { Breaker } from "../routing/circuit_breaker.ts";
 import { HedgeBudget } from "../routing/hedging.ts";
@@ -41,6 +41,15 @@ const DAY_MS = 86_400_000;
 const SERVER_MS = 950;
 /** The wait before a request's second round. */
 const RETRY_BASE_MS = 300;
+
+/** Proxies and clients give up on a silent connection after 15 s to 100 s. */
+export const PACE: Pace = {
+  headAfterMs: 10_000,
+  keepAliveMs: 10_000,
+  storeMs: 5_000,
+  gatherMs: 1_000,
+  socketMs: 3_600_000,
+};
 
 /** All that requests need, by the configuration. */
 export function createGateway(world: World, ledger: Ledger): Gateway {
