@@ -1,4 +1,5 @@
 /** What may stand where in the configuration, by its JSON schema. */
+import document from "../../config/gateway.schema.json" with { type: "json" };
 
 interface Schema {
   $ref?: string;
@@ -25,15 +26,9 @@ export interface Completion {
   values: string[];
 }
 
-let loading: Promise<Schema> | undefined;
+const root: Schema = document as Schema;
 
-async function load(): Promise<Schema> {
-  const { default: schema } = await import("../../config/gateway.schema.json", { with: { type: "json" } });
-  return schema as Schema;
-}
-
-export async function completionAt(path: readonly (string | number)[]): Promise<Completion> {
-  const root = await (loading ??= load());
+export function completionAt(path: readonly (string | number)[]): Completion {
   const branches = path.reduce<Schema[]>(
     (schemas, step) => schemas.flatMap((schema) => below(schema, step)).flatMap((schema) => branchesOf(schema, root)),
     branchesOf(root, root),

@@ -39,8 +39,8 @@ export async function applyConfiguration(context: RequestContext, order: JsonObj
 }
 
 /** What may stand at `?path=`, a JSON array of names and numbers. */
-export async function completeConfiguration({ url }: RequestContext): Promise<Response> {
-  return Response.json(await completionAt(pathIn(url?.searchParams.get("path") ?? "[]")));
+export function completeConfiguration({ url }: RequestContext): Response {
+  return Response.json(completionAt(pathIn(url?.searchParams.get("path") ?? "[]")));
 }
 
 function pathIn(text: string): (string | number)[] {
