@@ -133,11 +133,9 @@ export function createApp(options: AppOptions): App {
 }
 
 function createWorld(options: AppOptions): World {
-  const { config, platform = deno } = options;
+  const { config, platform = deno, env = platform.env, now = Date.now, workers, configuration } = options;
   const keeper = createPartKeeper(options.after?.parts);
   const { keep } = keeper;
-  const env = options.env ?? platform.env;
-  const now = options.now ?? Date.now;
   const monotonic = options.monotonic ?? (() => performance.now());
   const log = options.log ?? standardStreams(platform).log;
   const plugins = { ...builtIn, ...options.plugins };
@@ -149,7 +147,7 @@ function createWorld(options: AppOptions): World {
     ? keep(
       "shared",
       null,
-      () => createShared({ config, platform, env, monotonic, workers: options.workers?.count, meter }),
+      () => createShared({ config, platform, env, monotonic, workers: workers?.count, meter }),
     )
     : undefined;
   const pace = { ...PACE, ...options.pace };
@@ -185,8 +183,8 @@ function createWorld(options: AppOptions): World {
     store,
     shared,
     areDescriptorsScarce: options.areDescriptorsScarce ?? (() => false),
-    workers: options.workers,
-    configuration: options.configuration,
+    workers,
+    configuration,
     // What still runs by an earlier configuration ends with this one.
     stop: keep("stop", null, () => new AbortController()),
     draining: keep("draining", null, () => new AbortController()),
