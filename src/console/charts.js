@@ -67,7 +67,9 @@ export class Charts {
 }
 
 /** @param {Series} series */
-function chartOf({ name, total, values, more, inWords }) {
+function chartOf({ name, total, values: all, more: allMore, inWords }) {
+  // The last column is not over yet, and would always look like a fall.
+  const [values, more] = [all.slice(0, -1), allMore?.slice(0, -1)];
   const most = Math.max(...values, ...more ?? []);
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   set(svg, {
