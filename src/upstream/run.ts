@@ -64,7 +64,7 @@ export async function respond<K extends ModelOperation>(
   bill?: AnswerBill<K>,
 ): Promise<Output<K>> {
   // Before any of them is read.
-  const calls = operation === "generate" ? replies.flatMap(({ body }) => argumentsIn(body)) : [];
+  const calls = operation === "generate" ? argumentsIn(replies.map(({ body }) => body)) : [];
   const excess = await finish(excessInArguments(calls, json));
   if (excess) throw tooMuchJson("answer has calls whose arguments' JSON", excess, json);
   const output =
@@ -78,12 +78,16 @@ export async function respond<K extends ModelOperation>(
 }
 
 /** The arguments of all calls in an answer: on every wire that has them as a text, this is the field's name. */
-function argumentsIn(value: unknown): string[] {
-  if (Array.isArray(value)) return value.flatMap(argumentsIn);
-  if (!isJsonObject(value) || value instanceof Uint8Array) return [];
-  return Object.entries(value).flatMap(([name, inner]) =>
-    name === "arguments" && typeof inner === "string" ? [inner] : argumentsIn(inner)
-  );
+function argumentsIn(value: unknown, found: string[] = []): string[] {
+  if (Array.isArray(value)) { for (const one of value) argumentsIn(one, found); }
+  else if (isJsonObject(value) && !(value instanceof Uint8Array)) {
+    for (const name in value) {
+      const inner = value[name];
+      if (name === "arguments" && typeof inner === "string") found.push(inner);
+      else argumentsIn(inner, found);
+    }
+  }
+  return found;
 }
 
 /** How many calls of one batch run at once: enough to hide their waiting, few enough for servers that queue. */
