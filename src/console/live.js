@@ -208,8 +208,8 @@ function drawCharts(charts, now, running) {
   charts.draw([{ name: "running", value: count(running) }], [
     { name: "requests", total: count(sum(requests)), values: requests, inWords: perSecond },
     {
-      name: "duration: median, 95 %",
-      total: `${inTime(quantile(durations, 0.5))}, ${inTime(quantile(durations, 0.95))}`,
+      name: "median duration; dashed: 95 %",
+      total: inTime(quantile(durations, 0.5)),
       values: latency(0.5),
       more: latency(0.95),
       inWords: inTime,

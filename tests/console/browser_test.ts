@@ -5,6 +5,7 @@ import { answerWhole } from "../support/chat.ts";
 import { browser, type Case, type Desk, faultsOf, lastingStore, logIn, OPS, withDesk } from "./desk.ts";
 import { configurationCases } from "./configuration_in_browser.ts";
 import { inspectCases } from "./inspect_in_browser.ts";
+import { fidelityCases } from "./fidelity_in_browser.ts";
 import { keyCases } from "./keys_in_browser.ts";
 import { listCases } from "./list_in_browser.ts";
 import { playgroundCases } from "./playground_in_browser.ts";
@@ -20,7 +21,14 @@ const KEYED: ConfigInput = {
   keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }],
 };
 
-const cases: Case[] = [...configurationCases, ...keyCases, ...listCases, ...playgroundCases, ...inspectCases];
+const cases: Case[] = [
+  ...fidelityCases,
+  ...configurationCases,
+  ...keyCases,
+  ...listCases,
+  ...playgroundCases,
+  ...inspectCases,
+];
 
 function inBrowser(name: string, app: () => TestApp, run: (desk: Desk) => Promise<void>): void {
   cases.push({ name, app, run });

@@ -1,0 +1,33 @@
+/** The page of fidelity in a browser. */
+import { assertEquals } from "@std/assert";
+import { CONFIG, type ConfigInput, newApp } from "../support/app.ts";
+import { type Case, type Desk, logIn } from "./desk.ts";
+
+const KEYED: ConfigInput = { ...CONFIG, keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }] };
+
+async function whatIsKept(desk: Desk): Promise<void> {
+  const { page, complaints } = desk;
+  await logIn(desk);
+  complaints.length = 0;
+  await page.getByRole("link", { name: "Fidelity" }).click();
+  await page.getByText("fake/org/model speaks chat. No model was asked.").waitFor();
+  const requests = page.getByRole("region", { name: "What the client sends" });
+  const rowOf = (field: string) => requests.getByRole("row").filter({ has: page.getByText(field, { exact: true }) });
+  await rowOf("stop_sequences").getByRole("cell", { name: "as stop" }).waitFor();
+  await page.getByLabel("Show").selectOption("dropped");
+  await rowOf("stop_sequences").waitFor({ state: "detached" });
+  await rowOf("cache_control").getByText("dropped").waitFor();
+  await page.getByLabel("Client's wire").selectOption("chat");
+  await page.getByLabel("Show").selectOption("");
+  await rowOf("seed").getByText("carried", { exact: true }).waitFor();
+  assertEquals(complaints, []);
+  await page.getByLabel("Model").selectOption("oss/sandbox");
+  await page.getByText(/a wire of its own/).waitFor();
+  assertEquals(await requests.count(), 0);
+}
+
+export const fidelityCases: readonly Case[] = [{
+  name: "fidelity: the fields of a wire at a configured model, by what becomes of them",
+  app: () => newApp({ config: KEYED, now: Date.now }),
+  run: whatIsKept,
+}];
