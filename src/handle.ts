@@ -66,11 +66,11 @@ export async function handle(
       throw methodNotAllowed(request.method, match.allow);
     }
     if (match.protocol.load) await match.protocol.load();
-    const answer = finish(await dispatch<ServedOperation>(match.protocol, match.params, lane, context), context);
-    return await record(answer, context);
+    const answer = await dispatch<ServedOperation>(match.protocol, match.params, lane, context);
+    return await concluded(answer, context);
   } catch (thrown) {
-    const answer = finish(await answerError(thrown, context), context);
-    return await record(answer, context);
+    const answer = await answerError(thrown, context);
+    return await concluded(answer, context);
   }
 }
 
@@ -81,9 +81,17 @@ function loadOnce({ tracing, recording }: Gateway): Promise<unknown> | undefined
   return isTraced && isRecorded ? undefined : Promise.all([tracing?.load(), recording?.load()]);
 }
 
-/** The answer, of which a copy is kept where the configuration wants that. */
-function record(answer: Response, { recorder }: RequestContext): Response | Promise<Response> {
-  return recorder.record?.answered(answer, recorder) ?? answer;
+/** The finished answer, of which a copy is kept where the configuration wants that. */
+function concluded(answer: Response, context: RequestContext): Response | Promise<Response> {
+  return context.recorder.record ? recorded(answer, context) : finish(answer, context);
+}
+
+async function recorded(answer: Response, context: RequestContext): Promise<Response> {
+  const { recorder } = context;
+  const kept = await recorder.record?.answered(answer, recorder) ?? answer;
+  const finished = finish(kept, context);
+  recorder.record?.concluded(finished);
+  return finished;
 }
 
 /** What is asked of the gateway itself; what it makes another request of is served like any other. */

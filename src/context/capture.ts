@@ -20,7 +20,7 @@ export class Capture {
   isDescription = false;
   readonly #room: Room;
   /** Full but for the last one, of which `#used` bytes are. */
-  #blocks: Uint8Array<ArrayBuffer>[] = [];
+  #blocks: Uint8Array[] = [];
   #used = 0;
   #kept = 0;
   #isCut = false;
@@ -35,12 +35,22 @@ export class Capture {
     return this.#kept;
   }
 
-  /** The bytes are another's to use again: they are copied. */
-  add(bytes: Uint8Array): void {
+  /** `isOurs`: nobody is going to write anything else into them. Others are copied. */
+  add(bytes: Uint8Array, isOurs = false): void {
     if (this.#isOver) return;
     this.length += bytes.length;
     if (this.#isCut || bytes.length === 0) return;
     const room = this.#room.mostBytes - this.#kept;
+    if (isOurs && this.#kept === 0 && bytes.length === bytes.buffer.byteLength && bytes.length <= room) {
+      return this.#keep(bytes);
+    }
+    const open = this.#blocks.at(-1);
+    if (open && bytes.length <= open.length - this.#used) {
+      open.set(bytes, this.#used);
+      this.#used += bytes.length;
+      this.#kept += bytes.length;
+      return;
+    }
     let rest = bytes.length > room ? bytes.subarray(0, room) : bytes;
     this.#isCut = bytes.length > room;
     while (rest.length > 0) {
@@ -57,8 +67,8 @@ export class Capture {
   addText(text: string): void {
     // Of a huge text no more is encoded than can be kept.
     const most = this.#room.mostBytes;
-    if (text.length <= most) return this.add(encoder.encode(text));
-    this.add(encoder.encode(text.slice(0, most)));
+    if (text.length <= most) return this.add(encoder.encode(text), true);
+    this.add(encoder.encode(text.slice(0, most)), true);
     this.length += text.length - most;
     this.#isCut = true;
   }
@@ -103,8 +113,18 @@ export class Capture {
     return all;
   }
 
+  /** As they are. */
+  #keep(bytes: Uint8Array): void {
+    if (!this.#room.take(bytes.length)) {
+      this.#isCut = true;
+      return;
+    }
+    this.#blocks.push(bytes);
+    this.#kept = this.#used = bytes.length;
+  }
+
   /** One with room in it; nothing where there is none any more. */
-  #block(wanted: number): Uint8Array<ArrayBuffer> | undefined {
+  #block(wanted: number): Uint8Array | undefined {
     const last = this.#blocks.at(-1);
     if (last && this.#used < last.length) return last;
     const usual = Math.min(LARGEST_BLOCK, Math.max(SMALLEST_BLOCK, this.#kept));

@@ -8,8 +8,8 @@ import { Capture, type Room } from "./capture.ts";
 import { type HeaderList, maskedHeaders, maskedUrl } from "./masking.ts";
 import type { Hide } from "./secrets.ts";
 
-/** What a record and a call take beside their texts, in bytes. */
-const [RECORD_BYTES, CALL_BYTES] = [2_048, 1_024];
+/** What a record and a call take beside their texts, in bytes: the heads of answers, and what holds all of it together. */
+const [RECORD_BYTES, CALL_BYTES] = [4_096, 4_096];
 const MOST_EVENTS = 200;
 
 /** What is known of a request when it is let in. */
@@ -39,7 +39,8 @@ export interface RecordedCall {
   body: Capture;
   headAt?: number;
   status?: number;
-  answerHeaders?: HeaderList;
+  /** As they came: whoever shows them masks them. */
+  answerHeaders?: Headers;
   answer: Capture;
   endAt?: number;
   /** Why it broke off. */
@@ -61,8 +62,8 @@ export interface RecordedEvent {
 /** One request. No header's secret is in it; who shows its bodies hides theirs by `hide`. */
 export class Recorded {
   readonly id: string;
-  /** ISO 8601. */
-  readonly time: string;
+  /** When it came, in milliseconds since the epoch. */
+  readonly started: number;
   readonly method: string;
   readonly url: string;
   readonly headers: HeaderList;
@@ -74,7 +75,7 @@ export class Recorded {
   readonly events: RecordedEvent[] = [];
   readonly answer: Capture;
   status?: number;
-  answerHeaders?: HeaderList;
+  answerHeaders?: Headers;
   /** Its line in the log, once it is over. */
   entry?: Omit<LogEntry, "cause">;
   readonly #elapsedMs: () => number;
@@ -82,11 +83,11 @@ export class Recorded {
 
   constructor({ id, started, request, url, caller, hide, recorder }: RecordFacts, room: Room) {
     this.id = id;
-    this.time = new Date(started).toISOString();
+    this.started = started;
     this.method = request.method;
-    this.url = maskedUrl(url!);
+    this.url = maskedUrl(url!.href);
     this.headers = maskedHeaders(request.headers);
-    this.caller = { ...caller, token: caller.token && "***" };
+    this.caller = caller.token === undefined ? caller : { ...caller, token: "***" };
     this.hide = hide;
     this.#elapsedMs = recorder.elapsedMs;
     this.#room = room;
@@ -109,17 +110,20 @@ export class Recorded {
     );
   }
 
-  /** The client's answer: its head, and its body where it comes whole. One that is streamed is captured as it is sent. */
+  /** The body of the client's answer, where it comes whole. One that is streamed is captured as it is sent. */
   async answered(response: Response, { entry }: { entry: Partial<LogEntry> }): Promise<Response> {
-    this.status = response.status;
-    this.answerHeaders = maskedHeaders(response.headers);
-    this.#room.take(sizeOf(this.answerHeaders));
     const { status, headers, ok } = response;
     if (entry.stream && ok || status === 101 || status === 204) return response;
     const bytes = await response.bytes();
-    this.answer.add(bytes);
+    this.answer.add(bytes, true);
     this.answer.end();
     return new Response(bytes, { status, headers });
+  }
+
+  /** The head of the client's answer, with all that the gateway adds. */
+  concluded({ status, headers }: Response): void {
+    this.status = status;
+    this.answerHeaders = headers;
   }
 
   /** The same transport, whose calls are recorded. */
@@ -133,8 +137,8 @@ export class Recorded {
       ...facts,
       at: this.#elapsedMs(),
       method,
-      url: maskedUrl(new URL(request.url)),
-      headers: maskedHeaders(Object.entries(headers)),
+      url: maskedUrl(request.url),
+      headers: maskedHeaders(headers),
       body: new Capture(this.#room),
       answer: new Capture(this.#room),
     };
@@ -144,8 +148,7 @@ export class Recorded {
       const response = await transport.send(request);
       call.headAt = this.#elapsedMs();
       call.status = response.status;
-      call.answerHeaders = maskedHeaders(response.headers);
-      this.#room.take(sizeOf(call.answerHeaders));
+      call.answerHeaders = response.headers;
       if (response.body) return { ...response, body: new RecordedSource(response.body, call, this.#elapsedMs) };
       this.#end(call);
       return response;
@@ -172,17 +175,20 @@ class RecordedSource implements ByteSource {
     this.#elapsedMs = elapsedMs;
   }
 
-  async read(): Promise<Uint8Array | undefined> {
-    try {
-      const bytes = await this.#source.read();
-      if (bytes) this.#call.answer.add(bytes);
-      else endCall(this.#call, this.#elapsedMs());
-      return bytes;
-    } catch (thrown) {
-      endCall(this.#call, this.#elapsedMs(), thrown);
-      throw thrown;
-    }
+  read(): Promise<Uint8Array | undefined> {
+    return this.#source.read().then(this.#take, this.#fail);
   }
+
+  readonly #take = (bytes: Uint8Array | undefined) => {
+    if (bytes) this.#call.answer.add(bytes);
+    else endCall(this.#call, this.#elapsedMs());
+    return bytes;
+  };
+
+  readonly #fail = (thrown: unknown): never => {
+    endCall(this.#call, this.#elapsedMs(), thrown);
+    throw thrown;
+  };
 
   async cancel(): Promise<void> {
     endCall(this.#call, this.#elapsedMs());
@@ -191,21 +197,14 @@ class RecordedSource implements ByteSource {
 
   get whole(): ByteSource["whole"] {
     const whole = this.#source.whole;
-    return whole && {
-      length: whole.length,
-      read: async () => {
-        try {
-          const bytes = await whole.read();
-          this.#call.answer.add(bytes);
-          endCall(this.#call, this.#elapsedMs());
-          return bytes;
-        } catch (thrown) {
-          endCall(this.#call, this.#elapsedMs(), thrown);
-          throw thrown;
-        }
-      },
-    };
+    return whole && { length: whole.length, read: () => whole.read().then(this.#takeWhole, this.#fail) };
   }
+
+  readonly #takeWhole = (bytes: Uint8Array<ArrayBuffer>) => {
+    this.#call.answer.add(bytes, true);
+    endCall(this.#call, this.#elapsedMs());
+    return bytes;
+  };
 }
 
 function endCall(call: RecordedCall, at: number, thrown?: unknown): void {

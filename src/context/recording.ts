@@ -14,11 +14,28 @@ export interface RecordBounds {
 const SHARE = 1 / 8;
 
 /** One record in the room of all: the oldest of the others make place for it. */
-interface Entry {
-  record: Recorded;
+class Entry implements Room {
+  readonly id: string;
+  readonly mostBytes: number;
+  readonly #recording: Recording;
+  record!: Recorded;
   /** What it takes. */
-  bytes: number;
-  isGone: boolean;
+  bytes = 0;
+  isGone = false;
+
+  constructor(id: string, mostBytes: number, recording: Recording) {
+    this.id = id;
+    this.mostBytes = mostBytes;
+    this.#recording = recording;
+  }
+
+  take(bytes: number): boolean {
+    return this.#recording.take(this, bytes);
+  }
+
+  giveBack(bytes: number): void {
+    this.#recording.giveBack(this, bytes);
+  }
 }
 
 export class Recording {
@@ -41,15 +58,9 @@ export class Recording {
   begin(facts: RecordFacts): Recorded {
     this.#forget(facts.id);
     while (this.#entries.size >= this.bounds.requests) this.#forget(this.#entries.keys().next().value!);
-    const entry = { bytes: 0, isGone: false } as Entry;
-    const { id } = facts;
-    const room: Room = {
-      mostBytes: Math.floor(this.#most * SHARE),
-      take: (bytes) => this.#take(id, entry, bytes),
-      giveBack: (bytes) => this.#giveBack(entry, bytes),
-    };
-    this.#entries.set(id, entry);
-    entry.record = new Recorded(facts, room);
+    const entry = new Entry(facts.id, Math.floor(this.#most * SHARE), this);
+    this.#entries.set(entry.id, entry);
+    entry.record = new Recorded(facts, entry);
     return entry.record;
   }
 
@@ -61,7 +72,7 @@ export class Recording {
     record.entry = line;
     record.body.trim();
     record.answer.trim();
-    this.#take(line.id, entry, line.notes?.reduce((sum, note) => sum + note.length + 16, 0) ?? 0);
+    this.take(entry, line.notes?.reduce((sum, note) => sum + note.length + 16, 0) ?? 0);
   }
 
   of(id: string): Recorded | undefined {
@@ -74,10 +85,10 @@ export class Recording {
   }
 
   /** Whether there is room for so many bytes more of a record, once older ones are forgotten. */
-  #take(id: string, entry: Entry, bytes: number): boolean {
+  take(entry: Entry, bytes: number): boolean {
     if (entry.isGone || bytes > this.#most) return false;
     while (this.#bytes + bytes > this.#most) {
-      const oldest = this.#oldestBut(id);
+      const oldest = this.#oldestBut(entry.id);
       if (oldest === undefined) return false;
       this.#forget(oldest);
     }
@@ -90,7 +101,7 @@ export class Recording {
     for (const other of this.#entries.keys()) if (other !== id) return other;
   }
 
-  #giveBack(entry: Entry, bytes: number): void {
+  giveBack(entry: Entry, bytes: number): void {
     if (entry.isGone) return;
     entry.bytes -= bytes;
     this.#bytes -= bytes;

@@ -22,7 +22,7 @@ export interface BodyLimits {
   /** How much JSON is made of it. */
   json?: JsonLimits;
   /** Gets all bytes, decompressed. */
-  copy?: { add(bytes: Uint8Array): void };
+  copy?: { add(bytes: Uint8Array, isOurs: boolean): void };
 }
 
 type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number; params?: object }) => Promise<Uint8Array>;
@@ -34,7 +34,7 @@ type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number; params
  */
 export async function readJsonBody(request: Request, limits: BodyLimits): Promise<unknown> {
   const bytes = await readBody(request, "a JSON object", limits);
-  limits.copy?.add(bytes);
+  limits.copy?.add(bytes, true);
   const text = await step(() => decodeText(bytes));
   const { json = JSON_LIMITS } = limits;
   // Before anything is made of it: 89 compressed bytes can tell of ten million objects.

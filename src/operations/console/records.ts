@@ -2,6 +2,7 @@
 import type { Capture } from "../../context/capture.ts";
 import type { Recorded, RecordedCall } from "../../context/recorded.ts";
 import type { RequestContext } from "../../context/request_context.ts";
+import { maskedHeaders } from "../../context/masking.ts";
 import { GatewayError } from "../../errors.ts";
 import { hiderOf } from "./masked_text.ts";
 
@@ -32,29 +33,35 @@ export function records({ gateway: { recording } }: RequestContext): Response {
   });
 }
 
-function summaryOf({ id, time, status, entry, caller, url, calls }: Recorded) {
+function summaryOf({ id, started, status, entry, caller, url, calls }: Recorded) {
   const { key = caller.name, lane, protocol, model, target, error, durationMs, stream } = entry ?? {};
   const path = new URL(url).pathname;
+  const time = new Date(started).toISOString();
   return { id, time, key, path, lane, protocol, model, target, error, durationMs, stream, status, calls: calls.length };
 }
 
 /** One of them, whole. */
 export function record(context: RequestContext): Response {
   const one = recordOf(context);
-  const { id, time, method, url, headers, body, calls, events, answer, status, answerHeaders, entry } = one;
+  const { id, started, method, url, headers, body, calls, events, answer, status, answerHeaders, entry } = one;
   const hide = hiderOf(one);
   const { pathname, search } = new URL(url);
   const view = {
     id,
-    time,
+    time: new Date(started).toISOString(),
     client: { method, url, path: pathname + search, headers, body: shown(body, hide) },
     calls: calls.map((call) => ({
       ...call,
+      answerHeaders: call.answerHeaders && maskedHeaders(call.answerHeaders),
       body: shown(call.body, hide),
       answer: shown(call.answer, hide),
     })),
     events,
-    answer: { status: status ?? entry?.status, headers: answerHeaders, body: shown(answer, hide) },
+    answer: {
+      status: status ?? entry?.status,
+      headers: answerHeaders && maskedHeaders(answerHeaders),
+      body: shown(answer, hide),
+    },
     entry,
   };
   // What stands in heads, addresses and errors, too.

@@ -129,12 +129,11 @@ function isAsExplained(
 
 /** An answer in canonical form, or the error that it is. */
 async function answerOf(call: RecordedCall, parsed: Parsed | undefined, gateway: Gateway): Promise<unknown> {
-  const { status = 0, answer, answerHeaders = [], target: name } = call;
+  const { status = 0, answer, answerHeaders: headers = new Headers(), target: name } = call;
   const upstream = gateway.upstreams.get(call.upstream);
   const driver = gateway.drivers.get(call.driver);
   if (!parsed || !upstream || !driver || status === 0) return undefined;
   if (answer.kept < answer.length) throw new GatewayError("invalid_request", "Not all of the answer was kept");
-  const headers = new Headers(answerHeaders.map(([name, value]): [string, string] => [name, value]));
   const text = new TextDecoder().decode(answer.bytes());
   const reply = { status, headers, body: jsonIn(text) as string };
   if (status >= 300) {
