@@ -1,11 +1,14 @@
 /** What the console needs beside what every request does. */
-import type { ConsoleParts, KeyDesk } from "../context/console.ts";
-import { createKeyLookup } from "../http/auth.ts";
-import { ConsoleSessions } from "../state/console_sessions.ts";
+import type { Config } from "../config/schema.ts";
+import type { ConsoleLogin, ConsoleParts, KeyDesk } from "../context/console.ts";
+import { GatewayError } from "../errors.ts";
+import { type Caller, createKeyLookup } from "../http/auth.ts";
+import { ConsoleSessions, type SessionHolder } from "../state/console_sessions.ts";
 import { createKeyring } from "../state/keyring.ts";
 import { placeOfStore } from "./store.ts";
 import type { World } from "./world.ts";
 
+type Oidc = NonNullable<Config["oidc"]>;
 type Lookup = Parameters<typeof createKeyLookup>[0];
 
 /** What outlives a change of the configuration. */
@@ -14,12 +17,34 @@ export interface ConsoleHeld {
 }
 
 export async function createConsoleParts(world: World, keys: Lookup, held: ConsoleHeld): Promise<ConsoleParts> {
-  const { store, now } = world;
+  const { store, now, config: { oidc } } = world;
+  const find = createKeyLookup(keys);
   return {
     sessions: held.sessions ??= new ConsoleSessions({ store, now }),
-    callerOf: createKeyLookup(keys),
+    callerOf: async (holder) => "key" in holder ? await find(holder.key) : await namedBy(holder, oidc),
+    login: oidc?.console && await loginAt(oidc, oidc.console, world),
     keys: keyDeskOf(world),
     configuration: await world.configuration?.(),
+  };
+}
+
+/** Whoever was named to a client that the configuration has no more is nobody. */
+async function namedBy(holder: Exclude<SessionHolder, { key: string }>, oidc: Oidc | undefined): Promise<Caller> {
+  if (oidc?.issuer !== holder.issuer || oidc.console?.clientId !== holder.clientId) {
+    throw new GatewayError("authentication", "The session has ended: log in again");
+  }
+  const { callerFor } = await import("../http/oidc.ts");
+  return callerFor(holder, oidc);
+}
+
+async function loginAt(oidc: Oidc, client: NonNullable<Oidc["console"]>, world: World): Promise<ConsoleLogin> {
+  const { openLogin } = await import("./oidc.ts");
+  const login = openLogin(oidc, client, world);
+  const { issuer } = oidc;
+  const { clientId } = client;
+  return {
+    begin: () => login.begin(),
+    finish: async (query, begun) => ({ issuer, clientId, ...await login.finish(query, begun) }),
   };
 }
 

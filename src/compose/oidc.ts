@@ -1,6 +1,7 @@
 /** What checks callers' tokens, made when the first one comes. */
 import type { TokenReader } from "../http/auth.ts";
 import { IssuerKeys } from "../http/issuer_keys.ts";
+import { type OidcClient, OidcLogin } from "../http/oidc_login.ts";
 import { createTokenReader } from "../http/oidc.ts";
 import type { Transport } from "../platform/transport.ts";
 import type { Config } from "../config/schema.ts";
@@ -19,10 +20,47 @@ export function openTokenReader(oidc: Oidc, { config, transports, now, monotonic
   return createTokenReader({ oidc, fetchJson, now, monotonic, signal: stop.signal });
 }
 
+/** What operators log in by; loaded with the console. */
+export function openLogin(
+  oidc: Oidc,
+  client: OidcClient,
+  { config, transports, env, now, monotonic, stop }: World,
+): OidcLogin {
+  const transport = transports.get(config.transport);
+  const secret = client.secret && env(client.secret.env);
+  const fetchJson = jsonFetcher(transport);
+  return new OidcLogin({
+    oidc,
+    client,
+    secret,
+    fetchJson,
+    postForm: formPoster(transport),
+    now,
+    monotonic,
+    signal: stop.signal,
+  });
+}
+
 /** Why the issuer's keys cannot be read; nothing where they can. */
 export function whyNoKeys({ issuer, jwksUrl }: Oidc, transport: Transport, signal: AbortSignal): Promise<unknown> {
   const options = { issuer, jwksUrl, fetchJson: jsonFetcher(transport), now: () => performance.now(), signal };
   return new IssuerKeys(options).open();
+}
+
+function formPoster(transport: Transport) {
+  return async (
+    url: string,
+    form: URLSearchParams,
+    more: Record<string, string>,
+    signal: AbortSignal,
+  ): Promise<unknown> => {
+    const headers = { ...HEADERS, ...more };
+    const body = new Blob([form.toString()], { type: "application/x-www-form-urlencoded" });
+    const response = await transport.send({ url, method: "POST", headers, body, signal });
+    if (response.ok) return JSON.parse(new TextDecoder().decode(await readBytes(response, LONGEST_DOCUMENT)));
+    await response.body?.cancel();
+    throw new Error(`${url} answered ${response.status}`);
+  };
 }
 
 function jsonFetcher(transport: Transport): (url: string, signal: AbortSignal) => Promise<unknown> {

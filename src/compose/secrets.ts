@@ -13,13 +13,13 @@ interface Secret {
 
 /** All that is secret: what the configuration names, and each word of the headers that an upstream is given. */
 export function secretsOf(
-  { upstreams, catalogs, keys, sealing, store, hostedTools: { webSearch, webFetch, mcp } }: Config,
+  { upstreams, catalogs, keys, sealing, store, oidc, hostedTools: { webSearch, webFetch, mcp } }: Config,
   env: Env,
 ): Secret[] {
   const fetcher = webFetch && (webFetch.url === undefined ? { secret: { env: FETCHER_TOKEN } } : webFetch);
   const hosted = [...webSearch ? [webSearch] : [], ...fetcher ? [fetcher] : [], ...Object.values(mcp.servers)];
   const services = [...Object.values(upstreams), ...Object.values(catalogs), ...keys, ...hosted];
-  const named = [...services.map(({ secret }) => secret), sealing.key, store.url]
+  const named = [...services.map(({ secret }) => secret), sealing.key, store.url, oidc?.console?.secret]
     .flatMap((secret) => secret && secret !== "client" ? [{ name: secret.env, value: env(secret.env) ?? "" }] : []);
   const given = [
     ...headersOf("upstreams", upstreams),

@@ -1,7 +1,7 @@
 /** The section of the configuration for callers who bring tokens of an OpenID Connect provider, and its second pass. */
 import { z } from "zod";
 import { isJsonObject, type JsonObject } from "../canonical/json.ts";
-import { object } from "./fields.ts";
+import { object, secretSchema } from "./fields.ts";
 import { hint } from "./hint.ts";
 
 /** Signatures that are checked with a public key. With the others, whoever can check a token can make one. */
@@ -69,6 +69,20 @@ export function oidcSchema<Grants extends z.core.$ZodLooseShape>(grants: Grants)
       "groups",
       "The claim with the caller's groups: a list of names, or one name. It may be nested: realm_access.roles.",
     ),
+    console: object("Lets operators log in to the console at the provider. Their group needs operator: true.", {
+      clientId: z.string().min(1).meta({ description: "The client that the provider knows the console as." }),
+      secret: secretSchema.optional().meta({ description: "The client's secret; none for a public client." }),
+      url: providerUrlSchema.meta({
+        description: "The console as browsers have it. The provider sends them back to callback below it.",
+        examples: ["https://gateway.example.com/console"],
+      }),
+      scopes: z.array(z.string().min(1)).min(1).default(["openid", "profile"]).meta({
+        description: "What is asked of the provider: openid, and what it takes to have the groups in the ID token.",
+      }),
+      tokenUrl: providerUrlSchema.optional().meta({
+        description: "Where the provider gives tokens, if that is at another origin than the issuer's.",
+      }),
+    }).optional(),
     groups: z.array(groupSchema).default([]).meta({
       description:
         "What callers may do, by group. Of several that name the caller's groups the first counts; who has none of them is " +

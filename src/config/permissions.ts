@@ -68,6 +68,7 @@ export function permissionsOf({ config, file, listen, env, os, code, isThere }: 
     ...Object.values(fields(fields(mcp).servers)).map((server) => fields(server).url),
     fields(rest.oidc).issuer,
     fields(rest.oidc).jwksUrl,
+    fields(fields(rest.oidc).console).tokenUrl,
   ];
   const edited = fields(rest.console).edit === true && file !== undefined ? editedFiles(file) : [];
   const kept = storePaths(fields(store), env, os, isThere);

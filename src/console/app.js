@@ -45,6 +45,8 @@ function open() {
       await refresh();
       if (mine !== turn) return;
       say("");
+      if (sessionStorage.getItem("at provider")) sessionStorage.setItem("in", "1");
+      sessionStorage.removeItem("at provider");
       logout.hidden = !sessionStorage.getItem("in");
     } catch (error) {
       if (mine !== turn) return;
@@ -87,6 +89,16 @@ function askForKey(reason) {
     ),
   );
   input.focus();
+  void offerProvider();
+}
+
+/** Where operators may log in at a provider, too. */
+async function offerProvider() {
+  const { oidc } = await fetch("ways").then((response) => response.json(), () => ({}));
+  if (!oidc) return;
+  const link = h("a", { href: "oidc" }, "Log in at your identity provider");
+  link.addEventListener("click", () => sessionStorage.setItem("at provider", "1"));
+  main.querySelector("form.login")?.append(link);
 }
 
 logout.addEventListener("click", async () => {

@@ -2,13 +2,16 @@
 import type { Problem } from "../config/check.ts";
 import type { Config, KeyFacts } from "../config/schema.ts";
 import type { Caller } from "../http/auth.ts";
-import type { ConsoleSessions } from "../state/console_sessions.ts";
+import type { LoginBegun } from "../http/oidc_login.ts";
+import type { ConsoleSessions, SessionHolder } from "../state/console_sessions.ts";
 import type { Keyring } from "../state/keyring.ts";
 
 export interface ConsoleParts {
   sessions: ConsoleSessions;
-  /** The caller whose key has the digest. Throws `authentication` where there is none, or it has expired. */
-  callerOf(digest: string): Promise<Caller>;
+  /** Who the holder of a session is now. Throws `authentication` where its key is none, or nobody logs in so any more. */
+  callerOf(holder: SessionHolder): Promise<Caller>;
+  /** Absent where nobody logs in at a provider. */
+  login?: ConsoleLogin;
   keys: KeyDesk;
   /** Absent where the gateway was given its configuration by a program. */
   configuration?: ConfigurationDesk;
@@ -47,6 +50,12 @@ export type Checked = { problems: readonly Problem[] } | { paths: readonly strin
 export type Applied =
   | { outcome: "applied" | "saved" }
   | { outcome: "conflict" | "wrong" | "restart" | "failed"; message: string };
+
+/** The two halves of a login at a provider. */
+export interface ConsoleLogin {
+  begin(): Promise<{ url: string; begun: LoginBegun }>;
+  finish(query: URLSearchParams, begun: LoginBegun): Promise<SessionHolder>;
+}
 
 /** The keys of the gateway, and where they can be changed. */
 export interface KeyDesk {

@@ -74,18 +74,33 @@ const ACCESS_TOKEN = /^(application\/)?(at\+)?jwt$/i;
 /** No control characters: it stands in the log. */
 const NAME = new RegExp(`^\\P{Cc}{1,${LONGEST_SUBJECT}}$`, "u");
 
-function callerOf(payload: JWTPayload, { issuer, subjectClaim, groupsClaim, groups }: Oidc): Caller {
+/** Whom a token names. */
+export interface Identity {
+  subject: string;
+  groups: readonly string[];
+}
+
+function callerOf(payload: JWTPayload, oidc: Oidc): Caller {
+  return callerFor(identityIn(payload, oidc), oidc);
+}
+
+/** What the configuration lets one do. Throws `permission` where it admits none of the groups. */
+export function callerFor({ subject, groups }: Identity, oidc: Oidc): Caller {
+  return {
+    ...grantsOf(new Set(groups), oidc.groups),
+    name: `oidc:${subject}`,
+    owner: `oidc:${digestOf(JSON.stringify([oidc.issuer, oidc.subjectClaim, subject]))}`,
+  };
+}
+
+export function identityIn(payload: JWTPayload, { subjectClaim, groupsClaim }: Oidc): Identity {
   const subject = claimOf(payload, subjectClaim);
   if (typeof subject !== "string" || !NAME.test(subject) || !subject.isWellFormed()) {
     refuse(
       `The token names nobody: its claim "${subjectClaim}" must be a text of at most ${LONGEST_SUBJECT} characters`,
     );
   }
-  return {
-    ...grantsOf(namesIn(claimOf(payload, groupsClaim), groupsClaim), groups),
-    name: `oidc:${subject}`,
-    owner: `oidc:${digestOf(JSON.stringify([issuer, subjectClaim, subject]))}`,
-  };
+  return { subject, groups: [...namesIn(claimOf(payload, groupsClaim), groupsClaim)] };
 }
 
 /** Of the first group that the caller is in. */
@@ -111,7 +126,10 @@ function namesIn(claim: unknown, name: string): ReadonlySet<string> {
 }
 
 /** The library's errors as ours. Theirs hold the token's claims, so they are no cause of ours. */
-function refusalOf(thrown: unknown, { algorithms, audience }: Oidc): GatewayError {
+export function refusalOf(
+  thrown: unknown,
+  { algorithms, audience }: Pick<Oidc, "algorithms" | "audience">,
+): GatewayError {
   if (thrown instanceof GatewayError) return thrown;
   return new GatewayError("authentication", messageFor(thrown, algorithms, audience));
 }

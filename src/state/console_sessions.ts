@@ -4,10 +4,16 @@ import { digestOf } from "../util/digest.ts";
 import type { Store, StoreKey } from "./store.ts";
 import { within } from "./within.ts";
 
-/** Who has logged in: the digest of a key, by which it is looked up again with every request. */
-export interface SessionHolder {
-  key: string;
-}
+/**
+ * Who has logged in, who is looked up again with every request: by the digest of a key, or by whom a provider named to one of its
+ * clients.
+ */
+export type SessionHolder = { key: string } | {
+  issuer: string;
+  clientId: string;
+  subject: string;
+  groups: readonly string[];
+};
 
 export interface ConsoleSessionsOptions {
   store: Store;

@@ -10,6 +10,7 @@ import { createKey, limitKey, listKeys, revokeKey } from "./keys.ts";
 import { fidelity } from "./fidelity.ts";
 import { live, status } from "./live.ts";
 import { models } from "./models.ts";
+import { beginLogin, finishLogin, loginWays } from "./oidc.ts";
 import { obey, type Order } from "./orders.ts";
 import { record, recordedText, records } from "./records.ts";
 import { requestAgain } from "./replayed.ts";
@@ -31,6 +32,13 @@ const READ: Readonly<Record<string, (context: RequestContext) => Response | Prom
   keys: listKeys,
   configuration: readConfiguration,
   "configuration/schema": completeConfiguration,
+};
+
+/** Of a login at a provider, for everybody. */
+const LOGIN: Readonly<Record<string, (context: RequestContext) => Promise<Response>>> = {
+  ways: loginWays,
+  oidc: beginLogin,
+  callback: finishLogin,
 };
 
 /** Below `/console/api/`: what an operator may have done. */
@@ -58,6 +66,7 @@ export async function consolePage(context: RequestContext): Promise<Response | O
   if (name === "login" || name === "logout") return await session(name, context);
   if (name.startsWith("api/")) return await answer(name, context);
   checkMethod(method, ["GET", "HEAD"]);
+  if (Object.hasOwn(LOGIN, name)) return await LOGIN[name]!(context);
   if (url!.pathname === "/console") return redirect("console/");
   return assetOf(name) ?? notThere(name);
 }

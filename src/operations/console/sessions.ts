@@ -12,12 +12,20 @@ const LIFE_S = 12 * 3600;
 export async function operatorOf(context: RequestContext): Promise<Caller> {
   const { request, peer, gateway } = context;
   const holder = await holderOf(context);
-  // Looked up again with every request: a key that is revoked opens nothing any more.
-  const caller = holder
-    ? await (await gateway.console!()).callerOf(holder.key)
-    : await gateway.authenticate(request, peer);
+  return holder ? await operatorHeld(holder, context) : asOperator(await gateway.authenticate(request, peer));
+}
+
+/** Looked up again with every request: a key that is revoked opens nothing any more. */
+export async function operatorHeld(holder: SessionHolder, { gateway }: RequestContext): Promise<Caller> {
+  return asOperator(await (await gateway.console!()).callerOf(holder));
+}
+
+function asOperator(caller: Caller): Caller {
   if (caller.operator) return caller;
-  throw new GatewayError("permission", 'The console is for operators: use a key that has "operator": true');
+  throw new GatewayError(
+    "permission",
+    'The console is for operators: use a key, or be in a group, with "operator": true',
+  );
 }
 
 /** The operator's own request to another path of the gateway, without what is the browser's. */
@@ -77,8 +85,19 @@ function cookieIn({ headers }: Request): string | undefined {
 }
 
 function cookieWith(value: string, seconds: number, context: RequestContext): string {
+  return cookieText(COOKIE, value, seconds, "Strict", context);
+}
+
+export function cookieText(
+  name: string,
+  value: string,
+  seconds: number,
+  sameSite: "Strict" | "Lax",
+  context: RequestContext,
+): string {
   // Without a path it is one for what is beside the page, also where a proxy serves the gateway below a path.
-  return `${COOKIE}=${value}; Max-Age=${seconds}; HttpOnly; SameSite=Strict${isSecure(context) ? "; Secure" : ""}`;
+  const secure = isSecure(context) ? "; Secure" : "";
+  return `${name}=${value}; Max-Age=${seconds}; HttpOnly; SameSite=${sameSite}${secure}`;
 }
 
 function isSecure({ request, url }: RequestContext): boolean {

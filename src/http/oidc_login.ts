@@ -1,0 +1,160 @@
+/** Operators who log in at an OpenID Connect provider: the authorization code flow with PKCE. */
+import { jwtVerify } from "jose";
+import type { Config } from "../config/schema.ts";
+import { GatewayError } from "../errors.ts";
+import { builtin } from "../util/builtin.ts";
+import { abortAfter } from "../util/timeout.ts";
+import { IssuerKeys, type IssuerKeysOptions } from "./issuer_keys.ts";
+import { type Identity, identityIn, refusalOf } from "./oidc.ts";
+
+type Oidc = NonNullable<Config["oidc"]>;
+export type OidcClient = NonNullable<Oidc["console"]>;
+
+export interface OidcLoginOptions extends Omit<IssuerKeysOptions, "issuer" | "jwksUrl" | "now"> {
+  oidc: Oidc;
+  client: OidcClient;
+  /** The client's secret; none for a client without one. */
+  secret?: string;
+  /** The JSON that a form is answered with. Throws where there is none. */
+  postForm(url: string, form: URLSearchParams, headers: Record<string, string>, signal: AbortSignal): Promise<unknown>;
+  now(): number;
+  monotonic(): number;
+}
+
+/** What the browser keeps between the two halves of a login. */
+export interface LoginBegun {
+  state: string;
+  nonce: string;
+  verifier: string;
+}
+
+const ANSWER_MS = 10_000;
+const WORD_BYTES = 32;
+
+export class OidcLogin {
+  readonly #options: OidcLoginOptions;
+  readonly #keys: IssuerKeys;
+
+  constructor(options: OidcLoginOptions) {
+    this.#options = options;
+    this.#keys = new IssuerKeys({ ...options, ...options.oidc, now: options.monotonic });
+  }
+
+  /** Where the browser goes. Throws `unavailable` where the provider does not answer. */
+  async begin(): Promise<{ url: string; begun: LoginBegun }> {
+    const { client } = this.#options;
+    const { authorization } = await this.#within((signal) => this.#endpoints(signal));
+    const begun = { state: newWord(), nonce: newWord(), verifier: newWord() };
+    const url = new URL(authorization);
+    const asked = {
+      response_type: "code",
+      client_id: client.clientId,
+      redirect_uri: redirectOf(client),
+      scope: client.scopes.join(" "),
+      state: begun.state,
+      nonce: begun.nonce,
+      code_challenge: builtin("node:crypto").hash("sha256", begun.verifier, "base64url"),
+      code_challenge_method: "S256",
+    };
+    for (const [name, value] of Object.entries(asked)) url.searchParams.set(name, value);
+    return { url: url.href, begun };
+  }
+
+  /** Who has logged in. Throws `authentication` and `unavailable`; no error holds anything of a token or of what the provider wrote. */
+  async finish(query: URLSearchParams, { state, nonce, verifier }: LoginBegun): Promise<Identity> {
+    const { oidc, client, now } = this.#options;
+    if (query.get("state") !== state) refuse("The login was begun in another window, or too long ago: try again");
+    if (query.has("iss") && query.get("iss") !== oidc.issuer) refuse("Another provider has answered");
+    const code = query.get("code");
+    if (query.has("error") || !code) refuse("The provider has refused the login");
+    const token = await this.#within((signal) => this.#exchange(code, verifier, signal));
+    const { payload } = await jwtVerify(token, this.#keys.find, {
+      issuer: oidc.issuer,
+      audience: client.clientId,
+      algorithms: oidc.algorithms,
+      clockTolerance: oidc.clockToleranceMs / 1_000,
+      currentDate: new Date(now()),
+      requiredClaims: ["exp", "iat", "sub"],
+    }).catch((thrown) => {
+      throw refusalOf(thrown, { ...oidc, audience: [client.clientId] });
+    });
+    const isOurs = payload.nonce === nonce && (payload.azp === undefined || payload.azp === client.clientId);
+    if (!isOurs) refuse("The provider's token is of another login");
+    return identityIn(payload, oidc);
+  }
+
+  async #exchange(code: string, verifier: string, signal: AbortSignal): Promise<string> {
+    const { client, secret, postForm } = this.#options;
+    const { token } = await this.#endpoints(signal);
+    const form = new URLSearchParams({
+      grant_type: "authorization_code",
+      code,
+      redirect_uri: redirectOf(client),
+      code_verifier: verifier,
+      ...(secret === undefined && { client_id: client.clientId }),
+    });
+    const basic: Record<string, string> = secret === undefined
+      ? {}
+      : { authorization: `Basic ${btoa(`${formed(client.clientId)}:${formed(secret)}`)}` };
+    const { id_token: idToken } = Object(await postForm(token, form, basic, signal)) as Record<string, unknown>;
+    return typeof idToken === "string" ? idToken : refuse("The provider gave no ID token: is openid among the scopes?");
+  }
+
+  /** Whoever can change the addresses gets the code, so they are the issuer's own, or named. */
+  async #endpoints(signal: AbortSignal): Promise<{ authorization: string; token: string }> {
+    const { oidc: { issuer }, client, fetchJson } = this.#options;
+    const document = await fetchJson(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`, signal);
+    const found = Object(document) as Record<string, unknown>;
+    if (found.issuer !== issuer) throw new Error("The issuer's discovery document is another issuer's");
+    const authorization = URL.parse(String(found.authorization_endpoint));
+    const { origin, protocol } = new URL(issuer);
+    if (
+      authorization?.origin !== origin && authorization?.protocol !== "https:" ||
+      protocol === "https:" && authorization.protocol !== "https:"
+    ) {
+      throw new Error("The issuer names no place to log in at");
+    }
+    const token = client.tokenUrl ?? String(found.token_endpoint);
+    if (client.tokenUrl === undefined && URL.parse(token)?.origin !== origin) {
+      throw new Error(
+        'The issuer gives tokens at another origin than its own: name the place in "oidc.console.tokenUrl"',
+      );
+    }
+    return { authorization: authorization!.href, token };
+  }
+
+  async #within<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    try {
+      return await abortAfter(
+        ANSWER_MS,
+        this.#options.signal,
+        work,
+        () => new Error("The provider did not answer in time"),
+      );
+    } catch (cause) {
+      if (cause instanceof GatewayError) throw cause;
+      throw new GatewayError("unavailable", "The provider cannot be asked: try again later", {
+        cause,
+        retryAfter: "5",
+      });
+    }
+  }
+}
+
+/** Where the provider sends the browser back to. */
+function redirectOf({ url }: OidcClient): string {
+  return `${url.replace(/\/+$/, "")}/callback`;
+}
+
+function newWord(): string {
+  return builtin("node:crypto").randomBytes(WORD_BYTES).toString("base64url");
+}
+
+/** As a form has it, which is how the header carries them. */
+function formed(text: string): string {
+  return new URLSearchParams({ "": text }).toString().slice(1);
+}
+
+function refuse(message: string): never {
+  throw new GatewayError("authentication", message);
+}

@@ -1,0 +1,69 @@
+/** The two halves of a login at the provider. */
+import type { RequestContext } from "../../context/request_context.ts";
+import { GatewayError, toGatewayError } from "../../errors.ts";
+import { escape, htmlResponse } from "../../http/html.ts";
+import { beginSession, cookieText, operatorHeld } from "./sessions.ts";
+
+const COOKIE = "laneway_login";
+/** How long a login may take, in seconds. */
+const LIFE_S = 600;
+
+/** Whether there is another way to log in than a key. Everybody may know. */
+export async function loginWays({ gateway }: RequestContext): Promise<Response> {
+  const { login } = await gateway.console!();
+  return Response.json({ oidc: login !== undefined }, { headers: { "cache-control": "no-store" } });
+}
+
+/** Sends the browser to the provider. */
+export async function beginLogin(context: RequestContext): Promise<Response> {
+  return await orPage(async () => {
+    const { url, begun: { state, nonce, verifier } } = await (await loginOf(context)).begin();
+    // Lax: the browser comes back from another site. It holds nothing that is the gateway's.
+    const cookie = cookieText(COOKIE, [state, nonce, verifier].join("."), LIFE_S, "Lax", context);
+    return new Response(null, {
+      status: 302,
+      headers: { location: url, "set-cookie": cookie, "cache-control": "no-store" },
+    });
+  });
+}
+
+/** Where the provider sends the browser back to. */
+export async function finishLogin(context: RequestContext): Promise<Response> {
+  return await orPage(async () => {
+    const [, state, nonce, verifier] = WORDS.exec(context.request.headers.get("cookie") ?? "") ?? [];
+    if (!state || !nonce || !verifier) {
+      throw new GatewayError("authentication", "The login was begun in another window, or too long ago: try again");
+    }
+    const login = await loginOf(context);
+    const holder = await login.finish(context.url!.searchParams, { state, nonce, verifier });
+    await operatorHeld(holder, context);
+    const headers = new Headers({ location: "./", "cache-control": "no-store" });
+    headers.append("set-cookie", await beginSession(holder, context));
+    headers.append("set-cookie", cookieText(COOKIE, "", 0, "Lax", context));
+    return new Response(null, { status: 302, headers });
+  });
+}
+
+const WORDS = new RegExp(`(?:^|; )${COOKIE}=([\\w-]{43})\\.([\\w-]{43})\\.([\\w-]{43})(?:;|$)`);
+
+async function loginOf({ gateway }: RequestContext) {
+  const { login } = await gateway.console!();
+  if (login) return login;
+  throw new GatewayError(
+    "not_found",
+    'Nobody logs in to this console at a provider: the configuration has no "oidc.console"',
+  );
+}
+
+/** A person looks at what comes: a refusal is a page. */
+async function orPage(work: () => Promise<Response>): Promise<Response> {
+  try {
+    return await work();
+  } catch (thrown) {
+    const { message, status } = toGatewayError(thrown);
+    const body = `<h1>Not logged in</h1><p>${escape(message)}</p><p><a href="./">Back to the console</a></p>`;
+    const page = htmlResponse({ title: "Laneway", style: "body{font:15px/1.45 system-ui;margin:2rem}", body });
+    page.headers.set("cache-control", "no-store");
+    return new Response(page.body, { status, headers: page.headers });
+  }
+}

@@ -1,0 +1,143 @@
+/** Operators who log in to the console at a real OpenID Connect provider. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { CONFIG, type ConfigInput, ENV, newApp, type TestApp } from "../support/app.ts";
+import { logInAt, startLoginProvider } from "../support/oidc_provider.ts";
+
+const URL_OF_CONSOLE = "http://127.0.0.1/console";
+const CALLBACK = `${URL_OF_CONSOLE}/callback`;
+const GROUPS: Record<string, string[]> = { olga: ["staff", "operators"], ulf: ["staff"], nora: [] };
+const CLIENT = { id: "console", secret: "client-secret:1+2 %", redirect: CALLBACK };
+
+const configFor = (issuer: string, client: typeof CLIENT | { id: string; secret?: undefined }): ConfigInput => ({
+  ...CONFIG,
+  oidc: {
+    issuer,
+    audience: ["laneway"],
+    groups: [{ name: "operators", operator: true }, { name: "staff" }],
+    console: { clientId: client.id, url: URL_OF_CONSOLE, ...client.secret && { secret: { env: "CLIENT_SECRET" } } },
+  },
+});
+
+const newConsole = (config: ConfigInput) =>
+  newApp({
+    config,
+    env: { ...ENV, CLIENT_SECRET: CLIENT.secret },
+    fetch,
+    now: Date.now,
+    monotonic: () => performance.now(),
+  });
+
+/** To the provider; with the cookie that the browser keeps meanwhile. */
+async function begin(app: TestApp): Promise<{ url: string; cookie: string }> {
+  const response = await app.get("/console/oidc");
+  assertEquals(response.status, 302, await response.text());
+  const cookie = response.headers.get("set-cookie")!;
+  for (const part of ["HttpOnly", "SameSite=Lax"]) assertStringIncludes(cookie, part);
+  return { url: response.headers.get("location")!, cookie: cookie.split(";")[0]! };
+}
+
+/** Back from the provider. */
+async function back(app: TestApp, address: string, cookie: string): Promise<Response> {
+  return await app.get(`/console/callback${new URL(address).search}`, { cookie });
+}
+
+const sessionIn = (response: Response) =>
+  response.headers.getSetCookie().find((one) => one.startsWith("laneway_console="))?.split(";")[0];
+
+Deno.test("console login: an operator logs in at the provider, and out; others are refused", async () => {
+  await using provider = await startLoginProvider(CLIENT, (person) => GROUPS[person]!);
+  const app = newConsole(configFor(provider.issuer, CLIENT));
+  assertEquals(await (await app.get("/console/ways")).json(), { oidc: true });
+  const { url, cookie } = await begin(app);
+  const asked = new URL(url).searchParams;
+  assertEquals([asked.get("code_challenge_method"), asked.get("redirect_uri"), asked.get("response_type")], [
+    "S256",
+    CALLBACK,
+    "code",
+  ]);
+  for (const word of cookie.split("=")[1]!.split(".").slice(2)) assert(!url.includes(word), "The verifier stays here");
+  const response = await back(app, await logInAt(url, "olga", CALLBACK), cookie);
+  assertEquals([response.status, response.headers.get("location")], [302, "./"]);
+  const session = sessionIn(response)!;
+  const status = async () => (await app.get("/console/api/status", { cookie: session })).status;
+  assertEquals(await status(), 200);
+  assertEquals((await app.get("/metrics", { cookie: session })).status, 401, "It opens the console alone");
+  await app.fetch(new Request("http://gateway/console/logout", { method: "POST", headers: { cookie: session } }));
+  assertEquals(await status(), 401);
+  for (const [person, said] of [["ulf", "for operators"], ["nora", "no group"]]) {
+    const { url, cookie } = await begin(app);
+    const refused = await back(app, await logInAt(url, person!, CALLBACK), cookie);
+    assertEquals([refused.status, sessionIn(refused)], [403, undefined], person);
+    assertStringIncludes(await refused.text(), said!);
+  }
+});
+
+Deno.test("console login: what the configuration says of a group holds at once, and a client that is gone opens nothing", async () => {
+  const client = { id: "public" };
+  await using provider = await startLoginProvider({ ...client, redirect: CALLBACK }, () => ["operators"]);
+  const config = configFor(provider.issuer, client);
+  const app = newConsole(config);
+  const { url, cookie } = await begin(app);
+  const session = sessionIn(await back(app, await logInAt(url, "olga", CALLBACK), cookie))!;
+  const statusWith = async (oidc: ConfigInput["oidc"]) => {
+    const { createApp } = await import("../../src/app.ts");
+    const { configSchema } = await import("../../src/config/schema.ts");
+    const next = createApp({
+      config: configSchema.parse({ ...config, oidc }),
+      env: (name) => ENV[name],
+      after: app,
+      log() {},
+    });
+    return (await next.fetch(new Request("http://gateway/console/api/status", { headers: { cookie: session } })))
+      .status;
+  };
+  assertEquals(await statusWith(config.oidc), 200);
+  assertEquals(await statusWith({ ...config.oidc!, groups: [{ name: "operators" }] }), 403);
+  assertEquals(await statusWith({ ...config.oidc!, groups: [{ name: "others", operator: true }] }), 403);
+  assertEquals(await statusWith({ ...config.oidc!, console: { ...config.oidc!.console!, clientId: "another" } }), 401);
+});
+
+Deno.test("console login: answers that were not asked for, are of another login, or come again, open nothing", async () => {
+  await using provider = await startLoginProvider(CLIENT, () => ["operators"]);
+  const app = newConsole(configFor(provider.issuer, CLIENT));
+  const { url, cookie } = await begin(app);
+  const address = await logInAt(url, "olga", CALLBACK);
+  const other = await begin(app);
+  const words = cookie.split("=")[1]!.split(".");
+  const unverified = `laneway_login=${[words[0], words[1], other.cookie.split(".")[2]].join(".")}`;
+  const evil = `${CALLBACK}?error=${encodeURIComponent("<img src=x>")}&state=${words[0]}`;
+  const wrong: [address: string, cookie: string][] = [
+    [address, ""],
+    [address, other.cookie],
+    [address.replace(/state=[^&]*/, "state=x"), cookie],
+    [address.replace(/iss=[^&]*/, "iss=https%3A%2F%2Fevil.test"), cookie],
+    [evil, cookie],
+    [`${CALLBACK}?state=${words[0]}`, cookie],
+    [address, unverified],
+  ];
+  for (const [address, cookie] of wrong) {
+    const response = await back(app, address, cookie);
+    assert([401, 503].includes(response.status), `${response.status}: ${address}`);
+    assertEquals(sessionIn(response), undefined);
+    const page = await response.text();
+    assert(!page.includes("<img") && !page.includes(words[2]!));
+  }
+  const second = await begin(app);
+  const own = second.cookie.split("=")[1]!.split(".");
+  const nonced = `laneway_login=${[own[0], words[1], own[2]].join(".")}`;
+  assertEquals((await back(app, await logInAt(second.url, "olga", CALLBACK), nonced)).status, 401, "Another nonce");
+  const third = await begin(app);
+  const used = await logInAt(third.url, "olga", CALLBACK);
+  assertEquals((await back(app, used, third.cookie)).status, 302);
+  assertEquals(sessionIn(await back(app, used, third.cookie)), undefined, "A code is good once");
+});
+
+Deno.test("console login: without a provider, or while it does not answer, the page says so", async () => {
+  const plain = newApp();
+  assertEquals(await (await plain.get("/console/ways")).json(), { oidc: false });
+  assertEquals((await plain.get("/console/oidc")).status, 404);
+  const app = newApp({ config: configFor("http://127.0.0.1:1", CLIENT), env: { ...ENV, CLIENT_SECRET: "x" } });
+  const response = await app.get("/console/oidc");
+  assertEquals(response.status, 503);
+  assertStringIncludes(await response.text(), "try again later");
+});
