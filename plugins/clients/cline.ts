@@ -37,6 +37,10 @@ export const cline: Client = {
       ? [extension]
       : ["Its settings hold the key itself, not a variable's name: connect it with --key -", extension];
   },
-  // It takes one word for a command.
-  proof: { args: (_, prompt) => ["--json", prompt] },
+  proof: {
+    // It takes one word for a command.
+    args: (_, prompt) => ["--json", prompt],
+    // Else it leaves a program of its own running.
+    env: { CLINE_SESSION_BACKEND_MODE: "local" },
+  },
 };
