@@ -25,13 +25,15 @@ export class AlikeFrames {
 
   /** The last frame, and the text that was all it brought; none where it brought anything else. */
   learn(json: string, text: string | undefined): void {
-    if (text === undefined) this.#count = 0;
-    else if (this.#count > 0 && this.#hole(json) === text) this.#count++;
-    else if (this.#inVain < MOST_IN_VAIN) this.#begin(json, text);
+    if (text !== undefined && this.#count > 0 && this.#hole(json) === text) {
+      this.#count++;
+      return;
+    }
+    this.#count = 0;
+    if (text !== undefined && this.#inVain < MOST_IN_VAIN) this.#begin(json, text);
   }
 
   #begin(json: string, text: string): void {
-    this.#count = 0;
     this.#inVain++;
     const quoted = JSON.stringify(text);
     const at = json.indexOf(quoted);

@@ -144,9 +144,20 @@ const SHAPES: Record<Wire, string[]> = {
 };
 
 for (const wire of WIRES) {
-  const run = fc.tuple(fc.constantFrom(...SHAPES[wire]), fc.array(escaped, { minLength: 1, maxLength: 6 }));
-  const frames = fc.array(run, { maxLength: 6 }).map((runs) =>
-    runs.flatMap(([shape, texts]) => texts.map((one): Frame => ({ data: shape.replaceAll("@", () => one) })))
-  );
+  const framesOf = ([shape, texts]: [string, string[]]) =>
+    texts.map((one): Frame => ({ data: shape.replaceAll("@", () => one) }));
+  const shape = fc.constantFrom(...SHAPES[wire]);
+  const run = fc.tuple(shape, fc.array(escaped, { minLength: 1, maxLength: 6 }));
+  const frames = fc.array(run, { maxLength: 6 }).map((runs) => runs.flatMap(framesOf));
   law(`${wire}: frames that are alike say what they say one by one`, frames, (all) => void assertSame(wire, all));
+
+  // Long enough that no more is learned.
+  const inTurns = fc.tuple(shape, shape).chain((both) =>
+    fc.array(fc.tuple(fc.constantFrom(...both), fc.tuple(escaped)), { minLength: 20, maxLength: 50 })
+  ).map((runs) => runs.flatMap(framesOf));
+  law(
+    `${wire}: frames of two kinds in turns say what they say one by one`,
+    inTurns,
+    (all) => void assertSame(wire, all),
+  );
 }
