@@ -18,13 +18,16 @@ export function suggestions(editor) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   let turn = 0;
+  /** Whether it was shown: what another look has overtaken is not. */
   const show = async () => {
+    clearTimeout(timer);
     const mine = ++turn;
     const place = placeAt(editor.value, editor.selectionStart);
     const found = await ask(`configuration/schema?path=${encodeURIComponent(JSON.stringify(place.path))}`).catch(() =>
       undefined
     );
-    if (mine !== turn || !found) return;
+    // Nobody loses the button that they are on.
+    if (mine !== turn || !found || list.contains(document.activeElement)) return false;
     const typed = editor.value.slice(place.from, editor.selectionStart).replace(/^"/, "").toLowerCase();
     const fits = (/** @type {string} */ text) => text.replace(/^"/, "").toLowerCase().includes(typed);
     const items = place.kind === "name"
@@ -46,6 +49,7 @@ export function suggestions(editor) {
         )
       ),
     );
+    return true;
   };
   /** @type {(text: string, place: { from: number, to: number }) => void} */
   const put = (text, { from, to }) => {
@@ -60,11 +64,12 @@ export function suggestions(editor) {
     timer = setTimeout(show, SETTLE_MS);
   };
   for (const name of ["input", "click", "keyup", "focus"]) editor.addEventListener(name, later);
+  // What was listed is for another place now.
+  editor.addEventListener("input", () => list.replaceChildren());
   editor.addEventListener("keydown", async (event) => {
     if (!event.ctrlKey || event.code !== "Space") return;
     event.preventDefault();
-    clearTimeout(timer);
-    await show();
+    for (let tries = 0; tries < 3 && !await show(); tries++);
     list.querySelector("button")?.focus();
   });
   list.addEventListener("keydown", (event) => {
