@@ -71,7 +71,13 @@ export const live = {
     main.append(
       h("h1", {}, "Live"),
       charts.element,
-      h("div", { class: "bar" }, h("label", {}, "Filter", filter), h("label", {}, "Errors only", onlyErrors), pause),
+      h(
+        "div",
+        { class: "bar" },
+        h("label", {}, "Filter", filter),
+        h("label", { class: "check" }, onlyErrors, "Errors only"),
+        pause,
+      ),
       rows.element,
       dialog,
     );
