@@ -26,6 +26,8 @@ const OFF =
   "write this one file.";
 const NOT_YET = "To change it here, restart the gateway: it was not started with the permission to write the file.";
 const LINK = "It cannot be changed here, because it is a link to another file.";
+const READ_ONLY = "It cannot be changed here, because the file is read-only.";
+const NOT_UTF8 = "it is not in UTF-8";
 const BUILT_IN =
   "It cannot be changed here, because the gateway serves by the built-in configuration: there is no file.";
 const CHANGED = "The file was changed meanwhile: load it, and make your change again.";
@@ -45,17 +47,28 @@ export function createConfigDesk(options: ConfigDeskOptions): ConfigurationDesk 
       }
       const { restart } = checked;
       if (restart !== undefined && !atRestart) return { outcome: "restart", message: restart };
-      const failure = replace(file!, text, version);
+      // What was before a change is not lost by a change of nothing.
+      const isNew = digestOf(text) !== version;
+      const failure = isNew ? replace(file!, text, version) : undefined;
       if (failure) return failure;
       const { running } = options;
-      if (restart === undefined) {
-        running.reload(true, by);
-        return { outcome: "applied" };
-      }
+      if (restart === undefined) return serveBy(file!, isNew, () => running.reload(true, by));
       running.app().audit?.write({ event: "configuration saved", by });
       return { outcome: "saved" };
     },
   };
+}
+
+/** Takes back a text that the gateway cannot serve by: it would stop the gateway at its next start. */
+function serveBy(file: string, isNew: boolean, reload: () => void): Applied {
+  try {
+    reload();
+    return { outcome: "applied" };
+  } catch (error) {
+    const [, , former] = editedFiles(file);
+    if (isNew) builtin("node:fs").renameSync(former, file);
+    return { outcome: "failed", message: `The gateway goes on as before: ${(error as Error).message}` };
+  }
 }
 
 function readDesk(file: string, options: ConfigDeskOptions): ConfigurationFile {
@@ -83,7 +96,10 @@ function whyFixed(file: string, { running, platform: { isGranted } }: ConfigDesk
   if (!editedFiles(file).every((path) => isGranted({ name: "write", path }) && isGranted({ name: "read", path }))) {
     return NOT_YET;
   }
-  return builtin("node:fs").lstatSync(file).isSymbolicLink() ? LINK : undefined;
+  const found = builtin("node:fs").lstatSync(file);
+  if (found.isSymbolicLink()) return LINK;
+  // The folder's permissions would let it be replaced all the same.
+  return (found.mode & 0o222) === 0 ? READ_ONLY : undefined;
 }
 
 function formerOf(file: string, { platform: { isGranted } }: ConfigDeskOptions): string | undefined {
@@ -117,8 +133,14 @@ function checkText(text: string, { load, platform, running }: ConfigDeskOptions)
   }
 }
 
+/** As it is, so that it is the same once it is written again. */
 function readText(path: string): string {
-  return builtin("node:fs").readFileSync(path, "utf8");
+  const bytes = builtin("node:fs").readFileSync(path);
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new Error(NOT_UTF8);
+  }
 }
 
 /**
@@ -126,7 +148,7 @@ function readText(path: string): string {
  * whichever process. Why not, where it cannot be done.
  */
 function replace(file: string, text: string, version: string): Applied | undefined {
-  const { chmodSync, closeSync, fsyncSync, openSync, renameSync, rmSync, statSync, writeFileSync } = builtin("node:fs");
+  const { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } = builtin("node:fs");
   const [, draft, former] = editedFiles(file);
   let opened: number;
   try {
@@ -143,15 +165,13 @@ function replace(file: string, text: string, version: string): Applied | undefin
     } finally {
       closeSync(opened);
     }
-    const { mode: kind, uid } = statSync(file);
-    if (statSync(draft).uid !== uid) return failed(new Error("it belongs to another user than the gateway's"));
-    const mode = kind & 0o777;
-    chmodSync(draft, mode);
+    giveRights(file, draft);
     // As late as can be: who edits the file itself does not ask.
     const before = readText(file);
     if (digestOf(before) !== version) return { outcome: "conflict", message: CHANGED };
-    writeFileSync(former, before, { mode });
-    chmodSync(former, mode);
+    rmSync(former, { force: true });
+    writeFileSync(former, before, { mode: 0o600 });
+    giveRights(file, former);
     renameSync(draft, file);
     return undefined;
   } catch (error) {
@@ -159,6 +179,16 @@ function replace(file: string, text: string, version: string): Applied | undefin
   } finally {
     rmSync(draft, { force: true });
   }
+}
+
+/** Whoever could read and write the one can do so with the other. Throws where that cannot be. */
+function giveRights(from: string, to: string): void {
+  const { chmodSync, chownSync, statSync } = builtin("node:fs");
+  const { mode, uid, gid } = statSync(from);
+  const own = statSync(to);
+  if (own.uid !== uid) throw new Error("it belongs to another user than the gateway's");
+  if (own.gid !== gid) chownSync(to, uid, gid);
+  chmodSync(to, mode & 0o777);
 }
 
 /** Whoever wrote it was stopped in the middle. */

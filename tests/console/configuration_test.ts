@@ -27,7 +27,11 @@ interface Rig extends AsyncDisposable {
 
 /** A gateway as the program serves, on a file of its own. `isGranted`: what the process may do. */
 async function newRig(
-  { text = FIRST, isGranted = () => true }: { text?: string; isGranted?(one: Permission): boolean } = {},
+  { text = FIRST, isGranted = () => true, mayServe = () => {} }: {
+    text?: string;
+    isGranted?(one: Permission): boolean;
+    mayServe?(config: Config): void;
+  } = {},
 ): Promise<Rig> {
   const folder = await Deno.makeTempDir();
   const [file, auditFile] = [`${folder}/gateway.json`, `${folder}/audit`];
@@ -46,7 +50,9 @@ async function newRig(
       app: () => ({ audit }),
       config: () => config,
       reload(_, by) {
-        config = load(undefined).config;
+        const next = load(undefined).config;
+        mayServe(next);
+        config = next;
         audit.write({ event: "configuration changed", paths: [], by });
       },
     },
@@ -105,6 +111,9 @@ Deno.test("configuration: what cannot be used is named and never written", async
     [text.replace("TEAM_KEY", "NOT_SET"), "keys[0].secret.env", /NOT_SET/],
     [text.replace('"memory" }', '"memory"'), "", /^line \d, column/],
     ["", "", /empty/],
+    // Elsewhere it would be shown; a number that is nobody's would take the secret's place.
+    [text.replace('"fake": {', '"fake": { "driver2": "***1***",'), "", /^line 4: .*in its place/],
+    [text.replace("***1***", "***2***"), "", /^line 4: /],
   ];
   for (const [text, path, message] of wrong) {
     const { problems } = await checked(rig, text);
@@ -116,6 +125,17 @@ Deno.test("configuration: what cannot be used is named and never written", async
     const { outcome } = await applied(rig, { text, version });
     assertEquals(outcome, "wrong");
   }
+  assertEquals(await Deno.readTextFile(rig.file), FIRST);
+});
+
+Deno.test("configuration: numbers of what is hidden mean what they meant when they were shown", async () => {
+  await using rig = await newRig();
+  const formerly = (secret: string) =>
+    Deno.writeTextFile(`${rig.file}.laneway-former`, FIRST.replace("hidden-from-all", secret));
+  await formerly("one");
+  const { former, version } = await shown(rig);
+  await formerly("other");
+  assertEquals((await applied(rig, { text: former, version })).outcome, "conflict");
   assertEquals(await Deno.readTextFile(rig.file), FIRST);
 });
 
@@ -133,7 +153,7 @@ Deno.test("configuration: a file that was changed meanwhile is not overwritten, 
   assertEquals((await Promise.all(orders)).map(({ outcome }) => outcome).sort(), ["applied", "conflict"]);
   const held = await shown(rig);
   await Deno.writeTextFile(`${rig.file}.laneway-new`, "of another process");
-  const more = { text: held.text, version: held.version };
+  const more = { text: held.text.replace('"retry"', ' "retry"'), version: held.version };
   assertEquals((await applied(rig, more)).outcome, "conflict");
   await Deno.utime(`${rig.file}.laneway-new`, new Date(0), new Date(0));
   assertEquals((await applied(rig, more)).outcome, "applied", "Who left that was stopped long ago");
@@ -174,9 +194,50 @@ Deno.test("configuration: where it may not be changed, the page says why, and no
     assertEquals(await Deno.readTextFile(rig.file), options!.text ?? FIRST);
   }
   await using rig = await newRig();
+  await Deno.chmod(rig.file, 0o440);
+  assertStringIncludes((await shown(rig)).why, "read-only");
   await Deno.rename(rig.file, `${rig.file}.real`);
   await Deno.symlink(`${rig.file}.real`, rig.file);
   assertStringIncludes((await shown(rig)).why, "a link");
+});
+
+Deno.test("configuration: the file keeps its group, and the former text has the same rights", async () => {
+  await using rig = await newRig();
+  // Only root can give a file to any group; with others it is their own, and must be so afterwards.
+  if (Deno.uid() === 0) await Deno.chown(rig.file, null, 12_345);
+  const { gid } = await Deno.stat(rig.file);
+  await Deno.writeTextFile(`${rig.file}.laneway-former`, "of any rights", { mode: 0o666 });
+  const { text, version } = await shown(rig);
+  assertEquals(await applied(rig, { text: text.replace("2", "3"), version }), { outcome: "applied" });
+  for (const path of [rig.file, `${rig.file}.laneway-former`]) {
+    const found = await Deno.stat(path);
+    assertEquals([found.gid, found.mode! & 0o777], [gid, 0o640], path);
+  }
+});
+
+Deno.test("configuration: a change of nothing leaves the former text, and a text that cannot be served by is taken back", async () => {
+  const mayServe = ({ retry: { rounds } }: Config) => {
+    if (rounds === 5) throw new Error("No such rounds");
+  };
+  await using rig = await newRig({ mayServe });
+  const { text, version } = await shown(rig);
+  assertEquals(await applied(rig, { text, version }), { outcome: "applied" });
+  const same = await shown(rig);
+  assertEquals([same.former, same.version], [undefined, version]);
+  const { outcome, message } = await applied(rig, { text: text.replace('"rounds": 2', '"rounds": 5'), version });
+  assertEquals([outcome, message], ["failed", "The gateway goes on as before: No such rounds"]);
+  assertEquals([await Deno.readTextFile(rig.file), rig.running().retry.rounds], [FIRST, 2]);
+});
+
+Deno.test("configuration: a mark of the byte order and line ends are kept; what is not UTF-8 is not changed", async () => {
+  const text = `\ufeff${FIRST.replaceAll("\n", "\r\n").replace("\r\n", "\n")}`;
+  await using rig = await newRig({ text });
+  const before = await shown(rig);
+  const changed = before.text.replace('"rounds": 2', '"rounds": 3');
+  assertEquals((await applied(rig, { text: changed, version: before.version })).outcome, "applied");
+  assertEquals(await Deno.readTextFile(rig.file), text.replace('"rounds": 2', '"rounds": 3'));
+  await Deno.writeFile(rig.file, Uint8Array.of(0x7b, 0xff, 0x7d));
+  assertStringIncludes((await shown(rig)).why, "UTF-8");
 });
 
 Deno.test("configuration: only operators, from the console's own pages; each change is in the audit log", async () => {

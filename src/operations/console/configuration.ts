@@ -1,21 +1,24 @@
 /** The page of the configuration: its text without secrets, and what an operator makes of it. */
 import { z } from "zod";
 import type { JsonObject } from "../../canonical/json.ts";
+import type { Problem } from "../../config/check.ts";
 import { type MaskedText, maskText, unmaskText } from "../../config/mask_text.ts";
 import type { ConfigurationDesk } from "../../context/console.ts";
 import type { RequestContext } from "../../context/request_context.ts";
 import { SHORTEST_MASKED } from "../../context/secrets.ts";
 import { validate } from "../../contract/validate.ts";
 import { GatewayError } from "../../errors.ts";
+import { digestOf } from "../../util/digest.ts";
 import { completionAt } from "./completion.ts";
 
+const CHANGED = "The file was changed meanwhile: load it, and make your change again.";
 /** Numbers of what is hidden in the former text: none of the present one's. */
 const FORMER_FROM = 1_000_000;
 
 export async function readConfiguration(context: RequestContext): Promise<Response> {
   const desk = await deskOf(context);
-  const { present, former, file } = masksOf(desk, context);
-  return Response.json({ ...file, text: present?.text, former: former?.text });
+  const { present, former, file, version } = masksOf(desk, context);
+  return Response.json({ ...file, text: present?.text, former: former?.text, version });
 }
 
 const checkSchema = z.strictObject({ text: z.string() });
@@ -23,7 +26,9 @@ const checkSchema = z.strictObject({ text: z.string() });
 export async function checkConfiguration(context: RequestContext, order: JsonObject): Promise<Response> {
   const desk = await deskOf(context);
   const { text } = validate(checkSchema, order);
-  const checked = desk.check(unmasked(text, desk, context));
+  const whole = unmasked(text, masksOf(desk, context));
+  if ("problem" in whole) return Response.json({ problems: [whole.problem] });
+  const checked = desk.check(whole.text);
   if (!("problems" in checked)) return Response.json(checked);
   const problems = checked.problems.map(({ path, message }) => ({ path, message: context.hide(message) }));
   return Response.json({ problems });
@@ -34,7 +39,15 @@ const applySchema = z.strictObject({ text: z.string(), version: z.string(), atRe
 export async function applyConfiguration(context: RequestContext, order: JsonObject): Promise<Response> {
   const desk = await deskOf(context);
   const { text, version, atRestart } = validate(applySchema, order);
-  const applied = desk.apply(unmasked(text, desk, context), { version, atRestart, by: context.caller.name });
+  const masks = masksOf(desk, context);
+  // Numbers of what is hidden mean something else in another version.
+  if (masks.file.why === undefined && version !== masks.version) {
+    return Response.json({ outcome: "conflict", message: CHANGED });
+  }
+  const whole = unmasked(text, masks);
+  if ("problem" in whole) return Response.json({ outcome: "wrong", message: whole.problem.message });
+  const options = { version: masks.file.version ?? "", atRestart, by: context.caller.name };
+  const applied = desk.apply(whole.text, options);
   return Response.json("message" in applied ? { ...applied, message: context.hide(applied.message) } : applied);
 }
 
@@ -54,9 +67,13 @@ function pathIn(text: string): (string | number)[] {
   throw new GatewayError("invalid_request", "Expected a JSON array of names and numbers", { param: "path" });
 }
 
-function unmasked(text: string, desk: ConfigurationDesk, context: RequestContext): string {
-  const { present, former } = masksOf(desk, context);
-  return unmaskText(text, ...[present, former].filter((one) => one !== undefined));
+type Masks = ReturnType<typeof masksOf>;
+
+function unmasked(text: string, { present, former }: Masks): { text: string } | { problem: Problem } {
+  const { text: whole, lost: [lost] } = unmaskText(text, ...[present, former].filter((one) => one !== undefined));
+  if (lost === undefined) return { text: whole };
+  const line = text.slice(0, text.indexOf(lost)).split("\n").length;
+  return { problem: { path: "", message: `line ${line}: ${lost} stands for nothing that is hidden in its place` } };
 }
 
 function masksOf(desk: ConfigurationDesk, { gateway }: RequestContext) {
@@ -64,7 +81,10 @@ function masksOf(desk: ConfigurationDesk, { gateway }: RequestContext) {
   const secrets = gateway.secrets.filter((secret) => secret.length >= SHORTEST_MASKED);
   const mask = (text: string | undefined, first: number): MaskedText | undefined =>
     text === undefined ? undefined : maskText(text, secrets, first);
-  return { file, present: mask(file.text, 1), former: mask(file.former, FORMER_FROM) };
+  const [present, former] = [mask(file.text, 1), mask(file.former, FORMER_FROM)];
+  // What is hidden depends on what the gateway serves by as well.
+  const version = file.version && digestOf(JSON.stringify([file.text, file.former, present?.text, former?.text]));
+  return { file, present, former, version };
 }
 
 async function deskOf({ gateway }: RequestContext): Promise<ConfigurationDesk> {
