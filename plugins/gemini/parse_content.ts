@@ -62,6 +62,7 @@ export class Conversation {
       if (part.functionResponse) results.push(this.#result(part, part.functionResponse, place));
       else said.push(parseInputPart(part, place));
     }
+    this.#pairs.endTurn();
     if (results.length > 0) this.#messages.push({ role: "tool", content: results });
     const extra = extraField(WIRE, content, CONTENT_KEYS);
     if (said.length > 0 || results.length === 0) this.#messages.push({ role: "user", content: said, ...extra });

@@ -125,6 +125,7 @@ class Conversation {
     const { role, content, images, thinking, tool_calls, tool_name, tool_call_id } = message;
     const said = [...content ? [{ type: "text" as const, text: content }] : [], ...(images ?? []).map(parseImage)];
     const extra = extraField(WIRE, message, keysOf(message));
+    if (role !== "assistant") this.#pairs.endTurn();
     switch (role) {
       case "system":
       case "user":

@@ -1,6 +1,7 @@
 /** Which call a result answers, on wires whose clients may leave the ids out. */
 export class CallPairs {
   #count = 0;
+  #isTurnOver = false;
   /** The ids of the calls without a result. */
   readonly #open = new Set<string>();
   /** Those of all calls, and of the calls of each tool. */
@@ -9,6 +10,8 @@ export class CallPairs {
 
   /** The id of the next call: the client's, or one of its position. */
   add(given: string | null | undefined, name: string): string {
+    if (this.#isTurnOver) this.#open.clear();
+    this.#isTurnOver = false;
     const number = ++this.#count;
     const id = given || `call_${number}`;
     this.#open.add(id);
@@ -17,6 +20,11 @@ export class CallPairs {
     named.add(id);
     this.#named.set(name, named);
     return id;
+  }
+
+  /** Somebody else than the model speaks: once it calls again, what it called before and has no result gets none. */
+  endTurn(): void {
+    this.#isTurnOver = true;
   }
 
   /** The id of the call that the next result answers: it may be named by its id, or by its tool. */
