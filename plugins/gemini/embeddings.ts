@@ -6,15 +6,15 @@ import type { WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { paced } from "../../src/util/work.ts";
-import { inCamelCase } from "./spelling.ts";
+import { inOneSpelling } from "./spelling.ts";
 import { batchSchema, EMBED_KEYS, type EmbedBody, embedSchema, WIRE } from "./wire.ts";
 
 export function parseEmbed({ body, params }: WireRequest): EmbedRequest {
-  return parse([validate(embedSchema, inCamelCase(body))], params.id, () => "content");
+  return parse([validate(embedSchema, inOneSpelling(body))], params.id, () => "content");
 }
 
 export function parseBatch({ body, params }: WireRequest): EmbedRequest {
-  const { requests } = validate(batchSchema, inCamelCase(body));
+  const { requests } = validate(batchSchema, inOneSpelling(body));
   return parse(requests, params.id, (index) => `requests[${index}].content`);
 }
 

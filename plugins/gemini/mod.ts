@@ -47,7 +47,7 @@ function conversations(version: string): AnyProtocol[] {
     name: `gemini-${version}-stream`,
     describe: async () => (await import("./description.ts")).stream,
     pattern: actionOn(version, "streamGenerateContent"),
-    accepts: ({ query }) => query.get("alt")?.toLowerCase() === "sse",
+    accepts: ({ query }) => (query.get("alt") ?? query.get("$alt"))?.toLowerCase() === "sse",
     parse: (wire) => verbs.parseRequest(wire, true),
   };
   const list: Protocol<"generate"> = {

@@ -8,7 +8,7 @@ import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { Conversation, parseInputPart } from "./parse_content.ts";
 import { toJsonSchema } from "./schema.ts";
-import { inCamelCase } from "./spelling.ts";
+import { inOneSpelling } from "./spelling.ts";
 import { parseToolChoice, parseTools } from "./tools.ts";
 import {
   CALLING_KEYS,
@@ -24,12 +24,12 @@ import {
 
 /** A client's request for an answer. The path says which model, and whether it is streamed. */
 export function parseRequest({ body, params }: WireRequest, stream: boolean): GenerateRequest {
-  return parse(validate(requestSchema, inCamelCase(body)), params.id ?? "", stream);
+  return parse(validate(requestSchema, inOneSpelling(body)), params.id ?? "", stream);
 }
 
 /** What is to be counted: a conversation, or a request with all that belongs to it. */
 export function parseCount({ body, params }: WireRequest): GenerateRequest {
-  const counted = validate(countSchema, inCamelCase(body));
+  const counted = validate(countSchema, inOneSpelling(body));
   const request = "generateContentRequest" in counted ? counted.generateContentRequest as GeminiRequest : counted;
   return parse(request as GeminiRequest, params.id ?? "", false);
 }
@@ -126,7 +126,7 @@ function parseExtra(body: GeminiRequest): Extra | undefined {
 /** Thoughts are shown to who asks for them, and to nobody else; all of them travel in the signatures. */
 export function reasoningPlace({ body }: WireRequest): ReasoningPlace {
   const { generationConfig, generation_config } = objectIn(body);
-  const { thinkingConfig } = objectIn(inCamelCase(generationConfig ?? generation_config));
+  const { thinkingConfig } = objectIn(inOneSpelling(generationConfig ?? generation_config));
   const { includeThoughts } = objectIn(thinkingConfig);
   return { hidden: includeThoughts !== true, keepsOwn: false };
 }

@@ -58,10 +58,13 @@ function typeOf(type: JsonValue | undefined): JsonValue {
 }
 
 function withNull(schema: JsonObject): JsonObject {
-  const { type, anyOf, enum: values } = schema;
+  const { type, anyOf, oneOf, allOf, $ref, $defs, enum: values } = schema;
   const takesNull = Array.isArray(values) && !values.includes(null) ? { enum: [...values, null] } : {};
-  if (typeof type === "string" && type !== "null") return { ...schema, type: [type, "null"], ...takesNull };
+  const types = [type ?? []].flat();
+  if (types.length > 0) return { ...schema, type: [...new Set([...types, "null"])], ...takesNull };
   if (Array.isArray(anyOf)) return { ...schema, anyOf: [...anyOf, { type: "null" }] };
+  const isOther = ($ref ?? oneOf ?? allOf) !== undefined;
+  if (isOther && $defs === undefined) return { anyOf: [schema, { type: "null" }] };
   return { ...schema, ...takesNull };
 }
 

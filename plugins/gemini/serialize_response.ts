@@ -28,13 +28,17 @@ export function envelope({ id, input }: Exchange<"generate">, rest: JsonObject):
   return { ...rest, modelVersion: input.model, responseId: id };
 }
 
-/** What the model thought is not among the tokens of its candidates; what was cached is among those of the prompt. */
+/**
+ * What the model thought is not among the tokens of its candidates; what was cached is among those of the prompt. The total is the
+ * sum of its parts, whatever the upstream counted.
+ */
 export function serializeUsage({ inputTokens, outputTokens, reasoningTokens, cachedInputTokens }: Usage): JsonObject {
+  const thoughts = Math.min(reasoningTokens ?? 0, outputTokens);
   return {
     promptTokenCount: inputTokens,
-    candidatesTokenCount: Math.max(0, outputTokens - (reasoningTokens ?? 0)),
-    ...(reasoningTokens !== undefined && { thoughtsTokenCount: reasoningTokens }),
-    ...(cachedInputTokens !== undefined && { cachedContentTokenCount: cachedInputTokens }),
+    candidatesTokenCount: outputTokens - thoughts,
+    ...(reasoningTokens !== undefined && { thoughtsTokenCount: thoughts }),
+    ...(cachedInputTokens !== undefined && { cachedContentTokenCount: Math.min(cachedInputTokens, inputTokens) }),
     totalTokenCount: inputTokens + outputTokens,
   };
 }

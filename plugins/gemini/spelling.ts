@@ -1,4 +1,7 @@
-/** The names of fields: clients write them in camel case, or as the vendor's files of protocol buffers do, in snake case. */
+/**
+ * What may be written in more than one way: names of fields in camel case, or as the vendor's files of protocol buffers have them, in
+ * snake case; lists of one without their brackets, as the vendor's own examples do.
+ */
 import { isJsonObject, type JsonObject, type JsonValue, setField } from "../../src/canonical/json.ts";
 
 const NAMES = [
@@ -22,28 +25,37 @@ const FREE: ReadonlySet<string> = new Set([
   ...["args", "response", "parameters", "parametersJsonSchema", "responseSchema", "responseJsonSchema", "labels"],
 ]);
 
-/** The request with the names that are known in camel case; the same one where they are. */
-export function inCamelCase(value: unknown): unknown {
-  return hasOther(value) ? renamed(value) : value;
+/** Lists of objects, which may be one object. */
+const LISTS: ReadonlySet<string> = new Set(["contents", "parts", "tools", "functionDeclarations", "requests"]);
+
+/** The request with the names that are known in camel case, and lists that are lists; the same one where all is so. */
+export function inOneSpelling(value: unknown): unknown {
+  return hasOther(value) ? spelled(value) : value;
 }
 
-/** Whether there is a name to change. By a plain loop: most requests have none, and may be long. */
+/** Whether there is anything to change. By a plain loop: most requests have none, and may be long. */
 function hasOther(value: unknown): boolean {
   if (Array.isArray(value)) return value.some(hasOther);
   if (!isJsonObject(value)) return false;
   for (const key in value) {
-    if (CAMEL_OF.has(key) || !FREE.has(key) && hasOther(value[key])) return true;
+    const inner = value[key];
+    if (CAMEL_OF.has(key) || isOnlyOne(key, inner) || !FREE.has(key) && hasOther(inner)) return true;
   }
   return false;
 }
 
-function renamed(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(renamed);
+function isOnlyOne(name: string, value: unknown): boolean {
+  return LISTS.has(name) && isJsonObject(value);
+}
+
+function spelled(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(spelled);
   if (!isJsonObject(value)) return value;
   const copy: JsonObject = {};
   for (const key in value) {
     const name = nameIn(value, key);
-    setField(copy, name, (FREE.has(name) ? value[key] : renamed(value[key])) as JsonValue | undefined);
+    const inner = (FREE.has(name) ? value[key] : spelled(value[key])) as JsonValue | undefined;
+    setField(copy, name, isOnlyOne(name, inner) ? [inner!] : inner);
   }
   return copy;
 }

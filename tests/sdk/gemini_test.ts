@@ -483,3 +483,80 @@ Deno.test("gemini: a part that is two things is refused, and so is another metho
   assertEquals(task.status, 422);
   assert(!error.message.includes(":generateContent"), error.message);
 });
+
+Deno.test("gemini: a list of one stands without its brackets, too", async () => {
+  const upstream = saying({ content: "Hello" });
+  const app = newApp({ config: CONFIG, fetch: upstream.fetch });
+  const response = await app.post("/oss/v1beta/models/chat:generateContent", {
+    system_instruction: { parts: { text: "Be brief" } },
+    contents: { parts: { text: "Hello" } },
+    tools: {
+      function_declarations: {
+        name: "look",
+        parameters: { type: "OBJECT", properties: { parts: { type: "STRING" } } },
+      },
+    },
+  });
+  assertEquals(response.status, 200, await response.text());
+  const { messages, tools } = sentTo(upstream);
+  assertEquals(messages, [{ role: "system", content: "Be brief" }, { role: "user", content: "Hello" }]);
+  const [{ function: { name, parameters } }] = tools as { function: JsonObject }[] as [{ function: JsonObject }];
+  assertEquals([name, parameters], ["look", { type: "object", properties: { parts: { type: "string" } } }]);
+});
+
+Deno.test("gemini: what may be null may be null, whatever it is otherwise", async () => {
+  const upstream = saying({ content: "{}" });
+  const app = newApp({ config: CONFIG, fetch: upstream.fetch });
+  const nullable = true;
+  const responseSchema = {
+    properties: {
+      ref: { $ref: "#/$defs/A", nullable },
+      one: { oneOf: [{ type: "STRING" }], nullable },
+      any: { anyOf: [{ type: "STRING" }], nullable },
+      types: { type: ["STRING", "INTEGER"], nullable },
+      already: { type: ["STRING", "NULL"], nullable },
+    },
+    $defs: { A: { type: "STRING" } },
+  };
+  const generationConfig = { responseMimeType: "application/json", responseSchema };
+  await app.post("/oss/v1/models/chat:generateContent", { ...HELLO, generationConfig });
+  const { json_schema } = sentTo(upstream).response_format as { json_schema: { schema: JsonObject } };
+  const nothing = { type: "null" };
+  assertEquals(json_schema.schema.properties, {
+    ref: { anyOf: [{ $ref: "#/$defs/A" }, nothing] },
+    one: { anyOf: [{ oneOf: [{ type: "string" }] }, nothing] },
+    any: { anyOf: [{ type: "string" }, nothing] },
+    types: { type: ["string", "integer", "null"] },
+    already: { type: ["string", "null"] },
+  });
+});
+
+Deno.test("gemini: the counts add up, whatever the upstream counted", async () => {
+  const usage = {
+    prompt_tokens: 3,
+    completion_tokens: 4,
+    prompt_tokens_details: { cached_tokens: 50 },
+    completion_tokens_details: { reasoning_tokens: 9 },
+  };
+  const upstream = fakeUpstream(() => Response.json(chatWhole({ content: "Hello" }, "stop", usage)));
+  const app = newApp({ config: CONFIG, fetch: upstream.fetch });
+  const { usageMetadata } = await (await app.post("/oss/v1/models/chat:generateContent", HELLO)).json();
+  assertEquals(usageMetadata, {
+    promptTokenCount: 3,
+    candidatesTokenCount: 0,
+    thoughtsTokenCount: 4,
+    cachedContentTokenCount: 3,
+    totalTokenCount: 7,
+  });
+});
+
+Deno.test("gemini: the form of a stream is asked for under either name", async () => {
+  const app = newApp({ config: CONFIG, fetch: saying({ content: "Hello" }).fetch });
+  const forms = ["alt=sse", "$alt=sse", "%24alt=json%3Benum-encoding%3Dint", "alt=json"].map(async (query) => {
+    const response = await app.post(`/oss/v1beta/models/chat:streamGenerateContent?${query}`, HELLO);
+    await response.body?.cancel();
+    return response.headers.get("content-type")?.split(";")[0];
+  });
+  const [sse, json] = ["text/event-stream", "application/json"];
+  assertEquals(await Promise.all(forms), [sse, sse, json, json]);
+});
