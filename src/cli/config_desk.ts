@@ -129,6 +129,7 @@ function checkText(text: string, { load, platform, running }: ConfigDeskOptions)
     return { paths, ...("kept" in next && { restart: next.kept }) };
   } catch (error) {
     if (error instanceof ConfigError) return { problems: error.problems };
+    if (error instanceof RangeError) return { problems: [{ path: "", message: "It is nested too deeply" }] };
     throw error;
   }
 }

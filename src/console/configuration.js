@@ -1,7 +1,7 @@
 // @ts-check
 /// <reference lib="dom" />
 /** The configuration: to look at, and to change where that is allowed. */
-import { diffLines, hunks } from "./diff.js";
+import { diffLines, hunks, withEndsOf } from "./diff.js";
 import { ask, count, h, order } from "./dom.js";
 import { offsetOf } from "./json_place.js";
 import { suggestions } from "./suggestions.js";
@@ -73,8 +73,7 @@ export const configuration = {
     let timer;
     let turn = 0;
 
-    /** The text as the file has it: an editor of the browser knows one kind of line end. */
-    const written = () => file?.text?.includes("\r\n") ? editor.value.replaceAll("\n", "\r\n") : editor.value;
+    const written = () => withEndsOf(file?.text ?? "", editor.value);
     const isChanged = () => file?.text !== undefined && written() !== file.text;
     const draw = () => {
       const isOpen = file?.text !== undefined && file.why === undefined;
@@ -127,7 +126,7 @@ export const configuration = {
       const base = draft?.of ?? now;
       file = { ...now, text: base.text, version: base.version };
       if (draft && isFirst) put(draft.text);
-      else if (!draft && editor.value !== (now.text ?? "").replaceAll("\r\n", "\n")) editor.value = now.text ?? "";
+      else if (!draft && editor.value !== (now.text ?? "").replace(/\r\n?/g, "\n")) editor.value = now.text ?? "";
       draw();
     };
     editor.addEventListener("input", edited);
@@ -150,10 +149,11 @@ export const configuration = {
         });
         if (message !== undefined) throw new Error(message);
         draft = undefined;
-        await refresh();
+        // Also where it turns the console off, or the key of who looks at it.
         outcome.textContent = what === "applied"
           ? "Applied: the gateway serves by it."
           : "Saved: the gateway serves by it after its next start.";
+        await refresh();
       } catch (error) {
         problem.textContent = /** @type {Error} */ (error).message;
       }

@@ -4,6 +4,8 @@
 /** Above that many pairs of lines, what is between the first and the last difference counts as changed. */
 const MOST_PAIRS = 4_000_000;
 
+const LINE_END = /\r\n?|\n/;
+
 /**
  * @typedef {{ kind: " " | "-" | "+", text: string }} Line
  * @param {string} before
@@ -11,7 +13,7 @@ const MOST_PAIRS = 4_000_000;
  * @returns {Line[]}
  */
 export function diffLines(before, after) {
-  const [old, own] = [before.split(/\r?\n/), after.split(/\r?\n/)];
+  const [old, own] = [before.split(LINE_END), after.split(LINE_END)];
   let start = 0;
   while (start < old.length && start < own.length && old[start] === own[start]) start++;
   let end = 0;
@@ -67,6 +69,26 @@ function between(old, own) {
 const minus = (text) => ({ kind: "-", text });
 /** @type {(text: string) => Line} */
 const plus = (text) => ({ kind: "+", text });
+
+/**
+ * A text of an editor, which knows one kind of line end: each line ends as it did before; a new one, as the one above it.
+ * @param {string} before
+ * @param {string} after
+ */
+export function withEndsOf(before, after) {
+  if (!before.includes("\r")) return after;
+  const ends = before.match(new RegExp(LINE_END, "g")) ?? [];
+  if (ends.every((end) => end === "\r\n")) return after.replaceAll("\n", "\r\n");
+  let [at, end] = [0, ends[0] ?? "\n"];
+  let [whole, between] = ["", ""];
+  for (const { kind, text } of diffLines(before, after)) {
+    if (kind !== "+") end = ends[at++] ?? end;
+    if (kind === "-") continue;
+    whole += between + text;
+    between = end;
+  }
+  return whole;
+}
 
 /**
  * The lines that differ, with some around them; nothing stands for what is left out.

@@ -1,6 +1,6 @@
 /** What the editor of the configuration knows of its text. */
 import { assertEquals } from "@std/assert";
-import { diffLines, hunks } from "../../src/console/diff.js";
+import { diffLines, hunks, withEndsOf } from "../../src/console/diff.js";
 import { offsetOf, placeAt } from "../../src/console/json_place.js";
 import { maskText, unmaskText } from "../../src/config/mask_text.ts";
 import { completionAt } from "../../src/operations/console/completion.ts";
@@ -62,6 +62,19 @@ Deno.test("editor: the lines that differ, with some around them", () => {
     " i",
   ]);
   assertEquals([diffLines("x", "x").length, hunks(diffLines("x", "x"))], [1, []]);
+});
+
+Deno.test("editor: each line ends as it did, whatever the others do", () => {
+  const cases: [before: string, after: string, whole: string][] = [
+    ["a\nb\n", "a\nc\n", "a\nc\n"],
+    ["a\r\nb\r\n", "a\nnew\nb\n", "a\r\nnew\r\nb\r\n"],
+    ["a\nb\r\nc\rd", "a\nb\nc\nd", "a\nb\r\nc\rd"],
+    ["a\nb\r\nc\rd", "a\nB\nnew\nc\nd\n", "a\nB\r\nnew\r\nc\rd\r"],
+    ["a\nb\r\nc", "a", "a"],
+  ];
+  for (const [before, after, whole] of cases) {
+    assertEquals(withEndsOf(before, after), whole, JSON.stringify([before, after]));
+  }
 });
 
 Deno.test("editor: what may stand where is what the schema says", () => {

@@ -32,10 +32,11 @@ export async function listKeys({ gateway, url }: RequestContext): Promise<Respon
   ]));
   const page = found.slice(0, PAGE).map(({ digest: _, ...facts }) => ({ ...facts, isStored: true }));
   const fixed = after === undefined ? configured : [];
+  const usedBy = used && Map.groupBy(used, ({ key }) => key);
   return Response.json({
     keys: [...fixed, ...page].map((key) => ({
       ...key,
-      used: used && sumOf(used.filter((row) => row.key === key.name)),
+      used: usedBy && sumOf(usedBy.get(key.name) ?? []),
     })),
     ...(found.length > PAGE && { next: page.at(-1)!.name }),
     ...("why" in stored && { why: stored.why }),
