@@ -12,7 +12,8 @@ const WORD_OF: Record<FinishReason, string> = {
 
 /** `malformed`: the function of a call whose arguments are no object, which is why it is not in the answer. */
 export function serializeFinish({ reason, raw }: Finish, malformed: string | undefined): JsonObject {
-  if (malformed !== undefined && reason !== "length") {
+  const isCut = reason === "length" || reason === "content-filter";
+  if (malformed !== undefined && !isCut) {
     return {
       finishReason: "MALFORMED_FUNCTION_CALL",
       finishMessage: `The arguments of the call of "${malformed}" are not a JSON object`,

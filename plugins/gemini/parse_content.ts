@@ -110,10 +110,14 @@ const KINDS = ["text", "inlineData", "fileData", "functionCall", "functionRespon
 
 /** A part is one thing: what stands beside it would get lost. */
 function checkKind(part: GeminiPart, place: string): void {
-  const kinds = KINDS.filter((kind) => part[kind] !== undefined && part[kind] !== null);
+  const kinds = kindsOf(part);
   if (kinds.length < 2) return;
   const message = `Invalid value at "${place}": a part has one of ${kinds.join(" and ")}, not both`;
   throw new GatewayError("invalid_request", message, { param: place });
+}
+
+function kindsOf(part: GeminiPart): string[] {
+  return KINDS.filter((kind) => part[kind] !== undefined && part[kind] !== null);
 }
 
 /** What a user says, or instructions. `place` names it in a refusal. */
@@ -145,7 +149,7 @@ class ModelTurn {
   read(part: GeminiPart, place: string): void {
     checkKind(part, place);
     const opaque = parseSignature(part.thoughtSignature);
-    if (part.thought) this.#think(part);
+    if (part.thought && kindsOf(part).every((kind) => kind === "text")) this.#think(part);
     else this.#say(part, place);
     if (!opaque) return;
     if (this.#thought) this.#thought.opaque = opaque;

@@ -560,3 +560,28 @@ Deno.test("gemini: the form of a stream is asked for under either name", async (
   const [sse, json] = ["text/event-stream", "application/json"];
   assertEquals(await Promise.all(forms), [sse, sse, json, json]);
 });
+
+Deno.test("gemini: a call that is marked as a thought is a call", async () => {
+  const upstream = saying({ content: "Hello" });
+  const app = newApp({ config: CONFIG, fetch: upstream.fetch });
+  await app.post("/oss/v1/models/chat:generateContent", {
+    contents: [
+      ...HELLO.contents,
+      { role: "model", parts: [{ text: "Hm", thought: true }, { functionCall: { name: "look" }, thought: true }] },
+      { role: "user", parts: [{ functionResponse: { name: "look", response: { output: "Found" } } }] },
+    ],
+  });
+  const [, assistant, result] = sentTo(upstream).messages as JsonObject[];
+  const [call] = assistant!.tool_calls as { id: string; function: JsonObject }[];
+  assertEquals([assistant!.reasoning_content, call!.function.name], ["Hm", "look"]);
+  assertEquals([result!.tool_call_id, result!.content], [call!.id, "Found"]);
+});
+
+Deno.test("gemini: an answer that was held back inside a call says that it was held back", async () => {
+  const held = saying({ content: "", tool_calls: [call("look", '{"where":"th')] }, "content_filter");
+  const app = newApp({ config: CONFIG, fetch: held.fetch });
+  for (const action of ["generateContent", "streamGenerateContent"]) {
+    const answer = await (await app.post(`/oss/v1/models/chat:${action}`, HELLO)).json();
+    assertEquals([answer].flat().at(-1).candidates[0].finishReason, "SAFETY");
+  }
+});
