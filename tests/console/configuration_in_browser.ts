@@ -73,6 +73,8 @@ async function change(desk: Desk): Promise<void> {
   await page.getByRole("link", { name: "Upstreams" }).click();
   await page.getByRole("link", { name: "Configuration" }).click();
   await page.getByText("It changes retry.rounds").waitFor();
+  await page.emulateMedia({ colorScheme: "dark" });
+  assertEquals(await faultsOf(page), []);
   await apply.click();
   await page.getByText("Applied: the gateway serves by it").waitFor();
   assertEquals(JSON.parse(await Deno.readTextFile(file)), { ...CONFIG, retry: { rounds: 4 } });

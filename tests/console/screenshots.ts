@@ -1,6 +1,9 @@
 /** Writes the pictures of docs/console.md: the console in a real browser, before a gateway that has served for five minutes. */
 import type { Browser, Page } from "playwright-core";
 import type { JsonObject } from "../../src/canonical/json.ts";
+import { pluginFacts } from "../../src/app.ts";
+import { createConfigDesk } from "../../src/cli/config_desk.ts";
+import { loadConfig } from "../../src/config/load.ts";
 import { CONFIG, type ConfigInput, ENV, newApp, type TestApp } from "../support/app.ts";
 import { answerStream, frame } from "../support/chat.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
@@ -29,18 +32,53 @@ const SHOWN: ConfigInput = {
   usage: {},
   storedKeys: true,
   store: { kind: "kv", path: "kept/in/memory/by/this/task" },
-  console: { record: {} },
+  console: { record: {}, edit: true },
   keys: [
     { name: "ops", secret: { env: "TEAM_KEY" }, operator: true },
     { name: "anna", secret: { env: "GUEST_KEY" }, budget: { dollars: 5, period: "month", unpriced: "allow" } },
   ],
 };
+/** What the page of the configuration shows. */
+const FILE = `{
+  "console": { "edit": true },
+  "keys": [
+    { "name": "ops", "secret": { "env": "TEAM_KEY" }, "operator": true },
+    { "name": "anna", "secret": { "env": "GUEST_KEY" }, "lanes": ["oss"] }
+  ],
+  "retry": { "rounds": 2 },
+  "upstreams": {
+    "vllm": {
+      "driver": "chat",
+      "baseUrl": "http://vllm:8000/v1",
+      "headers": { "x-api-key": "kept in the file" }
+    }
+  },
+  "lanes": {
+    "oss": { "upstreams": { "chat": "vllm" } }
+  }
+}
+`;
 const CLIENTS = ["claude-cli/2.3.1", "codex_cli_rs/0.90.0", "opencode/1.4.0", "OpenAI/Python 2.8.0"];
 const PATHS = ["/oss/v1/messages", "/oss/v1/chat/completions", "/oss/v1/responses"];
 
 /** The same numbers each time. */
 function* numbers(): Generator<number, never> {
   for (let seed = 7;;) yield (seed = seed * 48_271 % 2_147_483_647) / 2_147_483_647;
+}
+
+function fileDesk() {
+  const platform = { env: (name: string) => ENV[name], os: "linux" as const, isGranted: () => true };
+  const load = (_: unknown, readText = () => FILE) =>
+    loadConfig({ path: "gateway.json", ...pluginFacts(), env: platform.env, readText });
+  const { config } = load(undefined);
+  const desk = createConfigDesk({
+    file: "gateway.json",
+    source: '"gateway.json"',
+    load,
+    platform,
+    running: { app: () => ({}), config: () => config, reload() {} },
+  });
+  return { ...desk, read: () => ({ source: '"gateway.json"', text: FILE, version: "1" }) };
 }
 
 /** An app whose clock moves with what it serves, up to now. */
@@ -69,6 +107,7 @@ function served(): { app: TestApp; fill(): Promise<void> } {
     store: lastingStore(),
     now: () => isReal ? Date.now() : now,
     fetch: upstream.fetch,
+    configuration: () => Promise.resolve(fileDesk()),
   });
   const fill = async () => {
     isReal = false;
@@ -109,6 +148,23 @@ async function play(page: Page): Promise<void> {
   await page.getByText("Done").nth(1).waitFor();
 }
 
+async function edit(page: Page): Promise<void> {
+  await openPage(page, "Configuration", "textarea");
+  const editor = page.getByLabel("The file, without secrets");
+  while (!(await editor.inputValue()).includes("vllm")) await page.waitForTimeout(20);
+  const text = (await editor.inputValue()).replace('"rounds": 2', '"rounds": 4');
+  await editor.fill(text);
+  const cursor = text.indexOf('"rounds"');
+  await page.evaluate(`{
+    const editor = document.querySelector("textarea");
+    editor.focus();
+    editor.setSelectionRange(${cursor}, ${cursor});
+    editor.dispatchEvent(new Event("click"));
+  }`);
+  await page.locator(".suggestions button").first().waitFor();
+  await page.getByText("It changes retry.rounds").waitFor();
+}
+
 async function takeAll(opened: Browser): Promise<void> {
   const { app, fill } = served();
   await withDesk(opened, () => app, async (desk) => {
@@ -128,6 +184,10 @@ async function takeAll(opened: Browser): Promise<void> {
       await openPage(page, name);
       await take(page, `console-${name.toLowerCase()}`);
     }
+    await edit(page);
+    await page.setViewportSize({ ...WIDE, height: 1120 });
+    await take(page, "console-configuration");
+    await page.setViewportSize(WIDE);
     await openPage(page, "Inspect");
     await page.getByRole("link", { name: /^Request of/ }).first().click();
     await page.getByRole("heading", { name: "Timeline" }).waitFor();
