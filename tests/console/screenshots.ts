@@ -68,7 +68,7 @@ function* numbers(): Generator<number, never> {
 
 function fileDesk() {
   const platform = { env: (name: string) => ENV[name], os: "linux" as const, isGranted: () => true };
-  const load = (_: unknown, readText = () => FILE) =>
+  const load = (_: unknown, readText: (path: string) => string = () => FILE) =>
     loadConfig({ path: "gateway.json", ...pluginFacts(), env: platform.env, readText });
   const { config } = load(undefined);
   const desk = createConfigDesk({
