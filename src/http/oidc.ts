@@ -24,7 +24,7 @@ interface Known {
 }
 
 /** Tokens with hundreds of groups have some 10,000. */
-const MOST_CHARACTERS = 16_384;
+export const MOST_CHARACTERS = 16_384;
 const LONGEST_SUBJECT = 255;
 /** How many tokens are remembered that were checked: a signature takes longer to check than all else of authentication. */
 const MOST_KNOWN = 10_000;

@@ -5,7 +5,7 @@ import { GatewayError } from "../errors.ts";
 import { builtin } from "../util/builtin.ts";
 import { abortAfter } from "../util/timeout.ts";
 import { IssuerKeys, type IssuerKeysOptions } from "./issuer_keys.ts";
-import { type Identity, identityIn, refusalOf } from "./oidc.ts";
+import { type Identity, identityIn, MOST_CHARACTERS, refusalOf } from "./oidc.ts";
 
 type Oidc = NonNullable<Config["oidc"]>;
 export type OidcClient = NonNullable<Oidc["console"]>;
@@ -97,7 +97,10 @@ export class OidcLogin {
       ? {}
       : { authorization: `Basic ${btoa(`${formed(client.clientId)}:${formed(secret)}`)}` };
     const { id_token: idToken } = Object(await postForm(token, form, basic, signal)) as Record<string, unknown>;
-    return typeof idToken === "string" ? idToken : refuse("The provider gave no ID token: is openid among the scopes?");
+    if (typeof idToken !== "string") refuse("The provider gave no ID token: is openid among the scopes?");
+    // The groups are kept with the session, in one record of the store.
+    if (idToken.length > MOST_CHARACTERS) refuse(`The ID token is longer than ${MOST_CHARACTERS} characters`);
+    return idToken;
   }
 
   /** Whoever can change the addresses gets the code, so they are the issuer's own, or named. */

@@ -132,6 +132,16 @@ Deno.test("console login: answers that were not asked for, are of another login,
   assertEquals(sessionIn(await back(app, used, third.cookie)), undefined, "A code is good once");
 });
 
+Deno.test("console login: more groups than a record of the store can hold are refused", async () => {
+  const groups = ["operators", ...Array.from({ length: 5_000 }, (_, index) => `group ${index}`)];
+  await using provider = await startLoginProvider(CLIENT, () => groups);
+  const app = newConsole(configFor(provider.issuer, CLIENT));
+  const { url, cookie } = await begin(app);
+  const response = await back(app, await logInAt(url, "olga", CALLBACK), cookie);
+  assertEquals([response.status, sessionIn(response)], [401, undefined]);
+  assertStringIncludes(await response.text(), "longer than 16384 characters");
+});
+
 Deno.test("console login: without a provider, or while it does not answer, the page says so", async () => {
   const plain = newApp();
   assertEquals(await (await plain.get("/console/ways")).json(), { oidc: false });
