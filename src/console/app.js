@@ -29,7 +29,7 @@ let turn = 0;
 
 function open() {
   const name = location.hash.slice(1).split("?")[0] ?? "";
-  const page = PAGES[name] ?? live;
+  const page = Object.hasOwn(PAGES, name) ? PAGES[name] ?? live : live;
   const mine = ++turn;
   clearTimeout(timer);
   nav.replaceChildren(

@@ -26,6 +26,15 @@ export function h(tag, attributes = {}, ...children) {
   return element;
 }
 
+/** What stands behind the page in the address: a filter, or an id. */
+export function queryInAddress() {
+  try {
+    return decodeURIComponent(location.hash.split("?")[1] ?? "");
+  } catch {
+    return ""; // somebody wrote it by hand
+  }
+}
+
 /** Whoever looks has to show a key. */
 export class LoginNeeded extends Error {}
 

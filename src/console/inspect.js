@@ -1,9 +1,9 @@
 // @ts-check
 /// <reference lib="dom" />
 /** Requests that were recorded, and one of them on all its way. */
-import { ask, count, duration, h } from "./dom.js";
+import { ask, count, duration, h, queryInAddress } from "./dom.js";
 import { curlOf } from "./curl.js";
-import { bodyOf, copyButton, headers, side, valueOf } from "./inspect_side.js";
+import { bodyOf, copyButton, headers, side, stepOf, valueOf } from "./inspect_side.js";
 import { replay } from "./replay.js";
 import { stepsOf, timeline } from "./timeline.js";
 
@@ -14,7 +14,7 @@ export const inspect = {
   title: "Inspect",
   /** @param {HTMLElement} main */
   open(main) {
-    const id = decodeURIComponent(location.hash.split("?")[1] ?? "");
+    const id = queryInAddress();
     main.append(h("h1", {}, "Inspect"));
     return id ? openOne(main, id) : openList(main);
   },
@@ -39,9 +39,13 @@ function openList(main) {
           `${(bytes / 1e6).toFixed(1)} of ${count(bounds.megabytes)} MB.`
         : 'Nothing is recorded. To keep the latest requests in memory, write "console": { "record": {} } into the configuration.';
       const text = JSON.stringify(data);
-      // Who is at a row with the keyboard stays there.
-      if (text !== drawn) body.replaceChildren(...data.map(rowOf));
+      if (text === drawn) return;
       drawn = text;
+      const href = document.activeElement?.getAttribute("href");
+      body.replaceChildren(...data.map(rowOf));
+      // Who is at a row with the keyboard stays there.
+      const links = [...body.querySelectorAll("a")];
+      links.find((link) => link.getAttribute("href") === href)?.focus({ preventScroll: true });
     },
   };
 }
@@ -78,8 +82,9 @@ function openOne(main, id) {
       if (isWhole) return;
       const query = `?id=${encodeURIComponent(id)}`;
       const [record, understood] = await Promise.all([ask(`record${query}`), ask(`record/understood${query}`)]);
-      isWhole = record.entry !== undefined;
-      place.replaceChildren(...drawn(record, understood), ...isWhole ? [replaying(record, understood)] : []);
+      const isOver = record.entry !== undefined;
+      place.replaceChildren(...drawn(record, understood), ...isOver ? [replaying(record, understood)] : []);
+      isWhole = isOver;
     },
   };
 }
@@ -238,30 +243,6 @@ function transformsOf({ input, notes = [], problem, explanation }, target, isAsE
     ),
     ...all.map(stepOf),
   ];
-}
-
-/** @param {{ step: string, notes: string[], changes: { path: string, before?: unknown, after?: unknown }[] }} step */
-function stepOf({ step, notes, changes }) {
-  return h(
-    "div",
-    { class: "step" },
-    h("h4", {}, step),
-    ...notes.map((note) => h("p", {}, h("em", {}, note))),
-    h(
-      "dl",
-      {},
-      ...changes.flatMap(({ path, before, after }) => [
-        h("dt", {}, path || "all of it"),
-        h(
-          "dd",
-          {},
-          before === undefined ? undefined : h("del", {}, JSON.stringify(before)),
-          before === undefined || after === undefined ? undefined : " ",
-          after === undefined ? undefined : h("ins", {}, JSON.stringify(after)),
-        ),
-      ]),
-    ),
-  );
 }
 
 /**

@@ -7,6 +7,9 @@ import { jsonIn, linesOf, notesAt } from "./json_lines.js";
 /** More lines, and more characters of a text that is no JSON, are not drawn. */
 const [MOST_LINES, MOST_CHARACTERS] = [3_000, 100_000];
 
+/** A changed value is shown in one line, up to so many characters. */
+const LONGEST_CHANGE = 10_000;
+
 /**
  * @typedef {{ bytes: number, kept: number, text?: string, isShortened?: boolean, isDescription?: boolean }} Body
  */
@@ -99,6 +102,39 @@ function block(content, more) {
   // Who uses the keyboard scrolls it, too.
   const pre = h("pre", { tabindex: 0 }, ...typeof content === "string" ? [content] : content);
   return h("div", {}, pre, more === undefined ? undefined : h("p", { class: "quiet" }, more));
+}
+
+/**
+ * What one transform changed.
+ * @param {{ step: string, notes: string[], changes: { path: string, before?: unknown, after?: unknown }[] }} step
+ */
+export function stepOf({ step, notes, changes }) {
+  return h(
+    "div",
+    { class: "step" },
+    h("h4", {}, step),
+    ...notes.map((note) => h("p", {}, h("em", {}, note))),
+    h(
+      "dl",
+      {},
+      ...changes.flatMap(({ path, before, after }) => [
+        h("dt", {}, path || "all of it"),
+        h(
+          "dd",
+          {},
+          before === undefined ? undefined : h("del", {}, inLine(before)),
+          before === undefined || after === undefined ? undefined : " ",
+          after === undefined ? undefined : h("ins", {}, inLine(after)),
+        ),
+      ]),
+    ),
+  );
+}
+
+/** @param {unknown} value */
+function inLine(value) {
+  const text = linesOf(value).map(({ text }) => text.trim()).join(" ");
+  return text.length > LONGEST_CHANGE ? `${text.slice(0, LONGEST_CHANGE)}…` : text;
 }
 
 /**

@@ -9,6 +9,9 @@
 /** Texts are cut within a line, in characters: a picture is one of a megabyte. */
 const LONGEST = 2_000;
 
+/** What is nested deeper is not written out: each level takes a longer margin. */
+const DEEPEST = 100;
+
 /**
  * @param {unknown} value
  * @returns {Line[]}
@@ -29,6 +32,7 @@ export function linesOf(value) {
  */
 function write(value, key, before, after, lines) {
   const margin = before.match(/^ */)?.[0] ?? "";
+  if (margin.length >= 2 * DEEPEST && typeof value === "object" && value !== null) value = "…";
   if (typeof value !== "object" || value === null) {
     const text = typeof value === "string" && value.length > LONGEST
       ? `${JSON.stringify(value.slice(0, LONGEST))}… (${value.length} characters)`
@@ -82,7 +86,11 @@ const PLAIN = new Set(
 export function lineOf(note, lines) {
   const words = note.split(/[\s,>]+/).filter((word) => word !== "" && !PLAIN.has(word));
   for (const word of words) {
-    const names = [word, word.split(".").at(-1) ?? word, ...OTHER_NAMES[word] ?? []];
+    const names = [
+      word,
+      word.split(".").at(-1) ?? word,
+      ...Object.hasOwn(OTHER_NAMES, word) ? OTHER_NAMES[word] ?? [] : [],
+    ];
     for (const name of names) {
       const at = lines.findIndex(({ key, value }) => value !== undefined && (key === name || value === name));
       if (at >= 0) return at;

@@ -2,7 +2,7 @@
 /// <reference lib="dom" />
 /** Requests as they run and end. */
 import { Charts } from "./charts.js";
-import { ask, count, duration, h } from "./dom.js";
+import { ask, count, duration, h, queryInAddress } from "./dom.js";
 import { COLUMN_MS, Entries, quantile } from "./entries.js";
 import { Rows } from "./rows.js";
 
@@ -37,7 +37,7 @@ export const live = {
     const filter = h("input", {
       type: "search",
       placeholder: "model, key, client, status …",
-      value: filterInAddress(),
+      value: queryInAddress(),
     });
     const onlyErrors = h("input", { type: "checkbox" });
     const pause = h("button", { type: "button", "aria-pressed": "false" }, "Pause");
@@ -96,14 +96,6 @@ export const live = {
     };
   },
 };
-
-function filterInAddress() {
-  try {
-    return decodeURIComponent(location.hash.split("?")[1] ?? "");
-  } catch {
-    return "";
-  }
-}
 
 /**
  * What the words of the filter are looked for in.

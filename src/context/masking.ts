@@ -26,7 +26,11 @@ export function maskedUrl(url: string): string {
   if (!url.includes("?")) return url;
   const shown = new URL(url);
   for (const name of new Set(shown.searchParams.keys())) {
-    if (/auth|key|token|secret|sig|cred|password|code/i.test(name)) shown.searchParams.set(name, "***");
+    if (isSecretParameter(name)) shown.searchParams.set(name, "***");
   }
   return shown.href;
+}
+
+export function isSecretParameter(name: string): boolean {
+  return /auth|key|token|secret|sig|cred|password|code/i.test(name);
 }

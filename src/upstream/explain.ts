@@ -60,7 +60,7 @@ function mask(name: string, value: string): string {
 
 /** The names of configured headers show whether their values are secret. */
 export function isSecretHeader(name: string): boolean {
-  return /auth|key|token|secret|cookie|password/i.test(name);
+  return /auth|key|token|secret|cookie|password|jwt|assertion|oidc/i.test(name);
 }
 
 function explainBody({ body, form }: Call): JsonValue | undefined {

@@ -132,6 +132,9 @@ Deno.test("console: its operator asks any model as any caller does, and pays for
   for (const inner of ["/console/api/status", "/console", "//evil.test/"]) {
     assertEquals((await app.get(`/console/call${inner}`, own)).status, 404, inner);
   }
+  const upgrade = { upgrade: "websocket", connection: "upgrade", "sec-websocket-key": "aGVsbG8gd29ybGQhIQ==" };
+  const socket = await app.get("/console/call/oss/v1/responses", { ...own, ...upgrade, "sec-websocket-version": "13" });
+  assertEquals(socket.status, 426, "A connection that is upgraded is not the request that stands for it");
   const answer = await app.post(path, chatBody(), own);
   assertEquals([answer.status, answer.headers.get("x-laneway-target")], [200, "fake/org/model"]);
   assertEquals((await answer.json()).object, "chat.completion");

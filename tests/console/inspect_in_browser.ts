@@ -108,6 +108,8 @@ async function hostile(desk: Desk): Promise<void> {
   await ask(desk, {
     system: EVIL,
     [EVIL]: EVIL,
+    constructor: EVIL,
+    deep: JSON.parse("[".repeat(400) + "]".repeat(400)),
     messages: [{
       role: "user",
       content: `${EVIL} ${ENV.UPSTREAM_SECRET} </pre><script>document.title='broken'</script>`,
@@ -125,6 +127,17 @@ async function hostile(desk: Desk): Promise<void> {
   const text = await page.content();
   assertStringIncludes(text, "&lt;img");
   for (const secret of Object.values(ENV)) assert(!text.includes(secret), "A secret is in the page");
+}
+
+/** Whatever stands in the address, there is a page. */
+async function anyAddress({ page, url, complaints, ...desk }: Desk): Promise<void> {
+  await logIn({ page, url, complaints, ...desk });
+  complaints.length = 0;
+  for (const [hash, title] of [["inspect?%", "Inspect"], ["live?%E0", "Live"], ["constructor", "Live"]]) {
+    await page.goto(`${url}/console/#${hash}`);
+    await page.getByRole("heading", { name: title, exact: true }).waitFor();
+  }
+  assertEquals(complaints, []);
 }
 
 async function nothingKept(desk: Desk): Promise<void> {
@@ -149,6 +162,7 @@ export const inspectCases: Case[] = [
     }),
     run: hostile,
   },
+  { name: "an address that nobody wrote opens a page", app: recording(), run: anyAddress },
   {
     name: "without recording the page says what to do",
     app: () => newApp({ config: { ...RECORDED, console: {} }, now: Date.now }),

@@ -17,6 +17,9 @@ Deno.test("inspect: JSON is written as JSON.stringify writes it", () => {
   for (const value of values) {
     assertEquals(linesOf(value).map(({ text }) => text).join("\n"), JSON.stringify(value, null, 2));
   }
+  const deep = linesOf(JSON.parse("[".repeat(1_000) + "]".repeat(1_000)));
+  assert(deep.length < 300 && deep.every(({ text }) => text.length < 300), "What is too deep is not written out");
+  assertEquals(lineOf("dropped constructor", linesOf({ constructor: 1 })), 1);
   const [line] = linesOf("x".repeat(5_000));
   assert(line!.text.length < 2_100 && line!.text.endsWith("(5000 characters)"));
 });

@@ -159,6 +159,62 @@ Deno.test("record: no secret of the gateway, its callers or their tools is shown
   assertEquals((await app.get("/console/api/records")).status, 401);
 });
 
+/** Each letter by its number. */
+const spelled = (text: string) =>
+  text.replaceAll(/./g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+Deno.test("record: a secret is hidden however JSON spells it, where a text is cut off, and in addresses and heads", async () => {
+  const text = JSON.stringify(ANSWER).replace(/"content":"[^"]*"/, `"content":"${spelled(ENV.UPSTREAM_SECRET!)}"`);
+  const app = recorder({
+    config: { ...RECORD, keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }] },
+    fetch: () => Promise.resolve(new Response(text, { headers: { "content-type": "application/json" } })),
+  });
+  const ops = { "x-api-key": ENV.TEAM_KEY! };
+  await (await app.post(CHAT, chatBody({ user: "\u00e9" }), { ...ops, "cf-access-jwt-assertion": "signed-by-proxy" }))
+    .text();
+  await (await app.post(CHAT, `{"model":"model","messages":[],"user":"${spelled(ENV.TEAM_KEY!)}"}`, ops)).text();
+  const tool = `{"type":"mcp","server_label":"s","server_url":"https://me:in-address@mcp.test/?api_key=in-query"`;
+  const before = `{"model":"model","tools":[${tool}}],"input":"`;
+  const last = `","text":{},"mcp_servers":[{"authorization":"cut-off-on-the-page`;
+  const input = "x".repeat(262_144 - before.length - last.length);
+  await (await app.post("/oss/v1/responses", `${before}${input}${last}-and-kept"}]}`, ops)).text();
+  const { data } = await (await app.get("/console/api/records", ops)).json();
+  assertEquals(data.length, 3);
+  const pages = ["record?id=", "record/understood?id=", "record/text?part=request&id="];
+  const secrets = [...Object.values(ENV), ...Object.values(ENV).map(spelled)];
+  for (const { id } of data) {
+    for (const page of [...pages, "record/text?part=call.0.answer&id="]) {
+      const shown = await (await app.get(`/console/api/${page}${id}`, ops)).text();
+      for (const secret of [...secrets, "cut-off", "in-address", "in-query", "signed-by-proxy"]) {
+        assert(!shown.includes(secret), `${page} shows ${secret}`);
+      }
+    }
+  }
+});
+
+Deno.test("record: a body that is nested too deep for the gateway can be looked at", async () => {
+  const app = recorder();
+  await (await app.post(CHAT, `{"model":"model","deep":${"[".repeat(50_000)}${"]".repeat(50_000)}}`)).text();
+  const { client, answer } = await latest(app);
+  assertEquals([client.body.bytes > 100_000, answer.status], [true, 400]);
+});
+
+Deno.test("record: a turn of a WebSocket has its status in the list", async () => {
+  const app = recorder({ fetch: () => Promise.resolve(answerStream([word("one"), ENDING])) });
+  await using server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen() {} },
+    (request, info) => app.fetch(request, info),
+  );
+  const socket = new WebSocket(`ws://127.0.0.1:${server.addr.port}/oss/v1/responses`);
+  const { promise: closed, resolve } = Promise.withResolvers<unknown>();
+  socket.onopen = () => socket.send(JSON.stringify({ type: "response.create", model: "model", input: "Hello" }));
+  socket.onmessage = ({ data }) => JSON.parse(data).type === "response.completed" && socket.close();
+  socket.onclose = resolve;
+  await closed;
+  const { data: [{ path, status }] } = await (await app.get("/console/api/records")).json();
+  assertEquals([path, status], ["/oss/v1/responses", 200]);
+});
+
 Deno.test("record: nothing is kept where it is not asked for, and no more than is asked for", async () => {
   const off = newApp({ fetch: () => Promise.resolve(answerWhole()) });
   await (await off.post(CHAT, chatBody())).text();

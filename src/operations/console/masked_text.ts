@@ -1,24 +1,43 @@
 /** What hides the secrets in what was recorded: those that the gateway knows, and those that a client sent for tools. */
+import type { Capture } from "../../context/capture.ts";
+import { isSecretParameter } from "../../context/masking.ts";
 import type { Recorded } from "../../context/recorded.ts";
-import { SHORTEST_MASKED } from "../../context/secrets.ts";
+import { type Hide, hiderFor, SHORTEST_MASKED } from "../../context/secrets.ts";
 import { isObject } from "../../util/merge.ts";
 
 /** Names of fields with credentials, in the descriptions of hosted tools and of servers of tools. */
 const CREDENTIAL = /^(authorization|authorization_token|token|api_key|headers)$/i;
 
+const ADDRESS = /^(server_)?url$/i;
+
 /** The same in a text that is no whole JSON: a field with its text, or with all that stands in braces. */
 const WRITTEN =
   /"(?:authorization|authorization_token|token|api_key|headers)"\s*:\s*(?:"((?:\\.|[^"\\])*)"?|\{([^}]*))/gi;
 
-export function hiderOf({ body, hide }: Recorded): (text: string) => string {
-  const spellings = credentialsIn(new TextDecoder().decode(body.bytes())).flatMap((one) => {
-    const inJson = JSON.stringify(one).slice(1, -1);
-    return [inJson, JSON.stringify(inJson).slice(1, -1), one];
-  });
-  return (text) => spellings.reduce((masked, one) => masked.replaceAll(one, "***"), hide(text));
+/** A letter or a digit that JSON spells by its number, also in JSON that is a text in other JSON. */
+const SPELLED = /\\+u00(2[013-9a-f]|[346][\da-f]|5[\dabd-f]|7[\da-e])/gi;
+
+export function hiderOf({ body, calls, hide }: Recorded): Hide {
+  // What is missing of a body that is cut off may stand in what the gateway made of it.
+  const bodies = body.kept < body.length ? [body, ...calls.map((call) => call.body)] : [body];
+  const credentials = bodies.flatMap((one) => credentialsIn(textIn(one)));
+  const hideOwn = hiderFor(credentials.flatMap((one) => [one, JSON.stringify(one).slice(1, -1)]));
+  const hideAll = (text: string) => hideOwn(hide(text));
+  return (text) => {
+    const hidden = hideAll(text);
+    if (!/\\u00/i.test(text)) return hidden;
+    const plain = hidden.replace(SPELLED, (_, code: string) => String.fromCharCode(parseInt(code, 16)));
+    const hiddenPlain = hideAll(plain);
+    // The bytes stay as they came where they spell no secret.
+    return hiddenPlain === plain ? hidden : hiddenPlain;
+  };
 }
 
-/** What the client's JSON holds for servers that hosted tools call. Of a body that is cut off, whatever looks like it. */
+function textIn(capture: Capture): string {
+  return new TextDecoder().decode(capture.bytes());
+}
+
+/** What a JSON text holds for servers that hosted tools call. Of one that is cut off, whatever looks like it. */
 function credentialsIn(text: string): string[] {
   let body: unknown;
   try {
@@ -30,8 +49,7 @@ function credentialsIn(text: string): string[] {
   if (!isObject(body)) return [];
   const { tools, messages: _messages, input: _input, ...rest } = body;
   const hosted = Array.isArray(tools) ? tools.filter((tool) => !isFunction(tool)) : [];
-  const found = secretsUnder({ hosted, rest });
-  return [...new Set(found)].sort((one, other) => other.length - one.length);
+  return secretsUnder({ hosted, rest }).filter(({ length }) => length >= SHORTEST_MASKED);
 }
 
 /** A function of the client's own describes what it takes, perhaps a token. */
@@ -39,8 +57,24 @@ function isFunction(tool: unknown): boolean {
   return isObject(tool) && (tool.type === "function" || "input_schema" in tool || "function" in tool);
 }
 
-function secretsUnder(value: unknown, isSecret = false): string[] {
-  if (typeof value === "string") return isSecret && value.length >= SHORTEST_MASKED ? [value] : [];
-  if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([key, inner]) => secretsUnder(inner, isSecret || CREDENTIAL.test(key)));
+/** Without recursion: what was refused because it is nested too deep is recorded, too. */
+function secretsUnder(root: object): string[] {
+  const secrets: string[] = [];
+  const open: { value: object; isSecret: boolean }[] = [{ value: root, isSecret: false }];
+  for (let one = open.pop(); one; one = open.pop()) {
+    for (const [key, inner] of Object.entries(one.value)) {
+      const isSecret = one.isSecret || CREDENTIAL.test(key);
+      if (typeof inner === "object" && inner !== null) open.push({ value: inner, isSecret });
+      else if (typeof inner === "string" && isSecret) secrets.push(inner);
+      else if (typeof inner === "string" && ADDRESS.test(key)) secrets.push(...secretsInUrl(inner));
+    }
+  }
+  return secrets;
+}
+
+function secretsInUrl(text: string): string[] {
+  const url = URL.parse(text);
+  if (!url) return [];
+  const values = [...url.searchParams].filter(([name]) => isSecretParameter(name)).map(([, value]) => value);
+  return [url.password, ...values];
 }

@@ -84,6 +84,9 @@ async function answer(name: string, context: RequestContext): Promise<Response> 
 /** The request to one of the gateway's own paths, with the operator as its caller. It counts as any other does. */
 async function called(path: string, context: RequestContext): Promise<OwnRequest> {
   checkOrigin(context);
+  if (context.request.headers.get("upgrade")?.toLowerCase() === "websocket") {
+    throw new GatewayError("upgrade_required", "The console opens no WebSockets: use HTTP");
+  }
   const own = await asCaller(context, path);
   return /^\/(console(\/|$)|\/)/.test(path) ? notThere(path) : own;
 }

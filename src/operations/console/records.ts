@@ -33,8 +33,9 @@ export function records({ gateway: { recording } }: RequestContext): Response {
   });
 }
 
-function summaryOf({ id, started, status, entry, caller, url, calls }: Recorded) {
-  const { key = caller.name, lane, protocol, model, target, error, durationMs, stream } = entry ?? {};
+function summaryOf({ id, started, status: sent, entry, caller, url, calls }: Recorded) {
+  // The answer to a turn of a WebSocket has no head.
+  const { key = caller.name, lane, protocol, model, target, error, durationMs, stream, status = sent } = entry ?? {};
   const path = new URL(url).pathname;
   const time = new Date(started).toISOString();
   return { id, time, key, path, lane, protocol, model, target, error, durationMs, stream, status, calls: calls.length };
