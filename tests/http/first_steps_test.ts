@@ -32,7 +32,7 @@ async function ask(app: TestApp, path: string, method: string, headers: HeadersI
 
 /** A path of each endpoint that stands below a lane, and of none that is served without one, too. */
 const PATHS = protocols.flatMap(({ method, pattern: { pathname }, name }) => {
-  const path = pathname.replace("/:lane", "").replace(/:id(\(.\+\))?/g, "some-id");
+  const path = pathname.replace("/:lane", "").replace(/:id(\(.\+\))?/g, "some-id").replace("\\:", ":");
   const isServed = protocols.some(({ pattern }) => pattern.test({ pathname: path }));
   return pathname.startsWith("/:lane/v1") && !isServed ? [{ name, method, path }] : [];
 });
@@ -40,10 +40,11 @@ const PATHS = protocols.flatMap(({ method, pattern: { pathname }, name }) => {
 for (const { name, method, path } of PATHS) {
   Deno.test(`paths: ${name} without its lane, or without its version, is told the whole path and the lanes`, async () => {
     const app = newApp({ config: CONFIG });
+    const [, withoutVersion] = /^\/v1(?:beta)?(\/.*)/.exec(path)!;
     const forms = [
       [path, `/oss${path}`],
-      [path.replace("/v1", ""), `/oss${path}`],
-      [`/small${path.replace("/v1", "")}`, `/small${path}`],
+      [withoutVersion!, `/oss/v1${withoutVersion}`],
+      [`/small${withoutVersion}`, `/small/v1${withoutVersion}`],
     ] as const;
     for (const [asked, meant] of forms) {
       const { status, message } = await ask(app, asked, method);
