@@ -25,13 +25,18 @@ function compileArgs(target: string, output: string, unused: readonly string[]):
   return args.with(at + 1, output).toSpliced(at, 0, "--target", target, ...excluded);
 }
 
-/** Types, sources, source maps, CommonJS twins, and what of packages is for browsers or a command line: as large as what runs. */
+/**
+ * Types, sources, source maps, CommonJS twins, and what of packages is for browsers, bundlers, readers or a command line: as large
+ * as what runs. Nothing of ours uses zod's former version.
+ */
+const UNUSED = /\.([cm]?ts|map|cjs|md)$|\/browser\/|\/build\/es(m|next)\/|\/zod\/[^/]+\/v3\/|\/cli\.js$/;
+
 async function unusedFiles({ npm }: Lock): Promise<string[]> {
   const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json"], cwd: ROOT }).output();
   const { npmCache }: { npmCache: string } = JSON.parse(new TextDecoder().decode(stdout));
   const packages = Object.keys(npm).map(folderOf);
   return packages.flatMap((path) => [...filesBelow(`${npmCache}/registry.npmjs.org/${path}`)])
-    .filter((path) => /\.([cm]?ts|map|cjs)$|\/browser\/|\/cli\.js$/.test(path));
+    .filter((path) => UNUSED.test(path));
 }
 
 function* filesBelow(folder: string): Generator<string> {
