@@ -6,6 +6,8 @@ const TOKEN = /"(?:[^"\\\n]|\\.)*"?|[{}[\]]/g;
 /** Where a text is a secret that should have been a reference. */
 const SECRET_NAME = /^(secret|password|token|api_?key|authorization)$/i;
 const SECRET_HEADER = /auth|key|token|secret|cookie|password/i;
+/** The one text that a secret may be: whatever the client brings. */
+const FROM_CLIENT = '"client"';
 const WITH_CREDENTIALS = /:\/\/[^/\s]*@/;
 
 interface Hidden {
@@ -26,7 +28,7 @@ export function maskText(text: string, secrets: readonly string[], first = 1): M
   const hidden = new Map<string, Hidden>();
   const masked = replaceStrings(text, (token, isByPlace) => {
     const plain = unquoted(token);
-    const isSecret = isByPlace || HIDDEN.test(token) || WITH_CREDENTIALS.test(plain) ||
+    const isSecret = isByPlace || HIDDEN.test(token) || isSecretUrl(plain) ||
       secrets.some((secret) => plain.includes(secret));
     if (!isSecret) return token;
     const number = String(first + hidden.size);
@@ -67,8 +69,14 @@ function replaceStrings(text: string, replace: (token: string, isByPlace: boolea
       return replace(token, false);
     }
     const isHeader = around.at(-1) === "headers" && SECRET_HEADER.test(name);
-    return replace(token, isHeader || SECRET_NAME.test(name));
+    return replace(token, isHeader || SECRET_NAME.test(name) && token !== FROM_CLIENT);
   });
+}
+
+/** Servers of tools often want their key in the query. */
+function isSecretUrl(text: string): boolean {
+  const names = URL.parse(text)?.searchParams.keys() ?? [];
+  return WITH_CREDENTIALS.test(text) || [...names].some((name) => SECRET_HEADER.test(name));
 }
 
 /** The text that is meant: a secret can be written with escapes. A string whose end is missing is what it is. */

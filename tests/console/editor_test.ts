@@ -95,14 +95,24 @@ Deno.test("editor: what is secret is hidden and put back, and nothing else chang
   const text = `{
   "secret": { "env": "HF_TOKEN" }, "a": "sk-12345678 and more", // no JSON
   "upstreams": { "x": { "headers": { "X-Api-Key": "k\\"1", "x-team": "blue" }, "baseUrl": "http://me:pw@h/v1" } },
-  "keys": [{ "secret": "typed here", "name": "token" }],
+  "keys": [{ "secret": "typed here", "name": "token" }, { "secret": "client" }],
   "s\\u0065cret": "escaped name", "b": "sk\\u002d12345678", "url": "redis:\\/\\/:inurl@h", "sk-12345678": 1, "c": "***1***",
+  "mcp": { "url": "https://h/mcp?team=blue&api_key=in%20query" }, "list": { "url": "https://h/mcp?team=blue" },
   "password": "no end
 }\r\n`;
   const masked = maskText(text, ["sk-12345678"]);
-  const hidden = ["12345678", 'k\\"1', "me:pw", "typed here", "escaped name", "inurl", "no end"];
+  const hidden = ["12345678", 'k\\"1', "me:pw", "typed here", "escaped name", "inurl", "query", "no end"];
   for (const secret of hidden) assertEquals(masked.text.includes(secret), false, secret);
-  for (const kept of ["HF_TOKEN", '"x-team": "blue"', '"name": "token"', "// no JSON"]) {
+  for (
+    const kept of [
+      "HF_TOKEN",
+      '"x-team": "blue"',
+      '"name": "token"',
+      '"secret": "client"',
+      'mcp?team=blue"',
+      "// no JSON",
+    ]
+  ) {
     assertEquals(masked.text.includes(kept), true, kept);
   }
   assertEquals(unmaskText(masked.text, masked), { text, lost: [] });
