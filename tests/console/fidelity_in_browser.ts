@@ -3,7 +3,14 @@ import { assertEquals } from "@std/assert";
 import { CONFIG, type ConfigInput, newApp } from "../support/app.ts";
 import { type Case, type Desk, logIn } from "./desk.ts";
 
-const KEYED: ConfigInput = { ...CONFIG, keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }] };
+const { models } = CONFIG.lanes.oss;
+const LONG_NAME = "m".repeat(200);
+
+const KEYED: ConfigInput = {
+  ...CONFIG,
+  lanes: { oss: { models: { ...models, [LONG_NAME]: models.model } } },
+  keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }],
+};
 
 async function whatIsKept(desk: Desk): Promise<void> {
   const { page, complaints } = desk;
@@ -24,6 +31,9 @@ async function whatIsKept(desk: Desk): Promise<void> {
   await page.getByLabel("Model").selectOption("oss/sandbox");
   await page.getByText(/a wire of its own/).waitFor();
   assertEquals(await requests.count(), 0);
+  await page.setViewportSize({ width: 360, height: 640 });
+  const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+  assertEquals(overflow, 0, "A long name makes the page wider than the phone");
 }
 
 export const fidelityCases: readonly Case[] = [{
