@@ -76,7 +76,7 @@ export const keys = {
       last && keyForm(dialog, last, key, async (facts) => {
         await order("keys/limit", facts);
         shown.replaceChildren(h("p", {}, `Key "${facts.name}" may do what the list says from now on.`));
-        await refresh();
+        await doing(async () => {});
       });
     /** @param {Key} key */
     const revoke = (key) =>
@@ -89,7 +89,8 @@ export const keys = {
       last && keyForm(dialog, last, undefined, async (facts) => {
         const { name, key } = await order("keys/create", facts);
         shown.replaceChildren(...secretOf(name, key));
-        await refresh();
+        // It is made, whether or not the list can be read: the form is done.
+        await doing(async () => {});
       }));
     more.addEventListener("click", () => {
       pages++;

@@ -83,6 +83,16 @@ async function refusals(desk: Desk): Promise<void> {
   await page.keyboard.press("Escape");
   const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
   assertEquals(overflow, 0);
+  await page.route(
+    "**/console/api/keys",
+    (route) => route.fulfill({ status: 503, json: { error: { message: "Nobody reads keys now" } } }),
+  );
+  await page.getByRole("button", { name: "New key" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("made all the same");
+  await page.getByRole("button", { name: "Create" }).click();
+  await page.getByText("Nobody reads keys now").first().waitFor();
+  await page.getByLabel("keep it now").waitFor();
+  await page.getByRole("dialog").waitFor({ state: "hidden" });
 }
 
 async function without(desk: Desk): Promise<void> {
