@@ -97,8 +97,18 @@ async function forEverybody(desk: Desk): Promise<void> {
   const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
   assertEquals(overflow, 0, "It is wider than the phone");
   await page.getByRole("link", { name: "All recorded requests" }).click();
-  await page.getByRole("link", { name: /^Request of/ }).waitFor();
+  const rows = page.getByRole("link", { name: /^Request of/ });
+  await rows.waitFor();
   assertEquals(await faultsOf(page), []);
+  await rows.focus();
+  const place = await rows.getAttribute("href");
+  await ask(desk);
+  await rows.nth(1).waitFor();
+  assertEquals(
+    await page.evaluate("document.activeElement.getAttribute('href')"),
+    place,
+    "The keyboard loses its place",
+  );
 }
 
 /** Whatever stands in requests, answers, heads and errors is text, and no secret is in the page. */
