@@ -47,9 +47,10 @@ export const live = {
     const rows = new Rows({
       heads: HEADS.map((text) => ({ text, isNumber: NUMBERS.has(text) })),
       keyOf: ({ feed, id }) => `${feed} ${id}`,
-      rowOf: (entry) => rowOf(entry, () => show(dialog, entry)),
+      rowOf: (entry) => rowOf(entry, () => show(dialog, entry, isRecorded)),
     });
     let isPaused = false;
+    let isRecorded = false;
     /** @type {Entry[]} */
     let running = [];
     const draw = () => {
@@ -88,6 +89,7 @@ export const live = {
         asked ??= ask(`live?${entries.query}`).finally(() => asked = undefined);
         const answer = await asked;
         entries.take(answer);
+        isRecorded = answer.isRecorded === true;
         running = answer.running.toReversed().map((/** @type {Entry} */ entry) => ({ ...entry, feed: answer.feed }));
         if (isPaused) return;
         drawCharts(charts, answer.now, running.length);
@@ -170,8 +172,9 @@ function speed({ usage, durationMs = 0, firstEventMs = 0 }) {
 /**
  * @param {HTMLDialogElement} dialog
  * @param {Entry} entry
+ * @param {boolean} isRecorded whether the page Inspect may have it
  */
-function show(dialog, entry) {
+function show(dialog, entry, isRecorded) {
   const { notes = [], usage, ...facts } = entry;
   const rows = Object.entries({ ...facts, ...usage }).flatMap(([name, value]) =>
     value === undefined ? [] : [h("dt", {}, name), h("dd", {}, String(value))]
@@ -181,6 +184,7 @@ function show(dialog, entry) {
     h("dl", {}, ...rows),
     h("h2", {}, notes.length > 0 ? "What was dropped, clamped or changed" : "Nothing was dropped, clamped or changed"),
     h("ul", {}, ...notes.map((note) => h("li", {}, note))),
+    ...isRecorded ? [h("p", {}, h("a", { href: `#inspect?${encodeURIComponent(entry.id)}` }, "Inspect"))] : [],
     h("form", { method: "dialog" }, h("button", {}, "Close")),
   );
   dialog.showModal();
