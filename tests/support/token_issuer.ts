@@ -1,5 +1,5 @@
 /** A token issuer inside a test: its keys, its documents, and tokens of any make. */
-import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
+import { exportJWK, generateKeyPair, type GenerateKeyPairResult, type JWK, type JWTPayload, SignJWT } from "jose";
 import { CONFIG, type ConfigInput, newApp, NOW, type TestApp, type TestAppOptions } from "./app.ts";
 import { answerWhole } from "./chat.ts";
 import { fakeUpstream } from "./fake_upstream.ts";
@@ -10,7 +10,7 @@ export const AUDIENCE = "laneway";
 export interface SigningKey {
   kid: string;
   alg: string;
-  privateKey: CryptoKey;
+  privateKey: GenerateKeyPairResult["privateKey"];
   publicJwk: JWK;
 }
 
