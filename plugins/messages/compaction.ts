@@ -15,7 +15,7 @@ const EDIT = /^compact_\d+$/;
 export function parseCompaction(extra: Extra | undefined): CompactionRequest | undefined {
   const { compaction, context_management: management } = extra?.fields ?? {};
   const edits = isJsonObject(management) && Array.isArray(management.edits) ? management.edits : [];
-  const place = edits.findIndex((edit) => isJsonObject(edit) && EDIT.test(String(edit.type)));
+  const place = edits.findIndex((edit) => isJsonObject(edit) && typeof edit.type === "string" && EDIT.test(edit.type));
   if (isJsonObject(compaction) && compaction.type === "summarize") {
     if (place >= 0) refuse("Cannot be used together with context_management", "compaction");
     return {

@@ -25,18 +25,24 @@ async function read(bytes: number, timed: number, pieces: number[]): Promise<Rea
   return new TextDecoder().decode(stdout).trim().split("\n").map((line) => JSON.parse(line));
 }
 
-function check(readings: Reading[]): void {
-  const wrong = readings.filter(({ bytes, held, growth = 0 }) => held > 3 * bytes + CONSTANT || growth > TOO_MUCH);
+function wrongIn(readings: Reading[]): Reading[] {
   assert(readings.length > 0);
-  assert(wrong.length === 0, wrong.map((reading) => JSON.stringify(reading)).join("\n"));
+  return readings.filter(({ bytes, held, growth = 0 }) => held > 3 * bytes + CONSTANT || growth > TOO_MUCH);
+}
+
+/** What the engine compiles meanwhile is in the figures once; what a reader holds is in them each time. */
+async function check(...what: Parameters<typeof read>): Promise<void> {
+  const once = wrongIn(await read(...what));
+  const wrong = once.length > 0 ? wrongIn(await read(...what)) : [];
+  assert(wrong.length === 0, [...once, ...wrong].map((reading) => JSON.stringify(reading)).join("\n"));
 }
 
 Deno.test("reading: pieces of a byte cost no more memory than three times the bytes, and time that grows with them", async () => {
-  check(await read(40_000, 2_000, [1]));
+  await check(40_000, 2_000, [1]);
 });
 
 Deno.test({
   name: "reading: so do larger pieces, up to more than one read gives" + RARELY.why,
   ignore: RARELY.ignore,
-  fn: async () => check(await read(512_000, 0, [100, 100_000])),
+  fn: () => check(512_000, 0, [100, 100_000]),
 });
