@@ -48,7 +48,7 @@ export function judge(facts: Facts): Verdict[] {
     row(
       "no request is lost but by a kill",
       `${asked.length - failed.length} answered, ${failed.length - lost.length} cut by ${kills.length} kills, ` +
-        `${lost.length} lost${lost.length > 0 ? `: ${lost[0]!.by} ${lost[0]!.why}` : ""}`,
+        `${lost.length} lost${lost.map((one) => `; ${describe(one, kills)}`).slice(0, 5).join("")}`,
       lost.length === 0,
     ),
     row(
@@ -67,6 +67,13 @@ export function judge(facts: Facts): Verdict[] {
     ),
     ...(["app", "limited", "few"] as const).map((key) => judgeUsage(key, facts)),
   ];
+}
+
+/** When it was lost, beside the kill before it: a balancer needs a moment to notice one. */
+function describe({ by, from, until, why }: Asked, kills: readonly Kill[]): string {
+  const kill = kills.findLast((one) => one.until < from);
+  const after = kill ? `${(from - kill.until).toFixed(0)} ms after ${kill.replica} was killed` : "before any kill";
+  return `${by ?? "by nobody known"}, ${after}, for ${(until - from).toFixed(0)} ms: ${why}`;
 }
 
 function codes(exits: readonly number[]): string {
