@@ -1,6 +1,6 @@
 /** The fields of a request of the chat completions wire. */
 import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
-import type { Sample } from "./sample.ts";
+import { messageSamples, type Sample, sample } from "./sample.ts";
 
 const ASKED = { role: "user", content: "Hello" };
 const BASE: JsonObject = { messages: [ASKED] };
@@ -11,21 +11,9 @@ const TOOL: JsonObject = { type: "function", function: LOOK };
 const TOOLS: JsonObject = { ...BASE, tools: [TOOL, { type: "custom", custom: FREE }] };
 const TEXT = { type: "text", text: "Look" };
 
-function sample(field: string, without: JsonObject, more: JsonObject): Sample {
-  return { field, without, with: { ...without, ...more } };
-}
 const top = (field: string, value: JsonValue) => sample(field, BASE, { [field.split(/[.:[]/)[0]!]: value });
 const turns = (...messages: JsonObject[]): JsonObject => ({ messages });
-const role = (name: string): Sample => ({
-  field: `messages[].role: ${name}`,
-  without: turns(ASKED),
-  with: turns({ role: name, content: "keptText" }, ASKED),
-});
-const message = (field: string, turn: JsonObject, more: JsonObject): Sample => ({
-  field,
-  without: turns(ASKED, turn, ASKED),
-  with: turns(ASKED, { ...turn, ...more }, ASKED),
-});
+const { role, message } = messageSamples(turns, ASKED);
 const ANSWERED: JsonObject = { role: "assistant", content: "Look" };
 const part = (field: string, block: JsonObject, without?: JsonObject): Sample => ({
   field,

@@ -1,6 +1,6 @@
 /** The fields of a request of the Ollama wire. */
 import type { JsonObject, JsonValue } from "../../src/canonical/json.ts";
-import type { Sample } from "./sample.ts";
+import { messageSamples, type Sample, sample } from "./sample.ts";
 
 const ASKED = { role: "user", content: "Hello" };
 /** A whole answer, which is compared as JSON. */
@@ -8,23 +8,11 @@ const BASE: JsonObject = { stream: false, messages: [ASKED] };
 const SCHEMA: JsonObject = { type: "object", properties: { where: { type: "string" } } };
 const LOOK: JsonObject = { name: "look", description: "To look", parameters: SCHEMA };
 
-function sample(field: string, without: JsonObject, more: JsonObject): Sample {
-  return { field, without, with: { ...without, ...more } };
-}
 const top = (field: string, value: JsonValue) => sample(field, BASE, { [field.split(/[.:[]/)[0]!]: value });
 const option = (name: string, value: JsonValue) =>
   sample(`options.${name}`, BASE, { options: { [name.split(":")[0]!]: value } });
 const turns = (...messages: JsonObject[]): JsonObject => ({ stream: false, messages });
-const role = (name: string): Sample => ({
-  field: `messages[].role: ${name}`,
-  without: turns(ASKED),
-  with: turns({ role: name, content: "keptText" }, ASKED),
-});
-const message = (field: string, turn: JsonObject, more: JsonObject): Sample => ({
-  field,
-  without: turns(ASKED, turn, ASKED),
-  with: turns(ASKED, { ...turn, ...more }, ASKED),
-});
+const { role, message } = messageSamples(turns, ASKED);
 const ANSWERED: JsonObject = { role: "assistant", content: "Look" };
 const CALLED: JsonObject = { name: "look", arguments: { where: "there" } };
 /** A result that names no call answers the first one. */

@@ -21,3 +21,24 @@ export interface Sample {
   /** A request that is answered before, which this one goes on from. */
   before?: JsonObject;
 }
+
+/** The body without the field, and the same with it. */
+export function sample(field: string, without: JsonObject, more: JsonObject): Sample {
+  return { field, without, with: { ...without, ...more } };
+}
+
+/** Samples of a conversation's messages, for the wires that have them in a list. `bodyOf`: a request of these messages. */
+export function messageSamples(bodyOf: (...messages: JsonObject[]) => JsonObject, asked: JsonObject) {
+  return {
+    role: (name: string): Sample => ({
+      field: `messages[].role: ${name}`,
+      without: bodyOf(asked),
+      with: bodyOf({ role: name, content: "keptText" }, asked),
+    }),
+    message: (field: string, turn: JsonObject, more: JsonObject): Sample => ({
+      field,
+      without: bodyOf(asked, turn, asked),
+      with: bodyOf(asked, { ...turn, ...more }, asked),
+    }),
+  };
+}
