@@ -2,15 +2,13 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import Anthropic from "anthropic-sdk";
 import OpenAI from "openai";
-import { codeFolder, flagsOf, permissionsOf } from "../../src/config/permissions.ts";
-import { isThere } from "../../src/config/is_there.ts";
+import { withFolder } from "../state/temp_folder.ts";
 import { CONFIG, type ConfigInput, newApp, NOW, type TestApp } from "../support/app.ts";
 import { type OidcProvider, startProvider } from "../support/oidc_provider.ts";
+import { withPermittedGateway } from "../support/permitted_gateway.ts";
 import { newKey } from "../support/token_issuer.ts";
-import { within } from "../support/wait.ts";
 import { fetchFrom } from "./chat_clients.ts";
 
-const ROOT = new URL("../../", import.meta.url);
 const AUDIENCE = "laneway";
 const CLAIMS = { groups: ["robots"] };
 
@@ -95,38 +93,11 @@ Deno.test("provider: its keys change, first with the old one beside the new one,
 
 Deno.test("provider: a gateway with the permissions that it computes reaches it", async () => {
   await using provider = await startProvider(AUDIENCE, CLAIMS);
-  const folder = await Deno.makeTempDir();
-  const file = `${folder}/gateway.json`;
   const config: ConfigInput = { ...configFor(provider), store: { kind: "memory" }, listen: { port: 0 } };
-  await Deno.writeTextFile(file, JSON.stringify(config));
-  const place = { config, file, listen: {}, env: () => undefined, os: "linux", code: codeFolder(), isThere };
-  const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "--no-lock", ...flagsOf(permissionsOf(place)), "src/main.ts", "--config", file],
-    cwd: ROOT,
-    env: { NO_COLOR: "1", LANEWAY_CONFIG: "" },
-    stdout: "null",
-    stderr: "piped",
-  }).spawn();
-  try {
-    const reader = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
-    let message = "";
-    while (!message.includes("Keys: ")) {
-      const { done, value } = await within(60_000, reader.read());
-      if (done) throw new Error(`The gateway did not start: ${message}`);
-      message += value;
-    }
-    const [url] = /http:\/\/[\d.:]+/.exec(message)!;
-    const openai = new OpenAI({ apiKey: await provider.token(), baseURL: `${url}/oss/v1`, maxRetries: 0 });
-    assert((await openai.chat.completions.create(ASKED)).choices[0]!.message.content);
-    child.kill("SIGTERM");
-    while (!(await reader.read()).done);
-  } finally {
-    try {
-      child.kill("SIGKILL");
-    } catch {
-      // It has ended.
-    }
-    await child.status;
-    await Deno.remove(folder, { recursive: true });
-  }
+  await withFolder((folder) =>
+    withPermittedGateway(config, `${folder}/gateway.json`, async ({ url }) => {
+      const openai = new OpenAI({ apiKey: await provider.token(), baseURL: `${url}/oss/v1`, maxRetries: 0 });
+      assert((await openai.chat.completions.create(ASKED)).choices[0]!.message.content);
+    })
+  );
 });
