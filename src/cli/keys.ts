@@ -4,6 +4,7 @@ import { builtin } from "../util/builtin.ts";
 import { pluginFacts } from "../app.ts";
 import { createStore, describePlace, placeOfStore } from "../compose/store.ts";
 import { allBudgets } from "../compose/budgets.ts";
+import { whyNotName } from "../config/key_name.ts";
 import { budgetSchema } from "../config/limits_schema.ts";
 import { loadConfig } from "../config/load.ts";
 import { USER_VARIABLES } from "../config/permissions.ts";
@@ -75,9 +76,9 @@ export async function manageKeys(args: string[], path: string | undefined, progr
   if (place === "memory") throw new KeysError(whyNoStore(platform));
   const store = createStore(config, platform, env, Date.now);
   try {
-    const lanes = Object.keys(config.lanes);
+    const configured = { lanes: Object.keys(config.lanes), keys: config.keys.map(({ name }) => name) };
     const spending = { teams: config.teams, read: readerOf(store) };
-    print(await keysCommand(args, createKeyring(store, Date.now), lanes, command, spending));
+    print(await keysCommand(args, createKeyring(store, Date.now), configured, command, spending));
     await auditKeys(args, config, program);
     if (!config.storedKeys) say('To admit them, set "storedKeys": true in the configuration');
     return 0;
@@ -130,18 +131,24 @@ interface Spending {
   read(budgets: readonly Budget[]): Promise<BudgetView[]>;
 }
 
-/** What the command prints. Throws `KeysError`. `lanes`: those of the configuration. `program`: how the user starts this one. */
+/** What the configuration has, by name. */
+interface Configured {
+  lanes: readonly string[];
+  keys: readonly string[];
+}
+
+/** What the command prints. Throws `KeysError`. `program`: how the user starts this one. */
 export async function keysCommand(
   args: string[],
   keyring: Keyring,
-  lanes: readonly string[],
+  configured: Configured,
   program: string,
   { teams = {}, read }: Spending = { read: () => Promise.resolve([]) },
 ): Promise<string> {
   const [command, ...rest] = args;
   switch (command) {
     case "create":
-      return await create(rest, keyring, { lanes, teams: Object.keys(teams) }, program);
+      return await create(rest, keyring, { ...configured, teams: Object.keys(teams) }, program);
     case "list":
       return await list(rest, keyring, { teams, read }, program);
     case "revoke": {
@@ -178,20 +185,23 @@ async function list(args: string[], keyring: Keyring, spending: Spending, progra
   return `${text}\n${rest}`;
 }
 
-interface Names {
-  lanes: readonly string[];
+interface Names extends Configured {
   teams: readonly string[];
 }
 
-async function create(args: string[], keyring: Keyring, { lanes, teams }: Names, program: string): Promise<string> {
+async function create(args: string[], keyring: Keyring, names: Names, program: string): Promise<string> {
+  const { lanes, keys, teams } = names;
   const { values, positionals } = parse(args, OPTIONS);
   const [name] = positionals;
   if (name === undefined || positionals.length > 1 || name.trim() === "") {
     throw new KeysError(`Expected one name for the key: ${program} keys create <name>`);
   }
+  const why = whyNotName(name);
+  if (why !== undefined) throw new KeysError(why);
   for (const lane of values.lane ?? []) refuseUnknown("lane", lane, lanes);
   if (values.team !== undefined) refuseUnknown("team", values.team, teams);
-  const key = await keyring.create(factsOf(name, values));
+  // It would share the limits, the usage and the stored conversations of the key in the configuration.
+  const key = keys.includes(name) ? undefined : await keyring.create(factsOf(name, values));
   if (key === undefined) throw new KeysError(`Key "${name}" already exists`);
   return key;
 }

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { isJsonObject, type JsonObject } from "../canonical/json.ts";
 import { object, secretSchema } from "./fields.ts";
 import { hint } from "./hint.ts";
+import { OIDC_PREFIX } from "./key_name.ts";
 
 /** Signatures that are checked with a public key. With the others, whoever can check a token can make one. */
 const ALGORITHMS = [
@@ -91,9 +92,6 @@ export function oidcSchema<Grants extends z.core.$ZodLooseShape>(grants: Grants)
   });
 }
 
-/** What the gateway calls such callers. */
-const PREFIX = "oidc:";
-
 /** The names that refer to nothing, and those that stand twice. */
 export function* oidcProblems(config: Record<string, unknown>): Generator<{ path: string; message: string }, void> {
   if (!isJsonObject(config.oidc)) return;
@@ -115,8 +113,8 @@ export function* oidcProblems(config: Record<string, unknown>): Generator<{ path
   }
   for (const [index, key] of list(config.keys).entries()) {
     const { name } = fields(key);
-    if (typeof name !== "string" || !name.startsWith(PREFIX)) continue;
-    const message = `A key's name cannot begin with "${PREFIX}", because callers with tokens are called so`;
+    if (typeof name !== "string" || !name.startsWith(OIDC_PREFIX)) continue;
+    const message = `A key's name cannot begin with "${OIDC_PREFIX}", because callers with tokens are called so`;
     yield { path: `keys[${index}].name`, message };
   }
 }

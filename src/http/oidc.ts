@@ -1,5 +1,6 @@
 /** Who a caller is by a token (JWT) of an OpenID Connect provider. Loaded when the first such token comes. */
 import { errors, type JWTPayload, jwtVerify } from "jose";
+import { OIDC_PREFIX } from "../config/key_name.ts";
 import type { Config } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";
 import { BoundedMap } from "../util/bounded_map.ts";
@@ -88,7 +89,7 @@ function callerOf(payload: JWTPayload, oidc: Oidc): Caller {
 export function callerFor({ subject, groups }: Identity, oidc: Oidc): Caller {
   return {
     ...grantsOf(new Set(groups), oidc.groups),
-    name: `oidc:${subject}`,
+    name: `${OIDC_PREFIX}${subject}`,
     owner: `oidc:${digestOf(JSON.stringify([oidc.issuer, oidc.subjectClaim, subject]))}`,
   };
 }

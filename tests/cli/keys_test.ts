@@ -12,10 +12,12 @@ import { NOW } from "../support/app.ts";
 const ALL = { limit: 1_000 };
 const CREATED = new Date(NOW).toISOString();
 
+const CONFIGURED = { lanes: ["oss", "lab"], keys: ["fixed"] };
+
 function newKeys() {
   const store = createMemoryStore({ now: () => NOW, limitBytes: 1_000_000 });
   const keyring = createKeyring(store, () => NOW);
-  return { keyring, keys: (...args: string[]) => keysCommand(args, keyring, ["oss", "lab"], "deno task start") };
+  return { keyring, keys: (...args: string[]) => keysCommand(args, keyring, CONFIGURED, "deno task start") };
 }
 
 Deno.test("keys: what a key may is kept as it was said", async () => {
@@ -54,6 +56,19 @@ Deno.test("keys: the list tells what each may, and nothing that is secret", asyn
   assertEquals((await keyring.list(ALL)).map(({ name }) => name), ["team"]);
 });
 
+Deno.test("keys: a name that is another caller's, or that would steer a terminal, is refused", async () => {
+  const { keyring, keys } = newKeys();
+  const refused: [name: string, because: string][] = [
+    ["fixed", 'Key "fixed" already exists'],
+    ["oidc:ann", "callers with tokens are called so"],
+    ["x\u001b[2J", "control characters"],
+    [" x", "blanks around it"],
+    ["x".repeat(201), "200 characters"],
+  ];
+  for (const [name, because] of refused) await assertRejects(() => keys("create", name), KeysError, because);
+  assertEquals(await keyring.list(ALL), []);
+});
+
 Deno.test("keys: a long list comes in pages, each of which says where the next one begins", async () => {
   const { keys } = newKeys();
   for (const name of ["a", "b", "c", "d", "e"]) await keys("create", name);
@@ -76,7 +91,7 @@ Deno.test("keys: one may have a budget, and be one of a team; the list says what
         describe({ budget, period: periodAt(budget.period, NOW), spent: picoDollars(index + 0.25)! })
       ),
     );
-  const keys = (...args: string[]) => keysCommand(args, keyring, ["oss"], "start", { teams, read });
+  const keys = (...args: string[]) => keysCommand(args, keyring, CONFIGURED, "start", { teams, read });
   await keys("create", "anna", "--budget", "5.5/day", "--team", "research");
   await keys("create", "ben", "--budget", "100/total");
   await keys("create", "cleo", "--team", "plain");

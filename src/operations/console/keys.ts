@@ -1,6 +1,7 @@
 /** The page of keys: which there are, what they used, and what an operator does with them. */
 import { z } from "zod";
 import type { JsonObject } from "../../canonical/json.ts";
+import { whyNotName } from "../../config/key_name.ts";
 import { type KeyFacts, keyFactsSchema } from "../../config/schema.ts";
 import type { KeyDesk } from "../../context/console.ts";
 import type { Gateway } from "../../context/gateway.ts";
@@ -16,7 +17,6 @@ import { within } from "../../state/within.ts";
 /** How many stored keys are listed at once. */
 const PAGE = 200;
 const USAGE_DAYS = 30;
-const LONGEST_NAME = 200;
 /** How long the store may take, in milliseconds. */
 const PATIENCE_MS = 5_000;
 
@@ -104,11 +104,8 @@ function keyringOf({ stored }: KeyDesk): Keyring {
 function factsIn(order: JsonObject, { teams }: KeyDesk, { gateway }: RequestContext): KeyFacts {
   const facts = validate(keyFactsSchema, order);
   const { name, lanes = [], team } = facts;
-  if (name.trim() !== name || name.length > LONGEST_NAME || /\p{Cc}/u.test(name) || !name.isWellFormed()) {
-    throw invalid("name", `Expected a name of at most ${LONGEST_NAME} characters, without blanks around it`);
-  }
-  // Callers with tokens are called so.
-  if (name.startsWith("oidc:")) throw invalid("name", 'A key\'s name cannot begin with "oidc:"');
+  const why = whyNotName(name);
+  if (why !== undefined) throw invalid("name", why);
   const strange = lanes.find((lane) => !gateway.lanes.has(lane));
   if (strange !== undefined) throw invalid("lanes", `Cannot find lane "${strange}"`);
   if (team !== undefined && !Object.hasOwn(teams, team)) {
