@@ -152,7 +152,7 @@ function createWorld(options: AppOptions): World {
     : undefined;
   const pace = { ...PACE, ...options.pace };
   const feed = config.console === false ? undefined : keep("feed", null, () => new Feed());
-  const recording = recordingFor(config, keep);
+  const recording = recordingFor(config, keep, monotonic);
   const usage = createUsageKeeper({ config, plugins, keep, now, pace }, store);
   return {
     ...keeper,

@@ -38,6 +38,7 @@ export async function handle(
   if (loading) await loading;
   let context = openContext(request, peer, gateway);
   const { entry } = context.recorder;
+  context.recorder.isFromConsole = known !== undefined;
   try {
     const { url } = context;
     checkHost(request, url);

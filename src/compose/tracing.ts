@@ -28,11 +28,11 @@ export function tracingFor(
 }
 
 /** What was sent, where the configuration wants it kept. What keeps it is loaded with the first request, too. */
-export function recordingFor({ console }: Config, keep: Keep): RecordingPart | undefined {
+export function recordingFor({ console }: Config, keep: Keep, monotonic: () => number): RecordingPart | undefined {
   const bounds = console ? console.record : undefined;
   return bounds && keep("recording", bounds, () => {
     let loading: Promise<Recording> | undefined;
-    const load = async () => part.loaded = new (await import("../context/recording.ts")).Recording(bounds);
+    const load = async () => part.loaded = new (await import("../context/recording.ts")).Recording(bounds, monotonic);
     const part: RecordingPart = { load: () => loading ??= load() };
     return part;
   });

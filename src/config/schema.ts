@@ -139,6 +139,9 @@ export const configSchema = object("Configuration of a Laneway gateway.", {
         megabytes: z.int().min(1).max(4_096).default(64).meta({
           description: "How much memory they may take together. The oldest are forgotten first.",
         }),
+        perMinute: z.int().min(1).max(1_000_000).default(600).meta({
+          description: "How many are recorded in a minute. Of a gateway that is busier, the others are not.",
+        }),
       }).optional(),
       edit: z.boolean().default(false).meta({
         description:

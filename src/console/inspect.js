@@ -33,10 +33,11 @@ function openList(main) {
   return {
     everyMs: EVERY_MS,
     async refresh() {
-      const { bounds, bytes, data } = await ask("records");
+      const { bounds, bytes, passed, data } = await ask("records");
       state.textContent = bounds
         ? `The latest ${count(bounds.requests)} requests are kept in memory, with what clients and models write: ` +
-          `${(bytes / 1e6).toFixed(1)} of ${count(bounds.megabytes)} MB.`
+          `${(bytes / 1e6).toFixed(1)} of ${count(bounds.megabytes)} MB.` +
+          (passed > 0 ? ` ${count(passed)} were not recorded: more than ${count(bounds.perMinute)} a minute came.` : "")
         : 'Nothing is recorded. To keep the latest requests in memory, write "console": { "record": {} } into the configuration.';
       const text = JSON.stringify(data);
       if (text === drawn) return;

@@ -21,8 +21,8 @@ export interface RecordFacts {
   url: URL | undefined;
   caller: Caller;
   hide: Hide;
-  /** Tells the milliseconds since the request came. */
-  recorder: { elapsedMs(): number };
+  /** `elapsedMs`: the milliseconds since the request came. */
+  recorder: { elapsedMs(): number; isFromConsole: boolean };
 }
 
 /** One call of an upstream. Times are in milliseconds since the request came. */

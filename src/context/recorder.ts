@@ -80,6 +80,8 @@ export class Recorder {
   readonly trace?: RequestTrace;
   /** What was sent, where that is kept. */
   record?: Recorded;
+  /** Whether an operator sends it from the console, and so wants to see it there. */
+  isFromConsole = false;
   /** Tokens of the request, as they were estimated when it was admitted. */
   estimate = 0;
   /** What it is paid from, where that is limited. */

@@ -1,4 +1,5 @@
 /** What clients, the gateway and upstreams sent each other, of the latest requests: in memory only, and within two bounds. */
+import { TokenBucket } from "../http/token_bucket.ts";
 import type { LogEntry } from "../observe/log.ts";
 import type { Room } from "./capture.ts";
 import { Recorded, type RecordFacts } from "./recorded.ts";
@@ -8,6 +9,8 @@ export interface RecordBounds {
   requests: number;
   /** What they may take together. */
   megabytes: number;
+  /** How many begin in a minute. They may all begin at once. */
+  perMinute: number;
 }
 
 /** What of the room one body may take: one that is huge must not drive out everything else. */
@@ -44,10 +47,16 @@ export class Recording {
   readonly #entries = new Map<string, Entry>();
   #bytes = 0;
   readonly #most: number;
+  readonly #monotonic: () => number;
+  readonly #pace: TokenBucket;
+  /** How many requests were not recorded, because too many came. */
+  passed = 0;
 
-  constructor(bounds: RecordBounds) {
+  constructor(bounds: RecordBounds, monotonic: () => number) {
     this.bounds = bounds;
     this.#most = bounds.megabytes * 1e6;
+    this.#monotonic = monotonic;
+    this.#pace = new TokenBucket(bounds.perMinute, monotonic());
   }
 
   /** What is kept takes so much. */
@@ -55,13 +64,25 @@ export class Recording {
     return this.#bytes;
   }
 
-  begin(facts: RecordFacts): Recorded {
+  /** Nothing where more come than are recorded: nobody could open each before it is forgotten. */
+  begin(facts: RecordFacts): Recorded | undefined {
+    if (!facts.recorder.isFromConsole && !this.#isInPace()) {
+      this.passed++;
+      return undefined;
+    }
     this.#forget(facts.id);
     while (this.#entries.size >= this.bounds.requests) this.#forget(this.#entries.keys().next().value!);
     const entry = new Entry(facts.id, Math.floor(this.#most * SHARE), this);
     this.#entries.set(entry.id, entry);
     entry.record = new Recorded(facts, entry);
     return entry.record;
+  }
+
+  #isInPace(): boolean {
+    const now = this.#monotonic();
+    if (this.#pace.level(now) < 1) return false;
+    this.#pace.take(1, now);
+    return true;
   }
 
   /** The request is over. */

@@ -2,7 +2,9 @@
  * What it costs to have the console open and requests recorded: two gateways over HTTP, one with both and one with neither, asked in
  * turn. Processor time of their processes, and the median of many rounds of how many times as much the first takes.
  *
- *     deno run --config tests/deno.json --allow-all tests/bench/recording.ts [rounds]
+ *     deno run --config tests/deno.json --allow-all tests/bench/recording.ts [rounds] [perMinute]
+ *
+ * `perMinute`: how many requests are recorded in a minute, where that is not the default. A million is each of them.
  */
 import { createApp, parseConfig } from "../../src/app.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
@@ -24,10 +26,11 @@ const PAGE_MS = 1_000;
 let [shownMs, next] = [0, 0];
 
 if (import.meta.main) {
-  const [role, upstream] = Deno.args;
-  if (role === "gateway on" || role === "gateway off") serveGateway(role === "gateway on", upstream!);
+  const [role, ...args] = Deno.args;
+  if (role === "gateway on") serveGateway(args[0]!, { record: args[1] ? { perMinute: Number(args[1]) } : {} });
+  else if (role === "gateway off") serveGateway(args[0]!, false);
   else if (role === "upstream") await serveUpstream();
-  else await measure(Number(role ?? 15));
+  else await measure(Number(role ?? 15), args);
 }
 
 function say(port: number): void {
@@ -44,12 +47,12 @@ async function serveUpstream(): Promise<void> {
   });
 }
 
-function serveGateway(isOpen: boolean, upstream: string): void {
+function serveGateway(upstream: string, console: unknown): void {
   const targets = [{ upstream: "chat", model: "org/model" }];
   const config = parseConfig({
     upstreams: { chat: { driver: "chat", baseUrl: `http://127.0.0.1:${upstream}/v1` } },
     lanes: { oss: { models: { bench: { task: "chat", targets } } } },
-    console: isOpen ? { record: {} } : false,
+    console,
   });
   const store = createMemoryStore({ now: Date.now, limitBytes: 1e8 });
   const app = createApp({ config, store, log: () => {} });
@@ -97,9 +100,9 @@ async function cpuOf(pid: number): Promise<number> {
   return ns / 1_000;
 }
 
-async function measure(rounds: number): Promise<void> {
+async function measure(rounds: number, perMinute: readonly string[]): Promise<void> {
   const upstream = await start("upstream");
-  const gateways = [await start("gateway off", upstream.port), await start("gateway on", upstream.port)];
+  const gateways = [await start("gateway off", upstream.port), await start("gateway on", upstream.port, ...perMinute)];
   try {
     for (const [name, { load, times }] of Object.entries(LOADS)) {
       const body = JSON.stringify(bodyFor(WIRE, load));

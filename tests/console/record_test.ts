@@ -218,13 +218,15 @@ Deno.test("record: a turn of a WebSocket has its status in the list", async () =
 Deno.test("record: nothing is kept where it is not asked for, and no more than is asked for", async () => {
   const off = newApp({ fetch: () => Promise.resolve(answerWhole()) });
   await (await off.post(CHAT, chatBody())).text();
-  assertEquals(await (await off.get("/console/api/records")).json(), { bytes: 0, data: [] });
+  assertEquals(await (await off.get("/console/api/records")).json(), { bytes: 0, passed: 0, data: [] });
   assertEquals((await off.get("/console/api/record?id=req_1")).status, 404);
-  const two = recorder({ config: { console: { record: { requests: 2 } } } });
-  for (const user of ["a", "b", "c"]) await (await two.post(CHAT, chatBody({ user }))).text();
-  const { data, bounds } = await (await two.get("/console/api/records")).json();
-  assertEquals([data.length, bounds], [2, { requests: 2, megabytes: 64 }]);
+  const two = recorder({ config: { console: { record: { requests: 2, perMinute: 3 } } } });
+  for (const user of ["a", "b", "c", "d"]) await (await two.post(CHAT, chatBody({ user }))).text();
+  const { data, bounds, passed } = await (await two.get("/console/api/records")).json();
+  assertEquals([data.length, bounds, passed], [2, { requests: 2, megabytes: 64, perMinute: 3 }, 1]);
   assertStringIncludes((await latest(two)).client.body.text, '"user":"c"');
+  await (await two.post(`/console/call${CHAT}`, chatBody({ user: "e" }))).text();
+  assertStringIncludes((await latest(two)).client.body.text, '"user":"e"', "What an operator sends from there");
 });
 
 Deno.test("record: what the gateway understood of the request, and of each answer", async () => {

@@ -1,11 +1,20 @@
 /** What is kept of requests, and that its two bounds hold whatever comes. */
 import { assert, assertEquals } from "@std/assert";
 import type { Recorded } from "../../src/context/recorded.ts";
-import { Recording } from "../../src/context/recording.ts";
+import { type RecordBounds, Recording } from "../../src/context/recording.ts";
 
 const CALL = { target: "up/model", upstream: "up", driver: "chat", reason: "first" } as const;
 
+/** By default no request comes too soon. */
+function recordingOf(bounds: Partial<RecordBounds>, monotonic = () => 0): Recording {
+  return new Recording({ requests: 10, megabytes: 1, perMinute: 1_000_000, ...bounds }, monotonic);
+}
+
 function begin(recording: Recording, id: string): Recorded {
+  return offer(recording, id)!;
+}
+
+function offer(recording: Recording, id: string, isFromConsole = false): Recorded | undefined {
   const request = new Request("http://gateway/oss/v1/messages", { method: "POST", headers: { "x-api-key": "secret" } });
   return recording.begin({
     id,
@@ -14,7 +23,7 @@ function begin(recording: Recording, id: string): Recorded {
     url: new URL(request.url),
     caller: { name: "anna", owner: "anna" },
     hide: (text) => text,
-    recorder: { elapsedMs: () => 7 } as never,
+    recorder: { elapsedMs: () => 7, isFromConsole },
   });
 }
 
@@ -54,7 +63,7 @@ function numbers(seed: number): (below: number) => number {
 Deno.test("recording: both bounds hold, and every byte that is kept is in the sum", async () => {
   for (let seed = 1; seed <= 5; seed++) {
     const below = numbers(seed);
-    const recording = new Recording({ requests: 5, megabytes: 1 });
+    const recording = recordingOf({ requests: 5 });
     const open: Recorded[] = [];
     for (let step = 0; step < 300; step++) {
       if (below(3) === 0 || open.length === 0) open.push(begin(recording, `${seed}.${step}`));
@@ -83,8 +92,21 @@ Deno.test("recording: both bounds hold, and every byte that is kept is in the su
   }
 });
 
+Deno.test("recording: of a busy gateway so many are recorded as may be, and each from the console", () => {
+  let now = 0;
+  const recording = recordingOf({ perMinute: 60 }, () => now);
+  const offered = (count: number) =>
+    Array.from({ length: count }, (_, index) => offer(recording, `${now}.${index}`)).filter(Boolean).length;
+  assertEquals([offered(100), recording.passed], [60, 40]);
+  assert(offer(recording, "replayed", true));
+  now = 5_000;
+  assertEquals([offered(100), recording.passed], [5, 135]);
+  now = 3_600_000;
+  assertEquals(offered(100), 60);
+});
+
 Deno.test("recording: of one huge body the beginning is kept, and the others stay", () => {
-  const recording = new Recording({ requests: 10, megabytes: 1 });
+  const recording = recordingOf({ requests: 10 });
   begin(recording, "first").body.addText("the first");
   const huge = begin(recording, "huge");
   const bytes = Uint8Array.from({ length: 3_000_000 }, (_, index) => index % 251);
@@ -97,7 +119,7 @@ Deno.test("recording: of one huge body the beginning is kept, and the others sta
 });
 
 Deno.test("recording: more slow streams than are kept grow no memory, and the latest are whole", () => {
-  const recording = new Recording({ requests: 20, megabytes: 1 });
+  const recording = recordingOf({ requests: 20 });
   const streams = Array.from({ length: 100 }, (_, index) => begin(recording, String(index)));
   for (let turn = 0; turn < 50; turn++) {
     for (const stream of streams) stream.answer.addText(`data: ${turn}\n\n`);
@@ -109,7 +131,7 @@ Deno.test("recording: more slow streams than are kept grow no memory, and the la
 });
 
 Deno.test("recording: what is read into one buffer again and again is copied", async () => {
-  const recording = new Recording({ requests: 1, megabytes: 1 });
+  const recording = recordingOf({ requests: 1 });
   const record = begin(recording, "one");
   const text = (word: string) => new TextEncoder().encode(word);
   await call(record, "asked", [text("first "), text("second "), text("third")]);
@@ -120,7 +142,7 @@ Deno.test("recording: what is read into one buffer again and again is copied", a
 });
 
 Deno.test("recording: what opens something is in no head", () => {
-  const recording = new Recording({ requests: 1, megabytes: 1 });
+  const recording = recordingOf({ requests: 1 });
   const request = new Request("http://gateway/oss/v1/messages?api_key=query-secret&beta=true", {
     headers: { authorization: "Bearer head-secret", "x-api-key": "key-secret", cookie: "a=cookie-secret; b=more" },
   });
@@ -131,8 +153,8 @@ Deno.test("recording: what opens something is in no head", () => {
     url: new URL(request.url),
     caller: { name: "anna", owner: "anna", token: "token-secret" },
     hide: (text) => text,
-    recorder: { elapsedMs: () => 0 } as never,
-  });
+    recorder: { elapsedMs: () => 0, isFromConsole: false },
+  })!;
   const all = JSON.stringify([headers, url, caller]);
   assert(!/secret|more/.test(all), all);
   assertEquals(Object.fromEntries(headers).authorization, "Bearer ***");

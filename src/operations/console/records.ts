@@ -29,6 +29,7 @@ export function records({ gateway: { recording } }: RequestContext): Response {
   return Response.json({
     bounds: loaded?.bounds,
     bytes: loaded?.bytes ?? 0,
+    passed: loaded?.passed ?? 0,
     data: loaded?.all().map(({ record, bytes }) => ({ ...summaryOf(record), bytes })) ?? [],
   });
 }
@@ -90,7 +91,10 @@ export function recordedText(context: RequestContext): Response {
 export function recordOf({ gateway: { recording }, url }: RequestContext): Recorded {
   const found = recording?.loaded?.of(url!.searchParams.get("id") ?? "");
   if (found) return found;
-  throw new GatewayError("not_found", "The request is not recorded here: it was forgotten, or another process has it");
+  throw new GatewayError(
+    "not_found",
+    "The request is not recorded here: it was forgotten, too many came at that time, or another process has it",
+  );
 }
 
 function captureOf(part: string, { body, answer, calls }: Recorded): Capture | undefined {
