@@ -1,7 +1,7 @@
 /** The doctor names what was broken, twenty times and more, and finds nothing where nothing is. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { examine } from "../../src/cli/doctor/mod.ts";
-import type { Finding } from "../../src/cli/doctor/finding.ts";
+import { type Finding, report } from "../../src/cli/doctor/finding.ts";
 import type { Platform } from "../../src/platform/platform.ts";
 import { deno } from "../../src/platform/deno.ts";
 import { runLaunched, withFolder } from "../support/process.ts";
@@ -318,6 +318,11 @@ const SABOTAGES: [name: string, sabotage: Sabotage, check: string, words: RegExp
     /\/proc\/laneway/,
   ],
 ];
+
+Deno.test("doctor: what a server says steers no terminal", async () => {
+  const findings = await findingsOf({ answer: but("tools", () => failing(400, "no\u001b[2J tools\r\nAll is well")) });
+  assertStringIncludes(report(findings), "a request with tools: no [2J tools All is well\n");
+});
 
 for (const [name, sabotage, check, words] of SABOTAGES) {
   Deno.test(`doctor: ${name}: ${check}`, async () => {

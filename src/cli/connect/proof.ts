@@ -5,6 +5,7 @@ import type { Client, ClientMachine, ClientProof, Connection, SettingsFile } fro
 import { builtin } from "../../util/builtin.ts";
 import { withSettings } from "./edit.ts";
 import { readFile, writeFile } from "./files.ts";
+import { printable } from "../../util/printable.ts";
 import { readText } from "../../util/read_text.ts";
 import { withoutKey } from "./mask.ts";
 import { record, type Recorder, type Seen } from "./recorder.ts";
@@ -33,21 +34,26 @@ export interface Proving {
 const MOST_ANSWER = 1_000_000;
 const PROMPT = "List the files in the current folder with one of your tools. Then say in one sentence what you found.";
 
-/** Whatever goes wrong is a proof that failed. */
+/** Whatever goes wrong is a proof that failed. What a gateway or a client says of it steers no terminal. */
 export async function prove(proving: Proving): Promise<Proof> {
-  const { client: { proof }, program, key } = proving;
+  const { isProved, lines } = await attempt(proving);
+  return { isProved, lines: lines.map((line) => printable(withoutKey(line, proving.key))) };
+}
+
+async function attempt(proving: Proving): Promise<Proof> {
+  const { client: { proof }, program } = proving;
   try {
     return proof && program !== undefined ? await byClient(proving, proof, program) : await byRequest(proving);
   } catch (error) {
-    return { isProved: false, lines: [withoutKey(`The proof broke off: ${(error as Error).message}`, key)] };
+    return { isProved: false, lines: [`The proof broke off: ${(error as Error).message}`] };
   }
 }
 
 /** In a copy of its settings, in which the recorder stands in the gateway's place: the client leaves nothing behind. */
 async function byClient(proving: Proving, proof: ClientProof, program: string): Promise<Proof> {
-  const { client, machine } = proving;
+  const { client, machine, key } = proving;
   const { mkdirSync, mkdtempSync, rmSync, writeFileSync } = builtin("node:fs");
-  const recorder = record(proving.connection.gateway);
+  const recorder = record(proving.connection.gateway, (text) => withoutKey(text, key));
   mkdirSync(proving.folder, { recursive: true, mode: 0o700 });
   removeAbandoned(proving.folder);
   const home = mkdtempSync(`${proving.folder}/proof-`);
@@ -197,9 +203,11 @@ function judged({ client, connection, key, patienceMs }: Proving, { code, output
   if (code === undefined) lines.push(`It did not end within ${patienceMs / 1000} seconds`);
   else if (code !== 0) lines.push(`It ended with code ${code}`);
   const isProved = code === 0 && seen.some(({ status, isWhole }) => status < 400 && isWhole);
-  if (!isProved && output.trim() !== "") lines.push(`It printed: ${output.trim().slice(-600)}`);
+  // Without the key first: a part of it would not be found.
+  const printed = withoutKey(output, key).trim().slice(-600);
+  if (!isProved && printed !== "") lines.push(`It printed: ${printed}`);
   if (isProved) lines.push(loopOf(seen, connection));
-  return { isProved, lines: lines.map((line) => withoutKey(line, key)) };
+  return { isProved, lines };
 }
 
 function asked(seen: readonly Seen[]): string {
@@ -232,8 +240,10 @@ async function byRequest({ client, connection, key, patienceMs }: Proving): Prom
     return { ok, status, text, below };
   };
   const refused = ({ status, text, below }: Awaited<ReturnType<typeof post>>): Proof => {
-    const line = `/${below} was answered with ${status}: ${text.slice(0, 300)}`;
-    return { isProved: false, lines: [withoutKey(line, key)] };
+    return {
+      isProved: false,
+      lines: [`/${below} was answered with ${status}: ${withoutKey(text, key).slice(0, 300)}`],
+    };
   };
   const asked = first(connection.model, PROMPT);
   const response = await post(asked, false);

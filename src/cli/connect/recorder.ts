@@ -27,8 +27,8 @@ const MOST_ERROR = 300;
 /** What a connection has of its own, and the gateway is not sent. */
 const OF_CONNECTION = ["host", "connection", "content-length", "transfer-encoding", "accept-encoding"];
 
-/** Passes everything on to the gateway at `url`. */
-export function record(url: string): Recorder {
+/** Passes everything on to the gateway at `url`. `hide` takes the key out of an error before it is cut. */
+export function record(url: string, hide: (text: string) => string): Recorder {
   const seen: Seen[] = [];
   const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async (request) => {
     const { pathname, search } = new URL(request.url);
@@ -45,7 +45,10 @@ export function record(url: string): Recorder {
     const entry = method === "POST" && body !== undefined ? entryFor(pathname, response.status, body) : undefined;
     if (entry) seen.push(entry);
     if (!entry || !response.body) return response;
-    return new Response(entry.status < 400 ? watched(response.body, entry) : await read(response, entry), response);
+    return new Response(
+      entry.status < 400 ? watched(response.body, entry) : await read(response, entry, hide),
+      response,
+    );
   });
   return { url: `http://127.0.0.1:${server.addr.port}`, seen, close: () => server.shutdown() };
 }
@@ -72,8 +75,8 @@ function watched(body: ReadableStream<Uint8Array<ArrayBuffer>>, entry: Seen): Re
   return body.pipeThrough(new TransformStream({ flush: () => void (entry.isWhole = true) }));
 }
 
-async function read(response: Response, entry: Seen): Promise<string> {
+async function read(response: Response, entry: Seen, hide: (text: string) => string): Promise<string> {
   const text = await response.text();
-  entry.error = text.slice(0, MOST_ERROR);
+  entry.error = hide(text).slice(0, MOST_ERROR);
   return text;
 }

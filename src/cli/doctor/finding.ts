@@ -1,4 +1,5 @@
 /** What the command `doctor` finds, and how a person reads it. */
+import { printable } from "../../util/printable.ts";
 
 /** An error keeps somebody from an answer; a warning makes answers worse, or may; what is skipped was not looked at. */
 export type Level = "error" | "warning" | "skipped" | "ok";
@@ -36,10 +37,10 @@ export function countOf(findings: readonly Finding[], level: Level): number {
 
 const MARK: Record<Level, string> = { error: "error  ", warning: "warning", skipped: "skipped", ok: "ok     " };
 
-/** The report in lines: what is well in a line each, and below every problem its cure. */
+/** The report in lines: what is well in a line each, and below every problem its cure. A server's words steer no terminal. */
 export function report(findings: readonly Finding[]): string {
   const lines = findings.flatMap(({ level, subject, message, cure }) => [
-    `${MARK[level]}  ${subject}: ${message}`,
+    `${MARK[level]}  ${subject}: ${printable(message)}`,
     ...(cure === undefined ? [] : [`         → ${cure}`]),
   ]);
   return [...lines, "", summary(findings)].join("\n");

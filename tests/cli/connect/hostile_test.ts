@@ -10,9 +10,9 @@ async function withProxy(
   own: (path: string) => Response | undefined,
   use: (url: string) => Promise<void>,
 ) {
-  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async ({ url: asked }) => {
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, async ({ url: asked, headers }) => {
     const { pathname } = new URL(asked);
-    return own(pathname) ?? await fetch(`${url}${pathname}`);
+    return own(pathname) ?? await fetch(`${url}${pathname}`, { headers });
   });
   try {
     await use(`http://127.0.0.1:${server.addr.port}`);
@@ -39,6 +39,20 @@ Deno.test("connect: whatever a gateway answers to the proof, a proof that fails 
       });
       assertEquals(filesBelow(home), before);
     }
+  }));
+
+Deno.test("connect: what a gateway says of a proof that failed steers no terminal, and holds no part of the key", () =>
+  withDesk(WITH_KEYS, async ({ url, run }) => {
+    const wrong = () => new Response(`\u001b[2J${"x".repeat(285)}${KEY}`, { status: 400 });
+    await withProxy(url, (path) => path.endsWith("/completions") ? wrong() : undefined, async (proxy) => {
+      const { text } = await run(["zed", "--model", "small", "--yes", "--key-env", "K"], {
+        url: proxy,
+        env: { K: KEY },
+      });
+      assertStringIncludes(text, "was answered with 400:  [2Jxxx");
+      assert(!text.includes("\u001b"));
+      assert(!text.includes(KEY.slice(0, 5)), text);
+    });
   }));
 
 Deno.test("connect: an address that answers for ever is no gateway's, and names that would move the cursor are no models", () =>
