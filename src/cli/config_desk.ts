@@ -126,12 +126,23 @@ function checkText(text: string, { load, platform, running }: ConfigDeskOptions)
     const { config } = own(known);
     const next = reload(running.config(), { load: own, platform });
     const { paths } = changeOf(running.config(), config);
-    return { paths, ...("kept" in next && { restart: next.kept }) };
+    return { paths, ...("kept" in next && { restart: next.kept }), warning: warningOf(config) };
   } catch (error) {
     if (error instanceof ConfigError) return { problems: error.problems };
     if (error instanceof RangeError) return { problems: [{ path: "", message: "It is nested too deeply" }] };
     throw error;
   }
+}
+
+/** Of a change that operators cannot take back at the console. */
+function warningOf({ console, keys, oidc }: Config): string | undefined {
+  if (console === false) return "There will be no console";
+  if (!console?.edit) return "The console will no longer change the configuration";
+  const isForKeys = keys.length > 0 || oidc !== undefined;
+  const hasOperator = [...keys, ...oidc?.groups ?? []].some(({ operator }) => operator);
+  return isForKeys && !hasOperator
+    ? "No key or group here will be an operator's, so the console will refuse them"
+    : undefined;
 }
 
 /** As it is, so that it is the same once it is written again. */

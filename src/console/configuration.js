@@ -11,7 +11,7 @@ const SETTLE_MS = 400;
 
 /**
  * @typedef {{ source: string, text?: string, version?: string, former?: string, why?: string, waits?: string }} File
- * @typedef {{ problems: { path: string, message: string }[] } | { paths: string[], restart?: string }} Checked
+ * @typedef {{ problems: { path: string, message: string }[] } | { paths: string[], restart?: string, warning?: string }} Checked
  */
 
 /** What was written and not applied: it outlives a look at another page. */
@@ -190,9 +190,12 @@ function drawVerdict(verdict, list, checked, editor) {
     ? ""
     : "problems" in checked
     ? `${count(problems.length)} ${problems.length === 1 ? "problem" : "problems"}: it cannot be applied`
-    : checked.restart === undefined
-    ? `Nothing is wrong with it. ${changesIn(checked.paths)}`
-    : `Nothing is wrong with it, but it needs a restart. ${checked.restart}.`;
+    : [
+      checked.restart === undefined
+        ? `Nothing is wrong with it. ${changesIn(checked.paths)}`
+        : `Nothing is wrong with it, but it needs a restart. ${checked.restart}.`,
+      checked.warning && `${checked.warning}.`,
+    ].filter(Boolean).join(" ");
   if (verdict.textContent !== text) verdict.textContent = text;
 }
 

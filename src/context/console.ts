@@ -44,8 +44,10 @@ export interface ConfigurationFile {
   waits?: string;
 }
 
-/** `paths`: the settings that differ from those that the gateway serves by. */
-export type Checked = { problems: readonly Problem[] } | { paths: readonly string[]; restart?: string };
+/** `paths`: the settings that differ from those that the gateway serves by. `warning`: what operators can no longer do here then. */
+export type Checked =
+  | { problems: readonly Problem[] }
+  | { paths: readonly string[]; restart?: string; warning?: string };
 
 export type Applied =
   | { outcome: "applied" | "saved" }

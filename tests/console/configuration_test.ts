@@ -1,5 +1,5 @@
 /** The file of the configuration, as operators change it at the console. */
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { type Config, createApp, pluginFacts } from "../../src/app.ts";
 import { createConfigDesk } from "../../src/cli/config_desk.ts";
 import { loadConfig } from "../../src/config/load.ts";
@@ -158,6 +158,22 @@ Deno.test("configuration: a file that was changed meanwhile is not overwritten, 
   assertEquals((await applied(rig, more)).outcome, "conflict");
   await Deno.utime(`${rig.file}.laneway-new`, new Date(0), new Date(0));
   assertEquals((await applied(rig, more)).outcome, "applied", "Who left that was stopped long ago");
+});
+
+Deno.test("configuration: who would lock operators out is warned", async () => {
+  await using rig = await newRig();
+  const { text } = await shown(rig);
+  const cases: [from: string, to: string, warning: RegExp][] = [
+    ['{ "edit": true }', "false", /no console/],
+    ['"edit": true', "", /no longer change/],
+    [', "operator": true', "", /operator/],
+  ];
+  for (const [from, to, warning] of cases) assertMatch((await checked(rig, text.replace(from, to))).warning, warning);
+  assertEquals((await checked(rig, text.replace('"rounds": 2', '"rounds": 3'))).warning, undefined);
+  const byGroup =
+    '"oidc": { "issuer": "https://id.test", "audience": "a", "groups": [{ "name": "g", "operator": true }] },';
+  const moved = text.replace(', "operator": true', "").replace('"store"', `${byGroup} "store"`);
+  assertEquals((await checked(rig, moved)).warning, undefined);
 });
 
 Deno.test("configuration: what needs a restart is named, and written for the next start where that is wanted", async () => {
