@@ -2,7 +2,7 @@
 /// <reference lib="dom" />
 /** The console's frame: its pages, and who may see them. The page is in the address behind `#`. */
 import { configuration } from "./configuration.js";
-import { h, LoginNeeded, messageIn } from "./dom.js";
+import { h, LoginNeeded, messageIn, send } from "./dom.js";
 import { fidelity } from "./fidelity.js";
 import { inspect } from "./inspect.js";
 import { keys } from "./keys.js";
@@ -26,6 +26,8 @@ const logout = /** @type {HTMLButtonElement} */ (document.getElementById("logout
 let timer;
 /** Raised with each page that is opened: what an earlier one still waits for is not shown. */
 let turn = 0;
+/** Why nobody was logged out: it stays until that is tried again. */
+let failure = "";
 
 function open() {
   const name = location.hash.slice(1).split("?")[0] ?? "";
@@ -44,7 +46,7 @@ function open() {
     try {
       await refresh();
       if (mine !== turn) return;
-      say("");
+      say(failure);
       if (sessionStorage.getItem("at provider")) sessionStorage.setItem("in", "1");
       sessionStorage.removeItem("at provider");
       logout.hidden = !sessionStorage.getItem("in");
@@ -65,16 +67,18 @@ function say(text) {
 
 /** @param {string} reason */
 function askForKey(reason) {
+  say(failure = "");
   const input = h("input", { type: "password", name: "key", autocomplete: "current-password", required: true });
   const problem = h("p", { class: "error", role: "alert" });
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
-    const response = await fetch("login", { method: "POST", body: input.value });
-    if (response.ok) {
+    try {
+      await post("login", input.value);
       sessionStorage.setItem("in", "1");
-      return open();
+      open();
+    } catch (error) {
+      problem.textContent = /** @type {Error} */ (error).message;
     }
-    problem.textContent = await messageIn(response);
   };
   main.replaceChildren(
     h(
@@ -92,6 +96,16 @@ function askForKey(reason) {
   void offerProvider();
 }
 
+/**
+ * Throws an error with a sentence for people.
+ * @param {"login" | "logout"} path
+ * @param {string} [key]
+ */
+async function post(path, key) {
+  const response = await send(path, { method: "POST", body: key });
+  if (!response.ok) throw new Error(await messageIn(response));
+}
+
 /** Where operators may log in at a provider, too. */
 async function offerProvider() {
   const { oidc } = await fetch("ways").then((response) => response.json(), () => ({}));
@@ -102,10 +116,15 @@ async function offerProvider() {
 }
 
 logout.addEventListener("click", async () => {
-  await fetch("logout", { method: "POST" });
-  sessionStorage.removeItem("in");
-  logout.hidden = true;
-  open();
+  try {
+    await post("logout");
+    failure = "";
+    sessionStorage.removeItem("in");
+    logout.hidden = true;
+    open();
+  } catch (error) {
+    say(failure = /** @type {Error} */ (error).message);
+  }
 });
 addEventListener("hashchange", open);
 open();

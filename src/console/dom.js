@@ -39,15 +39,24 @@ export function queryInAddress() {
 export class LoginNeeded extends Error {}
 
 /**
+ * `fetch`, whose failure is an error with a sentence for people.
+ * @param {string} path
+ * @param {RequestInit} init
+ */
+export function send(path, init) {
+  return fetch(path, init).catch(() => {
+    throw new Error("The gateway does not answer");
+  });
+}
+
+/**
  * What the gateway answers below `api/`. Throws `LoginNeeded`, and an error with a sentence for people.
  * @param {string} path
  * @param {RequestInit} [more]
  * @returns {Promise<any>}
  */
 export async function ask(path, more = {}) {
-  const response = await fetch(`api/${path}`, { headers: { accept: "application/json" }, ...more }).catch(() => {
-    throw new Error("The gateway does not answer");
-  });
+  const response = await send(`api/${path}`, { headers: { accept: "application/json" }, ...more });
   if (response.status === 401 || response.status === 403) throw new LoginNeeded(await messageIn(response));
   if (!response.ok) throw new Error(await messageIn(response));
   return await response.json();

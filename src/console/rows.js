@@ -44,15 +44,18 @@ export class Rows {
   show(items) {
     const { keyOf } = this.#columns;
     const { element } = this;
-    const first = Math.floor(element.scrollTop / this.#height);
-    const isRead = element.scrollTop > 0 || this.#body.contains(document.activeElement);
+    const { scrollTop } = element;
+    const first = Math.floor(scrollTop / this.#height);
+    const isRead = scrollTop > 0 || this.#body.contains(document.activeElement);
     const held = isRead ? this.#items[first] : undefined;
     this.#items = items;
     if (held !== undefined) {
       const key = keyOf(held);
       const index = items.findIndex((item) => keyOf(item) === key);
-      this.#draw(Math.max(0, index));
-      if (index > first) element.scrollTop += (index - first) * this.#height;
+      const top = index < 0 ? first : index;
+      this.#draw(top);
+      // A list that has become shorter may have been scrolled back by the browser.
+      if (top !== first) element.scrollTop = scrollTop + (top - first) * this.#height;
     } else {
       this.#draw(first);
     }

@@ -12,7 +12,9 @@ export const usage = {
     const days = h(
       "select",
       {},
-      ...[1, 7, 30, 90].map((value) => h("option", { value, selected: value === 7 }, `${value} days`)),
+      ...[1, 7, 30, 90].map((value) =>
+        h("option", { value, selected: value === 7 }, value === 1 ? "day" : `${value} days`)
+      ),
     );
     const by = h("select", {}, ...["key", "model", "day"].map((value) => h("option", { value }, value)));
     const used = h("tbody");
@@ -22,7 +24,11 @@ export const usage = {
     let answer;
     const draw = () => answer && drawAll(answer, by.value, { head, used, budgets });
     const refresh = async () => {
-      answer = await ask(`usage?days=${days.value}`);
+      const wanted = days.value;
+      const found = await ask(`usage?days=${wanted}`);
+      // Another choice was made meanwhile, whose answer may have come first.
+      if (wanted !== days.value) return;
+      answer = found;
       draw();
     };
     by.addEventListener("change", draw);

@@ -152,6 +152,51 @@ inBrowser(
   },
 );
 
+const failing = { ...lastingStore(), delete: () => Promise.reject(new Error("The server is gone")) };
+
+inBrowser(
+  "a login and a logout that cannot be done say so, and can be tried again",
+  () => newApp({ config: KEYED, store: failing, now: Date.now }),
+  async (desk) => {
+    const { page, complaints } = desk;
+    await page.goto(`${desk.url}/console`);
+    await page.getByLabel("Key of an operator").fill(OPS);
+    await desk.stop();
+    await page.getByRole("button", { name: "Log in" }).click();
+    await page.getByRole("alert").getByText("The gateway does not answer").waitFor();
+    desk.start();
+    await page.getByRole("button", { name: "Log in" }).click();
+    await page.getByRole("heading", { name: "Live" }).waitFor();
+    await page.getByRole("button", { name: "Log out" }).click();
+    for (let times = 0; times < 3; times++) await page.waitForResponse(/api\/live/);
+    assertEquals(await page.locator("#state").textContent(), "The session cannot be ended now: try again");
+    await page.getByRole("button", { name: "Log out" }).click();
+    assertEquals(complaints.filter((one) => one.includes("fetch")), [], "Nothing was left uncaught");
+  },
+);
+
+inBrowser("the usage that is shown is that of the days that were chosen last", answering, async (desk) => {
+  const { page } = desk;
+  await logIn(desk);
+  const row = { key: "ops", model: "model", day: "2027-01-01", inputTokens: 1, outputTokens: 1 };
+  const answered = Promise.withResolvers<void>();
+  await page.route(/api\/usage/, async (route) => {
+    const days = Number(new URL(route.request().url()).searchParams.get("days"));
+    if (days === 90) await answered.promise;
+    await route.fulfill({ json: { data: [{ ...row, requests: 1_000 + days }] } });
+  });
+  await page.getByRole("link", { name: "Usage" }).click();
+  const days = page.getByLabel("Of the last");
+  await days.selectOption("90");
+  await days.selectOption("1");
+  await page.getByRole("cell", { name: "1,001" }).waitFor();
+  const late = page.waitForResponse(/days=90/);
+  answered.resolve();
+  await (await late).finished();
+  await page.getByLabel("By").selectOption("day");
+  assertEquals(await page.locator("tbody tr").first().textContent(), "2027-01-011,00111–");
+});
+
 inBrowser("a paused list stands still, and goes on where it is", answering, async (desk) => {
   const { page } = desk;
   await logIn(desk);

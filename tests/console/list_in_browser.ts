@@ -1,5 +1,6 @@
 /** The list of requests in a browser, when there are many. */
 import { assert, assertEquals } from "@std/assert";
+import type { Page } from "playwright-core";
 import { CHAT, CONFIG, newApp } from "../support/app.ts";
 import { type Case, type Desk, logIn } from "./desk.ts";
 
@@ -57,6 +58,33 @@ async function scrolled(desk: Desk): Promise<void> {
   assert(most < 150, `${most} elements were added at once`);
 }
 
+/** Whether some of it is within the list's frame. */
+const isInSight = (page: Page, name: string) =>
+  page.evaluate<boolean>(`{
+    const cell = [...document.querySelectorAll("td")].find(({ textContent }) => textContent === "${name}");
+    const [one, list] = [cell?.getBoundingClientRect(), document.querySelector(".rows").getBoundingClientRect()];
+    one !== undefined && one.bottom > list.top && one.top < list.bottom;
+  }`);
+
+async function filtered(desk: Desk): Promise<void> {
+  const { page } = desk;
+  await logIn(desk);
+  await page.route(/api\/live/, (route) => route.fulfill({ json: thousandMore(4_000) }));
+  await page.getByText("Requests, the latest first: 1,000").waitFor();
+  await page.getByRole("button", { name: "Pause" }).click();
+  await page.evaluate(`{
+    const list = document.querySelector(".rows");
+    list.scrollTop = 300.5 * document.querySelector("tbody tr:not(.space)").getBoundingClientRect().height;
+  }`);
+  await page.getByRole("cell", { name: "model-4699", exact: true }).waitFor();
+  await page.getByLabel("Filter").fill("9");
+  assert(await isInSight(page, "model-4699"), "The row that was first is still in sight");
+  await page.getByLabel("Filter").fill("8");
+  const rows = await page.locator("tbody tr:not(.space) td:nth-child(5)").allTextContents();
+  const inSight = await Promise.all(rows.map((name) => isInSight(page, name)));
+  assert(inSight.includes(true), "Some rows are in sight, though the one that was first is not in the list");
+}
+
 async function held(desk: Desk): Promise<void> {
   const { page } = desk;
   await logIn(desk);
@@ -78,5 +106,6 @@ const app = () =>
 
 export const listCases: readonly Case[] = [
   { name: "thousands of requests: only those in sight are in the page, wherever one reads", app, run: scrolled },
+  { name: "whoever filters a list keeps the place in it", app, run: filtered },
   { name: "whoever reads further down, or is in a row, stays there while others arrive", app, run: held },
 ];
