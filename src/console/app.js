@@ -108,7 +108,7 @@ async function post(path, key) {
 
 /** Where operators may log in at a provider, too. */
 async function offerProvider() {
-  const { oidc } = await fetch("ways").then((response) => response.json(), () => ({}));
+  const { oidc } = await fetch("ways").then((response) => response.json()).catch(() => ({}));
   if (!oidc) return;
   const link = h("a", { href: "oidc" }, "Log in at your identity provider");
   link.addEventListener("click", () => sessionStorage.setItem("at provider", "1"));

@@ -3,6 +3,7 @@
 /** A recorded request sent again, changed or not, and its answer beside the first one. */
 import { ask, duration, h, messageIn } from "./dom.js";
 import { side, textOf, valueOf } from "./inspect_side.js";
+import { textsIn } from "./wires.js";
 
 /** So much of an answer is shown while it comes, in characters. */
 const MOST_SHOWN = 100_000;
@@ -129,7 +130,7 @@ async function answerInto(place, { place: path, text, headers, signal }) {
     state.textContent = `Status ${response.status}: ${await messageIn(response)}`;
     state.className = "error";
   } else {
-    for await (const piece of /** @type {any} */ (response.body?.pipeThrough(new TextDecoderStream()) ?? [])) {
+    for await (const piece of textsIn(response.body)) {
       if ((raw.textContent ?? "").length < MOST_SHOWN) raw.append(piece);
     }
     state.textContent = `Status ${response.status} after ${duration(Math.round(performance.now() - started))}`;

@@ -89,7 +89,7 @@ export class Side {
         body: JSON.stringify(wire.body({ ...asked, model: rest.join("/") })),
         signal,
       });
-      if (!response.ok || !response.body) throw new Error(await messageIn(response));
+      if (!response.ok) throw new Error(await messageIn(response));
       for await (const event of eventsIn(response.body)) {
         wire.read(event, answer);
         if (first === undefined && (answer.text || answer.reasoning || answer.calls.length > 0)) {

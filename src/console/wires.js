@@ -30,7 +30,7 @@ export const WIRES = {
       max_tokens: maxTokens,
       stream: true,
       ...system && { system },
-      ...effort && { thinking: { type: "adaptive" }, output_config: { effort } },
+      ...thinkingFor(effort),
       ...tools.length > 0 && {
         tools: tools.map((tool) => {
           if ("hosted" in tool) return tool.hosted;
@@ -88,10 +88,11 @@ export const WIRES = {
       const delta = choices?.[0]?.delta ?? {};
       answer.text += delta.content ?? delta.refusal ?? "";
       answer.reasoning += delta.reasoning_content ?? delta.reasoning ?? "";
-      for (const { index, function: { name, arguments: input = "" } = {} } of delta.tool_calls ?? []) {
+      for (const { index, function: called, custom = {} } of delta.tool_calls ?? []) {
+        const { name, arguments: input } = called ?? { ...custom, arguments: custom.input };
         const one = call(answer, index);
         one.name ||= name ?? "";
-        one.input += input;
+        one.input += input ?? "";
       }
       if (usage) count(answer, { input_tokens: usage.prompt_tokens, output_tokens: usage.completion_tokens });
       if (error) answer.error = error.message;
@@ -121,14 +122,28 @@ export const WIRES = {
     read({ type, output_index: index, delta, item, response, error, message }, answer) {
       if (type === "response.output_text.delta" || type === "response.refusal.delta") answer.text += delta;
       if (/^response\.reasoning(_summary)?_text\.delta$/.test(type)) answer.reasoning += delta;
-      if (type === "response.output_item.added" && item.type === "function_call") call(answer, index).name = item.name;
-      if (type === "response.function_call_arguments.delta") call(answer, index).input += delta;
+      if (type === "response.output_item.added" && /^(function|custom_tool)_call$/.test(item.type)) {
+        call(answer, index).name = item.name;
+      }
+      if (/^response\.(function_call_arguments|custom_tool_call_input)\.delta$/.test(type)) {
+        call(answer, index).input += delta;
+      }
       if (response?.usage) count(answer, response.usage);
       if (type === "response.failed") answer.error = response.error?.message ?? "The answer failed";
       if (type === "error") answer.error = error?.message ?? message;
     },
   },
 };
+
+/**
+ * Messages knows no "none" and no "minimal": a model that is not to think is told so, and the least effort is low.
+ * @param {string} effort
+ */
+function thinkingFor(effort) {
+  if (effort === "") return {};
+  if (effort === "none") return { thinking: { type: "disabled" } };
+  return { thinking: { type: "adaptive" }, output_config: { effort: effort === "minimal" ? "low" : effort } };
+}
 
 /** @param {{ mediaType: string, data: string }} image */
 function addressOf({ mediaType, data }) {
@@ -198,14 +213,27 @@ function isObject(value) {
 }
 
 /**
+ * The text of a body, piece by piece. Whoever stops reading ends the request.
+ * @param {ReadableStream<Uint8Array<ArrayBuffer>> | null} body
+ */
+export async function* textsIn(body) {
+  // Not every browser can iterate a stream.
+  const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
+  try {
+    for (let read = await reader?.read(); read && !read.done; read = await reader?.read()) yield read.value;
+  } finally {
+    await reader?.cancel().catch(() => {});
+  }
+}
+
+/**
  * The events of a stream, each as JSON.
- * @param {ReadableStream<Uint8Array<ArrayBuffer>>} body
+ * @param {ReadableStream<Uint8Array<ArrayBuffer>> | null} body
  */
 export async function* eventsIn(body) {
   let rest = "";
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  for (let read = await reader.read(); !read.done; read = await reader.read()) {
-    const lines = (rest + read.value).split("\n");
+  for await (const piece of textsIn(body)) {
+    const lines = (rest + piece).split("\n");
     rest = lines.pop() ?? "";
     for (const line of lines) {
       const data = line.startsWith("data:") ? line.slice("data:".length).trim() : "";

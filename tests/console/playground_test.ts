@@ -31,10 +31,10 @@ const FRAMES = [
   "data: [DONE]\n\n",
 ];
 
-async function answerOn(wire: string, frames: readonly string[]) {
+async function answerOn(wire: string, frames: readonly string[], more: object = {}) {
   const fake = fakeUpstream(() => answerStream(frames));
   const { path, body, read } = WIRES[wire]!;
-  const response = await newApp({ fetch: fake.fetch }).post(`/oss/${path}`, body(ASKED));
+  const response = await newApp({ fetch: fake.fetch }).post(`/oss/${path}`, body({ ...ASKED, ...more }));
   const answer = noAnswer();
   for await (const event of eventsIn(response.body!)) read(event, answer);
   return { answer, asked: fake.asked[0] && JSON.parse(fake.asked[0].body) as JsonObject };
@@ -70,6 +70,54 @@ for (const wire of Object.keys(WIRES)) {
     assertEquals(answer.error?.includes("The model fell over"), true, answer.error);
   });
 }
+
+Deno.test("playground: every effort that the page offers can be asked for on every wire", async () => {
+  const efforts = ["none", "minimal", "low", "max"];
+  const asked: Record<string, unknown[]> = {};
+  for (const wire of Object.keys(WIRES)) {
+    asked[wire] = [];
+    for (const effort of efforts) asked[wire].push((await answerOn(wire, FRAMES, { effort })).asked?.reasoning_effort);
+  }
+  assertEquals(asked, { messages: ["none", "low", "low", "max"], chat: efforts, responses: efforts });
+});
+
+Deno.test("playground: calls of custom tools are shown", async () => {
+  const custom = (fields: object) => frame({ delta: { tool_calls: [{ index: 0, ...fields }] } });
+  const frames = [
+    custom({ id: "c1", type: "custom", custom: { name: "run", input: "" } }),
+    custom({ custom: { input: "ls " } }),
+    custom({ custom: { input: "-l" } }),
+    ...FRAMES.slice(-3),
+  ];
+  const tools = {
+    chat: '[{ "type": "custom", "custom": { "name": "run" } }]',
+    responses: '[{ "type": "custom", "name": "run" }]',
+  };
+  for (const [wire, text] of Object.entries(tools)) {
+    const { answer } = await answerOn(wire, frames, { tools: readTools(text) });
+    assertEquals(answer.calls.map(({ name, input }) => [name, input]), [["run", "ls -l"]], wire);
+  }
+});
+
+Deno.test("playground: whoever stops reading a stream ends the request, also where a stream cannot be iterated", async () => {
+  const { prototype } = ReadableStream;
+  const iterator = Object.getOwnPropertyDescriptor(prototype, Symbol.asyncIterator)!;
+  Reflect.deleteProperty(prototype, Symbol.asyncIterator);
+  try {
+    let isCancelled = false;
+    const body = new ReadableStream({
+      pull: (controller) => controller.enqueue(new TextEncoder().encode('data: {"a":1}\n\n')),
+      cancel: () => void (isCancelled = true),
+    });
+    for await (const event of eventsIn(body)) {
+      assertEquals(event, { a: 1 });
+      break;
+    }
+    assertEquals(isCancelled, true);
+  } finally {
+    Object.defineProperty(prototype, Symbol.asyncIterator, iterator);
+  }
+});
 
 Deno.test("playground: tools are taken as any of the wires writes them, and what is wrong with them is named", () => {
   const parameters = { type: "object" };
