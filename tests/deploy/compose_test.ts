@@ -11,6 +11,8 @@ import {
   ROOT,
   variablesIn,
 } from "../support/deploy.ts";
+import { withFolder } from "../support/process.ts";
+import { isRedisMissing, startRedis } from "../support/redis_server.ts";
 
 const compose = readYaml("deploy/compose.yaml");
 const services: Record<string, Data> = compose.services;
@@ -88,4 +90,24 @@ Deno.test("compose: nobody can write but to a volume, or gain rights; what must 
   const needed = new Set([...readText("deploy/compose.yaml").matchAll(/\$\{(\w+):\?/g)].map(([, name]) => name));
   const given = [...readText("deploy/compose/example.env").matchAll(/^(\w+)=$/gm)].map(([, name]) => name);
   assertEquals([...needed].filter((name) => !given.includes(name)), []);
+});
+
+Deno.test({
+  name:
+    "compose: the store takes other containers, which have no password, keeps turns on the disk and forgets none early",
+  ignore: isRedisMissing,
+  fn: () =>
+    withFolder(async (folder) => {
+      const [, ...options] = store.command;
+      const server = await startRedis([...options, "--dir", folder]);
+      try {
+        for (
+          const [name, value] of [["protected-mode", "no"], ["appendonly", "yes"], ["maxmemory-policy", "noeviction"]]
+        ) {
+          assertEquals((await server.ask("CONFIG", "GET", name!)).split("\r\n").at(-1), value, name);
+        }
+      } finally {
+        await server.stop();
+      }
+    }),
 });

@@ -100,7 +100,7 @@ async function checkStore({ config, platform, now }: Examined): Promise<Finding>
   } catch (error) {
     const message = `Cannot use the store ${describePlace(place)}: ${(error as Error).message}`;
     const cure = config.store.kind === "redis"
-      ? "Start the server, or correct the URL in the variable that store.url names"
+      ? "Start the server, let it take connections from other machines, or correct the URL in the variable that store.url names"
       : 'Make the folder writable for this user, or set another "store": { "path": "..." }';
     return problem("error", "store-unusable", "store", message, cure);
   } finally {
