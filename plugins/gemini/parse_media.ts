@@ -7,6 +7,9 @@ import { BLOB_KEYS, FILE_KEYS, type GeminiMedia, WIRE } from "./wire.ts";
 type Blob = NonNullable<GeminiMedia["inlineData"]>;
 type File = NonNullable<GeminiMedia["fileData"]>;
 
+/** Where the vendor's clients upload files. */
+const FILES_HOST = "generativelanguage.googleapis.com";
+
 /** `rest`: the part's other fields. */
 export function parseInline(blob: Blob, rest: JsonObject): FilePart {
   const { mimeType, data, displayName } = blob;
@@ -23,7 +26,7 @@ export function parseInline(blob: Blob, rest: JsonObject): FilePart {
 export function parseFile(file: File, rest: JsonObject, place: string): FilePart {
   const { fileUri, mimeType, displayName } = file;
   const url = URL.parse(fileUri);
-  if (!url || !["http:", "https:"].includes(url.protocol) || /(^|\.)googleapis\.com$/.test(url.hostname)) {
+  if (!url || !["http:", "https:"].includes(url.protocol) || url.hostname === FILES_HOST) {
     const message =
       `Cannot serve "${place}": the gateway keeps no files. Send the file in "inlineData", or the URL of one`;
     throw new GatewayError("invalid_request", message, { param: place });

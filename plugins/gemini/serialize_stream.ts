@@ -99,7 +99,7 @@ class PieceWriter implements StreamWriter<GenerateEvent> {
   }
 
   #writeDelta({ type, text }: PartDelta, emit: Emit<Frame>): void {
-    if (type === "text" || type === "tool-input") this.#pieces.push(text);
+    if (type !== "reasoning") this.#pieces.push(text);
     if (type === "tool-input") return;
     const thought = type === "reasoning" && { thought: true };
     this.#around ??= jsonAround((hole) => this.#chunk([{ text: hole, ...thought }]));
@@ -109,7 +109,7 @@ class PieceWriter implements StreamWriter<GenerateEvent> {
   #end({ annotations, opaque }: Extract<GenerateEvent, { type: "part-end" }>, emit: Emit<Frame>): void {
     const part = this.#part;
     if (part?.type === "reasoning") this.#keep(opaque);
-    if (part?.type === "text") {
+    if (part?.type === "text" || part?.type === "refusal") {
       const text = this.#pieces.join("");
       if (annotations) this.#grounding.cite(annotations, text, this.#bytes);
       this.#bytes += bytesIn(text);

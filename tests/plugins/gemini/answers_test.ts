@@ -1,0 +1,55 @@
+/** Answers and requests of the Gemini API that its SDK does not bring about. */
+import { assertEquals, assertStringIncludes } from "@std/assert";
+import type { GenerateRequest, GenerateResponse } from "../../../src/canonical/generate.ts";
+import type { JsonObject } from "../../../src/canonical/json.ts";
+import { replay } from "../../../src/canonical/replay.ts";
+import { serializeResponse } from "../../../plugins/gemini/serialize_response.ts";
+import { serializeStream } from "../../../plugins/gemini/serialize_stream.ts";
+import { newApp } from "../../support/app.ts";
+import { answerWhole } from "../../support/chat.ts";
+import { newExchange, newWireRequest } from "../../support/context.ts";
+import { fakeUpstream } from "../../support/fake_upstream.ts";
+
+const input: GenerateRequest = { model: "model", messages: [], stream: false };
+const exchange = () => newExchange("gemini", input, newWireRequest({}));
+
+Deno.test("gemini: what is cited stands at the same bytes, whole or streamed, also behind a refusal", () => {
+  const response: GenerateResponse = {
+    model: "model",
+    content: [
+      { type: "refusal", text: "Nein – " },
+      {
+        type: "text",
+        text: "see there",
+        annotations: [{ type: "url-citation", url: "https://a.test/", start: 4, end: 9 }],
+      },
+    ],
+    finish: { reason: "stop" },
+    usage: { inputTokens: 1, outputTokens: 1 },
+  };
+  const whole = serializeResponse(response, exchange());
+  const writer = serializeStream(exchange());
+  let last = "";
+  for (const event of replay(response)) writer.write(event, ({ data = "" }) => last = data);
+  const segmentOf = ({ candidates: [candidate] }: { candidates: JsonObject[] }) =>
+    (candidate!.groundingMetadata as { groundingSupports: { segment: JsonObject }[] }).groundingSupports[0]!.segment;
+  assertEquals(segmentOf(whole as { candidates: JsonObject[] }), { startIndex: 13, endIndex: 18, text: "there" });
+  assertEquals(segmentOf(JSON.parse(last)), { startIndex: 13, endIndex: 18, text: "there" });
+});
+
+Deno.test("gemini: files that only the vendor has are refused, and public ones at its hosts go up", async () => {
+  const fake = fakeUpstream(() => answerWhole());
+  const app = newApp({ fetch: fake.fetch });
+  const ask = (fileUri: string) =>
+    app.post("/oss/v1beta/models/model:generateContent", {
+      contents: [{ parts: [{ fileData: { fileUri, mimeType: "image/png" } }] }],
+    });
+  for (const uri of ["https://generativelanguage.googleapis.com/v1beta/files/abc", "gs://bucket/a.png", "files/abc"]) {
+    const response = await ask(uri);
+    assertEquals(response.status, 400, uri);
+    assertStringIncludes((await response.json()).error.message, "keeps no files");
+  }
+  const url = "https://storage.googleapis.com/bucket/a.png";
+  assertEquals((await ask(url)).status, 200);
+  assertStringIncludes(fake.asked[0]!.body, url);
+});
