@@ -1,6 +1,6 @@
 /** The page of fidelity: the same as the tables of the documents, for the models that are configured. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import { CONFIG, type ConfigInput, newApp, type TestApp } from "../support/app.ts";
+import { CONFIG, type ConfigInput, ENV, newApp, type TestApp } from "../support/app.ts";
 
 const CONFIGURED: ConfigInput = {
   upstreams: {
@@ -55,6 +55,21 @@ Deno.test("console fidelity: on its own wire everything is carried, and a model 
   assertStringIncludes(plain["image: base64"]!, "refused: ");
   assertEquals(plain["image.cache_control"], "refused, without it too");
   assertEquals(plain.temperature, "carried");
+});
+
+Deno.test("console fidelity: whoever may not use a lane gets no table of it, also where another operator has asked", async () => {
+  const keys = [
+    { name: "all", secret: { env: "TEAM_KEY" }, operator: true },
+    { name: "none", secret: { env: "GUEST_KEY" }, operator: true, lanes: ["other"] },
+  ];
+  const app = newApp({ config: { ...CONFIGURED, lanes: { ...CONFIGURED.lanes, other: { models: {} } }, keys } });
+  const path = "/console/api/fidelity?lane=oss&model=model&client=chat";
+  const statuses = [ENV.GUEST_KEY!, ENV.TEAM_KEY!, ENV.GUEST_KEY!].map(async (key) => {
+    const response = await app.get(path, { "x-api-key": key });
+    await response.body?.cancel();
+    return response.status;
+  });
+  assertEquals(await Promise.all(statuses), [403, 200, 403]);
 });
 
 Deno.test("console fidelity: what has no table says so", async () => {

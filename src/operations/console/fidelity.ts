@@ -2,6 +2,7 @@
 import type { JsonObject } from "../../canonical/json.ts";
 import type { Gateway } from "../../context/gateway.ts";
 import type { RequestContext } from "../../context/request_context.ts";
+import type { Destination } from "../../contract/destination.ts";
 import type { Exchange, FidelityRow, Outcome } from "../../contract/fidelity.ts";
 import { GatewayError } from "../../errors.ts";
 import { BoundedMap } from "../../util/bounded_map.ts";
@@ -25,14 +26,17 @@ let latest: Promise<unknown> = Promise.resolve();
 export async function fidelity(context: RequestContext): Promise<Response> {
   const { gateway, url } = context;
   const asked = (name: string) => url?.searchParams.get(name) ?? "";
-  const [lane, model, client] = [asked("lane"), asked("model"), asked("client")];
+  const [laneName, model, client] = [asked("lane"), asked("model"), asked("client")];
   const { clients } = await gateway.rehearsals!.tables();
   if (client === "") return Response.json({ clients });
   if (!clients.includes(client)) throw new GatewayError("invalid_request", `Cannot find wire "${client}"`);
+  const lane = findLane(laneName, context);
+  // First, because the caller may not be the one that a table was made for.
+  const { targets: [target] } = await resolve("generate", model, lane, context);
   const known = tables.get(gateway) ?? new BoundedMap<string, Promise<Table>>(50);
   tables.set(gateway, known);
-  const key = JSON.stringify([lane, model, client]);
-  const table = known.get(key) ?? queued(() => tableOf(lane, model, client, context));
+  const key = JSON.stringify([lane.name, model, client]);
+  const table = known.get(key) ?? queued(() => tableOf({ lane: lane.name, model }, target, client, gateway));
   known.set(key, table);
   try {
     return Response.json({ clients, ...await table });
@@ -48,19 +52,21 @@ function queued<T>(make: () => Promise<T>): Promise<T> {
   return made;
 }
 
-async function tableOf(laneName: string, model: string, client: string, context: RequestContext): Promise<Table> {
-  const { gateway } = context;
+async function tableOf(
+  place: { lane: string; model: string },
+  target: Destination | undefined,
+  client: string,
+  gateway: Gateway,
+): Promise<Table> {
   const rehearsals = gateway.rehearsals!;
-  const lane = findLane(laneName, context);
-  const { targets: [target] } = await resolve("generate", model, lane, context);
+  const { lane, model } = place;
   const driver = target && gateway.drivers.get(target.driver ?? gateway.upstreams.get(target.upstream)!.driver.name);
   const tables = await rehearsals.tables();
   const wire = driver?.wire ?? "";
   if (!target || !tables.answer(wire, {})) {
     throw new GatewayError("unsupported", `There is no table for "${model}": its upstream speaks a wire of its own`);
   }
-  const place = { lane: lane.name, model };
-  const rehearse = rehearsals.of(lane.name, model, target);
+  const rehearse = rehearsals.of(lane, model, target);
   const made = new BoundedMap<string, Promise<Outcome>>(50);
   const exchange: Exchange = (client, body, { headers, before, answer } = {}) => {
     const key = JSON.stringify([body, headers, before, answer]);
