@@ -319,6 +319,17 @@ const SABOTAGES: [name: string, sabotage: Sabotage, check: string, words: RegExp
   ],
 ];
 
+Deno.test("doctor: a list of models that never ends holds nothing up", async () => {
+  const piece = new TextEncoder().encode("x".repeat(65_536));
+  const endless = () => new Response(new ReadableStream({ pull: (controller) => controller.enqueue(piece) }));
+  const findings = await findingsOf({ answer: but("models", endless) });
+  assertEquals(problemsIn(findings), []);
+  assertEquals(
+    findings.find(({ check }) => check === "upstream")?.message,
+    "It is reached and lists no models (status 200)",
+  );
+});
+
 Deno.test("doctor: what a server says steers no terminal", async () => {
   const findings = await findingsOf({ answer: but("tools", () => failing(400, "no\u001b[2J tools\r\nAll is well")) });
   assertStringIncludes(report(findings), "a request with tools: no [2J tools All is well\n");

@@ -1,6 +1,7 @@
 /** Whether each upstream can be reached, is an API, and accepts the secret. */
 import { builtIn } from "../../app.ts";
 import { isJsonObject, type JsonValue } from "../../canonical/json.ts";
+import { readText } from "../../util/read_text.ts";
 import { type Examined, upstreamNamed, usedUpstreams } from "./examination.ts";
 import { type Finding, problem, well } from "./finding.ts";
 import { whyUnreached } from "./reach.ts";
@@ -41,6 +42,8 @@ interface Visited {
   level: "error" | "warning";
 }
 
+/** A longer list of models is not read to its end, in characters. */
+const MOST_LISTED = 10_000_000;
 /** How far a clock may be off, in milliseconds: beyond it certificates and signed tokens fail. */
 const CLOCK_MS = 120_000;
 
@@ -79,7 +82,7 @@ async function listModels(baseUrl: string, { name, secret }: Visited, examined: 
     redirect: "manual",
     signal: AbortSignal.timeout(patienceMs),
   });
-  const text = await response.text();
+  const { text } = await readText(response.body, MOST_LISTED);
   return { status: response.status, headers: response.headers, body: parsed(text) };
 }
 

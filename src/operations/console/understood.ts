@@ -29,19 +29,23 @@ export interface Parsed {
 /** `?id=`: the request in canonical form, what each transform changes of it for each target, and each answer in canonical form. */
 export async function understood(context: RequestContext): Promise<Response> {
   const one = recordOf(context);
+  const hideFirst = hiderOf(one);
   const parsed = await attempted(() => parseRecorded(one, context.gateway));
   const explanation = await attempted(() => explained(one, context.gateway));
   const answers = await Promise.all(
     one.calls.map((call) => attempted(() => answerOf(call, parsed.value, context.gateway))),
   );
+  // Meanwhile the record may have got another call, or been forgotten.
+  const hideLast = hiderOf(one);
+  const hide = (text: string) => hideLast(hideFirst(text));
   const calls = one.calls.map((call, index) => ({
     answer: answers[index]?.value,
     problem: answers[index]?.problem,
-    isAsExplained: isAsExplained(call, explanation.value, hiderOf(one)),
+    isAsExplained: isAsExplained(call, explanation.value, hide),
   }));
   const { input, notes } = parsed.value ?? {};
   const view = { input, notes, problem: parsed.problem, explanation, calls };
-  return new Response(hiderOf(one)(JSON.stringify(view)), { headers: { "content-type": "application/json" } });
+  return new Response(hide(JSON.stringify(view)), { headers: { "content-type": "application/json" } });
 }
 
 async function attempted<T>(run: () => T | Promise<T>): Promise<{ value?: T; problem?: string }> {
