@@ -1,12 +1,12 @@
 /** Calls by `fetch`, the platform's own or any other. */
 import { ByteReader } from "../util/byte_reader.ts";
 import { isDoubtful, LateBody, noteAnswer } from "./late_body.ts";
+import { TextBody } from "./text_body.ts";
 import {
   type ByteSource,
   failureOf,
   type Transport,
   TransportError,
-  type TransportRequest,
   type TransportResponse,
   urlOf,
 } from "./transport.ts";
@@ -18,7 +18,7 @@ export function fetchTransport(fetch: Fetch): Transport {
     send({ url, method, headers, body, signal }) {
       const init = { method, headers, redirect: "manual", signal } as const;
       if (body === undefined || body instanceof FormData) return reach(fetch, url, { ...init, body });
-      return post(fetch, url, toBlob(body), init);
+      return post(fetch, url, body instanceof Uint8Array ? blobOf(body, "") : body, init);
     },
     // The platform closes them after a while.
     close() {},
@@ -26,10 +26,11 @@ export function fetchTransport(fetch: Fetch): Transport {
 }
 
 /** Once more where nothing of the body was read; whom no connection could be made to is not tried again here. */
-async function post(fetch: Fetch, url: string, payload: Blob, init: RequestInit): Promise<TransportResponse> {
+async function post(fetch: Fetch, url: string, payload: string | Blob, init: RequestInit): Promise<TransportResponse> {
   const { origin } = urlOf(url);
+  const type = typeof payload === "string" ? "" : payload.type;
   for (let isAgain = false;; isAgain = true) {
-    const body = isAgain || isDoubtful(origin) ? new LateBody([payload], { type: payload.type }) : payload;
+    const body = isAgain || isDoubtful(origin) ? new LateBody([payload], { type }) : sentOnce(payload);
     try {
       const response = await reach(fetch, url, { ...init, body });
       noteAnswer(origin, response.ok);
@@ -105,10 +106,8 @@ function lengthOf(headers: Headers): number | undefined {
   return length !== null && Number(length) <= MOST_BYTES ? Number(length) : undefined;
 }
 
-/** As a Blob it is sent once: Deno repeats a text or bytes body when a reused connection dies. */
-function toBlob(body: NonNullable<Exclude<TransportRequest["body"], FormData>>): Blob {
-  if (body instanceof Blob) return body;
-  return typeof body === "string" ? new Blob([body]) : blobOf(body, "");
+function sentOnce(payload: string | Blob): Blob {
+  return typeof payload === "string" ? new TextBody(payload) : payload;
 }
 
 const PIECE_BYTES = 256 * 1024;
