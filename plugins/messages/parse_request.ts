@@ -19,6 +19,7 @@ import type {
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, present } from "../../src/canonical/json.ts";
+import { holdsPart } from "../../src/canonical/part_types.ts";
 import type { Context, WireRequest } from "../../src/contract/context.ts";
 import { validate } from "../../src/contract/validate.ts";
 import { parseCompaction } from "./compaction.ts";
@@ -219,6 +220,7 @@ function isServersSearch({ type }: WireTool): boolean {
 /** The names of deferred tools that the conversation has brought up, and not withdrawn since. */
 function referencedTools(messages: readonly Message[]): Set<string> {
   const names = new Set<string>();
+  if (!holdsPart(messages, "opaque")) return names;
   const look = (parts: readonly (InputPart | OutputPart | ToolResultPart)[]) => {
     for (const part of parts) {
       if (part.type === "tool-result") look(part.content);

@@ -6,8 +6,17 @@ import type { Program } from "./program.ts";
 /** The wires that a gateway speaks to its upstreams. Each of these upstreams is the gateway itself. */
 const WIRES = ["chat", "messages", "responses"];
 
-/** What requests with keys, compressed bodies or conversations need, and what the descriptors are counted with. */
-const MODULES = ["node:crypto", "node:zlib", "node:util", "node:timers", "node:fs", "node:v8", "node:os"] as const;
+/** What requests with keys, other letters than ASCII, compressed bodies or conversations need, and what the descriptors are counted with. */
+const MODULES = [
+  "node:buffer",
+  "node:crypto",
+  "node:zlib",
+  "node:util",
+  "node:timers",
+  "node:fs",
+  "node:v8",
+  "node:os",
+] as const;
 
 /**
  * A short exchange on each wire, whole and streamed, in a gateway that calls itself: no network, no store, no log. Before each of

@@ -1,5 +1,6 @@
 import type { Effort, FilePart, GenerateRequest, Message, TextPart, ToolResultPart } from "../canonical/generate.ts";
 import { MODALITIES, type Modality } from "../canonical/models.ts";
+import { holdsPart } from "../canonical/part_types.ts";
 import { clampThinking } from "../transforms/thinking.ts";
 import { GatewayError } from "../errors.ts";
 import type { ModelLimits } from "../config/lane_schema.ts";
@@ -79,7 +80,7 @@ export function clampFiles(
   note: Note,
 ): GenerateRequest {
   const { model, messages } = request;
-  if (!taken || !messages.some(hasFiles)) return request;
+  if (!taken || !holdsPart(messages, "file")) return request;
   const newest = newestTurn(messages);
 
   const clampParts = <P extends { type: string }>(parts: readonly P[], path?: string): (P | TextPart)[] =>
@@ -115,10 +116,6 @@ export function clampFiles(
     }
   };
   return { ...request, messages: messages.map(clampMessage) };
-}
-
-function hasFiles({ content }: Message): boolean {
-  return content.some((part) => isFile(part) || part.type === "tool-result" && part.content.some(isFile));
 }
 
 /**

@@ -1,14 +1,19 @@
 /** How many tokens a conversation has for a target: at once, as far as the gateway knows. */
 import type { JsonValue } from "../canonical/json.ts";
 import type { Input } from "../canonical/operations.ts";
-import { countFiles } from "../canonical/estimate.ts";
+import { holdsPart } from "../canonical/part_types.ts";
 import type { Count, ReportedUsage } from "../canonical/usage.ts";
 import type { Gateway } from "../context/gateway.ts";
 import type { Attempt, Counted } from "../context/recorder.ts";
 
 /** At once. A client that had the same conversation counted a moment ago is given the same. */
 export function count(input: Input<"countTokens">, estimate: number, target: string, gateway: Gateway): Counted {
-  return { ...countKnown(input, target, estimate, gateway), estimate, isText: countFiles(input) === 0, used: false };
+  return {
+    ...countKnown(input, target, estimate, gateway),
+    estimate,
+    isText: !holdsPart(input.messages, "file"),
+    used: false,
+  };
 }
 
 function countKnown(

@@ -1,6 +1,7 @@
 /** Calls of hosted tools that waited for the client, and what it said to them. */
 import type { HostedPart, InputPart, Message } from "../canonical/generate.ts";
 import type { HostedApproval } from "../canonical/hosted.ts";
+import { holdsPart } from "../canonical/part_types.ts";
 
 export interface SettledApprovals {
   messages: Message[];
@@ -60,6 +61,7 @@ function approvalIn(part: InputPart): HostedApproval | undefined {
 
 /** The steps of hosted tools in a conversation, in their order. */
 export function stepsIn(messages: readonly Message[]): HostedPart[] {
+  if (!holdsPart(messages, "hosted")) return [];
   return messages.flatMap(({ role, content }) =>
     role === "assistant" ? content.filter((part) => part.type === "hosted") : []
   );

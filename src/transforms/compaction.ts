@@ -1,6 +1,7 @@
 /** Conversations that go on from a summary: how a model is asked for one, and what becomes of the turns that it stands for. */
 import type { CompactionRequest, Covered, SealedSummary } from "../canonical/compaction.ts";
 import type { GenerateRequest, GenerateResponse, Message, OutputPart } from "../canonical/generate.ts";
+import { holdsPart } from "../canonical/part_types.ts";
 import { latestWords, SUMMARY_PROMPT, summaryInWords } from "./compaction_prompt.ts";
 
 /** The request that asks for the summary of a conversation. Its tools stay, so that what an upstream cached of it still counts. */
@@ -42,6 +43,7 @@ export function goOnFrom(request: GenerateRequest, summary: string, covers: Cove
 
 /** Whether there is anything that may be a summary of the gateway's. */
 export function holdsSummary(messages: readonly Message[]): boolean {
+  if (!holdsPart(messages, "opaque")) return false;
   for (const { role, content } of messages) {
     if (role !== "assistant") continue;
     for (const part of content) if (part.type === "opaque" && part.sealed) return true;

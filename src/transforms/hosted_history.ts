@@ -13,6 +13,7 @@ import type {
   ToolResultPart,
 } from "../canonical/generate.ts";
 import type { HostedCall, HostedResult, SearchHit } from "../canonical/hosted.ts";
+import { holdsPart } from "../canonical/part_types.ts";
 import { hasCalls, joinAssistant } from "./turns.ts";
 import { functionChoice, type HostedFunction, isCallOf } from "./hosted_functions.ts";
 
@@ -71,6 +72,7 @@ export function withHostedHistory(
   note: (text: string) => void,
   wire?: string,
 ): Message[] {
+  if (!holdsPart(messages, "hosted")) return messages;
   const isStep = (part: OutputPart) => part.type === "hosted" && (part.extra === undefined || part.extra.wire !== wire);
   const hasSteps = (message: Message): message is AssistantMessage =>
     message.role === "assistant" && message.content.some(isStep);

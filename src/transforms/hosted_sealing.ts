@@ -5,6 +5,7 @@
 import type { GenerateEvent, HostedPart, Message, OutputPart, ReasoningPart } from "../canonical/generate.ts";
 import { type HostedResult, type SearchHit, UNNUMBERED } from "../canonical/hosted.ts";
 import { isJsonObject, parseJson } from "../canonical/json.ts";
+import { holdsPart } from "../canonical/part_types.ts";
 import type { StreamTransform } from "../contract/stream.ts";
 import { stepsIn } from "./approvals.ts";
 import { isSealedText, type Sealing } from "./sealing.ts";
@@ -60,6 +61,7 @@ const STEP = "hosted";
 
 /** The sealed texts with hits. */
 export function sealedHits(messages: readonly Message[]): string[] {
+  if (!holdsPart(messages, "hosted")) return [];
   const found: string[] = [];
   for (const { role, content } of messages) {
     if (role !== "assistant") continue;

@@ -7,6 +7,7 @@ import type {
   OutputPart,
   ReasoningPart,
 } from "../canonical/generate.ts";
+import { holdsPart } from "../canonical/part_types.ts";
 import type { StreamTransform } from "../contract/stream.ts";
 
 /** The part, marked as what `target` wrote, unless it is known who did. */
@@ -69,7 +70,7 @@ export function changeReasoning(
   messages: Message[],
   change: (part: ReasoningPart) => OutputPart[] | undefined,
 ): Message[] {
-  if (!messages.some(hasReasoning)) return messages;
+  if (!holdsPart(messages, "reasoning")) return messages;
   let changed = false;
   const turns = messages.flatMap((message): Message[] => {
     if (message.role !== "assistant") return [message];
@@ -85,10 +86,6 @@ export function changeReasoning(
     return content.length > 0 ? [{ ...message, content }] : [];
   });
   return changed ? turns : messages;
-}
-
-function hasReasoning({ role, content }: Message): boolean {
-  return role === "assistant" && content.some(({ type }) => type === "reasoning");
 }
 
 function isAnothers(opaque: OpaqueReasoning | undefined, target: string): boolean {

@@ -3,6 +3,7 @@
  * of it is sealed into that: it comes back as it was, whatever the client shows, trims or leaves out.
  */
 import type { GenerateEvent, Message, OpaqueReasoning, OutputPart, ReasoningPart } from "../canonical/generate.ts";
+import { holdsPart } from "../canonical/part_types.ts";
 import type { ReasoningPlace } from "../contract/protocol.ts";
 import type { StreamTransform } from "../contract/stream.ts";
 import { changeReasoning } from "./reasoning.ts";
@@ -33,6 +34,7 @@ export function isSealedText(text: string): boolean {
 
 /** What there is to open. */
 export function sealedIn(messages: readonly Message[]): OpaqueReasoning[] {
+  if (!holdsPart(messages, "reasoning")) return [];
   const sealed: OpaqueReasoning[] = [];
   for (const { role, content } of messages) {
     if (role !== "assistant") continue;

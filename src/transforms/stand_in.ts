@@ -6,11 +6,13 @@ import type {
   TextPart,
   ToolResultPart,
 } from "../canonical/generate.ts";
+import { holdsPart } from "../canonical/part_types.ts";
 
 type Part = OutputPart | ToolResultPart;
 
 /** The request with words in place of the parts of its history that `wire` does not have; the same one where it has none. */
 export function withStandIns(request: GenerateRequest, wire: string, note: (text: string) => void): GenerateRequest {
+  if (!holdsPart(request.messages, "opaque")) return request;
   const isForeign = (part: { type: string }): part is OpaquePart =>
     part.type === "opaque" && (part as OpaquePart).extra.wire !== wire;
   const hasForeign = (part: Part): boolean =>

@@ -10,6 +10,7 @@ import type {
   UserMessage,
 } from "../canonical/generate.ts";
 import { type Extra, mergeExtras } from "../canonical/extra.ts";
+import { holdsPart } from "../canonical/part_types.ts";
 
 export type Note = (text: string) => void;
 
@@ -23,9 +24,10 @@ export function arrangeTurns(
   { wire, systemMessages }: { wire: string; systemMessages: "first" | "anywhere" },
   note: Note,
 ): readonly Message[] {
-  const isWorded = !messages.some((message) => message.content.some((part) => isWordless(part, wire)));
-  const worded = isWorded ? messages : messages.map((message) => withoutWordless(message, wire, note))
-    .filter((message) => message !== undefined);
+  const worded = !holdsPart(messages, "opaque")
+    ? messages
+    : messages.map((message) => withoutWordless(message, wire, note))
+      .filter((message) => message !== undefined);
   const telling = worded.every(({ role, content }) => role !== "system" || content.length > 0)
     ? worded
     : worded.filter((message) => message.role !== "system" || hasContent(message, note));
@@ -66,7 +68,7 @@ function callIds(content: AssistantMessage["content"]): string[] {
  * that they answer, one for each, without which every server of the wire refuses the conversation.
  */
 export function mendTurns(messages: readonly Message[], note: Note): readonly Message[] {
-  if (isPaired(messages)) return messages;
+  if (isArranged(messages) || isPaired(messages)) return messages;
   const turns = withDistinctIds(joinAssistant(messages, hasCalls), note);
   const ordered = resultsFirst(turns);
   const isMoved = turns.length < messages.length || ordered.some((message, at) => message !== turns[at]);
