@@ -79,14 +79,18 @@ class StoredKeyring implements Keyring {
     // It is long and random, so that a plain hash of it cannot be guessed back.
     const secret = PREFIX + builtin("node:crypto").randomBytes(SECRET_BYTES).toString("base64url");
     const digest = digestOf(secret);
-    const slot = await this.#takeSlot();
     const key = { version: VERSION, ...facts, digest, created: new Date(this.#now()).toISOString() };
-    const entries: StoreEntry[] = [
-      [nameOf(name), { version: VERSION, digest, slot }],
-      [recordOf(digest), key],
-      [slotOf(slot), { version: VERSION, digest }],
-    ];
-    return await this.#store.add(entries, Infinity) ? secret : undefined;
+    for (;;) {
+      const slot = await this.#takeSlot();
+      const entries: StoreEntry[] = [
+        [nameOf(name), { version: VERSION, digest, slot }],
+        [recordOf(digest), key],
+        [slotOf(slot), { version: VERSION, digest }],
+      ];
+      if (await this.#store.add(entries, Infinity)) return secret;
+      if (await this.#store.get(nameOf(name)) !== undefined) return undefined;
+      await this.#passTaken(slot);
+    }
   }
 
   async find(digest: string): Promise<StoredKey | undefined> {
@@ -162,6 +166,18 @@ class StoredKeyring implements Keyring {
     return slot;
   }
 
+  /** Gateways from before the count said its form have begun it anew: the next slot is after all that are taken from here on. */
+  async #passTaken(slot: number): Promise<void> {
+    let next = slot + 1;
+    for (let from = next;; from += SLOTS_PER_READ) {
+      const read = await this.#store.getRange(inRing("slots"), from, from + SLOTS_PER_READ - 1);
+      const last = read.findLastIndex((place) => place !== undefined);
+      if (last < 0) break;
+      next = from + last + 1;
+    }
+    await this.#store.update(NEXT, (count) => counted(count, Math.max(countIn(count), next)));
+  }
+
   async #old(): Promise<StoredKey[]> {
     return (await this.#store.get(OLD) ?? []) as StoredKey[];
   }
@@ -196,9 +212,9 @@ function asKey(record: unknown): StoredKey {
   return key;
 }
 
-/** It was a plain number before it said its form. */
+/** It was a plain number before it said its form, and whoever took it for one then has left none. */
 function countIn(record: unknown): number {
-  return Number((typeof record === "object" ? (record as { count?: unknown } | null)?.count : record) ?? 0);
+  return Number((typeof record === "object" ? (record as { count?: unknown } | null)?.count : record) || 0);
 }
 
 /** Whoever adds to one of a later form leaves in it what it does not know. */

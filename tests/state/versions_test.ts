@@ -213,3 +213,16 @@ Deno.test("versions: records from before they said their form are read and added
   const before = await writeAll(plain, "old");
   assertEquals(await readAll(store, "old", before), FOUND("old"));
 });
+
+Deno.test("versions: keys can be made after an older gateway has lost count of them, and are listed with the others", async () => {
+  const store = inMemory();
+  const ring = createKeyring(store, () => NOW);
+  for (const name of ["a", "b", "c"]) await ring.create({ name });
+  for (const lost of [null, NaN, 1]) {
+    await store.update(RING.next, () => lost);
+    assert(await ring.create({ name: `after ${lost}` }));
+    assertEquals(await ring.create({ name: "b" }), undefined);
+  }
+  const names = (await ring.list({ limit: 10 })).map(({ name }) => name);
+  assertEquals(names, ["a", "b", "c", "after null", "after NaN", "after 1"]);
+});
