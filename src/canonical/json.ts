@@ -35,7 +35,8 @@ export function readJson(text: string, parse = parseExactly): JsonValue | undefi
 export function isJsonText(text: string): boolean {
   // Asked of a text that grows: what does not end like a value need not be read again.
   const last = text.trimEnd().at(-1);
-  return last !== undefined && '}]"0123456789el'.includes(last) && parseJson(text) !== undefined;
+  if (last === undefined || !'}]"0123456789el'.includes(last)) return false;
+  return parseJson(text, JSON_LIMITS, JSON.parse) !== undefined;
 }
 
 /**

@@ -1,12 +1,28 @@
-import { assert } from "@std/assert";
-import { JSON_LIMITS, scan } from "../../src/canonical/json_limits.ts";
+import { assert, assertEquals } from "@std/assert";
+import { excessOf, JSON_LIMITS, scan } from "../../src/canonical/json_limits.ts";
 
-Deno.test("others have a turn within a long number and a long blank", () => {
+Deno.test("others have a turn within a long number, a long blank and a long text", () => {
   for (
-    const text of [`[1${" ".repeat(10_000_000)}]`, `[1${"\n\t".repeat(5_000_000)}]`, `[${"1".repeat(10_000_000)}]`]
+    const text of [
+      `[1${" ".repeat(10_000_000)}]`,
+      `[1${"\n\t".repeat(5_000_000)}]`,
+      `[${"1".repeat(10_000_000)}]`,
+      `["${'\\"'.repeat(5_000_000)}"]`,
+    ]
   ) {
     let turns = 0;
     for (const work = scan(text, JSON_LIMITS); !work.next().done;) turns++;
     assert(turns >= 10, `${turns} turns`);
+  }
+});
+
+Deno.test("what comes after a long text is counted, wherever in its escapes a slice of a million characters ends", () => {
+  for (let shift = 0; shift < 6; shift++) {
+    const text = `["${"x".repeat(shift)}${'\\\\\\"'.repeat(500_000)}",[${"null,".repeat(9)}null],"[[["]`;
+    // A list with a text, a list of ten, and a text.
+    assertEquals(excessOf(text, { ...JSON_LIMITS, values: 14 }), undefined);
+    assertEquals(excessOf(text, { ...JSON_LIMITS, values: 13 }), "values");
+    assertEquals(excessOf(text, { ...JSON_LIMITS, depth: 2 }), undefined);
+    assertEquals(excessOf(text, { ...JSON_LIMITS, depth: 1 }), "depth");
   }
 });
