@@ -119,15 +119,12 @@ class StoredAnswers implements Continuity {
   }
 
   async #write(answer: StoredAnswer, target: string, owner: string, follows?: Conversation): Promise<void> {
-    const { store, now, retentionMs } = this.#options;
+    const { now, retentionMs } = this.#options;
     const { previous, messages, response: { content, ...ending }, ...others } = answer;
     const turn: Turn = { previous, messages, said: content.map((part) => markReasoning(part, target)) };
-    const rest = { version: VERSION, ...others, response: ending };
-    const expiresAt = now() + retentionMs;
-    for (const entries of this.#turns.entriesFor(owner, answer.id, turn, follows)) {
-      if (await store.add([[restKey(owner, answer.id), rest], ...entries], expiresAt)) return;
-    }
-    throw new Error(`Cannot store the answer: there is one of its id`);
+    const rest = [restKey(owner, answer.id), { version: VERSION, ...others, response: ending }] as const;
+    const isNew = await this.#turns.add(owner, answer.id, turn, { follows, rest, expiresAt: now() + retentionMs });
+    if (!isNew) throw new Error(`Cannot store the answer: there is one of its id`);
   }
 
   async find(id: string, owner: string): Promise<StoredAnswer | undefined> {

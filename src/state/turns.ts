@@ -5,6 +5,7 @@
  */
 import type { AssistantMessage, Message } from "../canonical/generate.ts";
 import { GatewayError } from "../errors.ts";
+import { BoundedMap } from "../util/bounded_map.ts";
 import type { Store, StoreEntry, StoreKey } from "./store.ts";
 
 /** What the turns after it need of an answer. */
@@ -46,6 +47,8 @@ interface Row extends Turn {
 export const VERSION = 2;
 /** A line that is longer begins anew; its first turn leads to the line before it, at the cost of one more read. */
 const MOST_STRETCHES = 32;
+/** Two megabytes, for the most part. */
+const MOST_WRITTEN = 5_000;
 
 export interface Found extends Conversation {
   /** The oldest first. */
@@ -54,6 +57,11 @@ export interface Found extends Conversation {
 
 export class Turns {
   readonly #store: Store;
+  /**
+   * Where the turns lie that this process wrote lately: the next one reads them at once. A place never changes, and of a turn
+   * that is gone nothing lies there.
+   */
+  readonly #written = new BoundedMap<string, Place>(MOST_WRITTEN);
 
   constructor(store: Store) {
     this.#store = store;
@@ -92,15 +100,24 @@ export class Turns {
     return { turns: newest.reverse(), line: known?.line ?? [], size };
   }
 
-  /** What is to be written beside the turn's other half, in each of the ways to try, one after the other. */
-  *entriesFor(owner: string, id: string, turn: Turn, follows: Conversation | undefined): Generator<StoreEntry[]> {
+  /** Writes the turn, and its other half beside it. Whether there was none of its id. */
+  async add(
+    owner: string,
+    id: string,
+    turn: Turn,
+    { follows, rest, expiresAt }: { follows?: Conversation; rest: StoreEntry; expiresAt: number },
+  ): Promise<boolean> {
     const own = sizeOf(turn);
     const size = follows ? sum(follows.size, own) : own;
     const row: Row = { version: VERSION, id, ...turn };
     for (const line of linesAfter(follows?.line ?? [], id)) {
       const place: Place = { version: VERSION, line, size };
-      yield [[rowKey(owner, line), row], [placeKey(owner, id), place]];
+      if (await this.#store.add([rest, [rowKey(owner, line), row], [placeKey(owner, id), place]], expiresAt)) {
+        this.#written.set(nameOf(owner, id), place);
+        return true;
+      }
     }
+    return false;
   }
 
   /** The keys of all that is there of a turn, the one by which it is found first. */
@@ -110,7 +127,7 @@ export class Turns {
   }
 
   async #placeOf(owner: string, id: string): Promise<Place | undefined> {
-    return await this.#store.get(placeKey(owner, id)) as Place | undefined;
+    return this.#written.get(nameOf(owner, id)) ?? await this.#store.get(placeKey(owner, id)) as Place | undefined;
   }
 
   /** A turn of the form before: each was a value of its own, which names the one before it. */
@@ -137,6 +154,10 @@ function linesAfter(before: Line, id: string): Line[] {
 /** The owner is part of every key, so nobody reads what is another's. */
 function placeKey(owner: string, id: string): StoreKey {
   return ["answers", owner, id, "place"];
+}
+
+function nameOf(owner: string, id: string): string {
+  return JSON.stringify([owner, id]);
 }
 
 function oldKey(owner: string, id: string): StoreKey {

@@ -29,13 +29,16 @@ for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
     });
 
   for (const depth of [1, 20, 200, 1_000]) {
-    test(`a turn after ${depth} others takes two reads and one write`, async (inner) => {
+    test(`a turn after ${depth} others takes one read and one write where the same gateway gave the last answer, and two reads elsewhere`, async (inner) => {
       const { calls, store } = watched(inner);
       const client = new Client(store);
       const texts = Array.from({ length: depth }, (_, index) => `turn ${index}`);
       const ids = await (depth > 200 ? client.talkBlindly(texts) : client.talk(texts));
       calls.length = 0;
-      await client.turn("next", ids.at(-1));
+      const next = await client.turn("next", ids.at(-1), "next");
+      assertEquals(calls, ["getRange", "add"]);
+      calls.length = 0;
+      await new Client(store).turn("one more", next, "one more");
       assertEquals(calls, ["get", "getRange", "add"]);
       assertEquals(await client.before(ids.at(-1)!), talkOf(...texts));
     });
@@ -110,6 +113,18 @@ for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
     await client.assertLacks(ids[3]!, ids[1]);
     assertEquals(await client.forget(ids[1]!), false);
     assertEquals(await client.before(other), talkOf("a", "e"));
+  });
+
+  test("a turn that another gateway deleted is missing to the one that wrote it", async (store) => {
+    const [writer, other] = [new Client(store), new Client(store)];
+    const ids = await writer.talk(["a", "b"]);
+    assertEquals(await other.forget(ids[1]!), true);
+    await writer.assertLacks(ids[1]!);
+    assertEquals([await writer.find(ids[1]!), await writer.forget(ids[1]!)], [undefined, false]);
+    // What lies in its place since then is not it.
+    await other.turn("c", ids[0], "later");
+    await writer.assertLacks(ids[1]!);
+    assertEquals(await writer.before("later"), talkOf("a", "c"));
   });
 
   test("a turn that has expired is missing to those after it", async (store, clock) => {
@@ -195,13 +210,13 @@ for (const [kind, { isMissing, run }] of Object.entries(ENGINES)) {
         [call]: (...args: never[]) =>
           isBroken ? Promise.reject(new Error("No disk")) : (inner[call] as (...args: never[]) => unknown)(...args),
       });
+      const ids = await new Client(store).talk(["a", "b"]);
       const client = new Client(store);
-      const ids = await client.talk(["a", "b"]);
       isBroken = true;
       await assertRejects(() => client.turn("lost", ids[1], "lost"));
       isBroken = false;
       await client.assertLacks("lost");
-      const next = await client.turn("c", ids[1]);
+      const next = await client.turn("c", ids[1], "next");
       assertEquals(await client.before(next), talkOf("a", "b", "c"));
     });
   }

@@ -158,7 +158,7 @@ for (const [name, call] of Object.entries({ refuses: fails, "never answers": han
     Deno.test(`a store that ${name} to read: nothing is answered without the turns before, ${way}`, async () => {
       const upstream = echoUpstream();
       const store = memory();
-      const app = appOn({ ...store, get: call }, { fetch: upstream.fetch });
+      const app = appOn({ ...store, get: call, getRange: call }, { fetch: upstream.fetch });
       const first = await respond(app, { input: "a" });
       assertEquals(first.body.store, true);
       for (
@@ -177,7 +177,7 @@ for (const [name, call] of Object.entries({ refuses: fails, "never answers": han
   }
 
   Deno.test(`a store that ${name} to read or delete is told as that, not as an answer that is not there`, async () => {
-    const app = appOn({ ...memory(), get: call, delete: call });
+    const app = appOn({ ...memory(), get: call, getRange: call, delete: call });
     const { id } = (await respond(app, { input: "a" })).body;
     const tries = [
       () => app.get(`${RESPONSES}/${id}`),
