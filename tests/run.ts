@@ -1,9 +1,12 @@
 /**
- * Runs `deno test` with the arguments that it gets, and prints one line a test file instead of one a test. Failures, skipped tests
- * and whatever else Deno prints stay as they are. Exits as Deno does.
+ * Runs `deno test` for all files below `tests`, but those of the folders in `--ignore`, with the other arguments that it gets. Prints
+ * one line a file or group of files instead of one a test. Failures, skipped tests and whatever else Deno prints stay as they are.
+ * Exits as Deno does.
  */
+import { basename } from "node:path";
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
+import { groupsOf, writeModule } from "./groups.ts";
 
 interface Tally {
   passed: number;
@@ -20,31 +23,47 @@ const files = new Map<string, Tally>();
 /** How long the tests of a file took, all together, in seconds. */
 const times = new Map<string, number>();
 
+const IGNORE = "--ignore=";
+const ignored = Deno.args.filter((arg) => arg.startsWith(IGNORE)).flatMap((arg) => arg.slice(IGNORE.length).split(","));
+const options = Deno.args.filter((arg) => !arg.startsWith(IGNORE));
+
+const folder = Deno.makeTempDirSync();
+const groups = groupsOf("tests", ignored);
+const modules = groups.map((group, index) => writeModule(group, folder, index));
+/** What a line names for the module that ran a group. */
+const titles = new Map(groups.map(({ name, files }, index) => {
+  const title = files.length === 1 ? `./${name}` : `./${name} (${files.length} files)`;
+  return [`${index}_test.ts`, title];
+}));
+
 const child = new Deno.Command(Deno.execPath(), {
-  args: ["test", ...Deno.args],
-  // Many tests wait, for a process or a time-out: one more file than there are cores keeps these busy.
-  env: { NO_COLOR: "1", DENO_JOBS: Deno.env.get("DENO_JOBS") ?? String(navigator.hardwareConcurrency + 1) },
+  args: ["test", ...options, ...modules],
+  // Many tests wait, for a process or a time-out: two more files than there are cores keep these busy.
+  env: { NO_COLOR: "1", DENO_JOBS: Deno.env.get("DENO_JOBS") ?? String(navigator.hardwareConcurrency + 2) },
   stdin: "null",
   stdout: "piped",
 }).spawn();
 
 for await (const line of createInterface({ input: Readable.from(child.stdout) })) {
-  const [, file, name, result] = RESULT.exec(line) ?? [];
-  if (file === undefined) {
+  const [, path, name, result] = RESULT.exec(line) ?? [];
+  if (path === undefined) {
     // Deno sums up at the end, after a blank line and the failures.
     if (/^(ok|FAILED) \| /.test(line)) printFiles();
     print(line);
     continue;
   }
+  const file = titles.get(basename(path))!;
   const isStep = name!.includes(" ... ");
   if (!isStep) {
     count(file, result!);
     times.set(file, (times.get(file) ?? 0) + secondsIn(line));
   }
-  if (result !== "ok") print(line);
+  if (result !== "ok") print(line.replace(path, file));
 }
 
-Deno.exit((await child.status).code);
+const { code } = await child.status;
+Deno.removeSync(folder, { recursive: true });
+Deno.exit(code);
 
 function count(file: string, result: string): void {
   const tally = files.get(file) ?? { passed: 0, failed: 0, ignored: 0 };

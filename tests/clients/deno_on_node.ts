@@ -36,6 +36,7 @@ function define(first: string | Options, run?: Run): void {
 Object.assign(globalThis, {
   Deno: {
     build: { os: "linux" },
+    env: { get: (name: string) => process.env[name] },
     test: define,
     memoryUsage: () => process.memoryUsage(),
     readTextFileSync: (path: string | URL) => readFileSync(path, "utf8"),
