@@ -36,23 +36,24 @@ export async function handle(
 ): Promise<Response> {
   const loading = loadOnce(gateway);
   if (loading) await loading;
-  let context = openContext(request, peer, gateway);
-  const { entry } = context.recorder;
-  context.recorder.isFromConsole = known !== undefined;
+  const opened = openContext(request, peer, gateway);
+  const { url, recorder } = opened;
+  const { entry } = recorder;
+  recorder.isFromConsole = known !== undefined;
+  let context: RequestContext | undefined;
   try {
-    const { url } = context;
     checkHost(request, url);
     const service = gateway.service(request, url);
     if (service) {
-      context.recorder.discard();
+      recorder.discard();
       return service;
     }
 
     const page = findPage(url, gateway.feed !== undefined);
-    if (page) return await servePage(page, context, known);
+    if (page) return await servePage(page, withProtocol(opened), known);
     const match = gateway.registry.match(request, url);
     const lost = match ? undefined : findLostPath(request, gateway.registry, gateway.lanes.keys());
-    context = withProtocol(context, (match ?? lost ?? context).protocol);
+    context = withProtocol(opened, (match ?? lost)?.protocol);
     entry.protocol = match?.protocol.name;
     checkHeaders(request.headers, gateway.limits.headerBytes);
 
@@ -70,6 +71,7 @@ export async function handle(
     const answer = await dispatch<ServedOperation>(match.protocol, match.params, lane, context);
     return await concluded(answer, context);
   } catch (thrown) {
+    context ??= withProtocol(opened);
     const answer = await answerError(thrown, context);
     return await concluded(answer, context);
   }
@@ -124,10 +126,10 @@ async function dispatch<K extends ServedOperation>(
   const { operation } = protocol;
   listAsRunning(context);
   // What is only explained is asked of nobody.
-  if (protocol.body !== "none" && !wantsExplanation({ headers })) {
-    recorder.record = gateway.recording?.loaded?.begin(context);
+  if (!wantsExplanation({ headers })) {
+    if (protocol.body !== "none") recorder.record = gateway.recording?.loaded?.begin(context);
+    if (runsModel(operation)) gateway.load.check(gateway.limits);
   }
-  if (runsModel(operation) && !wantsExplanation({ headers })) gateway.load.check(gateway.limits);
   const body = await readBody(protocol.body, context);
   const wire = { body, headers, params, query: url?.searchParams ?? new URLSearchParams() };
   const input = await step(() => protocol.parse(wire, context));

@@ -23,9 +23,25 @@ const LONGEST = 64;
 
 /** The namespaces of a request's tools, wherever it offers them. The same request gives the same names. */
 export function namespacesOf(body: unknown): Namespaces {
+  const offered = offeredTools(body);
+  return offered.some(({ type }) => type === "namespace") ? namespacesIn(offered) : NO_NAMESPACES;
+}
+
+/** Of most requests. A call of a tool that is not offered any more has a namespace all the same. */
+const NO_NAMESPACES: Namespaces = {
+  flatten: nameOf,
+  isFlattened: () => false,
+  split: (name) => ({ name }),
+};
+
+/** The name of a tool that is not offered. A function that the vendor's own search found is called in a namespace of its own name. */
+function nameOf(tool: ToolName): string {
+  return tool.name === tool.namespace ? tool.name : flatName(tool);
+}
+
+function namespacesIn(offered: readonly Record<string, unknown>[]): Namespaces {
   const flat = new Map<string, string>();
   const tools = new Map<string, ToolName>();
-  const offered = offeredTools(body);
   const counts = new Map<string, number>();
   const taken = new Set(offered.flatMap(({ name }) => typeof name === "string" ? [name] : []));
   for (const { type, name: namespace, tools: inner } of offered) {
@@ -41,10 +57,7 @@ export function namespacesOf(body: unknown): Namespaces {
     }
   }
   return {
-    // A call of a tool that is not offered any more has a name all the same. A function that the vendor's own search found
-    // is called in a namespace of its own name.
-    flatten: (tool) =>
-      tool.namespace ? flat.get(keyOf(tool)) ?? (tool.name === tool.namespace ? tool.name : flatName(tool)) : tool.name,
+    flatten: (tool) => tool.namespace ? flat.get(keyOf(tool)) ?? nameOf(tool) : tool.name,
     isFlattened: (tool) => flat.has(keyOf(tool)),
     split: (name) => tools.get(name) ?? { name },
   };
@@ -52,9 +65,14 @@ export function namespacesOf(body: unknown): Namespaces {
 
 function offeredTools(body: unknown): Record<string, unknown>[] {
   if (!isJsonObject(body)) return [];
-  const items = Array.isArray(body.input) ? body.input : [];
-  return [body, ...items].flatMap((place) => isJsonObject(place) && Array.isArray(place.tools) ? place.tools : [])
-    .filter(isJsonObject);
+  const offered: Record<string, unknown>[] = [];
+  const look = (place: unknown) => {
+    if (!isJsonObject(place) || !Array.isArray(place.tools)) return;
+    for (const tool of place.tools) if (isJsonObject(tool)) offered.push(tool);
+  };
+  look(body);
+  if (Array.isArray(body.input)) body.input.forEach(look);
+  return offered;
 }
 
 function keyOf({ namespace, name }: ToolName): string {

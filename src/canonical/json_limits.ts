@@ -1,4 +1,4 @@
-import { finishSync, type Work } from "../util/work.ts";
+import { finish, finishSync, type Work } from "../util/work.ts";
 
 /** Deeper than any document, and no deeper than what can be walked through and written again. */
 export const DEEPEST_JSON = 512;
@@ -79,14 +79,15 @@ function* excessInAll(
  * The limit that the arguments of calls go beyond together, if they do: each is JSON inside a text, so whoever counted what holds
  * that text did not see it. One that is nested too deeply is never parsed, and stays the text that it is.
  */
-export function* excessInArguments(
+export function excessInArguments(
   texts: readonly string[],
   limits: JsonLimits,
-): Work<keyof JsonLimits | undefined> {
-  const length = texts.reduce((sum, text) => sum + text.length, 0);
+): keyof JsonLimits | undefined | Promise<keyof JsonLimits | undefined> {
+  let length = 0;
+  for (const text of texts) length += text.length;
   // Every value takes one character at least, and so does a name.
   if (length <= Math.min(limits.values, limits.numbers, limits.names)) return undefined;
-  return yield* excessInAll(texts, { ...limits, depth: Infinity }, newCounts());
+  return finish(excessInAll(texts, { ...limits, depth: Infinity }, newCounts()));
 }
 
 /** No number of fewer characters has more than fifteen digits. */

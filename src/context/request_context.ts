@@ -39,6 +39,9 @@ export interface RequestContext extends Context {
 
 const NOBODY: Caller = { name: "", owner: "" };
 
+/** A request of which it is not known yet which protocol it speaks. */
+export type OpenedContext = Omit<RequestContext, "protocol" | "clientWire">;
+
 /** A request that the gateway makes of another, and whose it is: it is served like any other of that caller. */
 export interface OwnRequest {
   request: Request;
@@ -46,7 +49,7 @@ export interface OwnRequest {
 }
 
 /** `peer` is the caller's address; absent for a call within the process. */
-export function openContext(request: Request, peer: Peer | undefined, gateway: Gateway): RequestContext {
+export function openContext(request: Request, peer: Peer | undefined, gateway: Gateway): OpenedContext {
   const started = gateway.now();
   const since = gateway.monotonic();
   const url = URL.parse(request.url) ?? undefined;
@@ -75,7 +78,6 @@ export function openContext(request: Request, peer: Peer | undefined, gateway: G
     trace: gateway.tracing?.tracer?.begin(request.method, request.headers),
   });
   recorder.atEnd(() => gateway.running.delete(ended));
-  const protocol = gateway.registry.fallback(request.headers);
   return {
     gateway,
     request,
@@ -85,8 +87,6 @@ export function openContext(request: Request, peer: Peer | undefined, gateway: G
     id,
     started,
     renewals: gateway.renewals(),
-    protocol,
-    clientWire: protocol.wire,
     recorder,
     signal: ended.signal,
     leave: () => leave(),
@@ -97,8 +97,11 @@ export function openContext(request: Request, peer: Peer | undefined, gateway: G
   };
 }
 
-/** The context of a request that is the protocol's. */
-export function withProtocol(context: RequestContext, protocol: AnyProtocol): RequestContext {
+/** The context of a request that is the protocol's: where none serves it, of the one whose errors its client reads. */
+export function withProtocol(
+  context: OpenedContext,
+  protocol = context.gateway.registry.fallback(context.request.headers),
+): RequestContext {
   return { ...context, protocol, clientWire: protocol.wire };
 }
 

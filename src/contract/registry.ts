@@ -66,13 +66,15 @@ function normalize(pathname: string): string {
 
 /** Clients send an id with slashes as it is or encoded (`org%2Fname`). */
 function decode(groups: Params): Params {
-  return Object.fromEntries(
-    Object.entries(groups).map(([name, value]) => {
-      try {
-        return [name, value?.includes("%") ? decodeURIComponent(value) : value];
-      } catch {
-        throw new GatewayError("invalid_request", "The path contains an invalid percent-encoding");
-      }
-    }),
-  );
+  const params: Params = {};
+  for (const name in groups) params[name] = decodePart(groups[name]);
+  return params;
+}
+
+function decodePart(value: string | undefined): string | undefined {
+  try {
+    return value?.includes("%") ? decodeURIComponent(value) : value;
+  } catch {
+    throw new GatewayError("invalid_request", "The path contains an invalid percent-encoding");
+  }
 }

@@ -3,7 +3,7 @@ import { describeExcess, findStringEnd, JSON_LIMITS, type JsonLimits, scan } fro
 import { parseExactly } from "../canonical/raw_number.ts";
 import { builtin } from "../util/builtin.ts";
 import { failAfter } from "../util/timeout.ts";
-import { finish, step } from "../util/work.ts";
+import { finish, type Work } from "../util/work.ts";
 import { GatewayError } from "../errors.ts";
 
 export interface BodyLimits {
@@ -35,12 +35,19 @@ type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number; params
 export async function readJsonBody(request: Request, limits: BodyLimits): Promise<unknown> {
   const bytes = await readBody(request, "a JSON object", limits);
   limits.copy?.add(bytes, true);
-  const text = await step(() => decodeText(bytes));
-  const { json = JSON_LIMITS } = limits;
+  return await finish(parseBytes(bytes, limits.json));
+}
+
+function* parseBytes(bytes: Uint8Array, limits = JSON_LIMITS): Work<unknown> {
+  const text = decodeText(bytes);
+  yield;
   // Before anything is made of it: 89 compressed bytes can tell of ten million objects.
-  const { excess, hasLongNumbers } = await finish(scan(text, json));
-  if (excess) throw new GatewayError("invalid_request", `The body ${describeExcess(excess, json)}`);
-  return await step(() => parseJson(text, hasLongNumbers));
+  const { excess, hasLongNumbers } = yield* scan(text, limits);
+  if (excess) throw new GatewayError("invalid_request", `The body ${describeExcess(excess, limits)}`);
+  yield;
+  const body = parseJson(text, hasLongNumbers);
+  yield;
+  return body;
 }
 
 /** All bytes of the body, decompressed. `expected` says what it should have been, where it is empty. */
@@ -86,7 +93,6 @@ async function readAtOnce(
 
 const TRUSTED_BYTES = 2 ** 20;
 const LARGEST_READ = 2 ** 16;
-
 const STALL_MS = 30_000;
 
 async function readPieces(

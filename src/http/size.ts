@@ -1,6 +1,5 @@
 import type { GenerateRequest } from "../canonical/generate.ts";
 import { describeExcess, excessInArguments, type JsonLimits } from "../canonical/json_limits.ts";
-import { finish } from "../util/work.ts";
 import { GatewayError } from "../errors.ts";
 
 /** How large one conversation may be. */
@@ -31,7 +30,7 @@ export async function checkSize({ messages, tools = [] }: GenerateRequest, limit
     }
   }
   if (parts > limits.parts) refuse("parts", parts, limits.parts);
-  const excess = await finish(excessInArguments(calls, limits.json));
+  const excess = await excessInArguments(calls, limits.json);
   if (!excess) return;
   throw new GatewayError("invalid_request", `The JSON of all calls' arguments ${describeExcess(excess, limits.json)}`);
 }

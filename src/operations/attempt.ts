@@ -10,7 +10,7 @@ import type { Intake } from "../contract/intake.ts";
 import type { Driver, Target } from "../contract/driver.ts";
 import { GatewayError } from "../errors.ts";
 import type { ListedPrice } from "../observe/cost.ts";
-import type { Ask, Lessons } from "../upstream/ask.ts";
+import type { Ask } from "../upstream/ask.ts";
 import type { Upstream } from "../upstream/send.ts";
 import type { HostedOffer } from "../transforms/hosted_history.ts";
 import type { HostedTool } from "../canonical/generate.ts";
@@ -113,7 +113,18 @@ function askOf<K extends ModelOperation>(
     prepare(lessons) {
       if (!("messages" in input)) return input;
       const offer = isOff ? undefined : hosted;
-      const facts = { ...lessons, ...factsOf(upstream, target, attempt, clientWire), hosted: offer, refusesTool };
+      const facts: TargetFacts = {
+        target: attempt.target,
+        clientWire,
+        systemMessages: target.systemMessages,
+        refusedTools: upstream.refuses,
+        intake: upstream.driver.intake?.(target),
+        hosted: offer,
+        refusesTool,
+        refusesCacheHints: lessons.refusesCacheHints,
+        refusesReasoning: lessons.refusesReasoning,
+        corrections: lessons.corrections,
+      };
       return prepareForTarget(input, facts, note, steps) as Input<K>;
     },
     onDescribed: () => {},
@@ -145,21 +156,6 @@ function answerContext(clientWire: string, attempt: Attempt, hide: Hide): Answer
       counted.used = true;
       return counted.inputTokens;
     },
-  };
-}
-
-function factsOf(
-  { driver, refuses: refusedTools }: Upstream,
-  target: Target,
-  attempt: Attempt,
-  clientWire: string,
-): Omit<TargetFacts, keyof Lessons | "refusesTool"> {
-  return {
-    target: attempt.target,
-    clientWire,
-    systemMessages: target.systemMessages,
-    refusedTools,
-    intake: driver.intake?.(target),
   };
 }
 

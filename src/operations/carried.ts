@@ -80,7 +80,8 @@ function hideInList(list: readonly unknown[], words: Words | undefined, hide: Hi
   // Vectors have millions of them.
   if (typeof list[0] === "number") return list;
   let changed: unknown[] | undefined;
-  for (const [index, value] of list.entries()) {
+  for (let index = 0; index < list.length; index++) {
+    const value = list[index];
     const masked = hideIn(value, words, hide);
     if (masked !== value) (changed ??= [...list])[index] = masked;
   }
@@ -90,9 +91,12 @@ function hideInList(list: readonly unknown[], words: Words | undefined, hide: Hi
 function hideInObject(object: Record<string, unknown>, words: Words | undefined, hide: Hide): Record<string, unknown> {
   // Made once there is something to hide, which is rare.
   let masked: [string, unknown][] | undefined;
-  for (const [index, key] of Object.keys(object).entries()) {
+  const keys = Object.keys(object);
+  for (let index = 0; index < keys.length; index++) {
+    const key = keys[index]!;
     const value = object[key];
-    const [safeKey, safe] = [hide(key), hideIn(value, placeIn(words, key), hide)];
+    const safeKey = hide(key);
+    const safe = hideIn(value, placeIn(words, key), hide);
     if (!masked && safeKey === key && safe === value) continue;
     masked ??= Object.entries(object).slice(0, index);
     masked.push([safeKey, safe]);

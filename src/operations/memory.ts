@@ -24,7 +24,8 @@ export async function recall(
 ): Promise<Recalled> {
   const fromStore = () => recallStored(asked, context);
   const recalled = await (session ? session.recall(asked, fromStore) : fromStore());
-  const { input, added } = await openThoughts(await openSummary(recalled, context), context);
+  const isSummed = holdsSummary(recalled.input.messages);
+  const { input, added } = await openThoughts(isSummed ? await openSummary(recalled, context) : recalled, context);
   const messages = numberHits(input.messages);
   return { input: messages === input.messages ? input : { ...input, messages }, added };
 }
@@ -43,10 +44,9 @@ async function recallStored(
   return { input: { ...input, messages }, added };
 }
 
-/** The same going on from the summary that the gateway wrote of it, if there is one. */
+/** The same going on from the summary that the gateway wrote of it. */
 async function openSummary(recalled: Recalled, context: RequestContext): Promise<Recalled> {
   const { input } = recalled;
-  if (!holdsSummary(input.messages)) return recalled;
   const sealer = await summarySealer(context);
   const { clientWire, caller: { owner } } = context;
   const messages = goOnFromSealed(

@@ -42,13 +42,12 @@ async function post(fetch: Fetch, url: string, payload: string | Blob, init: Req
   }
 }
 
-async function reach(fetch: Fetch, url: string, init: RequestInit): Promise<TransportResponse> {
-  const response = await fetch(url, init).catch((thrown) => {
+function reach(fetch: Fetch, url: string, init: RequestInit): Promise<TransportResponse> {
+  return fetch(url, init).then(fromResponse, (thrown) => {
     init.signal?.throwIfAborted();
     const isUnsent = init.body instanceof LateBody && init.body.isUnread;
     throw new TransportError(failureOf(thrown, isUnsent ? "unsent" : "lost"), thrown);
   });
-  return fromResponse(response);
 }
 
 /** What `fetch` gave, as a transport gives it. */
@@ -76,7 +75,7 @@ class FetchedBytes implements ByteSource {
 
   get whole(): ByteSource["whole"] {
     const length = this.#reader ? undefined : lengthOf(this.#response.headers);
-    return length === undefined ? undefined : { length, read: () => this.#readWhole() };
+    return length === undefined ? undefined : { length, read: () => this.#response.bytes() };
   }
 
   read(): Promise<Uint8Array | undefined> {
@@ -92,10 +91,6 @@ class FetchedBytes implements ByteSource {
     const body = this.#response.body!;
     held.set(body, this.#response);
     return this.#reader = new ByteReader(body, LEAST_BYTES, MOST_BYTES);
-  }
-
-  async #readWhole(): Promise<Uint8Array<ArrayBuffer>> {
-    return await this.#response.bytes();
   }
 }
 

@@ -2,7 +2,7 @@
 import { CACHE_HINT } from "../transforms/cache_hints.ts";
 import type { ModelOperation } from "../canonical/operations.ts";
 import type { Call, Reply } from "../contract/call.ts";
-import type { UpstreamOperation } from "../contract/driver.ts";
+import type { Target, UpstreamOperation } from "../contract/driver.ts";
 import { GatewayError } from "../errors.ts";
 import type { TransportResponse } from "../platform/transport.ts";
 import { type Ask, type Lessons, placeOf, wayOf } from "./ask.ts";
@@ -33,15 +33,20 @@ function callsFor<K extends ModelOperation>(
   way: UpstreamOperation<K>,
   refused: readonly string[],
 ): Call[] {
-  const target = {
-    ...ask.target,
+  const input = ask.prepare(lessonsOf(ask, refused));
+  const calls = [way.request(input, targetWithout(refused, ask.target), ask.context)].flat();
+  return calls.map((call) => without(call, refused, ask));
+}
+
+function targetWithout(refused: readonly string[], target: Target): Target {
+  if (refused.length === 0) return target;
+  return {
+    ...target,
     ...(refused.includes(REASONING) && { refusesReasoning: true }),
     ...(refused.includes(NULL_CONTENT) && {
       silentContent: refused.includes(EMPTY_CONTENT) ? "absent" as const : "empty" as const,
     }),
   };
-  const input = ask.prepare(lessonsOf(ask, refused));
-  return [way.request(input, target, ask.context)].flat().map((call) => without(call, refused, ask));
 }
 
 /** What is known of the target, by which its input is prepared. */

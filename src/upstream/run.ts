@@ -65,7 +65,7 @@ export async function respond<K extends ModelOperation>(
 ): Promise<Output<K>> {
   // Before any of them is read.
   const calls = operation === "generate" ? argumentsIn(replies.map(({ body }) => body)) : [];
-  const excess = await finish(excessInArguments(calls, json));
+  const excess = await excessInArguments(calls, json);
   if (excess) throw tooMuchJson("answer has calls whose arguments' JSON", excess, json);
   const output =
     await (way.longResponse

@@ -85,7 +85,8 @@ export async function send(call: Call, upstream: Service, signal: AbortSignal): 
 /** Where a call below the base URL goes, and its headers, the secret among them. */
 export function headOf({ path, method, headers: own, body, form }: Call, { baseUrl, headers: more, secret }: Service) {
   const headers: Record<string, string> = { accept: "application/json, text/event-stream", "user-agent": "laneway" };
-  for (const [name, value] of Object.entries({ ...own, ...more })) headers[name.toLowerCase()] = value;
+  for (const name in own) headers[name.toLowerCase()] = own[name]!;
+  for (const name in more) headers[name.toLowerCase()] = more[name]!;
   if (secret !== undefined) headers.authorization = `Bearer ${secret}`;
   return { url: `${baseUrl}/${path}`, method: method ?? (body === undefined && !form ? "GET" : "POST"), headers };
 }

@@ -12,15 +12,15 @@ export async function settleWithin<T>(work: Promise<T> | T | undefined, ms: numb
 }
 
 /** What `work` resolves to. Throws `late()` once `ms` milliseconds have passed; a later failure of the work is ignored. */
-export async function failAfter<T>(ms: number, work: Promise<T>, late: () => Error): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const overdue = new Promise<never>((_, reject) => timer = setTimeout(() => reject(late()), ms));
-  work.catch(() => {});
-  try {
-    return await Promise.race([work, overdue]);
-  } finally {
+export function failAfter<T>(ms: number, work: Promise<T>, late: () => Error): Promise<T> {
+  const { promise, resolve, reject } = Promise.withResolvers<T>();
+  const timer = setTimeout(() => reject(late()), ms);
+  const before = <R>(settle: (result: R) => void) => (result: R) => {
     clearTimeout(timer);
-  }
+    settle(result);
+  };
+  work.then(before(resolve), before(reject));
+  return promise;
 }
 
 /** How long one step of `failAfterAwake` is, in milliseconds. */
