@@ -75,7 +75,7 @@ export interface Plan {
   network: { inMbit: number; outMbit: number };
 }
 
-/** What a stored turn asks of the store: the place of the one before it, their thread, and its own. */
+/** What a stored turn asks of the store, where another gateway kept the one before it: the place of that, their thread, and its own. */
 export const TURN_OPERATIONS = 3;
 /** What a request asks whose limits are shared: to be let in, and to be settled. */
 export const LIMIT_OPERATIONS = 2;

@@ -85,14 +85,16 @@ Deno.test("scale: a stored turn asks of the store what the model says, however l
     update: counted("update"),
     delete: counted("delete"),
   };
-  const app = newApp({ config: CONFIG, store, fetch: fakeUpstream(() => answerWhole()).fetch });
+  const newGateway = () => newApp({ config: CONFIG, store, fetch: fakeUpstream(() => answerWhole()).fetch });
+  // Of many gateways, each turn mostly reaches another one.
+  const gateways = [newGateway(), newGateway()] as const;
   let previous: string | undefined;
   for (const turn of Array(12).keys()) {
     calls = 0;
     const body = { model: "model", input: "Hello", previous_response_id: previous };
-    const response = await app.post("/oss/v1/responses", body);
+    const response = await gateways[turn % 2 === 0 ? 0 : 1].post("/oss/v1/responses", body);
     previous = (await response.json()).id;
     if (turn > 0) assertEquals(calls, TURN_OPERATIONS, `Turn ${turn}`);
   }
-  await app.close();
+  for (const gateway of gateways) await gateway.close();
 });
