@@ -85,7 +85,8 @@ Deno.test("scale: a stored turn asks of the store what the model says, however l
     update: counted("update"),
     delete: counted("delete"),
   };
-  const newGateway = () => newApp({ config: CONFIG, store, fetch: fakeUpstream(() => answerWhole()).fetch });
+  const newGateway = () =>
+    newApp({ config: CONFIG, store, fetch: fakeUpstream(() => answerWhole()).fetch, newId: undefined });
   // Of many gateways, each turn mostly reaches another one.
   const gateways = [newGateway(), newGateway()] as const;
   let previous: string | undefined;
