@@ -45,7 +45,6 @@ const encoder = new TextEncoder();
  */
 export function streamResponse(chunks: Chunks, options: StreamOptions): Response {
   const { mediaType, keepAlive, keepAliveMs, sendStallMs, copy } = options;
-  let stopKeepAlives = () => {};
   let lastWrite = performance.now();
   let isOver = false;
 
@@ -55,40 +54,43 @@ export function streamResponse(chunks: Chunks, options: StreamOptions): Response
     taking.end();
     options.onEnd();
   };
-  let stalled = () => {};
-  const taking = watchTaking(sendStallMs, () => stalled());
+  let controller: ReadableStreamDefaultController<Uint8Array>;
+  const taking = watchTaking(sendStallMs, () => {
+    options.onStall();
+    end();
+    controller.error(brief());
+    chunks.cancel().catch(() => {}); // nobody is left to report it to
+  });
+  const fail = (thrown: unknown) => {
+    if (isOver) return;
+    options.onFailure(thrown);
+    end();
+    controller.error(brief());
+  };
+  const give = (text: string | undefined) => {
+    if (isOver) return;
+    try {
+      taking.handed();
+      lastWrite = performance.now();
+      if (text !== undefined) return send(controller, text, copy);
+      end();
+      controller.close();
+    } catch (thrown) {
+      fail(thrown);
+    }
+  };
+  const stopKeepAlives = every(keepAliveMs / 2, () => {
+    // A reader that takes nothing needs no sign of life, and must not pile them up.
+    if (controller.desiredSize !== 0 || performance.now() - lastWrite < keepAliveMs) return;
+    lastWrite = performance.now();
+    const text = keepAlive();
+    if (text !== "") send(controller, text, copy);
+  });
   const body = new ReadableStream<Uint8Array>({
-    start(controller) {
-      stalled = () => {
-        options.onStall();
-        end();
-        controller.error(brief());
-        chunks.cancel().catch(() => {}); // nobody is left to report it to
-      };
-      stopKeepAlives = every(keepAliveMs / 2, () => {
-        // A reader that takes nothing needs no sign of life, and must not pile them up.
-        if (controller.desiredSize !== 0 || performance.now() - lastWrite < keepAliveMs) return;
-        lastWrite = performance.now();
-        const text = keepAlive();
-        if (text !== "") send(controller, text, copy);
-      });
-    },
-    async pull(controller) {
+    start: (its) => void (controller = its),
+    pull() {
       taking.asked();
-      try {
-        const text = await chunks.next();
-        if (isOver) return;
-        taking.handed();
-        lastWrite = performance.now();
-        if (text !== undefined) return send(controller, text, copy);
-        end();
-        controller.close();
-      } catch (thrown) {
-        if (isOver) return;
-        options.onFailure(thrown);
-        end();
-        controller.error(brief());
-      }
+      return chunks.next().then(give, fail);
     },
     async cancel() {
       options.onLeave();

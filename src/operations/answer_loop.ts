@@ -45,15 +45,32 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
     this.#options = options;
   }
 
-  async next(): Promise<string | undefined> {
+  next(): Promise<string | undefined> {
+    return this.#at < this.#ready.length || this.#due ? this.#goOn() : this.#source.next().then(this.#take);
+  }
+
+  /** What one read gave, as text: most often there is nothing else to wait for. */
+  readonly #take = (events: readonly E[] | undefined): string | undefined | Promise<string | undefined> => {
+    if (!events) return undefined;
+    const ready = this.#change(events);
+    if (ready instanceof Promise) return this.#goOn(ready);
+    this.#begin(ready);
+    return this.#write() || this.#goOn();
+  };
+
+  #begin(ready: readonly E[]): void {
+    this.#ready = ready;
+    this.#at = 0;
+  }
+
+  async #goOn(changing?: Promise<readonly E[]>): Promise<string | undefined> {
+    if (changing) this.#begin(await changing);
     for (;;) {
       if (this.#at < this.#ready.length) await othersTurn();
       else {
         const events = this.#due ? await this.#later(this.#due) : await this.#source.next();
         if (!events) return undefined;
-        const ready = this.#change(events);
-        this.#ready = ready instanceof Promise ? await ready : ready;
-        this.#at = 0;
+        this.#begin(await this.#change(events));
       }
       const text = this.#write();
       if (text !== "") return text;

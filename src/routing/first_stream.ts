@@ -47,7 +47,7 @@ class FirstStream<T, E extends { type: string }> implements EventSource<E> {
   }
 
   next(): Promise<readonly E[] | undefined> {
-    return this.#serving ? this.#goOn(this.#serving) : this.#first();
+    return this.#serving ? this.#serving.events.next().then(this.#pass, this.#break) : this.#first();
   }
 
   async cancel(): Promise<void> {
@@ -104,18 +104,18 @@ class FirstStream<T, E extends { type: string }> implements EventSource<E> {
     return undefined;
   }
 
-  async #goOn(run: Run<T, E>): Promise<readonly E[] | undefined> {
-    try {
-      const events = await run.events.next();
-      this.#noteEnd(run, events);
-      if (!events) await run.release();
-      return events;
-    } catch (thrown) {
-      run.end();
-      this.#failover.broke(run.target, thrown);
-      throw thrown;
-    }
-  }
+  readonly #pass = (events: readonly E[] | undefined) => {
+    const run = this.#serving!;
+    this.#noteEnd(run, events);
+    return events ?? run.release().then(() => undefined);
+  };
+
+  readonly #break = (thrown: unknown): never => {
+    const run = this.#serving!;
+    run.end();
+    this.#failover.broke(run.target, thrown);
+    throw thrown;
+  };
 
   /** A target that completed its answer is healthy. */
   #noteEnd({ target }: Run<T, E>, events?: readonly E[]): void {

@@ -1,7 +1,6 @@
 /** The frames of an upstream's stream. */
 import { createParser } from "eventsource-parser";
 import { ByteBuffer } from "../util/byte_reader.ts";
-import type { EventSource } from "../util/event_source.ts";
 import { excessOf, JSON_LIMITS } from "../canonical/json_limits.ts";
 import type { Frame } from "../contract/frame.ts";
 import type { Framing } from "../contract/stream.ts";
@@ -27,11 +26,11 @@ export interface Pulse {
 }
 
 /**
- * The frames of an upstream's stream, comments among them: a batch is what one read ended. Ends where the bytes end; what it
- * means that they end there, the caller knows. `pulse` is called when a piece is waited for, and when it is there. Throws where a
- * line, an event or all of them are longer than they may be.
+ * The frames of an upstream's stream, comments among them: a batch is what one read ended, which may be nothing. Ends where the
+ * bytes end; what it means that they end there, the caller knows. `pulse` is called when a piece is waited for, and when it is
+ * there. Throws where a line, an event or all of them are longer than they may be.
  */
-export class FrameSource implements EventSource<Frame> {
+export class FrameSource {
   readonly #bytes: ByteSource;
   readonly #parser: FrameParser;
   readonly #pulse: Pulse | undefined;
@@ -47,34 +46,30 @@ export class FrameSource implements EventSource<Frame> {
     this.#streamBytes = limits.streamBytes;
   }
 
-  async next(): Promise<Frame[] | undefined> {
-    while (!this.#isOver) {
-      this.#pulse?.wait();
-      this.#isReading = true;
-      let bytes: Uint8Array | undefined;
-      try {
-        bytes = await this.#bytes.read();
-      } catch (cause) {
-        if (!this.#pulse) throw brokenOff(cause);
-        this.#pulse.broken(cause);
-      } finally {
-        this.#isReading = false;
-      }
-      const frames = this.#framesIn(bytes);
-      if (frames.length > 0) return frames;
-    }
-    return undefined;
+  next(): Promise<Frame[] | undefined> {
+    if (this.#isOver) return Promise.resolve(undefined);
+    this.#pulse?.wait();
+    this.#isReading = true;
+    return this.#bytes.read().then(this.#framesIn, this.#break);
   }
 
+  readonly #break = (cause: unknown): Frame[] => {
+    this.#isReading = false;
+    if (!this.#pulse) throw brokenOff(cause);
+    this.#pulse.broken(cause);
+    return this.#framesIn(undefined);
+  };
+
   /** Nothing where the bytes have ended. */
-  #framesIn(bytes: Uint8Array | undefined): Frame[] {
+  readonly #framesIn = (bytes: Uint8Array | undefined): Frame[] => {
+    this.#isReading = false;
     this.#isOver ||= bytes === undefined;
     this.#length += bytes?.length ?? 0;
     if (this.#length > this.#streamBytes) throw tooLong("stream", this.#streamBytes);
     const frames = bytes ? this.#parser.read(bytes) : this.#parser.end();
     this.#pulse?.beat(frames.some(isEvent));
     return frames;
-  }
+  };
 
   /**
    * After `[DONE]` nothing follows but the end of the body. Reading that far lets the connection be used again; an upstream

@@ -33,28 +33,25 @@ export function guard<E extends { type: string }>(
     onEvent(event);
     return event;
   };
+  const pass = (events: readonly E[] | undefined): (E | ErrorEvent)[] => {
+    if (!events) return [fail(incomplete())];
+    const passed: (E | ErrorEvent)[] = [];
+    try {
+      for (const one of events) {
+        const event = reported(one);
+        onEvent(event);
+        passed.push(event);
+        isOver = event.type === "finish" || event.type === "error";
+        if (isOver) break;
+      }
+    } catch (thrown) {
+      passed.push(fail(toGatewayError(thrown)));
+    }
+    return passed;
+  };
+  const end = (thrown: unknown): ErrorEvent[] => [fail(toGatewayError(thrown))];
   return {
-    async next() {
-      if (isOver) {
-        await source.cancel();
-        return undefined;
-      }
-      const passed: (E | ErrorEvent)[] = [];
-      try {
-        const events = await source.next();
-        if (!events) return [fail(incomplete())];
-        for (const one of events) {
-          const event = reported(one);
-          onEvent(event);
-          passed.push(event);
-          isOver = event.type === "finish" || event.type === "error";
-          if (isOver) break;
-        }
-      } catch (thrown) {
-        passed.push(fail(toGatewayError(thrown)));
-      }
-      return passed;
-    },
+    next: () => isOver ? source.cancel().then(() => undefined) : source.next().then(pass, end),
     cancel() {
       isOver = true;
       return source.cancel();

@@ -142,6 +142,11 @@ for (const [name, { text, expected }] of Object.entries(LINES)) {
 
 Deno.test("frames: JSON lines come as they end, several of one read at once", async () => {
   const source = new FrameSource(sourceOfBytes(bodyOf(['{"a":1}\n{"b":', "2}\n"].map(bytesOf))), "ndjson");
-  assertEquals([await source.next(), await source.next()], [[{ data: '{"a":1}' }], [{ data: '{"b":2}' }]]);
+  const batches = [await source.next(), await source.next(), await source.next()];
+  assertEquals(
+    batches,
+    [[{ data: '{"a":1}' }], [{ data: '{"b":2}' }], []],
+    "The end of the bytes ends no further line",
+  );
   assertEquals(await source.next(), undefined);
 });

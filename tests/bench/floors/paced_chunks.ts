@@ -1,12 +1,15 @@
 /**
- * `deno run --allow-net tests/bench/floors/paced_chunks.ts`: what a paced chunk costs whoever
- * only passes it on, natively and through JavaScript. The latter is the floor of a gateway that looks into streams. The same
- * process is upstream and client, whose own cost without a gateway is taken off.
+ * `deno run --allow-net tests/bench/floors/paced_chunks.ts`: what a paced chunk costs whoever only passes it on, natively and
+ * through JavaScript, and whoever reads its JSON and writes it again, in one function and with no safeguard. The last one is the
+ * floor of a gateway that translates streams. The same process is upstream and client, whose own cost without a gateway is taken
+ * off.
  */
 import process from "node:process";
 
 const [STREAMS, CHUNKS, PACE_MS] = [50, 150, 20];
-const FRAME = new TextEncoder().encode(`data: ${"x".repeat(200)}\n\n`);
+const [encoder, decoder] = [new TextEncoder(), new TextDecoder()];
+const DELTA = { id: "chatcmpl-1", model: "bench", choices: [{ index: 0, delta: { content: "x".repeat(100) } }] };
+const FRAME = encoder.encode(`data: ${JSON.stringify(DELTA)}\n\n`);
 const cpuUs = () => process.cpuUsage().user + process.cpuUsage().system;
 const serve = (answer: (request: Request) => Response | Promise<Response>) =>
   `http://127.0.0.1:${Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, answer).addr.port}`;
@@ -21,16 +24,23 @@ const upstream = serve(() => {
   return new Response(new ReadableStream({ pull }, { highWaterMark: 0 }));
 });
 const native = serve(async () => new Response((await fetch(upstream)).body));
-const javascript = serve(async () => {
-  const reader = (await fetch(upstream)).body!.getReader({ mode: "byob" });
-  let buffer = new ArrayBuffer(2_048);
-  const pull = async (to: ReadableStreamDefaultController) => {
-    const { done, value } = await reader.read(new Uint8Array(buffer));
-    if (done) return to.close();
-    buffer = value.buffer;
-    to.enqueue(value.slice());
-  };
-  return new Response(new ReadableStream({ pull }, { highWaterMark: 0 }));
+const readBy = (change: (bytes: Uint8Array<ArrayBuffer>) => Uint8Array<ArrayBuffer>) =>
+  serve(async () => {
+    const reader = (await fetch(upstream)).body!.getReader({ mode: "byob" });
+    let buffer = new ArrayBuffer(2_048);
+    const pull = async (to: ReadableStreamDefaultController) => {
+      const { done, value } = await reader.read(new Uint8Array(buffer));
+      if (done) return to.close();
+      buffer = value.buffer;
+      to.enqueue(change(value));
+    };
+    return new Response(new ReadableStream({ pull }, { highWaterMark: 0 }));
+  });
+const javascript = readBy((bytes) => bytes.slice());
+const json = readBy((bytes) => {
+  const { choices: [{ delta: { content } }] } = JSON.parse(decoder.decode(bytes).slice(6));
+  const event = { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: content } };
+  return encoder.encode(`event: content_block_delta\ndata: ${JSON.stringify(event)}\n\n`);
 });
 
 async function chunkUs(origin: string): Promise<number> {
@@ -39,15 +49,16 @@ async function chunkUs(origin: string): Promise<number> {
   return (cpuUs() - before) / (STREAMS * CHUNKS);
 }
 
-const least = { direct: Infinity, native: Infinity, javascript: Infinity };
+const origins = { direct: upstream, native, javascript, json };
+const least = { direct: Infinity, native: Infinity, javascript: Infinity, json: Infinity };
 for (let round = 0; round < 4; round++) {
-  for (const [name, origin] of Object.entries({ direct: upstream, native, javascript })) {
-    least[name as keyof typeof least] = Math.min(least[name as keyof typeof least], await chunkUs(origin));
+  for (const name of Object.keys(origins) as (keyof typeof origins)[]) {
+    least[name] = Math.min(least[name], await chunkUs(origins[name]));
   }
 }
-const [passed, read] = [least.native - least.direct, least.javascript - least.direct];
-Deno.stdout.writeSync(new TextEncoder().encode(
-  `A paced chunk, passed on: natively ${passed.toFixed(1)} µs, through JavaScript ${read.toFixed(1)} µs, ` +
-    `${(read / passed).toFixed(1)} ×\n`,
+const us = (name: keyof typeof least) => (least[name] - least.direct).toFixed(1);
+Deno.stdout.writeSync(encoder.encode(
+  `A paced chunk, passed on natively ${us("native")} µs, through JavaScript ${us("javascript")} µs, ` +
+    `with its JSON read and written ${us("json")} µs\n`,
 ));
 Deno.exit();
