@@ -38,7 +38,7 @@ export function serializeBlock(part: ParsedPart, context?: Context): JsonObject 
     case "tool-call":
       return { type: "tool_use", id: part.id, name: part.name, input: inputOf(part), ...fields };
     case "tool-result":
-      return { ...serializeResult(part, context), ...fields };
+      return serializeResult(part, fields, context);
     case "file":
       return { ...serializeFile(part, context), ...fields };
     default:
@@ -46,13 +46,11 @@ export function serializeBlock(part: ParsedPart, context?: Context): JsonObject 
   }
 }
 
-function serializeResult({ id, content, isError }: ToolResultPart, context?: Context): JsonObject {
-  return {
-    type: "tool_result",
-    tool_use_id: id,
-    ...(content.length > 0 && { content: serializeContent(content, context) }),
-    ...(isError && { is_error: true }),
-  };
+function serializeResult({ id, content, isError }: ToolResultPart, fields: JsonObject, context?: Context): JsonObject {
+  const block: JsonObject = { type: "tool_result", tool_use_id: id };
+  if (content.length > 0) block.content = serializeContent(content, context);
+  if (isError) block.is_error = true;
+  return Object.assign(block, fields);
 }
 
 /** The blocks of a turn. One plain text goes as a string. */

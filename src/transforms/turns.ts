@@ -41,7 +41,7 @@ function isContinued({ role }: Message, at: number, messages: readonly Message[]
 }
 
 /** Whether each result stands in its place: as in most conversations. */
-function isArranged(messages: readonly Message[]): boolean {
+export function isArranged(messages: readonly Message[]): boolean {
   let called: string[] = [];
   let answered = 0;
   for (const { role, content } of messages) {

@@ -1,6 +1,6 @@
 /** Calls without results, and results without calls, on a wire where each of them is an item of its own. */
 import type { Message } from "../canonical/generate.ts";
-import { inWords, type Note, noteLost, unanswered } from "./turns.ts";
+import { inWords, isArranged, type Note, noteLost, unanswered } from "./turns.ts";
 
 /**
  * Mends the conversation for an upstream of the client's own wire, where a result may stand anywhere after its call, each of
@@ -42,6 +42,8 @@ export function mendItems(
 /** The calls that have no result, and the results that have no call. */
 function unpairedIn(messages: readonly Message[]): Set<unknown> {
   const unpaired = new Set<unknown>();
+  // As in most conversations. Calls at the very end have no results.
+  if (messages.at(-1)?.role !== "assistant" && isArranged(messages)) return unpaired;
   /** By id, the calls of it in their order, and how many of them have their results. */
   const called = new Map<string, { parts: unknown[]; answered: number }>();
   for (const { role, content } of messages) {

@@ -1,8 +1,8 @@
 /**
  * Claim: of a request of 400 kB with other letters than Latin ones, what no gateway with limits can leave out takes 1.8 times
- * what `JSON.parse` and `JSON.stringify` take: its bytes become text, the text is counted before anything is made of it, and each
- * value is looked at once, its texts for their tokens. Up to 2.5 times that leaves 0.7 for the translation itself. Prints the least
- * processor time of each.
+ * what `JSON.parse` and `JSON.stringify` take: its bytes become text, the text is counted before anything is made of it, each
+ * value is looked at once, its texts for their tokens, and the text for the upstream becomes bytes. Up to 2.5 times that leaves
+ * 0.7 for validation and the translation itself. Prints the least processor time of each.
  */
 import process from "node:process";
 import { estimateTextTokens } from "../../../src/canonical/estimate.ts";
@@ -34,13 +34,18 @@ for (const wire of WIRES) {
   const bytes = new TextEncoder().encode(text);
   const json = least(() => JSON.stringify(JSON.parse(text)));
   const parsed = least(() => walk(JSON.parse(text))) - least(() => JSON.parse(text));
-  const parts = [least(() => decoder.decode(bytes)), least(() => excessOf(text, JSON_LIMITS)), parsed];
+  const parts = [
+    least(() => decoder.decode(bytes)),
+    least(() => excessOf(text, JSON_LIMITS)),
+    parsed,
+    least(() => new Blob([text])),
+  ];
   const times = (parts.reduce((sum, one) => sum + one, json) / json).toFixed(1);
-  const [decoded, counted, walked] = parts.map((us) => us.toFixed(0));
+  const [decoded, counted, walked, encoded] = parts.map((us) => us.toFixed(0));
   // deno-lint-ignore no-console -- the report
   console.log(
     `${wire}: parse and stringify ${
       json.toFixed(0)
-    } µs, decode ${decoded}, count ${counted}, walk and weigh ${walked}: ${times} times`,
+    } µs, decode ${decoded}, count ${counted}, walk and weigh ${walked}, encode ${encoded}: ${times} times`,
   );
 }
