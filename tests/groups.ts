@@ -2,39 +2,38 @@
  * How the test command spreads the test files over the processor. A file by itself costs a start of the engine and a load of the whole
  * gateway; files of a group share both. What takes long begins first, so that no core is idle at the end.
  */
-/** Folders whose files run one after another in one module graph, longest first: short tests that start no process. */
-const GROUPS = [
+/**
+ * What computes, longest first. The files of a folder run one after another in one module graph: short tests that start no process.
+ * A file that is listed runs by itself.
+ */
+const COMPUTING = [
   "tests/laws",
   "tests/operations",
   "tests/regressions",
   "tests/sdk",
   "tests/plugins",
-  "tests/http",
-  "tests/upstream",
-  "tests/transforms",
-  "tests/observe",
-  "tests/canonical",
-  "tests/routing",
-  "tests/tokens",
-  "tests/console",
-  "tests/lanes",
-  "tests/config",
-  "tests/util",
-];
-
-/** What runs long because it computes, longest first; by itself also in a folder of `GROUPS`. */
-const COMPUTING = [
   "tests/deploy/proxies_test.ts",
+  "tests/state/continuity/kill_test.ts",
+  "tests/plugins/chat/text_forms_test.ts",
+  "tests/context/isolation_test.ts",
   "tests/laws/counting_test.ts",
   "tests/fetcher/reading_test.ts",
-  "tests/plugins/chat/text_forms_test.ts",
-  "tests/state/continuity/kill_test.ts",
   "tests/fidelity/table_test.ts",
-  "tests/context/isolation_test.ts",
+  "tests/http",
+  "tests/upstream",
+  "tests/console",
+  "tests/tokens",
+  "tests/transforms",
+  "tests/routing",
   "tests/regressions/memory_test.ts",
+  "tests/observe",
+  "tests/canonical",
+  "tests/config",
+  "tests/util",
+  "tests/lanes",
 ];
 
-/** What runs long because it waits for a process or a time-out, longest first; by itself also in a folder of `GROUPS`. */
+/** What runs long because it waits for a process or a time-out, longest first; by itself also in a folder above. */
 const WAITING = [
   "tests/cli/life_test.ts",
   "tests/platform/transport_test.ts",
@@ -75,14 +74,14 @@ export function groupsOf(root: string, ignored: readonly string[]): Group[] {
   const alone = new Set([...COMPUTING, ...WAITING]);
   const groups = new Map<string, Group>();
   for (const file of testFiles(root, ignored).sort()) {
-    const folder = alone.has(file) ? undefined : GROUPS.find((folder) => file.startsWith(`${folder}/`));
+    const folder = alone.has(file) ? undefined : COMPUTING.find((folder) => file.startsWith(`${folder}/`));
     const name = folder ?? file;
     const group = groups.get(name) ?? { name, files: [] };
     group.files.push(file);
     groups.set(name, group);
   }
   const named = (names: readonly string[]) => names.flatMap((name) => groups.get(name) ?? []);
-  const [computing, waiting] = [named([...GROUPS, ...COMPUTING]), named(WAITING)];
+  const [computing, waiting] = [named(COMPUTING), named(WAITING)];
   return spread(computing, [...new Set([...waiting, ...groups.values()]).difference(new Set(computing))]);
 }
 
