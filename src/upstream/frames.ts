@@ -55,6 +55,7 @@ export class FrameSource {
 
   readonly #break = (cause: unknown): Frame[] => {
     this.#isReading = false;
+    this.#isOver = true;
     if (!this.#pulse) throw brokenOff(cause);
     this.#pulse.broken(cause);
     return this.#framesIn(undefined);

@@ -60,14 +60,34 @@ Deno.test("frames: a frame that is too long is an error, and the body is left", 
   assertEquals(isCancelled, true);
 });
 
-Deno.test("frames: a body that breaks is the upstream's failure", async () => {
-  const cause = new TypeError("error reading a body from connection");
-  const read: Frame[] = [];
-  const error = await assertRejects(async () => {
-    for await (const frame of readFrames(bodyOf([bytesOf("data: one\n\ndata: tw")], cause))) read.push(frame);
-  }, GatewayError);
-  assertEquals([error.code, error.cause, read.map(({ data }) => data)], ["upstream_error", cause, ["one"]]);
-});
+/** Bytes of a connection, which are read into a buffer that the reader brings. */
+function connectionOf(piece: Uint8Array<ArrayBuffer>, failure: unknown): ReadableStream<Uint8Array> {
+  let isGiven = false;
+  return new ReadableStream({
+    type: "bytes",
+    pull(controller) {
+      if (isGiven) return controller.error(failure);
+      isGiven = true;
+      controller.enqueue(piece.slice());
+    },
+  });
+}
+
+const BROKEN = {
+  "a connection": connectionOf,
+  "pieces": (...[piece, failure]: Parameters<typeof connectionOf>) => bodyOf([piece], failure),
+};
+
+for (const [kind, open] of Object.entries(BROKEN)) {
+  Deno.test(`frames: a body that breaks is the upstream's failure · ${kind}`, async () => {
+    const cause = new TypeError("error reading a body from connection");
+    const read: Frame[] = [];
+    const error = await assertRejects(async () => {
+      for await (const frame of readFrames(open(bytesOf("data: one\n\ndata: tw"), cause))) read.push(frame);
+    }, GatewayError);
+    assertEquals([error.code, error.cause, read.map(({ data }) => data)], ["upstream_error", cause, ["one"]]);
+  });
+}
 
 Deno.test("frames: every piece is waited for and told, and whether an event is in it", async () => {
   const pulses: (boolean | string)[] = [];
