@@ -132,13 +132,12 @@ export class Recorded {
   }
 
   async #send(request: TransportRequest, transport: Transport, facts: CallFacts): Promise<TransportResponse> {
-    const { method, headers } = request;
     const call: RecordedCall = {
       ...facts,
       at: this.#elapsedMs(),
-      method,
+      method: request.method,
       url: maskedUrl(request.url),
-      headers: maskedHeaders(headers),
+      headers: maskedHeaders(request.headers),
       body: new Capture(this.#room),
       answer: new Capture(this.#room),
     };
@@ -147,9 +146,11 @@ export class Recorded {
     try {
       const response = await transport.send(request);
       call.headAt = this.#elapsedMs();
-      call.status = response.status;
-      call.answerHeaders = response.headers;
-      if (response.body) return { ...response, body: new RecordedSource(response.body, call, this.#elapsedMs) };
+      // Field by field: a transport may read the head only when it is asked for it.
+      const { status, ok, headers, body } = response;
+      call.status = status;
+      call.answerHeaders = headers;
+      if (body) return { status, ok, headers, body: new RecordedSource(body, call, this.#elapsedMs) };
       this.#end(call);
       return response;
     } catch (thrown) {

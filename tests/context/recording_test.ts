@@ -2,6 +2,9 @@
 import { assert, assertEquals } from "@std/assert";
 import type { Recorded } from "../../src/context/recorded.ts";
 import { type RecordBounds, Recording } from "../../src/context/recording.ts";
+import { fetchTransport } from "../../src/platform/fetch_transport.ts";
+import { nodeTransport } from "../../src/platform/node_transport.ts";
+import { textOf } from "../support/transport.ts";
 
 const CALL = { target: "up/model", upstream: "up", driver: "chat", reason: "first" } as const;
 
@@ -140,6 +143,26 @@ Deno.test("recording: what is read into one buffer again and again is copied", a
   assertEquals(new TextDecoder().decode(one!.body.bytes()), "asked");
   assertEquals([one!.at, one!.headAt, one!.endAt], [7, 7, 7]);
 });
+
+for (const [kind, create] of Object.entries({ fetch: () => fetchTransport(fetch), node: nodeTransport })) {
+  Deno.test(`recording: whoever calls gets the head and the body that the upstream sent · ${kind}`, async () => {
+    const server = Deno.serve(
+      { hostname: "127.0.0.1", port: 0, onListen() {} },
+      () => new Response("answer", { status: 201, headers: { "x-one": "1" } }),
+    );
+    const record = begin(recordingOf({}), "one");
+    const transport = record.recorded(create(), CALL);
+    const url = `http://127.0.0.1:${server.addr.port}/v1`;
+    const signal = new AbortController().signal;
+    const response = await transport.send({ url, method: "POST", headers: {}, body: "asked", signal });
+    const text = await textOf(response);
+    assertEquals([response.status, response.ok, response.headers.get("x-one"), text], [201, true, "1", "answer"]);
+    const [one] = record.calls;
+    assertEquals([one!.status, new TextDecoder().decode(one!.answer.bytes())], [201, "answer"]);
+    transport.close();
+    await server.shutdown();
+  });
+}
 
 Deno.test("recording: what opens something is in no head", () => {
   const recording = recordingOf({ requests: 1 });
