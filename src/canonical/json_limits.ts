@@ -137,8 +137,9 @@ function countSlice(text: string, place: Place, limits: JsonLimits, counts: Coun
         if (++numbers > limits.numbers) return "numbers";
         const start = at;
         let kind = 0;
-        // One that is longer than a slice counts once more with each.
-        while (at < stop && IN_NUMBER[text.charCodeAt(at + 1)]) kind |= IN_NUMBER[text.charCodeAt(++at)]!;
+        // What shows that it is long is read beyond the slice. One that is longer than a slice counts once more with each.
+        const end = Math.max(stop, start + LONG_NUMBER);
+        while (at < end && IN_NUMBER[text.charCodeAt(at + 1)]) kind |= IN_NUMBER[text.charCodeAt(++at)]!;
         hasLongNumbers ||= kind >= EXPONENT || at - start >= LONG_NUMBER - 1;
         break;
       }

@@ -26,3 +26,14 @@ Deno.test("what comes after a long text is counted, wherever in its escapes a sl
     assertEquals(excessOf(text, { ...JSON_LIMITS, depth: 1 }), "depth");
   }
 });
+
+Deno.test("a number that a double would change is noticed, wherever in it a slice of a million characters ends", () => {
+  for (const number of ["12345678901234567890", "0.1234567890123456789", "10e400", "1234567890123e400"]) {
+    for (let before = 1_000_000 - number.length - 1; before < 1_000_003; before++) {
+      const work = scan(`[${" ".repeat(before - 1)}${number},1]`, JSON_LIMITS);
+      let step = work.next();
+      while (!step.done) step = work.next();
+      assert(step.value.hasLongNumbers, `${number} after ${before} characters`);
+    }
+  }
+});
