@@ -135,14 +135,18 @@ function checkText(text: string, { load, platform, running }: ConfigDeskOptions)
 }
 
 /** Of a change that operators cannot take back at the console. */
-function warningOf({ console, keys, oidc }: Config): string | undefined {
+function warningOf({ console, keys, storedKeys, oidc }: Config): string | undefined {
   if (console === false) return "There will be no console";
   if (!console?.edit) return "The console will no longer change the configuration";
-  const isForKeys = keys.length > 0 || oidc !== undefined;
-  const hasOperator = [...keys, ...oidc?.groups ?? []].some(({ operator }) => operator);
-  return isForKeys && !hasOperator
-    ? "No key or group here will be an operator's, so the console will refuse them"
-    : undefined;
+  const isForKeys = keys.length > 0 || storedKeys || oidc !== undefined;
+  const opensByKey = keys.some(({ operator, expires }) =>
+    operator && (expires === undefined || Date.parse(expires) > Date.now())
+  );
+  const opensByGroup = oidc?.console !== undefined && oidc.groups.some(({ operator }) => operator);
+  if (!isForKeys || opensByKey || opensByGroup) return undefined;
+  return storedKeys
+    ? "Only a stored key that is an operator's will open the console"
+    : "No operator will be able to log in to the console";
 }
 
 /** As it is, so that it is the same once it is written again. */

@@ -163,24 +163,34 @@ Deno.test("configuration: a file that was changed meanwhile is not overwritten, 
 Deno.test("configuration: who would lock operators out is warned", async () => {
   await using rig = await newRig();
   const { text } = await shown(rig);
-  const cases: [from: string, to: string, warning: RegExp][] = [
+  const cases: [from: string | RegExp, to: string, warning: RegExp][] = [
     ['{ "edit": true }', "false", /no console/],
     ['"edit": true', "", /no longer change/],
-    [', "operator": true', "", /operator/],
+    [', "operator": true', "", /No operator/],
+    ['"operator": true', '"operator": true, "expires": "2020-01-01T00:00:00Z"', /No operator/],
+    [/"store": .*/, '"storedKeys": true,', /^$/],
+    [/"keys"[^]*?\],([^]*)"store": .*/, '$1"storedKeys": true,', /stored key/],
   ];
-  for (const [from, to, warning] of cases) assertMatch((await checked(rig, text.replace(from, to))).warning, warning);
+  for (const [from, to, warning] of cases) {
+    assertMatch((await checked(rig, text.replace(from, to))).warning ?? "", warning, to);
+  }
   assertEquals((await checked(rig, text.replace('"rounds": 2', '"rounds": 3'))).warning, undefined);
-  const byGroup =
-    '"oidc": { "issuer": "https://id.test", "audience": "a", "groups": [{ "name": "g", "operator": true }] },';
-  const moved = text.replace(', "operator": true', "").replace('"store"', `${byGroup} "store"`);
-  assertEquals((await checked(rig, moved)).warning, undefined);
+  const byGroup = (login: string) =>
+    text.replace(', "operator": true', "").replace(
+      '"store"',
+      `"oidc": { "issuer": "https://id.test", "audience": ["a"], "groups": [{ "name": "g", "operator": true }]${login} }, "store"`,
+    );
+  const login = ', "console": { "clientId": "c", "url": "https://gateway.test/console" }';
+  const { paths, warning } = await checked(rig, byGroup(login));
+  assertEquals([paths.includes("oidc"), warning], [true, undefined]);
+  assertMatch((await checked(rig, byGroup(""))).warning, /No operator/, "A token opens no session");
 });
 
 Deno.test("configuration: what needs a restart is named, and written for the next start where that is wanted", async () => {
   const granted = (one: Permission) => one.name !== "net" || one.host !== "new.test:443";
   await using rig = await newRig({ isGranted: granted });
   const { text, version } = await shown(rig);
-  const cases: [from: string, to: string, said: string][] = [
+  const cases: [from: string | RegExp, to: string, said: string][] = [
     ['"kind": "memory"', '"kind": "kv", "path": "/x"', "Another store needs a restart"],
     ["http://upstream.test/v1", "https://new.test/v1", "New permissions need a restart: host new.test:443"],
     ['"retry"', '"listen": { "port": 1 }, "retry"', "Listening on 127.0.0.1 port 1 needs a restart"],
