@@ -72,7 +72,7 @@ function* excessInAll(
     const excess = yield* countIn(text, limits, counts);
     if (excess) return excess;
   }
-  return counts.names > limits.names && hasMoreNames(texts, limits.names) ? "names" : undefined;
+  return counts.names > limits.names && (yield* hasMoreNames(texts, limits.names)) ? "names" : undefined;
 }
 
 /**
@@ -195,15 +195,20 @@ for (const character of "eE") IN_NUMBER[character.charCodeAt(0)] = EXPONENT;
 
 const NAME_END = /\s*:/y;
 
-function hasMoreNames(texts: readonly string[], most: number): boolean {
+function* hasMoreNames(texts: readonly string[], most: number): Work<boolean> {
   const names = new Set<string>();
   for (const text of texts) {
+    let stop = SLICE;
     for (let at = text.indexOf('"'); at >= 0; at = text.indexOf('"', at)) {
       const end = findStringEnd(text, at) + 1;
       NAME_END.lastIndex = end;
       if (NAME_END.test(text) && names.add(text.slice(at, end)).size > most) return true;
       at = end;
+      if (at < stop) continue;
+      yield;
+      stop = at + SLICE;
     }
+    yield;
   }
   return false;
 }

@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import { excessOf, JSON_LIMITS, scan } from "../../src/canonical/json_limits.ts";
+import { excessOf, JSON_LIMITS, type Scan, scan } from "../../src/canonical/json_limits.ts";
 
 Deno.test("others have a turn within a long number, a long blank and a long text", () => {
   for (
@@ -14,6 +14,15 @@ Deno.test("others have a turn within a long number, a long blank and a long text
     for (const work = scan(text, JSON_LIMITS); !work.next().done;) turns++;
     assert(turns >= 10, `${turns} turns`);
   }
+});
+
+Deno.test("others have a turn while the names of many fields are compared", () => {
+  const text = `[${`{"name":"${"x".repeat(300)}"},`.repeat(30_000)}0]`;
+  let [turns, step] = [0, undefined as IteratorResult<void, Scan> | undefined];
+  for (const work = scan(text, JSON_LIMITS); !step?.done; step = work.next()) turns++;
+  assertEquals(step.value.excess, undefined);
+  // Each character is read twice: to count, and to compare.
+  assert(turns >= 2 * Math.floor(text.length / 1_000_000), `${turns} turns`);
 });
 
 Deno.test("what comes after a long text is counted, wherever in its escapes a slice of a million characters ends", () => {
