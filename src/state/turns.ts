@@ -47,7 +47,7 @@ interface Row extends Turn {
 export const VERSION = 2;
 /** A line that is longer begins anew; its first turn leads to the line before it, at the cost of one more read. */
 const MOST_STRETCHES = 32;
-/** Two megabytes, for the most part. */
+/** Two megabytes, for the most part; 24, where each turn ends as many stretches as it may. */
 const MOST_WRITTEN = 5_000;
 
 export interface Found extends Conversation {
