@@ -3,7 +3,7 @@
 /**
  * Ends with 0 once a link between this process's parent and the npm above it is broken, and otherwise if there is no npm. Parents
  * tell, because they change even where nobody reaps who has ended. A shell looks, because Deno opens `/proc` to nobody who may
- * not do everything.
+ * not do everything. It asks for names last: they can take long to come, and npm may end meanwhile.
  */
 const WATCH = `
 parent() {
@@ -18,23 +18,27 @@ parent() {
 name() {
   if [ -r "/proc/$1/cmdline" ]; then tr '\\0' ' ' < "/proc/$1/cmdline"; else ps -o command= -p "$1"; fi
 }
+whole() {
+  for link in $1; do
+    [ "$(parent "\${link%:*}")" = "\${link#*:}" ] || return 1
+  done
+}
 at=$$
 links=
-while :; do
-  up=$(parent "$at")
-  [ "\${up:-0}" -gt 0 ] || exit 1
+while up=$(parent "$at") && [ "\${up:-0}" -gt 0 ]; do
   links="$links $at:$up"
-  case "$(name "$up") " in
-    npm\\ *|npx\\ *|*/npm\\ *|*/npx\\ *|*/npm-cli.js\\ *|*/npx-cli.js\\ *) break ;;
-  esac
   at=$up
 done
-while :; do
-  for link in $links; do
-    [ "$(parent "\${link%:*}")" = "\${link#*:}" ] || exit 0
-  done
-  sleep 1
+below=
+for link in $links; do
+  below="$below $link"
+  case "$(name "\${link#*:}") " in
+    npm\\ *|npx\\ *|*/npm\\ *|*/npx\\ *|*/npm-cli.js\\ *|*/npx-cli.js\\ *)
+      while whole "$below"; do sleep 1; done
+      exit 0
+  esac
 done
+! whole "$links"
 `;
 
 /**

@@ -28,6 +28,8 @@ const MANAGERS: Record<string, string> = {
   "in a session of its own": 'exec setsid -w sh -c \'echo "pid=$$" >&2; exec "$@"\' - "$@"',
   "under a manager that waits for it": '"$@" & echo "pid=$!" >&2; wait; exec sleep 1000 2>&-',
   "under a manager that never reaps it": '"$@" & echo "pid=$!" >&2; exec sleep 1000 2>&-',
+  "before all names of its processes are known":
+    'export TR=$(command -v tr) PATH="$SLOW:$PATH"; echo "pid=$$" >&2; exec "$@"',
 };
 
 interface Chain {
@@ -43,10 +45,11 @@ async function withChain(manager: string, use: (chain: Chain) => Promise<void>):
     const config = { upstreams: { here: { driver: "sandbox" } }, lanes: { oss: { upstreams: { chat: "here" } } } };
     const path = `${folder}/gateway.json`;
     await Deno.writeTextFile(path, JSON.stringify({ ...config, store: { kind: "memory" } }));
+    await Deno.writeTextFile(`${folder}/tr`, '#!/bin/sh\nsleep 0.5\nexec "$TR" "$@"\n', { mode: 0o755 });
     const child = new Deno.Command("sh", {
       args: ["-c", MANAGERS[manager]!, "sh", ...START, "task", "start", "--port", "0", "--config", path],
       cwd: ROOT,
-      env: { NO_COLOR: "1", LANEWAY_CONFIG: "" },
+      env: { NO_COLOR: "1", LANEWAY_CONFIG: "", SLOW: folder },
       stdin: "null",
       stdout: "null",
       stderr: "piped",
