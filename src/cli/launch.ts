@@ -3,6 +3,7 @@
  * that no dependency runs with more.
  */
 import {
+  ARENAS,
   codeFolder,
   FETCHER_TOKEN,
   FETCHER_URL,
@@ -219,7 +220,9 @@ async function run(start: Start): Promise<number> {
 }
 
 function spawn(args: string[], own: Record<string, string>): Deno.ChildProcess {
-  const env = { ...telemetryVariables(), ...own, LANEWAY_LAUNCHER: String(Deno.pid), LANEWAY_COMMAND: typedCommand() };
+  const arenas = Deno.env.has("MALLOC_ARENA_MAX") ? {} : ARENAS;
+  const launched = { LANEWAY_LAUNCHER: String(Deno.pid), LANEWAY_COMMAND: typedCommand() };
+  const env = { ...arenas, ...telemetryVariables(), ...own, ...launched };
   return new Deno.Command(Deno.execPath(), { args, env }).spawn();
 }
 

@@ -111,6 +111,12 @@ export function editedFiles(file: string): [file: string, draft: string, former:
 export const ENGINE =
   "--v8-flags=--no-allocation-site-pretenuring,--no-memory-reducer,--invocation-count-for-turbofan=750";
 
+/**
+ * How many arenas glibc's `malloc` makes: an environment variable, which it reads at the start only. By default each thread has
+ * its own. Deno loads modules on up to ten threads, whose arenas would keep 12 MB for good.
+ */
+export const ARENAS = { MALLOC_ARENA_MAX: "2" };
+
 /** The permissions as options of `deno run`, with the others that the gateway starts with. */
 export function flagsOf({ net, env, read, write }: Permissions): string[] {
   const flag = (name: string, values: string[]) =>

@@ -1,7 +1,7 @@
 /** What the benches run: Laneway, and the bare passthrough that it is compared with. Peers are in `peers/`. */
 import { bodyFor, type Load, type Wire } from "./bodies.ts";
 import { postBytes } from "./client.ts";
-import { ENGINE } from "../../src/config/permissions.ts";
+import { ARENAS, ENGINE } from "../../src/config/permissions.ts";
 import { freePort, type Program, type Started, startProgram } from "./program.ts";
 
 export interface Endpoint {
@@ -69,7 +69,7 @@ export function laneway(
         return { command: DENO, args: ["task", "--quiet", "start", ...options], cwd: BENCH("../../") };
       }
       const engine = entry === "main.ts" ? [ENGINE] : [`${ENGINE},--expose-gc`, ...COLLECTS];
-      return { command: DENO, args: [...RUN, ...engine, BENCH("../../src/main.ts"), ...options] };
+      return { command: DENO, args: [...RUN, ...engine, BENCH("../../src/main.ts"), ...options], env: ARENAS };
     },
   };
 }
