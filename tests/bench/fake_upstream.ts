@@ -1,8 +1,9 @@
 /**
  * The upstream of the bench: answers at once and without a model. Answers to `POST /v1/chat/completions` are as long,
  * as slow and as unfinished as the last user message says. For a stream: `chunks=2000`, `delay=20` (milliseconds between
- * chunks), `stamp=1` (each chunk says when it is written), `park=1` (open and silent after the last chunk). For a whole answer: `repeat=60` (how often it has all the words). A whole answer counts the messages of the
- * request as its tokens.
+ * chunks), `stamp=1` (each chunk says when it is written), `spread=1` (the streams take turns at writing, however they were opened), `park=1` (open
+ * and silent after the last chunk). For a whole answer: `repeat=60` (how often it has all the words). A whole answer counts the
+ * messages of the request as its tokens.
  */
 import { clock } from "./clock.ts";
 import { embeddings, features, speech, transcription } from "./fake_tasks.ts";
@@ -17,6 +18,7 @@ interface Orders {
   chunks: number;
   delayMs: number;
   stamp: boolean;
+  spread: boolean;
   park: boolean;
   repeat: number;
 }
@@ -66,20 +68,36 @@ function readOrders(request: ChatRequest): Orders {
     chunks: order("chunks"),
     delayMs: order("delay"),
     stamp: order("stamp") === 1,
+    spread: order("spread") === 1,
     park: order("park") === 1,
     repeat: order("repeat") || 16,
   };
 }
 
+/** Of any number of streams in a row, the phases are about evenly spaced by this part of an interval: the golden ratio. */
+const SPACING = (Math.sqrt(5) - 1) / 2;
+let spreadStreams = 0;
+
+/**
+ * How long a stream waits before each chunk. A gateway that opens streams all at once would otherwise get their chunks in bursts,
+ * and one that takes its time would not.
+ */
+function pace({ delayMs, spread }: Orders): () => number {
+  if (!spread) return () => delayMs;
+  const phase = (spreadStreams++ * SPACING % 1) * delayMs;
+  return () => Math.ceil(delayMs - (performance.now() - phase + delayMs) % delayMs);
+}
+
 /** Each frame is a chunk of its own on the wire, as when a model writes word by word. */
 function stream(orders: Orders, withUsage: boolean): ReadableStream<Uint8Array<ArrayBuffer>> {
   const ending = [LAST, ...(withUsage ? [USAGE_FRAME] : []), DONE];
+  const waitMs = pace(orders);
   let written = -1;
   return new ReadableStream({
     async pull(controller) {
       if (written === -1) controller.enqueue(FIRST);
       else if (written < orders.chunks) {
-        if (orders.delayMs > 0) await sleep(orders.delayMs);
+        if (orders.delayMs > 0) await sleep(waitMs());
         controller.enqueue(orders.stamp ? chunk({ content: `t=${clock()} ` }) : CONTENT[written % CONTENT.length]!);
       } else if (orders.park) await new Promise(() => {});
       else {

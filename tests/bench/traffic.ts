@@ -130,7 +130,7 @@ function whole(
 
 /** Each chunk says when the upstream wrote it. */
 async function slowStreams(subject: Subject, size: Size): Promise<Values> {
-  const request = requestOf(subject, { ...SMALL, stream: `chunks=100000 delay=${SLOW_MS} stamp=1` });
+  const request = requestOf(subject, { ...SMALL, stream: `chunks=100000 delay=${SLOW_MS} stamp=1 spread=1` });
   return await withConnections(subject, SLOW_STREAMS, async (connections) => {
     let opened = 0;
     let delays: number[] | undefined;
