@@ -149,7 +149,7 @@ async function accepts(url: string): Promise<boolean> {
 Deno.test("main: starts on a free port, serves, tells balancers that it stops, and ends well", async () => {
   await withGateway([], async ({ url, message, kill, ended }) => {
     assertStringIncludes(message, `Laneway ${version} serves http://127.0.0.1:`);
-    assertStringIncludes(message, 'Configuration: "gateway.json"');
+    assertStringIncludes(message, "Configuration: the built-in default");
     assertStringIncludes(message, "export HF_TOKEN=...");
     assertEquals([await statusOf(`${url}/healthz`), await statusOf(`${url}/readyz`)], [200, 200]);
     kill("SIGTERM");

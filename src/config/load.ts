@@ -1,6 +1,6 @@
 /** Finds, reads and checks the configuration. */
 import type { z } from "zod";
-import embedded from "../../gateway.json" with { type: "json" };
+import embedded from "../../default.json" with { type: "json" };
 import { isJsonObject, type JsonObject, type JsonValue } from "../canonical/json.ts";
 import { formatPath } from "../contract/validate.ts";
 import { builtin } from "../util/builtin.ts";
@@ -18,7 +18,7 @@ export interface LoadedConfig {
 }
 
 export interface LoadOptions extends Surroundings {
-  /** The file to read. Where absent: what LANEWAY_CONFIG names, else `gateway.json`, else the embedded copy. */
+  /** The file to read. Where absent: what LANEWAY_CONFIG names, else `gateway.json`, else the built-in default. */
   path?: string;
   /** The text of a file; read as Node does by default. */
   readText?(path: string): string;
