@@ -11,7 +11,7 @@ const EVERY_MS = 30_000;
  * @typedef {{ name: string, isStored?: true, created?: string, expires?: string, lanes?: string[], models?: string[],
  *   operator?: boolean, team?: string, quota?: Record<string, number>, budget?: Budget,
  *   used?: { requests: number, tokens: number, dollars?: string } }} Key
- * @typedef {{ keys: Key[], next?: string, why?: string, usageDays?: number, teams: string[], lanes: string[],
+ * @typedef {{ keys: Key[], next?: number, why?: string, usageDays?: number, teams: string[], lanes: string[],
  *   budgets: { budget: string, dollars: string, left: string, period: string }[] }} Answer
  */
 
@@ -109,7 +109,7 @@ async function readPages(pages) {
   const whole = await ask("keys");
   for (let page = 1; page < pages && whole.next !== undefined; page++) {
     /** @type {Answer} */
-    const more = await ask(`keys?after=${encodeURIComponent(whole.next)}`);
+    const more = await ask(`keys?from=${whole.next}`);
     whole.keys.push(...more.keys);
     whole.next = more.next;
   }

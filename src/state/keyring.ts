@@ -21,6 +21,8 @@ export interface Keyring {
   find(digest: string): Promise<StoredKey | undefined>;
   /** Some of them in the order in which they were made: `limit` at most, from the first after the one that is called `after`. */
   list(page: KeyPage): Promise<StoredKey[]>;
+  /** The same from the place `from` on, which stays the same place whatever is revoked. `next`: where more of them begin. */
+  listFrom(page: { limit: number; from?: number }): Promise<{ keys: StoredKey[]; next?: number }>;
   /** From now on the key may do what `facts` say, and nothing else. Whether there was one of the name. */
   limit(facts: Omit<StoredKey, "digest" | "created">): Promise<boolean>;
   /** Whether there was one of the name. */
@@ -99,18 +101,36 @@ class StoredKeyring implements Keyring {
   }
 
   async list({ limit, after }: KeyPage): Promise<StoredKey[]> {
-    const [old, next, place] = await Promise.all([
+    const [old, place] = await Promise.all([
       this.#old(),
-      this.#store.get(NEXT),
       after === undefined ? undefined : this.#store.get(nameOf(after)) as Promise<Place | undefined>,
     ]);
     const keys = place ? [] : old.slice(old.findIndex(({ name }) => name === after) + 1, limit);
-    for (let slot = place ? place.slot + 1 : 0; keys.length < limit && slot < countIn(next);) {
-      const last = Math.min(slot + SLOTS_PER_READ, countIn(next)) - 1;
-      const taken = await this.#store.getRange(inRing("slots"), slot, last) as (Place | undefined)[];
+    const more = await this.#inSlots(place ? place.slot + 1 : 0, limit - keys.length);
+    return [...keys, ...more.map(({ key }) => key)];
+  }
+
+  async listFrom({ limit, from }: { limit: number; from?: number }): Promise<{ keys: StoredKey[]; next?: number }> {
+    // They have no place that stays: all come at once, and no more are made.
+    const old = from === undefined ? await this.#old() : [];
+    const room = Math.max(0, limit - old.length);
+    const found = await this.#inSlots(from ?? 0, room + 1);
+    const keys = [...old, ...found.slice(0, room).map(({ key }) => key)];
+    return { keys, ...(found.length > room && { next: found[room]!.slot }) };
+  }
+
+  /** The first `limit` keys from a slot on. */
+  async #inSlots(from: number, limit: number): Promise<{ slot: number; key: StoredKey }[]> {
+    const end = countIn(await this.#store.get(NEXT));
+    const keys: { slot: number; key: StoredKey }[] = [];
+    for (let first = from; keys.length < limit && first < end;) {
+      const last = Math.min(first + SLOTS_PER_READ, end) - 1;
+      const taken = await this.#store.getRange(inRing("slots"), first, last) as (Place | undefined)[];
       const found = await Promise.all(taken.map((one) => one && this.#store.get(recordOf(one.digest))));
-      for (const record of found) if (record !== undefined) keys.push(asKey(record));
-      slot = last + 1;
+      for (const [index, record] of found.entries()) {
+        if (record !== undefined) keys.push({ slot: first + index, key: asKey(record) });
+      }
+      first = last + 1;
     }
     return keys.slice(0, limit);
   }

@@ -2,7 +2,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { CONFIG, type ConfigInput, newApp } from "../support/app.ts";
 import { answerWhole } from "../support/chat.ts";
-import { type Case, type Desk, faultsOf, lastingStore, logIn } from "./desk.ts";
+import { type Case, type Desk, faultsOf, lastingStore, logIn, OPS } from "./desk.ts";
 
 const NAME = `<img src=x onerror="document.title='broken'">`;
 const KEYED: ConfigInput = {
@@ -95,6 +95,31 @@ async function refusals(desk: Desk): Promise<void> {
   await page.getByRole("dialog").waitFor({ state: "hidden" });
 }
 
+/** A key that is revoked between two pages of the list takes no other one's row, and gives none a second. */
+async function revokedMeanwhile(desk: Desk): Promise<void> {
+  const { page, app } = desk;
+  const own = { "content-type": "application/json", "x-api-key": OPS };
+  const names = Array.from({ length: 203 }, (_, index) => `key ${index}`);
+  for (const name of names) await app.post("/console/api/keys/create", { name }, own);
+  await openKeys(desk);
+  const meanwhile = ["key 199", "key 200"];
+  await page.route("**/console/api/keys?*", async (route) => {
+    const name = meanwhile.shift();
+    if (name !== undefined) await app.post("/console/api/keys/revoke", { name }, own);
+    await route.continue();
+  });
+  const read = () => page.locator("table").first().locator("tbody th").allInnerTexts();
+  await page.getByText("201 keys").waitFor();
+  await page.getByRole("button", { name: "More keys" }).click();
+  await page.getByRole("rowheader", { name: "key 202", exact: true }).waitFor();
+  assertEquals(await read(), ["ops", ...names]);
+  const row = page.getByRole("row", { name: /^key 1 / });
+  await row.getByRole("button", { name: /^Revoke/ }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await row.waitFor({ state: "detached" });
+  assertEquals(await read(), ["ops", ...names.filter((name) => !["key 1", "key 199"].includes(name))]);
+}
+
 async function without(desk: Desk): Promise<void> {
   await openKeys(desk);
   await desk.page.getByText('set "storedKeys": true in the configuration').waitFor();
@@ -104,5 +129,6 @@ async function without(desk: Desk): Promise<void> {
 export const keyCases: Case[] = [
   { name: "a key is made, shown once, limited and revoked", app: keyed(), run: wholeLife },
   { name: "a key that cannot be is refused in its form", app: keyed(), run: refusals },
+  { name: "a key that is revoked while the list is read doubles no row", app: keyed(), run: revokedMeanwhile },
   { name: "without stored keys the page says what to do", app: keyed({ ...KEYED, storedKeys: false }), run: without },
 ];

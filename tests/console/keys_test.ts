@@ -146,10 +146,15 @@ Deno.test("console keys: a long list comes in pages", async () => {
   const app = keyed();
   for (let index = 0; index < 203; index++) await made(app, { name: `key ${index}` });
   const first = await listed(app);
-  assertEquals([first.keys.length, first.next], [202, "key 199"], "Those of the configuration come first");
-  const second = await listed(app, `?after=${encodeURIComponent(first.next)}`);
-  assertEquals(second.keys.map(({ name }: { name: string }) => name), ["key 200", "key 201", "key 202"]);
+  assertEquals(first.keys.length, 202, "Those of the configuration come first");
+  // Neither loses the list its place: the last that was read is revoked, and the next one is.
+  for (const name of ["key 199", "key 200"]) assertEquals((await order(app, "revoke", { name })).status, 200);
+  const second = await listed(app, `?from=${first.next}`);
+  assertEquals(second.keys.map(({ name }: { name: string }) => name), ["key 201", "key 202"]);
   assertEquals(second.next, undefined);
+  for (const wrong of ["x", "-1", "1.5", ""]) {
+    assertEquals((await app.get(`/console/api/keys?from=${wrong}`, { "x-api-key": OPS })).status, 400, wrong);
+  }
 });
 
 Deno.test("console keys: without a place for them, the page says what to do", async () => {

@@ -105,6 +105,10 @@ test("keys that an earlier version made are keys, come first, and can be revoked
   await keyring.create({ name: "cyd" });
   assertEquals(await namesOf(other), ["ada", "bob", "cyd"]);
   assertEquals((await other.list({ limit: 2, after: "ada" })).map(({ name }) => name), ["bob", "cyd"]);
+  const [first, last] = [await other.listFrom({ limit: 1 }), await keyring.listFrom({ limit: 3 })];
+  assertEquals([first, last].map(({ keys }) => keys.map(({ name }) => name)), [["ada", "bob"], ["ada", "bob", "cyd"]]);
+  assertEquals((await other.listFrom({ limit: 1, from: first.next })).keys.map(({ name }) => name), ["cyd"]);
+  assertEquals(last.next, undefined);
   const versions = [await keyring.version()];
   assertEquals([await other.revoke("bob"), await other.revoke("bob")], [true, false]);
   versions.push(await keyring.version());

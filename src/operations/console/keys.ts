@@ -20,31 +20,39 @@ const USAGE_DAYS = 30;
 /** How long the store may take, in milliseconds. */
 const PATIENCE_MS = 5_000;
 
-/** What is known of the keys, but the keys themselves. `?after=` names the key that the list goes on after. */
+/** What is known of the keys, but the keys themselves. `?from=` is where the list goes on: the `next` of its page before. */
 export async function listKeys({ gateway, url }: RequestContext): Promise<Response> {
   const { configured, stored, teams } = await deskOf(gateway);
-  const after = url?.searchParams.get("after") ?? undefined;
-  const list = "keyring" in stored ? stored.keyring.list({ limit: PAGE + 1, after }) : Promise.resolve([]);
+  const from = placeIn(url?.searchParams.get("from"));
+  const list: ReturnType<Keyring["listFrom"]> = "keyring" in stored
+    ? stored.keyring.listFrom({ limit: PAGE, from })
+    : Promise.resolve({ keys: [] });
   const [found, used, states] = await reading(Promise.all([
     list,
     gateway.usage?.read(USAGE_DAYS),
     gateway.budgets?.read(),
   ]));
-  const page = found.slice(0, PAGE).map(({ digest: _, ...facts }) => ({ ...facts, isStored: true }));
-  const fixed = after === undefined ? configured : [];
+  const page = found.keys.map(({ digest: _, ...facts }) => ({ ...facts, isStored: true }));
+  const fixed = from === undefined ? configured : [];
   const usedBy = used && Map.groupBy(used, ({ key }) => key);
   return Response.json({
     keys: [...fixed, ...page].map((key) => ({
       ...key,
       used: usedBy && sumOf(usedBy.get(key.name) ?? []),
     })),
-    ...(found.length > PAGE && { next: page.at(-1)!.name }),
+    next: found.next,
     ...("why" in stored && { why: stored.why }),
     usageDays: used && Math.min(USAGE_DAYS, gateway.usage!.retentionDays),
     teams: Object.keys(teams),
     lanes: [...gateway.lanes.keys()],
     budgets: (states ?? []).map(describe),
   });
+}
+
+function placeIn(text: string | null | undefined): number | undefined {
+  if (text === null || text === undefined) return undefined;
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw invalid("from", "Expected the place where a page of keys goes on");
 }
 
 function sumOf(rows: readonly UsageRow[]) {
