@@ -15,10 +15,10 @@ import type { Program } from "./program.ts";
 import { createLull, type Lull } from "./lull.ts";
 import { reload } from "./reload.ts";
 import { startupMessage, unmaskedLines } from "./startup.ts";
-import { stopAtSignal } from "./stop.ts";
+import { stopAtSignal, watchSignals } from "./stop.ts";
 import { watchTerminal } from "./terminal.ts";
 import { warmUp } from "./warm_up.ts";
-import { watchConfig } from "./watch_config.ts";
+import { modifiedAt, watchConfig } from "./watch_config.ts";
 import type { Worker } from "./worker.ts";
 
 /** When the free descriptors are counted, in milliseconds: it takes a while, for which no first client is to wait. */
@@ -36,8 +36,12 @@ export async function serve(path: string | undefined, listen: Listen, given: Pro
   const program = worker?.program ?? given;
   const { platform, plugins, streams: { say } } = program;
   const facts = pluginFacts(plugins);
-  const loaded = worker?.loaded ??
-    loadConfig({ path, listen, ...facts, env: platform.env, readText: platform.readText });
+  let since: number | undefined;
+  const readText = (file: string) => {
+    since = modifiedAt(file, platform);
+    return platform.readText(file);
+  };
+  const loaded = worker?.loaded ?? loadConfig({ path, listen, ...facts, env: platform.env, readText });
   worker?.check(loaded);
   const { file } = loaded;
   const terminal = watchTerminal(platform);
@@ -46,13 +50,15 @@ export async function serve(path: string | undefined, listen: Listen, given: Pro
   const load: Load = (env, readText = platform.readText) =>
     loadConfig({ path: file ?? path, listen, ...facts, env, readText });
   const running = createRunning(loaded, load, { descriptors, worker }, program);
-  // Before the start-up message: a change of the file after it is noticed.
-  const stopReloading = watchConfig({ platform, file, terminal, again: () => running.reload() });
+  // Before the first client is served, and the start-up message is read: what follows it is noticed.
+  const stopReloading = watchConfig({ platform, file, since, terminal, again: () => running.reload() });
+  const signals = watchSignals(platform, terminal);
   const lull = createLull(() => performance.now(), (ms) => new Promise((go) => setTimeout(go, ms)));
   const { app } = running;
   const server = await listenAll(loaded, running, { descriptors, lull, worker }, program);
   if (!server) {
     stopReloading();
+    signals.forget();
     return 1;
   }
   await worker?.begin(loaded, running);
@@ -60,7 +66,7 @@ export async function serve(path: string | undefined, listen: Listen, given: Pro
   app().audit?.write({ event: "started", version: manifest.version });
   settleIn(loaded, { descriptors, lull }, program);
   const patience = () => running.config().stop;
-  const drained = await stopAtSignal({ platform, terminal, server, app, patience, onStop: stopReloading, say });
+  const drained = await stopAtSignal({ signals, server, app, patience, onStop: stopReloading, say });
   await app().close();
   await worker?.end();
   return drained ? 0 : 1;

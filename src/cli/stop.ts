@@ -12,9 +12,16 @@ const SAME_SIGNAL_MS = 250;
 /** How often the launcher is looked for, in milliseconds. */
 const LOOK_MS = 500;
 
+/** The signals that end this process, from when they are watched on. */
+export interface StopSignals {
+  first: Promise<Signal>;
+  second: Promise<void>;
+  /** What watches them keeps no process alive any more. */
+  forget(): void;
+}
+
 export interface Stopping {
-  platform: Platform;
-  terminal: Terminal;
+  signals: StopSignals;
   server: Serving;
   app(): App;
   /** By the configuration that is served at the end. */
@@ -26,17 +33,16 @@ export interface Stopping {
 
 /** Waits for a signal, then ends the server. Returns whether every request came to its own end. */
 export async function stopAtSignal(stopping: Stopping): Promise<boolean> {
-  const { platform, terminal } = stopping;
-  const { first, second, forget } = nextSignals(platform, terminal);
+  const { signals } = stopping;
   try {
-    return await stopAt(await first, second, stopping);
+    return await stopAt(await signals.first, stopping);
   } finally {
-    forget();
+    signals.forget();
   }
 }
 
-async function stopAt(signal: Signal, second: Promise<void>, stopping: Stopping): Promise<boolean> {
-  const { app, server, onStop, say } = stopping;
+async function stopAt(signal: Signal, stopping: Stopping): Promise<boolean> {
+  const { app, server, signals: { second }, onStop, say } = stopping;
   const { noticeMs, drainMs } = stopping.patience();
   onStop();
   say(`${signal}: finishing the running requests; repeat it to abort them`);
@@ -50,10 +56,8 @@ async function stopAt(signal: Signal, second: Promise<void>, stopping: Stopping)
   return false;
 }
 
-function nextSignals(
-  { os, onSignal, env, parentId }: Platform,
-  terminal: Terminal,
-): { first: Promise<Signal>; second: Promise<void>; forget(): void } {
+/** To be called before the first client is served: a signal that nobody watches ends the process at once. */
+export function watchSignals({ os, onSignal, env, parentId }: Platform, terminal: Terminal): StopSignals {
   const first = Promise.withResolvers<Signal>();
   const second = Promise.withResolvers<void>();
   const signals: Signal[] = os === "windows" ? ["SIGINT", "SIGBREAK"] : ["SIGINT", "SIGTERM"];

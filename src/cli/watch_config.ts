@@ -9,14 +9,16 @@ export interface WatchOptions {
   platform: Pick<Platform, "os" | "onSignal" | "modifiedAt">;
   /** The file of the configuration; none for the built-in one. */
   file: string | undefined;
+  /** When the file was modified that has been read; else what it is now counts as read. */
+  since?: number;
   terminal: Terminal;
   /** Called when the configuration is to be read again. */
   again(): void;
 }
 
 /** Calls `again` at SIGHUP, unless that means a closed terminal, and when the file has changed. Returns what ends that. */
-export function watchConfig({ platform, file, terminal, again }: WatchOptions): () => void {
-  let known = modifiedAt(file, platform);
+export function watchConfig({ platform, file, since, terminal, again }: WatchOptions): () => void {
+  let known = since ?? modifiedAt(file, platform);
   let before = known;
   const timer = setInterval(() => {
     const now = modifiedAt(file, platform);
@@ -39,7 +41,11 @@ export function watchConfig({ platform, file, terminal, again }: WatchOptions): 
   };
 }
 
-function modifiedAt(file: string | undefined, platform: Pick<Platform, "modifiedAt">): number | undefined {
+/** In milliseconds since the epoch; nothing where there is no such file. */
+export function modifiedAt(
+  file: string | undefined,
+  platform: Pick<Platform, "modifiedAt">,
+): number | undefined {
   try {
     return file === undefined ? undefined : platform.modifiedAt(file);
   } catch {
