@@ -28,6 +28,8 @@ let timer;
 let turn = 0;
 /** Why nobody was logged out: it stays until that is tried again. */
 let failure = "";
+/** Whether the gateway has been asked if there is a session to end, since that may last have changed. */
+let isSessionKnown = false;
 
 function open() {
   const name = location.hash.slice(1).split("?")[0] ?? "";
@@ -47,9 +49,8 @@ function open() {
       await refresh();
       if (mine !== turn) return;
       say(failure);
-      if (sessionStorage.getItem("at provider")) sessionStorage.setItem("in", "1");
-      sessionStorage.removeItem("at provider");
-      logout.hidden = !sessionStorage.getItem("in");
+      if (!isSessionKnown) await askWays();
+      if (mine !== turn) return;
     } catch (error) {
       if (mine !== turn) return;
       if (error instanceof LoginNeeded) return askForKey(error.message);
@@ -69,12 +70,13 @@ function say(text) {
 function askForKey(reason) {
   say(failure = "");
   const input = h("input", { type: "password", name: "key", autocomplete: "current-password", required: true });
+  const about = h("p", { class: "quiet" }, logout.hidden ? reason : "Your session is over.");
   const problem = h("p", { class: "error", role: "alert" });
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
     try {
       await post("login", input.value);
-      sessionStorage.setItem("in", "1");
+      isSessionKnown = false;
       open();
     } catch (error) {
       problem.textContent = /** @type {Error} */ (error).message;
@@ -85,7 +87,7 @@ function askForKey(reason) {
       "form",
       { class: "login", submit },
       h("h1", {}, "Log in"),
-      h("p", { class: "quiet" }, sessionStorage.getItem("in") ? "Your session is over." : reason),
+      about,
       h("input", { type: "text", autocomplete: "username", value: "operator", hidden: true }),
       h("label", {}, "Key of an operator ", input),
       h("button", { type: "submit" }, "Log in"),
@@ -93,7 +95,10 @@ function askForKey(reason) {
     ),
   );
   input.focus();
-  void offerProvider();
+  void askWays().then(({ oidc, session }) => {
+    if (session) about.textContent = reason;
+    if (oidc) main.querySelector("form.login")?.append(h("a", { href: "oidc" }, "Log in at your identity provider"));
+  });
 }
 
 /**
@@ -106,25 +111,33 @@ async function post(path, key) {
   if (!response.ok) throw new Error(await messageIn(response));
 }
 
-/** Where operators may log in at a provider, too. */
-async function offerProvider() {
-  const { oidc } = await fetch("ways").then((response) => response.json()).catch(() => ({}));
-  if (!oidc) return;
-  const link = h("a", { href: "oidc" }, "Log in at your identity provider");
-  link.addEventListener("click", () => sessionStorage.setItem("at provider", "1"));
-  main.querySelector("form.login")?.append(link);
+/**
+ * Whether operators may log in at a provider, too, and whether this browser has a session: every tab then offers to end it.
+ * @returns {Promise<{ oidc?: boolean, session?: boolean }>}
+ */
+async function askWays() {
+  const asked = fetch("ways").then((response) => response.ok ? response.json() : undefined);
+  const ways = await asked.catch(() => undefined);
+  if (!ways) return {};
+  isSessionKnown = true;
+  logout.hidden = !ways.session;
+  return ways;
 }
 
 logout.addEventListener("click", async () => {
   try {
     await post("logout");
     failure = "";
-    sessionStorage.removeItem("in");
     logout.hidden = true;
+    isSessionKnown = false;
     open();
   } catch (error) {
     say(failure = /** @type {Error} */ (error).message);
   }
 });
 addEventListener("hashchange", open);
+// Somebody may have logged in with another tab meanwhile.
+addEventListener("focus", async () => {
+  if (main.querySelector("form.login") && (await askWays()).session) open();
+});
 open();

@@ -9,6 +9,7 @@ import { fidelityCases } from "./fidelity_in_browser.ts";
 import { keyCases } from "./keys_in_browser.ts";
 import { listCases } from "./list_in_browser.ts";
 import { playgroundCases } from "./playground_in_browser.ts";
+import { sessionCases } from "./session_in_browser.ts";
 
 const reason = browser ? "" : " (skipped: no Chromium on this machine)";
 
@@ -28,6 +29,7 @@ const cases: Case[] = [
   ...listCases,
   ...playgroundCases,
   ...inspectCases,
+  ...sessionCases,
 ];
 
 function inBrowser(name: string, app: () => TestApp, run: (desk: Desk) => Promise<void>): void {

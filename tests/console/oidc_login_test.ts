@@ -47,7 +47,7 @@ const sessionIn = (response: Response) =>
 Deno.test("console login: an operator logs in at the provider, and out; others are refused", async () => {
   await using provider = await startLoginProvider(CLIENT, (person) => GROUPS[person]!);
   const app = newConsole(configFor(provider.issuer, CLIENT));
-  assertEquals(await (await app.get("/console/ways")).json(), { oidc: true });
+  assertEquals(await (await app.get("/console/ways")).json(), { oidc: true, session: false });
   const { url, cookie } = await begin(app);
   const asked = new URL(url).searchParams;
   assertEquals([asked.get("code_challenge_method"), asked.get("redirect_uri"), asked.get("response_type")], [
@@ -60,10 +60,11 @@ Deno.test("console login: an operator logs in at the provider, and out; others a
   assertEquals([response.status, response.headers.get("location")], [302, "./"]);
   const session = sessionIn(response)!;
   const status = async () => (await app.get("/console/api/status", { cookie: session })).status;
-  assertEquals(await status(), 200);
+  const ways = async () => await (await app.get("/console/ways", { cookie: session })).json();
+  assertEquals([await status(), await ways()], [200, { oidc: true, session: true }]);
   assertEquals((await app.get("/metrics", { cookie: session })).status, 401, "It opens the console alone");
   await app.fetch(new Request("http://gateway/console/logout", { method: "POST", headers: { cookie: session } }));
-  assertEquals(await status(), 401);
+  assertEquals([await status(), await ways()], [401, { oidc: true, session: false }]);
   for (const [person, said] of [["ulf", "for operators"], ["nora", "no group"]]) {
     const { url, cookie } = await begin(app);
     const refused = await back(app, await logInAt(url, person!, CALLBACK), cookie);
@@ -144,7 +145,7 @@ Deno.test("console login: more groups than a record of the store can hold are re
 
 Deno.test("console login: without a provider, or while it does not answer, the page says so", async () => {
   const plain = newApp();
-  assertEquals(await (await plain.get("/console/ways")).json(), { oidc: false });
+  assertEquals(await (await plain.get("/console/ways")).json(), { oidc: false, session: false });
   assertEquals((await plain.get("/console/oidc")).status, 404);
   const app = newApp({ config: configFor("http://127.0.0.1:1", CLIENT), env: { ...ENV, CLIENT_SECRET: "x" } });
   const response = await app.get("/console/oidc");

@@ -2,16 +2,17 @@
 import type { RequestContext } from "../../context/request_context.ts";
 import { GatewayError, toGatewayError } from "../../errors.ts";
 import { escape, htmlResponse } from "../../http/html.ts";
-import { beginSession, cookieText, operatorHeld } from "./sessions.ts";
+import { beginSession, cookieText, holderOf, operatorHeld } from "./sessions.ts";
 
 const COOKIE = "laneway_login";
 /** How long a login may take, in seconds. */
 const LIFE_S = 600;
 
-/** Whether there is another way to log in than a key. Everybody may know. */
-export async function loginWays({ gateway }: RequestContext): Promise<Response> {
-  const { login } = await gateway.console!();
-  return Response.json({ oidc: login !== undefined }, { headers: { "cache-control": "no-store" } });
+/** Whether there is another way to log in than a key, which everybody may know; and whether the browser has a session to end. */
+export async function loginWays(context: RequestContext): Promise<Response> {
+  const { login } = await context.gateway.console!();
+  const session = await holderOf(context) !== undefined;
+  return Response.json({ oidc: login !== undefined, session }, { headers: { "cache-control": "no-store" } });
 }
 
 /** Sends the browser to the provider. */

@@ -75,7 +75,8 @@ export function checkOrigin({ request: { headers }, url }: RequestContext): void
   if (!isOwn) throw new GatewayError("permission", "The console takes orders from its own pages only");
 }
 
-async function holderOf({ request, gateway }: RequestContext): Promise<SessionHolder | undefined> {
+/** Who has logged in with this browser. */
+export async function holderOf({ request, gateway }: RequestContext): Promise<SessionHolder | undefined> {
   const word = cookieIn(request);
   return word === undefined ? undefined : await (await gateway.console!()).sessions.find(word);
 }

@@ -1,0 +1,50 @@
+/** The session of a browser, in all of its tabs. */
+import { assertEquals } from "@std/assert";
+import { CONFIG, type ConfigInput, newApp } from "../support/app.ts";
+import { type Case, type Desk, faultsOf, logIn } from "./desk.ts";
+
+const KEYED: ConfigInput = { ...CONFIG, keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }] };
+
+/** Whichever tab logged in, each offers to log out, and each shows the form after that. */
+async function everyTab(desk: Desk): Promise<void> {
+  const { page, url } = desk;
+  const waiting = await page.context().newPage();
+  await waiting.goto(`${url}/console`);
+  await waiting.getByLabel("Key of an operator").waitFor();
+  await logIn(desk);
+  const other = await page.context().newPage();
+  await other.goto(`${url}/console/#upstreams`);
+  await other.getByRole("heading", { name: "Upstreams" }).waitFor();
+  await waiting.evaluate("dispatchEvent(new Event('focus'))");
+  for (const tab of [page, waiting, other]) await tab.getByRole("button", { name: "Log out" }).waitFor();
+  assertEquals(await faultsOf(other), []);
+  await other.reload();
+  await other.getByRole("button", { name: "Log out" }).click();
+  await page.getByText("Your session is over.").waitFor();
+  for (const tab of [page, other]) {
+    await tab.getByLabel("Key of an operator").waitFor();
+    await tab.getByRole("button", { name: "Log out" }).waitFor({ state: "hidden" });
+  }
+}
+
+/** Who has no session has none to end: without keys this machine is let in. */
+async function withoutKeys({ page, url }: Desk): Promise<void> {
+  const asked = page.waitForResponse(/\/ways$/);
+  await page.goto(`${url}/console`);
+  assertEquals(await (await asked).json(), { oidc: false, session: false });
+  await page.getByRole("heading", { name: "Live" }).waitFor();
+  assertEquals(await page.getByRole("button", { name: "Log out" }).count(), 0);
+}
+
+export const sessionCases: Case[] = [
+  {
+    name: "every tab of a browser that has logged in can log out",
+    app: () => newApp({ config: KEYED, now: Date.now }),
+    run: everyTab,
+  },
+  {
+    name: "without keys nobody logs out",
+    app: () => newApp({ config: { ...CONFIG, keys: [] }, now: Date.now }),
+    run: withoutKeys,
+  },
+];
