@@ -35,6 +35,11 @@ function commands(): string[] {
   return Deno.args.filter((arg, at) => !arg.startsWith("--") && !isOptionWithValue(Deno.args[at - 1]));
 }
 
+/** Whether there is an option that the fetcher does not have: `--help`, or a mistake that the gateway's parser names. */
+function wantsOtherThanFetcher(): boolean {
+  return Deno.args.some((arg) => arg.startsWith("--") && !/^--(config|hostname|port|main)(=|$)/.test(arg));
+}
+
 function isOptionWithValue(arg: string | undefined): boolean {
   return ["--config", "--hostname", "--port", "--workers", MAIN].includes(arg ?? "");
 }
@@ -78,7 +83,7 @@ async function launch(): Promise<number> {
   const listen = { hostname: option("hostname"), port: option("port") };
   const [command] = commands();
   const world = { env: (name: string) => Deno.env.get(name), readJson, say };
-  if (command === "fetcher") return await serveFetcher(merged, listen, world, orphaned);
+  if (command === "fetcher" && !wantsOtherThanFetcher()) return await serveFetcher(merged, listen, world, orphaned);
   const main = option("main") ?? BUILT_IN;
   const beside = command === undefined ? await startBeside(merged, world) : undefined;
   const own: Record<string, string> = beside

@@ -4,13 +4,16 @@ import { loadConfig } from "../config/load.ts";
 import { isThere } from "../config/is_there.ts";
 import { codeFolder, flagsOf, permissionsOf } from "../config/permissions.ts";
 import type { Listen } from "./flags.ts";
-import type { Program } from "./program.ts";
+import { type Program, UsageError } from "./program.ts";
 
+/** Throws `UsageError`. */
 export function printPermissions(
+  [word]: readonly string[],
   path: string | undefined,
   listen: Listen,
   { platform: { env, os }, plugins, streams: { print } }: Program,
 ): number {
+  if (word !== undefined) throw new UsageError(`Unexpected argument "${word}"`);
   const { config, file } = loadConfig({ path, listen, ...pluginFacts(plugins), env });
   const place = { config, file, listen: {}, env, os, code: codeFolder(), isThere };
   print(flagsOf(permissionsOf(place)).map(quoted).join(" "));

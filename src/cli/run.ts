@@ -31,7 +31,7 @@ Usage: ${program} [options]
   keys                 makes, lists and revokes keys; see keys --help
   catalog              writes the models of a lane to a file, for agents that read
                        theirs from one
-  usage                prints what keys used, from the store
+  usage                prints what keys used, from the store; see usage --help
   permissions          prints the Deno permissions that this configuration needs
   fetcher              opens pages for gateways, as a service of its own
   health               exits with 0 if the gateway, or the fetcher, is ready
@@ -119,7 +119,7 @@ function perform(flags: Flags, program: Program): number | Promise<number> {
     case "usage":
       return import("./usage.ts").then(({ printUsage }) => printUsage(rest, config, program));
     case "permissions":
-      return printPermissions(config, listen, program);
+      return printPermissions(rest, config, listen, program);
     case "fetcher":
       throw new UsageError("The fetcher is no part of this program: deno task start fetcher starts it");
     case "health":

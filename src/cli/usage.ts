@@ -6,17 +6,35 @@ import { PLACEHOLDER_SECRET } from "../config/secrets.ts";
 import { visible } from "../observe/log.ts";
 import { createUsageBook, together, type UsageRow } from "../state/usage_book.ts";
 import { formatDollars } from "../util/dollars.ts";
+import { readArguments } from "./flags.ts";
+import { invocation } from "./invocation.ts";
 import { type Program, UsageError } from "./program.ts";
 
 const COLUMNS = ["day", "key", "model"] as const;
 type Column = typeof COLUMNS[number];
 const PATIENCE_MS = 10_000;
 
+const help = (program: string) =>
+  `Usage: ${program} usage [options]
+
+Prints requests, tokens and dollars by day, key and model, from the store of the gateway.
+It needs "usage" in the configuration.
+
+  --by key|model|day  sum by one of them
+  --csv               print it as CSV
+`;
+
+const OPTIONS = { by: { type: "string" }, csv: { type: "boolean" }, help: { type: "boolean" } } as const;
+
 /** Returns the exit code. Throws `UsageError`. */
 export async function printUsage(args: readonly string[], path: string | undefined, program: Program): Promise<number> {
   const { platform, plugins, streams: { print, say } } = program;
   const { env } = platform;
-  const { by, csv } = optionsIn(args);
+  const { by, csv, help: wantsHelp } = optionsIn(args);
+  if (wantsHelp) {
+    print(help(invocation(platform)).trimEnd());
+    return 0;
+  }
   const withoutSecrets = (name: string) => name === "LANEWAY_CONFIG" ? env(name) : env(name) || PLACEHOLDER_SECRET;
   const { config } = loadConfig({ path, ...pluginFacts(plugins), env: withoutSecrets });
   const place = placeOfStore(config.store, platform, env);
@@ -38,16 +56,12 @@ export async function printUsage(args: readonly string[], path: string | undefin
   }
 }
 
-function optionsIn(args: readonly string[]): { by?: Column; csv: boolean } {
-  const rest = args.filter((arg) => arg !== "--csv");
-  const csv = rest.length < args.length;
-  const [option, value = option?.split("=")[1], ...more] = rest;
-  if (option === undefined) return { csv };
-  const by = COLUMNS.find((column) => column === value);
-  if (!option.startsWith("--by") || !by || more.length > 0) {
-    throw new UsageError(`Cannot read "usage ${args.join(" ")}": expected --by ${COLUMNS.join("|")}, --csv, or both`);
-  }
-  return { by, csv };
+function optionsIn(args: readonly string[]): { by?: Column; csv?: boolean; help?: boolean } {
+  const { values: { by, ...flags }, positionals: [word] } = readArguments(args, OPTIONS);
+  if (word !== undefined) throw new UsageError(`Unexpected argument "${word}"`);
+  const column = COLUMNS.find((one) => one === by);
+  if (by !== undefined && !column) throw new UsageError(`Cannot sum by "${by}": expected --by ${COLUMNS.join("|")}`);
+  return { by: column, ...flags };
 }
 
 /** The rows as text, under a head: each row, or their sums by one of the columns. */

@@ -232,6 +232,12 @@ Deno.test("usage: the command prints what the store has", async () => {
     const wrong = await run("--by", "size");
     assertEquals(wrong.code, 2);
     assertStringIncludes(wrong.stderr, "--by day|key|model");
+    const unknown = await run("--bye=key");
+    assertEquals(unknown.code, 2);
+    assertStringIncludes(unknown.stderr, "Unknown option '--bye'");
+    const helped = await run("--help");
+    assertEquals(helped.code, 0);
+    assertStringIncludes(helped.stdout, "--by key|model|day");
   } finally {
     await Deno.remove(folder, { recursive: true });
   }

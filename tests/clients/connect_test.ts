@@ -46,7 +46,7 @@ for (
       mine: "# mine\nread: [a.md,b.md]\n",
       installed: AIDER === undefined ? { reason: "LANEWAY_AIDER is not set" } : { program: AIDER },
       // It has no tools.
-      says: "it asked 1 times for small, and 1 answers came whole",
+      says: "it asked 1 time for small, and 1 answer came whole",
     },
   ]
 ) {

@@ -172,6 +172,10 @@ Deno.test({
         1,
         'Cannot listen on "localhost": expected an address such as 0.0.0.0',
       ]);
+      assertEquals(await start({ url, secret }, TOKEN, ["--prot", "8100"]), [
+        2,
+        "Unknown option '--prot'; --help lists the options",
+      ]);
     });
   },
 });

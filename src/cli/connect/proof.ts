@@ -214,7 +214,13 @@ function asked(seen: readonly Seen[]): string {
   if (seen.length === 0) return "it asked the gateway nothing";
   const models = [...new Set(seen.map(({ model }) => model ?? "?"))];
   const whole = seen.filter(({ isWhole, status }) => isWhole && status < 400).length;
-  return `it asked ${seen.length} times for ${models.join(", ")}, and ${whole} answers came whole`;
+  return `it asked ${counted(seen.length, "time")} for ${models.join(", ")}, and ${
+    counted(whole, "answer")
+  } came whole`;
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 function loopOf(seen: readonly Seen[], { model }: Connection): string {

@@ -71,13 +71,11 @@ export function startAsking(examined: Examined): Asking {
 }
 
 /** Each target once, however many names lead to it: its first one. */
-function subjectsOf({ config, only }: Examined): { subjects: Subject[]; models: Record<string, Alias> } {
+function subjectsOf({ config }: Examined): { subjects: Subject[]; models: Record<string, Alias> } {
   const models: Record<string, Alias> = {};
   const subjects = new Map<string, Subject>();
   for (const [lane, { models: aliases }] of Object.entries(config.lanes)) {
-    if (only.lane !== undefined && lane !== only.lane) continue;
     for (const [name, alias] of Object.entries(aliases)) {
-      if (only.model !== undefined && name !== only.model) continue;
       for (const target of alias.targets) {
         const { upstream, model } = target;
         const key = JSON.stringify([upstream, model, alias.task]);

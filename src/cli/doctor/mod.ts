@@ -13,6 +13,7 @@ import { countOf, type Finding, report } from "./finding.ts";
 import { checkIssuer } from "./issuer.ts";
 import { checkClients } from "./clients.ts";
 import { checkMachine } from "./machine.ts";
+import { narrowedTo } from "./only.ts";
 import { checkModels } from "./models.ts";
 import { checkUpstreams } from "./upstreams.ts";
 
@@ -26,8 +27,9 @@ Checks the configuration, its secrets, this machine, each upstream, each model w
 few small requests, and the clients that connect has set up. Exits with 1 if it finds an error.
 
   --json            print what was found as JSON
-  --lane <name>     ask only the models of this lane
-  --model <name>    ask only this model
+  --lane <name>     examine only the upstreams and models of this lane
+  --model <name>    examine only this model; with --lane, also one that only its
+                    upstream lists
   --quick           ask no model: nothing is charged
 `;
 
@@ -79,13 +81,14 @@ export async function examine(examination: Examination, isQuick: boolean): Promi
   const { findings, loaded } = checkConfiguration(examination);
   if (!loaded) return findings;
   const examined: Examined = { ...examination, ...loaded };
-  const secrets = checkSecrets(examined);
+  const asked: Examined = { ...examined, config: narrowedTo(examination.only, loaded.config) };
+  const secrets = checkSecrets(asked);
   const [machine, issuer, upstreams] = await Promise.all([
     checkMachine(examined),
     checkIssuer(examined),
-    checkUpstreams(examined),
+    checkUpstreams(asked),
   ]);
-  const models = isQuick ? [] : await checkModels(examined, upstreams.lost);
+  const models = isQuick ? [] : await checkModels(asked, upstreams.lost);
   const hide = hiderFor(secretsOf(loaded.config, examination.platform.env).map(({ value }) => value));
   const all = [
     ...findings,

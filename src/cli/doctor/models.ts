@@ -26,7 +26,22 @@ export async function checkModels(examined: Examined, lost: ReadonlyMap<string, 
   } finally {
     await asking.close();
   }
-  return [...skippedModels(skipped, lost), ...asking.subjects.flatMap((subject) => findings.get(subject) ?? [])];
+  return [
+    ...unlisted(examined),
+    ...skippedModels(skipped, lost),
+    ...asking.subjects.flatMap((subject) => findings.get(subject) ?? []),
+  ];
+}
+
+/** Lanes that list no model: which of those that their upstreams have are wanted, nobody has said. */
+function unlisted({ config: { lanes } }: Examined): Finding[] {
+  const names = Object.keys(lanes).filter((name) => Object.keys(lanes[name]!.models).length === 0);
+  return names.map((name) => ({
+    level: "skipped",
+    check: "models-not-asked",
+    subject: `lane "${name}"`,
+    message: `It lists no models, so none was asked. Ask one of them with --lane ${name} --model <name>`,
+  }));
 }
 
 /** One line for all models of an upstream to which there is no way. */
