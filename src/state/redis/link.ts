@@ -173,7 +173,7 @@ class OpenedLink implements Link {
     const opening = this.#open();
     let wire: Wire | undefined;
     try {
-      wire = await failAfter(OPEN_MS, opening, () => late(OPEN_MS));
+      wire = await failAfterAwake(OPEN_MS, opening, () => late(OPEN_MS));
       await this.#readClock(wire);
       if (this.#isClosed) throw new Error("Cannot use the store: it is closed");
       return wire;

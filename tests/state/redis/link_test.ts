@@ -67,6 +67,17 @@ test("nobody waits for a server that is frozen, it is used again once it answers
   assertEquals(await store.add([[["late"], 2]], LATER), true);
 });
 
+Deno.test("redis: that this process is busy while a connection is opened is no fault of the server's", async () => {
+  const link = createLink(async () => {
+    await delay(1);
+    for (const since = performance.now(); performance.now() < since + 1.5 * OPEN_MS;);
+    await delay(1); // what is overdue comes first
+    return { send: () => Promise.resolve(["1", "0"]), lost: new Promise(() => {}), destroy() {} };
+  });
+  assertEquals(await link.send(["PING"]), ["1", "0"]);
+  link.close();
+});
+
 test("a server that is killed and comes back is found again", async ({ server, store }) => {
   await store.add([[["a"], 1]], LATER);
   await server.stop();
