@@ -140,7 +140,10 @@ class BackgroundRuns implements Runs {
     return {
       signal: local.abort.signal,
       log: local.log,
-      start: () => void (local.state = { status: "in_progress" }),
+      start() {
+        // It may have been cancelled before.
+        if (local.state.status === "queued") local.state = { status: "in_progress" };
+      },
       isCancelled: () => local.state.status === "cancelled",
       end: async (error) => {
         clearInterval(looking);
