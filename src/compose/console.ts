@@ -30,11 +30,15 @@ export async function createConsoleParts(world: World, keys: Lookup, held: Conso
 
 /** Whoever was named to a client that the configuration has no more is nobody. */
 async function namedBy(holder: Exclude<SessionHolder, { key: string }>, oidc: Oidc | undefined): Promise<Caller> {
-  if (oidc?.issuer !== holder.issuer || oidc.console?.clientId !== holder.clientId) {
+  if (!oidc || !isOf(holder, oidc.issuer, oidc.console?.clientId)) {
     throw new GatewayError("authentication", "The session has ended: log in again");
   }
   const { callerFor } = await import("../http/oidc.ts");
   return callerFor(holder, oidc);
+}
+
+function isOf(holder: SessionHolder, issuer: string, clientId: string | undefined): boolean {
+  return "issuer" in holder && holder.issuer === issuer && holder.clientId === clientId;
 }
 
 async function loginAt(oidc: Oidc, client: NonNullable<Oidc["console"]>, world: World): Promise<ConsoleLogin> {
@@ -45,6 +49,7 @@ async function loginAt(oidc: Oidc, client: NonNullable<Oidc["console"]>, world: 
   return {
     begin: () => login.begin(),
     finish: async (query, begun) => ({ issuer, clientId, ...await login.finish(query, begun) }),
+    end: async (holder) => isOf(holder, issuer, clientId) ? await login.end() : undefined,
   };
 }
 

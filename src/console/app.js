@@ -109,6 +109,7 @@ function askForKey(reason) {
 async function post(path, key) {
   const response = await send(path, { method: "POST", body: key });
   if (!response.ok) throw new Error(await messageIn(response));
+  return response;
 }
 
 /**
@@ -126,7 +127,9 @@ async function askWays() {
 
 logout.addEventListener("click", async () => {
   try {
-    await post("logout");
+    const response = await post("logout");
+    // Who has logged in at a provider ends the session there, too.
+    if (response.status === 200) return location.assign((await response.json()).next);
     failure = "";
     logout.hidden = true;
     isSessionKnown = false;

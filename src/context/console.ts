@@ -53,10 +53,12 @@ export type Applied =
   | { outcome: "applied" | "saved" }
   | { outcome: "conflict" | "wrong" | "restart" | "failed"; message: string };
 
-/** The two halves of a login at a provider. */
+/** The two halves of a login at a provider, and its end. */
 export interface ConsoleLogin {
   begin(): Promise<{ url: string; begun: LoginBegun }>;
   finish(query: URLSearchParams, begun: LoginBegun): Promise<SessionHolder>;
+  /** Where the browser of such a holder goes after its session here; nothing where it stays. */
+  end(holder: SessionHolder): Promise<string | undefined>;
 }
 
 /** The keys of the gateway, and where they can be changed. */

@@ -3,7 +3,7 @@ import { jwtVerify } from "jose";
 import type { Config } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";
 import { builtin } from "../util/builtin.ts";
-import { abortAfter } from "../util/timeout.ts";
+import { abortAfter, settleWithin } from "../util/timeout.ts";
 import { IssuerKeys, type IssuerKeysOptions } from "./issuer_keys.ts";
 import { type Identity, identityIn, MOST_CHARACTERS, refusalOf } from "./oidc.ts";
 
@@ -28,12 +28,24 @@ export interface LoginBegun {
   verifier: string;
 }
 
+/** Where the provider is asked; `end`: where a person ends the session there, if the provider has such a place. */
+interface Endpoints {
+  authorization: string;
+  token: string;
+  end?: string;
+}
+
 const ANSWER_MS = 10_000;
+/** How long the provider's addresses are kept. */
+const KEPT_MS = 600_000;
+/** How long who logs out waits for them. */
+const END_MS = 2_000;
 const WORD_BYTES = 32;
 
 export class OidcLogin {
   readonly #options: OidcLoginOptions;
   readonly #keys: IssuerKeys;
+  #kept: { endpoints: Promise<Endpoints>; readAt: number } | undefined;
 
   constructor(options: OidcLoginOptions) {
     this.#options = options;
@@ -43,7 +55,7 @@ export class OidcLogin {
   /** Where the browser goes. Throws `unavailable` where the provider does not answer. */
   async begin(): Promise<{ url: string; begun: LoginBegun }> {
     const { client } = this.#options;
-    const { authorization } = await this.#within((signal) => this.#endpoints(signal));
+    const { authorization } = await this.#within(() => this.#endpoints());
     const begun = { state: newWord(), nonce: newWord(), verifier: newWord() };
     const url = new URL(authorization);
     const asked = {
@@ -83,9 +95,21 @@ export class OidcLogin {
     return identityIn(payload, oidc);
   }
 
+  /**
+   * Where the browser goes to end its session at the provider; nothing where there is no such place, or it cannot be found out.
+   * It does not come back from there: that takes an address that the provider knows for this, or else answers with an error.
+   */
+  async end(): Promise<string | undefined> {
+    const { end } = await settleWithin(this.#endpoints().catch(() => undefined), END_MS) ?? {};
+    if (end === undefined) return undefined;
+    const url = new URL(end);
+    url.searchParams.set("client_id", this.#options.client.clientId);
+    return url.href;
+  }
+
   async #exchange(code: string, verifier: string, signal: AbortSignal): Promise<string> {
     const { client, secret, postForm } = this.#options;
-    const { token } = await this.#endpoints(signal);
+    const { token } = await this.#endpoints();
     const form = new URLSearchParams({
       grant_type: "authorization_code",
       code,
@@ -103,27 +127,34 @@ export class OidcLogin {
     return idToken;
   }
 
+  /** Read once for all who ask meanwhile. A failure is not kept. */
+  #endpoints(): Promise<Endpoints> {
+    const { monotonic, signal } = this.#options;
+    if (this.#kept && monotonic() - this.#kept.readAt < KEPT_MS) return this.#kept.endpoints;
+    const late = () => new Error("The provider did not answer in time");
+    const endpoints = abortAfter(ANSWER_MS, signal, (signal) => this.#discover(signal), late);
+    const kept = this.#kept = { endpoints, readAt: monotonic() };
+    endpoints.catch(() => {
+      if (this.#kept === kept) this.#kept = undefined;
+    });
+    return endpoints;
+  }
+
   /** Whoever can change the addresses gets the code, so they are the issuer's own, or named. */
-  async #endpoints(signal: AbortSignal): Promise<{ authorization: string; token: string }> {
+  async #discover(signal: AbortSignal): Promise<Endpoints> {
     const { oidc: { issuer }, client, fetchJson } = this.#options;
     const document = await fetchJson(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`, signal);
     const found = Object(document) as Record<string, unknown>;
     if (found.issuer !== issuer) throw new Error("The issuer's discovery document is another issuer's");
-    const authorization = URL.parse(String(found.authorization_endpoint));
-    const { origin, protocol } = new URL(issuer);
-    if (
-      authorization?.origin !== origin && authorization?.protocol !== "https:" ||
-      protocol === "https:" && authorization.protocol !== "https:"
-    ) {
-      throw new Error("The issuer names no place to log in at");
-    }
+    const authorization = placeFor(found.authorization_endpoint, issuer);
+    if (authorization === undefined) throw new Error("The issuer names no place to log in at");
     const token = client.tokenUrl ?? String(found.token_endpoint);
-    if (client.tokenUrl === undefined && URL.parse(token)?.origin !== origin) {
+    if (client.tokenUrl === undefined && URL.parse(token)?.origin !== new URL(issuer).origin) {
       throw new Error(
         'The issuer gives tokens at another origin than its own: name the place in "oidc.console.tokenUrl"',
       );
     }
-    return { authorization: authorization!.href, token };
+    return { authorization, token, end: placeFor(found.end_session_endpoint, issuer) };
   }
 
   async #within<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
@@ -142,6 +173,14 @@ export class OidcLogin {
       });
     }
   }
+}
+
+/** Where a browser may be sent by what the issuer says; nothing where it may not. */
+function placeFor(value: unknown, issuer: string): string | undefined {
+  const url = URL.parse(String(value));
+  const { origin, protocol } = new URL(issuer);
+  const isSafe = url?.protocol === "https:" || protocol === "http:" && url?.origin === origin;
+  return isSafe ? url!.href : undefined;
 }
 
 /** Where the provider sends the browser back to. */

@@ -18,13 +18,14 @@ const configFor = (issuer: string, client: typeof CLIENT | { id: string; secret?
   },
 });
 
-const newConsole = (config: ConfigInput) =>
+const newConsole = (config: ConfigInput, more: { fetch?: typeof fetch; monotonic?: () => number } = {}) =>
   newApp({
     config,
     env: { ...ENV, CLIENT_SECRET: CLIENT.secret },
     fetch,
     now: Date.now,
     monotonic: () => performance.now(),
+    ...more,
   });
 
 /** To the provider; with the cookie that the browser keeps meanwhile. */
@@ -63,7 +64,9 @@ Deno.test("console login: an operator logs in at the provider, and out; others a
   const ways = async () => await (await app.get("/console/ways", { cookie: session })).json();
   assertEquals([await status(), await ways()], [200, { oidc: true, session: true }]);
   assertEquals((await app.get("/metrics", { cookie: session })).status, 401, "It opens the console alone");
-  await app.fetch(new Request("http://gateway/console/logout", { method: "POST", headers: { cookie: session } }));
+  const left = await logOut(app, session);
+  assertEquals([left.status, await left.json()], [200, { next: `${provider.issuer}/session/end?client_id=console` }]);
+  assertEquals((await logOut(app, session)).status, 204, "Nobody is logged in any more");
   assertEquals([await status(), await ways()], [401, { oidc: true, session: false }]);
   for (const [person, said] of [["ulf", "for operators"], ["nora", "no group"]]) {
     const { url, cookie } = await begin(app);
@@ -71,6 +74,71 @@ Deno.test("console login: an operator logs in at the provider, and out; others a
     assertEquals([refused.status, sessionIn(refused)], [403, undefined], person);
     assertStringIncludes(await refused.text(), said!);
   }
+});
+
+const logOut = (app: TestApp, cookie: string) =>
+  app.fetch(new Request("http://gateway/console/logout", { method: "POST", headers: { cookie } }));
+
+Deno.test("console login: the provider's addresses are read once for all, and again after ten minutes or a failure", async () => {
+  await using provider = await startLoginProvider(CLIENT, () => ["operators"]);
+  let [now, reads, isDown] = [0, 0, true];
+  const counting = (...[input, init]: Parameters<typeof fetch>) => {
+    reads++;
+    return isDown ? Promise.resolve(new Response(null, { status: 500 })) : fetch(input, init);
+  };
+  const app = newConsole(configFor(provider.issuer, CLIENT), { fetch: counting, monotonic: () => now });
+  const asked = async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => app.get("/console/oidc")));
+    const statuses = new Set(answers.map(({ status }) => status));
+    for (const { body } of answers) await body?.cancel();
+    return [...statuses, reads];
+  };
+  assertEquals(await asked(), [503, 1]);
+  isDown = false;
+  assertEquals(await asked(), [302, 2]);
+  now += 599_999;
+  assertEquals(await asked(), [302, 2]);
+  now += 1;
+  assertEquals(await asked(), [302, 3]);
+});
+
+Deno.test("console login: logging out ends the session here, whatever the provider says of its own", async () => {
+  await using provider = await startLoginProvider(CLIENT, () => ["operators"]);
+  let end: unknown;
+  let isDown = false;
+  const meddling = async (...[input, init]: Parameters<typeof fetch>) => {
+    const url = input instanceof Request ? input.url : String(input);
+    if (!url.endsWith("/openid-configuration")) return await fetch(input, init);
+    return isDown
+      ? new Response(null, { status: 500 })
+      : Response.json({ ...await (await fetch(input, init)).json(), end_session_endpoint: end });
+  };
+  const far = "https://login.test/end?tenant=a";
+  const cases: [end: unknown, next: string | undefined][] = [
+    [undefined, undefined],
+    ["javascript:alert(1)", undefined],
+    ["http://elsewhere.test/end", undefined],
+    ["/session/end", undefined],
+    [{}, undefined],
+    [far, `${far}&client_id=console`],
+  ];
+  let now = 0;
+  for (const [said, next] of cases) {
+    end = said;
+    const app = newConsole(configFor(provider.issuer, CLIENT), { fetch: meddling, monotonic: () => now });
+    const { url, cookie } = await begin(app);
+    const session = sessionIn(await back(app, await logInAt(url, "olga", CALLBACK), cookie))!;
+    const left = await logOut(app, session);
+    assertEquals([left.status, left.status === 200 ? (await left.json()).next : undefined], [next ? 200 : 204, next]);
+    assertEquals((await app.get("/console/api/status", { cookie: session })).status, 401);
+  }
+  const app = newConsole(configFor(provider.issuer, CLIENT), { fetch: meddling, monotonic: () => now });
+  const { url, cookie } = await begin(app);
+  const session = sessionIn(await back(app, await logInAt(url, "olga", CALLBACK), cookie))!;
+  now += 600_000;
+  isDown = true;
+  assertEquals((await logOut(app, session)).status, 204);
+  assertEquals((await app.get("/console/api/status", { cookie: session })).status, 401);
 });
 
 Deno.test("console login: what the configuration says of a group holds at once, and a client that is gone opens nothing", async () => {

@@ -1,6 +1,7 @@
 /** The session of a browser, in all of its tabs. */
 import { assertEquals } from "@std/assert";
 import { CONFIG, type ConfigInput, newApp } from "../support/app.ts";
+import { startLoginProvider } from "../support/oidc_provider.ts";
 import { type Case, type Desk, faultsOf, logIn } from "./desk.ts";
 
 const KEYED: ConfigInput = { ...CONFIG, keys: [{ name: "ops", secret: { env: "TEAM_KEY" }, operator: true }] };
@@ -36,12 +37,50 @@ async function withoutKeys({ page, url }: Desk): Promise<void> {
   assertEquals(await page.getByRole("button", { name: "Log out" }).count(), 0);
 }
 
+let issuer = "";
+const atProvider = () => {
+  const oidc = {
+    issuer,
+    audience: ["laneway"],
+    groups: [{ name: "operators", operator: true }],
+    console: { clientId: "console", url: `${place}/console` },
+  };
+  const config = issuer ? { ...KEYED, oidc } : KEYED;
+  return newApp({ config, fetch, now: Date.now, monotonic: () => performance.now() });
+};
+let place = "";
+
+/** Who has logged in at the provider, and logs out, comes to where the provider ends its own session. */
+async function providersEnd(desk: Desk): Promise<void> {
+  const { page, url } = desk;
+  const client = { id: "console", redirect: `${url}/console/callback` };
+  await using provider = await startLoginProvider(client, () => ["operators"]);
+  [issuer, place] = [provider.issuer, url];
+  await desk.stop();
+  desk.start();
+  await page.route((address) => address.hostname !== "127.0.0.1", (route) => route.abort());
+  await page.goto(`${url}/console`);
+  await page.getByRole("link", { name: "Log in at your identity provider" }).click();
+  await page.locator('input[name="login"]').fill("olga");
+  await page.locator('input[name="password"]').fill("x");
+  await page.locator('button[type="submit"]').click();
+  await page.locator('button[type="submit"]').filter({ hasText: "Continue" }).click();
+  await page.getByRole("heading", { name: "Live" }).waitFor();
+  await page.getByRole("button", { name: "Log out" }).click();
+  await page.waitForURL(`${issuer}/session/end?client_id=console`);
+  await page.getByRole("button", { name: "Yes, sign me out" }).click();
+  await page.getByText("Sign-out Success").waitFor();
+  await page.goto(`${url}/console`);
+  await page.getByLabel("Key of an operator").waitFor();
+}
+
 export const sessionCases: Case[] = [
   {
     name: "every tab of a browser that has logged in can log out",
     app: () => newApp({ config: KEYED, now: Date.now }),
     run: everyTab,
   },
+  { name: "logging out leads to the provider, whose session ends, too", app: atProvider, run: providersEnd },
   {
     name: "without keys nobody logs out",
     app: () => newApp({ config: { ...CONFIG, keys: [] }, now: Date.now }),

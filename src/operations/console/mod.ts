@@ -101,9 +101,11 @@ async function session(name: "login" | "logout", context: RequestContext): Promi
   const { request } = context;
   checkMethod(request.method, ["POST"]);
   checkOrigin(context);
-  const cookie = name === "logout" ? await logOut(context) : await logIn(context, await keyIn(request));
+  const { cookie, next }: { cookie?: string; next?: string } = name === "logout"
+    ? await logOut(context)
+    : { cookie: await logIn(context, await keyIn(request)) };
   const headers = { ...(cookie !== undefined && { "set-cookie": cookie }), "cache-control": "no-store" };
-  return new Response(null, { status: 204, headers });
+  return next === undefined ? new Response(null, { status: 204, headers }) : Response.json({ next }, { headers });
 }
 
 function checkMethod(method: string, allow: readonly string[]): void {

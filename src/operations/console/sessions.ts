@@ -56,15 +56,22 @@ export async function beginSession(holder: SessionHolder, context: RequestContex
   return cookieWith(await sessions.begin(holder, LIFE_S * 1000), LIFE_S, context);
 }
 
-/** Returns the cookie that clears the browser's. Throws `unavailable` where the session cannot be ended. */
-export async function logOut(context: RequestContext): Promise<string> {
+/**
+ * The cookie that clears the browser's; `next`: where who has logged in at a provider ends the session there. Throws
+ * `unavailable` where the session cannot be ended.
+ */
+export async function logOut(context: RequestContext): Promise<{ cookie: string; next?: string }> {
+  const { sessions, login } = await context.gateway.console!();
   const word = cookieIn(context.request);
+  const cookie = cookieWith("", 0, context);
+  if (word === undefined) return { cookie };
+  const holder = await sessions.find(word);
   try {
-    if (word !== undefined) await (await context.gateway.console!()).sessions.end(word);
+    await sessions.end(word);
   } catch (cause) {
     throw new GatewayError("unavailable", "The session cannot be ended now: try again", { cause, retryAfter: "1" });
   }
-  return cookieWith("", 0, context);
+  return { cookie, next: holder && await login?.end(holder) };
 }
 
 /** Refuses what another site makes a browser send. Behind a proxy only the browser may know the gateway's name. */
