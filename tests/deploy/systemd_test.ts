@@ -57,3 +57,18 @@ Deno.test({
     });
   },
 });
+
+Deno.test({
+  name: "systemd: a gateway that a reload ends, because it cannot take one yet, is started again",
+  ignore: Deno.build.os === "windows",
+  async fn() {
+    const main = new URL("../../src/main.ts", import.meta.url).href;
+    const child = new Deno.Command(Deno.execPath(), { args: ["run", "--allow-all", main, "--version"], stdout: "null" })
+      .spawn();
+    child.kill("SIGHUP");
+    const { signal } = await child.status;
+    assert(["SIGHUP", null].includes(signal), `it ended by ${signal}`);
+    const [, restarting = ""] = /^RestartForceExitStatus=(.*)$/m.exec(await Deno.readTextFile(UNIT)) ?? [];
+    assert(restarting.split(" ").includes("SIGHUP"), restarting);
+  },
+});
