@@ -70,7 +70,7 @@ function say(text) {
 function askForKey(reason) {
   say(failure = "");
   const input = h("input", { type: "password", name: "key", autocomplete: "current-password", required: true });
-  const about = h("p", { class: "quiet" }, logout.hidden ? reason : "Your session is over.");
+  const about = h("p", { class: "quiet" }, logout.hidden ? reason : "Your session has ended.");
   const problem = h("p", { class: "error", role: "alert" });
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();
@@ -89,7 +89,7 @@ function askForKey(reason) {
       h("h1", {}, "Log in"),
       about,
       h("input", { type: "text", autocomplete: "username", value: "operator", hidden: true }),
-      h("label", {}, "Key of an operator ", input),
+      h("label", {}, "Operator key ", input),
       h("button", { type: "submit" }, "Log in"),
       problem,
     ),
@@ -97,7 +97,7 @@ function askForKey(reason) {
   input.focus();
   void askWays().then(({ oidc, session }) => {
     if (session) about.textContent = reason;
-    if (oidc) main.querySelector("form.login")?.append(h("a", { href: "oidc" }, "Log in at your identity provider"));
+    if (oidc) main.querySelector("form.login")?.append(h("a", { href: "oidc" }, "Log in with your identity provider"));
   });
 }
 

@@ -21,11 +21,11 @@ export class Charts {
   #details = h(
     "details",
     { class: "numbers", toggle: () => this.#drawTable() },
-    h("summary", {}, "The charts as a table"),
+    h("summary", {}, "Charts as a table"),
     h(
       "div",
       { class: "wide" },
-      h("table", {}, h("caption", {}, "In steps of ten seconds"), h("thead", {}, this.#heads), this.#table),
+      h("table", {}, h("caption", {}, "In ten-second steps"), h("thead", {}, this.#heads), this.#table),
     ),
   );
   element = h("div", {}, this.#list, this.#details);

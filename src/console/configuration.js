@@ -40,12 +40,12 @@ export const configuration = {
     const changes = h("div");
     const apply = h("button", { type: "button", disabled: true }, "Apply");
     const undo = h("button", { type: "button", disabled: true }, "Undo my changes");
-    const former = h("button", { type: "button", hidden: true }, "Former version");
+    const former = h("button", { type: "button", hidden: true }, "Previous version");
     const bar = h("div", { class: "bar", hidden: true }, apply, undo, former);
     const help = h(
       "p",
       { id: "editor-help", class: "quiet", hidden: true },
-      "Control and space goes to what may stand at the cursor, Escape back.",
+      "Ctrl+Space moves to the suggestions, Escape back to the text.",
     );
     const beside = suggestions(editor);
     main.append(
@@ -80,7 +80,7 @@ export const configuration = {
       editor.readOnly = !isOpen;
       bar.hidden = help.hidden = beside.hidden = !isOpen;
       source.textContent = file?.source ?? "";
-      why.textContent = [file?.why, file?.waits && `The gateway does not serve by this file yet. ${file.waits}.`]
+      why.textContent = [file?.why, file?.waits && `The gateway does not use this file yet. ${file.waits}.`]
         .filter(Boolean).join(" ");
       former.hidden = file?.former === undefined;
       undo.disabled = !isChanged();
@@ -121,7 +121,7 @@ export const configuration = {
       const isFirst = file === undefined;
       if (draft && draft.of.version !== now.version) {
         problem.textContent =
-          'The file was changed meanwhile. "Undo my changes" loads it; what you have written is lost then.';
+          'The file has changed in the meantime. "Undo my changes" loads it and discards your edits.';
       }
       const base = draft?.of ?? now;
       file = { ...now, text: base.text, version: base.version };
@@ -151,8 +151,8 @@ export const configuration = {
         draft = undefined;
         // Also where it turns the console off, or the key of who looks at it.
         outcome.textContent = what === "applied"
-          ? "Applied: the gateway serves by it."
-          : "Saved: the gateway serves by it after its next start.";
+          ? "Applied: the gateway now uses it."
+          : "Saved: the gateway uses it from its next start.";
         await refresh();
       } catch (error) {
         problem.textContent = /** @type {Error} */ (error).message;
@@ -192,8 +192,8 @@ function drawVerdict(verdict, list, checked, editor) {
     ? `${count(problems.length)} ${problems.length === 1 ? "problem" : "problems"}: it cannot be applied`
     : [
       checked.restart === undefined
-        ? `Nothing is wrong with it. ${changesIn(checked.paths)}`
-        : `Nothing is wrong with it, but it needs a restart. ${checked.restart}.`,
+        ? `No problems found. ${changesIn(checked.paths)}`
+        : `No problems found, but it needs a restart. ${checked.restart}.`,
       checked.warning && `${checked.warning}.`,
     ].filter(Boolean).join(" ");
   if (verdict.textContent !== text) verdict.textContent = text;
@@ -201,7 +201,7 @@ function drawVerdict(verdict, list, checked, editor) {
 
 /** @param {readonly string[]} paths */
 function changesIn(paths) {
-  return paths.length === 0 ? "It changes nothing that the gateway does." : `It changes ${paths.join(", ")}.`;
+  return paths.length === 0 ? "It does not change what the gateway does." : `It changes ${paths.join(", ")}.`;
 }
 
 /** @type {(text: string, offset: number) => number} */
@@ -217,10 +217,10 @@ const offsetOfLine = (text, line) => text.split("\n").slice(0, line - 1).join("\
 function diffOf(before, after) {
   const shown = hunks(diffLines(before, after));
   return [
-    h("h2", {}, "What changes"),
+    h("h2", {}, "Changes"),
     h(
       "pre",
-      { class: "diff", tabindex: 0, "aria-label": "What changes, line by line" },
+      { class: "diff", tabindex: 0, "aria-label": "Changes, line by line" },
       ...shown.map((line) =>
         line === undefined
           ? h("span", { class: "quiet" }, "…\n")

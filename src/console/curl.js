@@ -18,7 +18,7 @@ export function curlOf({ method, url, headers, body }, variable) {
   if (body.bytes > 0 && isWhole) lines.push(`--data-raw ${quoted(body.text ?? "")}`);
   const rest = body.bytes === 0 || isWhole
     ? ""
-    : "\n# The body is not here: it is a form, or not all of it is kept or shown";
+    : "\n# The body is left out: it is a form, or only a part of it was kept or shown";
   return lines.join(" \\\n  ") + rest;
 }
 

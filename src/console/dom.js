@@ -45,7 +45,7 @@ export class LoginNeeded extends Error {}
  */
 export function send(path, init) {
   return fetch(path, init).catch(() => {
-    throw new Error("The gateway does not answer");
+    throw new Error("The gateway is not responding");
   });
 }
 

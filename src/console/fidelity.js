@@ -13,7 +13,7 @@ const KINDS = [
   ["carried", "carried unchanged"],
   ["mapped", "carried in another form"],
   ["answered", "done by the gateway itself"],
-  ["idle", "left out, nothing is lost"],
+  ["idle", "left out; nothing is lost"],
   ["dropped", "dropped, with a note"],
   ["refused", "refused"],
   ["failed", "failed"],
@@ -42,14 +42,14 @@ export const fidelity = {
     const look = async () => {
       if (!models.value || !clients.value) return;
       const mine = ++turn;
-      state.textContent = "Each field goes through the gateway …";
+      state.textContent = "Sending each field through the gateway …";
       const [lane, ...rest] = models.value.split("/");
       const query = new URLSearchParams({ lane: lane ?? "", model: rest.join("/"), client: clients.value });
       try {
         const answer = await ask(`fidelity?${query}`);
         if (mine !== turn) return;
         shown = answer;
-        state.textContent = `${answer.target} speaks ${answer.wire}. No model was asked.`;
+        state.textContent = `${answer.target} speaks ${answer.wire}. No model was called.`;
         draw();
       } catch (error) {
         if (mine !== turn) return;
@@ -64,7 +64,7 @@ export const fidelity = {
       h(
         "p",
         { class: "quiet" },
-        "What becomes of each field that clients are known to send, found out by the running gateway with its configuration.",
+        "What happens to each field that clients are known to send. The running gateway finds it out with its own configuration.",
       ),
       h(
         "div",

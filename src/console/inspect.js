@@ -27,7 +27,7 @@ function openList(main) {
   const head = h("thead", {}, h("tr", {}, ...HEADS.map((text) => h("th", { scope: "col" }, text))));
   main.append(
     state,
-    h("div", { class: "wide" }, h("table", {}, h("caption", {}, "Recorded requests, the latest first"), head, body)),
+    h("div", { class: "wide" }, h("table", {}, h("caption", {}, "Recorded requests, latest first"), head, body)),
   );
   let drawn = "";
   return {
@@ -35,10 +35,14 @@ function openList(main) {
     async refresh() {
       const { bounds, bytes, passed, data } = await ask("records");
       state.textContent = bounds
-        ? `The latest ${count(bounds.requests)} requests are kept in memory, with what clients and models write: ` +
+        ? `The latest ${
+          count(bounds.requests)
+        } requests are kept in memory, including what clients and models write: ` +
           `${(bytes / 1e6).toFixed(1)} of ${count(bounds.megabytes)} MB.` +
-          (passed > 0 ? ` ${count(passed)} were not recorded: more than ${count(bounds.perMinute)} a minute came.` : "")
-        : 'Nothing is recorded. To keep the latest requests in memory, write "console": { "record": {} } into the configuration.';
+          (passed > 0
+            ? ` ${count(passed)} were not recorded: more than ${count(bounds.perMinute)} a minute arrived.`
+            : "")
+        : 'Nothing is recorded. To keep the latest requests in memory, add "console": { "record": {} } to the configuration.';
       const text = JSON.stringify(data);
       if (text === drawn) return;
       drawn = text;
@@ -58,7 +62,7 @@ function rowOf({ id, time, key, path, model, target, status, error, durationMs, 
   return h(
     "tr",
     { class: !isOver ? "runs" : status >= 400 ? "bad" : undefined },
-    h("td", {}, h("a", { href: `#inspect?${encodeURIComponent(id)}`, "aria-label": `Request of ${clock}` }, clock)),
+    h("td", {}, h("a", { href: `#inspect?${encodeURIComponent(id)}`, "aria-label": `Request at ${clock}` }, clock)),
     h("td", { class: "text" }, key ?? ""),
     h("td", { class: "text" }, path),
     h("td", { class: "text" }, [model, target].filter(Boolean).join(" → ")),
@@ -103,7 +107,7 @@ function replaying({ id, answer }, { calls }) {
     const form = replay(id, { first, signal: leaving.signal });
     place.replaceChildren(await form.catch(({ message }) => h("p", { class: "error", role: "alert" }, message)));
   };
-  const place = h("div", {}, h("button", { type: "button", click: open }, "Send it again …"));
+  const place = h("div", {}, h("button", { type: "button", click: open }, "Edit and send again …"));
   return h("section", { "aria-label": "Replay" }, h("h2", {}, "Replay"), place);
 }
 
@@ -137,7 +141,7 @@ function drawn(record, understood) {
     timeline(stepsOf(record)),
     h("h2", {}, notes.length > 0 ? "Notes" : "Nothing was dropped, clamped or changed"),
     h("ul", {}, ...notes.map((/** @type {string} */ note) => h("li", {}, note))),
-    ...calls.length > 1 ? [h("p", { class: "bar" }, h("label", {}, "Call of an upstream", choice))] : [],
+    ...calls.length > 1 ? [h("p", { class: "bar" }, h("label", {}, "Upstream call", choice))] : [],
     exchange,
   ];
 }
@@ -175,20 +179,20 @@ function sides({ id, client, calls, answer, entry }, understood, index) {
       side("The gateway understood", ...transformsOf(understood, call?.target, own.isAsExplained)),
       call
         ? side(
-          "The upstream got",
+          "The upstream received",
           h("p", { class: "quiet" }, call.url),
           headers(call.headers),
           bodyOf(call.body, notes),
           taking(call, id, `${part}.request`, "UPSTREAM_KEY"),
         )
-        : side("The upstream got", h("p", { class: "quiet" }, "No upstream was called.")),
+        : side("The upstream received", h("p", { class: "quiet" }, "No upstream was called.")),
     ),
     h("h2", {}, "The answer"),
     h(
       "div",
       { class: "sides" },
       side(
-        "The client got",
+        "The client received",
         statusOf(answer.status),
         headers(answer.headers),
         bodyOf(answer.body, notes),
@@ -232,7 +236,7 @@ function transformsOf({ input, notes = [], problem, explanation }, target, isAsE
         h(
           "p",
           { class: "error" },
-          "This call was not what would be asked now: the upstream refused a part of it, or the settings have changed.",
+          "Sent now, this call would be different: the upstream refused a part of it, or the settings have changed.",
         ),
       ]
       : [],
@@ -253,7 +257,7 @@ function transformsOf({ input, notes = [], problem, explanation }, target, isAsE
  */
 function answerOf({ answer, problem }, notes) {
   if (problem) return [h("p", { class: "error" }, problem)];
-  if (!answer) return [h("p", { class: "quiet" }, "It was passed on as it is, or there is none.")];
+  if (!answer) return [h("p", { class: "quiet" }, "There is no answer, or it was passed on unchanged.")];
   return [valueOf(answer.error ?? answer.output, [...notes, ...answer.notes ?? []])];
 }
 

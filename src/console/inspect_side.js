@@ -42,9 +42,9 @@ export function headers(headers = []) {
 export function bodyOf(body, notes = []) {
   const { bytes, kept, text, isDescription } = body;
   const about = isDescription
-    ? "what the form or the file is"
+    ? "a description of the form or file"
     : kept < bytes
-    ? `${count(bytes)} bytes; cut after ${count(kept)}, the rest was not kept`
+    ? `${count(bytes)} bytes; cut after ${count(kept)}; the rest was not kept`
     : `${count(bytes)} bytes`;
   const json = jsonIn(text);
   return h(
@@ -54,7 +54,7 @@ export function bodyOf(body, notes = []) {
     bytes === 0
       ? h("p", { class: "quiet" }, "Nothing.")
       : text === undefined
-      ? h("p", { class: "quiet" }, "These bytes are no text.")
+      ? h("p", { class: "quiet" }, "These bytes are not text.")
       : json
       ? valueOf(json, notes)
       : textOf(text),
@@ -66,7 +66,7 @@ export function textOf(text) {
   const shown = text.slice(0, MOST_CHARACTERS);
   return block(
     shown,
-    shown.length < text.length ? `… ${count(text.length - shown.length)} characters more` : undefined,
+    shown.length < text.length ? `… ${count(text.length - shown.length)} more characters` : undefined,
   );
 }
 
@@ -91,7 +91,7 @@ export function valueOf(value, notes = []) {
     plain = "";
   }
   children.push(plain);
-  return block(children, all.length > MOST_LINES ? `… ${count(all.length - MOST_LINES)} lines more` : undefined);
+  return block(children, all.length > MOST_LINES ? `… ${count(all.length - MOST_LINES)} more lines` : undefined);
 }
 
 /**

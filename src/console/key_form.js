@@ -7,10 +7,10 @@ import { h } from "./dom.js";
 
 /** @type {readonly [name: string, label: string][]} */
 const QUOTAS = [
-  ["requestsPerMinute", "Requests a minute"],
-  ["tokensPerMinute", "Tokens a minute"],
-  ["tokensPerDay", "Tokens a day"],
-  ["concurrentRequests", "Requests at once"],
+  ["requestsPerMinute", "Requests per minute"],
+  ["tokensPerMinute", "Tokens per minute"],
+  ["tokensPerDay", "Tokens per day"],
+  ["concurrentRequests", "Concurrent requests"],
 ];
 
 /**
@@ -83,7 +83,7 @@ export function keyForm(dialog, known, key, onSubmit) {
   /** @type {(text: string, input: HTMLElement) => HTMLElement} */
   const label = (text, input) => h("label", {}, text, input);
   dialog.replaceChildren(
-    h("h2", {}, key ? `Limit key "${key.name}"` : "New key"),
+    h("h2", {}, key ? `Edit key "${key.name}"` : "New key"),
     h(
       "form",
       { class: "fields", submit },
@@ -93,9 +93,9 @@ export function keyForm(dialog, known, key, onSubmit) {
       label("Expires", expires),
       ...quotas.map(({ label: text, input }) => label(text, input)),
       label("Budget in dollars", dollars),
-      label("A budget for each", period),
+      label("Budget period", period),
       ...known.teams.length > 0 ? [label("Team", team)] : [],
-      h("label", { class: "check" }, operator, "Operator: may see and do all that this console does"),
+      h("label", { class: "check" }, operator, "Operator: full access to this console"),
       problem,
       h("div", { class: "bar" }, save, cancel),
     ),
@@ -115,7 +115,7 @@ function checkboxes(names, chosen) {
     element: h(
       "fieldset",
       {},
-      h("legend", {}, "Lanes; without one, all"),
+      h("legend", {}, "Lanes (all if none is checked)"),
       ...boxes.map(({ name, box }) => h("label", { class: "check" }, box, name)),
     ),
     chosen() {

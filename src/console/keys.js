@@ -29,7 +29,7 @@ export const keys = {
     const caption = h("caption");
     const body = h("tbody");
     const teams = h("div");
-    const more = h("button", { type: "button", hidden: true }, "More keys");
+    const more = h("button", { type: "button", hidden: true }, "Show more");
     const dialog = h("dialog");
     const head = HEADS.map((text) =>
       h("th", { scope: "col", class: NUMBERS.includes(text) ? "number" : undefined }, text || "Actions")
@@ -55,7 +55,7 @@ export const keys = {
       create.hidden = answer.why !== undefined;
       more.hidden = answer.next === undefined;
       caption.textContent = `${count(answer.keys.length)} keys${
-        answer.usageDays ? `; requests, tokens and dollars of the last ${answer.usageDays} days` : ""
+        answer.usageDays ? `; requests, tokens and dollars in the last ${answer.usageDays} days` : ""
       }`;
       redraw(body, answer.keys.map((key) => rowOf(key, answer, { limit, revoke })));
       teams.replaceChildren(...teamsOf(answer));
@@ -75,7 +75,7 @@ export const keys = {
     const limit = (key) =>
       last && keyForm(dialog, last, key, async (facts) => {
         await order("keys/limit", facts);
-        shown.replaceChildren(h("p", {}, `Key "${facts.name}" may do what the list says from now on.`));
+        shown.replaceChildren(h("p", {}, `Key "${facts.name}" was updated.`));
         await doing(async () => {});
       });
     /** @param {Key} key */
@@ -132,7 +132,7 @@ function secretOf(name, key) {
   const box = h(
     "div",
     { class: "bar secret" },
-    h("label", {}, `Key "${name}": keep it now, it is not shown again`, field),
+    h("label", {}, `Key "${name}": copy it now, it will not be shown again`, field),
     copy,
     done,
   );
@@ -190,7 +190,7 @@ function rowOf(key, { budgets, why }, { limit, revoke }) {
       click: () => act(key),
     }, word);
   const actions = isStored && why === undefined
-    ? [button("Limit", limit), button("Revoke", revoke)]
+    ? [button("Edit", limit), button("Revoke", revoke)]
     : ["in the configuration"];
   return h(
     "tr",
@@ -210,10 +210,10 @@ function rowOf(key, { budgets, why }, { limit, revoke }) {
 
 /** @type {Record<string, string>} */
 const LIMIT_WORDS = {
-  requestsPerMinute: "requests a minute:",
-  tokensPerMinute: "tokens a minute:",
-  tokensPerDay: "tokens a day:",
-  concurrentRequests: "at once:",
+  requestsPerMinute: "requests per minute:",
+  tokensPerMinute: "tokens per minute:",
+  tokensPerDay: "tokens per day:",
+  concurrentRequests: "concurrent requests:",
 };
 
 /** @param {Key} key */
@@ -254,7 +254,7 @@ function teamsOf({ teams, keys, budgets, usageDays }) {
       h(
         "table",
         {},
-        h("caption", {}, "Of the keys above"),
+        h("caption", {}, "Totals of the keys above"),
         h("thead", {}, h("tr", {}, ...heads)),
         h("tbody", {}, ...rows),
       ),

@@ -56,7 +56,7 @@ export const live = {
     const draw = () => {
       const isWanted = wantedBy(filter.value, onlyErrors.checked);
       const wanted = [...running, ...entries.ended].filter(isWanted);
-      rows.caption.textContent = `Requests, the latest first: ${count(wanted.length)}`;
+      rows.caption.textContent = `Requests, latest first: ${count(wanted.length)}`;
       rows.show(wanted);
     };
     filter.addEventListener("input", () => {
@@ -67,7 +67,7 @@ export const live = {
     pause.addEventListener("click", () => {
       isPaused = !isPaused;
       pause.setAttribute("aria-pressed", String(isPaused));
-      pause.textContent = isPaused ? "Go on" : "Pause";
+      pause.textContent = isPaused ? "Resume" : "Pause";
     });
     main.append(
       h("h1", {}, "Live"),
@@ -136,7 +136,7 @@ function rowOf(entry, onShow) {
   const runs = status === undefined;
   const open = h("button", {
     type: "button",
-    "aria-label": `Request of ${clock(time)}: details`,
+    "aria-label": `Request at ${clock(time)}: details`,
     click: onShow,
   }, clock(time));
   const names = [model, target].filter(Boolean).join(" → ");

@@ -22,7 +22,7 @@ export const playground = {
     const effort = h(
       "select",
       {},
-      h("option", { value: "" }, "as the model likes"),
+      h("option", { value: "" }, "model's default"),
       ...EFFORTS.map((one) => h("option", {}, one)),
     );
     const problem = h("p", { class: "error", role: "alert" });
@@ -74,8 +74,8 @@ export const playground = {
         { open: Boolean(system.value || tools.value) },
         h("summary", {}, "System prompt, tools, limits"),
         h("label", {}, "System prompt", system),
-        h("label", {}, "Tools, a JSON list", tools),
-        h("div", { class: "bar" }, h("label", {}, "Most tokens", most), h("label", {}, "Reasoning effort", effort)),
+        h("label", {}, "Tools (a JSON list)", tools),
+        h("div", { class: "bar" }, h("label", {}, "Max tokens", most), h("label", {}, "Reasoning effort", effort)),
       ),
       problem,
       h("div", { class: "sides" }, ...sides.map(({ choice }) => choice)),
@@ -86,7 +86,7 @@ export const playground = {
       h(
         "p",
         { class: "quiet" },
-        "What is sent here is asked of the models, with your key, and counts like any other request.",
+        "Prompts sent here go to the models with your key, and count like any other request.",
       ),
       models,
       form,
@@ -116,9 +116,9 @@ function sendByKey(event) {
 class Images {
   /** @type {{ mediaType: string, data: string }[]} */
   list = [];
-  #shown = h("ul", { class: "images", "aria-label": "Pictures" });
+  #shown = h("ul", { class: "images", "aria-label": "Images" });
   #input = h("input", { type: "file", accept: "image/*", multiple: true, change: () => this.#take() });
-  element = h("div", {}, h("label", {}, "Pictures, chosen here or pasted into the prompt", this.#input), this.#shown);
+  element = h("div", {}, h("label", {}, "Images, chosen here or pasted into the prompt", this.#input), this.#shown);
 
   async #take() {
     await this.add(this.#input.files);

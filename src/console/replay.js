@@ -51,7 +51,7 @@ export async function replay(id, { first, signal }) {
       const text = isSame ? again.text : JSON.stringify(withModel(body.value, model.value));
       const shown = h("div");
       result.replaceChildren(
-        h("div", { class: "sides" }, side("The first answer", first.cloneNode(true)), side("The new answer", shown)),
+        h("div", { class: "sides" }, side("First answer", first.cloneNode(true)), side("New answer", shown)),
       );
       await answerInto(shown, { place, text, headers: again.headers, signal });
     }).finally(() => send.disabled = false);
@@ -68,8 +68,8 @@ export async function replay(id, { first, signal }) {
       h("label", {}, "Wire", wire),
     ),
     lost,
-    h("label", {}, 'Body; what was secret is "***" in it', body),
-    h("p", { class: "quiet" }, "It is sent as your own request: your key's limits and budgets hold."),
+    h("label", {}, 'Body (secrets are replaced by "***")', body),
+    h("p", { class: "quiet" }, "It is sent as your own request: your key's limits and budgets apply."),
     problem,
     h("div", { class: "bar" }, send),
     result,
@@ -140,7 +140,7 @@ async function answerInto(place, { place: path, text, headers, signal }) {
   raw.replaceWith(
     ...facts.map((fact) => h("p", { class: "quiet" }, /** @type {string} */ (fact))),
     read ?? textOf(raw.textContent ?? ""),
-    h("p", {}, h("a", { href: `#inspect?${encodeURIComponent(id)}` }, "Inspect it")),
+    h("p", {}, h("a", { href: `#inspect?${encodeURIComponent(id)}` }, "Inspect")),
   );
 }
 

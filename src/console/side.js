@@ -42,11 +42,11 @@ export class Side {
       "div",
       { class: "bar" },
       h("label", {}, title, this.#model),
-      h("label", {}, `Wire of ${title.toLowerCase()}`, this.#wire),
+      h("label", {}, `${title} wire`, this.#wire),
     );
     this.element = h(
       "section",
-      { "aria-label": `Answer of ${title.toLowerCase()}` },
+      { "aria-label": `Answer from ${title.toLowerCase()}` },
       this.#state,
       this.#thoughts,
       this.#text,
@@ -138,12 +138,12 @@ export class Side {
     const seconds = (total - (first ?? total)) / 1000;
     const facts = {
       "First token": duration(first),
-      "Whole answer": duration(total),
+      "Full answer": duration(total),
       "Tokens in": usage && count(usage.input),
       "Tokens out": usage && count(usage.output),
       "Tokens per second": usage && usage.output > 1 && seconds > 0.05 ? (usage.output / seconds).toFixed(0) : "",
       "Answered by": headers?.get("x-laneway-target"),
-      "Changed on the way": headers?.get("x-laneway-notes"),
+      "Notes": headers?.get("x-laneway-notes"),
       "Request": headers?.get("x-request-id"),
     };
     this.#facts.replaceChildren(

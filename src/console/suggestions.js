@@ -12,7 +12,7 @@ const SETTLE_MS = 150;
  * @returns {HTMLElement}
  */
 export function suggestions(editor) {
-  const title = h("h2", { id: "suggestions" }, "What may stand here");
+  const title = h("h2", { id: "suggestions" }, "Suggestions");
   const about = h("p", { class: "quiet", role: "status" });
   const list = h("ul", { class: "suggestions", "aria-labelledby": "suggestions" });
   /** @type {ReturnType<typeof setTimeout> | undefined} */

@@ -9,14 +9,6 @@ import { duration, h } from "./dom.js";
  * @typedef {{ from: number, to?: number, text: string, isBad?: boolean }} Step
  */
 
-/** @type {Record<string, string>} */
-const REASONS = {
-  first: "asked first",
-  retry: "asked again",
-  failover: "asked next",
-  hedge: "asked beside it (hedge)",
-};
-
 /**
  * @param {{ calls: readonly Call[], events: readonly Event[],
  *   entry?: { durationMs: number, firstEventMs?: number, status: number } }} record
@@ -24,20 +16,21 @@ const REASONS = {
  */
 export function stepsOf({ calls, events, entry }) {
   /** @type {Step[]} */
-  const steps = [{ from: 0, text: "The client asked" }];
+  const steps = [{ from: 0, text: "The client sent the request" }];
   for (const { at, headAt, endAt, target, reason, status, error } of calls) {
     const answer = status === undefined ? error ?? "no answer" : `${status} after ${duration((headAt ?? at) - at)}`;
     const isBad = status === undefined || status >= 300 || error !== undefined;
     const broke = status !== undefined && error !== undefined ? `; broke off: ${error}` : "";
-    steps.push({ from: at, to: endAt, text: `${target} ${REASONS[reason] ?? reason}: ${answer}${broke}`, isBad });
+    const attempt = reason === "first" ? "first attempt" : reason;
+    steps.push({ from: at, to: endAt, text: `${target}, ${attempt}: ${answer}${broke}`, isBad });
   }
   for (const { at, what, name, detail } of events) {
     steps.push({ from: at, text: `${name}: ${what}${detail ? `, ${detail}` : ""}`, isBad: what === "failed" });
   }
   if (entry?.firstEventMs !== undefined) {
-    steps.push({ from: entry.firstEventMs, text: "The first event of the answer" });
+    steps.push({ from: entry.firstEventMs, text: "First event of the answer" });
   }
-  if (entry) steps.push({ from: entry.durationMs, text: `Over: ${entry.status}`, isBad: entry.status >= 400 });
+  if (entry) steps.push({ from: entry.durationMs, text: `Finished: ${entry.status}`, isBad: entry.status >= 400 });
   return steps.sort((one, other) => one.from - other.from);
 }
 

@@ -16,7 +16,7 @@ export const upstreams = {
     main.append(
       h("h1", {}, "Upstreams"),
       figures,
-      h("div", { class: "wide" }, h("table", {}, h("caption", {}, "As this process sees them"), head, body)),
+      h("div", { class: "wide" }, h("table", {}, h("caption", {}, "As seen by this process"), head, body)),
     );
     return {
       everyMs: EVERY_MS,
@@ -25,8 +25,8 @@ export const upstreams = {
         figures.replaceChildren(
           ...Object.entries({
             state: status.status,
-            "requests running": count(status.requestsRunning),
-            "streams open": count(status.streamsOpen),
+            "running requests": count(status.requestsRunning),
+            "open streams": count(status.streamsOpen),
             WebSockets: count(status.webSocketsOpen),
             "MB of memory": count(Math.round(status.memoryBytes / 1e6)),
           }).map(([name, value]) => h("li", {}, h("b", {}, value), h("span", {}, name))),
@@ -45,7 +45,7 @@ function rowOf({ name, driver, missingSecret, resting, latencyMs, running, waiti
   const state = missingSecret !== undefined
     ? `needs the variable ${missingSecret}`
     : resting.length > 0
-    ? `rests: ${resting.join(", ")}`
+    ? `circuit open: ${resting.join(", ")}`
     : "ready";
   return h(
     "tr",

@@ -35,7 +35,7 @@ export const usage = {
     days.addEventListener("change", () => void refresh().catch(() => {}));
     main.append(
       h("h1", {}, "Usage"),
-      h("div", { class: "bar" }, h("label", {}, "Of the last", days), h("label", {}, "By", by)),
+      h("div", { class: "bar" }, h("label", {}, "Period", days), h("label", {}, "Group by", by)),
       h("div", { class: "wide" }, h("table", {}, h("caption", {}, "Requests, tokens and dollars"), head, used)),
       budgets,
     );
@@ -81,7 +81,7 @@ function drawAll({ data, budgets: states }, by, { head, used, budgets }) {
           h(
             "table",
             {},
-            h("caption", {}, "What is left in each period"),
+            h("caption", {}, "Left in each period"),
             h("thead", {}, rowOf("th", ["budget", "dollars", "spent", "left", "period"])),
             h(
               "tbody",

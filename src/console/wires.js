@@ -200,7 +200,7 @@ function parse(text) {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new TypeError(`The tools are no JSON: ${/** @type {Error} */ (error).message}`);
+    throw new TypeError(`The tools are not valid JSON: ${/** @type {Error} */ (error).message}`);
   }
 }
 

@@ -82,9 +82,9 @@ inBrowser(
     await running;
     await page.getByRole("cell", { name: "200" }).waitFor();
     await page.getByLabel("Filter").fill("no-such-thing");
-    await page.getByText("Requests, the latest first: 0").waitFor();
+    await page.getByText("Requests, latest first: 0").waitFor();
     await page.getByLabel("Filter").fill("agent 200");
-    await page.getByText("Requests, the latest first: 1").waitFor();
+    await page.getByText("Requests, latest first: 1").waitFor();
     assertStringIncludes(page.url(), "#live?agent%20200");
     await page.getByRole("button", { name: /details$/ }).press("Enter");
     await page.getByRole("dialog").getByText("agent/1.0").waitFor();
@@ -112,7 +112,7 @@ const PAGES = ["Live", "Upstreams", "Usage", "Playground", "Fidelity"];
 inBrowser("every page passes axe, light and dark, wide and narrow", answering, async (desk) => {
   const { page } = desk;
   await page.goto(`${desk.url}/console`);
-  await page.getByLabel("Key of an operator").waitFor();
+  await page.getByLabel("Operator key").waitFor();
   assertEquals(await faultsOf(page), []);
   await logIn(desk);
   await ask(desk);
@@ -141,15 +141,15 @@ inBrowser(
     const { page } = desk;
     await logIn(desk);
     await ask(desk);
-    await page.getByText("Requests, the latest first: 1").waitFor();
+    await page.getByText("Requests, latest first: 1").waitFor();
     await desk.stop();
-    await page.getByText("The gateway does not answer").waitFor();
+    await page.getByText("The gateway is not responding").waitFor();
     desk.start();
     // As many as the page has seen already: they are others all the same.
     await ask(desk);
-    await page.getByText("Requests, the latest first: 2").waitFor();
+    await page.getByText("Requests, latest first: 2").waitFor();
     await ask(desk);
-    await page.getByText("Requests, the latest first: 3").waitFor();
+    await page.getByText("Requests, latest first: 3").waitFor();
     assertEquals(await page.getByRole("status").textContent(), "");
   },
 );
@@ -162,10 +162,10 @@ inBrowser(
   async (desk) => {
     const { page, complaints } = desk;
     await page.goto(`${desk.url}/console`);
-    await page.getByLabel("Key of an operator").fill(OPS);
+    await page.getByLabel("Operator key").fill(OPS);
     await desk.stop();
     await page.getByRole("button", { name: "Log in" }).click();
-    await page.getByRole("alert").getByText("The gateway does not answer").waitFor();
+    await page.getByRole("alert").getByText("The gateway is not responding").waitFor();
     desk.start();
     await page.getByRole("button", { name: "Log in" }).click();
     await page.getByRole("heading", { name: "Live" }).waitFor();
@@ -188,7 +188,7 @@ inBrowser("the usage that is shown is that of the days that were chosen last", a
     await route.fulfill({ json: { data: [{ ...row, requests: 1_000 + days }] } });
   });
   await page.getByRole("link", { name: "Usage" }).click();
-  const days = page.getByLabel("Of the last");
+  const days = page.getByLabel("Period");
   await days.selectOption("90");
   await days.selectOption("1");
   await page.getByRole("cell", { name: "1,001" }).waitFor();
@@ -203,12 +203,12 @@ inBrowser("a paused list stands still, and goes on where it is", answering, asyn
   const { page } = desk;
   await logIn(desk);
   await ask(desk);
-  await page.getByText("Requests, the latest first: 1").waitFor();
+  await page.getByText("Requests, latest first: 1").waitFor();
   await page.getByRole("button", { name: "Pause" }).click();
   await ask(desk);
   await page.waitForResponse(/api\/live/);
   await page.waitForResponse(/api\/live/);
   assertEquals(await page.locator("tbody tr").count(), 1);
-  await page.getByRole("button", { name: "Go on" }).click();
-  await page.getByText("Requests, the latest first: 2").waitFor();
+  await page.getByRole("button", { name: "Resume" }).click();
+  await page.getByText("Requests, latest first: 2").waitFor();
 });

@@ -67,7 +67,7 @@ async function change(desk: Desk): Promise<void> {
   await editor.fill(shown.replace('"console": {', '\n  "retry": { "rounds": 4 },\n  "console": {'));
   await page.getByText("It changes retry.rounds").waitFor();
   assertStringIncludes(
-    await page.getByLabel("What changes, line by line").innerText(),
+    await page.getByLabel("Changes, line by line").innerText(),
     '+   "retry": { "rounds": 4 },',
   );
   await page.getByRole("link", { name: "Upstreams" }).click();
@@ -76,12 +76,12 @@ async function change(desk: Desk): Promise<void> {
   await page.emulateMedia({ colorScheme: "dark" });
   assertEquals(await faultsOf(page), []);
   await apply.click();
-  await page.getByText("Applied: the gateway serves by it").waitFor();
+  await page.getByText("Applied: the gateway now uses it").waitFor();
   assertEquals(JSON.parse(await Deno.readTextFile(file)), { ...CONFIG, retry: { rounds: 4 } });
-  await page.getByRole("button", { name: "Former version" }).click();
+  await page.getByRole("button", { name: "Previous version" }).click();
   await page.getByText("It changes retry.rounds").waitFor();
   await apply.click();
-  await page.getByText("Applied: the gateway serves by it").waitFor();
+  await page.getByText("Applied: the gateway now uses it").waitFor();
   assertEquals(await Deno.readTextFile(file), TEXT);
   assertEquals(complaints, []);
 }
@@ -105,7 +105,7 @@ async function complete(desk: Desk): Promise<void> {
   assertStringIncludes(await editor.inputValue(), '{"transport": "node",');
   await page.getByText("It changes transport").waitFor();
   await Deno.writeTextFile(file, TEXT.replace("oss", "lab"));
-  await page.getByText("The file was changed meanwhile").waitFor();
+  await page.getByText("The file has changed in the meantime").waitFor();
   await page.getByRole("button", { name: "Undo my changes" }).click();
   await showing(desk, '"lab"');
   await page.setViewportSize({ width: 360, height: 640 });

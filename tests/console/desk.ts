@@ -61,7 +61,7 @@ export async function withDesk(opened: Browser, app: () => TestApp, use: (desk: 
 
 export async function logIn({ page, url }: Desk): Promise<void> {
   await page.goto(`${url}/console`);
-  await page.getByLabel("Key of an operator").fill(OPS);
+  await page.getByLabel("Operator key").fill(OPS);
   await page.getByRole("button", { name: "Log in" }).click();
   await page.getByRole("heading", { name: "Live" }).waitFor();
 }

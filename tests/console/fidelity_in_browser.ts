@@ -17,7 +17,7 @@ async function whatIsKept(desk: Desk): Promise<void> {
   await logIn(desk);
   complaints.length = 0;
   await page.getByRole("link", { name: "Fidelity" }).click();
-  await page.getByText("fake/org/model speaks chat. No model was asked.").waitFor();
+  await page.getByText("fake/org/model speaks chat. No model was called.").waitFor();
   const requests = page.getByRole("region", { name: "What the client sends" });
   const rowOf = (field: string) => requests.getByRole("row").filter({ has: page.getByText(field, { exact: true }) });
   await rowOf("stop_sequences").getByRole("cell", { name: "as stop" }).waitFor();

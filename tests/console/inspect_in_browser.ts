@@ -27,7 +27,7 @@ async function inspect(desk: Desk): Promise<void> {
   await logIn(desk);
   desk.complaints.length = 0; // that nobody was logged in at first
   await page.getByRole("link", { name: "Inspect" }).click();
-  await page.getByRole("link", { name: /^Request of/ }).first().click();
+  await page.getByRole("link", { name: /^Request at/ }).first().click();
   await page.getByRole("heading", { name: "Timeline" }).waitFor();
 }
 
@@ -56,12 +56,12 @@ async function wholeWay(desk: Desk): Promise<void> {
   const understood = await side("The gateway understood").innerText();
   assertStringIncludes(understood, '"a.b"');
   assertEquals(await side("The gateway understood").locator("del").first().innerText(), '"a.b"');
-  assertStringIncludes(await side("The upstream got").innerText(), "http://upstream.test/v1/chat/completions");
+  assertStringIncludes(await side("The upstream received").innerText(), "http://upstream.test/v1/chat/completions");
   assertStringIncludes(await side("The upstream answered").innerText(), '"object": "chat.completion"');
   assertStringIncludes(await side("The gateway read").innerText(), '"text": "one two"');
-  assertStringIncludes(await side("The client got").innerText(), '"type": "message"');
-  await page.getByText("fake/org/model asked first: 200").waitFor();
-  await side("The upstream got").getByRole("button", { name: "As curl" }).click();
+  assertStringIncludes(await side("The client received").innerText(), '"type": "message"');
+  await page.getByText("fake/org/model, first attempt: 200").waitFor();
+  await side("The upstream received").getByRole("button", { name: "As curl" }).click();
   const curl = await page.getByRole("dialog").getByRole("textbox").inputValue();
   assertStringIncludes(curl, `-H 'authorization: Bearer '"$UPSTREAM_KEY"''`);
   await page.getByRole("button", { name: "Close" }).click();
@@ -73,7 +73,7 @@ async function again(desk: Desk): Promise<void> {
   await ask(desk, { stream: true, top_k: 5 });
   await inspectFromLive(desk);
   const replay = page.getByRole("region", { name: "Replay" });
-  await replay.getByRole("button", { name: "Send it again" }).click();
+  await replay.getByRole("button", { name: "Edit and send again" }).click();
   await replay.getByLabel("Wire").selectOption("responses");
   await replay.getByText("dropped top_k").waitFor();
   const body = replay.getByLabel("Body");
@@ -85,13 +85,13 @@ async function again(desk: Desk): Promise<void> {
   await body.fill(text.replace("Hello", "Good day"));
   await replay.getByRole("button", { name: "Send again" }).click();
   await replay.getByText(/^Status 200 after/).waitFor();
-  assertStringIncludes(await replay.getByRole("region", { name: "The first answer" }).innerText(), '"one two"');
-  const answer = replay.getByRole("region", { name: "The new answer" });
+  assertStringIncludes(await replay.getByRole("region", { name: "First answer" }).innerText(), '"one two"');
+  const answer = replay.getByRole("region", { name: "New answer" });
   await answer.getByText('"text": "one two"').waitFor();
   assertEquals(await faultsOf(page), []);
-  await answer.getByRole("link", { name: "Inspect it" }).click();
+  await answer.getByRole("link", { name: "Inspect" }).click();
   await page.getByText("POST /oss/v1/responses").waitFor();
-  assertStringIncludes(await page.getByRole("region", { name: "The upstream got" }).innerText(), "Good day");
+  assertStringIncludes(await page.getByRole("region", { name: "The upstream received" }).innerText(), "Good day");
   assertEquals(complaints, []);
 }
 
@@ -107,7 +107,7 @@ async function forEverybody(desk: Desk): Promise<void> {
   const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
   assertEquals(overflow, 0, "It is wider than the phone");
   await page.getByRole("link", { name: "All recorded requests" }).click();
-  const rows = page.getByRole("link", { name: /^Request of/ });
+  const rows = page.getByRole("link", { name: /^Request at/ });
   await rows.waitFor();
   assertEquals(await faultsOf(page), []);
   await rows.focus();
@@ -163,7 +163,7 @@ async function anyAddress({ page, url, complaints, ...desk }: Desk): Promise<voi
 async function nothingKept(desk: Desk): Promise<void> {
   await logIn(desk);
   await desk.page.getByRole("link", { name: "Inspect" }).click();
-  await desk.page.getByText('write "console": { "record": {} } into the configuration').waitFor();
+  await desk.page.getByText('add "console": { "record": {} } to the configuration').waitFor();
 }
 
 export const inspectCases: Case[] = [

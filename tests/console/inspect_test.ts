@@ -83,7 +83,7 @@ Deno.test("inspect: a line for a shell says exactly what was sent, whatever is i
     text,
   ]);
   const cut = curlOf({ ...request, body: { ...request.body, kept: 5 } }, "KEY");
-  assert(!cut.includes("--data-raw") && cut.includes("not all of it"));
+  assert(!cut.includes("--data-raw") && cut.includes("only a part of it"));
 });
 
 Deno.test("inspect: the timeline has every call, what came of it, and the end", () => {
@@ -101,13 +101,13 @@ Deno.test("inspect: the timeline has every call, what came of it, and the end", 
     entry: { durationMs: 41, firstEventMs: 21, status: 200 },
   });
   assertEquals(steps.map(({ from, to, text, isBad }) => [from, to, text, isBad === true]), [
-    [0, undefined, "The client asked", false],
-    [2, 11, "a/m asked first: 500 after 8 ms", true],
+    [0, undefined, "The client sent the request", false],
+    [2, 11, "a/m, first attempt: 500 after 8 ms", true],
     [11, undefined, "a/m: failed, upstream_error", true],
-    [12, undefined, "b/m asked beside it (hedge): lost", true],
-    [12, 40, "c/m asked next: 200 after 8 ms", false],
-    [21, undefined, "The first event of the answer", false],
+    [12, undefined, "b/m, hedge: lost", true],
+    [12, 40, "c/m, failover: 200 after 8 ms", false],
+    [21, undefined, "First event of the answer", false],
     [30, undefined, "fetch: hosted tool", false],
-    [41, undefined, "Over: 200", false],
+    [41, undefined, "Finished: 200", false],
   ]);
 });

@@ -38,16 +38,16 @@ async function wholeLife(desk: Desk): Promise<void> {
   await page.getByRole("button", { name: "New key" }).press("Enter");
   await page.getByLabel("Name", { exact: true }).fill(NAME);
   await page.getByLabel("oss").check();
-  await page.getByLabel("Tokens a day").fill("5000");
+  await page.getByLabel("Tokens per day").fill("5000");
   await page.getByLabel("Budget in dollars").fill("2.5");
-  await page.getByLabel("A budget for each").selectOption("week");
+  await page.getByLabel("Budget period").selectOption("week");
   await page.getByLabel("Team").selectOption("blue");
   assertEquals(await faultsOf(page), []);
   await page.getByRole("button", { name: "Create" }).press("Enter");
-  const key = await page.getByLabel("keep it now").inputValue();
+  const key = await page.getByLabel("copy it now").inputValue();
   assertEquals(await statusWith(desk, key), 200);
   const row = page.getByRole("row", { name: NAME });
-  await row.getByText("tokens a day: 5,000").waitFor();
+  await row.getByText("tokens per day: 5,000").waitFor();
   await row.getByText("left (").waitFor();
   assertEquals([await page.locator("img").count(), await page.title()], [0, "Keys · Laneway"]);
   await page.getByRole("button", { name: "Done" }).click();
@@ -55,7 +55,7 @@ async function wholeLife(desk: Desk): Promise<void> {
   await row.waitFor();
   assert(!(await page.content()).includes(key), "It is shown once");
 
-  await row.getByRole("button", { name: /^Limit/ }).click();
+  await row.getByRole("button", { name: /^Edit/ }).click();
   assertEquals(await page.getByLabel("Budget in dollars").inputValue(), "2.5");
   await page.getByLabel("oss").uncheck();
   await page.getByLabel("Models, by name or with *").fill("other, another*");
@@ -91,7 +91,7 @@ async function refusals(desk: Desk): Promise<void> {
   await page.getByLabel("Name", { exact: true }).fill("made all the same");
   await page.getByRole("button", { name: "Create" }).click();
   await page.getByText("Nobody reads keys now").first().waitFor();
-  await page.getByLabel("keep it now").waitFor();
+  await page.getByLabel("copy it now").waitFor();
   await page.getByRole("dialog").waitFor({ state: "hidden" });
 }
 
@@ -110,7 +110,7 @@ async function revokedMeanwhile(desk: Desk): Promise<void> {
   });
   const read = () => page.locator("table").first().locator("tbody th").allInnerTexts();
   await page.getByText("201 keys").waitFor();
-  await page.getByRole("button", { name: "More keys" }).click();
+  await page.getByRole("button", { name: "Show more" }).click();
   await page.getByRole("rowheader", { name: "key 202", exact: true }).waitFor();
   assertEquals(await read(), ["ops", ...names]);
   const row = page.getByRole("row", { name: /^key 1 / });

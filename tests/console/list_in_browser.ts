@@ -39,7 +39,7 @@ async function scrolled(desk: Desk): Promise<void> {
     const answer = since < 5_000 ? thousandMore(since) : { ...thousandMore(since), ended: [], next: since };
     return route.fulfill({ json: answer });
   });
-  await page.getByText("Requests, the latest first: 5,000").waitFor();
+  await page.getByText("Requests, latest first: 5,000").waitFor();
   const rows = page.locator("tbody tr:not(.space)");
   const few = async (what: string) =>
     assert(await rows.count() < 60, `${what}: ${await rows.count()} rows in the page`);
@@ -70,7 +70,7 @@ async function filtered(desk: Desk): Promise<void> {
   const { page } = desk;
   await logIn(desk);
   await page.route(/api\/live/, (route) => route.fulfill({ json: thousandMore(4_000) }));
-  await page.getByText("Requests, the latest first: 1,000").waitFor();
+  await page.getByText("Requests, latest first: 1,000").waitFor();
   await page.getByRole("button", { name: "Pause" }).click();
   await page.evaluate(`{
     const list = document.querySelector(".rows");
@@ -97,7 +97,7 @@ async function held(desk: Desk): Promise<void> {
   await page.getByRole("cell", { name: "model-39", exact: true }).waitFor();
   const button = page.getByRole("row", { name: /model-39\b/ }).getByRole("button");
   await button.focus();
-  await page.getByText("Requests, the latest first: 120").waitFor();
+  await page.getByText("Requests, latest first: 120").waitFor();
   assertEquals(await page.evaluate("document.activeElement.closest('tr')?.cells[4].textContent"), "model-39");
 }
 

@@ -20,7 +20,7 @@ const endless = () => {
   return Promise.resolve(new Response(body, { headers: { "content-type": "text/event-stream" } }));
 };
 
-const answerOf = (page: Page, side: number) => page.getByRole("region", { name: `Answer of model ${side}` });
+const answerOf = (page: Page, side: number) => page.getByRole("region", { name: `Answer from model ${side}` });
 
 async function sideBySide(desk: Desk): Promise<void> {
   const { page, complaints } = desk;
@@ -29,16 +29,16 @@ async function sideBySide(desk: Desk): Promise<void> {
   await page.getByRole("link", { name: "Playground" }).click();
   await page.getByLabel("Prompt", { exact: true }).fill("Tell me");
   await page.getByText("System prompt, tools, limits").click();
-  const tools = page.getByLabel("Tools, a JSON list");
+  const tools = page.getByLabel("Tools (a JSON list)");
   await tools.fill("[{}]");
   await page.getByLabel("Model 1", { exact: true }).fill("oss/model");
   await page.getByLabel("Model 2", { exact: true }).fill("oss/sandbox");
-  await page.getByLabel("Wire of model 2").selectOption("responses");
+  await page.getByLabel("Model 2 wire").selectOption("responses");
   await page.getByRole("button", { name: "Send" }).click();
   await page.getByRole("alert").getByText('Tool 1 needs a "name"').waitFor();
   assertEquals(await tools.getAttribute("aria-invalid"), "true");
   await tools.fill('[{ "name": "look", "parameters": { "type": "object", "properties": {} } }]');
-  await page.getByLabel(/^Pictures, chosen/).setInputFiles({
+  await page.getByLabel(/^Images, chosen/).setInputFiles({
     name: "dot.gif",
     mimeType: "image/gif",
     buffer: Buffer.from("R0lGODlhAQABAAAAACwAAAAAAQABAAA=", "base64"),
@@ -51,7 +51,7 @@ async function sideBySide(desk: Desk): Promise<void> {
   await one.getByText("Once upon <img").waitFor();
   await two.getByText("Done").waitFor();
   await two.getByRole("listitem").getByText("look").waitFor();
-  for (const fact of ["First token", "Whole answer", "Tokens out", "sandbox/sandbox"]) {
+  for (const fact of ["First token", "Full answer", "Tokens out", "sandbox/sandbox"]) {
     await two.getByText(fact, { exact: true }).waitFor();
   }
   assertEquals(await faultsOf(page), []);

@@ -135,7 +135,7 @@ Deno.test("playground: tools are taken as any of the wires writes them, and what
   assertEquals(readTools('[{"type":"web_search"}]'), [{ hosted: { type: "web_search" } }]);
   for (
     const [text, complaint] of [
-      ["{", "no JSON"],
+      ["{", "not valid JSON"],
       ["{}", "a list"],
       ["[1]", "Tool 1 must be an object"],
       ['[{"parameters":{}}]', 'Tool 1 needs a "name"'],

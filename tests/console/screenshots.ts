@@ -143,7 +143,7 @@ async function play(page: Page): Promise<void> {
   await page.getByLabel("Prompt", { exact: true }).fill("What is a lane?");
   await page.getByLabel("Model 1", { exact: true }).fill("oss/glm-5.3");
   await page.getByLabel("Model 2", { exact: true }).fill("oss/kimi-k3");
-  await page.getByLabel("Wire of model 2").selectOption("responses");
+  await page.getByLabel("Model 2 wire").selectOption("responses");
   await page.getByRole("button", { name: "Send" }).click();
   await page.getByText("Done").nth(1).waitFor();
 }
@@ -189,7 +189,7 @@ async function takeAll(opened: Browser): Promise<void> {
     await take(page, "console-configuration");
     await page.setViewportSize(WIDE);
     await openPage(page, "Inspect");
-    await page.getByRole("link", { name: /^Request of/ }).first().click();
+    await page.getByRole("link", { name: /^Request at/ }).first().click();
     await page.getByRole("heading", { name: "Timeline" }).waitFor();
     await take(page, "console-inspect");
     await play(page);

@@ -11,7 +11,7 @@ async function everyTab(desk: Desk): Promise<void> {
   const { page, url } = desk;
   const waiting = await page.context().newPage();
   await waiting.goto(`${url}/console`);
-  await waiting.getByLabel("Key of an operator").waitFor();
+  await waiting.getByLabel("Operator key").waitFor();
   await logIn(desk);
   const other = await page.context().newPage();
   await other.goto(`${url}/console/#upstreams`);
@@ -21,9 +21,9 @@ async function everyTab(desk: Desk): Promise<void> {
   assertEquals(await faultsOf(other), []);
   await other.reload();
   await other.getByRole("button", { name: "Log out" }).click();
-  await page.getByText("Your session is over.").waitFor();
+  await page.getByText("Your session has ended.").waitFor();
   for (const tab of [page, other]) {
-    await tab.getByLabel("Key of an operator").waitFor();
+    await tab.getByLabel("Operator key").waitFor();
     await tab.getByRole("button", { name: "Log out" }).waitFor({ state: "hidden" });
   }
 }
@@ -60,7 +60,7 @@ async function providersEnd(desk: Desk): Promise<void> {
   desk.start();
   await page.route((address) => address.hostname !== "127.0.0.1", (route) => route.abort());
   await page.goto(`${url}/console`);
-  await page.getByRole("link", { name: "Log in at your identity provider" }).click();
+  await page.getByRole("link", { name: "Log in with your identity provider" }).click();
   await page.locator('input[name="login"]').fill("olga");
   await page.locator('input[name="password"]').fill("x");
   await page.locator('button[type="submit"]').click();
@@ -71,7 +71,7 @@ async function providersEnd(desk: Desk): Promise<void> {
   await page.getByRole("button", { name: "Yes, sign me out" }).click();
   await page.getByText("Sign-out Success").waitFor();
   await page.goto(`${url}/console`);
-  await page.getByLabel("Key of an operator").waitFor();
+  await page.getByLabel("Operator key").waitFor();
 }
 
 export const sessionCases: Case[] = [
