@@ -31,12 +31,15 @@ const NOT_UTF8 = "it is not in UTF-8";
 const BUILT_IN =
   "It cannot be changed here, because the gateway serves by the built-in configuration: there is no file.";
 const CHANGED = "The file was changed meanwhile: load it, and make your change again.";
+const ONLY_LOCAL =
+  "Without keys only the gateway's own machine may call, at a local address: the console will not open for you, nor will " +
+  "the gateway answer any client from elsewhere or behind a proxy";
 
 export function createConfigDesk(options: ConfigDeskOptions): ConfigurationDesk {
   const { file, source } = options;
-  const check = (text: string) => checkText(text, options);
+  const check = (text: string, isLocal = true) => checkText(text, options, isLocal);
   return {
-    check,
+    check: (text, { isLocal }) => check(text, isLocal),
     read: () => file === undefined ? { source, why: BUILT_IN } : readDesk(file, options),
     apply(text, { version, atRestart, by }) {
       const { why } = file === undefined ? { why: BUILT_IN } : readDesk(file, options);
@@ -118,7 +121,8 @@ function whyWaiting(text: string, options: ConfigDeskOptions): string | undefine
   return checked.restart;
 }
 
-function checkText(text: string, { load, platform, running }: ConfigDeskOptions): Checked {
+/** `isLocal`: whether who asks is let in without a key, where there are none. */
+function checkText(text: string, { load, platform, running }: ConfigDeskOptions, isLocal = true): Checked {
   const { env, isGranted } = platform;
   const own = (read: Platform["env"]) => load(read, () => text);
   try {
@@ -126,7 +130,7 @@ function checkText(text: string, { load, platform, running }: ConfigDeskOptions)
     const { config } = own(known);
     const next = reload(running.config(), { load: own, platform });
     const { paths } = changeOf(running.config(), config);
-    return { paths, ...("kept" in next && { restart: next.kept }), warning: warningOf(config) };
+    return { paths, ...("kept" in next && { restart: next.kept }), warning: warningOf(config, isLocal) };
   } catch (error) {
     if (error instanceof ConfigError) return { problems: error.problems };
     if (error instanceof RangeError) return { problems: [{ path: "", message: "It is nested too deeply" }] };
@@ -135,15 +139,15 @@ function checkText(text: string, { load, platform, running }: ConfigDeskOptions)
 }
 
 /** Of a change that operators cannot take back at the console. */
-function warningOf({ console, keys, storedKeys, oidc }: Config): string | undefined {
+function warningOf({ console, keys, storedKeys, oidc }: Config, isLocal: boolean): string | undefined {
   if (console === false) return "There will be no console";
   if (!console?.edit) return "The console will no longer change the configuration";
-  const isForKeys = keys.length > 0 || storedKeys || oidc !== undefined;
+  if (keys.length === 0 && !storedKeys && oidc === undefined) return isLocal ? undefined : ONLY_LOCAL;
   const opensByKey = keys.some(({ operator, expires }) =>
     operator && (expires === undefined || Date.parse(expires) > Date.now())
   );
   const opensByGroup = oidc?.console !== undefined && oidc.groups.some(({ operator }) => operator);
-  if (!isForKeys || opensByKey || opensByGroup) return undefined;
+  if (opensByKey || opensByGroup) return undefined;
   return storedKeys
     ? "Only a stored key that is an operator's will open the console"
     : "No operator will be able to log in to the console";

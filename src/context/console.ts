@@ -20,8 +20,8 @@ export interface ConsoleParts {
 /** The file of the configuration, and what an operator does with it. */
 export interface ConfigurationDesk {
   read(): ConfigurationFile;
-  /** What came of it if the gateway served by `text`. Nothing is changed. */
-  check(text: string): Checked;
+  /** What came of it if the gateway served by `text`. Nothing is changed. `isLocal`: whether who asks is let in where there are no keys. */
+  check(text: string, by: { isLocal: boolean }): Checked;
   /**
    * Puts `text` in the file's place, if it can be used and the file is still the one of `version`, and serves by it. What needs a
    * restart is written with `atRestart` alone.

@@ -14,6 +14,8 @@ import { sessionCases } from "./session_in_browser.ts";
 const reason = browser ? "" : " (skipped: no Chromium on this machine)";
 
 const AT_ONCE = 4;
+/** Names that tests call the gateway by. */
+const NAMES = ["--host-resolver-rules=MAP gateway.test 127.0.0.1"];
 
 const EVIL = `<img src=x onerror="document.title='broken'">`;
 const KEYED: ConfigInput = {
@@ -44,7 +46,7 @@ Deno.test({
   sanitizeResources: false,
   async fn(t) {
     const { chromium } = await import("playwright-core");
-    const opened = await chromium.launch({ executablePath: browser, headless: true });
+    const opened = await chromium.launch({ executablePath: browser, headless: true, args: NAMES });
     try {
       // A few side by side, because most of what they do is to wait for the page to ask again; more would wait for the browser.
       const apart = { sanitizeOps: false, sanitizeResources: false, sanitizeExit: false };

@@ -113,14 +113,26 @@ async function complete(desk: Desk): Promise<void> {
   assertEquals(overflow, 0);
 }
 
+/** At the gateway's name, as behind a proxy: without keys nobody comes in there. */
+async function lockOut(desk: Desk): Promise<void> {
+  const { page, url } = desk;
+  await logIn({ ...desk, url: url.replace("127.0.0.1", "gateway.test") });
+  const editor = await open(desk);
+  await editor.fill(JSON.stringify({ ...CONFIG, keys: [] }, null, 2));
+  await page.getByText("the console will not open for you").waitFor();
+  assertEquals(await page.getByRole("button", { name: "Apply" }).isEnabled(), true);
+  await page.getByRole("button", { name: "Undo my changes" }).click();
+}
+
 /** One after the other, because they have one file. */
 export const configurationCases: Case[] = [{
-  name: "the configuration is changed, taken back and completed",
+  name: "the configuration is changed, taken back and completed; who would be locked out is warned",
   app: edited,
   async run(desk) {
     await logIn(desk);
     await change(desk);
     await desk.page.reload();
     await complete(desk);
+    await lockOut(desk);
   },
 }];

@@ -1,85 +1,8 @@
 /** The file of the configuration, as operators change it at the console. */
 import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
-import { type Config, createApp, pluginFacts } from "../../src/app.ts";
-import { createConfigDesk } from "../../src/cli/config_desk.ts";
-import { loadConfig } from "../../src/config/load.ts";
-import { createAudit } from "../../src/observe/audit.ts";
+import type { Config } from "../../src/app.ts";
 import type { Permission } from "../../src/platform/platform.ts";
-import { ENV } from "../support/app.ts";
-
-const OPS = ENV.TEAM_KEY!;
-const FIRST = `{
-  "console": { "edit": true },
-  "keys": [{ "name": "ops", "secret": { "env": "TEAM_KEY" }, "operator": true }],
-  "upstreams": { "fake": { "driver": "chat", "baseUrl": "http://upstream.test/v1", "headers": { "x-key": "hidden-from-all" } } },
-  "lanes": { "oss": { "upstreams": { "chat": "fake" } } },
-  "store": { "kind": "memory" },
-  "retry": { "rounds": 2 }
-}\n`;
-
-interface Rig extends AsyncDisposable {
-  file: string;
-  audit: string;
-  /** What the console answers; `body` is posted. */
-  ask(path: string, body?: object, headers?: HeadersInit): Promise<Response>;
-  running(): Config;
-}
-
-/** A gateway as the program serves, on a file of its own. `isGranted`: what the process may do. */
-async function newRig(
-  { text = FIRST, isGranted = () => true, mayServe = () => {} }: {
-    text?: string;
-    isGranted?(one: Permission): boolean;
-    mayServe?(config: Config): void;
-  } = {},
-): Promise<Rig> {
-  const folder = await Deno.makeTempDir();
-  const [file, auditFile] = [`${folder}/gateway.json`, `${folder}/audit`];
-  await Deno.writeTextFile(file, text, { mode: 0o640 });
-  await Deno.chmod(file, 0o640);
-  const load = (_: unknown, readText?: (path: string) => string) =>
-    loadConfig({ path: file, ...pluginFacts(), env: (name) => ENV[name], readText });
-  const audit = createAudit(auditFile, { say() {}, now: () => 0 });
-  let config = load(undefined).config;
-  const desk = createConfigDesk({
-    file,
-    source: `"${file}"`,
-    load,
-    platform: { env: (name) => ENV[name], os: "linux", isGranted },
-    running: {
-      app: () => ({ audit }),
-      config: () => config,
-      reload(_, by) {
-        const next = load(undefined).config;
-        mayServe(next);
-        config = next;
-        audit.write({ event: "configuration changed", paths: [], by });
-      },
-    },
-  });
-  const app = createApp({ config, env: (name) => ENV[name], configuration: () => Promise.resolve(desk), log() {} });
-  return {
-    file,
-    audit: auditFile,
-    running: () => config,
-    ask: (path, body, headers = { "x-api-key": OPS, "content-type": "application/json" }) =>
-      app.fetch(
-        new Request(`http://gateway/console/api/configuration${path}`, {
-          headers,
-          ...(body && { method: "POST", body: JSON.stringify(body) }),
-        }),
-      ),
-    async [Symbol.asyncDispose]() {
-      await audit.flush(1_000);
-      await app.close();
-      await Deno.remove(folder, { recursive: true });
-    },
-  };
-}
-
-const shown = async ({ ask }: Rig) => await (await ask("")).json();
-const checked = async ({ ask }: Rig, text: string) => await (await ask("/check", { text })).json();
-const applied = async ({ ask }: Rig, order: object) => await (await ask("/apply", order)).json();
+import { applied, checked, FIRST, newRig, OPS, shown } from "./configuration_rig.ts";
 
 Deno.test("configuration: a change is checked, written with the file's mode, served by, and can be taken back", async () => {
   await using rig = await newRig();
@@ -184,6 +107,29 @@ Deno.test("configuration: who would lock operators out is warned", async () => {
   const { paths, warning } = await checked(rig, byGroup(login));
   assertEquals([paths.includes("oidc"), warning], [true, undefined]);
   assertMatch((await checked(rig, byGroup(""))).warning, /No operator/, "A token opens no session");
+});
+
+Deno.test("configuration: who takes all keys away from elsewhere than the gateway's machine is warned", async () => {
+  await using rig = await newRig();
+  const { text } = await shown(rig);
+  const warningFor = async (to: string, host: string, hostname: string, headers: HeadersInit = {}) => {
+    const own = { "x-api-key": OPS, "content-type": "application/json", host, ...headers };
+    const peer: Deno.NetAddr = { transport: "tcp", hostname, port: 1 };
+    return (await (await rig.ask("/check", { text: to }, own, peer)).json()).warning;
+  };
+  const without = text.replace(/"keys"[^]*?\],/, "");
+  const [local, behindProxy, remote] = [["localhost:8000", "127.0.0.1"], ["gateway.test", "127.0.0.1"], [
+    "10.0.0.1",
+    "10.0.0.2",
+  ]] as const;
+  for (const [host, peer] of [behindProxy, remote]) {
+    assertMatch(await warningFor(without, host, peer), /only the gateway's own machine/, host);
+    assertEquals(await warningFor(text.replace('"rounds": 2', '"rounds": 3'), host, peer), undefined, host);
+  }
+  assertEquals(await warningFor(without, ...local), undefined);
+  const origin = { origin: "https://gateway.test", "sec-fetch-site": "same-origin" };
+  assertMatch(await warningFor(without, ...local, origin), /only the gateway/, "A proxy that gives its own address");
+  assertMatch(await warningFor(without.replace(/"store": .*/, '"storedKeys": true,'), ...remote), /stored key/);
 });
 
 Deno.test("configuration: what needs a restart is named, and written for the next start where that is wanted", async () => {

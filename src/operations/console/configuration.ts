@@ -8,6 +8,7 @@ import type { RequestContext } from "../../context/request_context.ts";
 import { SHORTEST_MASKED } from "../../context/secrets.ts";
 import { validate } from "../../contract/validate.ts";
 import { GatewayError } from "../../errors.ts";
+import { isLocalCall } from "../../http/auth.ts";
 import { digestOf } from "../../util/digest.ts";
 import { completionAt } from "./completion.ts";
 
@@ -28,7 +29,7 @@ export async function checkConfiguration(context: RequestContext, order: JsonObj
   const { text } = validate(checkSchema, order);
   const whole = unmasked(text, masksOf(desk, context));
   if ("problem" in whole) return Response.json({ problems: [whole.problem] });
-  const checked = desk.check(whole.text);
+  const checked = desk.check(whole.text, { isLocal: isLocalCall(context.request, context.peer) });
   if (!("problems" in checked)) return Response.json(checked);
   const problems = checked.problems.map(({ path, message }) => ({ path, message: context.hide(message) }));
   return Response.json({ problems });
