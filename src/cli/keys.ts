@@ -40,6 +40,9 @@ const PATIENCE_MS = 10_000;
 /** A command line that cannot be understood, or a command that cannot be done. The message is for people. */
 export class KeysError extends Error {}
 
+/** A command that is understood and cannot be done, by what there is. */
+export class KeysStateError extends KeysError {}
+
 const OPTIONS = {
   lane: { type: "string", multiple: true },
   model: { type: "string", multiple: true },
@@ -73,7 +76,7 @@ export async function manageKeys(args: string[], path: string | undefined, progr
   const withoutSecrets = (name: string) => name === "LANEWAY_CONFIG" ? env(name) : env(name) || PLACEHOLDER_SECRET;
   const { config } = loadConfig({ path, ...pluginFacts(plugins), env: withoutSecrets });
   const place = placeOfStore(config.store, platform, env);
-  if (place === "memory") throw new KeysError(whyNoStore(platform));
+  if (place === "memory") throw new KeysStateError(whyNoStore(platform));
   const store = createStore(config, platform, env, Date.now);
   try {
     const configured = { lanes: Object.keys(config.lanes), keys: config.keys.map(({ name }) => name) };
@@ -157,7 +160,7 @@ export async function keysCommand(
         throw new KeysError(`Expected the name of one key: ${program} keys revoke <name>`);
       }
       if (!await keyring.revoke(name)) {
-        throw new KeysError(`Cannot find key "${name}": ${program} keys list shows all keys`);
+        throw new KeysStateError(`Cannot find key "${name}": ${program} keys list shows all keys`);
       }
       return `Revoked key "${name}"`;
     }
@@ -202,7 +205,7 @@ async function create(args: string[], keyring: Keyring, names: Names, program: s
   if (values.team !== undefined) refuseUnknown("team", values.team, teams);
   // It would share the limits, the usage and the stored conversations of the key in the configuration.
   const key = keys.includes(name) ? undefined : await keyring.create(factsOf(name, values));
-  if (key === undefined) throw new KeysError(`Key "${name}" already exists`);
+  if (key === undefined) throw new KeysStateError(`Key "${name}" already exists`);
   return key;
 }
 

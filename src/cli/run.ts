@@ -8,7 +8,7 @@ import type { Platform } from "../platform/platform.ts";
 import { CatalogError, writeCatalog } from "./catalog.ts";
 import { type Flags, parseFlags } from "./flags.ts";
 import { invocation } from "./invocation.ts";
-import { KeysError, keysHelp, manageKeys } from "./keys.ts";
+import { KeysError, keysHelp, KeysStateError, manageKeys } from "./keys.ts";
 import { printPermissions } from "./permissions.ts";
 import { type Program, UsageError } from "./program.ts";
 import { serve } from "./serve.ts";
@@ -87,7 +87,8 @@ async function main(program: Program): Promise<number> {
     return await perform(parseFlags(platform.args), program);
   } catch (error) {
     if (error instanceof KeysError) {
-      say(`${error.message}\n\n${keysHelp(invocation(platform)).trimEnd()}`);
+      const help = error instanceof KeysStateError ? "" : `\n\n${keysHelp(invocation(platform)).trimEnd()}`;
+      say(`${error.message}${help}`);
       return 2;
     }
     if (error instanceof UsageError) {

@@ -35,6 +35,7 @@ export function startupMessage({ version, config, source, address, env, unmasked
     ...unmaskedLines(unmasked),
     storeLine(config, store),
     ...keyLines(config),
+    ...(config.console !== false ? [`Console: ${url}/console`] : []),
     ...firstCallLines(config, url),
   ].join("\n") + "\n";
 }

@@ -94,6 +94,9 @@ function parseJson(text: string, source: string): JsonValue {
     return JSON.parse(text);
   } catch (error) {
     const { line, column } = locateFault(text);
+    if (/^\/[/*]/.test(text.split("\n")[line - 1]!.slice(column - 1))) {
+      throw new ConfigError(source, [{ path: "", message: `line ${line}, column ${column}: JSON has no comments` }]);
+    }
     // The platform's words end in a position or an excerpt, neither of them reliable.
     const [reason] = (error as Error).message.split(/ in JSON at|, (?:\.\.\.)?"| after JSON at/);
     throw new ConfigError(source, [{ path: "", message: `line ${line}, column ${column}: ${reason}` }]);

@@ -70,7 +70,9 @@ function say(text) {
 function askForKey(reason) {
   say(failure = "");
   const input = h("input", { type: "password", name: "key", autocomplete: "current-password", required: true });
-  const about = h("p", { class: "quiet" }, logout.hidden ? reason : "Your session has ended.");
+  // How programs send a key is nothing for a form.
+  const first = reason.startsWith("No API key") ? "These pages are for operators of this gateway." : reason;
+  const about = h("p", { class: "quiet" }, logout.hidden ? first : "Your session has ended.");
   const problem = h("p", { class: "error", role: "alert" });
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault();

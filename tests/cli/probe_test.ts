@@ -1,5 +1,5 @@
 /** The command `probe`: what it finds out of servers of every kind, and that the entry it prints is one that serves. */
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { report } from "../../src/cli/probe/mod.ts";
 import { answerThrough, type Body, chatServer, error, examine, type Fake, valueOf, withServer } from "./probed.ts";
 import { runLaunched, withFolder } from "../support/process.ts";
@@ -164,8 +164,9 @@ Deno.test("probe: the report gives a reason for every setting", () =>
   withServer(chatServer(SERVERS[0]!.fake), async (url) => {
     const text = report(await examine(url), "mine");
     assertStringIncludes(text, `${url}/v1: vLLM 0.32.0, asked for m`);
-    assertStringIncludes(text, '    // it counts a request\'s tokens as its model does\n    "counter": "tokenize"');
-    assertStringIncludes(text, '  "mine": {');
+    assertMatch(text, /^ {2}counter +it counts a request's tokens as its model does$/m);
+    const [, entry] = /\n {2}"mine": (\{[^]*?\n {2}\})\n/.exec(text)!;
+    assertEquals(JSON.parse(entry!).counter, "tokenize");
   }));
 
 Deno.test("probe: the entry is written into the configuration, and nothing else in it is touched", () =>
@@ -191,7 +192,13 @@ Deno.test("probe: the entry is written into the configuration, and nothing else 
             systemMessages: "anywhere",
           },
         },
+        lanes: { mine: { upstreams: { chat: "mine" } } },
       });
+      assertStringIncludes(stderr, 'a lane "mine" that serves its models');
+      const led = { upstreams: {}, lanes: { other: { models: {}, upstreams: { chat: "mine" } } } };
+      await Deno.writeTextFile(path, JSON.stringify(led));
+      await runLaunched(args, { cwd: folder, env: { MY_SECRET: "secret-4711" } });
+      assertEquals(JSON.parse(await Deno.readTextFile(path)).lanes, led.lanes);
     })));
 
 Deno.test("probe: a secret that the server repeats is not printed", () => {

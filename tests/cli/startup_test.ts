@@ -51,6 +51,7 @@ Upstreams that lack a secret
 
 Stored conversations: in /data/store, for 30 days
 Keys: none needed, because only this machine is served
+Console: http://127.0.0.1:4321/console
 
 A first call, whole and streamed
   curl http://127.0.0.1:4321/oss/v1/chat/completions -H 'content-type: application/json' -d '{"model":"sandbox","messages":[{"role":"user","content":"Hello"}]}'

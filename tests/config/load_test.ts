@@ -54,6 +54,7 @@ for (
     ["null", "null", "Expected an object, got null"],
     ["a number", "1", "Expected an object, got 1"],
     ["broken JSON", '{\n  "lanes": oss\n}', "line 2, column 12: Unexpected token 'o'"],
+    ["a comment", '{\n  // mine\n  "lanes": {} }', "line 2, column 3: JSON has no comments"],
     ["JSON that ends early", '{\n  "lanes": {', "line 2, column 13: Expected property name or '}'"],
     ["text after the JSON", "{}\n}", "line 2, column 1: Unexpected non-whitespace character"],
     ["another type", { ...small, listen: { port: "8000" } }, "listen.port: Expected a number, got a string"],

@@ -1,4 +1,5 @@
 /** The command `probe`: finds out what a server of models is, and what its entry in the configuration should say. */
+import { laneNameSchema } from "../../config/lane_schema.ts";
 import { hiderFor } from "../../context/secrets.ts";
 import { withSettings } from "../connect/edit.ts";
 import { readFile, writeFile } from "../connect/files.ts";
@@ -21,7 +22,8 @@ what agents need, and the entry of "upstreams" that it should have, key by key.
 
   --model <name>        the model to ask; default the first that the server lists
   --secret-env <name>   the variable that holds the server's secret
-  --write <name>        write the entry into the configuration, under this name
+  --write <name>        write the entry into the configuration, under this name, and a
+                        lane of this name that serves its models, if none leads there
   --json                print all of it as JSON
 `;
 
@@ -84,34 +86,68 @@ function secretIn(name: string | undefined, env: Program["platform"]["env"]) {
   return { env: name, value };
 }
 
-/** What was found, and the entry with a reason for each of its settings. */
+/** What was found, the entry as it can be copied, and a reason for each of its settings. */
 export function report({ baseUrl, title, model, findings, entry, reasons }: Examined, name: string): string {
-  const width = Math.max(...findings.map(({ property }) => property.length));
-  const lines = Object.entries(entry).flatMap(([key, value], index, all) => [
-    `    // ${reasons[key]}`,
-    `    ${JSON.stringify(key)}: ${JSON.stringify(value)}${index < all.length - 1 ? "," : ""}`,
-  ]);
+  const json = JSON.stringify(entry, null, 2).split("\n");
   return [
     `${baseUrl}: ${printable(title ?? "a server that tells nothing of itself")}, asked for ${printable(model)}`,
     "",
-    ...findings.map(({ property, value }) => `  ${property.padEnd(width)}  ${printable(value)}`),
+    ...columns(findings.map(({ property, value }) => [property, printable(value)])),
     "",
     'Its entry in "upstreams":',
     "",
-    `  ${JSON.stringify(name)}: {`,
-    ...lines,
-    "  }",
+    `  ${JSON.stringify(name)}: ${json.join("\n  ")}`,
+    "",
+    ...columns(Object.keys(entry).map((key) => [key, reasons[key]!])),
   ].join("\n");
 }
 
-/** Into a configuration that extends the built-in one, where there is none yet. Returns what was done. */
-function writeEntry(path: string, name: string, { entry }: Examined): string {
+function columns(rows: readonly (readonly [name: string, text: string])[]): string[] {
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return rows.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`);
+}
+
+/** The wires by which an upstream serves a task that a lane can leave to it. */
+const WIRES: readonly (readonly [task: string, wires: readonly string[]])[] = [
+  ["chat", ["chat wire", "messages wire", "responses wire"]],
+  ["embedding", ["embeddings wire"]],
+  ["rerank", ["rerank wire"]],
+];
+
+/**
+ * Into a configuration that extends the built-in one, where there is none yet. A lane of the upstream's name serves its models,
+ * unless some lane leads to it already, or has that name. Returns what was done.
+ */
+function writeEntry(path: string, name: string, { entry, findings }: Examined): string {
   const found = readFile(path);
+  const served = findings.filter(({ value }) => value === "served").map(({ property }) => property);
+  const tasks = WIRES.filter(([, wires]) => wires.some((wire) => served.includes(wire))).map(([task]) => [task, name]);
+  const lane = tasks.length > 0 && canHaveLane(name, found?.text)
+    ? { upstreams: Object.fromEntries(tasks) }
+    : undefined;
   const settings = [
     { at: ["extends"], value: "default", isDefault: true },
     { at: ["upstreams", name], value: entry },
+    ...lane ? [{ at: ["lanes", name], value: lane }] : [],
   ];
   const text = withSettings(found?.text ?? "", { path, format: "json", settings });
   writeFile(found?.path ?? path, text, found?.mode ?? 0o644);
-  return `Written to ${path}. A lane reaches it by a model's target: { "upstream": "${name}", "model": "..." }`;
+  return lane
+    ? `Written to ${path}, with a lane "${name}" that serves its models. Start the gateway again to use it`
+    : `Written to ${path}. A lane reaches it by a model's target: { "upstream": "${name}", "model": "..." }`;
+}
+
+function canHaveLane(name: string, text: string | undefined): boolean {
+  if (!laneNameSchema.safeParse(name).success) return false;
+  const lanes = JSON.stringify(lanesIn(text));
+  return !lanes.includes(JSON.stringify(name));
+}
+
+/** Nothing of a file that is not JSON: it is refused where it is edited. */
+function lanesIn(text = "{}"): unknown {
+  try {
+    return JSON.parse(text)?.lanes ?? {};
+  } catch {
+    return {};
+  }
 }
