@@ -1,7 +1,7 @@
 // @ts-check
 /// <reference lib="dom" />
 /** Requests that were recorded, and one of them on all its way. */
-import { ask, count, duration, h, queryInAddress } from "./dom.js";
+import { ask, count, duration, h, queryInAddress, update } from "./dom.js";
 import { curlOf } from "./curl.js";
 import { bodyOf, copyButton, headers, side, stepOf, valueOf } from "./inspect_side.js";
 import { replay } from "./replay.js";
@@ -79,17 +79,28 @@ function rowOf({ id, time, key, path, model, target, status, error, durationMs, 
  */
 function openOne(main, id) {
   const place = h("div");
-  main.append(h("p", {}, h("a", { href: "#inspect" }, "All recorded requests")), h("h2", {}, `Request ${id}`), place);
+  const again = h("div");
+  const back = h("p", {}, h("a", { href: "#inspect" }, "All recorded requests"));
+  main.append(back, h("h2", {}, `Request ${id}`), place, again);
   let isWhole = false;
+  /** @type {any[]} */
+  let [record, understood] = [];
+  /** @type {number | undefined} */
+  let chosen;
+  const draw = () => update(place, drawn(record, understood, chosen, choose));
+  const choose = (/** @type {number} */ index) => {
+    chosen = index;
+    draw();
+  };
   return {
     everyMs: EVERY_MS,
     async refresh() {
       if (isWhole) return;
       const query = `?id=${encodeURIComponent(id)}`;
-      const [record, understood] = await Promise.all([ask(`record${query}`), ask(`record/understood${query}`)]);
-      const isOver = record.entry !== undefined;
-      place.replaceChildren(...drawn(record, understood), ...isOver ? [replaying(record, understood)] : []);
-      isWhole = isOver;
+      [record, understood] = await Promise.all([ask(`record${query}`), ask(`record/understood${query}`)]);
+      draw();
+      isWhole = record.entry !== undefined;
+      if (isWhole) again.replaceChildren(replaying(record, understood));
     },
   };
 }
@@ -114,26 +125,26 @@ function replaying({ id, answer }, { calls }) {
 /**
  * @param {any} record
  * @param {any} understood
+ * @param {number | undefined} chosen the call that is shown; the one that served, where nobody has chosen
+ * @param {(index: number) => void} onChoose
  * @returns {HTMLElement[]}
  */
-function drawn(record, understood) {
+function drawn(record, understood, chosen, onChoose) {
   const { client, calls, entry, id } = record;
   const notes = entry?.notes ?? [];
-  const exchange = h("div");
   const serving = Math.max(0, calls.findLastIndex((/** @type {any} */ { status }) => status >= 200 && status < 300));
-  const draw = (/** @type {number} */ index) => exchange.replaceChildren(...sides(record, understood, index));
+  const shown = chosen ?? serving;
   const choice = h(
     "select",
-    { change: () => draw(Number(choice.value)) },
+    { change: (/** @type {any} */ { currentTarget }) => onChoose(Number(currentTarget.value)) },
     ...calls.map((/** @type {any} */ { target, reason, status }, /** @type {number} */ index) =>
       h(
         "option",
-        { value: index, selected: index === serving },
+        { value: index, selected: index === shown },
         `${index + 1}: ${target}, ${reason}, ${status ?? "none"}`,
       )
     ),
   );
-  draw(serving);
   const { usage, notes: _, ...facts } = entry ?? { id, status: "running" };
   return [
     h("details", {}, h("summary", {}, `${client.method} ${client.path}`), factsOf({ ...facts, ...usage })),
@@ -141,8 +152,8 @@ function drawn(record, understood) {
     timeline(stepsOf(record)),
     h("h2", {}, notes.length > 0 ? "Notes" : "Nothing was dropped, clamped or changed"),
     h("ul", {}, ...notes.map((/** @type {string} */ note) => h("li", {}, note))),
-    ...calls.length > 1 ? [h("p", { class: "bar" }, h("label", {}, "Upstream call", choice))] : [],
-    exchange,
+    h("p", { class: "bar", hidden: calls.length < 2 }, h("label", {}, "Upstream call", choice)),
+    h("div", {}, ...sides(record, understood, shown)),
   ];
 }
 

@@ -95,6 +95,64 @@ async function again(desk: Desk): Promise<void> {
   assertEquals(complaints, []);
 }
 
+/** Of a request that runs, only what has changed is drawn anew: who reads it loses no place. */
+async function whileItRuns(desk: Desk): Promise<void> {
+  const { page } = desk;
+  const write = (text: string) => upstream.enqueue(new TextEncoder().encode(text));
+  const running = ask(desk, { stream: true, messages: [{ role: "user", content: "a line\n".repeat(200) }] });
+  await inspect(desk);
+  const [sent, answered] = ["The client sent", "The upstream answered"].map((name) =>
+    page.getByRole("region", { name })
+  );
+  const choice = page.getByLabel("Upstream call");
+  assertEquals(await choice.inputValue(), "1", "The one that serves");
+  await choice.selectOption("0");
+  await answered!.getByText("Status 503").waitFor();
+  write(word("first "));
+  await page.getByRole("region", { name: "The client received" }).getByText("first ").waitFor();
+  assertEquals([await choice.inputValue(), await answered!.getByText("Status 503").count()], ["0", 1]);
+  await choice.selectOption("1");
+  const text = answered!.locator("pre").first();
+  await text.getByText("first ").waitFor();
+  await sent!.getByText(/^\d+ headers$/).click();
+  await page.evaluate(READ);
+  await sent!.getByRole("button", { name: "Raw" }).focus();
+  const before = await page.evaluate(STATE);
+  for (const one of ["second ", "third "]) {
+    write(word(one));
+    await text.getByText(one).waitFor();
+    assertEquals(await page.evaluate(STATE), before);
+  }
+  await answered!.getByRole("button", { name: "Raw" }).click();
+  assertStringIncludes(await page.getByRole("dialog").getByRole("textbox").inputValue(), "third ");
+  await page.getByRole("button", { name: "Close" }).click();
+  await sent!.getByRole("button", { name: "Raw" }).focus();
+  await page.evaluate(READ);
+  write(ENDING);
+  upstream.close();
+  await running;
+  await page.getByRole("region", { name: "Replay" }).waitFor();
+  await page.getByText("Finished: 200").waitFor();
+  assertEquals(await page.evaluate(STATE), before);
+}
+let upstream: ReadableStreamDefaultController<Uint8Array>;
+
+/** Selects a part of the answer, and scrolls what it is in. */
+const READ = `{
+  const pre = document.querySelector("section[aria-label='The upstream answered'] pre");
+  document.styleSheets[0].insertRule("pre { max-height: 2em !important; overflow: auto }", 0);
+  pre.scrollTop = 9;
+  const text = pre.firstChild;
+  getSelection().setBaseAndExtent(text, 3, text, 30);
+}`;
+/** What a reader has opened, selected, scrolled to and reached. */
+const STATE = `[
+  document.querySelectorAll("section details[open]").length,
+  getSelection().toString(),
+  document.querySelector("section[aria-label='The upstream answered'] pre").scrollTop,
+  document.activeElement.textContent,
+]`;
+
 async function forEverybody(desk: Desk): Promise<void> {
   const { page } = desk;
   await ask(desk, { top_k: 5, tools: [{ name: "a.b", input_schema: {} }] });
@@ -172,6 +230,18 @@ export const inspectCases: Case[] = [
     name: "a recorded request is sent again, changed, on another wire, and its answer stands beside the first",
     app: recording(() => answerStream([word("one "), word("two"), ENDING])),
     run: again,
+  },
+  {
+    name: "a request that is looked at while it runs keeps what its reader has opened, selected and scrolled",
+    app() {
+      const answers = [() => new Response(null, { status: 503 }), () => {
+        const body = new ReadableStream<Uint8Array>({ start: (controller) => void (upstream = controller) });
+        return new Response(body, { headers: { "content-type": "text/event-stream" } });
+      }];
+      const config = { ...RECORDED, retry: { budgetMs: 10_000 } };
+      return newApp({ config, now: Date.now, fetch: () => Promise.resolve(answers.shift()!()) });
+    },
+    run: whileItRuns,
   },
   { name: "inspect passes axe, light and dark, wide and narrow", app: recording(), run: forEverybody },
   {
