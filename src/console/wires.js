@@ -50,14 +50,14 @@ export const WIRES = {
       }],
     }),
     read({ type, index, message, content_block: block, delta, usage, error }, answer) {
-      if (type === "message_start") count(answer, message.usage);
+      if (type === "message_start") count(answer, withCached(message.usage));
       if (type === "content_block_start" && /tool_use$/.test(block.type)) call(answer, index).name = block.name;
       if (type === "content_block_delta") {
         answer.text += delta.text ?? "";
         answer.reasoning += delta.thinking ?? "";
         if (delta.partial_json) call(answer, index).input += delta.partial_json;
       }
-      if (type === "message_delta") count(answer, usage);
+      if (type === "message_delta") count(answer, withCached(usage));
       if (type === "error") answer.error = error.message;
     },
   },
@@ -161,6 +161,16 @@ function call({ calls }, at) {
   const one = { at, name: "", input: "" };
   calls.push(one);
   return one;
+}
+
+/**
+ * The usage of a Messages answer as the other wires count it: with the tokens of the input that came from a cache or went there.
+ * @param {Record<string, number>} [usage]
+ */
+function withCached(
+  { input_tokens: input, cache_read_input_tokens: read, cache_creation_input_tokens: made, ...rest } = {},
+) {
+  return { ...rest, ...input !== undefined && { input_tokens: input + (read ?? 0) + (made ?? 0) } };
 }
 
 /**
