@@ -159,9 +159,7 @@ export async function keysCommand(
       if (name === undefined || rest.length > 1) {
         throw new KeysError(`Expected the name of one key: ${program} keys revoke <name>`);
       }
-      if (!await keyring.revoke(name)) {
-        throw new KeysStateError(`Cannot find key "${name}": ${program} keys list shows all keys`);
-      }
+      if (!await keyring.revoke(name)) throw unknownKey(name, program);
       return `Revoked key "${name}"`;
     }
     default:
@@ -171,6 +169,10 @@ export async function keysCommand(
   }
 }
 
+function unknownKey(name: string, program: string): KeysError {
+  return new KeysError(`Cannot find key "${name}": ${program} keys list shows all keys`);
+}
+
 const LIST_OPTIONS = { limit: { type: "string" }, after: { type: "string" } } as const;
 const PAGE = "1000";
 
@@ -178,6 +180,7 @@ async function list(args: string[], keyring: Keyring, spending: Spending, progra
   const { values: { limit = PAGE, after }, positionals } = parse(args, LIST_OPTIONS);
   if (positionals.length > 0) throw new KeysError(`"list" takes no arguments`);
   const most = countOf("limit", limit);
+  if (after !== undefined && !await keyring.has(after)) throw unknownKey(after, program);
   // One more tells whether there are more.
   const found = await keyring.list({ limit: most + 1, after });
   const keys = found.slice(0, most);

@@ -19,6 +19,8 @@ export interface Keyring {
   /** The key, which cannot be read again. Nothing where the name is taken. */
   create(facts: Omit<StoredKey, "digest" | "created">): Promise<string | undefined>;
   find(digest: string): Promise<StoredKey | undefined>;
+  /** Whether there is one of the name. */
+  has(name: string): Promise<boolean>;
   /** Some of them in the order in which they were made: `limit` at most, from the first after the one that is called `after`. */
   list(page: KeyPage): Promise<StoredKey[]>;
   /** The same from the place `from` on, which stays the same place whatever is revoked. `next`: where more of them begin. */
@@ -76,8 +78,7 @@ class StoredKeyring implements Keyring {
 
   async create(facts: Omit<StoredKey, "digest" | "created">): Promise<string | undefined> {
     const { name } = facts;
-    const [place, old] = await Promise.all([this.#store.get(nameOf(name)), this.#old()]);
-    if (place !== undefined || old.some((key) => key.name === name)) return undefined;
+    if (await this.has(name)) return undefined;
     // It is long and random, so that a plain hash of it cannot be guessed back.
     const secret = PREFIX + builtin("node:crypto").randomBytes(SECRET_BYTES).toString("base64url");
     const digest = digestOf(secret);
@@ -98,6 +99,11 @@ class StoredKeyring implements Keyring {
   async find(digest: string): Promise<StoredKey | undefined> {
     const [record, old] = await Promise.all([this.#store.get(recordOf(digest)), this.#old()]);
     return record === undefined ? old.find((key) => key.digest === digest) : asKey(record);
+  }
+
+  async has(name: string): Promise<boolean> {
+    const [place, old] = await Promise.all([this.#store.get(nameOf(name)), this.#old()]);
+    return place !== undefined || old.some((key) => key.name === name);
   }
 
   async list({ limit, after }: KeyPage): Promise<StoredKey[]> {

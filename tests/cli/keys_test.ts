@@ -79,6 +79,8 @@ Deno.test("keys: a long list comes in pages, each of which says where the next o
   await keys("revoke", "e");
   assertEquals(namesIn(await keys("list", "--limit", "2", "--after", "b")), ["c", "d"]);
   assertEquals(namesIn(await keys("list")), ["a", "b", "c", "d"]);
+  await keys("revoke", "b");
+  await assertRejects(() => keys("list", "--limit", "2", "--after", "b"), KeysError, 'Cannot find key "b"');
 });
 
 Deno.test("keys: one may have a budget, and be one of a team; the list says what is left of both", async () => {
