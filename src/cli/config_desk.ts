@@ -21,16 +21,14 @@ export interface ConfigDeskOptions extends Pick<LoadedConfig, "file" | "source">
 /** How long a draft is that of somebody who writes it, in milliseconds. */
 const WRITING_MS = 10_000;
 
-const OFF =
-  'To change it here, set "console": { "edit": true } in it and restart the gateway, which is then allowed to ' +
+const OFF = 'To change it here, set "console": { "edit": true } in it and restart the gateway, which may then ' +
   "write this one file.";
 const NOT_YET = "To change it here, restart the gateway: it was not started with the permission to write the file.";
 const LINK = "It cannot be changed here, because it is a link to another file.";
 const READ_ONLY = "It cannot be changed here, because the file is read-only.";
 const NOT_UTF8 = "it is not in UTF-8";
-const BUILT_IN =
-  "It cannot be changed here, because the gateway serves by the built-in configuration: there is no file.";
-const CHANGED = "The file was changed meanwhile: load it, and make your change again.";
+const BUILT_IN = "It cannot be changed here, because the gateway uses the built-in configuration: there is no file.";
+const CHANGED = "The file has changed in the meantime: load it, and make your change again.";
 const ONLY_LOCAL =
   "Without keys only the gateway's own machine may call, at a local address: the console will not open for you, nor will " +
   "the gateway answer any client from elsewhere or behind a proxy";
@@ -70,7 +68,7 @@ function serveBy(file: string, isNew: boolean, reload: () => void): Applied {
   } catch (error) {
     const [, , former] = editedFiles(file);
     if (isNew) builtin("node:fs").renameSync(former, file);
-    return { outcome: "failed", message: `The gateway goes on as before: ${(error as Error).message}` };
+    return { outcome: "failed", message: `The gateway keeps the running configuration: ${(error as Error).message}` };
   }
 }
 
@@ -117,7 +115,7 @@ function formerOf(file: string, { platform: { isGranted } }: ConfigDeskOptions):
 /** Where the file does not say what the gateway serves by. */
 function whyWaiting(text: string, options: ConfigDeskOptions): string | undefined {
   const checked = checkText(text, options);
-  if ("problems" in checked) return "It cannot be used as it is: the gateway goes on with the configuration before.";
+  if ("problems" in checked) return "It has errors: the gateway keeps the previous configuration.";
   return checked.restart;
 }
 
@@ -140,8 +138,8 @@ function checkText(text: string, { load, platform, running }: ConfigDeskOptions,
 
 /** Of a change that operators cannot take back at the console. */
 function warningOf({ console, keys, storedKeys, oidc }: Config, isLocal: boolean): string | undefined {
-  if (console === false) return "There will be no console";
-  if (!console?.edit) return "The console will no longer change the configuration";
+  if (console === false) return "The console will be turned off";
+  if (!console?.edit) return "The console will no longer be able to change the configuration";
   if (keys.length === 0 && !storedKeys && oidc === undefined) return isLocal ? undefined : ONLY_LOCAL;
   const opensByKey = keys.some(({ operator, expires }) =>
     operator && (expires === undefined || Date.parse(expires) > Date.now())
@@ -149,7 +147,7 @@ function warningOf({ console, keys, storedKeys, oidc }: Config, isLocal: boolean
   const opensByGroup = oidc?.console !== undefined && oidc.groups.some(({ operator }) => operator);
   if (opensByKey || opensByGroup) return undefined;
   return storedKeys
-    ? "Only a stored key that is an operator's will open the console"
+    ? "Only an operator's stored key will open the console"
     : "No operator will be able to log in to the console";
 }
 
@@ -176,7 +174,7 @@ function replace(file: string, text: string, version: string): Applied | undefin
     opened = openSync(draft, "wx", 0o600);
   } catch (error) {
     if ((error as { code?: string }).code !== "EEXIST") return failed(error);
-    return { outcome: "conflict", message: "Another operator is saving it at this moment: load it again." };
+    return { outcome: "conflict", message: "Another operator is saving it right now: load it again." };
   }
   try {
     try {

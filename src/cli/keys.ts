@@ -20,18 +20,18 @@ import type { Program } from "./program.ts";
 export const keysHelp = (program: string) =>
   `Usage: ${program} keys <command> [options]
 
-  create <name>                  make a key, and print it: it is not shown again
-    --lane <name>                  a lane that it may use (repeatable; default: all)
-    --model <pattern>              a model that it may use (repeatable; default: all)
+  create <name>                  create a key and print it; it is not shown again
+    --lane <name>                  a lane that the key may use (repeatable; default: all)
+    --model <pattern>              a model that the key may use (repeatable; default: all)
     --expires <date>               when it expires: 2027-01-31, or with a time
-    --operator                     it also opens what operators ask, such as /metrics
+    --operator                     the key also opens what is for operators, such as /metrics
     --requests-per-minute <n>  --tokens-per-minute <n>
     --tokens-per-day <n>  --concurrent-requests <n>
     --budget <dollars>/<period>    what it may spend: 5/day, 20/week, 50/month or 100/total
     --team <name>                  the team whose budget it spends, too
-  list                           the keys, without their secrets, in the order in which they were made
+  list                           the keys, without their secrets, oldest first
     --limit <n>                    how many at most (default: 1000)
-    --after <name>                 those after the key of this name
+    --after <name>                 start after the key with this name
   revoke <name>                  revoke a key; it stops working within a second
 `;
 
@@ -184,7 +184,7 @@ async function list(args: string[], keyring: Keyring, spending: Spending, progra
   // One more tells whether there are more.
   const found = await keyring.list({ limit: most + 1, after });
   const keys = found.slice(0, most);
-  if (keys.length === 0) return `No keys. Make one: ${program} keys create <name>`;
+  if (keys.length === 0) return `No keys. Create one: ${program} keys create <name>`;
   const text = format(keys, await leftOf(keys, spending));
   if (found.length <= most) return text;
   const rest = `There are more: ${program} keys list --limit ${limit} --after "${keys.at(-1)!.name}"`;

@@ -247,7 +247,7 @@ function runnerOf(command: string | undefined): (start: Start) => Promise<number
 }
 
 function refuseToWatch(): Promise<number> {
-  say(`Cannot use --workers with ${WATCH}: it runs one process anew whenever the code changes`);
+  say(`Cannot use --workers with ${WATCH}: it restarts one process whenever the code changes`);
   return Promise.resolve(2);
 }
 

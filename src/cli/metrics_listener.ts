@@ -49,7 +49,7 @@ async function answer(
   // A web page can make a browser call this machine under a name of its own.
   if (isPrivate && !isLocalCall(request, peer)) return refuse(403, "Only this machine may read metrics here");
   if (URL.parse(request.url)?.pathname !== "/metrics") return refuse(404, "Metrics are at /metrics");
-  if (request.method !== "GET" && request.method !== "HEAD") return refuse(405, "Metrics are read by GET");
+  if (request.method !== "GET" && request.method !== "HEAD") return refuse(405, "Read metrics with GET");
   const response = await page();
   response.headers.set("cache-control", "no-store");
   return request.method === "HEAD" ? new Response(null, response) : response;

@@ -35,7 +35,7 @@ export function reload(running: Config, { load, platform: { env, os, isGranted }
   ) {
     return { kept: "Serving metrics at another address needs a restart" };
   }
-  if (fetcherOf(config) !== fetcherOf(running)) return { kept: "A fetcher that is started otherwise needs a restart" };
+  if (fetcherOf(config) !== fetcherOf(running)) return { kept: "Starting the fetcher differently needs a restart" };
   const lacking = descriptorsOf(permissionsOf({ config, listen: {}, env, os, isThere }))
     .filter((permission) => !isGranted(permission));
   if (lacking.length === 0) return { config };

@@ -14,7 +14,7 @@ import { type Program, UsageError } from "./program.ts";
 import { serve } from "./serve.ts";
 
 const help = (program: string) =>
-  `Laneway ${manifest.version}: one gateway to open models
+  `Laneway ${manifest.version}: one gateway for open models
 
 Usage: ${program} [options]
        ${program} keys create|list|revoke ...
@@ -28,7 +28,7 @@ Usage: ${program} [options]
        ${program} probe <base URL>
        ${program} check <base URL> --model <name>
 
-  keys                 makes, lists and revokes keys; see keys --help
+  keys                 creates, lists and revokes keys; see keys --help
   catalog              writes the models of a lane to a file, for agents that read
                        theirs from one
   usage                prints what keys used, from the store; see usage --help
@@ -37,18 +37,18 @@ Usage: ${program} [options]
   health               exits with 0 if the gateway, or the fetcher, is ready
   doctor               checks the configuration, its secrets, this machine, each
                        upstream and each model; see doctor --help
-  connect              sets a client up for this gateway and proves it; see
+  connect              sets up a client for this gateway and tests it; see
                        connect --help
-  probe                finds out what a server is and how to configure it; see
+  probe                finds out what a server supports and how to configure it; see
                        probe --help
-  check                asks any gateway or server what clients of its wires rely on;
+  check                tests any gateway or server for what its clients rely on;
                        see check --help
 
-  --config <file>      the configuration; else what LANEWAY_CONFIG names, else
-                       ./gateway.json, else the built-in default
-  --hostname <name>    the address to listen on, in place of the configured one
-  --port <number>      the port, in place of the configured one; 0 for a free one
-  --workers <number>   how many processes serve, on Linux with a Redis store
+  --config <file>      the configuration (default: what LANEWAY_CONFIG names, or
+                       ./gateway.json, or the built-in default)
+  --hostname <name>    the address to listen on, instead of the configured one
+  --port <number>      the port, instead of the configured one; 0 for a free one
+  --workers <number>   how many processes to run, on Linux with a Redis store
   --help               show this text
   --version            show the version
 `;
@@ -122,7 +122,7 @@ function perform(flags: Flags, program: Program): number | Promise<number> {
     case "permissions":
       return printPermissions(rest, config, listen, program);
     case "fetcher":
-      throw new UsageError("The fetcher is no part of this program: deno task start fetcher starts it");
+      throw new UsageError("This program does not include the fetcher: start it with deno task start fetcher");
     case "health":
       return import("./health.ts").then(({ health }) => health(rest, config, listen, program));
     case "doctor":

@@ -25,7 +25,7 @@ import type { Worker } from "./worker.ts";
 const COUNT_AFTER_MS = 1_000;
 
 const AUTOMATIC =
-  "Traces: what makes spans beside the gateway records whole URLs, and names the trace to every upstream. " +
+  "Traces: other instrumentation in this process records whole URLs, and sends the trace to every upstream. " +
   "Deno does so unless OTEL_DENO_TRACING=false";
 
 type Load = (env: Platform["env"], readText?: Platform["readText"]) => LoadedConfig;
@@ -213,7 +213,7 @@ async function listenOn(
 function answerFailure(thrown: unknown, say: (text: string) => void): Response {
   const [, place] = thrown instanceof Error ? thrown.stack?.split("\n") ?? [] : [];
   if (place !== undefined) {
-    say(`A request failed without a line in the log: ${(thrown as Error).name} ${place.trim()}`);
+    say(`A request failed without a log line: ${(thrown as Error).name} ${place.trim()}`);
   }
   return new Response(null, { status: 500 });
 }

@@ -89,16 +89,16 @@ function firstFew(names: string[], width: number): string {
 function secretLines(config: Config, env: Startup["env"]): string[] {
   const byVariable = Object.groupBy(upstreamsWithoutSecret(config, env), ({ variable }) => variable);
   const lines = Object.entries(byVariable).flatMap(([variable, lacking = []]) => [
-    `  ${lacking.map(({ upstream }) => upstream).join(", ")}: requests get 503. Set the secret and start again:`,
+    `  ${lacking.map(({ upstream }) => upstream).join(", ")}: requests get 503. Set the secret and restart:`,
     `    export ${variable}=...`,
   ]);
-  return lines.length === 0 ? [] : ["Upstreams that lack a secret", ...lines, ""];
+  return lines.length === 0 ? [] : ["Upstreams without a secret", ...lines, ""];
 }
 
 /** What an operator is to know of secrets that are as short as plain words. */
 export function unmaskedLines(names: readonly string[]): string[] {
   if (names.length === 0) return [];
-  const title = "Secrets shorter than eight characters: not masked where an upstream repeats them";
+  const title = "Secrets shorter than eight characters: not masked if an upstream repeats them";
   return [title, ...names.map((name) => `  ${name}`), ""];
 }
 
@@ -109,7 +109,7 @@ function storeLine({ store: { retentionDays } }: Config, store: Startup["store"]
 
 function keyLines({ keys, storedKeys, oidc }: Config): string[] {
   const names = keys.map(({ name }) => name);
-  if (storedKeys) names.push("those made with the command keys");
+  if (storedKeys) names.push("those created with the command keys");
   if (oidc) names.push(`tokens of ${oidc.issuer}`);
   return names.length === 0
     ? ["Keys: none needed, because only this machine is served"]
@@ -132,7 +132,7 @@ function firstCallLines({ lanes, upstreams, keys, storedKeys, oidc }: Config, ur
             "\\u0027",
           )
         }'`;
-      return ["", "A first call, whole and streamed", call("", {}), call("-N ", { stream: true })];
+      return ["", "Try it, whole and streamed", call("", {}), call("-N ", { stream: true })];
     }
   }
   return [];

@@ -45,7 +45,7 @@ async function stopAt(signal: Signal, stopping: Stopping): Promise<boolean> {
   const { app, server, signals: { second }, onStop, say } = stopping;
   const { noticeMs, drainMs } = stopping.patience();
   onStop();
-  say(`${signal}: finishing the running requests; repeat it to abort them`);
+  say(`${signal}: finishing running requests; send it again to abort them`);
   app().drain();
   if (signal === "SIGTERM") await Promise.race([delay(noticeMs), second]);
   const drained = server.shutdown().then(() => app().settled()).then(() => true);

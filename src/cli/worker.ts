@@ -45,12 +45,16 @@ interface Reported extends WorkerReport {
 export async function joinWorkers(count: number, program: Program): Promise<Worker> {
   const { os, env, isGranted } = program.platform;
   if (os !== "linux") {
-    throw new UsageError(`Cannot use workers "${count}": only Linux divides connections among processes at one port`);
+    throw new UsageError(
+      `Cannot use workers "${count}": only Linux distributes connections among processes on one port`,
+    );
   }
   const place = isGranted({ name: "env", variable: PLACE }) ? env(PLACE) : undefined;
   const [, folder, number] = /^(.+)\/(\d+)$/.exec(place ?? "") ?? [];
   if (folder === undefined) {
-    throw new UsageError(`Cannot use workers "${count}": only the launcher, deno task start, starts several processes`);
+    throw new UsageError(
+      `Cannot use workers "${count}": only the launcher, deno task start, can start several processes`,
+    );
   }
   const worker = Number(number);
   const before = await readJson<Reported>(`${folder}/${worker}.json`);
@@ -65,7 +69,7 @@ function check({ config: { store, listen }, source }: LoadedConfig): void {
     problems.push({ path: "store.kind", message });
   }
   if (listen.port === 0) {
-    problems.push({ path: "listen.port", message: "Several workers need a port that is named: 0 gives each its own" });
+    problems.push({ path: "listen.port", message: "Several workers need a fixed port: with 0, each gets its own" });
   }
   if (problems.length > 0) throw new ConfigError(source, problems);
 }

@@ -29,7 +29,7 @@ const [SOON_MS, LATE_MS] = [100, 30_000];
 export async function makeFolder(): Promise<string> {
   const { success, stdout } = await new Deno.Command("mktemp", { args: ["-d", "-t", "laneway-XXXXXXXXXX"] }).output();
   const folder = new TextDecoder().decode(stdout).trim();
-  if (!success || folder === "") throw new Error("Cannot make a temporary folder for several workers: set TMPDIR");
+  if (!success || folder === "") throw new Error("Cannot create a temporary folder for several workers: set TMPDIR");
   return folder;
 }
 
@@ -74,7 +74,7 @@ class Supervised {
     const others = Array.from({ length: count - 1 }, (_, index) => index + 2);
     if (!await this.#starts(1)) return this.#exitCode;
     const starting = Promise.all(others.map((worker) => this.#starts(worker)));
-    starting.then((all) => all.every(Boolean) && say(`Workers: ${count} processes serve together`));
+    starting.then((all) => all.every(Boolean) && say(`Workers: ${count} processes`));
     const kept = others.map(async (worker, index) => (await starting)[index] && await this.#keepRunning(worker));
     await Promise.all([this.#keepRunning(1), ...kept]);
     return this.#exitCode;
@@ -110,7 +110,7 @@ class Supervised {
       this.#running.delete(worker);
       if (stop.aborted) return void (this.#exitCode ||= code);
       waitMs = performance.now() - since > WELL_MS ? SOON_MS : Math.min(2 * waitMs, LATE_MS);
-      this.#options.say(`Worker ${worker} ended (${signal ?? `code ${code}`}): it is started again`);
+      this.#options.say(`Worker ${worker} ended (${signal ?? `code ${code}`}): restarting it`);
       await delay(waitMs, stop);
       if (stop.aborted) return;
       since = performance.now();

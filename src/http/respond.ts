@@ -192,7 +192,7 @@ function watchTaking(limitMs: number, onStall: () => void): { asked(): void; han
 
 /** What the server prints of an answer that breaks off, in a line; the log has the rest. */
 function brief(): Error {
-  const error = new Error("A response was cut off: see its line in the log");
+  const error = new Error("A response was cut off: see its log line");
   error.stack = error.message;
   return error;
 }

@@ -101,7 +101,7 @@ Deno.test("doctor: finds nothing where all is well, and says what the model can 
   assertEquals(problemsIn(findings), []);
   assertEquals(
     findings.at(-1)!.message,
-    "It answers, streams, takes instructions, calls tools, shows its reasoning, keeps to a JSON schema",
+    "It answers, streams, accepts system messages, calls tools, shows its reasoning, follows a JSON schema",
   );
 });
 
@@ -178,7 +178,7 @@ const SABOTAGES: [name: string, sabotage: Sabotage, check: string, words: RegExp
     "a secret is wanted and none is set",
     { config: upstream({ secret: undefined }), answer: () => failing(401, "no key") },
     "secret-needed",
-    /wants a secret/,
+    /requires a secret/,
   ],
   [
     "the host is misspelt",
@@ -233,7 +233,7 @@ const SABOTAGES: [name: string, sabotage: Sabotage, check: string, words: RegExp
   ["the server has no model", { answer: but("models", () => Response.json({ data: [] })) }, "no-models", /no model/],
   ["the server fails at its list", { answer: but("models", () => failing(500, "no cache")) }, "list-failing", /500/],
   ["a proxy finds no server", { answer: () => new Response("Bad gateway", { status: 502 }) }, "server-failing", /502/],
-  ["the account is empty", { answer: but("all", () => failing(402, "pay")) }, "billing", /paid/],
+  ["the account is empty", { answer: but("all", () => failing(402, "pay")) }, "billing", /requires payment/],
   [
     "the clock is wrong",
     {
@@ -278,7 +278,12 @@ const SABOTAGES: [name: string, sabotage: Sabotage, check: string, words: RegExp
     "instructions-refused",
     /System role not supported/,
   ],
-  ["tools are ignored", { answer: but("tools", () => message({ content: "It is noon." })) }, "tools-unused", /no tool/],
+  [
+    "tools are ignored",
+    { answer: but("tools", () => message({ content: "It is noon." })) },
+    "tools-unused",
+    /not call a tool/,
+  ],
   [
     "tool calls are text",
     { answer: but("tools", () => message({ content: '<tool_call>{"name":"get_time"}</tool_call>' })) },
@@ -326,13 +331,15 @@ Deno.test("doctor: a list of models that never ends holds nothing up", async () 
   assertEquals(problemsIn(findings), []);
   assertEquals(
     findings.find(({ check }) => check === "upstream")?.message,
-    "It is reached and lists no models (status 200)",
+    "It is reachable and lists no models (status 200)",
   );
 });
 
 Deno.test("doctor: what a server says steers no terminal", async () => {
-  const findings = await findingsOf({ answer: but("tools", () => failing(400, "no\u001b[2J tools\r\nAll is well")) });
-  assertStringIncludes(report(findings), "a request with tools: no [2J tools All is well\n");
+  const findings = await findingsOf({
+    answer: but("tools", () => failing(400, "no\u001b[2J tools\r\nNo problems found")),
+  });
+  assertStringIncludes(report(findings), "a request with tools: no [2J tools No problems found\n");
 });
 
 for (const [name, sabotage, check, words] of SABOTAGES) {
@@ -391,7 +398,11 @@ Deno.test("doctor: as a program it exits with 1 and prints JSON where a used ups
     const sandbox = { upstreams: { own: { driver: "sandbox" } }, lanes: { oss: { upstreams: { chat: "own" } } } };
     await Deno.writeTextFile(`${cwd}/gateway.json`, JSON.stringify({ ...HEALTHY, ...sandbox }));
     const good = await runLaunched(["doctor"], { cwd });
-    assertEquals([good.code, good.stdout.trim().split("\n").at(-1)], [0, "All is well"], good.stdout + good.stderr);
+    assertEquals(
+      [good.code, good.stdout.trim().split("\n").at(-1)],
+      [0, "No problems found"],
+      good.stdout + good.stderr,
+    );
     const wrong = await runLaunched(["doctor", "--fast"], { cwd });
     assertEquals(wrong.code, 2);
   });
@@ -426,8 +437,8 @@ Deno.test("doctor: clients that were connected still call this gateway, or are n
     ["https://gateway.test/team", settings("https://gateway.test/team"), "client", /gateway\.test/],
     ["http://127.0.0.1:9999/oss", settings("http://127.0.0.1:9999/oss"), "client-elsewhere", /listens on port 8123/],
     ["http://localhost:8123/gone", settings("http://localhost:8123/gone"), "client-elsewhere", /no lane "gone"/],
-    [own, settings("https://elsewhere.test"), "client-changed", /no longer those/],
-    [own, undefined, "client-changed", /no longer those/],
+    [own, settings("https://elsewhere.test"), "client-changed", /have changed since/],
+    [own, undefined, "client-changed", /have changed since/],
     [own, "{", "client-unreadable", /settings\.json/],
   ];
   for (const [to, now, check, words] of cases) {

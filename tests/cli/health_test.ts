@@ -29,7 +29,7 @@ Deno.test("health: it exits with 0 while the gateway takes requests, and says wh
       assertEquals((await ask()).code, 0);
       assertEquals((await ask("nobody")).code, 2);
       kill("SIGTERM");
-      await said("finishing the running requests");
+      await said("finishing running requests");
       const { code, stderr } = await ask();
       assertEquals([code, stderr], [1, `Not ready: ${url}/readyz answers 503\n`]);
       await new Promise((resolve) => setTimeout(resolve, 300)); // signals close to each other are one

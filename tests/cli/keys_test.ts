@@ -43,7 +43,7 @@ Deno.test("keys: what a key may is kept as it was said", async () => {
 
 Deno.test("keys: the list tells what each may, and nothing that is secret", async () => {
   const { keyring, keys } = newKeys();
-  assertEquals(await keys("list"), "No keys. Make one: deno task start keys create <name>");
+  assertEquals(await keys("list"), "No keys. Create one: deno task start keys create <name>");
   await keys("create", "a");
   await keys("create", "team", "--lane", "oss", "--model", "org/*", "--expires", "2027-02-01", "--tokens-per-day", "9");
   const list = await keys("list");

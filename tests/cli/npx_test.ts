@@ -96,7 +96,7 @@ for (const manager of Object.keys(MANAGERS)) {
           const { port } = new URL(text().match(/http:\/\/[\d.:]+/)![0]);
           Deno.kill(pid, signal);
           await within(60_000, over);
-          assert(text().includes("SIGTERM: finishing the running requests"), text());
+          assert(text().includes("SIGTERM: finishing running requests"), text());
           const refused = await Deno.connect({ port: Number(port) }).then((open) => open.close(), () => "refused");
           assertEquals(refused, "refused");
         });

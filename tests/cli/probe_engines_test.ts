@@ -87,7 +87,7 @@ const SEEN: Seen[] = [
       refuse: ({ messages }) =>
         (messages as Body[]).some(({ role }) => role === "system") ? error(400, "No system role") : undefined,
     },
-    title: "a server that tells nothing of itself",
+    title: "an unknown server",
     entry: {},
     values: { "system messages": "none: refused with 400: No system role" },
   },
@@ -97,7 +97,7 @@ for (const { name, fake, title, entry, values } of SEEN) {
   Deno.test(`probe: ${name}`, () =>
     withServer(chatServer(fake), async (url) => {
       const examined = await examine(url);
-      assertEquals(examined.title ?? "a server that tells nothing of itself", title);
+      assertEquals(examined.title ?? "an unknown server", title);
       assertEquals(examined.entry, { driver: "chat", baseUrl: `${url}/v1`, ...entry });
       assertEquals(Object.keys(examined.reasons).sort(), Object.keys(examined.entry).sort());
       for (const [property, value] of Object.entries(values)) assertEquals(valueOf(examined, property), value);

@@ -153,7 +153,7 @@ Deno.test("probe: what cannot be found out is said in one line", async () => {
   });
   await withServer(() => Promise.resolve(new Response("<html>", { status: 200 })), async (url) => {
     assertStringIncludes(await nothing(url), "lists no model");
-    assertStringIncludes(await nothing(url, "m"), "answers none of the wires");
+    assertStringIncludes(await nothing(url, "m"), "supports none of the wires");
   });
   await withServer(chatServer({ refuse: () => error(500, "out of memory") }), async (url) => {
     assertStringIncludes(await nothing(url), "chat 500: out of memory");

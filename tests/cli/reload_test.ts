@@ -33,7 +33,7 @@ Deno.test("reload: what the fetcher was started by needs a restart, what the gat
     const reloaded = reload(configOf(from), { load: () => ({ config: configOf(to) }), platform });
     return "kept" in reloaded ? reloaded.kept : "serves";
   };
-  const needsRestart = "A fetcher that is started otherwise needs a restart";
+  const needsRestart = "Starting the fetcher differently needs a restart";
   assertEquals(becomes({}, { timeoutMs: 1_000, maxCharacters: 2_000 }), "serves");
   assertEquals(becomes({}, { allow: ["http://wiki.internal"] }), needsRestart);
   assertEquals(becomes({}, { obeyRobots: false }), needsRestart);

@@ -45,15 +45,15 @@ Lanes
        and any other name:
          chat from "cloud"
 
-Upstreams that lack a secret
-  cloud: requests get 503. Set the secret and start again:
+Upstreams without a secret
+  cloud: requests get 503. Set the secret and restart:
     export CLOUD_TOKEN=...
 
 Stored conversations: in /data/store, for 30 days
 Keys: none needed, because only this machine is served
 Console: http://127.0.0.1:4321/console
 
-A first call, whole and streamed
+Try it, whole and streamed
   curl http://127.0.0.1:4321/oss/v1/chat/completions -H 'content-type: application/json' -d '{"model":"sandbox","messages":[{"role":"user","content":"Hello"}]}'
   curl -N http://127.0.0.1:4321/oss/v1/chat/completions -H 'content-type: application/json' -d '{"model":"sandbox","stream":true,"messages":[{"role":"user","content":"Hello"}]}'
 `,
@@ -101,7 +101,7 @@ Deno.test("startupMessage: what is too short to be masked is named, where it sta
   assertStringIncludes(
     text,
     `
-Secrets shorter than eight characters: not masked where an upstream repeats them
+Secrets shorter than eight characters: not masked if an upstream repeats them
   CLOUD_TOKEN
   TEAM_KEY
   upstreams.house.headers.authorization

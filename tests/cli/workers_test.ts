@@ -8,7 +8,7 @@ import { delay, until, within } from "../support/wait.ts";
 
 const ignore = Deno.build.os !== "linux";
 // deno-lint-ignore no-console -- a test that is left out says why
-if (ignore) console.warn("Tests of several workers are left out: only Linux divides connections among processes");
+if (ignore) console.warn("Tests of several workers are left out: only Linux distributes connections among processes");
 
 const NOBODY = "redis://127.0.0.1:1";
 
@@ -79,7 +79,7 @@ function withWorkers(
     const options: LaunchOptions = { cwd, env };
     const args = ["--workers", "2", "--port", String(freePort())];
     await withLaunched(args, options, async (gateway) => {
-      await gateway.said("Workers: 2 processes serve together");
+      await gateway.said("Workers: 2 processes");
       assertEquals([...Deno.readDirSync(temporary)].length, 1);
       await use(gateway, write);
     });
@@ -129,7 +129,7 @@ Deno.test({
       assertEquals(workers.map(({ worker, status }) => [worker, status]), [[1, "ready"], [2, "ready"]]);
       const [first, second] = workers.map(({ streamsOpen }) => streamsOpen!);
       Deno.kill(workers[1]!.pid, "SIGKILL");
-      await said("Worker 2 ended (SIGKILL): it is started again");
+      await said("Worker 2 ended (SIGKILL): restarting it");
       await said("Worker 2: Serves again");
       // What the first process after it counts does not go down.
       assert(await served(url) >= 20, "The counts of a process that was killed are lost");
@@ -232,7 +232,7 @@ Deno.test({
         refused({}, "--workers", "none"),
       ]);
       assertStringIncludes(store!, 'store.kind: Several workers need a store of kind "redis"');
-      assertStringIncludes(free!, "listen.port: Several workers need a port that is named");
+      assertStringIncludes(free!, "listen.port: Several workers need a fixed port");
       assertEquals(port, `1: Cannot listen on 127.0.0.1 port ${taken}: the port is in use; choose another with --port`);
       assertStringIncludes(watched!, "2: Cannot use --workers with --watch");
       assertStringIncludes(count!, '2: Cannot use workers "none": expected a number from 1 to 256');
@@ -248,9 +248,9 @@ Deno.test("workers: where there can be none, it is refused with the reason", asy
       `Cannot use workers "3": only ${reason}`,
     );
   for (const os of ["darwin", "windows"]) {
-    await refused({ os }, "Linux divides connections among processes at one port");
+    await refused({ os }, "Linux distributes connections among processes on one port");
   }
-  const launcher = "the launcher, deno task start, starts several processes";
+  const launcher = "the launcher, deno task start, can start several processes";
   await refused({ os: "linux" }, launcher);
   for (const place of ["", "1", "/tmp/folder", "/tmp/folder/", "/tmp/folder/x"]) {
     await refused({ os: "linux", isGranted: () => true, env: () => place }, launcher);
@@ -276,7 +276,7 @@ Deno.test({
 
       const again = run("echo >> $PLACE.starts; touch $PLACE.json; exit 5", 1);
       const starts = () => Deno.readTextFileSync(`${folder}/1.starts`).length;
-      const endings = () => messages.filter((text) => text === "Worker 1 ended (code 5): it is started again").length;
+      const endings = () => messages.filter((text) => text === "Worker 1 ended (code 5): restarting it").length;
       await until(() => endings() === 4);
       assertEquals(starts(), 4);
       await delay(200); // the next wait is 1.6 s

@@ -34,7 +34,7 @@ const CLIENTS = [
 const INSTALLED = await Promise.all(CLIENTS.map(async (client) => ({
   ...client,
   installed: await install(client.spec, client.bin),
-  says: "small called a tool, and its result went back",
+  says: "small called a tool and received its result",
 })));
 
 for (
@@ -46,7 +46,7 @@ for (
       mine: "# mine\nread: [a.md,b.md]\n",
       installed: AIDER === undefined ? { reason: "LANEWAY_AIDER is not set" } : { program: AIDER },
       // It has no tools.
-      says: "it asked 1 time for small, and 1 answer came whole",
+      says: "it made 1 request for small; 1 got a complete answer",
     },
   ]
 ) {

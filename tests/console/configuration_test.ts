@@ -87,8 +87,8 @@ Deno.test("configuration: who would lock operators out is warned", async () => {
   await using rig = await newRig();
   const { text } = await shown(rig);
   const cases: [from: string | RegExp, to: string, warning: RegExp][] = [
-    ['{ "edit": true }', "false", /no console/],
-    ['"edit": true', "", /no longer change/],
+    ['{ "edit": true }', "false", /will be turned off/],
+    ['"edit": true', "", /no longer be able to change/],
     [', "operator": true', "", /No operator/],
     ['"operator": true', '"operator": true, "expires": "2020-01-01T00:00:00Z"', /No operator/],
     [/"store": .*/, '"storedKeys": true,', /^$/],
@@ -198,7 +198,7 @@ Deno.test("configuration: a change of nothing leaves the former text, and a text
   const same = await shown(rig);
   assertEquals([same.former, same.version], [undefined, version]);
   const { outcome, message } = await applied(rig, { text: text.replace('"rounds": 2', '"rounds": 5'), version });
-  assertEquals([outcome, message], ["failed", "The gateway goes on as before: No such rounds"]);
+  assertEquals([outcome, message], ["failed", "The gateway keeps the running configuration: No such rounds"]);
   assertEquals([await Deno.readTextFile(rig.file), rig.running().retry.rounds], [FIRST, 2]);
 });
 

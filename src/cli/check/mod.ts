@@ -16,8 +16,8 @@ const WIRES = checkedWires.map(({ name }) => name);
 const help = (program: string) =>
   `Usage: ${program} check <base URL> --model <name> [options]
 
-Asks a gateway or a server what clients of its wires rely on, and reports what does not
-hold. The base URL is the one below which /v1 is: ${"http://127.0.0.1:8000/oss"}.
+Tests a gateway or a server for what clients of its wires rely on, and reports what
+fails. The base URL is the part before /v1: ${"http://127.0.0.1:8000/oss"}.
 
   --model <name>          the model to ask
   --wire <name>           ${WIRES.join(", ")} (repeatable; default: all)

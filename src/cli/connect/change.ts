@@ -60,7 +60,7 @@ function receiptOf(client: Client, machine: ClientMachine, records: Records): Re
   for (const { path } of receipt?.files ?? []) {
     if (!existsSync(path) || isOwnFile(client, path, machine, leadsTo)) continue;
     throw new FormatError(
-      `The receipt of ${client.title} names ${path}, which is no file of it here: set the variables as they were then`,
+      `The receipt of ${client.title} names ${path}, which is not one of its files here: set the variables as they were then`,
     );
   }
   return receipt;
@@ -68,7 +68,7 @@ function receiptOf(client: Client, machine: ClientMachine, records: Records): Re
 
 /** Prints what is to change. No secret is shown, of those that stand in the file neither. */
 export function show({ files, isChange }: Planned, { print }: Desk, key: string | undefined): void {
-  if (files.length > 0 && !isChange) print("Its settings say all of it already");
+  if (files.length > 0 && !isChange) print("Its settings are already up to date");
   for (const { path, now = "", after } of files) {
     if (now === after) continue;
     print(withoutSecrets(diffOf(path, now, after), key));
@@ -96,7 +96,7 @@ export function applied({ client, to, files }: Planned, { records }: Desk): () =
   });
   for (const { path, now, mode = OWNER_WRITES } of files) {
     if (readFile(path)?.text !== now) {
-      throw new FormatError(`something else has written to ${path} meanwhile. Connect again`);
+      throw new FormatError(`something else has written to ${path} in the meantime. Run connect again`);
     }
     if (!(mode & OWNER_WRITES)) throw new FormatError(`${path} is read-only`);
   }

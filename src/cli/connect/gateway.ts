@@ -28,11 +28,13 @@ const MOST_TEXT = 10_000_000;
 /** The models for conversations. Throws `ConnectError` where the gateway, the key or the lane is not what it should be. */
 export async function askModels({ url, lane, key }: GatewayAddress): Promise<ListedModel[]> {
   const ready = await get(`${url}/readyz`, undefined);
-  if (!ready) throw new ConnectError(`No gateway answers at ${url}: start it, or give its address with --url`);
-  if (!ready.ok) throw new ConnectError(`The server at ${url} is not a gateway that is ready (status ${ready.status})`);
+  if (!ready) throw new ConnectError(`No gateway answers at ${url}: start it, or set its address with --url`);
+  if (!ready.ok) {
+    throw new ConnectError(`The server at ${url} is not a gateway, or is not ready (status ${ready.status})`);
+  }
   const listed = await get(`${url}/${lane}/v1/models`, key);
   if (listed?.status === 401 || listed?.status === 403) {
-    const cure = key === undefined ? "give one with --key-env or --key" : "make one with: keys create";
+    const cure = key === undefined ? "set one with --key-env or --key" : "create one with: keys create";
     throw new ConnectError(`The gateway refuses ${key === undefined ? "callers without a key" : "the key"}: ${cure}`);
   }
   if (listed?.status === 404) throw new ConnectError(`The gateway has no lane "${lane}": name another with --lane`);

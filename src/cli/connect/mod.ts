@@ -83,15 +83,15 @@ function chosen({ client: name }: Options, { machine, print }: Desk, { ask }: As
   const find = (name: string) => clients.find((client) => client.name === name);
   if (name !== undefined) {
     const client = find(name);
-    if (!client) throw new UsageError(`Unknown client "${name}": connect --list prints those that it knows`);
+    if (!client) throw new UsageError(`Unknown client "${name}": connect --list shows the known ones`);
     return client;
   }
   const installed = clients.filter((client) => isInstalled(client, machine));
   if (installed.length === 0) {
-    throw new UsageError("No client was found on this machine: name one, as connect --list does");
+    throw new UsageError("No client was found on this machine: name one from connect --list");
   }
   print(`Found: ${installed.map(({ name }) => name).join(", ")}`);
-  const answer = ask("Which one is to be connected?");
+  const answer = ask("Which one do you want to connect?");
   const client = answer === undefined ? undefined : find(answer.trim());
   if (!client) throw new UsageError("Name a client: connect <client>");
   return client;
@@ -117,10 +117,10 @@ async function setUp(client: Client, options: Options, desk: Desk, asking: Askin
   }
   warn(client, machine, print);
   for (const path of openFiles(plan, key)) {
-    print(`Warning: ${path} is to hold the key, and others on this machine may read it: chmod 600 ${path}`);
+    print(`Warning: ${path} will hold the key, and others on this machine can read it: chmod 600 ${path}`);
   }
   if (plan.isChange && !isAgreed(options, asking)) {
-    print("Nothing was changed. Add --yes to change it without a question");
+    print("Nothing was changed. Add --yes to make the change without being asked");
     return 2;
   }
   return await change(plan, { ...proving, keep: options.keep }, desk);
@@ -139,11 +139,11 @@ async function change(
   const { isProved, lines } = await prove({ ...proving, program });
   for (const line of lines) print(line);
   if (isProved) {
-    print(`${client.title}: connected to ${plan.to}. To take it back: connect ${client.name} --undo`);
+    print(`${client.title}: connected to ${plan.to}. To undo: connect ${client.name} --undo`);
     return 0;
   }
   if (!keep) takeBack();
-  print(keep ? "The proof failed; the change stays" : "The proof failed; the change was taken back. --keep leaves it");
+  print(keep ? "The test failed; the change was kept" : "The test failed; the change was undone. --keep keeps it");
   return 1;
 }
 
@@ -166,7 +166,9 @@ function keyOf({ keyEnv, readsKey }: Options, { env }: ClientMachine, { readAll 
   }
   if (!readsKey) return {};
   const key = readAll().trim();
-  if (!/^[\x21-\x7e]+$/.test(key)) throw new ConnectError("Standard input held no key: one line without spaces");
+  if (!/^[\x21-\x7e]+$/.test(key)) {
+    throw new ConnectError("Standard input has no key: expected one line without spaces");
+  }
   return { key, from: { value: key } };
 }
 
@@ -177,8 +179,8 @@ function chooseModel(models: readonly ListedModel[], { model: name, lane }: Opti
     return find(name) ?? find(name.replace(/:[\w-]+$/, "")) ?? { id: name, takesImages: false };
   }
   const [first] = models;
-  if (!first) throw new ConnectError(`The lane "${lane}" lists no model for conversations: name one with --model`);
-  const answer = ask(`Which model? One of ${models.map(({ id }) => id).join(", ")}. Default`)?.trim();
+  if (!first) throw new ConnectError(`The lane "${lane}" lists no chat model: name one with --model`);
+  const answer = ask(`Which model? One of ${models.map(({ id }) => id).join(", ")}. Default:`)?.trim();
   if (!answer) return first;
   const found = find(answer);
   if (!found) throw new ConnectError(`The lane "${lane}" lists no model "${answer}"`);
@@ -188,7 +190,7 @@ function chooseModel(models: readonly ListedModel[], { model: name, lane }: Opti
 function warn({ overriddenBy = [], title }: Client, { env }: ClientMachine, print: (text: string) => void): void {
   const set = overriddenBy.filter((name) => env(name));
   if (set.length > 0) {
-    print(`Warning: ${set.join(", ")} is set here, and ${title} may follow it instead of its settings`);
+    print(`Warning: ${set.join(", ")} is set here, and ${title} may use it instead of its settings`);
   }
 }
 
@@ -199,13 +201,13 @@ function isAgreed({ yes }: Options, { ask }: Asking): boolean {
 function undo(client: Client, options: Options, desk: Desk, asking: Asking): number {
   const { print } = desk;
   const receipt = readReceipt(desk.records, client.name);
-  if (!receipt) throw new ConnectError(`${client.title}: not connected, so there is nothing to take back`);
+  if (!receipt) throw new ConnectError(`${client.title}: not connected, so there is nothing to undo`);
   if (!isAgreed(options, asking)) {
-    print(`This takes back what connected ${client.title} to ${receipt.to}. Add --yes to do it without a question`);
+    print(`This disconnects ${client.title} from ${receipt.to}. Add --yes to do it without being asked`);
     return 2;
   }
   const left = takenBack(client, desk);
-  for (const { path, names } of left) print(`${path}: ${names.join(", ")} was changed since, and stays as it is`);
-  print(`${client.title}: as before`);
+  for (const { path, names } of left) print(`${path}: ${names.join(", ")} was changed since, and was left as it is`);
+  print(`${client.title}: restored`);
   return 0;
 }

@@ -7,20 +7,20 @@ import { DEFAULT_GATEWAY } from "./permissions.ts";
 export const help = (program: string) =>
   `Usage: ${program} connect [<client>] [options]
 
-Writes into a client's settings that it is to call this gateway, shows the change first,
-and proves it with a turn of the client itself where it can be run. Without a client,
-finds those that are installed and asks.
+Changes a client's settings so that it calls this gateway. Shows the change first, and
+tests it by running the client for one turn, if it can be run. Without a client,
+finds those that are installed and asks which one.
 
   --list               print the clients
   --url <address>      the gateway; default ${DEFAULT_GATEWAY}
   --lane <name>        the lane; default oss
-  --model <name>       the model; asked for where it is not given
+  --model <name>       the model; without it, connect asks
   --key-env <name>     the variable that holds the key
-  --key -              read the key from standard input; it is written as it is
-  --print              print the change, and change nothing
+  --key -              read the key from standard input and write it into the settings
+  --print              print the change without making it
   --yes                do not ask
-  --keep               leave the change where the proof fails
-  --undo               take the change back, and nothing else
+  --keep               keep the change if the test fails
+  --undo               undo the change
 `;
 
 export interface Options {
@@ -58,11 +58,11 @@ export function parseOptions(args: readonly string[]): Options {
   if (positionals.length > 1) throw new UsageError(`Cannot connect "${positionals.join(" ")}": name one client`);
   const { url = DEFAULT_GATEWAY, lane = "oss", key, model, "key-env": keyEnv, ...flags } = values;
   if (key !== undefined && key !== "-") {
-    throw new UsageError("A key on the command line is seen by everybody on the machine: give --key - and type it in");
+    throw new UsageError("Everybody on the machine can see a key on the command line: use --key - and type it in");
   }
   if (key !== undefined && keyEnv !== undefined) throw new UsageError("Give --key-env or --key, not both");
   if (keyEnv !== undefined && !/^[A-Za-z_]\w*$/.test(keyEnv)) {
-    throw new UsageError(`"${keyEnv}" is no name of a variable`);
+    throw new UsageError(`"${keyEnv}" is not a variable name`);
   }
   checkNames(lane, model);
   return {
@@ -91,8 +91,8 @@ function checkNames(lane: string, model: string | undefined): void {
 /** Without what belongs to a lane. */
 function gatewayIn(text: string): string {
   const url = URL.parse(text);
-  if (!url || !/^https?:$/.test(url.protocol)) throw new UsageError(`"${text}" is no http or https address`);
-  if (url.username || url.password) throw new UsageError("An address has no name and no password in it");
+  if (!url || !/^https?:$/.test(url.protocol)) throw new UsageError(`"${text}" is not an http or https address`);
+  if (url.username || url.password) throw new UsageError("The address cannot contain a name or password");
   if (url.pathname !== "/" || url.search || url.hash) {
     throw new UsageError(`Give the gateway's address without a path: ${url.origin}; --lane names the lane`);
   }

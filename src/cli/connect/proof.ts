@@ -45,7 +45,7 @@ async function attempt(proving: Proving): Promise<Proof> {
   try {
     return proof && program !== undefined ? await byClient(proving, proof, program) : await byRequest(proving);
   } catch (error) {
-    return { isProved: false, lines: [`The proof broke off: ${(error as Error).message}`] };
+    return { isProved: false, lines: [`The test stopped: ${(error as Error).message}`] };
   }
 }
 
@@ -200,7 +200,7 @@ function judged({ client, connection, key, patienceMs }: Proving, { code, output
   const lines = [`Ran ${client.program}: ${asked(seen)}`];
   const failed = seen.find(({ status }) => status >= 400);
   if (failed) lines.push(`${failed.path} was answered with ${failed.status}: ${failed.error ?? ""}`);
-  if (code === undefined) lines.push(`It did not end within ${patienceMs / 1000} seconds`);
+  if (code === undefined) lines.push(`It did not finish within ${patienceMs / 1000} seconds`);
   else if (code !== 0) lines.push(`It ended with code ${code}`);
   const isProved = code === 0 && seen.some(({ status, isWhole }) => status < 400 && isWhole);
   // Without the key first: a part of it would not be found.
@@ -211,22 +211,17 @@ function judged({ client, connection, key, patienceMs }: Proving, { code, output
 }
 
 function asked(seen: readonly Seen[]): string {
-  if (seen.length === 0) return "it asked the gateway nothing";
+  if (seen.length === 0) return "it did not call the gateway";
   const models = [...new Set(seen.map(({ model }) => model ?? "?"))];
+  const requests = seen.length === 1 ? "1 request" : `${seen.length} requests`;
   const whole = seen.filter(({ isWhole, status }) => isWhole && status < 400).length;
-  return `it asked ${counted(seen.length, "time")} for ${models.join(", ")}, and ${
-    counted(whole, "answer")
-  } came whole`;
-}
-
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+  return `it made ${requests} for ${models.join(", ")}; ${whole} got a complete answer`;
 }
 
 function loopOf(seen: readonly Seen[], { model }: Connection): string {
   return seen.some(({ hasResult, status }) => hasResult && status < 400)
-    ? `${model} called a tool, and its result went back`
-    : `${model} called no tool this time`;
+    ? `${model} called a tool and received its result`
+    : `${model} did not call a tool this time`;
 }
 
 /** The requests of a turn with a tool, as clients of its wire send them. */
@@ -255,14 +250,14 @@ async function byRequest({ client, connection, key, patienceMs }: Proving): Prom
   const response = await post(asked, false);
   const answer = response.ok ? objectIn(response.text) : undefined;
   if (!answer) return refused(response);
-  const isNotRun = `${client.title}: not run itself, so this proves the address and the key, not the program`;
+  const isNotRun = `${client.title}: not run, so this tests the address and the key, not the program`;
   const turn = second(asked, answer);
-  if (!turn) return { isProved: true, lines: [`${connection.model} answered, and called no tool`, isNotRun] };
+  if (!turn) return { isProved: true, lines: [`${connection.model} answered without calling a tool`, isNotRun] };
   const streamed = await post(turn, true);
   if (!streamed.ok || !isWhole(streamed.text)) return refused(streamed);
   return {
     isProved: true,
-    lines: [`${connection.model} called a tool and answered with its result, streamed to its end`, isNotRun],
+    lines: [`${connection.model} called a tool, received its result and streamed a complete answer`, isNotRun],
   };
 }
 

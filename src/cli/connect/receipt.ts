@@ -39,7 +39,7 @@ export function readReceipt({ folder, os }: Records, client: string): Receipt | 
   } catch {
     // said below
   }
-  throw new FormatError(`The receipt ${path} is broken: take the settings back by hand, and remove it`);
+  throw new FormatError(`The receipt ${path} is damaged: restore the settings by hand, and delete it`);
 }
 
 function isChangedFile({ path, format, settings, before = "", after, folders }: ChangedFile): boolean {

@@ -20,18 +20,18 @@ export function checkClients(examined: Examined): Finding[] {
     } catch (error) {
       // Without the launcher nothing outside may be read.
       if (error instanceof Deno.errors.NotCapable) return [];
-      const cure = `Read its settings yourself, or connect it anew: connect ${name}`;
+      const cure = `Check its settings by hand, or connect it again: connect ${name}`;
       return [problem("warning", "client-unreadable", subject, (error as Error).message, cure)];
     }
   });
 }
 
 function judge({ client, to, files }: Receipt, subject: string, { config }: Examined): Finding {
-  const cure = `Connect it anew: connect ${client}; or take it back: connect ${client} --undo`;
+  const cure = `Connect it again: connect ${client}; or undo: connect ${client} --undo`;
   const warn = (check: string, message: string) => problem("warning", check, subject, message, cure);
   const changed = files.map(restored).find(({ now, left }) => now === undefined || left.length > 0);
   if (changed) {
-    return warn("client-changed", `Its settings in ${changed.file.path} are no longer those that connect wrote`);
+    return warn("client-changed", `Its settings in ${changed.file.path} have changed since connect wrote them`);
   }
   const { hostname, port, pathname } = new URL(to);
   const { listen: { port: own }, lanes } = config;

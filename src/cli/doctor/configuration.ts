@@ -41,19 +41,19 @@ const SETTINGS = "docs/configuration.md lists every setting";
 
 /** What a problem of the configuration is called, and its cure, by the words of its message. */
 const KINDS: readonly (readonly [words: RegExp, check: string, cure: string])[] = [
-  [/No such file/, "configuration-missing", "Name a file that is there with --config or LANEWAY_CONFIG"],
+  [/No such file/, "configuration-missing", "Name an existing file with --config or LANEWAY_CONFIG"],
   [
     /^Cannot read it|The file is empty/,
     "configuration-unreadable",
-    "Make it a file that you may read and that holds JSON",
+    "Use a file that you can read and that contains JSON",
   ],
   [/^line \d+, column/, "configuration-syntax", "Correct the JSON at that place"],
-  [/is not set: export/, "variable-missing", "Set the variable where the gateway is started"],
+  [/is not set: export/, "variable-missing", "Set the variable in the gateway's environment"],
   [/not allowed in a header/, "secret-malformed", "Set the variable to the bare secret: no space, no line end"],
   [/must have at least/, "sealing-key-short", "Use a longer random text, such as the output of openssl rand -hex 32"],
   [/without keys, because/, "open-to-others", "Add a key, or listen on 127.0.0.1"],
   [/^Unknown key/, "setting-unknown", `Correct the name or remove the setting: ${SETTINGS}`],
-  [/^Cannot find /, "reference-broken", "Correct the name, or add what it names"],
+  [/^Cannot find /, "reference-broken", "Correct the name, or add the missing entry"],
 ];
 
 function findingOf({ path, message }: Problem): Finding {
@@ -70,7 +70,7 @@ export function checkSecrets({ config, platform: { env } }: Examined): Finding[]
       "secret-missing",
       upstreamNamed(upstream),
       `${variable} is not set, so requests to it get 503`,
-      `export ${variable}=... where the gateway is started`,
+      `export ${variable}=... in the gateway's environment`,
     )
   );
   const short = unmaskedSecrets(config, env).map((name) =>
@@ -78,8 +78,8 @@ export function checkSecrets({ config, platform: { env } }: Examined): Finding[]
       "warning",
       "secret-short",
       name,
-      "It is shorter than eight characters, so it is not masked where an upstream repeats it",
-      "Use a longer secret, or none if the server wants none",
+      "It is shorter than eight characters, so it is not masked if an upstream repeats it",
+      "Use a longer secret, or none if the server needs none",
     )
   );
   return [...missing, ...[...secretVariables(config)].flatMap((name) => malformed(name, env(name) ?? "")), ...short];
@@ -97,7 +97,7 @@ function malformed(name: string, value: string): Finding[] {
     : /^Bearer\b/i.test(value)
     ? 'begins with "Bearer", which the gateway adds itself'
     : /\.\.\.$|^<.*>$/.test(value)
-    ? "holds a placeholder of some documentation"
+    ? "holds a placeholder from documentation"
     : undefined;
   if (found === undefined) return [];
   return [problem("error", "secret-malformed", name, `The variable ${found}`, "Set it to the bare secret")];

@@ -48,7 +48,7 @@ export function report(findings: readonly Finding[]): string {
 
 function summary(findings: readonly Finding[]): string {
   const [errors, warnings] = [countOf(findings, "error"), countOf(findings, "warning")];
-  if (errors + warnings === 0) return "All is well";
+  if (errors + warnings === 0) return "No problems found";
   return `${plural(errors, "error")}, ${plural(warnings, "warning")}`;
 }
 

@@ -11,7 +11,7 @@ export async function checkIssuer({ config: { oidc }, platform, patienceMs }: Ex
   const failure = await whyNoKeys(oidc, fetchTransport(platform.fetch), AbortSignal.timeout(patienceMs));
   if (failure === undefined) return [well("issuer", subject, "Its keys can be read")];
   if (!(failure instanceof Error) || failure.name !== "TransportError") {
-    const cure = "Compare oidc.issuer with what the provider says of itself, or set oidc.jwksUrl";
+    const cure = "Compare oidc.issuer with the issuer that the provider reports, or set oidc.jwksUrl";
     const message = failure instanceof Error ? failure.message : String(failure);
     return [problem("error", "issuer-unusable", subject, `Its keys cannot be read: ${message}`, cure)];
   }

@@ -20,14 +20,16 @@ export async function checkMachine(examined: Examined): Promise<Finding[]> {
 function checkPermissions({ config, file, platform: { env, os, isGranted } }: Examined): Finding {
   const place = { config, file, listen: {}, env, os, code: codeFolder(), isThere };
   const lacking = descriptorsOf(permissionsOf(place)).filter((permission) => !isGranted(permission));
-  if (lacking.length === 0) return well("permissions", "permissions", "All that the configuration needs is granted");
+  if (lacking.length === 0) {
+    return well("permissions", "permissions", "It has all permissions that the configuration needs");
+  }
   const names = lacking.map(describePermission).join(", ");
   return problem(
     "error",
     "permission-missing",
     "permissions",
-    `The process may not use ${names}`,
-    "Start it by deno task start, or with the options that the command permissions prints",
+    `The process is not permitted to use ${names}`,
+    "Start it with deno task start, or with the options that the command permissions prints",
   );
 }
 
@@ -71,12 +73,12 @@ async function whoListens(hostname: string, port: number, fetch: typeof globalTh
     const headers = { accept: "application/json" };
     const response = await fetch(url, { headers, redirect: "manual", signal: AbortSignal.timeout(LOOK_MS) });
     const { lanes } = await response.json();
-    if (Array.isArray(lanes)) return well("port", subject, `A gateway serves there already (${url})`);
+    if (Array.isArray(lanes)) return well("port", subject, `A gateway is already running there (${url})`);
   } catch {
     // It is something else.
   }
-  const cure = "End that program, or choose another port with --port";
-  return problem("error", "port-taken", subject, `Another program listens on ${hostname}`, cure);
+  const cure = "Stop that program, or choose another port with --port";
+  return problem("error", "port-taken", subject, `Another program is listening on ${hostname}`, cure);
 }
 
 /** Writes one entry, reads it and deletes it. */
@@ -84,9 +86,9 @@ async function checkStore({ config, platform, now }: Examined): Promise<Finding>
   const { env } = platform;
   const place = placeOfStore(config.store, platform, env);
   if (place === "memory") {
-    const message = "Conversations are kept in memory and end with the gateway";
+    const message = "Conversations are kept in memory and are lost when the gateway stops";
     if (config.store.kind === "memory") return well("store", "store", message);
-    const cure = 'Set "store": { "path": "..." }: no home folder is known to this process';
+    const cure = 'Set "store": { "path": "..." }: this process has no home folder';
     return problem("warning", "store-in-memory", "store", message, cure);
   }
   const store = createStore(config, platform, env, now);
@@ -100,7 +102,7 @@ async function checkStore({ config, platform, now }: Examined): Promise<Finding>
   } catch (error) {
     const message = `Cannot use the store ${describePlace(place)}: ${(error as Error).message}`;
     const cure = config.store.kind === "redis"
-      ? "Start the server, let it take connections from other machines, or correct the URL in the variable that store.url names"
+      ? "Start the server, let it accept connections from other machines, or correct the URL in the variable that store.url names"
       : 'Make the folder writable for this user, or set another "store": { "path": "..." }';
     return problem("error", "store-unusable", "store", message, cure);
   } finally {

@@ -26,11 +26,11 @@ const help = (program: string) =>
 Checks the configuration, its secrets, this machine, each upstream, each model with a
 few small requests, and the clients that connect has set up. Exits with 1 if it finds an error.
 
-  --json            print what was found as JSON
-  --lane <name>     examine only the upstreams and models of this lane
-  --model <name>    examine only this model; with --lane, also one that only its
+  --json            print the findings as JSON
+  --lane <name>     test only the upstreams and models of this lane
+  --model <name>    test only this model; with --lane, also one that only its
                     upstream lists
-  --quick           ask no model: nothing is charged
+  --quick           call no model: nothing is charged
 `;
 
 const OPTIONS = {

@@ -50,7 +50,7 @@ function skippedModels(skipped: readonly Subject[], lost: ReadonlyMap<string, st
     level: "skipped",
     check: "models-not-asked",
     subject: upstreamNamed(upstream),
-    message: `${length === 1 ? "Its model was" : `Its ${length} models were`} not asked. ${lost.get(upstream)}`,
+    message: `${length === 1 ? "Its model was" : `Its ${length} models were`} not called. ${lost.get(upstream)}`,
   }));
 }
 
@@ -88,12 +88,12 @@ const JUDGES: Record<Exclude<Question, "whole">, Judge> = {
     const text = String(answer.body);
     const ends = answer.status === 200 && /^data: \[DONE\]/m.test(text) && !/^data: \{"error"/m.test(text);
     if (ends) return "streams";
-    const reason = errorIn(answer)?.message ?? /"message":"([^"]*)/.exec(text)?.[1] ?? "it has no end";
-    const cure = "Turn streaming on at the server, and buffering off in any proxy before it";
+    const reason = errorIn(answer)?.message ?? /"message":"([^"]*)/.exec(text)?.[1] ?? "it does not end";
+    const cure = "Turn on streaming at the server, and turn off buffering in any proxy in front of it";
     return problem("error", "stream-broken", name, `Its stream is broken: ${reason}`, cure);
   },
   instructions(answer, { name }) {
-    if (messageOf(answer)) return "takes instructions";
+    if (messageOf(answer)) return "accepts system messages";
     return refusal("instructions-refused", "a request with a system message", answer, name, TEMPLATE_CURE);
   },
   tools(answer, { name }) {
@@ -103,14 +103,14 @@ const JUDGES: Record<Exclude<Question, "whole">, Judge> = {
     if (isCut(answer)) return "was cut off before it called a tool";
     const text = String(message.content ?? "");
     return text.includes(TOOL) && /[<{[]/.test(text)
-      ? problem("warning", "tools-as-text", name, "It writes tool calls into its text", PARSE_CURE)
-      : problem("warning", "tools-unused", name, "It calls no tool when it is asked to", TOOLS_CURE);
+      ? problem("warning", "tools-as-text", name, "It writes tool calls as plain text", PARSE_CURE)
+      : problem("warning", "tools-unused", name, "It does not call a tool when asked to", TOOLS_CURE);
   },
   reasoning(answer, { name }) {
     const message = messageOf(answer);
     if (!message) return refusal("reasoning-refused", "a request with effort", answer, name, EFFORT_CURE);
     if (/<\/?think(ing)?>/.test(String(message.content ?? ""))) {
-      return problem("warning", "reasoning-as-text", name, "It writes its reasoning into its text", PARSE_CURE);
+      return problem("warning", "reasoning-as-text", name, "It writes its reasoning into its answer", PARSE_CURE);
     }
     return typeof message.reasoning_content === "string" ? "shows its reasoning" : "shows no reasoning";
   },
@@ -121,16 +121,16 @@ const JUDGES: Record<Exclude<Question, "whole">, Judge> = {
     if (!message && !isIgnored) {
       return refusal("structure-refused", "a request with a JSON schema", answer, name, INSTRUCT_CURE);
     }
-    if (isCut(answer)) return "was cut off before it kept to a schema";
+    if (isCut(answer)) return "was cut off before it completed the JSON";
     return keepsToSchema(String(message?.content ?? ""))
-      ? "keeps to a JSON schema"
-      : problem("warning", "structure-ignored", name, "It does not keep to a JSON schema", INSTRUCT_CURE);
+      ? "follows a JSON schema"
+      : problem("warning", "structure-ignored", name, "It does not follow a JSON schema", INSTRUCT_CURE);
   },
 };
 
 const TOOLS_CURE =
-  "Turn tool calls on at the server (most have an option for the model's notation), or choose another model";
-const TEMPLATE_CURE = "Give the server a chat template that takes system messages, or choose another model";
+  "Turn on tool calls at the server (most have an option for the model's tool format), or choose another model";
+const TEMPLATE_CURE = "Give the server a chat template that accepts system messages, or choose another model";
 const PARSE_CURE = 'Set "textForms": "parse" for this model or its upstream';
 const EFFORT_CURE = 'Set the upstream\'s "dialect", or "efforts": [] for this model';
 const INSTRUCT_CURE = 'Set "structuredOutput": "instruct" for this model or its upstream';
@@ -171,7 +171,7 @@ function failure(subject: Subject, answer: Answer): Finding {
   const status = log?.upstreamStatus;
   if (status === 402 || status === 429) return limited(name, status);
   if (status === 401 || status === 403) {
-    const cure = `Make a new secret for upstream "${upstream}" that may run this model, and export it`;
+    const cure = `Create a new secret for upstream "${upstream}" that may run this model, and export it`;
     return problem(
       "error",
       "secret-refused",
@@ -185,12 +185,12 @@ function failure(subject: Subject, answer: Answer): Finding {
     return problem("error", "model-missing", name, `Upstream "${upstream}" has no model "${model}"`, cure);
   }
   if (log?.error === "upstream_timeout") {
-    const cure = "See whether the server is overloaded or loading the model";
+    const cure = "Check whether the server is overloaded or still loading the model";
     return problem("error", "model-silent", name, "It does not answer in time", cure);
   }
   if (status === undefined && log?.cause !== undefined) {
     const { check, message, cure } = whyUnreached(log.cause, `upstream "${upstream}"`);
     return problem("error", check, name, message, cure);
   }
-  return problem("error", "model-failing", name, `It fails: ${reason}`, "Look into the server's own log");
+  return problem("error", "model-failing", name, `It fails: ${reason}`, "Check the server's own log");
 }

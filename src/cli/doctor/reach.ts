@@ -13,56 +13,56 @@ const KINDS: readonly Kind[] = [
   [
     /NotCapable|Requires net access/,
     "permission-missing",
-    (host) => `The process may not call ${host}`,
-    "Start the gateway by deno task start, or with the options that the command permissions prints",
+    (host) => `The process is not permitted to call ${host}`,
+    "Start the gateway with deno task start, or with the options that the command permissions prints",
   ],
   [
     /dns error|ENOTFOUND|EAI_AGAIN|getaddrinfo/,
     "host-unknown",
-    (host) => `No address is known for ${host}`,
-    "Correct the host in baseUrl, or the name service of this machine",
+    (host) => `${host} has no DNS entry`,
+    "Correct the host in baseUrl, or this machine's DNS settings",
   ],
   [
     /certificate.*Expired|CERT_HAS_EXPIRED|certificate has expired/i,
     "tls-expired",
     (host) => `The certificate of ${host} has expired`,
-    "Renew the certificate; if it is new, correct this machine's clock",
+    "Renew the certificate; if it is valid, correct this machine's clock",
   ],
   [
     /NotValidForName|ERR_TLS_CERT_ALTNAME/,
     "tls-name",
     (host) => `The certificate of ${host} is for another name`,
-    "Use a name in baseUrl that the certificate has",
+    "Use a name that is in the certificate in baseUrl",
   ],
   [
     /invalid peer certificate|self[- ]signed|UNABLE_TO_VERIFY|UnknownIssuer/i,
     "tls-untrusted",
-    (host) => `The certificate of ${host} comes from an issuer that this machine does not trust`,
+    (host) => `The certificate of ${host} is from an issuer that this machine does not trust`,
     "Name the issuer's certificate with the variable DENO_CERT (NODE_EXTRA_CA_CERTS on Node)",
   ],
   [
     /InvalidContentType|wrong version number|SSL routines/i,
     "tls-missing",
     (host) => `${host} does not speak TLS`,
-    "Write http:// in baseUrl, in place of https://",
+    "Use http:// in baseUrl instead of https://",
   ],
   [
     /invalid HTTP version|HPE_INVALID/i,
     "not-http",
-    (host) => `${host} does not answer in HTTP`,
-    "Write https:// in baseUrl if the server has TLS, or correct the port",
+    (host) => `${host} does not answer with HTTP`,
+    "Use https:// in baseUrl if the server has TLS, or correct the port",
   ],
   [
     /ECONNREFUSED|connection refused|tcp connect error/i,
     "connection-refused",
-    (host) => `Nothing listens at ${host}`,
+    (host) => `Nothing is listening at ${host}`,
     "Start the server, or correct the host and port in baseUrl",
   ],
   [
     /TimeoutError|timed? ?out/i,
     "silent",
     (host) => `${host} does not answer in time`,
-    "See whether the server is overloaded, loading a model, or behind a firewall",
+    "Check whether the server is overloaded, loading a model, or behind a firewall",
   ],
 ];
 
@@ -74,7 +74,7 @@ export function whyUnreached(thrown: unknown, host: string): Unreached {
   return {
     check: "connection-lost",
     message: `The connection to ${host} was lost before an answer`,
-    cure: "Look into the server's own log: it may have crashed, or a proxy may stand between",
+    cure: "Check the server's own log: it may have crashed, or a proxy may have cut the connection",
   };
 }
 

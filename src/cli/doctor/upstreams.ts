@@ -110,18 +110,18 @@ async function judge(reply: Listing, visited: Visited, examined: Examined): Prom
   const location = headers.get("location");
   if (status >= 300 && status < 400) {
     const target = location === null ? "another address" : new URL(location, baseUrl).origin;
-    return lost("redirected", `It redirects to ${target}`, "Write the address that it redirects to in baseUrl");
+    return lost("redirected", `It redirects to ${target}`, "Set baseUrl to the address that it redirects to");
   }
   if (status === 401 || status === 403) return refused(visited, status);
   if (status === 402 || status === 429) return { finding: limited(subject, status), isLost: false };
   if (status === 500) {
     // Some servers fail at their list alone: the models themselves tell.
-    const message = "It fails at the list of its models (status 500)";
-    const cure = "Look into the server's own log; where its models answer, nothing depends on it";
+    const message = "It fails to list its models (status 500)";
+    const cure = "Check the server's own log; if its models answer, you can ignore this";
     return { finding: problem("warning", "list-failing", subject, message, cure), isLost: false };
   }
   if (status > 500) {
-    return lost("server-failing", `It answers with status ${status}`, "Look into the server's own log, or wait");
+    return lost("server-failing", `It answers with status ${status}`, "Check the server's own log, or wait");
   }
   if (isPage(headers, body)) {
     const cure = "Correct baseUrl: a sign-in page or another web server answers there";
@@ -134,22 +134,22 @@ async function judge(reply: Listing, visited: Visited, examined: Examined): Prom
 /** What the list of models says. */
 function counted(subject: string, { status, body }: Listing): Finding {
   const count = modelsIn(body);
-  if (count === undefined) return well("upstream", subject, `It is reached and lists no models (status ${status})`);
-  if (count === 0) return problem("warning", "no-models", subject, "It has no model", "Load a model in the server");
-  return well("upstream", subject, `It is reached and lists ${count} model${count === 1 ? "" : "s"}`);
+  if (count === undefined) return well("upstream", subject, `It is reachable and lists no models (status ${status})`);
+  if (count === 0) return problem("warning", "no-models", subject, "It has no models", "Load a model in the server");
+  return well("upstream", subject, `It is reachable and lists ${count} model${count === 1 ? "" : "s"}`);
 }
 
 function refused({ name, level, secret, takesTokens }: Visited, status: number): Judgement {
   const subject = upstreamNamed(name);
   if (takesTokens) {
-    return { finding: well("upstream", subject, "It is reached and wants the caller's token"), isLost: true };
+    return { finding: well("upstream", subject, "It is reachable and needs the caller's token"), isLost: true };
   }
   const finding = secret === undefined
     ? problem(
       level,
       "secret-needed",
       subject,
-      `It wants a secret (status ${status})`,
+      `It requires a secret (status ${status})`,
       'Set "secret": { "env": "NAME" } for this upstream, and export NAME',
     )
     : problem(
@@ -157,7 +157,7 @@ function refused({ name, level, secret, takesTokens }: Visited, status: number):
       "secret-refused",
       subject,
       `It refuses the secret (status ${status})`,
-      "Make a new secret at the service, one that may run models, and export it",
+      "Create a new secret at the service, with permission to run models, and export it",
     );
   return { finding, isLost: true };
 }
@@ -169,7 +169,7 @@ export function limited(subject: string, status: number): Finding {
       "error",
       "billing",
       subject,
-      "It wants to be paid (status 402)",
+      "It requires payment (status 402)",
       "Add credit to the account at the service",
     )
     : problem(
@@ -198,15 +198,18 @@ const ENDPOINT = /\/(chat\/completions|completions|messages|responses|embeddings
 async function withoutList(visited: Visited, examined: Examined): Promise<Judgement> {
   const { name, baseUrl, level } = visited;
   const subject = upstreamNamed(name);
-  const none = { finding: well("upstream", subject, "It is reached and lists no models (status 404)"), isLost: false };
+  const none = {
+    finding: well("upstream", subject, "It is reachable and lists no models (status 404)"),
+    isLost: false,
+  };
   if (!visited.listsModels) return none;
   const wrong = (better: string) => ({
     finding: problem(
       level,
       "base-url-path",
       subject,
-      "The path in its baseUrl is not that of the API",
-      `Write "baseUrl": "${better}"`,
+      "Its baseUrl has the wrong path for the API",
+      `Set "baseUrl": "${better}"`,
     ),
     isLost: true,
   });
@@ -225,5 +228,5 @@ function checkClock({ headers }: Listing, sentAt: number, host: string): Finding
   const off = Math.abs(theirs - sentAt);
   if (!(off > CLOCK_MS)) return [];
   const message = `This machine's clock and that of ${host} are ${Math.round(off / 1_000)} seconds apart`;
-  return [problem("warning", "clock-skew", "clock", message, "Let this machine keep its time by NTP")];
+  return [problem("warning", "clock-skew", "clock", message, "Synchronize this machine's clock with NTP")];
 }

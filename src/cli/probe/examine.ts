@@ -29,7 +29,7 @@ export async function examineServer({ url, model: wanted, secret, patienceMs }: 
   const models = modelsIn(list);
   const kind = await findKind(ask, list);
   const model = wanted ?? models[0] ?? kind.model;
-  if (model === undefined) throw new ProbeError("The server lists no model: name one with --model");
+  if (model === undefined) throw new ProbeError("The server lists no models: name one with --model");
   const wires = await findWires(ask, model);
   const served = wires.filter(({ state }) => state === "yes").map(({ name }) => name);
   const findings: ProbeFinding[] = [
@@ -118,7 +118,7 @@ function wireFinding({ name, state, reason }: FoundWire): ProbeFinding {
 
 function whyNone(wires: readonly FoundWire[], model: string): string {
   const reasons = wires.flatMap(({ name, reason }) => reason === undefined ? [] : [`${name} ${reason}`]);
-  return `The server answers none of the wires for the model "${model}"${
+  return `The server supports none of the wires for the model "${model}"${
     reasons.length > 0 ? `: ${reasons.join("; ")}` : ""
   }`;
 }
@@ -136,15 +136,15 @@ function entryFor({ driver, baseUrl, secret, kind, findings }: EntryFacts): Pick
   const entry: Record<string, JsonValue> = { driver, baseUrl };
   const reasons: Record<string, string> = {
     driver: driver === "chat"
-      ? "it serves that wire, and what else it serves is reached through it"
+      ? "it serves this wire, and this driver reaches everything else it serves"
       : kind.driver
-      ? "it has wires of its own, which that driver speaks"
-      : "it serves that wire",
-    baseUrl: "its wires begin there",
+      ? "it has its own wires, and this driver speaks them"
+      : "it serves this wire",
+    baseUrl: "its wires are below it",
   };
   if (secret !== undefined) {
     entry.secret = { env: secret };
-    reasons.secret = "it was asked with what this variable holds";
+    reasons.secret = "this variable's secret was used for the probe";
   }
   for (const { settings = {} } of findings) {
     for (const [key, { value, because }] of Object.entries(settings)) {

@@ -17,14 +17,14 @@ const PATIENCE_MS = 60_000;
 const help = (program: string) =>
   `Usage: ${program} probe <base URL> [options]
 
-Asks a server of models some forty small requests, and prints what it is, how it does
-what agents need, and the entry of "upstreams" that it should have, key by key.
+Sends a model server about forty small requests. Prints what it is, how it handles
+what agents need, and the entry in "upstreams" to use for it, with a reason for each key.
 
-  --model <name>        the model to ask; default the first that the server lists
+  --model <name>        the model to ask; default: the first that the server lists
   --secret-env <name>   the variable that holds the server's secret
-  --write <name>        write the entry into the configuration, under this name, and a
-                        lane of this name that serves its models, if none leads there
-  --json                print all of it as JSON
+  --write <name>        add the entry to the configuration, under this name, and a
+                        lane of this name for its models, if it has none yet
+  --json                print everything as JSON
 `;
 
 const OPTIONS = {
@@ -67,7 +67,7 @@ export async function probe(args: readonly string[], config: string | undefined,
 
 function checkName(upstream: string | undefined): void {
   if (upstream === undefined || /^[a-z][\w-]*$/.test(upstream)) return;
-  throw new UsageError(`"${upstream}" is no name of an upstream`);
+  throw new UsageError(`"${upstream}" cannot be the name of an upstream`);
 }
 
 /** Whatever the file system refuses is the user's to mend, too. */
@@ -90,7 +90,7 @@ function secretIn(name: string | undefined, env: Program["platform"]["env"]) {
 export function report({ baseUrl, title, model, findings, entry, reasons }: Examined, name: string): string {
   const json = JSON.stringify(entry, null, 2).split("\n");
   return [
-    `${baseUrl}: ${printable(title ?? "a server that tells nothing of itself")}, asked for ${printable(model)}`,
+    `${baseUrl}: ${printable(title ?? "an unknown server")}, asked for ${printable(model)}`,
     "",
     ...columns(findings.map(({ property, value }) => [property, printable(value)])),
     "",
@@ -133,8 +133,8 @@ function writeEntry(path: string, name: string, { entry, findings }: Examined): 
   const text = withSettings(found?.text ?? "", { path, format: "json", settings });
   writeFile(found?.path ?? path, text, found?.mode ?? 0o644);
   return lane
-    ? `Written to ${path}, with a lane "${name}" that serves its models. Start the gateway again to use it`
-    : `Written to ${path}. A lane reaches it by a model's target: { "upstream": "${name}", "model": "..." }`;
+    ? `Written to ${path}, with a lane "${name}" that serves its models. Restart the gateway to use it`
+    : `Written to ${path}. To use it, add a target to a model of a lane: { "upstream": "${name}", "model": "..." }`;
 }
 
 function canHaveLane(name: string, text: string | undefined): boolean {

@@ -12,7 +12,7 @@ import { isLocalCall } from "../../http/auth.ts";
 import { digestOf } from "../../util/digest.ts";
 import { completionAt } from "./completion.ts";
 
-const CHANGED = "The file was changed meanwhile: load it, and make your change again.";
+const CHANGED = "The file has changed in the meantime: load it, and make your change again.";
 /** Numbers of what is hidden in the former text: none of the present one's. */
 const FORMER_FROM = 1_000_000;
 

@@ -8,8 +8,8 @@ Deno.test("connect: a client is set up and proved by a turn of its own, which le
     const before = filesBelow(home);
     const { code, text } = await run(["claude-code", "--model", "small", "--yes"]);
     assertEquals(code, 0, text);
-    assertStringIncludes(text, "it asked 2 times for small, and 2 answers came whole");
-    assertStringIncludes(text, "small called a tool, and its result went back");
+    assertStringIncludes(text, "it made 2 requests for small; 2 got a complete answer");
+    assertStringIncludes(text, "small called a tool and received its result");
     assertEquals(JSON.parse(read()!), {
       env: {
         ANTHROPIC_BASE_URL: `${url}/oss`,
@@ -98,7 +98,7 @@ Deno.test("connect: a client that reads its key from a variable of its own is gi
     });
     assertEquals(code, 0, text);
     assertStringIncludes(text, 'OPENAI_API_KEY="$MINE" aider');
-    assertStringIncludes(text, "small called no tool this time");
+    assertStringIncludes(text, "small did not call a tool this time");
     assert(!text.includes(KEY) && !(await Deno.readTextFile(`${home}/.aider.conf.yml`)).includes(KEY));
   }));
 
@@ -134,15 +134,15 @@ Deno.test("connect: an editor's settings are proved by its requests, and clients
   withDesk(LANE, async ({ home, url, run }) => {
     const zed = await run(["zed", "--model", "small", "--yes"]);
     assertEquals(zed.code, 0, zed.text);
-    assertStringIncludes(zed.text, "small called a tool and answered with its result, streamed to its end");
-    assertStringIncludes(zed.text, "not run itself");
+    assertStringIncludes(zed.text, "small called a tool, received its result and streamed a complete answer");
+    assertStringIncludes(zed.text, "not run, so this tests");
     const written = JSON.parse(await Deno.readTextFile(`${home}/.config/zed/settings.json`));
     assertEquals(written.language_models.openai_compatible.Laneway.api_url, `${url}/oss/v1`);
     const before = filesBelow(home);
     const jetbrains = await run(["jetbrains", "--model", "small", "--yes"]);
     assertEquals(jetbrains.code, 0);
     assertStringIncludes(jetbrains.text, `Base URL ${url}/oss/v1`);
-    assertStringIncludes(jetbrains.text, "small called a tool and answered with its result, streamed to its end");
+    assertStringIncludes(jetbrains.text, "small called a tool, received its result and streamed a complete answer");
     const refused = await run(["jetbrains", "--model", "nobody-serves-it", "--yes"]);
     assertEquals(refused.code, 1, refused.text);
     assertEquals(filesBelow(home), before);
@@ -160,16 +160,16 @@ Deno.test("connect: what is wrong with the command line, the gateway or the lane
       const [args, message] of [
         [["nobody"], 'Unknown client "nobody"'],
         [["claude-code", "codex"], "name one client"],
-        [["claude-code", "--key", "literal"], "seen by everybody"],
+        [["claude-code", "--key", "literal"], "Everybody on the machine can see"],
         [["claude-code", "--key", "-", "--key-env", "A"], "not both"],
-        [["claude-code", "--key-env", "not a name"], "no name of a variable"],
+        [["claude-code", "--key-env", "not a name"], "is not a variable name"],
         [["claude-code", "--port", "1"], "port"],
       ] as const
     ) {
       const error = await assertRejects(() => run([...args]), UsageError);
       assertStringIncludes(error.message, message);
     }
-    assertStringIncludes((await run(["claude-code", "--undo", "--yes"])).text, "nothing to take back");
+    assertStringIncludes((await run(["claude-code", "--undo", "--yes"])).text, "nothing to undo");
     assertEquals([filesBelow(home), read()], [before, undefined]);
   }));
 
@@ -187,7 +187,7 @@ Deno.test("connect: a client that does not end is stopped, and the change is tak
     await Deno.writeTextFile(`${home}/client.js`, "setInterval(() => {}, 1000);");
     const { code, text } = await run(["claude-code", "--model", "small", "--yes"], { patienceMs: 500 });
     assertEquals(code, 1);
-    assertStringIncludes(text, "it asked the gateway nothing");
-    assertStringIncludes(text, "did not end within");
+    assertStringIncludes(text, "it did not call the gateway");
+    assertStringIncludes(text, "did not finish within");
     assertEquals(read(), undefined);
   }));

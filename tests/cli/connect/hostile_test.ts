@@ -35,7 +35,7 @@ Deno.test("connect: whatever a gateway answers to the proof, a proof that fails 
       await withProxy(url, (path) => path.endsWith("/completions") ? answer() : undefined, async (proxy) => {
         const { code, text } = await run(["zed", "--model", "small", "--yes"], { url: proxy });
         assertEquals(code, 1, text);
-        assertStringIncludes(text, "The proof failed; the change was taken back");
+        assertStringIncludes(text, "The test failed; the change was undone");
       });
       assertEquals(filesBelow(home), before);
     }
@@ -64,7 +64,7 @@ Deno.test("connect: an address that answers for ever is no gateway's, and names 
     });
     const data = ["\u001b[2Jsmall", "a\nb", 7].map((id) => ({ id, task: "chat" }));
     await withProxy(url, (path) => path === "/oss/v1/models" ? Response.json({ data }) : undefined, async (proxy) => {
-      assertStringIncludes((await run(["zed", "--yes"], { url: proxy })).text, "lists no model for conversations");
+      assertStringIncludes((await run(["zed", "--yes"], { url: proxy })).text, "lists no chat model");
     });
     await assertRejects(() => run(["zed", "--model", "a\nb"]), UsageError, "line break");
     await assertRejects(() => run(["zed", "--lane", "../admin"]), UsageError, "no name of a lane");
@@ -145,11 +145,11 @@ Deno.test("connect: a receipt that is broken, or names a file that is none of th
       const [text, message] of [
         [forged({ path: other, before: "theirs", after: "mine" }), "names"],
         [forged({ path: other, before: undefined, after: "mine" }), "names"],
-        [forged({ format: "__proto__" }), "broken"],
-        [forged({ folders: [1] }), "broken"],
-        [forged({ after: 1 }), "broken"],
-        ['{"version":1,"client":"claude-code","files":[null]}', "broken"],
-        ["{", "broken"],
+        [forged({ format: "__proto__" }), "damaged"],
+        [forged({ folders: [1] }), "damaged"],
+        [forged({ after: 1 }), "damaged"],
+        ['{"version":1,"client":"claude-code","files":[null]}', "damaged"],
+        ["{", "damaged"],
       ] as const
     ) {
       await Deno.writeTextFile(path, text);
