@@ -268,6 +268,11 @@ Deno.test("check: the command runs with what it needs, writes its reports and en
       const wrong = await runLaunched(["check", `${url}/oss`, "--model", "none", "--wire", "chat"], { cwd: folder });
       assertEquals(wrong.code, 1);
       assertEquals((await runLaunched(["check", "--model", "x"], { cwd: folder })).code, 2);
+      const taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+      const host = `127.0.0.1:${taken.addr.port}`;
+      taken.close();
+      const nobody = await runLaunched(["check", `http://${host}`, "--model", "x"], { cwd: folder });
+      assertEquals(nobody, { code: 1, stdout: "", stderr: `Nothing listens at ${host}\n` });
     });
   }));
 

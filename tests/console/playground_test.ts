@@ -27,7 +27,12 @@ const FRAMES = [
   frame({ delta: { tool_calls: [{ index: 0, function: { arguments: '{"at":' } }] } }),
   frame({ delta: { tool_calls: [{ index: 0, function: { arguments: '"it"}' } }] } }),
   frame({ delta: {}, finish_reason: "tool_calls" }),
-  `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 7, completion_tokens: 4, total_tokens: 11 } })}\n\n`,
+  `data: ${
+    JSON.stringify({
+      choices: [],
+      usage: { prompt_tokens: 7, completion_tokens: 4, total_tokens: 11, prompt_tokens_details: { cached_tokens: 5 } },
+    })
+  }\n\n`,
   "data: [DONE]\n\n",
 ];
 

@@ -2,6 +2,7 @@
 import { checkedWires } from "../../../plugins/conformance/mod.ts";
 import { builtin } from "../../util/builtin.ts";
 import { printable } from "../../util/printable.ts";
+import { whyUnreached } from "../doctor/reach.ts";
 import { readArguments, toPort } from "../flags.ts";
 import { invocation } from "../invocation.ts";
 import { type Program, UsageError } from "../program.ts";
@@ -11,6 +12,8 @@ import { serveUpstream } from "./upstream.ts";
 
 /** How long one answer may take, in milliseconds. */
 const PATIENCE_MS = 120_000;
+/** How long it may take to find out whether anybody is there, in milliseconds. */
+const REACH_MS = 5_000;
 const WIRES = checkedWires.map(({ name }) => name);
 
 const help = (program: string) =>
@@ -48,6 +51,11 @@ export async function runCheck(args: readonly string[], program: Program): Promi
     return 0;
   }
   const checking = checkingOf(url, more, values, platform.env);
+  const nobody = await whyNobody(checking.baseUrl, platform);
+  if (nobody !== undefined) {
+    say(printable(nobody));
+    return 1;
+  }
   const { "upstream-port": port } = values;
   const upstream = port === undefined ? undefined : serveUpstream(toPort(port), checking.model);
   if (upstream) say(`The model's server is at ${upstream.url}`);
@@ -65,6 +73,21 @@ export async function runCheck(args: readonly string[], program: Program): Promi
     return countOf(results, "failed") > 0 ? 1 : 0;
   } finally {
     await upstream?.close();
+  }
+}
+
+/** What a server does that can be reached is for the requirements to judge. */
+const JUDGED = ["silent", "connection-lost"];
+
+/** Why nobody can be asked, in place of a failure for each requirement. */
+async function whyNobody(baseUrl: string, { fetch }: Program["platform"]): Promise<string | undefined> {
+  try {
+    const response = await fetch(`${baseUrl}/v1/models`, { signal: AbortSignal.timeout(REACH_MS) });
+    await response.body?.cancel();
+    return undefined;
+  } catch (error) {
+    const { check, message } = whyUnreached(error, new URL(baseUrl).host);
+    return JUDGED.includes(check) ? undefined : message;
   }
 }
 

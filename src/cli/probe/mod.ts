@@ -72,7 +72,8 @@ function checkName(upstream: string | undefined): void {
 
 /** Whatever the file system refuses is the user's to mend, too. */
 function isForUser(error: unknown): boolean {
-  return error instanceof ProbeError || error instanceof FormatError || "code" in (error as object);
+  return error instanceof ProbeError || error instanceof FormatError || "code" in (error as object) ||
+    (error as Error).name === "NotCapable";
 }
 
 function isAddress(text: string): boolean {
