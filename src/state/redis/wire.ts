@@ -1,6 +1,7 @@
 /** One connection to a server, for as long as it lasts. */
 import type { RedisAddress } from "../../config/redis_url.ts";
 import { builtin } from "../../util/builtin.ts";
+import { failAfterAwake } from "../../util/timeout.ts";
 
 /** A command with its arguments. */
 export type Command = readonly (string | Uint8Array)[];
@@ -18,9 +19,12 @@ export interface WireOptions {
   address: RedisAddress;
   /** The certificates of who may sign the server's, in PEM; the system's where it is absent. */
   ca?: string;
-  /** How long it may take to connect, in milliseconds. */
+  /** How long it may take to connect and to be greeted, in milliseconds. */
   connectMs: number;
 }
+
+/** After so many times as long the package gives up a host that does not answer at all: until then it cannot be stopped. */
+const GIVEN_UP_AFTER = 10;
 
 /** The package takes a tenth of a second to load, hence nobody does who has no such server. */
 export const loadClient = () => import("redis-client");
@@ -37,14 +41,23 @@ export async function openWire({ address, ca, connectMs }: WireOptions): Promise
       host: host.replace(/^\[|\]$/g, ""),
       port,
       ...(address.hasTls && { tls: true, servername: host, ...(ca !== undefined && { ca }) }),
-      connectTimeout: connectMs,
+      connectTimeout: GIVEN_UP_AFTER * connectMs,
       reconnectStrategy: false,
     },
     commandOptions: { typeMapping: { [RESP_TYPES.BLOB_STRING]: builtin("node:buffer").Buffer } },
   });
   const { promise: lost, resolve } = Promise.withResolvers<Error>();
   client.on("error", resolve);
-  await client.connect();
+  // The package counts the time in which this process is busy, and waits for ever for a server that is frozen.
+  const connecting = client.connect();
+  try {
+    await failAfterAwake(connectMs, connecting, () => new Error(`The store did not answer within ${connectMs} ms`));
+  } catch (error) {
+    const end = () => client.destroy();
+    end();
+    connecting.then(end, end); // it may be connected after all
+    throw error;
+  }
   return {
     send: (command) => client.sendCommand(command as string[]),
     lost,
