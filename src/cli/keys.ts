@@ -169,8 +169,8 @@ export async function keysCommand(
   }
 }
 
-function unknownKey(name: string, program: string): KeysError {
-  return new KeysError(`Cannot find key "${name}": ${program} keys list shows all keys`);
+function unknownKey(name: string, program: string): KeysStateError {
+  return new KeysStateError(`Cannot find key "${name}": ${program} keys list shows all keys`);
 }
 
 const LIST_OPTIONS = { limit: { type: "string" }, after: { type: "string" } } as const;

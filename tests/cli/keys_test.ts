@@ -1,7 +1,7 @@
 /** The command `keys`, on a store in memory. Over processes, and with a gateway that runs: see `life_test.ts`. */
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { digestOf } from "../../src/util/digest.ts";
-import { keysCommand, KeysError } from "../../src/cli/keys.ts";
+import { keysCommand, KeysError, KeysStateError } from "../../src/cli/keys.ts";
 import { type Budget, describe } from "../../src/state/budget/budget.ts";
 import { periodAt } from "../../src/state/budget/period.ts";
 import { picoDollars } from "../../src/util/dollars.ts";
@@ -80,7 +80,8 @@ Deno.test("keys: a long list comes in pages, each of which says where the next o
   assertEquals(namesIn(await keys("list", "--limit", "2", "--after", "b")), ["c", "d"]);
   assertEquals(namesIn(await keys("list")), ["a", "b", "c", "d"]);
   await keys("revoke", "b");
-  await assertRejects(() => keys("list", "--limit", "2", "--after", "b"), KeysError, 'Cannot find key "b"');
+  await assertRejects(() => keys("list", "--limit", "2", "--after", "b"), KeysStateError, 'Cannot find key "b"');
+  await assertRejects(() => keys("revoke", "b"), KeysStateError, 'Cannot find key "b"');
 });
 
 Deno.test("keys: one may have a budget, and be one of a team; the list says what is left of both", async () => {
