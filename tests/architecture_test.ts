@@ -95,7 +95,11 @@ Deno.test("the rules catch what they are for", () => {
       'import { readFrames } from "../../src/upstream/frames.ts";',
       "imports src/upstream/frames.ts",
     ],
-    ["plugins/chat/mod.ts", 'import gateway from "../../default.json" with { type: "json" };', "imports default.json"],
+    [
+      "plugins/chat/mod.ts",
+      'import gateway from "../../gateway.default.json" with { type: "json" };',
+      "imports gateway.default.json",
+    ],
     ["plugins/shared/errors.ts", 'import { WIRE } from "../chat/wire.ts";', "imports plugins/chat/wire.ts"],
     ["plugins/errors.ts", "", "has no place in the tree"],
     ["src/routing/retry.ts", 'import { send } from "../upstream/send.ts";', "imports src/upstream/send.ts"],

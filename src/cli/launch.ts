@@ -75,7 +75,7 @@ const FORWARDED: readonly Deno.Signal[] = Deno.build.os === "windows"
 
 async function launch(): Promise<number> {
   const orphaned = npmEnded();
-  const preset = readJson(new URL("../../default.json", import.meta.url));
+  const preset = readJson(new URL("../../gateway.default.json", import.meta.url));
   const named = option("config") ?? Deno.env.get("LANEWAY_CONFIG");
   const file = named || "gateway.json";
   const written = readJson(file);

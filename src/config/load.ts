@@ -1,6 +1,6 @@
 /** Finds, reads and checks the configuration. */
 import type { z } from "zod";
-import embedded from "../../default.json" with { type: "json" };
+import embedded from "../../gateway.default.json" with { type: "json" };
 import { isJsonObject, type JsonObject, type JsonValue } from "../canonical/json.ts";
 import { formatPath } from "../contract/validate.ts";
 import { builtin } from "../util/builtin.ts";

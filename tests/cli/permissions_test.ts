@@ -61,7 +61,7 @@ Deno.test({
         await Deno.writeTextFile(`${folder}/home/secret`, "x");
         await Deno.writeTextFile(`${folder}/home/secret.json`, "{}");
         for (const part of ["src", "plugins"]) await copy(new URL(part, ROOT).pathname, `${program}/${part}`);
-        for (const file of ["deno.lock", "default.json"]) {
+        for (const file of ["deno.lock", "gateway.default.json"]) {
           await Deno.copyFile(new URL(file, ROOT), `${program}/${file}`);
         }
         await Deno.writeTextFile(`${program}/evil.js`, `export * from "${real}";\n${evil}`);

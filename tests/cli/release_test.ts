@@ -30,7 +30,7 @@ Deno.test("release: an executable holds the program alone, is the same each time
   await withFolder(async (folder) => {
     const printed = await release(`${folder}/first`);
     const embedded = [...printed.matchAll(/^[│ ]*[├└]─[─┬] (\S+)/gm)].map(([, path]) => path!);
-    assert(embedded.includes("default.json"), printed);
+    assert(embedded.includes("gateway.default.json"), printed);
     const places = new Set(embedded.map((path) => path.split("/")[0]!).filter((path) => !path.endsWith(".ts")));
     const strange = [...places].filter((place) => /test|sdk|openai|anthropic/.test(place));
     assertEquals(strange, []);

@@ -66,7 +66,7 @@ const FIRST_ANSWER = `
   });
   await import("${new URL("src/cli/run.ts", ROOT)}");
   const { createApp, readConfig } = await import("${new URL("src/app.ts", ROOT)}");
-  const app = createApp({ config: readConfig("default.json"), log() {} });
+  const app = createApp({ config: readConfig("gateway.default.json"), log() {} });
   const body = JSON.stringify({ model: "sandbox", messages: [{ role: "user", content: "Hello" }] });
   const headers = { "content-type": "application/json" };
   const url = "http://127.0.0.1/oss/v1/chat/completions";

@@ -76,7 +76,7 @@ export async function withStart(node: string, use: (start: Start) => Promise<voi
 export async function withProgram(use: (folder: string) => Promise<void>): Promise<void> {
   await withFolder(async (folder) => {
     for (const part of ["src", "plugins"]) await copy(new URL(part, ROOT).pathname, `${folder}/${part}`);
-    for (const file of ["deno.json", "default.json", "package.json"]) {
+    for (const file of ["deno.json", "gateway.default.json", "package.json"]) {
       await Deno.copyFile(new URL(file, ROOT), `${folder}/${file}`);
     }
     const args = ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"];

@@ -1,6 +1,6 @@
 /** The wall clock steps, as clocks do that are set; how long things take is told by another one. */
 import { assert, assertEquals } from "@std/assert";
-import defaults from "../../default.json" with { type: "json" };
+import defaults from "../../gateway.default.json" with { type: "json" };
 import { configSchema } from "../../src/config/schema.ts";
 import { CHAT, chatBody, type ConfigInput, ENV, newApp, NOW, TWO_UPSTREAMS } from "../support/app.ts";
 import { answerWhole } from "../support/chat.ts";

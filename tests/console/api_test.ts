@@ -46,7 +46,7 @@ Deno.test("console: its files are small, load nothing from elsewhere, and let no
   }
   assert(bytes < 150_000, `${bytes} bytes`);
   assertEquals((await app.get("/console")).headers.get("location"), "console/", "Also below a proxy's path");
-  for (const path of ["../default.json", "%2e%2e/default.json", "__proto__", "constructor"]) {
+  for (const path of ["../gateway.default.json", "%2e%2e/gateway.default.json", "__proto__", "constructor"]) {
     assert([401, 404].includes((await app.get(`/console/${path}`)).status), path);
   }
   assertEquals((await app.get("/console/nothing.js")).status, 404);

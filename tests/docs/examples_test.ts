@@ -8,7 +8,7 @@ import { withFolder } from "../support/process.ts";
 import { blocksOf, documents, ROOT } from "./documents.ts";
 
 const blocks = documents().flatMap(blocksOf);
-const defaults = JSON.parse(Deno.readTextFileSync(new URL("default.json", ROOT)));
+const defaults = JSON.parse(Deno.readTextFileSync(new URL("gateway.default.json", ROOT)));
 
 /** The whole configuration that an example is part of: one that extends the default, or a single key. Nothing for other JSON. */
 function configIn(value: Record<string, unknown>): unknown {

@@ -33,7 +33,7 @@ function servedBy(name: string | undefined, usage: object = USAGE): NonNullable<
   };
 }
 
-const BUILT_IN = JSON.parse(Deno.readTextFileSync(new URL("../../default.json", import.meta.url)));
+const BUILT_IN = JSON.parse(Deno.readTextFileSync(new URL("../../gateway.default.json", import.meta.url)));
 
 /** The built-in configuration before a fake hub. */
 function newHubApp(options: FakeHubOptions, config: object = {}) {
@@ -178,5 +178,5 @@ Deno.test("cost: to explain a request asks for no prices", async () => {
 });
 
 Deno.test("cost: the built-in configuration has the prices of its router", () => {
-  assertEquals(readConfig("default.json", { env: () => undefined }).upstreams.router?.prices, "router");
+  assertEquals(readConfig("gateway.default.json", { env: () => undefined }).upstreams.router?.prices, "router");
 });

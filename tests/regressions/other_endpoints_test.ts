@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import defaults from "../../default.json" with { type: "json" };
+import defaults from "../../gateway.default.json" with { type: "json" };
 import type { JsonObject } from "../../src/canonical/json.ts";
 import { configSchema } from "../../src/config/schema.ts";
 import { type ConfigInput, newApp } from "../support/app.ts";

@@ -1,6 +1,6 @@
 /** The same conversation goes where it was answered last, through the whole app. */
 import { assertEquals } from "@std/assert";
-import defaults from "../../default.json" with { type: "json" };
+import defaults from "../../gateway.default.json" with { type: "json" };
 import { configSchema } from "../../src/config/schema.ts";
 import { PATH, type Wire } from "../regressions/support.ts";
 import { type ConfigInput, ENV, newApp, NOW, type TestApp, TWO_UPSTREAMS } from "../support/app.ts";

@@ -2,7 +2,7 @@
 import { InferenceClient } from "@huggingface/inference";
 import { OpenAIEmbeddings, type OpenAIEmbeddingsParams } from "@langchain/openai";
 import { CohereClient, CohereClientV2 } from "cohere-ai";
-import defaults from "../../default.json" with { type: "json" };
+import defaults from "../../gateway.default.json" with { type: "json" };
 import { type Task, TASKS } from "../../src/canonical/models.ts";
 import { configSchema } from "../../src/config/schema.ts";
 import { CONFIG, type ConfigInput, ENV, newApp, type TestApp } from "../support/app.ts";

@@ -1,6 +1,6 @@
 /** The gateway with its default configuration in front of a fake hub, so that every lane can be tried with no network. */
 import { parseArgs } from "node:util";
-import defaults from "../../default.json" with { type: "json" };
+import defaults from "../../gateway.default.json" with { type: "json" };
 import { createApp, pluginFacts } from "../../src/app.ts";
 import { parseConfig } from "../../src/config/load.ts";
 import type { Config } from "../../src/config/schema.ts";

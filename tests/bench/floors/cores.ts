@@ -11,7 +11,7 @@ const BARE =
 const BODY = JSON.stringify({ model: "sandbox", messages: [{ role: "user", content: "Hello" }] });
 const PROGRAMS = {
   bare: ["eval", BARE],
-  gateway: ["run", "-A", "--cached-only", "src/main.ts", "--config", "default.json", "--port", "0"],
+  gateway: ["run", "-A", "--cached-only", "src/main.ts", "--config", "gateway.default.json", "--port", "0"],
 };
 
 async function begin(args: string[]) {

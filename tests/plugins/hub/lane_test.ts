@@ -1,6 +1,6 @@
 /** The lane of the hub, as the default configuration has it, in front of a fake router. */
 import { assert, assertEquals, assertStringIncludes } from "@std/assert";
-import defaults from "../../../default.json" with { type: "json" };
+import defaults from "../../../gateway.default.json" with { type: "json" };
 import type { JsonValue } from "../../../src/canonical/json.ts";
 import { configSchema } from "../../../src/config/schema.ts";
 import { chatBody, newApp, NOW, type TestApp } from "../../support/app.ts";

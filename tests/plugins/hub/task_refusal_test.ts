@@ -1,6 +1,6 @@
 /** Models of the hub at endpoints of other tasks, whatever of the hub can be reached: `model_task_mismatch` wherever anybody knows. */
 import { assertEquals, assertStringIncludes } from "@std/assert";
-import defaults from "../../../default.json" with { type: "json" };
+import defaults from "../../../gateway.default.json" with { type: "json" };
 import { isJsonObject, type JsonObject } from "../../../src/canonical/json.ts";
 import { configSchema } from "../../../src/config/schema.ts";
 import { newApp } from "../../support/app.ts";
