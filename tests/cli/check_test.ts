@@ -272,7 +272,7 @@ Deno.test("check: the command runs with what it needs, writes its reports and en
       const host = `127.0.0.1:${taken.addr.port}`;
       taken.close();
       const nobody = await runLaunched(["check", `http://${host}`, "--model", "x"], { cwd: folder });
-      assertEquals(nobody, { code: 1, stdout: "", stderr: `Nothing listens at ${host}\n` });
+      assertEquals(nobody, { code: 1, stdout: "", stderr: `Nothing is listening at ${host}\n` });
     });
   }));
 
