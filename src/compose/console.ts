@@ -63,8 +63,8 @@ function keyDeskOf({ config, store, now, platform, env }: World): KeyDesk {
 }
 
 function whyNoKeys({ storedKeys }: World["config"], place: ReturnType<typeof placeOfStore>): string | undefined {
-  if (!storedKeys) return 'To make and revoke keys here, set "storedKeys": true in the configuration.';
+  if (!storedKeys) return 'To create and revoke keys here, set "storedKeys": true in the configuration.';
   return place === "memory"
-    ? 'To make and revoke keys here, use a store of kind "kv" or "redis": what is in memory ends with the gateway.'
+    ? 'To create and revoke keys here, use a store of kind "kv" or "redis": keys in memory are lost when the gateway stops.'
     : undefined;
 }

@@ -88,7 +88,7 @@ export function serverOf(
   env: Env,
 ): RedisPlace {
   const address = parseRedisUrl(env(url?.env ?? "") ?? "");
-  if (!address) throw new Error(`Environment variable "${url?.env}" holds no URL of a server`);
+  if (!address) throw new Error(`Environment variable "${url?.env}" does not hold the URL of a server`);
   const password = sentinel?.password && env(sentinel.password.env);
   return {
     address,

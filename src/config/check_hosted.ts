@@ -59,7 +59,7 @@ const LEAST_TOKEN = 16;
 function* fetchProblems({ url, secret }: Record<string, unknown>, env: HostedSurroundings["env"]) {
   const path = "hostedTools.webFetch.secret";
   if (url === undefined) {
-    if (secret !== undefined) yield { path, message: "Only a fetcher with a url has a secret of yours" };
+    if (secret !== undefined) yield { path, message: "Only a fetcher with a url has a secret in the configuration" };
     return;
   }
   if (secret === undefined) {

@@ -23,7 +23,7 @@ function* replicaProblems({ replicas, sealing }: Record<string, unknown>, { kind
   if (kind === "redis" || env("DENO_DEPLOY")) return;
   yield {
     path: "replicas",
-    message: 'Cannot seal for several gateways without a common key: use a store of kind "redis", or set "sealing.key"',
+    message: 'Several gateways need a common sealing key: use a store of kind "redis", or set "sealing.key"',
   };
 }
 
@@ -57,6 +57,6 @@ function* urlProblems(
     const cures = '"sentinel": { "name": "mymaster" } or "cluster": true';
     yield { path, message: `Environment variable "${variable}" names several servers: set ${cures} beside it` };
   } else if (kind === "cluster" && address.database) {
-    yield { path, message: `Environment variable "${variable}" names a database, and a cluster has none but 0` };
+    yield { path, message: `Environment variable "${variable}" names a database, but a cluster has only database 0` };
   }
 }

@@ -27,9 +27,9 @@ export function createOpenPage({ service, timeoutMs, characters }: FetchPageOpti
     const most = maxTokens === undefined
       ? characters
       : Math.min(characters, Math.ceil(maxTokens * CHARACTERS_PER_TOKEN));
-    const late = () => new GatewayError("upstream_timeout", `The page did not come within ${timeoutMs} ms`);
+    const late = () => new GatewayError("upstream_timeout", `The page did not load within ${timeoutMs} ms`);
     try {
-      if (!service) throw new GatewayError("unavailable", "No fetcher runs beside the gateway");
+      if (!service) throw new GatewayError("unavailable", "No fetcher is running beside the gateway");
       const body = { url, maxCharacters: Math.max(1, most) };
       return resultOf(await abortAfter(timeoutMs, signal, (signal) => ask(body, service, signal), late));
     } catch (reason) {
@@ -73,7 +73,7 @@ function resultOf({ status, body }: Reply): HostedResult {
   const { error, url, title, text, mediaType, retrievedAt } = isJsonObject(body) ? body : {};
   if (CODES.has(error)) return { kind: "error", code: error as HostedErrorCode };
   if (typeof url !== "string" || typeof text !== "string") {
-    throw new GatewayError("upstream_error", "The fetcher's answer holds no page");
+    throw new GatewayError("upstream_error", "The fetcher's answer contains no page");
   }
   const page: Page = { url, text, mediaType: textOr(mediaType, "text/plain") };
   if (typeof title === "string") page.title = title;

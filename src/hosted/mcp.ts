@@ -150,7 +150,7 @@ export class RemoteServer {
     const isStream = response.headers.get("content-type")?.includes("event-stream");
     if (isStream && response.body) return await this.#readStream(response.body, id, signal);
     const { body } = await readReply(response, ANSWER_BYTES);
-    if (!isJsonObject(body)) throw new GatewayError("upstream_error", "The server's answer is no message");
+    if (!isJsonObject(body)) throw new GatewayError("upstream_error", "The server's answer is not a message");
     return body;
   }
 

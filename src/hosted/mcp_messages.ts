@@ -67,9 +67,9 @@ export function resultIn(message: JsonObject): JsonObject {
     const code = typeof error.code === "number" ? ` ${error.code}` : "";
     throw new GatewayError("upstream_error", `The server answered with error${code}`);
   }
-  if (!isJsonObject(result)) throw new GatewayError("upstream_error", "The server's answer holds no result");
+  if (!isJsonObject(result)) throw new GatewayError("upstream_error", "The server's answer contains no result");
   if (result.resultType === "input_required") {
-    throw new GatewayError("upstream_error", "The server asks for input that only a person could give");
+    throw new GatewayError("upstream_error", "The server asks for input that only a person can give");
   }
   return result;
 }

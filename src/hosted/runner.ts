@@ -185,6 +185,6 @@ function placesIn(opened: HostedResult, pattern: string): HostedResult {
   for (let at = inText.indexOf(wanted); at >= 0 && places.length < PLACES; at = inText.indexOf(wanted, at + AROUND)) {
     places.push(text.slice(Math.max(0, at - AROUND), at + wanted.length + AROUND).toWellFormed());
   }
-  const found = places.length === 0 ? "The page does not have this text." : places.join("\n\n…\n\n");
+  const found = places.length === 0 ? "The page does not contain this text." : places.join("\n\n…\n\n");
   return { kind: "page", page: { ...opened.page, text: found } };
 }

@@ -13,11 +13,11 @@ export function findByTool(server: RemoteServer, tool: string): FindPages {
 
 function pagesIn(result: HostedResult): FoundPage[] {
   if (result.kind !== "content" || result.isError) {
-    throw new GatewayError("upstream_error", "The tool that searches failed");
+    throw new GatewayError("upstream_error", "The search tool failed");
   }
   const list = result.content.flatMap((part) => part.type === "text" ? listIn(parseJson(part.text)) ?? [] : []);
   const isList = result.content.some((part) => part.type === "text" && listIn(parseJson(part.text)));
-  if (!isList) throw new GatewayError("upstream_error", "The answer of the tool that searches holds no list of pages");
+  if (!isList) throw new GatewayError("upstream_error", "The search tool's answer contains no list of pages");
   return list.flatMap(pageOf);
 }
 

@@ -103,6 +103,6 @@ export async function scarcityLine({ free }: Descriptors, concurrentRequests: nu
   const found = await free(needed);
   if (found === undefined || found >= needed) return undefined;
   const served = Math.max(0, Math.floor((found - RESERVE) / PER_REQUEST));
-  return `Open files: this process may have ${found} more, and limits.concurrentRequests (${concurrentRequests}) needs ` +
-    `${needed}. Beyond some ${served} requests at once, further ones get 503. Raise the limit (ulimit -n), or lower that one`;
+  return `Open files: this process may have ${found} more, but limits.concurrentRequests (${concurrentRequests}) needs ` +
+    `${needed}. Beyond about ${served} concurrent requests, further ones get 503. Raise the limit (ulimit -n), or lower concurrentRequests`;
 }

@@ -26,6 +26,6 @@ export function checkHost({ headers }: Request, url: URL | undefined): asserts u
   if (isHost && url && !url.username && !url.password) return;
   throw new GatewayError(
     "invalid_request",
-    'The "Host" header must be the name or address of a host, and perhaps a port',
+    'The "Host" header must be the name or address of a host, optionally with a port',
   );
 }

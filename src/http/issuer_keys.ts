@@ -105,9 +105,9 @@ export class IssuerKeys {
     const { issuer, fetchJson } = this.#options;
     const document = await fetchJson(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`, signal);
     const { issuer: named, jwks_uri: place } = Object(document) as Record<string, unknown>;
-    if (named !== issuer) throw new Error("The issuer's discovery document is another issuer's");
+    if (named !== issuer) throw new Error("The discovery document belongs to another issuer");
     if (URL.parse(String(place))?.origin !== new URL(issuer).origin) {
-      throw new Error('The issuer\'s keys have another origin than the issuer: name the place in "oidc.jwksUrl"');
+      throw new Error('The issuer\'s keys have a different origin than the issuer: set their URL in "oidc.jwksUrl"');
     }
     return String(place);
   }

@@ -47,7 +47,7 @@ export function createTokenReader(options: TokenReaderOptions): TokenReader {
     }).catch((thrown) => {
       throw refusalOf(thrown, oidc);
     });
-    if (!ACCESS_TOKEN.test(typ)) refuse("The token is not for access: its type is another");
+    if (!ACCESS_TOKEN.test(typ)) refuse("The token is not an access token: its type is different");
     return { caller: callerOf(payload, oidc), expires: payload.exp! * 1_000 + oidc.clockToleranceMs };
   }
 
@@ -61,7 +61,7 @@ export function createTokenReader(options: TokenReaderOptions): TokenReader {
       const earlier = known.get(digest);
       if (earlier && now() < earlier.expires) return earlier.caller;
       // Before its key is looked for: a token of another issuer has none here.
-      if (issuerIn(token) !== oidc.issuer) refuse("The token is not of the issuer that this gateway trusts");
+      if (issuerIn(token) !== oidc.issuer) refuse("The token is not from the issuer that this gateway trusts");
       const checked = await check(token);
       if (keys.current() === current) known.set(digest, checked);
       return checked.caller;
@@ -98,7 +98,7 @@ export function identityIn(payload: JWTPayload, { subjectClaim, groupsClaim }: O
   const subject = claimOf(payload, subjectClaim);
   if (typeof subject !== "string" || !NAME.test(subject) || !subject.isWellFormed()) {
     refuse(
-      `The token names nobody: its claim "${subjectClaim}" must be a text of at most ${LONGEST_SUBJECT} characters`,
+      `The token names no caller: its claim "${subjectClaim}" must be a string of at most ${LONGEST_SUBJECT} characters`,
     );
   }
   return { subject, groups: [...namesIn(claimOf(payload, groupsClaim), groupsClaim)] };
@@ -147,13 +147,13 @@ function messageFor(thrown: unknown, algorithms: readonly string[], audience: re
         audience.map((one) => `"${one}"`).join(" or ")
       }`;
     case errors.JOSEAlgNotAllowed.code:
-      return `The token is not signed as it must be: the algorithm must be ${algorithms.join(" or ")}`;
+      return `The token has the wrong signing algorithm: it must be ${algorithms.join(" or ")}`;
     case errors.JWSSignatureVerificationFailed.code:
       return "The token's signature does not match";
     case errors.JWKSMultipleMatchingKeys.code:
       return "The token does not name the key that it is signed with (kid), and its issuer has several";
     default:
-      return "The token cannot be checked: it is no signed JWT, or its key cannot be used";
+      return "The token cannot be verified: it is not a signed JWT, or its key cannot be used";
   }
 }
 

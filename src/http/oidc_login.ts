@@ -75,10 +75,10 @@ export class OidcLogin {
   /** Who has logged in. Throws `authentication` and `unavailable`; no error holds anything of a token or of what the provider wrote. */
   async finish(query: URLSearchParams, { state, nonce, verifier }: LoginBegun): Promise<Identity> {
     const { oidc, client, now } = this.#options;
-    if (query.get("state") !== state) refuse("The login was begun in another window, or too long ago: try again");
-    if (query.has("iss") && query.get("iss") !== oidc.issuer) refuse("Another provider has answered");
+    if (query.get("state") !== state) refuse("The login was started in another window, or too long ago: try again");
+    if (query.has("iss") && query.get("iss") !== oidc.issuer) refuse("The answer came from another provider");
     const code = query.get("code");
-    if (query.has("error") || !code) refuse("The provider has refused the login");
+    if (query.has("error") || !code) refuse("The provider refused the login");
     const token = await this.#within((signal) => this.#exchange(code, verifier, signal));
     const { payload } = await jwtVerify(token, this.#keys.find, {
       issuer: oidc.issuer,
@@ -91,7 +91,7 @@ export class OidcLogin {
       throw refusalOf(thrown, { ...oidc, audience: [client.clientId] });
     });
     const isOurs = payload.nonce === nonce && (payload.azp === undefined || payload.azp === client.clientId);
-    if (!isOurs) refuse("The provider's token is of another login");
+    if (!isOurs) refuse("The provider's token belongs to another login");
     return identityIn(payload, oidc);
   }
 
@@ -145,13 +145,13 @@ export class OidcLogin {
     const { oidc: { issuer }, client, fetchJson } = this.#options;
     const document = await fetchJson(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`, signal);
     const found = Object(document) as Record<string, unknown>;
-    if (found.issuer !== issuer) throw new Error("The issuer's discovery document is another issuer's");
+    if (found.issuer !== issuer) throw new Error("The discovery document belongs to another issuer");
     const authorization = placeFor(found.authorization_endpoint, issuer);
-    if (authorization === undefined) throw new Error("The issuer names no place to log in at");
+    if (authorization === undefined) throw new Error("The issuer's discovery document has no authorization endpoint");
     const token = client.tokenUrl ?? String(found.token_endpoint);
     if (client.tokenUrl === undefined && URL.parse(token)?.origin !== new URL(issuer).origin) {
       throw new Error(
-        'The issuer gives tokens at another origin than its own: name the place in "oidc.console.tokenUrl"',
+        'The issuer\'s token endpoint has a different origin: set its URL in "oidc.console.tokenUrl"',
       );
     }
     return { authorization, token, end: placeFor(found.end_session_endpoint, issuer) };
@@ -167,7 +167,7 @@ export class OidcLogin {
       );
     } catch (cause) {
       if (cause instanceof GatewayError) throw cause;
-      throw new GatewayError("unavailable", "The provider cannot be asked: try again later", {
+      throw new GatewayError("unavailable", "The provider cannot be reached: try again later", {
         cause,
         retryAfter: "5",
       });

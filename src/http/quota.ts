@@ -199,15 +199,16 @@ export class KeyAccount implements Account {
 }
 
 const WORDS: Record<keyof Quota, string> = {
-  requestsPerMinute: "requests a minute",
-  tokensPerMinute: "tokens a minute",
-  tokensPerDay: "tokens a day",
-  concurrentRequests: "requests at once",
+  requestsPerMinute: "requests per minute",
+  tokensPerMinute: "tokens per minute",
+  tokensPerDay: "tokens per day",
+  concurrentRequests: "concurrent requests",
 };
 
 /** The error for a key that has reached one of its limits. */
 export function limitReached(name: string, quota: Quota, reached: keyof Quota, waitMs: number): GatewayError {
   const retryAfter = String(Math.max(1, Math.ceil(waitMs / 1000)));
-  const message = `Key "${name}" may use no more than ${quota[reached]} ${WORDS[reached]}`;
+  const words = quota[reached] === 1 ? WORDS[reached].replace(/(request|token)s/, "$1") : WORDS[reached];
+  const message = `Key "${name}" is limited to ${quota[reached]} ${words}`;
   return new GatewayError("rate_limit", message, { retryAfter });
 }

@@ -51,7 +51,7 @@ export interface Warning {
   /** In dollars, as decimal texts. */
   spent: string;
   dollars: string;
-  /** ISO 8601; absent where it never does. */
+  /** ISO 8601; absent if it never resets. */
   resets?: string;
 }
 

@@ -56,7 +56,7 @@ class RequestMetrics implements Metrics {
   /** Whose costs have series of their own. */
   readonly #keys = new Set<string>();
   readonly #kinds = new Set<string>();
-  readonly #requests = new Counter("laneway_requests_total", "Requests that are over.");
+  readonly #requests = new Counter("laneway_requests_total", "Finished requests.");
   readonly #errors = new Counter("laneway_errors_total", "Requests that failed, by the code in the log.");
   readonly #tokens = new Histogram("gen_ai_client_token_usage", "Tokens of one request.", TOKENS);
   readonly #duration = new Histogram(
@@ -83,27 +83,27 @@ class RequestMetrics implements Metrics {
     "laneway_notes_total",
     "What was dropped, clamped or changed, by the first word of the note.",
   );
-  readonly #attempts = new Counter("laneway_attempts_total", "How often upstreams were asked, and why.");
-  readonly #failures = new Counter("laneway_attempt_failures_total", "Attempts that failed by the upstream's doing.");
+  readonly #attempts = new Counter("laneway_attempts_total", "Calls to upstreams, by reason.");
+  readonly #failures = new Counter("laneway_attempt_failures_total", "Attempts that the upstream caused to fail.");
   readonly #upstreams = new Histogram(
     "laneway_upstream_answer_seconds",
-    "From asking an upstream to its answer, or to the first content of a streamed one.",
+    "From a call to an upstream to its answer, or to the first content of a stream.",
     DURATIONS,
   );
   readonly #hosted = new Counter("laneway_hosted_calls_total", "Calls of hosted tools.");
   readonly #overBudget = new Counter("laneway_budget_refused_total", "Calls that a budget had no room for.");
   readonly #budgetWarnings = new Counter(
     "laneway_budget_warnings_total",
-    "Periods in which a budget came to where it is warned of.",
+    "Periods in which a budget reached its warnAt.",
   );
-  readonly #shed = new Counter("laneway_shed_total", "Requests that found no room in the gateway.");
+  readonly #shed = new Counter("laneway_shed_total", "Requests refused because the gateway was at capacity.");
   readonly #loopDelay = new Histogram(
     "laneway_event_loop_delay_seconds",
-    "How late timers come, since the first look at this page.",
+    "How late timers fire, since this page was first read.",
     STORE,
   );
   readonly #store = new Histogram("laneway_store_duration_seconds", "How long the store took.", STORE);
-  readonly #storeFailures = new Counter("laneway_store_failures_total", "Calls of the store that failed.");
+  readonly #storeFailures = new Counter("laneway_store_failures_total", "Calls to the store that failed.");
   readonly #families: readonly Family[] = [
     this.#requests,
     this.#errors,

@@ -140,7 +140,7 @@ function secondsOf(bytes: Uint8Array): number {
 }
 
 function unpriced(where: Destination): GatewayError {
-  const message = `No price is known of "${targetName(where)}", and this key has a budget`;
+  const message = `The price of "${targetName(where)}" is not known, and this key has a budget`;
   return new GatewayError("permission", message, { param: "model", tryNextTarget: true });
 }
 

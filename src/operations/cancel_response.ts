@@ -8,7 +8,7 @@ export async function cancelResponse(incoming: Incoming<"cancelResponse">): Prom
   const { gateway: { runs }, caller: { owner } } = context;
   const found = await findResponse(input.id, context);
   const run = found.run ?? (await runs.find(input.id, owner))?.run;
-  if (!run) throw new GatewayError("invalid_request", "Cannot cancel a response that was not made in the background");
+  if (!run) throw new GatewayError("invalid_request", "Cannot cancel a response that is not running in the background");
   const isOver = !found.run || run.status === "failed" || run.status === "cancelled";
   if (!isOver) await runs.cancel(input.id, owner);
   return protocol.serialize(isOver ? found : await findResponse(input.id, context), openExchange(incoming, input));

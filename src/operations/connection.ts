@@ -98,10 +98,10 @@ export class Connection implements OpenSocket {
   #take(data: unknown): void {
     const { gateway, request: { url } } = this.#options.context;
     if (this.#waiting >= MOST_WAITING) {
-      return void this.#refuse(new GatewayError("rate_limit", "Too many messages wait in this connection"));
+      return void this.#refuse(new GatewayError("rate_limit", "Too many messages are waiting on this connection"));
     }
     if (typeof data !== "string") {
-      return void this.#refuse(new GatewayError("invalid_request", "Expected a message of text"));
+      return void this.#refuse(new GatewayError("invalid_request", "Expected a text message"));
     }
     const body = encoder.encode(data);
     const { length: size } = body;

@@ -52,7 +52,9 @@ async function answer(
       const found = await conversations.get(asked.id, owner);
       const items = found.items.filter((item) => isWanted(item, asked.item));
       const [first] = items;
-      if (!first) throw new GatewayError("not_found", "The conversation has no item of this id", { param: "item_id" });
+      if (!first) {
+        throw new GatewayError("not_found", "The conversation has no item with this id", { param: "item_id" });
+      }
       if (asked.action === "getItem") return { conversation: found, items };
       let changed: StoredConversation = found;
       for (const { index } of items) changed = await conversations.change(asked.id, owner, { removed: index });

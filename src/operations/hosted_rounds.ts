@@ -75,7 +75,7 @@ class HostedAnswer {
 
   /** Ends the round and the calls that run. */
   async cancel(): Promise<void> {
-    this.#stop.abort(new GatewayError("upstream_error", "The answer was given up"));
+    this.#stop.abort(new GatewayError("upstream_error", "The answer was abandoned"));
     await this.#asked?.cancel();
   }
 

@@ -8,15 +8,17 @@ const DAYS = 30;
 
 export async function usagePage({ gateway, caller, url }: RequestContext): Promise<Response> {
   const { usage, budgets } = gateway;
-  if (!usage && !budgets) throw new GatewayError("not_found", `No usage is kept: the configuration has no "usage"`);
-  if (caller.isStranger) throw new GatewayError("permission", "Usage is kept for keys of this gateway");
+  if (!usage && !budgets) {
+    throw new GatewayError("not_found", `Usage is not recorded: the configuration has no "usage"`);
+  }
+  if (caller.isStranger) throw new GatewayError("permission", "Usage is recorded for this gateway's keys");
   const days = daysIn(url?.searchParams.get("days") ?? undefined);
   const key = caller.operator ? url?.searchParams.get("key") ?? undefined : caller.name;
   const [rows, states] = await Promise.all([
     usage?.read(days, key) ?? [],
     budgets?.read(caller.operator ? undefined : caller),
   ]).catch((cause) => {
-    const message = "The gateway cannot read what was used: try again later";
+    const message = "The gateway cannot read the usage: try again later";
     throw new GatewayError("unavailable", message, { cause: toGatewayError(cause).cause, retryAfter: "1" });
   });
   const data = rows.map(({ pico, unpriced, estimated, ...row }) => ({

@@ -59,11 +59,11 @@ export function gaugesOf(
   const one = (name: string, help: string, value: number) => gauge(name, help, [[{}, value]]);
   return [
     one("laneway_requests_running", "Requests that run a model.", load.running()),
-    one("laneway_streams_open", "Streamed answers that are not over.", meter?.openStreams ?? 0),
+    one("laneway_streams_open", "Streamed answers that are open.", meter?.openStreams ?? 0),
     one("laneway_websockets_open", "WebSockets that are open.", sockets.size),
     gauge(
       "laneway_upstream_running",
-      "Calls of an upstream that has a limit on them.",
+      "Running calls of an upstream with a concurrency limit.",
       limited.map(({ upstream, running }) => [{ upstream }, running]),
     ),
     gauge(
@@ -73,13 +73,13 @@ export function gaugesOf(
     ),
     gauge(
       "laneway_breaker_open_targets",
-      "Models at an upstream that rest, because they failed again and again.",
+      "Models at an upstream whose circuit breaker is open.",
       [...upstreams.keys()].map((upstream) => [{ upstream }, resting.filter((one) => one === upstream).length]),
     ),
     ...(shared
       ? [
         one("laneway_limits_alone", "Whether limits are counted by each gateway alone.", Number(shared.isAlone())),
-        one("laneway_gateways", "Gateways that count together, as far as was known last.", shared.gateways),
+        one("laneway_gateways", "Gateways that count together, as last known.", shared.gateways),
       ]
       : []),
     // Each process knows what all of them spend: one of them says it, or it would be added up.

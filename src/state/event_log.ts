@@ -53,7 +53,7 @@ export class EventLog {
   /** What is there from position `from` on, once there is anything; nothing at the end. Throws once the log is dropped. */
   async read(from: number): Promise<readonly string[] | undefined> {
     while (this.#events.length <= from) {
-      if (this.#isDropped) throw new GatewayError("unavailable", "The events of the response are not kept any more");
+      if (this.#isDropped) throw new GatewayError("unavailable", "The events of the response are no longer kept");
       if (this.#isOver) return undefined;
       await this.#news.promise;
     }

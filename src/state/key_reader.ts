@@ -119,7 +119,7 @@ class Reader {
       return await within(before ? CONFIRM_MS : this.#options.patienceMs, reading);
     } catch (cause) {
       if (before) return before;
-      const message = "The gateway cannot read its keys: try again later";
+      const message = "The gateway cannot read the keys: try again later";
       throw new GatewayError("unavailable", message, { cause, retryAfter: RETRY_AFTER });
     }
   }

@@ -173,7 +173,7 @@ class StoredKeyring implements Keyring {
     let isGone = false;
     const change = (value: unknown) => {
       isGone = value === undefined;
-      if (isGone) throw new Error("The key was revoked meanwhile");
+      if (isGone) throw new Error("The key has been revoked in the meantime");
       const { digest, created } = value as StoredKey;
       return { version: VERSION, ...facts, digest, created };
     };

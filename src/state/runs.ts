@@ -102,7 +102,7 @@ class BackgroundRuns implements Runs {
 
   checkRoom({ backgroundResponses }: RunLimits): void {
     if (this.#running.size < backgroundResponses) return;
-    const message = "Too many responses are made in the background: try again later";
+    const message = "Too many responses are running in the background: try again later";
     throw new GatewayError("unavailable", message, { retryAfter: "5" });
   }
 

@@ -75,7 +75,7 @@ for (
     [
       "a secret for a fetcher that the launcher starts",
       { hostedTools: { webFetch: { secret: { env: "TOKEN" } } }, upstreams, lanes },
-      "hostedTools.webFetch.secret: Only a fetcher with a url has a secret of yours",
+      "hostedTools.webFetch.secret: Only a fetcher with a url has a secret in the configuration",
     ],
     [
       "tokenizers of a catalog that has no files",
@@ -287,7 +287,7 @@ Deno.test("check: several servers are sentinels or nodes of a cluster, which has
   assertEquals(of("redis://a:1,b:2/3", { sentinel: { name: "main" } }), []);
   assertEquals(of("redis://a:1,b:2/0", { cluster: true }), []);
   assertEquals(of("redis://a:1/3", { cluster: true }), [
-    'store.url.env: Environment variable "STORE" names a database, and a cluster has none but 0',
+    'store.url.env: Environment variable "STORE" names a database, but a cluster has only database 0',
   ]);
   const sentinel = { name: "main", password: { env: "WORD" } };
   assertEquals(of("redis://a", { sentinel }), [
@@ -298,7 +298,7 @@ Deno.test("check: several servers are sentinels or nodes of a cluster, which has
 
 Deno.test("check: several gateways without a common key to seal with are refused", () => {
   const refused = [
-    'replicas: Cannot seal for several gateways without a common key: use a store of kind "redis", or set "sealing.key"',
+    'replicas: Several gateways need a common sealing key: use a store of kind "redis", or set "sealing.key"',
   ];
   const sealing = { key: { env: "SEAL" } };
   const redis = { kind: "redis", url: { env: "STORE" } };

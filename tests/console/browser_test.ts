@@ -174,7 +174,7 @@ inBrowser(
     await page.getByRole("heading", { name: "Live" }).waitFor();
     await page.getByRole("button", { name: "Log out" }).click();
     for (let times = 0; times < 3; times++) await page.waitForResponse(/api\/live/);
-    assertEquals(await page.locator("#state").textContent(), "The session cannot be ended now: try again");
+    assertEquals(await page.locator("#state").textContent(), "The session could not be ended: try again");
     await page.getByRole("button", { name: "Log out" }).click();
     assertEquals(complaints.filter((one) => one.includes("fetch")), [], "Nothing was left uncaught");
   },

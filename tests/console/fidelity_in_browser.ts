@@ -29,7 +29,7 @@ async function whatIsKept(desk: Desk): Promise<void> {
   await rowOf("seed").getByText("carried", { exact: true }).waitFor();
   assertEquals(complaints, []);
   await page.getByLabel("Model").selectOption("oss/sandbox");
-  await page.getByText(/a wire of its own/).waitFor();
+  await page.getByText(/has its own wire/).waitFor();
   assertEquals(await requests.count(), 0);
   await page.setViewportSize({ width: 360, height: 640 });
   const overflow = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");

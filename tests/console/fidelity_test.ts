@@ -76,7 +76,7 @@ Deno.test("console fidelity: what has no table says so", async () => {
   const app = newApp({ config: CONFIGURED });
   const { status, body } = await ask(app, "sandbox", "chat");
   assertEquals(status, 501);
-  assertStringIncludes(body.error.message, "a wire of its own");
+  assertStringIncludes(body.error.message, "has its own wire");
   assertEquals((await ask(app, "nothing", "chat")).status, 404);
   assertEquals((await ask(app, "model", "smoke")).status, 400);
 });

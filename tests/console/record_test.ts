@@ -278,5 +278,5 @@ Deno.test("record: a request of which not all is kept cannot be explained, and s
   const { id, client } = await latest(app);
   assertEquals([client.body.kept, client.body.bytes > 200_000], [125_000, true]);
   const { problem, explanation } = await (await app.get(`/console/api/record/understood?id=${id}`)).json();
-  assertEquals([problem, explanation.problem], Array(2).fill("Not all of the body was kept"));
+  assertEquals([problem, explanation.problem], Array(2).fill("The body was not kept in full"));
 });

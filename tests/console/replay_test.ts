@@ -75,7 +75,7 @@ Deno.test("replay: the request on every other wire, with what cannot be said the
   }
   const refused = await app.get(`/console/api/record/request?id=${id}&wire=nothing`, OPS);
   assertEquals(refused.status, 400);
-  assertStringIncludes(await refused.text(), 'cannot be written in the wire \\"nothing\\"');
+  assertStringIncludes(await refused.text(), 'cannot be expressed in the wire \\"nothing\\"');
 });
 
 Deno.test("replay: it is the operator's own request, by its key's limits", async () => {
@@ -104,5 +104,5 @@ Deno.test("replay: turns that the gateway has stored are missed on another wire,
   const { data: [cut] } = await (await app.get("/console/api/records", OPS)).json();
   const refused = await app.get(`/console/api/record/request?id=${cut.id}`, OPS);
   assertEquals(refused.status, 400);
-  assertStringIncludes(await refused.text(), "Not all of the body was kept");
+  assertStringIncludes(await refused.text(), "The body was not kept in full");
 });

@@ -229,7 +229,7 @@ const broken: [name: string, serve: Serve, message: string][] = [
   ["refuses the token", () => new Response("no", { status: 401 }), "status 401"],
   ["redirects", () => new Response(null, { status: 307, headers: { location: "http://other.test/" } }), "status 307"],
   ["fails", () => new Response("no", { status: 500 }), "status 500"],
-  ["answers with no message", () => new Response("[1]", JSON_TYPE), "no message"],
+  ["answers with no message", () => new Response("[1]", JSON_TYPE), "not a message"],
   [
     "reports an error",
     () => Response.json({ jsonrpc: "2.0", id: 1, error: { code: -32602, message: "bad token" } }),

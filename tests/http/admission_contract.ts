@@ -53,7 +53,7 @@ type Law = [what: string, quota: Quota, use: (setting: Setting) => Promise<void>
 const LAWS: Law[] = [
   ["so many requests a minute, at once or as they come", { requestsPerMinute: 6 }, async ({ pass, admit, refusal }) => {
     for (let time = 0; time < 6; time++) await (await admit())();
-    assertEquals(await refusal(), 'Key "team" may use no more than 6 requests a minute · 10');
+    assertEquals(await refusal(), 'Key "team" is limited to 6 requests per minute · 10');
     pass(9_999);
     await refusal();
     pass(1);
@@ -74,7 +74,7 @@ const LAWS: Law[] = [
   ["one request a minute", { requestsPerMinute: 1 }, async ({ pass, admit, refusal }) => {
     for (let minute = 0; minute < 3; minute++) {
       await admit();
-      assertEquals(await refusal(), 'Key "team" may use no more than 1 requests a minute · 60');
+      assertEquals(await refusal(), 'Key "team" is limited to 1 request per minute · 60');
       pass(60_000);
     }
   }],
@@ -82,7 +82,7 @@ const LAWS: Law[] = [
     const { pass, admit, refusal } = setting;
     await (await admit(100))(700);
     // 200 too many: 20 s until there is nothing owed, and 10 s for the 100.
-    assertEquals(await refusal(100), 'Key "team" may use no more than 600 tokens a minute · 30');
+    assertEquals(await refusal(100), 'Key "team" is limited to 600 tokens per minute · 30');
     pass(30_000);
     await admit(100);
   }],
@@ -90,7 +90,7 @@ const LAWS: Law[] = [
     const { pass, admit, refusal } = setting;
     for (let time = 0; time < 3; time++) await (await admit(0))();
     await (await admit(0))(1);
-    assertEquals(await refusal(0), 'Key "team" may use no more than 1 tokens a minute · 60');
+    assertEquals(await refusal(0), 'Key "team" is limited to 1 token per minute · 60');
     pass(60_000);
     await admit(0);
   }],
@@ -103,12 +103,12 @@ const LAWS: Law[] = [
       await refusal(5_000);
       pass(60_000);
       await admit(5_000);
-      assertEquals(await refusal(1), 'Key "team" may use no more than 600 tokens a minute · 441');
+      assertEquals(await refusal(1), 'Key "team" is limited to 600 tokens per minute · 441');
     },
   ],
   ["a day's tokens are there again at midnight UTC", { tokensPerDay: 1_000 }, async ({ pass, admit, refusal }) => {
     await (await admit(400))(600);
-    assertEquals(await refusal(), 'Key "team" may use no more than 1000 tokens a day · 3600');
+    assertEquals(await refusal(), 'Key "team" is limited to 1000 tokens per day · 3600');
     pass(3_600_000);
     await admit();
   }, MIDNIGHT + 86_400_000 - 3_600_000],
@@ -126,7 +126,7 @@ const LAWS: Law[] = [
     async ({ admit, refusal }) => {
       const first = await admit();
       await admit();
-      assertEquals(await refusal(), 'Key "team" may use no more than 2 requests at once · 1');
+      assertEquals(await refusal(), 'Key "team" is limited to 2 concurrent requests · 1');
       await first();
       await first();
       await admit();
@@ -180,7 +180,7 @@ const LAWS: Law[] = [
     async ({ admission, admit }) => {
       await admit(900);
       const tighter = { name: KEY, quota: { tokensPerDay: 800 } };
-      await assertRejects(async () => await admission(tighter)!.admit(0), GatewayError, "800 tokens a day");
+      await assertRejects(async () => await admission(tighter)!.admit(0), GatewayError, "800 tokens per day");
     },
   ],
   ["the same limits, read anew, are the same account", { requestsPerMinute: 1 }, async ({ admission, admit }) => {
@@ -194,7 +194,7 @@ const LAWS: Law[] = [
     async ({ admit, refusal, allowance }) => {
       await (await admit(600))(60);
       assertEquals(allowance(), { tokens: { limit: 600, remaining: 0, resetMs: 66_000 } });
-      assertEquals(await refusal(0), 'Key "team" may use no more than 600 tokens a minute · 7');
+      assertEquals(await refusal(0), 'Key "team" is limited to 600 tokens per minute · 7');
     },
   ],
   [
@@ -202,7 +202,7 @@ const LAWS: Law[] = [
     { tokensPerMinute: 600 },
     async ({ pass, admit, refusal }) => {
       await (await admit(100))(1e9);
-      assertEquals(await refusal(1), 'Key "team" may use no more than 600 tokens a minute · 61');
+      assertEquals(await refusal(1), 'Key "team" is limited to 600 tokens per minute · 61');
       pass(120_000);
       await (await admit(100))(-1e9);
       await (await admit(600))();
@@ -210,9 +210,9 @@ const LAWS: Law[] = [
       pass(60_000);
       // A request that is larger than a minute's worth, by the gateway's own count, is waited for in full; its answer adds nothing.
       const large = await admit(6_000);
-      assertEquals(await refusal(1), 'Key "team" may use no more than 600 tokens a minute · 541');
+      assertEquals(await refusal(1), 'Key "team" is limited to 600 tokens per minute · 541');
       await large(1e9);
-      assertEquals(await refusal(1), 'Key "team" may use no more than 600 tokens a minute · 541');
+      assertEquals(await refusal(1), 'Key "team" is limited to 600 tokens per minute · 541');
     },
   ],
   ["calls that the gateway makes for a request count as requests", { requestsPerMinute: 3 }, async (setting) => {

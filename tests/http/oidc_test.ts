@@ -45,8 +45,8 @@ Deno.test("tokens: every algorithm of the default list is checked as it is signe
 
 /** Tokens that open nothing: each with what the caller reads. */
 const REFUSED: Record<string, [make: (rig: OidcRig) => Promise<string> | string, message: string]> = {
-  "of another issuer": [({ issuer }) => issuer.token({ iss: "https://other.test" }), "not of the issuer"],
-  "of an issuer with a slash more": [({ issuer }) => issuer.token({ iss: `${ISSUER}/` }), "not of the issuer"],
+  "of another issuer": [({ issuer }) => issuer.token({ iss: "https://other.test" }), "not from the issuer"],
+  "of an issuer with a slash more": [({ issuer }) => issuer.token({ iss: `${ISSUER}/` }), "not from the issuer"],
   "for another audience": [({ issuer }) => issuer.token({ aud: "other" }), 'its audience must be "laneway"'],
   "without an audience": [({ issuer }) => issuer.token({ aud: undefined }), 'no valid claim "aud"'],
   "that has expired": [({ issuer, clock }) => issuer.token({ exp: clock.ms / 1_000 - 30 }), "has expired"],
@@ -69,7 +69,7 @@ const REFUSED: Record<string, [make: (rig: OidcRig) => Promise<string> | string,
   "that is not signed": [async ({ issuer }) => {
     const [, claims] = (await issuer.token()).split(".");
     return `${base64url.encode('{"alg":"none"}')}.${claims}.`;
-  }, "the algorithm must be RS256"],
+  }, "algorithm: it must be RS256"],
   "whose signature was cut off": [async ({ issuer }) => (await issuer.token()).replace(/[^.]*$/, ""), "signature"],
   "whose claims were changed": [async ({ issuer }) => {
     const [head, claims, signature] = (await issuer.token()).split(".");
@@ -81,22 +81,22 @@ const REFUSED: Record<string, [make: (rig: OidcRig) => Promise<string> | string,
     const key = await crypto.subtle.importKey("jwk", publicJwk, { name: "ECDSA", namedCurve: "P-256" }, true, []);
     return await new SignJWT({ iss: ISSUER, aud: AUDIENCE, sub: "root", exp: 2_000_000_000 })
       .setProtectedHeader({ alg: "HS256", kid }).sign(new TextEncoder().encode(await exportSPKI(key)));
-  }, "the algorithm must be RS256"],
+  }, "algorithm: it must be RS256"],
   "that asks for an extension that nobody knows": [async ({ issuer, clock }) => {
     const { alg, kid, privateKey } = issuer.keys[0]!;
     const claims = JSON.stringify({ iss: ISSUER, aud: AUDIENCE, sub: "anna", exp: clock.ms / 1_000 + 60 });
     return await new CompactSign(new TextEncoder().encode(claims))
       .setProtectedHeader({ alg, kid, crit: ["urn:bound"], "urn:bound": true })
       .sign(privateKey, { crit: { "urn:bound": true } });
-  }, "no signed JWT"],
-  "of a logout": [({ issuer }) => issuer.token({}, undefined, { typ: "logout+jwt" }), "its type is another"],
+  }, "not a signed JWT"],
+  "of a logout": [({ issuer }) => issuer.token({}, undefined, { typ: "logout+jwt" }), "its type is different"],
   "that is too long": [({ issuer }) => issuer.token({ pad: "a".repeat(13_000) }), "longer than 16384 characters"],
   "that is encrypted": [async () => {
     const secret = crypto.getRandomValues(new Uint8Array(32));
     return await new EncryptJWT({ iss: ISSUER }).setProtectedHeader({ alg: "dir", enc: "A256GCM" }).encrypt(secret);
-  }, "not of the issuer"],
+  }, "not from the issuer"],
   "that is no JSON": [() => `${base64url.encode('{"alg":')}.${base64url.encode(`{"iss":"${ISSUER}"}`)}.x`, "JWT"],
-  "of nothing but dots": [() => "ey..", "not of the issuer"],
+  "of nothing but dots": [() => "ey..", "not from the issuer"],
 };
 
 for (const [name, [make, message]] of Object.entries(REFUSED)) {

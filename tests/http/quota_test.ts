@@ -55,10 +55,10 @@ Deno.test("admission in a process: what a caller has used or runs is not forgott
   const admit = async (tokens: number) => await rig.admission({ name: "team", quota })!.admit(tokens);
   const running = await admit(0);
   passBy(70_000, rig);
-  await assertRejects(() => admit(0), GatewayError, 'Key "team" may use no more than 1 requests at once');
+  await assertRejects(() => admit(0), GatewayError, 'Key "team" is limited to 1 concurrent request');
   running.settle(1_200);
   passBy(59_000, rig);
-  await assertRejects(() => admit(60), GatewayError, 'Key "team" may use no more than 600 tokens a minute');
+  await assertRejects(() => admit(60), GatewayError, 'Key "team" is limited to 600 tokens per minute');
   passBy(70_000, rig);
   (await admit(0)).settle();
   await assertRejects(() => admit(0));

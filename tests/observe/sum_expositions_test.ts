@@ -3,7 +3,7 @@ import { Counter, gauge, Histogram } from "../../src/observe/exposition.ts";
 import { sumExpositions, withoutGauges } from "../../src/observe/sum_expositions.ts";
 
 function pageOf(requests: number, running: number, resting: number, upstream = "a b"): string {
-  const counter = new Counter("requests_total", "Requests that are over.");
+  const counter = new Counter("requests_total", "Finished requests.");
   counter.add({ lane: "oss", upstream }, requests);
   const histogram = new Histogram("seconds", "How long.", [1, 2]);
   histogram.observe(histogram.of({}), requests);

@@ -143,7 +143,7 @@ for (const name of Object.keys(REQUESTS)) {
     await send(app, name);
     const refused = await send(app, name);
     assertEquals([refused.status, limitsIn(refused)], [429, { ...expected("0", 60), "retry-after": "30" }]);
-    assertStringIncludes(await refused.text(), 'Key \\"team\\" may use no more than 2 requests a minute');
+    assertStringIncludes(await refused.text(), 'Key \\"team\\" is limited to 2 requests per minute');
     clock.ms += 30_000;
     assertEquals((await send(app, name)).status, 200);
   });

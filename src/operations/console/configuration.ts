@@ -91,5 +91,5 @@ function masksOf(desk: ConfigurationDesk, { gateway }: RequestContext) {
 async function deskOf({ gateway }: RequestContext): Promise<ConfigurationDesk> {
   const { configuration } = await gateway.console!();
   if (configuration) return configuration;
-  throw new GatewayError("unsupported", "This gateway was given its configuration by a program: it has no file");
+  throw new GatewayError("unsupported", "A program gave this gateway its configuration: there is no file");
 }

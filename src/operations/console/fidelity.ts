@@ -64,7 +64,7 @@ async function tableOf(
   const tables = await rehearsals.tables();
   const wire = driver?.wire ?? "";
   if (!target || !tables.answer(wire, {})) {
-    throw new GatewayError("unsupported", `There is no table for "${model}": its upstream speaks a wire of its own`);
+    throw new GatewayError("unsupported", `There is no table for "${model}": its upstream has its own wire`);
   }
   const rehearse = rehearsals.of(lane, model, target);
   const made = new BoundedMap<string, Promise<Outcome>>(50);

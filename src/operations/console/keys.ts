@@ -52,7 +52,7 @@ export async function listKeys({ gateway, url }: RequestContext): Promise<Respon
 function placeIn(text: string | null | undefined): number | undefined {
   if (text === null || text === undefined) return undefined;
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw invalid("from", "Expected the place where a page of keys goes on");
+  throw invalid("from", "Expected the cursor of a page of keys");
 }
 
 function sumOf(rows: readonly UsageRow[]) {
@@ -127,9 +127,9 @@ function isTaken(name: string, { configured }: KeyDesk): boolean {
   return configured.some((key) => key.name === name);
 }
 
-const reading = <T>(work: Promise<T>) => withStore(work, "The gateway cannot read its keys: try again later");
+const reading = <T>(work: Promise<T>) => withStore(work, "The gateway cannot read the keys: try again later");
 const writing = <T>(work: Promise<T>) =>
-  withStore(work, "The store did not answer: look at the list before you try again");
+  withStore(work, "The store did not answer: check the list before you try again");
 
 async function withStore<T>(work: Promise<T>, message: string): Promise<T> {
   try {

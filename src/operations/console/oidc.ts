@@ -33,7 +33,7 @@ export async function finishLogin(context: RequestContext): Promise<Response> {
   return await orPage(async () => {
     const [, state, nonce, verifier] = WORDS.exec(context.request.headers.get("cookie") ?? "") ?? [];
     if (!state || !nonce || !verifier) {
-      throw new GatewayError("authentication", "The login was begun in another window, or too long ago: try again");
+      throw new GatewayError("authentication", "The login was started in another window, or too long ago: try again");
     }
     const login = await loginOf(context);
     const holder = await login.finish(context.url!.searchParams, { state, nonce, verifier });
@@ -52,7 +52,7 @@ async function loginOf({ gateway }: RequestContext) {
   if (login) return login;
   throw new GatewayError(
     "not_found",
-    'Nobody logs in to this console at a provider: the configuration has no "oidc.console"',
+    'This console has no login with a provider: the configuration has no "oidc.console"',
   );
 }
 

@@ -76,7 +76,7 @@ export function recordedText(context: RequestContext): Response {
   const part = context.url!.searchParams.get("part") ?? "";
   const capture = captureOf(part, one);
   const text = capture && textOf(capture, hiderOf(one));
-  if (text === undefined) throw new GatewayError("not_found", `There is no text of the part "${part}"`);
+  if (text === undefined) throw new GatewayError("not_found", `There is no text for the part "${part}"`);
   return new Response(text, {
     headers: {
       "content-type": "text/plain; charset=utf-8",
@@ -93,7 +93,7 @@ export function recordOf({ gateway: { recording }, url }: RequestContext): Recor
   if (found) return found;
   throw new GatewayError(
     "not_found",
-    "The request is not recorded here: it was forgotten, too many came at that time, or another process has it",
+    "The request is not recorded here: it was dropped, too many came at that time, or another process has it",
   );
 }
 

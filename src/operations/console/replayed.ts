@@ -53,7 +53,7 @@ function writtenIn(wire: string, { protocol, input, notes: own }: Parsed, { regi
   const spoken = registry.protocols.find((one) => one.wire === wire && isForConversations(one));
   const way = driver?.operations.generate;
   if (!driver || !spoken || !way || "local" in way || protocol.operation !== "generate") {
-    throw new GatewayError("invalid_request", `The request cannot be written in the wire "${wire}"`);
+    throw new GatewayError("invalid_request", `The request cannot be expressed in the wire "${wire}"`);
   }
   const asked = input as Input<"generate">;
   const notes = new Set(own);

@@ -24,7 +24,7 @@ function asOperator(caller: Caller): Caller {
   if (caller.operator) return caller;
   throw new GatewayError(
     "permission",
-    'The console is for operators: use a key, or be in a group, with "operator": true',
+    'The console is for operators: it needs a key, or a group, with "operator": true',
   );
 }
 
@@ -42,10 +42,10 @@ export async function asCaller(context: RequestContext, path: string): Promise<O
 export async function logIn(context: RequestContext, key: string): Promise<string | undefined> {
   const { request, peer, gateway } = context;
   const { operator, owner } = await gateway.authenticate(withKey(request, key), peer);
-  if (!operator) throw new GatewayError("permission", 'This key is for no operator: it has no "operator": true');
+  if (!operator) throw new GatewayError("permission", 'This is not an operator\'s key: it has no "operator": true');
   if (owner === "local") return undefined;
   if (!owner.startsWith("key:")) {
-    throw new GatewayError("permission", "A token opens no session of the console: use the key of an operator");
+    throw new GatewayError("permission", "A token cannot log in to the console: use an operator's key");
   }
   return await beginSession({ key: digestOf(key) }, context);
 }
@@ -69,7 +69,7 @@ export async function logOut(context: RequestContext): Promise<{ cookie: string;
   try {
     await sessions.end(word);
   } catch (cause) {
-    throw new GatewayError("unavailable", "The session cannot be ended now: try again", { cause, retryAfter: "1" });
+    throw new GatewayError("unavailable", "The session could not be ended: try again", { cause, retryAfter: "1" });
   }
   return { cookie, next: holder && await login?.end(holder) };
 }
@@ -79,7 +79,7 @@ export function checkOrigin({ request: { headers }, url }: RequestContext): void
   const origin = headers.get("origin");
   const site = headers.get("sec-fetch-site");
   const isOwn = site === null ? origin === null || URL.parse(origin)?.host === url?.host : site === "same-origin";
-  if (!isOwn) throw new GatewayError("permission", "The console takes orders from its own pages only");
+  if (!isOwn) throw new GatewayError("permission", "The console accepts actions from its own pages only");
 }
 
 /** Who has logged in with this browser. */

@@ -61,7 +61,7 @@ export function parseRecorded(one: Recorded, { registry }: Gateway): Parsed {
   const url = new URL(one.url);
   const headers = new Headers(one.headers.map(([name, value]): [string, string] => [name, value]));
   const match = registry.match({ method: one.method, url: one.url, headers }, url);
-  if (!match || "allow" in match) throw new GatewayError("invalid_request", "No protocol serves the path any more");
+  if (!match || "allow" in match) throw new GatewayError("invalid_request", "No protocol serves this path any more");
   const notes: string[] = [];
   const wire: WireRequest = { body: bodyOf(one), headers, params: match.params, query: url.searchParams };
   const protocol = match.protocol as Protocol<ServedOperation>;
@@ -70,8 +70,8 @@ export function parseRecorded(one: Recorded, { registry }: Gateway): Parsed {
 }
 
 function bodyOf({ body }: Recorded): unknown {
-  if (body.kept < body.length) throw new GatewayError("invalid_request", "Not all of the body was kept");
-  if (body.isDescription) throw new GatewayError("invalid_request", "The files of the form were not kept");
+  if (body.kept < body.length) throw new GatewayError("invalid_request", "The body was not kept in full");
+  if (body.isDescription) throw new GatewayError("invalid_request", "The form's files were not kept");
   return JSON.parse(new TextDecoder().decode(body.bytes()));
 }
 
@@ -137,7 +137,7 @@ async function answerOf(call: RecordedCall, parsed: Parsed | undefined, gateway:
   const upstream = gateway.upstreams.get(call.upstream);
   const driver = gateway.drivers.get(call.driver);
   if (!parsed || !upstream || !driver || status === 0) return undefined;
-  if (answer.kept < answer.length) throw new GatewayError("invalid_request", "Not all of the answer was kept");
+  if (answer.kept < answer.length) throw new GatewayError("invalid_request", "The answer was not kept in full");
   const text = new TextDecoder().decode(answer.bytes());
   const reply = { status, headers, body: jsonIn(text) as string };
   if (status >= 300) {

@@ -16,7 +16,7 @@ export interface DocumentFacts {
 }
 
 const DESCRIPTION =
-  `One gateway to open models, for clients of several APIs. Each lane, \`/{lane}\`, has models of its own.
+  `One gateway for open models and clients of several APIs. Each lane, \`/{lane}\`, has its own models.
 
 A request is served by every API alike: what one of them cannot express is reported in the header \`x-laneway-notes\`. Errors
 have the shape of the API that is asked. A streamed answer that fails after its beginning ends with an error event.`;
@@ -29,7 +29,7 @@ export async function describeApi({ title, version, protocols, fallback }: Docum
   const wires = [...new Set(protocols.map(({ wire }) => wire))];
   return {
     openapi: "3.1.1",
-    info: { title, version, summary: "A gateway to open models.", description: DESCRIPTION },
+    info: { title, version, summary: "A gateway for open models.", description: DESCRIPTION },
     servers: [{ url: "/" }],
     // Without keys, the machine that the gateway runs on needs none.
     security: [{ bearer: [] }, { apiKey: [] }, {}],
@@ -49,7 +49,7 @@ export async function describeApi({ title, version, protocols, fallback }: Docum
           type: "apiKey",
           in: "header",
           name: "x-api-key",
-          description: "The same key; it counts if both are there.",
+          description: "The same key; it wins if both are present.",
         },
       },
     },

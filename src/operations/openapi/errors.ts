@@ -10,9 +10,12 @@ type Where = "all" | "body" | "model" | "named" | "generate" | "never";
 
 /** What a code means to a client, and where it may meet it. */
 const CODES: Record<ErrorCode, readonly [Where, meaning: string]> = {
-  invalid_request: ["all", "The request is wrong, or an upstream says so."],
+  invalid_request: ["all", "The request is invalid, or an upstream says so."],
   context_length_exceeded: ["generate", "The conversation does not fit the model's context window."],
-  previous_response_not_found: ["generate", "The stored response is unknown, deleted, expired or another key's."],
+  previous_response_not_found: [
+    "generate",
+    "The stored response is unknown, deleted, expired or belongs to another key.",
+  ],
   authentication: ["all", "No key, or one that is unknown or has expired."],
   billing: ["model", "The upstream's account has no credit."],
   budget_exceeded: ["model", "A budget has no room for the request. The message says when it resets."],
@@ -20,19 +23,19 @@ const CODES: Record<ErrorCode, readonly [Where, meaning: string]> = {
   not_found: ["all", "There is no such lane, response, conversation or item."],
   model_not_found: ["named", "There is no such model."],
   // Answered where no operation of this document is: by another method.
-  method_not_allowed: ["never", "The path exists with another method."],
+  method_not_allowed: ["never", "The path does not support this method."],
   request_timeout: ["body", "The body took too long to arrive."],
   request_too_large: ["body", "The body is larger than a limit of the gateway."],
   unsupported_media_type: ["body", "The gateway does not read this content type or encoding."],
   model_task_mismatch: ["named", "The model is for another task than the endpoint."],
-  upgrade_required: ["all", "A WebSocket was asked for where the gateway serves none."],
+  upgrade_required: ["all", "A WebSocket was requested where the gateway serves none."],
   rate_limit: ["all", "The key's quota is used up, or the upstream limits the rate."],
   headers_too_large: ["all", "The headers are longer than a limit of the gateway."],
   // Only the log shows it.
-  client_closed: ["never", "The client left."],
-  internal: ["all", "A fault of the gateway."],
+  client_closed: ["never", "The client disconnected."],
+  internal: ["all", "An internal error of the gateway."],
   unsupported: ["model", "The gateway does not offer this mode."],
-  upstream_error: ["model", "The upstream failed, or sent nonsense."],
+  upstream_error: ["model", "The upstream failed, or sent an invalid answer."],
   unavailable: ["all", "The gateway or the upstream is overloaded, not ready or shutting down."],
   upstream_timeout: ["model", "The upstream took too long."],
 };

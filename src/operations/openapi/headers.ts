@@ -14,7 +14,7 @@ export const HEADERS: Document["components"]["headers"] = {
   },
   "x-laneway-target": {
     description:
-      "Who answered, as `upstream/model`; `provider=` names whom that chose, `attempts=` how many were asked.",
+      "Who answered, as `upstream/model`; `provider=` names the provider that the upstream chose, `attempts=` the number of attempts.",
     schema: text,
   },
   "x-laneway-tokens": {
@@ -44,7 +44,7 @@ export const PARAMETERS: Record<string, Parameter> = {
     name: "lane",
     in: "path",
     required: true,
-    description: "The lane, which has models of its own. `GET /` lists them.",
+    description: "The lane, which has its own models. `GET /` lists the lanes.",
     schema: { type: "string", pattern: "^[a-z0-9][a-z0-9-]*$" },
   },
   strict: {
@@ -56,7 +56,7 @@ export const PARAMETERS: Record<string, Parameter> = {
   explain: {
     name: "x-laneway-explain",
     in: "header",
-    description: "With `true`, nothing is sent: the answer shows, as JSON, what each target would be asked.",
+    description: "With `true`, nothing is sent: the answer shows, as JSON, the request that each target would receive.",
     schema: { type: "string", enum: ["true", "false"] },
   },
 };
@@ -78,5 +78,5 @@ export function allowanceHeaders(
 function meaningOf(name: string): string {
   const what = Object.keys(ALLOWANCE).find((kind) => name.includes(kind)) ?? "use";
   if (name.includes("remaining")) return `How much of the key's limit on ${what} is left.`;
-  return name.includes("reset") ? `When all of the limit on ${what} is there again.` : `The key's limit on ${what}.`;
+  return name.includes("reset") ? `When the full limit on ${what} is available again.` : `The key's limit on ${what}.`;
 }

@@ -76,7 +76,7 @@ export const OWN: Readonly<Record<string, OwnEndpoint>> = {
         lastError: z.looseObject({ code: text, time: text }).optional(),
       })),
       workers: z.array(z.looseObject({ worker: count, pid: count, status: text })).optional().meta({
-        description: "The processes, where several serve at one port: the figures above are theirs together.",
+        description: "The processes, if several share one port: the figures above are their totals.",
       }),
     })),
   },
@@ -108,7 +108,7 @@ export const OWN: Readonly<Record<string, OwnEndpoint>> = {
         dollars: text,
         spent: text,
         left: text,
-        resets: text.optional().meta({ description: "ISO 8601; absent where it never does." }),
+        resets: text.optional().meta({ description: "ISO 8601; absent if it never resets." }),
       })).optional().meta({ description: "What is left of budgets; amounts are decimal texts." }),
     })),
   },

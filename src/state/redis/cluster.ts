@@ -94,7 +94,7 @@ class ClusterLink implements Link {
     const stretch = this.#stretches.find(({ from, to }) => slot >= from && slot <= to);
     if (stretch) return this.#linkTo(stretch.primary);
     void this.#read().catch(() => {});
-    throw new Error("No node of the cluster has this part of the store");
+    throw new Error("No node of the cluster has this slot");
   }
 
   #linkTo(node: Node): Link {
@@ -122,7 +122,7 @@ class ClusterLink implements Link {
     const nodes = new Map([...this.#options.seeds, ...known].map((node) => [`${node.host}:${node.port}`, node]));
     const ask = async (node: Node) => {
       const stretches = readSlots(await this.#linkTo(node).send(["CLUSTER", "SLOTS"]), node);
-      if (stretches.length === 0) throw new Error("The cluster has no parts yet");
+      if (stretches.length === 0) throw new Error("The cluster has no slots yet");
       return stretches;
     };
     try {

@@ -70,7 +70,7 @@ async function unpack(body: Uint8Array): Promise<string> {
     const from = at + LENGTHS_BYTES;
     // What somebody else has put there must not fill the memory.
     const plain = zstdDecompressSync(body.subarray(from, from + view.getUint32(at)), { maxOutputLength: PIECE_BYTES });
-    if (plain.length !== view.getUint32(at + 4)) throw new Error("A stored value is not whole");
+    if (plain.length !== view.getUint32(at + 4)) throw new Error("A stored value is incomplete");
     text += decoder.decode(plain, { stream: true });
     at = from + view.getUint32(at);
     if (slice.isOver()) await othersTurn();
