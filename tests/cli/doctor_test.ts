@@ -131,7 +131,7 @@ const SABOTAGES: [name: string, sabotage: Sabotage, check: string, words: RegExp
         url.hostname === "login.test" ? Response.json({ issuer: "https://login.test" }) : healthy(url, ...call),
     },
     "issuer-unusable",
-    /another issuer's/,
+    /belongs to another issuer/,
   ],
   ["the file is no JSON", { config: '{\n  "lanes": {,}\n}' }, "configuration-syntax", /line 2, column 13/],
   ["a setting is misspelt", { config: { ...HEALTHY, upstream: {} } }, "setting-unknown", /upstreams/],

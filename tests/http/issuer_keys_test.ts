@@ -122,7 +122,12 @@ Deno.test("issuer's keys: an issuer that does not answer is given up after five 
 
 /** What an issuer may answer, and what the log says of it. */
 const ODD: [name: string, url: RegExp, answer: () => Response, reason: string][] = [
-  ["another issuer's document", /openid/, () => Response.json({ issuer: "https://evil.test" }), "belongs to another issuer"],
+  [
+    "another issuer's document",
+    /openid/,
+    () => Response.json({ issuer: "https://evil.test" }),
+    "belongs to another issuer",
+  ],
   [
     "a place that is not its own",
     /openid/,
