@@ -341,16 +341,21 @@ for (const [how, end] of Object.entries(ENDS)) {
   });
 }
 
+let staleAnswers = 0;
+
 testEach("what comes on an idle connection is nobody's answer", {
   answer({ socket, later }) {
     socket.write(whole("mine"));
-    later(() => socket.write("HTTP/1.1 408 Request Timeout\r\ncontent-length: 5\r\n\r\nstale"), 30);
+    const stale = "HTTP/1.1 408 Request Timeout\r\ncontent-length: 5\r\n\r\nstale";
+    later(() => socket.write(stale, () => staleAnswers++), 30);
   },
 }, async ({ send }) => {
   for (let time = 0; time < 3; time++) {
+    const before = staleAnswers;
     const response = await send();
     assertEquals([response.status, await textOf(response)], [200, "mine"]);
-    await delay(80);
+    await until(() => staleAnswers > before);
+    await delay(50);
   }
 });
 
