@@ -1,6 +1,6 @@
 /** Calls by `fetch`, the platform's own or any other. */
 import { ByteReader } from "../util/byte_reader.ts";
-import { isDoubtful, LateBody, noteAnswer } from "./late_body.ts";
+import { headersFor, isDoubtful, LateBody, noteAnswer } from "./late_body.ts";
 import { TextBody } from "./text_body.ts";
 import {
   type ByteSource,
@@ -16,7 +16,7 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 export function fetchTransport(fetch: Fetch): Transport {
   return {
     send({ url, method, headers, body, signal }) {
-      const init = { method, headers, redirect: "manual", signal } as const;
+      const init = { method, headers: headersFor(urlOf(url).origin, headers), redirect: "manual", signal } as const;
       if (body === undefined || body instanceof FormData) return reach(fetch, url, { ...init, body });
       return post(fetch, url, body instanceof Uint8Array ? blobOf(body, "") : body, init);
     },
@@ -33,10 +33,10 @@ async function post(fetch: Fetch, url: string, payload: string | Blob, init: Req
     const body = isAgain || isDoubtful(origin) ? new LateBody([payload], { type }) : sentOnce(payload);
     try {
       const response = await reach(fetch, url, { ...init, body });
-      noteAnswer(origin, response.ok);
+      noteAnswer(origin, response);
       return response;
     } catch (thrown) {
-      noteAnswer(origin, false);
+      noteAnswer(origin);
       if (isAgain || !(thrown instanceof TransportError) || thrown.failure !== "unsent") throw thrown;
     }
   }

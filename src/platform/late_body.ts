@@ -6,16 +6,36 @@ const IDLE_MS = 1_000;
 /** When each origin last answered well, by the monotonic clock: the connection that it answered on is open, most likely. */
 const wellAt = new Map<string, number>();
 
+/**
+ * Origins whose connections carry one request each. cpp-httplib (llama.cpp) announces keep-alive, but closes the connection
+ * after each stream: a request that comes at that moment would be lost.
+ */
+const usedOnce = new Set<string>();
+const MOST_ORIGINS = 1_000;
+
+/** The headers of a request to an origin, with `connection: close` where its connections are used once. */
+export function headersFor(
+  origin: string,
+  headers: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  return usedOnce.has(origin) ? { ...headers, connection: "close" } : headers;
+}
+
 /** Whether the connections that are kept to an origin may be dead: some servers reset them after a failure, all do after a while. */
 export function isDoubtful(origin: string): boolean {
+  if (usedOnce.has(origin)) return true;
   const at = wellAt.get(origin);
   return at === undefined || performance.now() - at > IDLE_MS;
 }
 
 /** Notes whether an origin answered well. */
-export function noteAnswer(origin: string, isWell: boolean): void {
-  if (isWell) wellAt.set(origin, performance.now());
+export function noteAnswer(origin: string, answer?: { readonly ok: boolean; readonly headers: Headers }): void {
+  if (answer?.ok) wellAt.set(origin, performance.now());
   else wellAt.delete(origin);
+  // cpp-httplib sends "timeout=5, max=100". Without TLS a new connection costs little.
+  if (answer && origin.startsWith("http:") && answer.headers.get("keep-alive")?.includes("max=")) {
+    if (usedOnce.size < MOST_ORIGINS) usedOnce.add(origin);
+  }
 }
 
 /**

@@ -4,7 +4,7 @@ import { request as requestSecure } from "node:https";
 import type { LookupFunction } from "node:net";
 import { ACCEPTED_CODING, decodeInto, isDecoded } from "./decoding.ts";
 import { type MayReach, mayReachHost } from "./guarded_agent.ts";
-import { isDoubtful, noteAnswer } from "./late_body.ts";
+import { headersFor, isDoubtful, noteAnswer } from "./late_body.ts";
 import { toMultipart } from "./multipart.ts";
 import { type Agents, nodeAgents, onKept, valveOf } from "./node_agents.ts";
 import { drained, PushedBytes } from "./node_stream.ts";
@@ -47,10 +47,10 @@ async function post(request: TransportRequest, agents: Agents): Promise<Transpor
   for (let isAgain = false;; isAgain = true) {
     try {
       const response = await exchange(request, url, agents);
-      noteAnswer(url.origin, response.ok);
+      noteAnswer(url.origin, response);
       return response;
     } catch (thrown) {
-      noteAnswer(url.origin, false);
+      noteAnswer(url.origin);
       if (isAgain || !(thrown instanceof TransportError) || thrown.failure !== "unsent") throw thrown;
       closeIdle(agents[protocolOf(url)], url);
     }
@@ -133,7 +133,7 @@ function open({ method, headers }: TransportRequest, body: Body, url: URL, agent
     port: url.port,
     path: url.pathname + url.search,
     method,
-    headers: { ...more, "accept-encoding": ACCEPTED_CODING, ...headers },
+    headers: { ...more, "accept-encoding": ACCEPTED_CODING, ...headersFor(url.origin, headers) },
     maxHeaderSize: HEAD_BYTES,
   });
 }

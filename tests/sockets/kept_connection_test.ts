@@ -9,6 +9,7 @@ import { send } from "../../src/upstream/send.ts";
 import { newUpstream } from "../upstream/upstream.ts";
 import { fakeUpstream } from "../support/fake_upstream.ts";
 import { textOf } from "../support/transport.ts";
+import { startRaw } from "../platform/raw_server.ts";
 
 const NEVER = new AbortController().signal;
 const RESET = new TypeError("fetch failed", { cause: new Error("Connection reset by peer (os error 104)") });
@@ -191,6 +192,32 @@ for (const { kind, create, death, answer, size } of CASES) {
     } finally {
       close();
       await server.stop();
+    }
+  });
+}
+
+for (const [kind, create] of Object.entries(CALLERS)) {
+  Deno.test(`kept connections: those of a server that closes each after a stream, against its word, are used once · ${kind}`, async () => {
+    for (const [announced, isOnce] of [["timeout=5, max=100", true], ["timeout=5", false]] as const) {
+      const server = await startRaw({
+        answer({ socket, head }) {
+          const isLast = /^connection: close/im.test(head);
+          const says = isLast ? "connection: close" : `keep-alive: ${announced}`;
+          socket.write(`HTTP/1.1 200 OK\r\n${says}\r\ncontent-length: 2\r\n\r\n{}`);
+          if (isLast) socket.end();
+        },
+      });
+      const { transport, close } = create();
+      const upstream = newUpstream({ baseUrl: server.url, transport });
+      try {
+        for (let turn = 0; turn < 4; turn++) await textOf(await send({ path: "x", body: {} }, upstream, NEVER));
+        const saysClose = server.requests.map(({ head }) => /^connection: close/im.test(head));
+        assertEquals(saysClose, [false, isOnce, isOnce, isOnce]);
+        assertEquals(server.connections, isOnce ? 3 : 1);
+      } finally {
+        close();
+        await server.stop();
+      }
     }
   });
 }
