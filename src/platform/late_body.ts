@@ -7,7 +7,7 @@ const IDLE_MS = 1_000;
 const wellAt = new Map<string, number>();
 
 /**
- * Origins whose connections carry one request each. cpp-httplib (llama.cpp) announces keep-alive, but closes the connection
+ * Origins whose connections carry one request each. cpp-httplib announces keep-alive, but closes the connection
  * after each stream: a request that comes at that moment would be lost.
  */
 const usedOnce = new Set<string>();
