@@ -86,7 +86,8 @@ export function quantile(numbers: readonly number[], q: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))]!;
 }
 
-/** So that none of them is always the first to be measured. */
-export function rotate<T>(items: readonly T[], by: number): T[] {
-  return items.map((_, at) => items[(at + by) % items.length]!);
+/** So that none of them is always the first to be measured, or always after the same other one. */
+export function rotate<T>(items: readonly T[], round: number): T[] {
+  const rotated = items.map((_, at) => items[(at + round) % items.length]!);
+  return round % 2 === 0 ? rotated : rotated.reverse();
 }
