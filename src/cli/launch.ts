@@ -15,9 +15,11 @@ import {
 import { isObject, mergeJson } from "../util/merge.ts";
 import { arePackagesThere, isCached, isThere } from "./cached.ts";
 import type { Beside, FetcherWorld } from "./fetcher_start.ts";
+import { type Child, keepAtHangUp, outliveHangUp, send } from "./hang_up.ts";
 import { healthUrl } from "./health_url.ts";
 import { npmEnded } from "./npm_ancestor.ts";
 import { telemetryVariables } from "./telemetry.ts";
+import { watchTerminal } from "./terminal.ts";
 
 /** The value of an option of the command line, in either of its forms; of several, the last. */
 function option(name: string): string | undefined {
@@ -73,7 +75,16 @@ const FORWARDED: readonly Deno.Signal[] = Deno.build.os === "windows"
   ? ["SIGINT", "SIGBREAK"]
   : ["SIGINT", "SIGTERM", "SIGHUP"];
 
+const terminal = watchTerminal({ isTerminal: (stream) => Deno[stream].isTerminal() });
+
+/** A gateway is given SIGHUP to read its configuration again; what else runs ends with it, as anything does. */
+function outlive(command: string | undefined): () => void {
+  return command === undefined && FORWARDED.includes("SIGHUP") ? outliveHangUp(terminal) : () => {};
+}
+
 async function launch(): Promise<number> {
+  const [command] = commands();
+  const handOver = outlive(command);
   const orphaned = npmEnded();
   const preset = readJson(new URL("../../gateway.default.json", import.meta.url));
   const named = option("config") ?? Deno.env.get("LANEWAY_CONFIG");
@@ -81,7 +92,6 @@ async function launch(): Promise<number> {
   const written = readJson(file);
   const merged = isObject(written) && written.extends === "default" ? mergeJson(preset, written) : written ?? preset;
   const listen = { hostname: option("hostname"), port: option("port") };
-  const [command] = commands();
   const world = { env: (name: string) => Deno.env.get(name), readJson, say };
   if (command === "fetcher" && !wantsOtherThanFetcher()) return await serveFetcher(merged, listen, world, orphaned);
   const main = option("main") ?? BUILT_IN;
@@ -94,7 +104,7 @@ async function launch(): Promise<number> {
   const flags = command === "connect"
     ? await flagsToConnect()
     : flagsOf(await forCommand(permissionsOf(place), merged, listen));
-  const start = { flags, main, own, orphaned };
+  const start = { flags, main, own, orphaned, handOver };
   try {
     if (!await cache(main)) return 1;
     return await runnerOf(command)(start);
@@ -208,6 +218,8 @@ interface Start {
   /** Variables that the gateway is given. */
   own: Record<string, string>;
   orphaned: Promise<boolean>;
+  /** To be called once SIGHUP is listened for. */
+  handOver(): void;
 }
 
 /** What Deno is run with. */
@@ -220,21 +232,31 @@ function argsOf({ flags, main }: Start): string[] {
 /** Runs Deno, and passes on to it what ends it. Returns its exit code. */
 async function run(start: Start): Promise<number> {
   const child = spawn(argsOf(start), start.own);
-  passSignals(start.orphaned, (signal) => forward(child, signal));
+  passSignals(start, (signal) => send(child, signal));
   return (await child.status).code;
 }
 
-function spawn(args: string[], own: Record<string, string>): Deno.ChildProcess {
+function spawn(args: string[], own: Record<string, string>): Child {
   const arenas = Deno.env.has("MALLOC_ARENA_MAX") ? {} : ARENAS;
   const launched = { LANEWAY_LAUNCHER: String(Deno.pid), LANEWAY_COMMAND: typedCommand() };
   const env = { ...arenas, ...telemetryVariables(), ...own, ...launched };
-  return new Deno.Command(Deno.execPath(), { args, env }).spawn();
+  const start = () => new Deno.Command(Deno.execPath(), { args, env }).spawn();
+  return commands().length > 0 ? start() : keepAtHangUp(start, terminal);
 }
 
 /** A terminal tells all of them, which a gateway takes as one; what another process sends reaches only this one. */
-function passSignals(orphaned: Promise<boolean>, pass: (signal: Deno.Signal) => void): void {
-  for (const signal of FORWARDED) Deno.addSignalListener(signal, () => pass(signal));
-  orphaned.then((isOrphan) => isOrphan && pass("SIGTERM"));
+function passSignals({ orphaned, handOver }: Start, pass: (signal: Deno.Signal) => void): void {
+  let isOver = false;
+  // Both may happen, where npm was started in a terminal. A second signal would abort the streams.
+  const end = (signal: Deno.Signal) => {
+    if (!isOver) pass(signal);
+    isOver = true;
+  };
+  for (const signal of FORWARDED) {
+    Deno.addSignalListener(signal, () => signal === "SIGHUP" && terminal.isGone() ? end("SIGINT") : pass(signal));
+  }
+  handOver();
+  orphaned.then((isOrphan) => isOrphan && end("SIGTERM"));
 }
 
 /** What runs one process or several. What cannot be is left to the gateway, which says why. */
@@ -260,7 +282,7 @@ async function runWorkers(count: number, start: Start): Promise<number> {
   const args = argsOf({ ...start, flags: [...start.flags, ...more] });
   try {
     const workers = supervise(folder, { count, say, spawn: (place) => spawn(args, { ...start.own, [WORKER]: place }) });
-    passSignals(start.orphaned, workers.forward);
+    passSignals(start, workers.forward);
     return await workers.ended;
   } finally {
     await removeFolder(folder);
@@ -270,14 +292,6 @@ async function runWorkers(count: number, start: Start): Promise<number> {
 /** What the user typed to get here. Whoever has Deno from npm may have no `deno` of their own. */
 function typedCommand(): string {
   return Deno.env.get("npm_command") === "exec" ? `npx -y deno@${Deno.version.deno} task start` : "deno task start";
-}
-
-function forward(child: Deno.ChildProcess, signal: Deno.Signal): void {
-  try {
-    child.kill(signal);
-  } catch {
-    // It has ended by itself meanwhile.
-  }
 }
 
 if (import.meta.main) Deno.exit(await launch());

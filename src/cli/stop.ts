@@ -69,11 +69,9 @@ export function watchSignals({ os, onSignal, env, parentId }: Platform, terminal
   };
   for (const name of signals) onSignal(name, () => received(name));
   if (canHangUp(os)) {
-    // The shell, the system and the launcher all send it, and none means it twice.
+    // The shell, the system and the launcher all send it, and the launcher SIGINT, too: none means it twice.
     onSignal("SIGHUP", () => {
-      if (!terminal.isGone()) return;
-      first.resolve("SIGHUP");
-      firstAt ??= performance.now();
+      if (terminal.isGone()) first.resolve("SIGHUP");
     });
   }
   // Where the launcher is killed, nobody else could stop this process.

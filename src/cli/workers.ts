@@ -1,10 +1,11 @@
 /** Several gateways at one port. The launcher reads this file: it imports nothing but what imports nothing. */
 import { isThere } from "./cached.ts";
+import { type Child, send } from "./hang_up.ts";
 
 export interface WorkersOptions {
   count: number;
   /** Starts one. `place` is what it is to find in `LANEWAY_WORKER`. */
-  spawn(place: string): Deno.ChildProcess;
+  spawn(place: string): Child;
   say(text: string): void;
 }
 
@@ -49,7 +50,7 @@ export function supervise(folder: string, options: WorkersOptions): Supervisor {
 class Supervised {
   readonly #folder: string;
   readonly #options: WorkersOptions;
-  readonly #running = new Map<number, Deno.ChildProcess>();
+  readonly #running = new Map<number, Child>();
   readonly #stop = new AbortController();
   #exitCode = 0;
 
@@ -60,13 +61,7 @@ class Supervised {
 
   forward(signal: Deno.Signal): void {
     if (signal !== "SIGHUP") this.#stop.abort();
-    for (const child of this.#running.values()) {
-      try {
-        child.kill(signal);
-      } catch {
-        // It has ended by itself meanwhile.
-      }
-    }
+    for (const child of this.#running.values()) send(child, signal);
   }
 
   async run(): Promise<number> {
@@ -80,7 +75,7 @@ class Supervised {
     return this.#exitCode;
   }
 
-  #spawn(worker: number): Deno.ChildProcess {
+  #spawn(worker: number): Child {
     const child = this.#options.spawn(`${this.#folder}/${worker}`);
     this.#running.set(worker, child);
     return child;

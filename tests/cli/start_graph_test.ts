@@ -7,10 +7,12 @@ const MOST_MODULES = 455;
 /** The launcher imports only what imports nothing: no dependency runs with its permissions. */
 const LAUNCHER = [
   "cli/cached.ts",
+  "cli/hang_up.ts",
   "cli/health_url.ts",
   "cli/launch.ts",
   "cli/npm_ancestor.ts",
   "cli/telemetry.ts",
+  "cli/terminal.ts",
   "config/permissions.ts",
   "config/redis_url.ts",
 ];

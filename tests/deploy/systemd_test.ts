@@ -3,6 +3,12 @@ import { assert, assertEquals } from "@std/assert";
 import { withFolder } from "../support/process.ts";
 
 const UNIT = new URL("../../deploy/systemd/laneway.service", import.meta.url);
+const MAIN = new URL("../../src/main.ts", import.meta.url).href;
+const SANDBOX = {
+  upstreams: { sandbox: { driver: "sandbox" } },
+  lanes: { oss: { upstreams: { chat: "sandbox" } } },
+  store: { kind: "memory" },
+};
 /** systemd's measure of what a service might do to its machine, from 0 to 10. */
 const MOST_EXPOSURE = 2.5;
 
@@ -15,6 +21,13 @@ async function analyze(...args: string[]): Promise<{ code: number; text: string 
     if (thrown instanceof Deno.errors.NotFound) return undefined;
     throw thrown;
   }
+}
+
+/** What the unit has a shell do, with another program in place of the gateway. */
+function scriptOf(unit: string, program: string): string {
+  const [, start = ""] = /^ExecStart=(.*)$/m.exec(unit) ?? [];
+  const [, script = ""] = /^\/bin\/sh -euc '(.*)'$/.exec(start) ?? [];
+  return script.replaceAll("$$", "$").replace("/usr/local/bin/laneway", program);
 }
 
 const version = await analyze("--version");
@@ -36,14 +49,12 @@ Deno.test({
   name: "systemd: each credential becomes the variable that it is named like, and the program takes the shell's place",
   ignore: Deno.build.os === "windows",
   async fn() {
-    const [, start = ""] = /^ExecStart=(.*)$/m.exec(await Deno.readTextFile(UNIT)) ?? [];
-    const [, script = ""] = /^\/bin\/sh -euc '(.*)'$/.exec(start) ?? [];
     await withFolder(async (folder) => {
       const program = `${folder}/laneway`;
       await Deno.writeTextFile(program, '#!/bin/sh\necho "$$" "$HF_TOKEN" "$TEAM_KEY" "$@"\n', { mode: 0o755 });
       await Deno.writeTextFile(`${folder}/secret_HF_TOKEN`, "hf $HOME 'quoted'\n");
       await Deno.writeTextFile(`${folder}/secret_TEAM_KEY`, "team");
-      const command = script.replaceAll("$$", "$").replace("/usr/local/bin/laneway", program);
+      const command = scriptOf(await Deno.readTextFile(UNIT), program);
       const child = new Deno.Command("/bin/sh", {
         args: ["-euc", command],
         env: { CREDENTIALS_DIRECTORY: folder },
@@ -59,16 +70,56 @@ Deno.test({
 });
 
 Deno.test({
-  name: "systemd: a gateway that a reload ends, because it cannot take one yet, is started again",
+  name: "systemd: a reload does not end a gateway that starts; one that ends the shell before it is no clean end",
   ignore: Deno.build.os === "windows",
   async fn() {
-    const main = new URL("../../src/main.ts", import.meta.url).href;
-    const child = new Deno.Command(Deno.execPath(), { args: ["run", "--allow-all", main, "--version"], stdout: "null" })
-      .spawn();
-    child.kill("SIGHUP");
-    const { signal } = await child.status;
-    assert(["SIGHUP", null].includes(signal), `it ended by ${signal}`);
-    const [, restarting = ""] = /^RestartForceExitStatus=(.*)$/m.exec(await Deno.readTextFile(UNIT)) ?? [];
+    const unit = await Deno.readTextFile(UNIT);
+    await withFolder(async (folder) => {
+      const program = `${folder}/laneway`;
+      await Deno.writeTextFile(program, "#!/bin/sh\nkill -HUP $$\necho survived\n", { mode: 0o755 });
+      await Deno.writeTextFile(`${folder}/secret_HF_TOKEN`, "hf");
+      const command = new Deno.Command("/bin/sh", {
+        args: ["-euc", scriptOf(unit, program)],
+        env: { CREDENTIALS_DIRECTORY: folder },
+      });
+      assertEquals(new TextDecoder().decode((await command.output()).stdout), "survived\n");
+    });
+    const [, restarting = ""] = /^RestartForceExitStatus=(.*)$/m.exec(unit) ?? [];
     assert(restarting.split(" ").includes("SIGHUP"), restarting);
+  },
+});
+
+Deno.test({
+  name: "systemd: a gateway that was started with SIGHUP ignored takes it once it listens",
+  ignore: Deno.build.os === "windows",
+  async fn() {
+    await withFolder(async (folder) => {
+      const config = { ...SANDBOX, listen: { port: 0 } };
+      await Deno.writeTextFile(`${folder}/gateway.json`, JSON.stringify(config));
+      const child = new Deno.Command("/bin/sh", {
+        args: ["-euc", 'trap "" HUP; echo >&2 ignored; exec "$@"', "sh", Deno.execPath(), "run", "-A", MAIN],
+        cwd: folder,
+        env: { LANEWAY_CONFIG: "", NO_COLOR: "1" },
+        stdout: "null",
+        stderr: "piped",
+      }).spawn();
+      const lines = child.stderr.pipeThrough(new TextDecoderStream()).getReader();
+      let text = "";
+      const said = async (wanted: string) => {
+        while (!text.includes(wanted)) {
+          const { value, done } = await lines.read();
+          if (done) throw new Error(`It never said "${wanted}": ${text}`);
+          text += value;
+        }
+      };
+      await said("ignored");
+      child.kill("SIGHUP");
+      await said("Keys: ");
+      child.kill("SIGHUP");
+      await said("The configuration has not changed");
+      child.kill("SIGINT");
+      await lines.cancel();
+      assertEquals((await child.status).signal, null);
+    });
   },
 });
