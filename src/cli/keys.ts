@@ -256,7 +256,7 @@ function dateOf(text: string): string {
 
 function countOf(option: string, text: string): number {
   if (!/^[1-9]\d{0,14}$/.test(text)) {
-    throw new KeysError(`Cannot use "${text}" for --${option}: expected a whole number above 0`);
+    throw new KeysError(`Cannot use "${text}" for --${option}: expected an integer above 0`);
   }
   return Number(text);
 }

@@ -2,7 +2,7 @@
 import type { z } from "zod";
 import embedded from "../../gateway.default.json" with { type: "json" };
 import { isJsonObject, type JsonObject, type JsonValue } from "../canonical/json.ts";
-import { formatPath } from "../contract/validate.ts";
+import { formatPath, sizeIn } from "../contract/validate.ts";
 import { builtin } from "../util/builtin.ts";
 import { mergeJson } from "../util/merge.ts";
 import { check, type Problem, type Surroundings } from "./check.ts";
@@ -59,7 +59,7 @@ export function readConfig(
 
 /** A configuration from plain JSON data. Throws a `ConfigError` with the problems of both passes. */
 export function parseConfig(value: unknown, source: string, surroundings: Surroundings): Config {
-  const result = configSchema.safeParse(value, { error: describeType, jitless: true });
+  const result = configSchema.safeParse(value, { error: describeIssue, jitless: true });
   const problems = result.success ? [] : result.error.issues.flatMap(problemsOf);
   const known = new Set(problems.map(({ path }) => path));
   problems.push(...check(value, surroundings).filter(({ path }) => !known.has(path)));
@@ -115,15 +115,15 @@ function problemsOf(issue: z.core.$ZodIssue): Problem[] {
 const TYPE_NAMES: Record<string, string> = {
   string: "a string",
   number: "a number",
-  int: "a whole number",
+  int: "an integer",
   object: "an object",
   record: "an object",
   array: "an array",
 };
 
-/** Our words for a value of the wrong type. They never hold a string, because a secret may have been put there. */
-function describeType(issue: z.core.$ZodRawIssue): string | undefined {
-  if (issue.code !== "invalid_type") return undefined;
+/** Our words for a value of the wrong type or size. They never hold a string, because a secret may have been put there. */
+function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code !== "invalid_type") return sizeIn(issue)?.replace(/^m/, "M");
   const { expected, input } = issue;
   const wanted = TYPE_NAMES[expected] ?? expected;
   if (input === undefined) return `Missing: expected ${wanted}`;

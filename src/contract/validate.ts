@@ -73,7 +73,7 @@ function deepest(issues: readonly z.core.$ZodIssue[], value: unknown, prefix: Pr
 
 function mistakeOf(issue: z.core.$ZodIssue, path: PropertyKey[]): Mistake {
   const expected = expectedBy(issue);
-  const complaints = expected.length > 0 ? [] : [issue.message.replace(/^Invalid input: /, "")];
+  const complaints = expected.length > 0 ? [] : [sizeIn(issue) ?? issue.message.replace(/^Invalid input: /, "")];
   return { path, expected, complaints, isOtherKind: isOfOtherKind(issue) };
 }
 
@@ -97,9 +97,21 @@ function expectedBy(issue: z.core.$ZodIssue): string[] {
   }
 }
 
-const WORD_OF: Readonly<Record<string, string>> = { array: "list", int: "whole number" };
+const WORD_OF: Readonly<Record<string, string>> = { int: "integer" };
 
-/** "expected string or list, received 3". */
+/** "must have at least 1 item", where a value is too small or too big. */
+export function sizeIn(issue: z.core.$ZodIssue | z.core.$ZodRawIssue): string | undefined {
+  if (issue.code !== "too_small" && issue.code !== "too_big") return undefined;
+  const isSmall = issue.code === "too_small";
+  const { origin, inclusive } = issue;
+  const limit = Number(isSmall ? issue.minimum : issue.maximum);
+  const unit = { array: "item", string: "character" }[String(origin)];
+  if (unit) return `must have at ${isSmall ? "least" : "most"} ${limit} ${unit}${limit === 1 ? "" : "s"}`;
+  if (inclusive) return `must be at ${isSmall ? "least" : "most"} ${limit}`;
+  return `must be ${isSmall ? "greater" : "less"} than ${limit}`;
+}
+
+/** "expected string or array, received 3". */
 function describe({ expected, complaints }: Mistake, value: unknown): string {
   if (expected.length === 0) return complaints.join(", or ");
   const words = expected.length === 1 ? expected[0] : `${expected.slice(0, -1).join(", ")} or ${expected.at(-1)}`;
@@ -111,7 +123,7 @@ const LONGEST_VALUE = 40;
 /** What a client sent, so short that it fits into a message. */
 function inWords(value: unknown): string {
   if (value === undefined) return "nothing";
-  if (Array.isArray(value)) return "list";
+  if (Array.isArray(value)) return "array";
   const isRaw = isRawNumber(value);
   if (typeof value === "object" && value !== null && !isRaw) return "object";
   const json = JSON.stringify(value);

@@ -18,11 +18,10 @@ export function createTaskCheck(
   name: string,
   endpoints: Readonly<Partial<Record<Task, readonly string[]>>>,
 ): TaskCheck {
-  const pathsOf = (task: Task) => endpoints[task]?.map((path) => `/${name}${path}`).join(" or ");
   return (model, { tasks, other }, wanted) => {
     if (tasks.includes(wanted) || (tasks.length === 0 && !other)) return;
-    const paths = tasks.map(pathsOf).filter((path) => path !== undefined).join(" or ");
-    const where = paths === "" ? "" : `, at ${paths}`;
+    const paths = tasks.flatMap((task) => endpoints[task] ?? []).map((path) => `/${name}${path}`);
+    const where = paths.length === 0 ? "" : ` (${paths.join(", ")})`;
     const purpose = tasks.join(" and ") || other;
     const message = `Model "${model}" is for ${purpose}${where}; this endpoint needs a model for ${wanted}`;
     throw new GatewayError("model_task_mismatch", message, { param: "model" });

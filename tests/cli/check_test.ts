@@ -1,5 +1,5 @@
 /** The command `check`: Laneway meets every requirement, and each is one that a broken server fails. */
-import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { cases, checkedWires, scriptedCases } from "../../plugins/conformance/mod.ts";
 import { type CheckResult, junit, markdown } from "../../src/cli/check/report.ts";
 import { check } from "../../src/cli/check/run.ts";
@@ -266,7 +266,8 @@ Deno.test("check: the command runs with what it needs, writes its reports and en
       assertStringIncludes(await Deno.readTextFile(`${folder}/r.xml`), `tests="${cases.length}" failures="0"`);
       assertStringIncludes(await Deno.readTextFile(`${folder}/r.md`), `# Conformance of ${url}/oss`);
       const wrong = await runLaunched(["check", `${url}/oss`, "--model", "none", "--wire", "chat"], { cwd: folder });
-      assertEquals(wrong.code, 1);
+      assertEquals([wrong.code, wrong.stdout], [1, ""]);
+      assertMatch(wrong.stderr, /^The server refuses every request\. The status is 404, .*"none" in lane "oss".*\n$/);
       assertEquals((await runLaunched(["check", "--model", "x"], { cwd: folder })).code, 2);
       const taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
       const host = `127.0.0.1:${taken.addr.port}`;

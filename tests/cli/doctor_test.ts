@@ -279,6 +279,17 @@ const SABOTAGES: [name: string, sabotage: Sabotage, check: string, words: RegExp
     /System role not supported/,
   ],
   [
+    "the connection is lost at a request with a system message",
+    {
+      answer: but("all", (url, body, headers) => {
+        if ((body.messages as { role: string }[]).some(({ role }) => role === "system")) throw new TypeError("reset");
+        return healthy(url, body, headers);
+      }),
+    },
+    "connection-lost",
+    /was lost before an answer/,
+  ],
+  [
     "tools are ignored",
     { answer: but("tools", () => message({ content: "It is noon." })) },
     "tools-unused",
@@ -339,7 +350,7 @@ Deno.test("doctor: what a server says steers no terminal", async () => {
   const findings = await findingsOf({
     answer: but("tools", () => failing(400, "no\u001b[2J tools\r\nNo problems found")),
   });
-  assertStringIncludes(report(findings), "a request with tools: no [2J tools No problems found\n");
+  assertStringIncludes(report(findings), "It fails with tools: no [2J tools No problems found\n");
 });
 
 for (const [name, sabotage, check, words] of SABOTAGES) {

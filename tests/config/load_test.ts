@@ -31,7 +31,7 @@ Deno.test("loadConfig: three mistakes are reported at once, with their paths", (
     lanes: { oss: { models: { m: { task: "chat", targets: [{ upstream: "lokal", model: "m" }] } } } },
   };
   assertEquals(problemsOf(() => load(config)), [
-    "listen.port: Too big: expected number to be <=65535",
+    "listen.port: Must be at most 65535",
     'upstreams.local.timeout: Unknown key; did you mean "timeouts"?',
     'lanes.oss.models.m.targets[0].upstream: Cannot find upstream "lokal"; did you mean "local"?',
   ]);
@@ -58,7 +58,7 @@ for (
     ["JSON that ends early", '{\n  "lanes": {', "line 2, column 13: Expected property name or '}'"],
     ["text after the JSON", "{}\n}", "line 2, column 1: Unexpected non-whitespace character"],
     ["another type", { ...small, listen: { port: "8000" } }, "listen.port: Expected a number, got a string"],
-    ["a fraction", { ...small, listen: { port: 1.5 } }, "listen.port: Expected a whole number, got 1.5"],
+    ["a fraction", { ...small, listen: { port: 1.5 } }, "listen.port: Expected an integer, got 1.5"],
     ["a list in place of an object", { ...small, limits: [] }, "limits: Expected an object, got an array"],
     ["null", { ...small, limits: null }, "limits: Expected an object, got null"],
     [
@@ -94,7 +94,7 @@ for (
     [
       "what both passes see, once",
       { ...small, listen: { hostname: "" } },
-      "listen.hostname: Too small: expected string to have >=1 characters",
+      "listen.hostname: Must have at least 1 character",
     ],
     ["another base", { ...small, extends: "other" }, 'extends: Invalid input: expected "default"'],
   ] as const

@@ -38,13 +38,14 @@ const PATHS = protocols.flatMap(({ method, pattern: { pathname }, name }) => {
 });
 
 for (const { name, method, path } of PATHS) {
-  Deno.test(`paths: ${name} without its lane, or without its version, is told the whole path and the lanes`, async () => {
+  Deno.test(`paths: ${name} without its lane or version, or with two versions, is told the whole path and the lanes`, async () => {
     const app = newApp({ config: CONFIG });
     const [, withoutVersion] = /^\/v1(?:beta)?(\/.*)/.exec(path)!;
     const forms = [
       [path, `/oss${path}`],
       [withoutVersion!, `/oss/v1${withoutVersion}`],
       [`/small${withoutVersion}`, `/small/v1${withoutVersion}`],
+      [`/small/v1${path}`, `/small${path}`],
     ] as const;
     for (const [asked, meant] of forms) {
       const { status, message } = await ask(app, asked, method);

@@ -176,14 +176,14 @@ Deno.test("places: the message of a mismatch says what the model is for, and whi
   const lane = newLane({ upstreams: { embedding: "hub" } });
   assertEquals(await refusal(lane.resolve("org/chat", "embed")), [
     "model_task_mismatch",
-    'Model "org/chat" is for chat, at /hf/v1/chat/completions or /hf/v1/messages; this endpoint needs a model for ' +
+    'Model "org/chat" is for chat (/hf/v1/chat/completions, /hf/v1/messages); this endpoint needs a model for ' +
     "embedding",
     "model",
   ]);
   assertEquals(
     (await refusal(lane.resolve("org/both", "embed")))[1],
-    'Model "org/both" is for chat and transcription, at /hf/v1/chat/completions or /hf/v1/messages or ' +
-      "/hf/v1/audio/transcriptions; this endpoint needs a model for embedding",
+    'Model "org/both" is for chat and transcription (/hf/v1/chat/completions, /hf/v1/messages, ' +
+      "/hf/v1/audio/transcriptions); this endpoint needs a model for embedding",
   );
   assertEquals(
     (await refusal(lane.resolve("org/pictures", "embed")))[1],

@@ -135,7 +135,7 @@ for (const [version, Client] of Object.entries(COHERE)) {
       () => newCohere(Client, newTaskApp()).rerank({ model: MODEL.embedding, query, documents }),
       UnprocessableEntityError,
       "model_task_mismatch",
-      "is for embedding, at /oss/v1/embeddings",
+      "is for embedding (/oss/v1/embeddings",
     );
   });
 

@@ -2,11 +2,13 @@
 import { checkedWires } from "../../../plugins/conformance/mod.ts";
 import { builtin } from "../../util/builtin.ts";
 import { printable } from "../../util/printable.ts";
+import { hiderFor } from "../../context/secrets.ts";
 import { whyUnreached } from "../doctor/reach.ts";
 import { readArguments, toPort } from "../flags.ts";
 import { invocation } from "../invocation.ts";
 import { type Program, UsageError } from "../program.ts";
 import { countOf, junit, markdown, summary } from "./report.ts";
+import { asking } from "./asking.ts";
 import { check, type Checking } from "./run.ts";
 import { serveUpstream } from "./upstream.ts";
 
@@ -51,9 +53,10 @@ export async function runCheck(args: readonly string[], program: Program): Promi
     return 0;
   }
   const checking = checkingOf(url, more, values, platform.env);
-  const nobody = await whyNobody(checking.baseUrl, platform);
-  if (nobody !== undefined) {
-    say(printable(nobody));
+  const obstacle = await whyNobody(checking.baseUrl, platform) ??
+    (values["upstream-port"] === undefined ? await whyRefused(checking) : undefined);
+  if (obstacle !== undefined) {
+    say(printable(obstacle));
     return 1;
   }
   const { "upstream-port": port } = values;
@@ -89,6 +92,21 @@ async function whyNobody(baseUrl: string, { fetch }: Program["platform"]): Promi
     const { check, message } = whyUnreached(error, new URL(baseUrl).host);
     return JUDGED.includes(check) ? undefined : message;
   }
+}
+
+/** The statuses of a server that does not know the key, the path or the model. */
+const REFUSED = [401, 403, 404];
+
+/** Why every wire would fail alike, in place of a failure for each requirement. */
+async function whyRefused({ baseUrl, key, model, wires, patienceMs }: Checking): Promise<string | undefined> {
+  let reason = "";
+  for (const wire of checkedWires.filter(({ name }) => wires.includes(name))) {
+    const ask = asking({ baseUrl, key, patienceMs, headers: wire.headers });
+    const reply = await ask(wire.path, wire.request({ model, text: "Say: pong", maxTokens: 16 }));
+    if (!REFUSED.includes(reply.status)) return undefined;
+    reason ||= wire.readWhole(reply).complaints.join("; ");
+  }
+  return hiderFor(key === undefined ? [] : [key])(`The server refuses every request. ${reason}`);
 }
 
 function checkingOf(

@@ -33,14 +33,14 @@ export async function checkModels(examined: Examined, lost: ReadonlyMap<string, 
   ];
 }
 
-/** Lanes that list no model: which of those that their upstreams have are wanted, nobody has said. */
+/** Lanes that list no model: nobody has named which of their upstreams' models to test. */
 function unlisted({ config: { lanes } }: Examined): Finding[] {
   const names = Object.keys(lanes).filter((name) => Object.keys(lanes[name]!.models).length === 0);
   return names.map((name) => ({
     level: "skipped",
     check: "models-not-asked",
     subject: `lane "${name}"`,
-    message: `It lists no models, so none was asked. Ask one of them with --lane ${name} --model <name>`,
+    message: `It lists no models, so none was tested. Test one with --lane ${name} --model <name>`,
   }));
 }
 
@@ -92,13 +92,14 @@ const JUDGES: Record<Exclude<Question, "whole">, Judge> = {
     const cure = "Turn on streaming at the server, and turn off buffering in any proxy in front of it";
     return problem("error", "stream-broken", name, `Its stream is broken: ${reason}`, cure);
   },
-  instructions(answer, { name }) {
+  instructions(answer, subject) {
     if (messageOf(answer)) return "accepts system messages";
-    return refusal("instructions-refused", "a request with a system message", answer, name, TEMPLATE_CURE);
+    return refusal("instructions-refused", "with a system message", answer, subject, TEMPLATE_CURE);
   },
-  tools(answer, { name }) {
+  tools(answer, subject) {
+    const { name } = subject;
     const message = messageOf(answer);
-    if (!message) return refusal("tools-refused", "a request with tools", answer, name, TOOLS_CURE);
+    if (!message) return refusal("tools-refused", "with tools", answer, subject, TOOLS_CURE);
     if (Array.isArray(message.tool_calls)) return "calls tools";
     if (isCut(answer)) return "was cut off before it called a tool";
     const text = String(message.content ?? "");
@@ -106,20 +107,22 @@ const JUDGES: Record<Exclude<Question, "whole">, Judge> = {
       ? problem("warning", "tools-as-text", name, "It writes tool calls as plain text", PARSE_CURE)
       : problem("warning", "tools-unused", name, "It does not call a tool when asked to", TOOLS_CURE);
   },
-  reasoning(answer, { name }) {
+  reasoning(answer, subject) {
+    const { name } = subject;
     const message = messageOf(answer);
-    if (!message) return refusal("reasoning-refused", "a request with effort", answer, name, EFFORT_CURE);
+    if (!message) return refusal("reasoning-refused", "with a reasoning effort", answer, subject, EFFORT_CURE);
     if (/<\/?think(ing)?>/.test(String(message.content ?? ""))) {
       return problem("warning", "reasoning-as-text", name, "It writes its reasoning into its answer", PARSE_CURE);
     }
     return typeof message.reasoning_content === "string" ? "shows its reasoning" : "shows no reasoning";
   },
-  structure(answer, { name }) {
+  structure(answer, subject) {
+    const { name } = subject;
     const message = messageOf(answer);
     // The gateway checks the answer itself, and asks once more.
     const isIgnored = /requested format/.test(String(errorIn(answer)?.message));
     if (!message && !isIgnored) {
-      return refusal("structure-refused", "a request with a JSON schema", answer, name, INSTRUCT_CURE);
+      return refusal("structure-refused", "with a JSON schema", answer, subject, INSTRUCT_CURE);
     }
     if (isCut(answer)) return "was cut off before it completed the JSON";
     return keepsToSchema(String(message?.content ?? ""))
@@ -135,9 +138,13 @@ const PARSE_CURE = 'Set "textForms": "parse" for this model or its upstream';
 const EFFORT_CURE = 'Set the upstream\'s "dialect", or "efforts": [] for this model';
 const INSTRUCT_CURE = 'Set "structuredOutput": "instruct" for this model or its upstream';
 
-function refusal(check: string, what: string, answer: Answer, subject: string, cure: string): Finding {
+function refusal(check: string, what: string, answer: Answer, subject: Subject, cure: string): Finding {
+  const { error, cause, upstreamStatus } = answer.log ?? {};
+  // An upstream that was not reached, or was silent, has refused nothing.
+  const isUnreached = upstreamStatus === undefined && (error === "upstream_timeout" || cause !== undefined);
+  if (isUnreached) return { ...failure(subject, answer), level: "warning" };
   const reason = errorIn(answer)?.message ?? `status ${answer.status}`;
-  return problem("warning", check, subject, `It fails at ${what}: ${reason}`, cure);
+  return problem("warning", check, subject.name, `It fails ${what}: ${reason}`, cure);
 }
 
 function choiceOf({ status, body }: Answer): JsonObject | undefined {

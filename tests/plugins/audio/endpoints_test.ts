@@ -301,7 +301,7 @@ Deno.test("audio: a model of another task is refused without a lane too, and tol
   const { app } = audioApp(transcript);
   const { status, code, message } = await refusalOf(await upload(app, ANY_LANE, formOf({ model: "voice" })));
   assertEquals([status, code], [422, "model_task_mismatch"]);
-  assertStringIncludes(message, '"voice" is for speech, at /oss/v1/audio/speech');
+  assertStringIncludes(message, '"voice" is for speech (/oss/v1/audio/speech');
 });
 
 // Forms

@@ -89,7 +89,7 @@ const MISTAKES: [more: object, message: string][] = [
   [{ tool_choice: { type: "function" } }, 'Invalid value at "tool_choice.name": Missing name of the tool'],
   [
     { tool_choice: { type: "allowed_tools", allowed_tools: { mode: "auto" } } },
-    'Invalid value at "tool_choice.allowed_tools.tools": expected list, received nothing',
+    'Invalid value at "tool_choice.allowed_tools.tools": expected array, received nothing',
   ],
   [
     { messages: [{ role: "assistant", tool_calls: [{ id: "1", function: { arguments: "{}" } }] }] },
@@ -99,8 +99,8 @@ const MISTAKES: [more: object, message: string][] = [
     { messages: [{ role: "robot", content: "" }] },
     'Invalid value at "messages[0].role": expected "system", "developer", "user", "assistant", "tool" or "function", received "robot"',
   ],
-  [{ max_tokens: 1.5 }, 'Invalid value at "max_tokens": expected whole number, received 1.5'],
-  [{ stop: 3 }, 'Invalid value at "stop": expected string or list, received 3'],
+  [{ max_tokens: 1.5 }, 'Invalid value at "max_tokens": expected integer, received 1.5'],
+  [{ stop: 3 }, 'Invalid value at "stop": expected string or array, received 3'],
 ];
 
 for (const [more, message] of MISTAKES) {
