@@ -37,12 +37,12 @@ const timeOuts: Question = async (ask, model) => {
     stream: true,
     messages: said("Count from one to twenty, in words."),
   });
-  if (status !== 200) return { property, value: "not seen: no stream came" };
+  if (status !== 200) return { property, value: "unknown: the server did not stream" };
   const [first, pause] = [firstByteMs, longestPauseMs].map((ms) => `${Math.round(ms)} ms`);
-  const comments = /^:/m.test(text) ? "; it sends comments while it waits" : "";
-  const value = `begins after ${first}, and pauses for ${pause} at most${comments}`;
+  const comments = /^:/m.test(text) ? "; comments while it waits" : "";
+  const value = `first event after ${first}, longest pause ${pause}${comments}`;
   if (firstByteMs < SLOW_MS) return { property, value };
-  const because = "a short answer began late, and one to a long prompt begins later";
+  const because = "a short prompt took long, and a longer one takes longer";
   return { property, value, settings: { timeouts: { value: { headMs: 600_000, firstEventMs: 600_000 }, because } } };
 };
 
@@ -67,13 +67,13 @@ const tools: Question = async (ask, model) => {
   if (reply.status !== 200) return { property: "tools", value: refusedBy(reply), settings: toolsRefused(reply) };
   const message = messageOf(reply);
   const calls = callsOf(message);
-  if (calls.length > 1) return { property: "tools", value: `calls them, ${calls.length} at once` };
-  if (calls.length === 1) return { property: "tools", value: "calls them, one at a time here" };
+  if (calls.length > 1) return { property: "tools", value: `called, ${calls.length} in one answer` };
+  if (calls.length === 1) return { property: "tools", value: "called, one per answer in this test" };
   if (/<tool_call>|<function=|\[TOOL_CALLS\]|"name": ?"get_/.test(textOf(message))) {
-    const because = "the model writes its calls into the text, and the server leaves them there";
+    const because = "the model writes tool calls into its text, and the server does not parse them";
     return {
       property: "tools",
-      value: "calls stand in the text",
+      value: "calls are in the text",
       settings: { textForms: { value: "parse", because } },
     };
   }
@@ -102,8 +102,10 @@ const reasoning: Question = async (ask, model) => {
   if (!hasThought(message)) return { property: "reasoning", value: "the model did not think" };
   const field = reasoningFieldOf(message);
   const settings: Record<string, { value: JsonValue; because: string }> = field
-    ? { reasoningField: { value: field, because: "it sends reasoning there, and reads it there in later turns" } }
-    : { textForms: { value: "parse", because: "the model's reasoning stands in its text" } };
+    ? {
+      reasoningField: { value: field, because: "it sends reasoning in this field, and reads it there in later turns" },
+    }
+    : { textForms: { value: "parse", because: "the model writes its reasoning into its text" } };
   for (const { dialect, fields } of SWITCHES) {
     const quiet = messageOf(await ask(PATH, { ...body, ...fields }));
     if (!quiet || hasThought(quiet)) continue;
@@ -134,14 +136,14 @@ const structuredOutput: Question = async (ask, model) => {
     // Thoughts are held to no schema, and some servers take all of an answer for thoughts.
     const isFollowed = hasShape(textOf(messageOf(await ask(PATH, { ...body, ...SWITCHES[0]!.fields }))));
     const value = isFollowed
-      ? "follows a JSON schema where the model does not think"
-      : "not seen: the model thought until its end";
+      ? "follows a JSON schema while the model does not think"
+      : "unknown: the model spent all its tokens on thinking";
     return { property, value };
   }
   if (reply.status !== 200 && !await isRefusal(ask, reply, { body, plain })) {
     return { property, value: refusedBy(reply) };
   }
-  const because = "it does not hold answers to a schema: the gateway asks in words, and checks";
+  const because = "it does not enforce the schema: the gateway asks for JSON in the prompt, and checks the answer";
   return {
     property,
     value: reply.status === 200 ? "ignores the schema" : refusedBy(reply),
@@ -177,7 +179,7 @@ const systemMessages: Question = async (ask, model) => {
   const messages = [user, { role: "assistant", content: "pong" }, system, user];
   const later = await ask(PATH, { model, max_tokens: 1, messages });
   if (later.status !== 200) return { property, value: "at the beginning only" };
-  const because = "its template takes them after other turns";
+  const because = "its chat template accepts them after other turns";
   return { property, value: "anywhere", settings: { systemMessages: { value: "anywhere", because } } };
 };
 
@@ -192,7 +194,7 @@ const counting: Question = async (ask, model) => {
     const { status, body } = await ask(path, { model, messages: said("ping"), add_generation_prompt: true });
     const count = isJsonObject(body) ? body[field] : undefined;
     if (status !== 200 || !(Number(count) > 0 || Array.isArray(count))) continue;
-    const because = "it counts a request's tokens as its model does";
+    const because = "it counts a request's tokens with the model's own tokenizer";
     return {
       property: "counting",
       value: `by ${path.replace("../", "/")}`,
@@ -207,7 +209,9 @@ const cacheHints: Question = async (ask, model) => {
   const { status } = await ask(PATH, { model, max_tokens: 1, messages: [{ role: "user", content }] });
   return {
     property: "cache hints",
-    value: status === 200 ? "accepted; whether they help, its makers say" : "refused: the gateway leaves them out",
+    value: status === 200
+      ? "accepted; whether the server uses them is unknown"
+      : "refused: the gateway leaves them out",
   };
 };
 
@@ -238,9 +242,9 @@ const fields: Question = async (ask, model) => {
     if (reply.status !== 200 && await isRefusal(ask, reply, { body, plain })) refused.push(name);
   }
   if (refused.length === 0) {
-    return { property: "fields", value: `takes all ${Object.keys(OFTEN_SENT).length} that were tried` };
+    return { property: "fields", value: `accepts all ${Object.keys(OFTEN_SENT).length} that were tried` };
   }
-  const because = "it answers requests that have them with an error";
+  const because = "it refuses requests that have them";
   return {
     property: "fields",
     value: `refuses ${refused.join(", ")}`,
@@ -249,7 +253,9 @@ const fields: Question = async (ask, model) => {
 };
 
 function refusedBy(reply: ProbeReply): string {
-  return reply.status === 200 ? "the answer is none of this wire" : `refused with ${reply.status}: ${errorOf(reply)}`;
+  return reply.status === 200
+    ? "the answer is not in the format of this wire"
+    : `refused with ${reply.status}: ${errorOf(reply)}`;
 }
 
 /** In the order of the report. */

@@ -40,7 +40,7 @@ function described(title: string, isTitle: RegExp, path = "../openapi.json"): Se
 
 /** How servers that render chat templates themselves are asked to think, where no answer of the model shows it. */
 const BY_TEMPLATE: ProbeSettings = {
-  dialect: { value: "template", because: "it takes the variables of the model's template in chat_template_kwargs" },
+  dialect: { value: "template", because: "it passes chat_template_kwargs on to the model's chat template" },
 };
 
 /** In this order: what comes later answers for what comes first, too. */
@@ -137,8 +137,8 @@ export const serverKinds: readonly ServerKind[] = [
       return isJsonObject(first) && "top_provider" in first && "pricing" in first ? {} : undefined;
     },
     settings: {
-      dialect: { value: "reasoning-object", because: "it takes levels, on and off in reasoning" },
-      cacheControl: { value: "pass", because: "some of its hosts cache beginnings on request only" },
+      dialect: { value: "reasoning-object", because: "it reads effort levels, on and off from the field reasoning" },
+      cacheControl: { value: "pass", because: "some of its providers cache prompts only on request" },
     },
   },
 ];

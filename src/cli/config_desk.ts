@@ -21,8 +21,8 @@ export interface ConfigDeskOptions extends Pick<LoadedConfig, "file" | "source">
 /** How long a draft is that of somebody who writes it, in milliseconds. */
 const WRITING_MS = 10_000;
 
-const OFF = 'To change it here, set "console": { "edit": true } in it and restart the gateway, which may then ' +
-  "write this one file.";
+const OFF = 'To change it here, set "console": { "edit": true } in it and restart the gateway. It may then ' +
+  "write this file, and no other.";
 const NOT_YET = "To change it here, restart the gateway: it was not started with the permission to write the file.";
 const LINK = "It cannot be changed here, because it is a link to another file.";
 const READ_ONLY = "It cannot be changed here, because the file is read-only.";

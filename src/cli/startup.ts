@@ -61,11 +61,11 @@ function modelLines({ models, upstreams, catalog }: LaneConfig, width: number): 
   const names = Object.keys(models).filter((name) => !isPattern(name));
   const patterns = Object.keys(models).filter(isPattern);
   const catalogs = [catalog ?? []].flat().map((one) => `"${one}"`).join(" and ");
-  const others = catalogs === "" ? "and any other name:" : `and what ${catalogs} may list:`;
+  const others = catalogs === "" ? "and any other name:" : `and every model of ${catalogs}:`;
   const tasksOf = Object.groupBy(Object.entries(upstreams), ([, upstream]) => upstream);
   return [
-    ...(names.length > 0 ? [firstFew(names, width)] : []),
-    ...(patterns.length > 0 ? [firstFew(patterns, width)] : []),
+    ...(names.length > 0 ? [firstFew(names, "models", width)] : []),
+    ...(patterns.length > 0 ? [firstFew(patterns, "patterns", width)] : []),
     ...(Object.keys(upstreams).length > 0 ? [others] : []),
     ...Object.entries(tasksOf).map(([upstream, entries = []]) =>
       `  ${entries.map(([task]) => task).join(", ")} from "${upstream}"`
@@ -74,10 +74,10 @@ function modelLines({ models, upstreams, catalog }: LaneConfig, width: number): 
 }
 
 /** As many names as one line takes, and how many there are where it does not take all. */
-function firstFew(names: string[], width: number): string {
+function firstFew(names: string[], what: string, width: number): string {
   const all = names.join(", ");
   if (all.length <= width) return all;
-  const count = `${names.length} models: `;
+  const count = `${names.length} ${what}: `;
   const shown = names.slice(0, 1);
   for (const name of names.slice(1)) {
     if (`${count}${[...shown, name].join(", ")}, ...`.length > width) break;

@@ -80,7 +80,10 @@ export const configuration = {
       editor.readOnly = !isOpen;
       bar.hidden = help.hidden = beside.hidden = !isOpen;
       source.textContent = file?.source ?? "";
-      why.textContent = [file?.why, file?.waits && `The gateway does not use this file yet. ${file.waits}.`]
+      why.textContent = [
+        file?.why,
+        file?.waits && `The gateway is not using the latest version of this file. ${file.waits}.`,
+      ]
         .filter(Boolean).join(" ");
       former.hidden = file?.former === undefined;
       undo.disabled = !isChanged();

@@ -20,13 +20,13 @@ export function indexPage({ name, version, lanes, origin }: IndexFacts): Respons
     }</code></td></tr>`;
   });
   const body = `<h1>${escape(name)} ${escape(version)}</h1>
-<p>This is a gateway to open models. Programs use it; give them one of these base addresses.</p>
+<p>This is a gateway to open models. Give your client one of these base addresses.</p>
 <table>
 <tr><th>Lane</th><th>Base address</th><th>For clients that add /v1 themselves</th></tr>
 ${rows.join("\n")}
 </table>
-<p>The models of a lane are listed at <code>/&lt;lane&gt;/v1/models</code>. <code>/healthz</code> and <code>/readyz</code>
-are for operators. <a href="/docs">All endpoints</a> are described, for programs in <a href="/openapi.json">OpenAPI</a>.</p>`;
+<p><code>/&lt;lane&gt;/v1/models</code> lists the models of a lane. <a href="/docs">All endpoints</a> are described, also as
+<a href="/openapi.json">OpenAPI</a>. For operators: <code>/console</code>, <code>/healthz</code> and <code>/readyz</code>.</p>`;
   const response = htmlResponse({ title: name, style: STYLE, body });
   response.headers.set("vary", "accept");
   return response;

@@ -9,7 +9,7 @@ const DAYS = 30;
 export async function usagePage({ gateway, caller, url }: RequestContext): Promise<Response> {
   const { usage, budgets } = gateway;
   if (!usage && !budgets) {
-    throw new GatewayError("not_found", `Usage is not recorded: the configuration has no "usage"`);
+    throw new GatewayError("not_found", `Usage is not recorded: add "usage": {} to the configuration`);
   }
   if (caller.isStranger) throw new GatewayError("permission", "Usage is recorded for this gateway's keys");
   const days = daysIn(url?.searchParams.get("days") ?? undefined);

@@ -61,7 +61,7 @@ const SEEN: Seen[] = [
     },
     title: "vLLM 0.32.0",
     entry: { reasoningField: "reasoning", dialect: "template", systemMessages: "anywhere" },
-    values: { "structured output": "follows a JSON schema where the model does not think" },
+    values: { "structured output": "follows a JSON schema while the model does not think" },
   },
   {
     name: "LiteLLM tells its version in a description of two megabytes only",
@@ -122,8 +122,8 @@ Deno.test("probe: two settings that follow from one finding each keep both reaso
   return withServer(chatServer({ message }), async (url) => {
     const { entry, reasons } = await examine(url);
     assertEquals(entry.textForms, "parse");
-    assertStringIncludes(reasons.textForms!, "writes its calls into the text");
-    assertStringIncludes(reasons.textForms!, "reasoning stands in its text");
+    assertStringIncludes(reasons.textForms!, "writes tool calls into its text");
+    assertStringIncludes(reasons.textForms!, "writes its reasoning into its text");
   });
 });
 
@@ -181,7 +181,7 @@ Deno.test("probe: a server that begins late gets more time", async () => {
   const timeOuts = (findings: Awaited<ReturnType<typeof findingsFor>>) =>
     findings.find(({ property }) => property === "time-outs")!;
   const quick = timeOuts(await findingsFor(25));
-  assertEquals(quick.value, "begins after 25 ms, and pauses for 40 ms at most; it sends comments while it waits");
+  assertEquals(quick.value, "first event after 25 ms, longest pause 40 ms; comments while it waits");
   assertEquals(quick.settings, undefined);
   const { timeouts } = timeOuts(await findingsFor(45_000)).settings!;
   assert((timeouts!.value as { firstEventMs: number }).firstEventMs > 300_000, "more than the gateway waits by itself");

@@ -30,7 +30,7 @@ const SERVERS: { name: string; fake: Fake; title: string; entry: Body; values: R
     values: {
       "messages wire": "served",
       "responses wire": "served",
-      tools: "calls them, 2 at once",
+      tools: "called, 2 in one answer",
       reasoning: "in reasoning; off by chat_template_kwargs",
       counting: "by /tokenize",
     },
@@ -46,7 +46,7 @@ const SERVERS: { name: string; fake: Fake; title: string; entry: Body; values: R
     },
     title: "SGLang 0.5.9",
     entry: { textForms: "parse", structuredOutput: "instruct", dialect: "template" },
-    values: { tools: "calls stand in the text", "system messages": "at the beginning only" },
+    values: { tools: "calls are in the text", "system messages": "at the beginning only" },
   },
   {
     name: "Ollama",
@@ -74,7 +74,7 @@ const SERVERS: { name: string; fake: Fake; title: string; entry: Body; values: R
     },
     title: "LM Studio",
     entry: { textForms: "parse", systemMessages: "anywhere" },
-    values: { tools: "calls them, one at a time here", reasoning: "in the text; no field switches it off" },
+    values: { tools: "called, one per answer in this test", reasoning: "in the text; no field switches it off" },
   },
   {
     name: "TGI, which refuses fields",
@@ -163,7 +163,7 @@ Deno.test("probe: what cannot be found out is said in one line", async () => {
 Deno.test("probe: the report gives a reason for every setting", () =>
   withServer(chatServer(SERVERS[0]!.fake), async (url) => {
     const text = report(await examine(url), "mine");
-    assertStringIncludes(text, `${url}/v1: vLLM 0.32.0, asked for m`);
+    assertStringIncludes(text, `${url}/v1: vLLM 0.32.0, tested with m`);
     assertMatch(text, /^ {2}counter +it counts a request's tokens as its model does$/m);
     const [, entry] = /\n {2}"mine": (\{[^]*?\n {2}\})\n/.exec(text)!;
     assertEquals(JSON.parse(entry!).counter, "tokenize");

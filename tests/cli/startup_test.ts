@@ -75,7 +75,7 @@ Deno.test("startupMessage: patterns stand apart from names, and a catalog says w
   };
   const text = message({ catalogs: { hub: { plugin: "hub", baseUrl: "https://hub.example/v1" } }, lanes });
   assertStringIncludes(text, "/oss/v1\n       small\n       big-*, *-fast\n");
-  assertStringIncludes(text, '/hf/v1\n       and what "hub" may list:\n         chat from "cloud"\n');
+  assertStringIncludes(text, '/hf/v1\n       and every model of "hub":\n         chat from "cloud"\n');
   // A pattern is no name to call.
   assert(!text.includes("curl"));
 });

@@ -13,7 +13,7 @@ const FOUND: Record<string, { title: RegExp; values: Record<string, RegExp> }> =
   "llama-server": {
     title: /^llama\.cpp /,
     values: {
-      tools: /^calls them/,
+      tools: /^called/,
       reasoning: /^in reasoning_content/,
       "structured output": /^follows/,
       counting: /input_tokens$/,
@@ -22,7 +22,7 @@ const FOUND: Record<string, { title: RegExp; values: Record<string, RegExp> }> =
   vLLM: {
     title: /^vLLM \d/,
     values: {
-      tools: /^calls them/,
+      tools: /^called/,
       reasoning: /^in reasoning;/,
       "structured output": /^follows/,
       counting: /tokenize$/,
@@ -44,7 +44,7 @@ const FOUND: Record<string, { title: RegExp; values: Record<string, RegExp> }> =
   },
   litellm: {
     title: /^LiteLLM \d/,
-    values: { tools: /^calls them/, reasoning: /^in reasoning_content/, "structured output": /^follows/ },
+    values: { tools: /^called/, reasoning: /^in reasoning_content/, "structured output": /^follows/ },
   },
 };
 

@@ -136,11 +136,11 @@ function entryFor({ driver, baseUrl, secret, kind, findings }: EntryFacts): Pick
   const entry: Record<string, JsonValue> = { driver, baseUrl };
   const reasons: Record<string, string> = {
     driver: driver === "chat"
-      ? "it serves this wire, and this driver reaches everything else it serves"
+      ? "it serves this wire; the driver also covers its other endpoints"
       : kind.driver
-      ? "it has its own wires, and this driver speaks them"
+      ? "it has an API of its own, which this driver speaks"
       : "it serves this wire",
-    baseUrl: "its wires are below it",
+    baseUrl: "the paths of its API follow it",
   };
   if (secret !== undefined) {
     entry.secret = { env: secret };

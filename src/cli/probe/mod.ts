@@ -91,7 +91,7 @@ function secretIn(name: string | undefined, env: Program["platform"]["env"]) {
 export function report({ baseUrl, title, model, findings, entry, reasons }: Examined, name: string): string {
   const json = JSON.stringify(entry, null, 2).split("\n");
   return [
-    `${baseUrl}: ${printable(title ?? "an unknown server")}, asked for ${printable(model)}`,
+    `${baseUrl}: ${printable(title ?? "an unknown server")}, tested with ${printable(model)}`,
     "",
     ...columns(findings.map(({ property, value }) => [property, printable(value)])),
     "",
