@@ -113,7 +113,7 @@ function keyLines({ keys, storedKeys, oidc }: Config): string[] {
   if (oidc) names.push(`tokens of ${oidc.issuer}`);
   return names.length === 0
     ? ["Keys: none needed, because only this machine is served"]
-    : [`Keys: one is required (${firstFew(names, WIDTH - 25)})`];
+    : [`Keys: one is required (${firstFew(names, "keys", WIDTH - 25)})`];
 }
 
 /** Two calls to copy, of a model that answers with no secret and no network. */

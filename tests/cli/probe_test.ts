@@ -164,7 +164,7 @@ Deno.test("probe: the report gives a reason for every setting", () =>
   withServer(chatServer(SERVERS[0]!.fake), async (url) => {
     const text = report(await examine(url), "mine");
     assertStringIncludes(text, `${url}/v1: vLLM 0.32.0, tested with m`);
-    assertMatch(text, /^ {2}counter +it counts a request's tokens as its model does$/m);
+    assertMatch(text, /^ {2}counter +it counts a request's tokens with the model's own tokenizer$/m);
     const [, entry] = /\n {2}"mine": (\{[^]*?\n {2}\})\n/.exec(text)!;
     assertEquals(JSON.parse(entry!).counter, "tokenize");
   }));
