@@ -63,7 +63,7 @@ const short = (number: number) => number >= 10 ? whole(number) : String(Number(n
 
 function report({ begun, open, events, cores, needs, replicas, each, store, network }: Plan): string {
   return [
-    `Begun ${whole(begun)}/s, open ${whole(open)}, events ${whole(events)}/s`,
+    `Started    ${whole(begun)}/s, open ${whole(open)}, events ${whole(events)}/s`,
     `Cores      ${short(cores.all)}: events ${short(cores.events)}, requests ${short(cores.requests)}, long bodies ${
       short(cores.bodies)
     }, the processes themselves ${short(cores.processes)}`,

@@ -97,10 +97,10 @@ export function planFor(traffic: Traffic, machine: Machine, costs: Costs): Plan 
   const roomMb = machine.memoryMb * machine.busy - costs.idleMb;
   if (roomMb <= 0) throw new RangeError(`A replica needs more than ${Math.ceil(costs.idleMb / machine.busy)} MB`);
   const needs: Plan["needs"] = [
-    ["the thread that runs the code", sum(busy("threadUs")) / (machine.busy - costs.processCores)],
+    ["main thread", sum(busy("threadUs")) / (machine.busy - costs.processCores)],
     ["memory", open * costs.openKb / 1_000 / roomMb],
     ["descriptors", 2 * open / (machine.descriptors * machine.busy)],
-    ["ports towards upstreams", open / (machine.ports * machine.upstreams * machine.busy)],
+    ["ports to upstreams", open / (machine.ports * machine.upstreams * machine.busy)],
   ];
   needs.sort(([, one], [, other]) => other - one);
   const replicas = Math.max(1, Math.ceil(needs[0]![1])) + machine.spare;

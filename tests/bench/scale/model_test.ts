@@ -41,7 +41,7 @@ Deno.test("scale: what is asked adds up to cores, replicas and what the store ha
   assertAlmostEquals(plan.cores.all, 0.06 + 0.03 + 0.5 + 3 * 0.1);
   // The thread is busy for 0.03 + 0.015 + 0.4 s a second. Of the half that it may be, a fifth goes to the process itself.
   const [what, replicas] = plan.needs[0]!;
-  assertEquals([what, plan.replicas], ["the thread that runs the code", 3]);
+  assertEquals([what, plan.replicas], ["main thread", 3]);
   assertAlmostEquals(replicas, 0.445 / 0.4);
   assertEquals(plan.each, { cores: plan.cores.all / 3, memoryMb: 120, open: 500, descriptors: 1_000 });
   assertEquals(plan.store.operations, 75 * 3 + 150 * 2 + 30 * 2);
@@ -53,10 +53,10 @@ Deno.test("scale: the greatest need decides how many replicas there are", () => 
     planFor({ ...TRAFFIC, ...traffic }, { ...MACHINE, ...machine }, COSTS).needs[0]![0];
   assertEquals(first({ events: 0, streams: 100_000 }, { descriptors: 1e9, ports: 1e9 }), "memory");
   assertEquals(first({ events: 0, streams: 100_000 }, { memoryMb: 1e6 }), "descriptors");
-  assertEquals(first({ events: 0, streams: 100_000 }, { memoryMb: 1e6, descriptors: 1e9 }), "ports towards upstreams");
+  assertEquals(first({ events: 0, streams: 100_000 }, { memoryMb: 1e6, descriptors: 1e9 }), "ports to upstreams");
   assertEquals(
     first({ requests: 10_000 }, { memoryMb: 1e6, descriptors: 1e9, upstreams: 99 }),
-    "the thread that runs the code",
+    "main thread",
   );
   assertThrows(() => planFor(TRAFFIC, { ...MACHINE, memoryMb: 200 }, COSTS), RangeError, "more than 200 MB");
   assertEquals(planFor({ ...TRAFFIC, requests: 0, streams: 0 }, MACHINE, COSTS).replicas, 2);
