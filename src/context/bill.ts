@@ -16,6 +16,8 @@ export interface Pricing {
   reserved?: Reserved;
 }
 
+const NOTHING = () => 0;
+
 export class Bill {
   readonly price: Price | undefined;
   /** What it costs by lists of prices, once it is known who gave it. */
@@ -27,7 +29,7 @@ export class Bill {
   /** Nothing where no price is known. */
   cost?: Cost;
   /** The tokens of the answer that have come so far, estimated. */
-  emitted: () => number = () => 0;
+  emitted: () => number = NOTHING;
   readonly #reserved: Reserved | undefined;
   #isOver = false;
 
@@ -77,6 +79,6 @@ export class Bill {
     // What nobody knows the cost of costs what was expected.
     this.#reserved?.settle(isFree ? 0n : cost?.pico ?? this.#reserved.amount);
     // What came of the answer is not held any longer.
-    this.emitted = () => 0;
+    this.emitted = NOTHING;
   }
 }

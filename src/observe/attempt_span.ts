@@ -40,7 +40,8 @@ export class AttemptSpan implements AttemptTrace {
     this.headers = headersOf(this.#span);
     if (world.isAutomatic) {
       const own = trace.setSpan(parent, this.#span);
-      this.within = (call) => context.with(own, call);
+      const within: AttemptTrace["within"] = (call) => context.with(own, call);
+      this.within = within;
     }
     if (world.content && input) this.#content = new OutputContent(hide);
     this.#span.setAttributes(present({

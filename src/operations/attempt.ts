@@ -46,9 +46,11 @@ export function ask<K extends ModelOperation>(
   if (!where.price) attempt.listed = listedPrice(where, attempt, context.gateway);
   if (!options.steps) attempt.trace = traceAttempt(operation, input, { where, upstream }, context);
   const asked = askOf(operation, input, { where, upstream, attempt }, context, options);
-  asked.onDescribed = () => refuseIfStrict(context, attempt);
-  asked.bill = () => openBill(asked, where, attempt, options.estimate || context.recorder.estimate, context);
-  return asked;
+  return {
+    ...asked,
+    onDescribed: () => refuseIfStrict(context, attempt),
+    bill: () => openBill(asked, where, attempt, options.estimate || context.recorder.estimate, context),
+  };
 }
 
 /** Apart, because it lives as long as the answer, and the attempt holds the whole conversation. */

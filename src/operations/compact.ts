@@ -112,7 +112,8 @@ class CompactedStream implements EventSource<GenerateEvent> {
     open: (request: GenerateRequest, estimate: number) => EventSource<GenerateEvent>,
   ) {
     this.#compacting = compacting;
-    this.#open = (request) => this.#source = open(request, estimateInputTokens(request));
+    const openNext = (request: GenerateRequest) => this.#source = open(request, estimateInputTokens(request));
+    this.#open = openNext;
   }
 
   async next(): Promise<readonly GenerateEvent[] | undefined> {

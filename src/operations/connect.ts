@@ -18,8 +18,9 @@ export async function connect({ protocol, wire, lane, context }: Incoming<"conne
   }
   const connection = new Connection(upgraded.socket, { speech: protocol.socket, wire, lane, context, generate });
   sockets.add(connection);
-  connection.onLinger = () => sockets.linger(connection);
-  connection.onClosed = () => sockets.delete(connection);
+  const onLinger = () => sockets.linger(connection);
+  const onClosed = () => sockets.delete(connection);
+  Object.assign(connection, { onLinger, onClosed } satisfies Partial<Connection>);
   recorder.close(upgraded.response.status);
   return upgraded.response;
 }

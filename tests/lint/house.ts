@@ -123,6 +123,32 @@ const forbiddenWord: Deno.lint.Rule = {
   },
 };
 
+/** Where what a request brings passes through. */
+const OF_REQUESTS =
+  /[\\/](plugins|src[\\/](canonical|context|contract|http|observe|operations|routing|transforms|upstream))[\\/]/;
+
+/**
+ * V8 puts a function that is assigned to a field among its old objects. All that it closes over then outlives the request, a whole
+ * conversation perhaps, until everything is collected, and is copied meanwhile. One that has a name, or stands in a literal, is young.
+ */
+const oldFunction: Deno.lint.Rule = {
+  create(context) {
+    if (!isProgram(context.filename) || !OF_REQUESTS.test(context.filename)) return {};
+    return {
+      AssignmentExpression({ left, right }) {
+        const isFunction = right.type === "ArrowFunctionExpression" || right.type === "FunctionExpression";
+        if (!isFunction || left.type !== "MemberExpression") return;
+        const { property } = left;
+        // The platform's own objects have no other place for them.
+        if (property.type === "Identifier" && /^on[a-z]/.test(property.name)) return;
+        const message =
+          "A function that is assigned to a field outlives the request: name it first, or write it into a literal";
+        context.report({ node: right, message });
+      },
+    };
+  },
+};
+
 export default {
   name: "house",
   rules: {
@@ -130,5 +156,6 @@ export default {
     "function-length": functionLength,
     complexity,
     "forbidden-word": forbiddenWord,
+    "old-function": oldFunction,
   },
 } satisfies Deno.lint.Plugin;
