@@ -1,5 +1,6 @@
 import { GatewayError } from "../errors.ts";
 import { follow } from "../util/abort.ts";
+import { TimeLimit } from "../util/time_limit.ts";
 
 /** How long an upstream may take, in milliseconds. */
 export interface Timeouts {
@@ -20,8 +21,10 @@ export class Watch {
   readonly signal: AbortSignal;
   readonly #controller = new AbortController();
   readonly #release: () => void;
-  readonly #total: ReturnType<typeof setTimeout>;
-  #phase: ReturnType<typeof setTimeout> | undefined;
+  readonly #total: TimeLimit;
+  #phase: TimeLimit | undefined;
+  /** For what is left of a phase that was touched: any length. */
+  #rest: ReturnType<typeof setTimeout> | undefined;
   #limitMs = 0;
   #what = "";
   #since = 0;
@@ -30,16 +33,16 @@ export class Watch {
   constructor(outer: AbortSignal, totalMs: number) {
     this.signal = this.#controller.signal;
     this.#release = follow(outer, this.#controller);
-    this.#total = setTimeout(() => this.#fail(`answer within ${totalMs} ms`), totalMs);
+    this.#total = new TimeLimit(totalMs, () => this.#fail(`answer within ${totalMs} ms`));
   }
 
   /** Begins a phase: `what` must happen within `limitMs`. */
   begin(limitMs: number, what: string): void {
-    clearTimeout(this.#phase);
+    this.#endPhase();
     this.#limitMs = limitMs;
     this.#what = what;
     this.touch();
-    this.#arm(limitMs);
+    this.#phase = new TimeLimit(limitMs, () => this.#look());
   }
 
   /** The phase goes on, and its time begins anew. Cheap: the timer looks at it when it fires. */
@@ -60,18 +63,20 @@ export class Watch {
 
   /** The call is over: no time limit and nobody else ends it any more. */
   stop(): void {
-    clearTimeout(this.#phase);
-    clearTimeout(this.#total);
+    this.#endPhase();
+    this.#total.cancel();
     this.#release();
   }
 
-  #arm(delayMs: number): void {
-    this.#phase = setTimeout(() => {
-      const left = this.#since + this.#limitMs - performance.now();
-      if (this.#resting) this.#arm(this.#limitMs);
-      else if (left > 0) this.#arm(left);
-      else this.#fail(`${this.#what} within ${this.#limitMs} ms`);
-    }, delayMs);
+  #endPhase(): void {
+    this.#phase?.cancel();
+    if (this.#rest !== undefined) clearTimeout(this.#rest);
+  }
+
+  #look(): void {
+    const left = this.#resting ? this.#limitMs : this.#since + this.#limitMs - performance.now();
+    if (left > 0) this.#rest = setTimeout(() => this.#look(), left);
+    else this.#fail(`${this.#what} within ${this.#limitMs} ms`);
   }
 
   #fail(what: string): void {

@@ -1,25 +1,28 @@
 /** Time limits on what is awaited. None of them leaves a timer or a listener behind. */
+import { TimeLimit } from "./time_limit.ts";
 
 /** What `work` resolves to, or nothing once `ms` milliseconds have passed. The work itself goes on. */
 export async function settleWithin<T>(work: Promise<T> | T | undefined, ms: number): Promise<T | undefined> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<undefined>((resolve) => timer = setTimeout(resolve, ms, undefined));
+  const { promise: late, resolve } = Promise.withResolvers<undefined>();
+  const limit = new TimeLimit(ms, () => resolve(undefined));
   try {
     return await Promise.race([work, late]);
   } finally {
-    clearTimeout(timer);
+    limit.cancel();
   }
 }
 
 /** What `work` resolves to. Throws `late()` once `ms` milliseconds have passed; a later failure of the work is ignored. */
 export function failAfter<T>(ms: number, work: Promise<T>, late: () => Error): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
-  const timer = setTimeout(() => reject(late()), ms);
-  const before = <R>(settle: (result: R) => void) => (result: R) => {
-    clearTimeout(timer);
-    settle(result);
-  };
-  work.then(before(resolve), before(reject));
+  const limit = new TimeLimit(ms, () => reject(late()));
+  work.then((result) => {
+    limit.cancel();
+    resolve(result);
+  }, (failure) => {
+    limit.cancel();
+    reject(failure);
+  });
   return promise;
 }
 

@@ -1,14 +1,18 @@
+import { queues } from "../../src/util/time_limit.ts";
+
 /** Time that passes only where a test says so: `performance.now()` and the timers of this thread follow it. */
 export interface FakeClock {
   /** Lets so many milliseconds pass, or none: each timer that is due fires in its turn, and what waits for it goes on. */
   advance(ms: number): Promise<void>;
-  /** How many timers wait. */
+  /** How many timers wait that somebody must clear. */
   waiting(): number;
 }
 
 interface Timer {
   at: number;
   callback(): void;
+  /** Whether nobody must clear it. */
+  isOwn: boolean;
 }
 
 /** Runs `test` with the clock standing still; the real one is back afterwards. */
@@ -16,16 +20,26 @@ export async function withFakeClock(
   test: (clock: FakeClock) => Promise<void>,
 ): Promise<void> {
   const { setTimeout, clearTimeout } = globalThis;
+  const { timeout } = AbortSignal;
   const realNow = performance.now;
   const timers = new Map<number, Timer>();
+  const realQueues = [...queues];
+  queues.clear();
   let now = realNow.call(performance);
   let lastId = 0;
 
   const start = (callback: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) => {
-    timers.set(++lastId, { at: now + ms, callback: () => callback(...args) });
+    timers.set(++lastId, { at: now + ms, callback: () => callback(...args), isOwn: false });
     return lastId;
   };
   Object.assign(globalThis, { setTimeout: start, clearTimeout: (id: number) => timers.delete(id) });
+  // Others have a turn after 0 ms whether time passes or not.
+  AbortSignal.timeout = (ms) => {
+    if (ms === 0) return timeout.call(AbortSignal, ms);
+    const controller = new AbortController();
+    timers.set(++lastId, { at: now + ms, callback: () => controller.abort(), isOwn: true });
+    return controller.signal;
+  };
   performance.now = () => now;
 
   /** Everything that needs no timer gets as far as it can: several rounds, as streams take one a step. */
@@ -35,7 +49,7 @@ export async function withFakeClock(
     }
   };
   const clock: FakeClock = {
-    waiting: () => timers.size,
+    waiting: () => [...timers.values()].filter(({ isOwn }) => !isOwn).length,
     async advance(ms) {
       const until = now + ms;
       await settle();
@@ -58,6 +72,9 @@ export async function withFakeClock(
     await test(clock);
   } finally {
     Object.assign(globalThis, { setTimeout, clearTimeout });
+    AbortSignal.timeout = timeout;
     performance.now = realNow;
+    queues.clear();
+    for (const [ms, queue] of realQueues) queues.set(ms, queue);
   }
 }

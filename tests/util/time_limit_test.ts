@@ -1,0 +1,81 @@
+import { assertEquals } from "@std/assert";
+import { TimeLimit } from "../../src/util/time_limit.ts";
+import { withFakeClock } from "../support/fake_clock.ts";
+
+Deno.test("time limits: each ends at its time, unless it was cancelled before", () =>
+  withFakeClock(async (clock) => {
+    const log: string[] = [];
+    const begin = (name: string, ms: number) => new TimeLimit(ms, () => log.push(name));
+    begin("first", 50);
+    await clock.advance(20);
+    const limits = ["second", "third", "fourth"].map((name) => begin(name, 50));
+    begin("short", 40);
+    limits[1]!.cancel();
+    limits[1]!.cancel();
+    await clock.advance(29);
+    assertEquals(log, []);
+    await clock.advance(1);
+    assertEquals(log.splice(0), ["first"]);
+    await clock.advance(10);
+    assertEquals(log.splice(0), ["short"]);
+    limits[2]!.cancel();
+    await clock.advance(9);
+    begin("last", 50);
+    await clock.advance(1);
+    assertEquals(log.splice(0), ["second"]);
+    limits[0]!.cancel();
+    await clock.advance(48);
+    assertEquals(log, []);
+    await clock.advance(1);
+    assertEquals(log, ["last"]);
+  }));
+
+Deno.test("time limits: one after all were cancelled, or had their time, ends at its own", () =>
+  withFakeClock(async (clock) => {
+    const ended: number[] = [];
+    const begin = () => new TimeLimit(50, () => ended.push(performance.now()));
+    const first = begin();
+    first.cancel();
+    await clock.advance(20);
+    const due = [performance.now() + 50];
+    begin();
+    await clock.advance(60);
+    begin().cancel();
+    await clock.advance(100);
+    due.push(performance.now() + 50);
+    begin();
+    await clock.advance(50);
+    assertEquals(ended, due);
+  }));
+
+Deno.test("time limits: one that cancels another, or begins one, takes no turn from the rest", () =>
+  withFakeClock(async (clock) => {
+    const log: string[] = [];
+    const begin = (name: string, run = () => {}) => new TimeLimit(50, () => (log.push(name), run()));
+    begin("first", () => {
+      second.cancel();
+      begin("fourth");
+    });
+    const second = begin("second");
+    begin("third");
+    await clock.advance(50);
+    assertEquals(log.splice(0), ["first", "third"]);
+    await clock.advance(50);
+    assertEquals(log.splice(0), ["fourth"]);
+    begin("alone", () => void begin("its own"));
+    await clock.advance(50);
+    await clock.advance(50);
+    assertEquals(log, ["alone", "its own"]);
+  }));
+
+/** Ends when nothing is left to wait for. */
+const PROGRAM = `
+  const { TimeLimit } = await import("${new URL("../../src/util/time_limit.ts", import.meta.url)}");
+  new TimeLimit(60_000, () => {}).cancel();
+  new TimeLimit(100, () => console.log("in time"));
+`;
+
+Deno.test("time limits: a process ends after the last of them, and for none that was cancelled", async () => {
+  const { success, stdout } = await new Deno.Command(Deno.execPath(), { args: ["eval", PROGRAM] }).output();
+  assertEquals([success, new TextDecoder().decode(stdout)], [true, "in time\n"]);
+});
