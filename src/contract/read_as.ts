@@ -47,7 +47,7 @@ const COMPILERS: Readonly<Record<string, Compiler>> = {
   unknown: () => (value) => value,
   undefined: () => where((value) => value === undefined),
   boolean: () => where((value) => typeof value === "boolean"),
-  string: ({ format }) => format === undefined ? where((value) => typeof value === "string") : undefined,
+  string: ({ format }) => format === undefined ? (value) => typeof value === "string" ? value : REFUSED : undefined,
   number({ format }) {
     if (format === undefined) return where(Number.isFinite);
     return format === "safeint" ? where(Number.isSafeInteger) : undefined;
@@ -107,39 +107,45 @@ function readList(read: Read | undefined): Read | undefined {
 /** An object that keeps the fields which its schema does not name. */
 function readObject({ shape, catchall }: Def): Read | undefined {
   if ((catchall as Schema | undefined)?._zod.def.type !== "unknown") return undefined;
-  const keys = Object.keys(shape as object);
-  const schemas = Object.values(shape as Record<string, Schema>);
-  const reads = schemas.map(readerOf);
-  if (reads.includes(undefined)) return undefined;
-  const isOptional = schemas.map(({ _zod: { optin, optout } }) => optin === "optional" && optout === "optional");
-  // Whatever lacks a field that must be there is refused for that.
-  const maySeemOne = isOptional.every((one) => one);
+  const fields = new Map<string, Field>();
+  for (const [key, schema] of Object.entries(shape as Record<string, Schema>)) {
+    const read = readerOf(schema);
+    if (!read) return undefined;
+    const { optin, optout } = schema._zod;
+    fields.set(key, { read, mayLack: optin === "optional" && optout === "optional" });
+  }
+  // Zod drops a field of this name.
+  fields.set("__proto__", { read: () => REFUSED, mayLack: true });
+  const needed = [...fields.values()].filter(({ mayLack }) => !mayLack).length;
   return (object) => {
-    // Zod drops a field of this name.
-    if (!isObject(object) || object["__proto__"] !== INHERITED) return REFUSED;
-    if (maySeemOne && (Array.isArray(object) || isRawNumber(object))) return REFUSED;
+    if (!isObject(object) || Array.isArray(object)) return REFUSED;
+    // With a field that must be there, a number lacks it.
+    if (needed === 0 && isRawNumber(object)) return REFUSED;
+    let lacking = needed;
     let changed: Record<string, unknown> | undefined;
-    for (let at = 0; at < keys.length; at++) {
-      const key = keys[at]!;
+    // By what the object has, which is less than what it might have.
+    for (const key in object) {
+      const field = fields.get(key);
+      if (field === undefined) continue;
       const value = object[key];
-      if (value === undefined) {
-        if (isOptional[at]) continue;
-        if (!(key in object)) return REFUSED;
-      }
-      const taken = reads[at]!(value);
+      if (!field.mayLack) lacking--;
+      else if (value === undefined) continue;
+      const taken = field.read(value);
       if (taken === REFUSED) return REFUSED;
       if (taken !== value) (changed ??= { ...object })[key] = taken;
     }
-    return changed ?? object;
+    return lacking > 0 ? REFUSED : changed ?? object;
   };
+}
+
+interface Field {
+  read: Read;
+  mayLack: boolean;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
 }
-
-/** What an object has there that has no such field of its own: nothing on Deno, which has taken the accessor away. */
-const INHERITED = ({} as Record<string, unknown>)["__proto__"];
 
 /** The first option that takes the value decides. */
 function readUnion({ options, discriminator }: Def): Read | undefined {
