@@ -6,7 +6,6 @@ import type { FormField } from "../contract/context.ts";
 import type { Caller } from "../http/auth.ts";
 import { Capture, type Room } from "./capture.ts";
 import { type HeaderList, maskedHeaders, maskedUrl } from "./masking.ts";
-import type { Hide } from "./secrets.ts";
 
 /** What a record and a call take beside their texts, in bytes: the heads of answers, and what holds all of it together. */
 const [RECORD_BYTES, CALL_BYTES] = [4_096, 4_096];
@@ -20,7 +19,7 @@ export interface RecordFacts {
   request: Request;
   url: URL | undefined;
   caller: Caller;
-  hide: Hide;
+  gateway: { secrets: readonly string[] };
   /** `elapsedMs`: the milliseconds since the request came. */
   recorder: { elapsedMs(): number; isFromConsole: boolean };
 }
@@ -59,7 +58,7 @@ export interface RecordedEvent {
   detail?: string;
 }
 
-/** One request. No header's secret is in it; who shows its bodies hides theirs by `hide`. */
+/** One request. No header's secret is in it; who shows its bodies hides its `secrets`. */
 export class Recorded {
   readonly id: string;
   /** When it came, in milliseconds since the epoch. */
@@ -69,7 +68,6 @@ export class Recorded {
   readonly headers: HeaderList;
   /** Without its token. */
   readonly caller: Caller;
-  readonly hide: Hide;
   readonly body: Capture;
   readonly calls: RecordedCall[] = [];
   readonly events: RecordedEvent[] = [];
@@ -80,20 +78,26 @@ export class Recorded {
   entry?: Omit<LogEntry, "cause">;
   readonly #elapsedMs: () => number;
   readonly #room: Room;
+  readonly #secrets: readonly string[];
 
-  constructor({ id, started, request, url, caller, hide, recorder }: RecordFacts, room: Room) {
+  constructor({ id, started, request, url, caller, gateway, recorder }: RecordFacts, room: Room) {
     this.id = id;
     this.started = started;
     this.method = request.method;
     this.url = maskedUrl(url!.href);
     this.headers = maskedHeaders(request.headers);
     this.caller = caller.token === undefined ? caller : { ...caller, token: "***" };
-    this.hide = hide;
+    this.#secrets = [...gateway.secrets, caller.token ?? ""];
     this.#elapsedMs = recorder.elapsedMs;
     this.#room = room;
     room.take(RECORD_BYTES + this.url.length + sizeOf(this.headers));
     this.body = new Capture(room);
     this.answer = new Capture(room);
+  }
+
+  /** Those that the gateway and its caller had then. */
+  secrets(): readonly string[] {
+    return this.#secrets;
   }
 
   event(what: RecordedEvent["what"], name: string, detail?: string): void {

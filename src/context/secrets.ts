@@ -14,20 +14,24 @@ export type Hide = (text: string) => string;
  * A bearer token, whoever's it is: after the word comes no other word, but a text with a digit in it, or a long one. Proxies
  * that debug repeat what they were sent.
  */
-const BEARER = /\b(Bearer)\s+(?:(?=[\w.~+/=-]*\d)[\w.~+/=-]{8,}|[\w.~+/=-]{20,})/gi;
+export const BEARER = /\b(Bearer)\s+(?:(?=[\w.~+/=-]*\d)[\w.~+/=-]{8,}|[\w.~+/=-]{20,})/gi;
 
 /** What hides these secrets, however they are spelled, and bearer tokens of anybody. */
 export function hiderFor(plain: readonly string[]): Hide {
-  // Longer ones first: one may hold another.
-  const secrets = [...new Set(plain.flatMap(spellingsOf))]
-    .filter(({ length }) => length >= SHORTEST_MASKED)
-    .sort((a, b) => b.length - a.length);
+  const secrets = spellingsFor(plain);
   return (text) => {
     // Too short for a secret, and no cut end of one: most names of fields.
     if (text.length < SHORTEST_MASKED && !text.endsWith("…")) return text;
     const masked = secrets.reduce(mask, text);
     return /earer\s/i.test(masked) ? masked.replace(BEARER, "$1 ***") : masked;
   };
+}
+
+/** What to look for. Longer ones first: one may hold another. */
+export function spellingsFor(plain: readonly string[]): string[] {
+  return [...new Set(plain.flatMap(spellingsOf))]
+    .filter(({ length }) => length >= SHORTEST_MASKED)
+    .sort((a, b) => b.length - a.length);
 }
 
 /** How a secret stands in JSON that is a text inside other JSON, and in a URL. */
@@ -47,11 +51,15 @@ export function withoutSecrets(error: GatewayError, hide: Hide): GatewayError {
 }
 
 function mask(text: string, secret: string): string {
-  const whole = text.includes(secret) ? text.replaceAll(secret, "***") : text;
-  if (!whole.endsWith("…")) return whole;
+  return maskEnd(text.includes(secret) ? text.replaceAll(secret, "***") : text, secret);
+}
+
+/** The same without the beginning of a secret that is cut off at the end. */
+export function maskEnd(text: string, secret: string): string {
+  if (!text.endsWith("…")) return text;
   for (let length = secret.length - 1; length >= SHORTEST_BEGINNING; length--) {
     const cut = `${secret.slice(0, length)}…`;
-    if (whole.endsWith(cut)) return `${whole.slice(0, -cut.length)}***`;
+    if (text.endsWith(cut)) return `${text.slice(0, -cut.length)}***`;
   }
-  return whole;
+  return text;
 }

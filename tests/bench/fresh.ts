@@ -9,8 +9,11 @@ export const START_FIGURES: Record<string, Figure> = {
   start: { label: "start, to the end of the first answer", unit: "ms", digits: 0, beside: "more" },
 };
 
-export const MEMORY_FIGURES: Record<string, Figure> = {
+export const IDLE_FIGURES: Record<string, Figure> = {
   idle: { label: "memory, idle, 12 s after the start", unit: "MB", digits: 0, beside: "more" },
+};
+
+export const MEMORY_FIGURES: Record<string, Figure> = {
   settled: { label: "memory of an open stream, of 500, after a collection", unit: "kB", digits: 1, beside: "more" },
   peak: { label: "memory of an open stream, of 500, at the peak", unit: "kB", digits: 1, beside: "more" },
 };
@@ -29,6 +32,15 @@ export async function measureStart(gateway: Gateway, upstream: string): Promise<
   return { start: server.startMs };
 }
 
+/** All of them may wait at the same time. */
+export async function measureIdle(gateway: Gateway, upstream: string): Promise<Values> {
+  const server = await startGateway(gateway, upstream);
+  await sleep(IDLE_AFTER_MS);
+  const idle = treeResidentKb(server.pid) / 1_024;
+  await server.stop();
+  return { idle };
+}
+
 /** Of streams that are silent after some chunks. `collects`: whether the program collects garbage on SIGUSR2. */
 export async function measureMemory(
   gateway: Gateway,
@@ -39,8 +51,6 @@ export async function measureMemory(
   const server = await startGateway(gateway, upstream);
   try {
     const { pid } = server;
-    await sleep(IDLE_AFTER_MS);
-    const idle = treeResidentKb(pid);
     const subject: Subject = { name: gateway.name, gateway, wire, server };
     await warmUp(subject, WARM_MS);
     await settle(pid, collects);
@@ -55,7 +65,6 @@ export async function measureMemory(
       const peak = treePeakKb(pid);
       await settle(pid, collects);
       return {
-        idle: idle / 1_024,
         settled: (treeResidentKb(pid) - before) / STREAMS,
         peak: (peak - before) / STREAMS,
       };

@@ -6,7 +6,7 @@
 import { parseArgs } from "node:util";
 import { checkAnswers } from "./check.ts";
 import { CONVERSATION_FIGURES, holdConversation, measureTurns, WAYS } from "./conversation.ts";
-import { measureMemory, measureStart, MEMORY_FIGURES, START_FIGURES } from "./fresh.ts";
+import { IDLE_FIGURES, measureIdle, measureMemory, measureStart, MEMORY_FIGURES, START_FIGURES } from "./fresh.ts";
 import { BARE, type Gateway, laneway, startGateway, startUpstream, type Subject } from "./gateways.ts";
 import { formatCosts } from "./own_report.ts";
 import { measureProcesses, PROCESS_FIGURES } from "./processes.ts";
@@ -120,11 +120,14 @@ async function memory(upstream: string): Promise<string> {
   const subjects = SUBJECTS.filter(({ wire, name }) => name === "bare" || wire === "messages");
   for (let round = 0; round < FRESH_ROUNDS; round++) {
     progress(`memory ${round + 1} of ${FRESH_ROUNDS}`);
+    await Promise.all(subjects.map(async ({ name, gateway }) => {
+      results.record(name, await measureIdle(gateway, upstream));
+    }));
     for (const { name, gateway, wire } of rotate(subjects, round)) {
       results.record(name, await measureMemory(gateway, wire, upstream, true));
     }
   }
-  return formatTable(MEMORY_FIGURES, subjects.map(({ name }) => name), results);
+  return formatTable({ ...IDLE_FIGURES, ...MEMORY_FIGURES }, subjects.map(({ name }) => name), results);
 }
 
 async function processes(upstream: string): Promise<string> {

@@ -25,7 +25,7 @@ function offer(recording: Recording, id: string, isFromConsole = false): Recorde
     request,
     url: new URL(request.url),
     caller: { name: "anna", owner: "anna" },
-    hide: (text) => text,
+    gateway: { secrets: [] },
     recorder: { elapsedMs: () => 7, isFromConsole },
   });
 }
@@ -175,7 +175,7 @@ Deno.test("recording: what opens something is in no head", () => {
     request,
     url: new URL(request.url),
     caller: { name: "anna", owner: "anna", token: "token-secret" },
-    hide: (text) => text,
+    gateway: { secrets: [] },
     recorder: { elapsedMs: () => 0, isFromConsole: false },
   })!;
   const all = JSON.stringify([headers, url, caller]);

@@ -2,8 +2,10 @@
 import type { Capture } from "../../context/capture.ts";
 import { isSecretParameter } from "../../context/masking.ts";
 import type { Recorded } from "../../context/recorded.ts";
-import { type Hide, hiderFor, SHORTEST_MASKED } from "../../context/secrets.ts";
+import { SHORTEST_MASKED, spellingsFor } from "../../context/secrets.ts";
+import { hideInSlices, spellOut } from "../../context/secrets_in_slices.ts";
 import { isObject } from "../../util/merge.ts";
+import type { Work } from "../../util/work.ts";
 
 /** Names of fields with credentials, in the descriptions of hosted tools and of servers of tools. */
 const CREDENTIAL = /^(authorization|authorization_token|token|api_key|headers)$/i;
@@ -14,23 +16,26 @@ const ADDRESS = /^(server_)?url$/i;
 const WRITTEN =
   /"(?:authorization|authorization_token|token|api_key|headers)"\s*:\s*(?:"((?:\\.|[^"\\])*)"?|\{([^}]*))/gi;
 
-/** A letter or a digit that JSON spells by its number, also in JSON that is a text in other JSON. */
-const SPELLED = /\\+u00(2[013-9a-f]|[346][\da-f]|5[\dabd-f]|7[\da-e])/gi;
+/** The same text without secrets. A text may be as long as a body. */
+export type HideLong = (text: string) => Work<string>;
 
-export function hiderOf({ body, calls, hide }: Recorded): Hide {
+export function hiderOf(recorded: Recorded): HideLong {
+  const { body, calls } = recorded;
   // What is missing of a body that is cut off may stand in what the gateway made of it.
   const bodies = body.kept < body.length ? [body, ...calls.map((call) => call.body)] : [body];
   const credentials = bodies.flatMap((one) => credentialsIn(textIn(one)));
-  const hideOwn = hiderFor(credentials.flatMap((one) => [one, JSON.stringify(one).slice(1, -1)]));
-  const hideAll = (text: string) => hideOwn(hide(text));
-  return (text) => {
-    const hidden = hideAll(text);
-    if (!/\\u00/i.test(text)) return hidden;
-    const plain = hidden.replace(SPELLED, (_, code: string) => String.fromCharCode(parseInt(code, 16)));
-    const hiddenPlain = hideAll(plain);
-    // The bytes stay as they came where they spell no secret.
-    return hiddenPlain === plain ? hidden : hiddenPlain;
-  };
+  const known = spellingsFor(recorded.secrets());
+  const own = spellingsFor(credentials.flatMap((one) => [one, JSON.stringify(one).slice(1, -1)]));
+  return (text) => hideSpelled(text, known, own);
+}
+
+function* hideSpelled(text: string, known: readonly string[], own: readonly string[]): Work<string> {
+  const hidden = yield* hideInSlices(yield* hideInSlices(text, known), own);
+  const plain = yield* spellOut(hidden);
+  if (plain === hidden) return hidden;
+  const hiddenPlain = yield* hideInSlices(yield* hideInSlices(plain, known), own);
+  // The bytes stay as they came where they spell no secret.
+  return hiddenPlain === plain ? hidden : hiddenPlain;
 }
 
 function textIn(capture: Capture): string {

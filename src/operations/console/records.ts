@@ -4,7 +4,8 @@ import type { Recorded, RecordedCall } from "../../context/recorded.ts";
 import type { RequestContext } from "../../context/request_context.ts";
 import { maskedHeaders } from "../../context/masking.ts";
 import { GatewayError } from "../../errors.ts";
-import { hiderOf } from "./masked_text.ts";
+import { finish, type Work } from "../../util/work.ts";
+import { type HideLong, hiderOf } from "./masked_text.ts";
 
 /** More of one body is not shown on the page, in bytes; it can be saved. */
 const MOST_SHOWN = 262_144;
@@ -42,42 +43,51 @@ function summaryOf({ id, started, status: sent, entry, caller, url, calls }: Rec
   return { id, time, key, path, lane, protocol, model, target, error, durationMs, stream, status, calls: calls.length };
 }
 
-/** One of them, whole. */
-export function record(context: RequestContext): Response {
+/** One of them, whole. What is found of it now is masked after that: meanwhile more may come of it. */
+export async function record(context: RequestContext): Promise<Response> {
   const one = recordOf(context);
   const { id, started, method, url, headers, body, calls, events, answer, status, answerHeaders, entry } = one;
   const hide = hiderOf(one);
+  const found: { part: Shown; text: Found }[] = [];
+  const shown = (capture: Capture) => {
+    const part = partOf(capture);
+    const text = textOf(capture, MOST_SHOWN);
+    if (text) found.push({ part, text });
+    return part;
+  };
   const { pathname, search } = new URL(url);
   const view = {
     id,
     time: new Date(started).toISOString(),
-    client: { method, url, path: pathname + search, headers, body: shown(body, hide) },
+    client: { method, url, path: pathname + search, headers, body: shown(body) },
     calls: calls.map((call) => ({
       ...call,
       answerHeaders: call.answerHeaders && maskedHeaders(call.answerHeaders),
-      body: shown(call.body, hide),
-      answer: shown(call.answer, hide),
+      body: shown(call.body),
+      answer: shown(call.answer),
     })),
     events,
     answer: {
       status: status ?? entry?.status,
       headers: answerHeaders && maskedHeaders(answerHeaders),
-      body: shown(answer, hide),
+      body: shown(answer),
     },
     entry,
   };
+  for (const { part, text } of found) part.text = await finish(masked(text, hide));
   // What stands in heads, addresses and errors, too.
-  return new Response(hide(JSON.stringify(view)), { headers: { "content-type": "application/json" } });
+  const text = await finish(hide(JSON.stringify(view)));
+  return new Response(text, { headers: { "content-type": "application/json" } });
 }
 
 /** The text of one body, to be saved: `?part=request`, `answer`, `call.0.request` or `call.0.answer`. */
-export function recordedText(context: RequestContext): Response {
+export async function recordedText(context: RequestContext): Promise<Response> {
   const one = recordOf(context);
   const part = context.url!.searchParams.get("part") ?? "";
   const capture = captureOf(part, one);
-  const text = capture && textOf(capture, hiderOf(one));
-  if (text === undefined) throw new GatewayError("not_found", `There is no text for the part "${part}"`);
-  return new Response(text, {
+  const text = capture && textOf(capture);
+  if (!text) throw new GatewayError("not_found", `There is no text for the part "${part}"`);
+  return new Response(await finish(masked(text, hiderOf(one))), {
     headers: {
       "content-type": "text/plain; charset=utf-8",
       "content-disposition": `attachment; filename="${one.id}.${part}.txt"`,
@@ -105,26 +115,28 @@ function captureOf(part: string, { body, answer, calls }: Recorded): Capture | u
   return side === "request" ? call?.body : call?.answer;
 }
 
-function shown(capture: Capture, hide: (text: string) => string): Shown {
-  const { length: bytes, kept, isDescription } = capture;
-  return {
-    bytes,
-    kept,
-    text: textOf(capture, hide, MOST_SHOWN),
-    ...(kept > MOST_SHOWN && { isShortened: true }),
-    ...(isDescription && { isDescription }),
-  };
+function partOf({ length: bytes, kept, isDescription }: Capture): Shown {
+  return { bytes, kept, ...(kept > MOST_SHOWN && { isShortened: true }), ...(isDescription && { isDescription }) };
 }
 
-/** The text of the first bytes; nothing where they are no text. */
-export function textOf(capture: Capture, hide: (text: string) => string, most = Infinity): string | undefined {
+/** The beginning of a body, or all of it. */
+interface Found {
+  text: string;
+  isCut: boolean;
+}
+
+/** Of the first bytes; nothing where they are no text. */
+function textOf(capture: Capture, most = Infinity): Found | undefined {
   const bytes = capture.bytes().subarray(0, most);
   const isCut = bytes.length < capture.length;
   try {
-    // The end may be cut off within a character, and within a secret.
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: isCut });
-    return isCut ? hide(`${text}…`).replace(/…$/, "") : hide(text);
+    return { text: new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: isCut }), isCut };
   } catch {
     return undefined;
   }
+}
+
+/** The end may be cut off within a secret. */
+function* masked({ text, isCut }: Found, hide: HideLong): Work<string> {
+  return isCut ? (yield* hide(`${text}…`)).replace(/…$/, "") : yield* hide(text);
 }

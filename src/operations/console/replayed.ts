@@ -7,6 +7,7 @@ import type { Driver, Target } from "../../contract/driver.ts";
 import type { AnyProtocol } from "../../contract/protocol.ts";
 import { GatewayError } from "../../errors.ts";
 import { prepareForTarget } from "../prepare.ts";
+import { finish } from "../../util/work.ts";
 import { hiderOf } from "./masked_text.ts";
 import { recordOf } from "./records.ts";
 import { ownHeaders, type Parsed, parseRecorded } from "./understood.ts";
@@ -18,7 +19,7 @@ const OF_ANY_WIRE = /^x-laneway-/;
  * `?id=`, `?wire=`: what to send, where, and what cannot be said in the wire. Secrets are masked in it; who sends it again writes
  * them in.
  */
-export function requestAgain(context: RequestContext): Response {
+export async function requestAgain(context: RequestContext): Promise<Response> {
   const one = recordOf(context);
   const { gateway, url } = context;
   const parsed = parseRecorded(one, gateway);
@@ -37,7 +38,7 @@ export function requestAgain(context: RequestContext): Response {
     : writtenIn(wire, parsed, gateway);
   // As a text, because a browser rounds large numbers.
   const view = { wire, wires: wiresFor(parsed, gateway), lane, headers, ...again };
-  return new Response(hide(JSON.stringify(view)), { headers: { "content-type": "application/json" } });
+  return new Response(await finish(hide(JSON.stringify(view))), { headers: { "content-type": "application/json" } });
 }
 
 /** The wires that the request can be written in, its own first. */

@@ -12,9 +12,9 @@ import { framesIn } from "../../upstream/frames.ts";
 import { readEvents } from "../../upstream/read_events.ts";
 import { respond } from "../../upstream/run.ts";
 import type { Upstream } from "../../upstream/send.ts";
-import { finish } from "../../util/work.ts";
+import { finish, type Work } from "../../util/work.ts";
 import type { ServedOperation } from "../incoming.ts";
-import { hiderOf } from "./masked_text.ts";
+import { type HideLong, hiderOf } from "./masked_text.ts";
 import { recordOf } from "./records.ts";
 
 /** A request as its protocol reads it. */
@@ -37,15 +37,18 @@ export async function understood(context: RequestContext): Promise<Response> {
   );
   // Meanwhile the record may have got another call, or been forgotten.
   const hideLast = hiderOf(one);
-  const hide = (text: string) => hideLast(hideFirst(text));
-  const calls = one.calls.map((call, index) => ({
-    answer: answers[index]?.value,
-    problem: answers[index]?.problem,
-    isAsExplained: isAsExplained(call, explanation.value, hide),
-  }));
+  function* hide(text: string): Work<string> {
+    return yield* hideLast(yield* hideFirst(text));
+  }
+  const asked = one.calls.map((call) => askedNow(call, explanation.value));
+  const calls: object[] = [];
+  for (const [index, texts] of asked.entries()) {
+    const isAsExplained = texts && await finish(isOneOf(texts, hide));
+    calls.push({ answer: answers[index]?.value, problem: answers[index]?.problem, isAsExplained });
+  }
   const { input, notes } = parsed.value ?? {};
   const view = { input, notes, problem: parsed.problem, explanation, calls };
-  return new Response(hide(JSON.stringify(view)), { headers: { "content-type": "application/json" } });
+  return new Response(await finish(hide(JSON.stringify(view))), { headers: { "content-type": "application/json" } });
 }
 
 async function attempted<T>(run: () => T | Promise<T>): Promise<{ value?: T; problem?: string }> {
@@ -119,16 +122,19 @@ interface Explained {
   targets: { target?: string; requests?: { body?: unknown }[] }[];
 }
 
-/** Whether it was asked what would be asked now; nothing where that cannot be known. */
-function isAsExplained(
-  call: RecordedCall,
-  explanation: Explained | undefined,
-  hide: (text: string) => string,
-): boolean | undefined {
+/** What was sent, and what would be sent now; nothing where that cannot be known. */
+function askedNow(call: RecordedCall, explanation: Explained | undefined): { sent: string; now: string[] } | undefined {
   const found = explanation?.targets.find(({ target }) => target === call.target);
   if (!found?.requests || call.body.kept < call.body.length) return undefined;
-  const sent = hide(new TextDecoder().decode(call.body.bytes()));
-  return found.requests.some(({ body }) => hide(JSON.stringify(body) ?? "") === sent);
+  const sent = new TextDecoder().decode(call.body.bytes());
+  return { sent, now: found.requests.map(({ body }) => JSON.stringify(body) ?? "") };
+}
+
+/** Whether they are the same once their secrets are hidden: the explanation holds none. */
+function* isOneOf({ sent, now }: { sent: string; now: string[] }, hide: HideLong): Work<boolean> {
+  const hidden = yield* hide(sent);
+  for (const one of now) if ((yield* hide(one)) === hidden) return true;
+  return false;
 }
 
 /** An answer in canonical form, or the error that it is. */

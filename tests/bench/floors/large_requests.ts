@@ -2,12 +2,14 @@
  * Claim: of a request of 400 kB with other letters than Latin ones, what no gateway with limits can leave out takes 1.8 times
  * what `JSON.parse` and `JSON.stringify` take: its bytes become text, the text is counted before anything is made of it, each
  * value is looked at once, its texts for their tokens, and the text for the upstream becomes bytes. Up to 2.5 times that leaves
- * 0.7 for validation and the translation itself. Prints the least processor time of each.
+ * 0.7 for validation and the translation itself. From messages to chat by hand, with each field checked where it is read, is a
+ * row of its own: alone, and with what cannot be left out. Prints the least processor time of each.
  */
 import process from "node:process";
 import { estimateTextTokens } from "../../../src/canonical/estimate.ts";
 import { excessOf, JSON_LIMITS } from "../../../src/canonical/json_limits.ts";
 import { bodyFor, WIRES } from "../bodies.ts";
+import { toChat } from "../translated_by_hand.ts";
 
 /** The least of forty runs, in microseconds. */
 function least(run: () => unknown): number {
@@ -28,10 +30,11 @@ function walk(value: unknown): number {
   return sum;
 }
 
-const decoder = new TextDecoder();
+const [decoder, encoder] = [new TextDecoder(), new TextEncoder()];
+const lines: string[] = [];
 for (const wire of WIRES) {
   const text = JSON.stringify(bodyFor(wire, { bytes: 400_000 }));
-  const bytes = new TextEncoder().encode(text);
+  const bytes = encoder.encode(text);
   const json = least(() => JSON.stringify(JSON.parse(text)));
   const parsed = least(() => walk(JSON.parse(text))) - least(() => JSON.parse(text));
   const parts = [
@@ -40,12 +43,20 @@ for (const wire of WIRES) {
     parsed,
     least(() => new Blob([text])),
   ];
-  const times = (parts.reduce((sum, one) => sum + one, json) / json).toFixed(1);
+  const rest = parts.reduce((sum, one) => sum + one, 0);
+  const times = (us: number) => (us / json).toFixed(1);
   const [decoded, counted, walked, encoded] = parts.map((us) => us.toFixed(0));
-  // deno-lint-ignore no-console -- the report
-  console.log(
+  lines.push(
     `${wire}: parse and stringify ${
       json.toFixed(0)
-    } µs, decode ${decoded}, count ${counted}, walk and weigh ${walked}, encode ${encoded}: ${times} times`,
+    } µs, decode ${decoded}, count ${counted}, walk and weigh ${walked}, ` +
+      `encode ${encoded}: ${times(json + rest)} times\n`,
+  );
+  if (wire !== "messages") continue;
+  const translated = least(() => JSON.stringify(toChat(JSON.parse(text))));
+  lines.push(
+    `… parsed, checked, translated to chat by hand and written: ${translated.toFixed(0)} µs, ` +
+      `${times(translated)} times; with the rest ${times(translated + rest)} times\n`,
   );
 }
+Deno.stdout.writeSync(encoder.encode(lines.join("")));

@@ -1,7 +1,8 @@
 /**
  * `deno run --allow-net tests/bench/floors/paced_chunks.ts`: what a paced chunk costs whoever only passes it on, natively and
- * through JavaScript, and whoever reads its JSON and writes it again, in one function and with no safeguard. The last one is the
- * floor of a gateway that translates streams. The same process is upstream and client, whose own cost without a gateway is taken
+ * through JavaScript, whoever does that with what keeps a gateway safe (limits of an event and of the stream, comments for a client
+ * that waits, an end to an upstream that is silent or whose client left), and whoever reads its JSON and writes it again, in one
+ * function and with no safeguard. The last two are the floor of a gateway that translates streams. The same process is upstream and client, whose own cost without a gateway is taken
  * off.
  */
 import process from "node:process";
@@ -23,6 +24,7 @@ const upstream = serve(() => {
   };
   return new Response(new ReadableStream({ pull }, { highWaterMark: 0 }));
 });
+const [MOST_BYTES, SILENT_MS, LATE_MS, WATCH_MS] = [32 * 1024 * 1024, 15_000, 300_000, 5_000];
 const native = serve(async () => new Response((await fetch(upstream)).body));
 const readBy = (change: (bytes: Uint8Array<ArrayBuffer>) => Uint8Array<ArrayBuffer>) =>
   serve(async () => {
@@ -37,6 +39,31 @@ const readBy = (change: (bytes: Uint8Array<ArrayBuffer>) => Uint8Array<ArrayBuff
     return new Response(new ReadableStream({ pull }, { highWaterMark: 0 }));
   });
 const javascript = readBy((bytes) => bytes.slice());
+const guarded = serve(async ({ signal }) => {
+  const over = new AbortController();
+  signal.addEventListener("abort", () => over.abort(), { once: true });
+  const reader = (await fetch(upstream, { signal: over.signal })).body!.getReader({ mode: "byob" });
+  let [buffer, length, open, came] = [new ArrayBuffer(2_048), 0, 0, performance.now()];
+  let to: ReadableStreamDefaultController;
+  const watch = setInterval(() => {
+    const silentMs = performance.now() - came;
+    if (silentMs > SILENT_MS) to.enqueue(encoder.encode(": keep-alive\n\n"));
+    if (silentMs > LATE_MS) over.abort();
+  }, WATCH_MS);
+  const pull = async (controller: typeof to) => {
+    to = controller;
+    const { done, value } = await reader.read(new Uint8Array(buffer));
+    came = performance.now();
+    if (done) return clearInterval(watch), to.close();
+    buffer = value.buffer;
+    const end = value.lastIndexOf(10) + 1;
+    open = end === 0 ? open + value.length : value.length - end;
+    length += value.length;
+    if (open > MOST_BYTES || length > 10 * MOST_BYTES) over.abort();
+    to.enqueue(value.slice());
+  };
+  return new Response(new ReadableStream({ pull, cancel: () => over.abort() }, { highWaterMark: 0 }));
+});
 const json = readBy((bytes) => {
   const { choices: [{ delta: { content } }] } = JSON.parse(decoder.decode(bytes).slice(6));
   const event = { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: content } };
@@ -49,8 +76,8 @@ async function chunkUs(origin: string): Promise<number> {
   return (cpuUs() - before) / (STREAMS * CHUNKS);
 }
 
-const origins = { direct: upstream, native, javascript, json };
-const least = { direct: Infinity, native: Infinity, javascript: Infinity, json: Infinity };
+const origins = { direct: upstream, native, javascript, guarded, json };
+const least = { direct: Infinity, native: Infinity, javascript: Infinity, guarded: Infinity, json: Infinity };
 for (let round = 0; round < 4; round++) {
   for (const name of Object.keys(origins) as (keyof typeof origins)[]) {
     least[name] = Math.min(least[name], await chunkUs(origins[name]));
@@ -59,6 +86,7 @@ for (let round = 0; round < 4; round++) {
 const us = (name: keyof typeof least) => (least[name] - least.direct).toFixed(1);
 Deno.stdout.writeSync(encoder.encode(
   `A paced chunk, passed on natively ${us("native")} µs, through JavaScript ${us("javascript")} µs, ` +
+    `with safeguards ${us("guarded")} µs, ` +
     `with its JSON read and written ${us("json")} µs\n`,
 ));
 Deno.exit();

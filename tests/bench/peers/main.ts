@@ -5,7 +5,7 @@
  */
 import { parseArgs } from "node:util";
 import { checkStream, checkWhole } from "../check.ts";
-import { measureMemory, measureStart, MEMORY_FIGURES, START_FIGURES } from "../fresh.ts";
+import { IDLE_FIGURES, measureIdle, measureMemory, measureStart, MEMORY_FIGURES, START_FIGURES } from "../fresh.ts";
 import { BARE, type Gateway, laneway, startGateway, startUpstream, type Subject } from "../gateways.ts";
 import { stopPrograms } from "../program.ts";
 import { type Figure, formatTable, Results, rotate } from "../table.ts";
@@ -57,6 +57,9 @@ try {
     await measureFresh(gateways, START_FIGURES, (gateway) => measureStart(gateway, origin));
   }
   if (isWanted("memory")) {
+    await Promise.all(gateways.map((gateway) => {
+      return measureFresh([gateway], IDLE_FIGURES, () => measureIdle(gateway, origin));
+    }));
     await measureFresh(
       gateways,
       MEMORY_FIGURES,
@@ -168,7 +171,7 @@ function formatReport(names: readonly string[]): string {
     } before it; Deno ${Deno.version.deno}; ${versions}. Medians of ${size.rounds} rounds in ${minutes} min.`,
     section("Clients of the chat wire", formatTable(traffic, names, results.chat)),
     section("Clients of the messages wire", formatTable(traffic, names.filter(servesMessages), results.messages)),
-    section("Start and memory", formatTable({ ...START_FIGURES, ...MEMORY_FIGURES }, names, fresh)),
+    section("Start and memory", formatTable({ ...START_FIGURES, ...IDLE_FIGURES, ...MEMORY_FIGURES }, names, fresh)),
   ].join("\n\n");
 }
 

@@ -1,0 +1,70 @@
+/** Hides secrets in long texts slice by slice: exactly what is hidden in one go, wherever the slices end. */
+import type { Work } from "../util/work.ts";
+import { BEARER, maskEnd } from "./secrets.ts";
+
+/** How many characters one slice has. */
+const SLICE_LENGTH = 262_144;
+
+const BEARER_WORD = /Bearer\s/gi;
+const BEARER_HERE = new RegExp(BEARER.source, "iy");
+
+/** `secrets`: as `spellingsFor` gives them. */
+export function* hideInSlices(text: string, secrets: readonly string[], length = SLICE_LENGTH): Work<string> {
+  let hidden = text;
+  for (const secret of secrets) hidden = maskEnd(yield* replaceSecret(hidden, secret, length), secret);
+  return yield* replaceBearers(hidden, length);
+}
+
+/** A secret may begin in one slice and end in the next: each is searched with so much of the next one. */
+function* replaceSecret(text: string, secret: string, length: number): Work<string> {
+  const pieces: string[] = [];
+  let copied = 0;
+  for (let at = 0; at < text.length;) {
+    const slice = text.slice(at, at + length + secret.length - 1);
+    for (let found = slice.indexOf(secret); found !== -1; found = slice.indexOf(secret, copied - at)) {
+      pieces.push(text.slice(copied, at + found));
+      copied = at + found + secret.length;
+    }
+    at = Math.max(at + length, copied);
+    yield;
+  }
+  return pieces.length === 0 ? text : [...pieces, text.slice(copied)].join("***");
+}
+
+/** A slice is searched for the word alone: its token is as long as it is. */
+function* replaceBearers(text: string, length: number): Work<string> {
+  let hidden = "";
+  let copied = 0;
+  for (let at = 0; at < text.length;) {
+    const slice = text.slice(at, at + length + "Bearer".length);
+    for (const { index } of slice.matchAll(BEARER_WORD)) {
+      BEARER_HERE.lastIndex = at + index;
+      const found = at + index < copied ? null : BEARER_HERE.exec(text);
+      if (!found) continue;
+      hidden += `${text.slice(copied, found.index)}${found[1]} ***`;
+      copied = BEARER_HERE.lastIndex;
+    }
+    at = Math.max(at + length, copied);
+    yield;
+  }
+  return hidden + text.slice(copied);
+}
+
+/** A letter or a digit that JSON spells by its number, also in JSON that is a text in other JSON. */
+const SPELLED = /(?<!\\)\\+u00(2[013-9a-f]|[346][\da-f]|5[\dabd-f]|7[\da-e])/gi;
+
+/** What no spelling has in it: a slice ends with it. */
+const BETWEEN = /[^\\u\da-f]/gi;
+
+/** The same with letters and digits as they are. */
+export function* spellOut(text: string, length = SLICE_LENGTH): Work<string> {
+  const pieces: string[] = [];
+  for (let at = 0; at < text.length;) {
+    BETWEEN.lastIndex = at + length;
+    const end = (BETWEEN.exec(text)?.index ?? text.length) + 1;
+    pieces.push(text.slice(at, end).replace(SPELLED, (_, code: string) => String.fromCharCode(parseInt(code, 16))));
+    at = end;
+    yield;
+  }
+  return pieces.join("");
+}
