@@ -34,7 +34,7 @@ export const secretSchema = z.strictObject({
     examples: ["LANEWAY_KEY"],
   }),
 }, { error: secretError }).meta({
-  description: "Where the secret is. The secret itself is never written in the configuration.",
+  description: "Where the secret is. The secret itself is never in the configuration.",
 });
 
 export const baseUrlSchema = z.url({ protocol: /^https?$/, error: "Expected an http or https URL", abort: true })
@@ -44,7 +44,7 @@ export const baseUrlSchema = z.url({ protocol: /^https?$/, error: "Expected an h
   }, "Expected a URL without credentials, query and fragment")
   .overwrite((text) => text.replace(/\/+$/, ""))
   .meta({
-    description: "What the paths of calls are appended to, usually ending in /v1. Required by drivers that make calls.",
+    description: "The URL to which paths are appended, usually ending in /v1. Required by drivers that make calls.",
     examples: ["http://127.0.0.1:8080/v1"],
   });
 

@@ -6,41 +6,40 @@ const headersSchema = z.record(headerNameSchema, z.string()).default({}).meta({ 
 
 const searchSchema = object("How the web is searched.", {
   backend: z.string().min(1).meta({
-    description:
-      "The service that searches, such as searxng, brave, tavily, exa or serper; or mcp for a tool of one of the " +
+    description: "The search service, such as searxng, brave, tavily, exa or serper; or mcp for a tool of one of the " +
       "servers below.",
     examples: ["searxng"],
   }),
   baseUrl: baseUrlSchema.optional().meta({
-    description: "Where the service is. Required but for mcp.",
+    description: "The URL of the service. Required except for mcp.",
     examples: ["http://127.0.0.1:8888"],
   }),
   secret: secretSchema.optional(),
-  server: z.string().min(1).optional().meta({ description: "With mcp: the server, by its name below." }),
-  tool: z.string().min(1).optional().meta({ description: "With mcp: the name of its tool that searches." }),
+  server: z.string().min(1).optional().meta({ description: "With mcp: the name of the server below." }),
+  tool: z.string().min(1).optional().meta({ description: "With mcp: the name of its search tool." }),
   timeoutMs: milliseconds(20_000, "How long a search may take, in milliseconds."),
 });
 
 const fetchSchema = object(
-  "How pages are opened that the conversation has named. A process of its own does it, the fetcher.",
+  "How pages are opened that the conversation has named. A separate process does this, the fetcher.",
   {
     url: baseUrlSchema.optional().meta({
-      description: "Where a fetcher runs that is a service of its own. Without it one is started beside the gateway.",
+      description: "The URL of a fetcher that runs as a service. Without it, one is started beside the gateway.",
       examples: ["http://10.0.0.7:8100"],
     }),
     secret: secretSchema.optional().meta({
-      description: "With url: the token that the fetcher wants to be shown, of at least 16 characters.",
+      description: "With url: the token that the fetcher requires, of at least 16 characters.",
     }),
     allow: origins("http://wiki.internal:8080").meta({
       description:
-        "Origins inside your own network whose pages may be opened, too. Otherwise only public addresses are, on the " +
-        "usual ports.",
+        "Origins in your own network whose pages may also be opened. Otherwise only public addresses on the usual " +
+        "ports.",
     }),
     obeyRobots: z.boolean().default(true).meta({
-      description: "Whether pages are left alone that their site's robots.txt asks programs to leave alone.",
+      description: "Whether to obey robots.txt.",
     }),
     maxCharacters: z.int().min(1_000).max(1_000_000).default(100_000).meta({
-      description: "The most text that a model is given of one page, in characters.",
+      description: "The most text that a model gets from one page, in characters.",
     }),
     timeoutMs: milliseconds(30_000, "How long a page may take, in milliseconds."),
   },
@@ -58,26 +57,26 @@ const serverSchema = object("A server of the Model Context Protocol, over HTTP."
 const remoteSchema = object("Servers of the Model Context Protocol, whose tools models may call.", {
   servers: z.record(z.string().regex(/^[\w-]{1,64}$/, "Expected letters, digits, _ and -"), serverSchema).default({})
     .meta({
-      description: "Servers that requests call by these names. Their secrets never leave the gateway but to them.",
+      description: "Servers that requests call by these names. Their secrets are sent only to them.",
     }),
   allow: origins("https://mcp.example.com").meta({
     description:
-      "Origins of servers that requests may name by their addresses, with the caller's own credentials. None by default.",
+      "Origins of servers that requests may name by URL, with the caller's own credentials. None by default.",
   }),
   callMs: milliseconds(60_000, "How long one call may take, in milliseconds."),
 });
 
 export const hostedToolsSchema = object(
-  "Tools that the gateway runs itself, where a request has them and its model's server does not run them.",
+  "Tools that the gateway runs itself, if a request has them and the upstream does not run them.",
   {
     webSearch: searchSchema.optional(),
     webFetch: fetchSchema.optional(),
     mcp: remoteSchema.prefault({}),
     rounds: z.int().min(1).max(100).default(8).meta({
-      description: "How often a model may go on with results before it has to answer without these tools.",
+      description: "How many rounds of results a model may get before it has to answer without these tools.",
     }),
     calls: z.int().min(1).max(10_000).default(64).meta({
-      description: "How many calls of these tools one answer may make. The model learns that there are no more.",
+      description: "How many calls of these tools an answer may make. The model is informed when none are left.",
     }),
     deadlineMs: milliseconds(600_000, "After this time, in milliseconds, the model has to answer without these tools."),
   },

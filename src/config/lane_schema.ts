@@ -10,14 +10,14 @@ const dollars = (description: string) =>
     .meta({ description });
 
 const priceSchema = object("What a model costs, in US dollars.", {
-  input: dollars("A million tokens of input."),
-  output: dollars("A million tokens of output."),
-  cached: dollars("A million tokens of input from a cache. Without it, as input."),
-  cacheWrite: dollars("A million tokens of input that are put into a cache. Without it, as input."),
-  reasoning: dollars("A million tokens of reasoning. Without it, as output."),
-  request: dollars("A request. Where it is set, tokens without a price cost nothing."),
-  search: dollars("A search that the gateway runs for the model."),
-  audioMinute: dollars("A minute of transcribed sound, where the upstream reports how long it was."),
+  input: dollars("Per million input tokens."),
+  output: dollars("Per million output tokens."),
+  cached: dollars("Per million input tokens read from a cache. By default as input."),
+  cacheWrite: dollars("Per million input tokens written to a cache. By default as input."),
+  reasoning: dollars("Per million reasoning tokens. By default as output."),
+  request: dollars("Per request. If set, tokens without a price cost nothing."),
+  search: dollars("Per search that the gateway runs for the model."),
+  audioMinute: dollars("Per minute of transcribed audio, if the upstream reports its length."),
 });
 
 const targetSchema = object("A model at an upstream.", {
@@ -25,22 +25,22 @@ const targetSchema = object("A model at an upstream.", {
   model: z.string().min(1).meta({ description: "What the upstream calls the model." }),
   weight: z.int().min(0).optional().meta({
     description:
-      "This target's share of new conversations, relative to the weights of the others. If no target has one, all " +
-      "begin at the first.",
+      "This target's share of new conversations, relative to the weights of the others. If no target has a " +
+      "weight, all conversations begin at the first.",
   }),
   price: priceSchema.optional().meta({
-    description: "What the model costs there. Without it, the price of the alias.",
+    description: "What the model costs there. By default the price of the alias.",
   }),
 });
 
 const tokensSchema = z.int().min(1);
 
 const modelLimits = {
-  contextLength: tokensSchema.optional().meta({ description: "Tokens of input and output together." }),
-  maxOutputTokens: tokensSchema.optional().meta({ description: "The most tokens that one answer may have." }),
+  contextLength: tokensSchema.optional().meta({ description: "Input and output tokens together." }),
+  maxOutputTokens: tokensSchema.optional().meta({ description: "The most tokens that an answer can have." }),
   inputModalities: z.array(z.enum(MODALITIES)).min(1).optional().meta({
     description:
-      "What the model can be given. Files of other kinds are refused in the user's newest turn, and replaced by a " +
+      "What the model accepts. Other kinds of files are refused in the user's latest turn, and replaced by a " +
       "line of text in older turns and tool results.",
   }),
   efforts: quirkFields.efforts.optional(),
@@ -50,10 +50,10 @@ const modelLimitsSchema = z.object(modelLimits);
 export const aliasSchema = object("A model of the lane.", {
   task: z.enum(TASKS).meta({ description: "What the model is for." }),
   targets: z.array(targetSchema).min(1).meta({
-    description: "Where its requests go, in order of preference: the next one is asked when one fails.",
+    description: "Where its requests go, in order of preference: if one target fails, the next one is called.",
   }),
-  displayName: z.string().optional().meta({ description: "A name for people, shown in the model list." }),
-  ownedBy: z.string().optional().meta({ description: "Who made the model, shown in the model list." }),
+  displayName: z.string().optional().meta({ description: "A display name for the model list." }),
+  ownedBy: z.string().optional().meta({ description: "The model's maker, for the model list." }),
   ...modelLimits,
   textForms: quirkFields.textForms.optional(),
   structuredOutput: quirkFields.structuredOutput.optional(),
@@ -63,8 +63,8 @@ export const aliasSchema = object("A model of the lane.", {
   price: priceSchema.optional().meta({ description: "What the model costs at targets that have no price." }),
   hedgeAfterMs: z.int().min(1).optional().meta({
     description:
-      "If the target of a streamed answer is silent for this many milliseconds, the next one is asked too, and the " +
-      "first that answers is used. At most one request in ten is asked twice, because both may be charged.",
+      "If the target of a streamed answer is silent for this many milliseconds, the next one is called too, and " +
+      "the first to answer is used. At most one request in ten is sent twice, because both may be charged.",
   }),
   voices: quirkFields.voices.optional(),
 });
@@ -76,17 +76,17 @@ export const laneNameSchema = z.string()
 export const laneSchema = object("A path prefix with its own models.", {
   models: z.record(z.string().min(1, "Expected the name of a model"), aliasSchema).default({}).meta({
     description:
-      "The models of the lane, by the name that clients ask for. A name with * in it stands for all names that " +
-      "match and that no other name fits better; it is not listed.",
+      "The models of the lane, by the name that clients use. A name with * stands for all matching names that " +
+      "no other entry matches better; it is not listed.",
   }),
   upstreams: z.partialRecord(z.enum(TASKS), z.string(), { error: unknownKeys(TASKS) }).default({}).meta({
     description:
-      "The upstream of models that the lane does not list, by task. The model keeps the name that the client gave.",
+      "The upstream for models that the lane does not list, by task. The model keeps the client's name for it.",
   }),
   catalog: z.union([z.string(), z.array(z.string()).min(1)]).optional().meta({
     description:
-      "What those upstreams offer: the name of a catalog, or of several. Their models are listed with the lane's " +
-      "own, and a name that none knows gets 404. Without it, or if it does not answer, the upstream decides.",
+      "One or more catalogs of what those upstreams offer. Their models are listed with the lane's own, and an " +
+      "unknown name gets 404. Without it, or if the catalog does not answer, the upstream decides.",
   }),
 });
 

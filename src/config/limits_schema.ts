@@ -6,7 +6,7 @@ import { milliseconds, object } from "./fields.ts";
 export const retrySchema = object("How often a request is tried if its targets fail.", {
   rounds: z.int().min(1).max(10).default(3).meta({
     description:
-      "How often each target may be asked if it certainly did not start the request: it was not reached, or " +
+      "How often each target may be tried if it certainly did not start the request: it was not reached, or " +
       "answered 409, 425, 429, 503 or 529.",
   }),
   failovers: z.int().min(0).max(10).default(1).meta({
@@ -16,21 +16,21 @@ export const retrySchema = object("How often a request is tried if its targets f
   }),
   budgetMs: z.int().min(0).default(5_000).meta({
     description:
-      "How long a request may wait for further rounds, in milliseconds. A target that asks for a longer wait is not " +
-      "asked again.",
+      "How long a request may wait for further rounds, in milliseconds. A target that asks for a longer wait is " +
+      "not tried again.",
   }),
 });
 
 export const stopSchema = object("How the gateway stops when the system asks it to.", {
   noticeMs: milliseconds(
     1_000,
-    "How long the gateway goes on accepting requests after SIGTERM, in milliseconds, while /readyz fails: the time in " +
-      "which load balancers notice it.",
+    "How long the gateway keeps accepting requests after SIGTERM, in milliseconds, while /readyz fails, so " +
+      "that load balancers notice.",
     0,
   ),
   drainMs: milliseconds(
     25_000,
-    "How long running requests may then take to end, in milliseconds. After it they are aborted.",
+    "How long running requests may then take to finish, in milliseconds. Then they are aborted.",
     0,
   ),
 });
@@ -39,64 +39,64 @@ export const PERIODS = ["day", "week", "month", "total"] as const;
 
 export const budgetSchema = object("How much may be spent, in US dollars.", {
   dollars: z.number().min(0).max(10_000_000).multipleOf(0.000001, "Expected dollars with six decimals at most").meta({
-    description: "The most that is spent in one period. With 0, only what costs nothing is served.",
+    description: "The most that may be spent per period. With 0, only free requests are served.",
   }),
   period: z.enum(PERIODS).meta({
     description:
-      "How long it is for. Periods begin at midnight UTC, weeks on Monday, months on their first day. With total it is " +
-      "for good.",
+      "The period. Periods begin at midnight UTC, weeks on Monday, months on their first day. A total budget " +
+      "never resets.",
   }),
   warnAt: z.number().gt(0).max(1).optional().meta({
-    description: "From which part of it on the log has a warning, once in each period: 0.8 is four fifths.",
+    description: "The part of the budget at which the log gets a warning, once per period: 0.8 is four fifths.",
   }),
   unpriced: z.enum(["refuse", "allow"]).optional().meta({
-    description: "What becomes of a request to a target without a price. Without it, refuse.",
+    description: "What happens to a request to a target without a price. By default it is refused.",
   }),
 });
 
-export const limitsSchema = object("Limits on what clients send, and on what upstreams answer.", {
+export const limitsSchema = object("Limits on what clients send and upstreams answer.", {
   headerBytes: z.int().min(1_024).max(65_536).default(32_768).meta({
     description: "Bytes of a request's headers. Longer ones get 431.",
   }),
   bodyBytes: z.int().min(1).default(31_457_280).meta({
-    description: "Bytes of one request body, as it arrives and decompressed. Longer ones get 413.",
+    description: "Bytes of a request body, both compressed and decompressed. Longer ones get 413.",
   }),
-  bodyMs: milliseconds(60_000, "How long a client may take to send a body, in milliseconds. After it, 408."),
+  bodyMs: milliseconds(60_000, "How long a client may take to send a body, in milliseconds. Then it gets 408."),
   uploadMs: milliseconds(300_000, "The same for a form with a file: 25 MB take minutes over a slow line."),
   stallMs: milliseconds(
     30_000,
-    "How long a client may send nothing meanwhile, in milliseconds. A small body (16 kB) must be there whole within it.",
+    "How long a client may pause while it sends a body, in milliseconds. A small body (16 kB) must be " +
+      "complete within this time.",
   ),
   sendStallMs: milliseconds(
     60_000,
-    "How long a client may read nothing of a streamed answer, in milliseconds. After it the answer ends, and " +
-      "its place is free for others. What the system's buffers hold (some MB) counts as read.",
+    "How long a client may stop reading a streamed answer, in milliseconds. Then the answer ends and frees " +
+      "its slot. What is in the system's buffers (some MB) counts as read.",
   ),
   jsonDepth: z.int().min(10).max(DEEPEST_JSON).default(DEEPEST_JSON).meta({
     description: "How deep arrays and objects may be nested, in a request, an answer or an event of a stream.",
   }),
   jsonValues: z.int().min(1).default(JSON_LIMITS.values).meta({
-    description:
-      "Objects, arrays, strings, field names, booleans and nulls in one request, answer or event of a stream, and " +
-      "again in the arguments of all its tool calls together. Numbers have a limit of their own.",
+    description: "Objects, arrays, strings, field names, booleans and nulls in a request, an answer or an event of a " +
+      "stream, and again in all its tool arguments together. Numbers have their own limit.",
   }),
   jsonNumbers: z.int().min(1).default(JSON_LIMITS.numbers).meta({
-    description: "Numbers in it, such as the tokens of texts to embed. The vectors of an answer are not counted.",
+    description: "The same for numbers, such as the tokens of texts to embed. Embeddings in an answer do not count.",
   }),
   jsonNames: z.int().min(1).default(JSON_LIMITS.names).meta({
-    description: "Distinct field names in it.",
+    description: "The same for distinct field names.",
   }),
-  messages: z.int().min(1).default(40_000).meta({ description: "Turns of one conversation." }),
-  parts: z.int().min(1).default(40_000).meta({ description: "Pieces of content of one conversation." }),
-  tools: z.int().min(1).default(4_096).meta({ description: "Tools of one request." }),
+  messages: z.int().min(1).default(40_000).meta({ description: "Turns in a conversation." }),
+  parts: z.int().min(1).default(40_000).meta({ description: "Content parts in a conversation." }),
+  tools: z.int().min(1).default(4_096).meta({ description: "Tools in a request." }),
   concurrentRequests: z.int().min(1).default(2_000).meta({
-    description: "Requests that run a model at once, of all callers. Further ones get 503.",
+    description: "Concurrent requests that run a model, of all callers. Further ones get 503.",
   }),
   memoryBytes: z.int().min(1).optional().meta({
     description:
-      "Memory of the gateway above which requests that run a model get 503. Without it, three quarters of the " +
-      "machine's or the container's, but no more than the engine's own limit (about 4 GB), and no less than 112 " +
-      "MiB.",
+      "The memory of the gateway above which requests that run a model get 503. By default three quarters of " +
+      "the machine's or container's memory, but no more than the engine's own limit (about 4 GB), and no less " +
+      "than 112 MiB.",
   }),
   answerBytes: z.int().min(1).default(50_331_648).meta({
     description:
@@ -105,13 +105,11 @@ export const limitsSchema = object("Limits on what clients send, and on what ups
   }),
   answerText: z.int().min(1).default(8_388_608).meta({
     description:
-      "Characters that a model writes in one answer, whole or streamed: its text, its reasoning and the arguments of " +
-      "its calls. More is an upstream error.",
+      "Characters that a model writes in one answer, whole or streamed: text, reasoning and tool arguments. " +
+      "More is an upstream error.",
   }),
   streamBytes: z.int().min(1).default(268_435_456).meta({
-    description:
-      "Bytes of an upstream's answer that is passed on as it comes: a stream of events, or speech. A longer one " +
-      "ends with an error.",
+    description: "Bytes of an upstream's answer that is streamed: events or speech. A longer one ends with an error.",
   }),
   frameBytes: z.int().min(1).default(33_554_432).meta({
     description:
@@ -119,20 +117,20 @@ export const limitsSchema = object("Limits on what clients send, and on what ups
       "upstream error.",
   }),
   sockets: z.int().min(0).default(500).meta({
-    description: "WebSockets that are open at once, of all callers. Further ones get 503.",
+    description: "Open WebSockets, of all callers. Further ones get 503.",
   }),
   backgroundResponses: z.int().min(0).default(100).meta({
-    description: "Responses that are made in the background at once. Further ones get 503; with 0, all of them.",
+    description: "Concurrent background responses. Further ones get 503; with 0, all of them.",
   }),
-  backgroundMs: milliseconds(3_600_000, "How long one of them may take, in milliseconds. After it, it has failed."),
+  backgroundMs: milliseconds(3_600_000, "How long a background response may take, in milliseconds. Then it fails."),
   backgroundEvents: z.int().min(0).default(67_108_864).meta({
     description:
-      "Characters of the events of all streamed responses in the background, which are kept for clients that come back " +
-      "for them, up to ten minutes after the end. A stream that finds no room is not kept.",
+      "Characters of the events of all streamed background responses. They are kept for clients that reconnect, " +
+      "up to ten minutes after the end. Events of a stream beyond the limit are not kept.",
   }),
   uploadBytes: z.int().min(1).default(268_435_456).meta({
     description:
-      "Bytes of all bodies, of JSON and forms, that clients are sending or that are being worked on. Above it, " +
-      "further ones get 503. Small ones, of up to 1/256 of it (1 MiB), have another quarter reserved.",
+      "Bytes of all bodies, JSON and forms, that are being received or processed. Further ones get 503. Small " +
+      "ones, of up to 1/256 of it (1 MiB), have another quarter reserved.",
   }),
 });

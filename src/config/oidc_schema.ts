@@ -41,53 +41,53 @@ export function oidcSchema<Grants extends z.core.$ZodLooseShape>(grants: Grants)
     name: z.string().min(1).meta({ description: "The group, as tokens name it. * stands for every caller." }),
     ...grants,
   });
-  return object("Admits callers with tokens (JWT) of an OpenID Connect provider, beside keys.", {
+  return object("Admits callers with tokens (JWT) of an OpenID Connect provider, in addition to keys.", {
     issuer: providerUrlSchema.meta({
       description: "The provider, exactly as its tokens name it in iss.",
       examples: ["https://login.example.com/realms/acme"],
     }),
     audience: z.array(z.string().min(1)).min(1).meta({
-      description: "For whom tokens must be made out: one of these is in aud.",
+      description: "The accepted audiences: one of them must be in aud.",
       examples: [["laneway"]],
     }),
     algorithms: z.array(z.enum(ALGORITHMS)).min(1).default([...ALGORITHMS]).meta({
-      description: "How tokens may be signed.",
+      description: "The accepted signature algorithms.",
     }),
     jwksUrl: providerUrlSchema.optional().meta({
       description:
-        "Where the provider's keys are. Without it, the provider's discovery document says where; that place must " +
-        "have the issuer's origin.",
+        "The URL of the provider's keys. By default the one in the discovery document, which must be at the issuer's " +
+        "origin.",
     }),
     clockToleranceMs: z.int().min(0).max(300_000).default(30_000).meta({
-      description: "How far the provider's clock and the gateway's may be apart, in milliseconds.",
+      description: "How far the clocks of the provider and the gateway may differ, in milliseconds.",
     }),
     subjectClaim: claimSchema(
       "sub",
-      "The claim that identifies the caller, in limits, usage, logs and stored responses. It must never change, nor be " +
-        "one that callers can choose.",
+      "The claim that identifies the caller, in limits, usage, logs and stored responses. Its value must never " +
+        "change, and callers must not be able to choose it.",
     ),
     groupsClaim: claimSchema(
       "groups",
       "The claim with the caller's groups: a list of names, or one name. It may be nested: realm_access.roles.",
     ),
-    console: object("Lets operators log in to the console at the provider. Their group needs operator: true.", {
-      clientId: z.string().min(1).meta({ description: "The client that the provider knows the console as." }),
+    console: object("Lets operators log in to the console with the provider. Their group needs operator: true.", {
+      clientId: z.string().min(1).meta({ description: "The console's client id at the provider." }),
       secret: secretSchema.optional().meta({ description: "The client's secret; none for a public client." }),
       url: providerUrlSchema.meta({
-        description: "The console as browsers have it. The provider sends them back to callback below it.",
+        description: "The console's URL in browsers. The provider redirects them to callback below it.",
         examples: ["https://gateway.example.com/console"],
       }),
       scopes: z.array(z.string().min(1)).min(1).default(["openid", "profile"]).meta({
-        description: "What is asked of the provider: openid, and what it takes to have the groups in the ID token.",
+        description: "The scopes to request: openid, and those that put the groups into the ID token.",
       }),
       tokenUrl: providerUrlSchema.optional().meta({
-        description: "Where the provider gives tokens, if that is at another origin than the issuer's.",
+        description: "The provider's token endpoint, if it has another origin than the issuer.",
       }),
     }).optional(),
     groups: z.array(groupSchema).default([]).meta({
       description:
-        "What callers may do, by group. Of several that name the caller's groups the first counts; who has none of them is " +
-        "refused. Without any, every caller may do everything but what operators may.",
+        "What callers may do, by group. The first entry that names one of the caller's groups counts; a caller " +
+        "without one is refused. Without entries, every caller may do everything except what operators may.",
     }),
   });
 }

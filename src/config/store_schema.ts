@@ -5,38 +5,41 @@ import { SERVER_FORM } from "./redis_url.ts";
 
 const serverSchema = z.string().regex(SERVER_FORM, "Expected a host or network with a port, such as 10.0.3.0/24:6379");
 
-export const storeSchema = object("Where conversations are kept that clients continue by an id.", {
+export const storeSchema = object("Where conversations that clients continue by id are kept.", {
   kind: z.enum(["kv", "memory", "redis"]).default("kv").meta({
     description:
-      "With kv they outlive the gateway, and all gateways that use the same file can continue them. With memory they " +
-      "end with the gateway. With redis they are on a Redis or Valkey server, for gateways on any number of machines.",
+      "With kv they are kept in a file, and all gateways on the same file can continue them. With memory they " +
+      "are lost when the gateway ends. With redis they are on a Redis or Valkey server, for gateways on any " +
+      "number of machines.",
   }),
   path: z.string().min(1).optional().meta({
-    description: "The file of kv; it is created if there is none. Without it, a file in the user's data folder.",
+    description: "With kv: the file, which is created if missing. By default a file in the user's data folder.",
   }),
   url: secretSchema.optional().meta({
-    description:
-      "Where the variable is that holds the server's URL, such as rediss://user:password@store.example.com:6379/0. " +
+    description: "The variable that holds the server's URL, such as rediss://user:password@store.example.com:6379/0. " +
       "Required by redis.",
   }),
   ca: z.string().min(1).optional().meta({
-    description: "A file of certificates in PEM, for a redis server whose certificate no public authority has signed.",
+    description:
+      "A PEM file of certificates, for a redis server whose certificate is not signed by a public authority.",
   }),
-  sentinel: object("The sentinels that watch a redis server. The URL names them.", {
-    name: z.string().min(1).meta({ description: "What they call the primary.", examples: ["mymaster"] }),
-    password: secretSchema.optional().meta({ description: "The sentinels' own password. The URL's is the servers'." }),
+  sentinel: object("The sentinels of a redis server. The URL names them.", {
+    name: z.string().min(1).meta({ description: "The sentinels' name for the primary.", examples: ["mymaster"] }),
+    password: secretSchema.optional().meta({
+      description: "The sentinels' own password. The one in the URL is for the servers.",
+    }),
   }).optional(),
   cluster: z.boolean().optional().meta({
-    description: "Whether the redis server is a cluster. The URL names one or more of its nodes.",
+    description: "Whether the redis server is a cluster. The URL names one or more nodes.",
   }),
   servers: z.array(serverSchema).optional().meta({
     description:
-      "Where the servers may be that the sentinels or the cluster name, and the URL does not: the gateway may connect " +
-      "to no others.",
+      "The other servers that the sentinels or the cluster may name: the gateway may connect only to these and " +
+      "those in the URL.",
     examples: [["10.0.3.0/24:6379"]],
   }),
   retentionDays: z.number().positive().max(3650).default(30).meta({
-    description: "How long a turn of a conversation is kept, in days.",
+    description: "How long the turns of a conversation are kept, in days.",
   }),
 }).superRefine(({ kind, path, url, ca, sentinel, cluster, servers }, { addIssue }) => {
   const refuse = (field: string, message: string) => addIssue({ code: "custom", path: [field], message });

@@ -8,7 +8,7 @@ const timeoutsSchema = object("How long to wait for the upstream, in millisecond
   firstEventMs: milliseconds(300_000, "From the head of a streamed answer until its first event."),
   idleMs: milliseconds(120_000, "Between two events of a streamed answer."),
   wholeMs: milliseconds(600_000, "For an answer that is not streamed. The SDKs wait ten minutes."),
-  totalMs: milliseconds(1_800_000, "For a streamed answer, from its first moment to its last."),
+  totalMs: milliseconds(1_800_000, "For a whole streamed answer."),
 });
 
 /** What calls are made by. */
@@ -16,7 +16,7 @@ export const transportSchema = z.enum(["fetch", "node"]);
 
 export const upstreamSchema = object("A service that runs models.", {
   driver: z.string().meta({
-    description: "How to speak to it: the name of a driver, such as chat.",
+    description: "The driver that speaks its API, such as chat.",
     examples: ["chat", "sandbox"],
   }),
   baseUrl: baseUrlSchema.optional(),
@@ -31,37 +31,38 @@ export const upstreamSchema = object("A service that runs models.", {
   ).default({}).meta({ description: "Further headers for every request to this upstream." }),
   refuses: z.array(z.string().min(1)).default([]).meta({
     description:
-      "Top-level fields of a request body that this upstream answers with an error. They are left out and noted; " +
-      "but max_tokens goes to a chat upstream as max_completion_tokens if that is not listed too. Also names of " +
-      "hosted tools that the upstream accepts but does not run, such as web_search.",
+      "Top-level request fields that this upstream refuses. They are left out and noted, but max_tokens is sent " +
+      "to a chat upstream as max_completion_tokens unless that is listed too. Also hosted tools that the " +
+      "upstream accepts but does not run, such as web_search.",
   }),
   systemMessages: z.enum(["first", "anywhere"]).default("first").meta({
     description:
-      "Where this upstream's chat templates take system messages. With first, later ones of clients of another " +
-      "protocol become part of the user's turn.",
+      "Where this upstream's chat templates accept system messages. With first, later ones from clients of " +
+      "another protocol become part of the user's turn.",
   }),
   dialect: quirkFields.dialect.default("router"),
   reasoningField: quirkFields.reasoningField.default("reasoning_content"),
   defaultMaxTokens: quirkFields.defaultMaxTokens.optional(),
   catalog: z.string().optional().meta({
     description:
-      "For a service that passes requests on to others: the name of the catalog that knows where each model runs.",
+      "For a service that routes requests to providers: the name of the catalog that knows where each model " +
+      "runs.",
   }),
   prices: z.string().optional().meta({
     description:
-      "What its models cost: the name of a catalog whose list says it for each provider. It is asked for with the " +
-      "first request that goes to this upstream, and again after ten minutes.",
+      "The name of a catalog that lists the prices of its models for each provider. The list is loaded with the " +
+      "first request to this upstream, and again after ten minutes.",
   }),
   cacheControl: quirkFields.cacheControl.default("drop"),
   providers: object(
-    "For a service that chooses a provider for each request: how a conversation stays with the provider whose " +
-      "cache holds its beginning. The next turn asks for model:provider, and without the provider if that fails.",
+    "For a service that chooses a provider for each request: how a conversation stays with the provider that " +
+      "has cached its beginning. The next turn requests model:provider, and if that fails, the model alone.",
     {
       servedBy: headerNameSchema.meta({ description: "The response header that names the provider." }),
       policies: z.array(z.string().min(1)).default([]).meta({
         description:
-          "The words after a model's colon that leave the choice to the service: a provider replaces them. Any other " +
-          "word is the client's own choice and stays.",
+          "The words after a model's colon that leave the choice of provider to the service: a provider may replace " +
+          "them. Any other word is the client's own choice and stays.",
         examples: [["fastest", "cheapest"]],
       }),
     },
@@ -69,8 +70,8 @@ export const upstreamSchema = object("A service that runs models.", {
   resultsFrom: origins("https://media.example.com")
     .meta({
       description:
-        "The origins from which results may be fetched that this upstream gives as URLs; *. stands for every host " +
-        "below one. They are fetched without a credential. A result anywhere else is an error.",
+        "The origins from which results that this upstream returns as URLs may be fetched; *. stands for every " +
+        "subdomain. They are fetched without credentials. A result elsewhere is an error.",
       examples: [["https://media.example.com", "https://*.media.example.com"]],
     }),
   batch: quirkFields.batch.optional(),
@@ -79,43 +80,42 @@ export const upstreamSchema = object("A service that runs models.", {
   structuredOutput: quirkFields.structuredOutput.default("native"),
   tokenizers: z.string().optional().meta({
     description:
-      "The name of the catalog that has the tokenizers of this upstream's models. Clients that ask for a count " +
-      "get one by the model's own chat template and vocabulary. Those are downloaded at the first count for a " +
-      "model (about 10 MB each), kept beside the store, and held in memory while they are used (about 150 MB " +
-      "each, two at most). Without it, nothing is downloaded.",
+      "The name of the catalog that has the tokenizers of this upstream's models. Token counts then use the " +
+      "model's own chat template and vocabulary. These are downloaded at the first count for a model (about 10 " +
+      "MB each), kept beside the store, and held in memory while in use (about 150 MB each, two at most). " +
+      "Without it, nothing is downloaded.",
   }),
   counter: quirkFields.counter.optional(),
   hostedTools: quirkFields.hostedTools.optional(),
   repairArguments: quirkFields.repairArguments.default(false),
-  concurrency: object("How many requests it gets at once. Further ones wait in turn.", {
-    running: z.int().min(1).meta({ description: "Requests that run at once." }),
-    waiting: z.int().min(0).default(100).meta({ description: "Requests that wait. Further ones get 503." }),
+  concurrency: object("How many concurrent requests it gets. Further ones wait in turn.", {
+    running: z.int().min(1).meta({ description: "Concurrent requests." }),
+    waiting: z.int().min(0).default(100).meta({ description: "Waiting requests. Further ones get 503." }),
     waitMs: milliseconds(
       10_000,
       "How long a request waits, in milliseconds, before it goes to another target or gets 503.",
     ),
   }).optional(),
   propagateTrace: z.boolean().default(false).meta({
-    description:
-      "Whether this upstream learns which trace a request is a part of, by the headers traceparent and tracestate.",
+    description: "Whether the request's trace is sent to this upstream, in the headers traceparent and tracestate.",
   }),
   transport: transportSchema.optional().meta({
-    description: "How it is called. Without it, as the top-level transport says.",
+    description: "How it is called. By default the top-level transport.",
   }),
   timeouts: timeoutsSchema.prefault({}),
 });
 
-export const catalogSchema = object("A service that knows which models there are.", {
-  plugin: z.string().meta({ description: "How to read its list: the name of a catalog plugin.", examples: ["hub"] }),
+export const catalogSchema = object("A service that lists models.", {
+  plugin: z.string().meta({ description: "The catalog plugin that reads its list.", examples: ["hub"] }),
   baseUrl: baseUrlSchema,
   secret: secretSchema.optional().meta({
-    description: "Sent as a bearer token where its variable is set. The secrets of clients are never sent.",
+    description: "Sent as a bearer token if its variable is set. Clients' secrets are never sent.",
   }),
   filesFrom: origins("https://files.example.com")
     .meta({
       description:
-        "The origins from which files may be fetched that this service redirects to; *. stands for every host below " +
-        "one. They are fetched without a credential.",
+        "The origins to which this service may redirect for files; *. stands for every subdomain. They are " +
+        "fetched without credentials.",
       examples: [["https://files.example.com", "https://*.files.example.com"]],
     }),
 });

@@ -22,23 +22,21 @@ export const DIALECTS = [
 export const quirkFields = {
   batch: z.int().min(1).meta({
     description:
-      "The most texts in one request for embeddings, or for scores by the driver tei or hub. Longer lists are " +
-      "sent as several requests. Without it, the driver's own limit.",
+      "The most texts in one request for embeddings, or for scores with the drivers tei and hub. Longer lists " +
+      "are sent as several requests. By default the driver's own limit.",
   }),
   voices: z.record(z.string().min(1), z.string().min(1)).meta({
-    description:
-      "For speech: the model's own voice for each name that clients use. * stands for all names that are not " +
-      "listed.",
+    description: "For speech: the model's own voice for each name that clients use. * stands for all other names.",
     examples: [{ "alloy": "tara", "*": "leo" }],
   }),
   dialect: z.enum(DIALECTS).meta({
     description:
-      "How this upstream is asked whether and how much to think. With router, by reasoning_effort alone, or in " +
-      "the way of the provider that a model's name is pinned to. Otherwise levels go into reasoning_effort, and " +
-      "on and off into another field: with template into chat_template_kwargs (servers that render the chat template " +
-      "themselves), with template-args into chat_template_args, with reasoning into reasoning.enabled, with " +
-      "thinking into thinking.type, with enable-thinking into enable_thinking. With reasoning-object both go into " +
-      "reasoning.",
+      "How this upstream is asked whether and how much to think. With router, only by reasoning_effort, or in " +
+      "the way of the provider that the model's name is pinned to. Otherwise levels go into reasoning_effort, " +
+      "and on and off into another field: with template into chat_template_kwargs (servers that render the chat " +
+      "template themselves), with template-args into chat_template_args, with reasoning into " +
+      "reasoning.enabled, with thinking into thinking.type, with enable-thinking into enable_thinking. With " +
+      "reasoning-object both go into reasoning.",
   }),
   reasoningField: z.enum(["reasoning_content", "reasoning"]).meta({
     description:
@@ -47,56 +45,55 @@ export const quirkFields = {
   }),
   efforts: z.array(z.enum(EFFORTS)).meta({
     description:
-      "The levels of reasoning effort that the model knows: a request gets the nearest one. An empty list is for " +
-      "a model that knows none. Without it, what is known of the model's family counts; for an unknown model the " +
-      "level is passed on.",
+      "The levels of reasoning effort that the model supports: a request gets the nearest one. An empty list " +
+      "means none. By default those of the model's family; for an unknown family the level is passed on.",
   }),
   textForms: z.enum(["parse", "leave"]).meta({
     description:
-      "How to handle tool calls and reasoning that a model writes into the text of a chat answer, in its own " +
-      "notation. With parse, they become tool calls and reasoning: for servers that do not know the model's " +
-      "notation. With leave, they stay text. An alias overrides its upstream.",
+      "How to handle tool calls and reasoning that a model writes into the text of a chat answer in its own " +
+      "notation. With parse, they become tool calls and reasoning, for servers that do not know the notation. " +
+      "With leave, they stay text. An alias overrides its upstream.",
   }),
   cacheControl: z.enum(["pass", "drop"]).meta({
     description:
-      "What to do with cache hints (cache_control) on the way from a client of another protocol to an upstream " +
-      "that speaks chat. With pass, they go to texts, tool results, tools and the request itself: for services " +
-      "that cache prefixes only on request. Most always do.",
+      "What to do with cache hints (cache_control) from a client of another protocol to an upstream that speaks " +
+      "chat. With pass, they are set on texts, tool results, tools and the request itself, for services that " +
+      "cache prefixes only on request. Most cache them anyway.",
   }),
   structuredOutput: z.enum(["native", "instruct"]).meta({
     description:
-      "How a model is asked for JSON. With native, by the field that the upstream's protocol has for it. With " +
-      "instruct, by an instruction in the prompt: for servers that ignore the field. The answer is then checked " +
-      "against the schema, and asked for once more if it does not match. An alias overrides its upstream.",
+      "How a model is asked for JSON. With native, by the field of the upstream's protocol. With instruct, by " +
+      "an instruction in the prompt, for servers that ignore the field. The answer is then checked against the " +
+      "schema, and requested once more if it does not match. An alias overrides its upstream.",
   }),
   counter: z.enum(COUNTERS).meta({
     description:
-      "The endpoint with which this upstream counts the tokens of a request, by the last step of its path: " +
-      "clients that ask for a count get the upstream's own. Without it, the gateway counts.",
+      "The last part of the path of this upstream's endpoint for token counts, which clients then get. Without " +
+      "it, the gateway counts.",
   }),
   repairArguments: z.boolean().meta({
     description:
-      "Whether tool arguments that are not JSON are repaired where there is one way to read them (single quotes, " +
-      "a trailing comma, True and None, names without quotes) and the result fits the tool's schema. A stream " +
-      "then carries the arguments of a call in one piece. An alias overrides its upstream.",
+      "Whether tool arguments that are not JSON are repaired, if there is only one way to read them (single " +
+      "quotes, a trailing comma, True and None, unquoted names) and the result matches the tool's schema. A " +
+      "stream then has the arguments of a call in one piece. An alias overrides its upstream.",
   }),
   defaultMaxTokens: z.int().min(1).meta({
     description:
-      "The limit of an answer in tokens that is sent if the upstream's protocol requires one and the client sets " +
-      "none: at messages upstreams. Without it, the model's maxOutputTokens and what its contextLength leaves; if " +
-      "neither is known, 32000. If an upstream refuses the limit and says how much room there is, it is asked " +
-      "once more. An alias overrides its upstream.",
+      "The max_tokens to send if the upstream's protocol requires it and the client sets none: at messages " +
+      "upstreams. By default the model's maxOutputTokens and what its contextLength leaves; if neither is " +
+      "known, 32000. If an upstream refuses the limit and says how much room there is, the request is sent once " +
+      "more. An alias overrides its upstream.",
   }),
   hostedTools: z.enum(["gateway", "upstream", "off"]).meta({
     description:
-      "Who runs tools such as the search of the web: the gateway, this upstream, or nobody. Without it, the upstream " +
-      "does where it speaks the protocol of the tool and does not refuse it (see refuses), and else the gateway, as " +
-      "far as hostedTools says how. An alias overrides its upstream.",
+      "Who runs tools such as web search: the gateway, this upstream, or nobody. By default the upstream, if it " +
+      "speaks the tool's protocol and does not refuse the tool (see refuses), and otherwise the gateway, if " +
+      "hostedTools configures the tool. An alias overrides its upstream.",
   }),
   scores: z.enum(["as-they-are", "sigmoid"]).meta({
     description:
-      "What clients get as relevance scores. With sigmoid, scores outside 0 to 1 are mapped into it, in the same " +
-      "order: for servers that give raw logits.",
+      "How relevance scores are returned. With sigmoid, scores outside 0 to 1 are mapped into that range, in " +
+      "the same order: for servers that return raw logits.",
   }),
 };
 
