@@ -38,6 +38,7 @@ import { deno } from "./platform/deno.ts";
 import type { Fetch } from "./platform/fetch_transport.ts";
 import type { Peer, Platform } from "./platform/platform.ts";
 import { isOnDeploy } from "./state/kv_file.ts";
+import { randomId } from "./util/digest.ts";
 import { createLedger, type Ledger } from "./state/ledger.ts";
 import type { Store } from "./state/store.ts";
 
@@ -163,7 +164,7 @@ function createWorld(options: AppOptions): World {
     transports: createTransports(options.fetch, platform, keep),
     now,
     monotonic,
-    newId: options.newId ?? (() => crypto.randomUUID().replaceAll("-", "")),
+    newId: options.newId ?? randomId,
     log(entry) {
       log(entry);
       meter?.count({ type: "request", entry });

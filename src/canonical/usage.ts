@@ -72,16 +72,17 @@ interface Estimate {
 
 /** Every count that was reported, and estimates of the totals that were not. `outputWeight`: of the whole answer. */
 export function completeUsage(reported: ReportedUsage, estimate: Estimate, outputWeight: number): Usage {
-  const missing = [reported.inputTokens === undefined && "input", reported.outputTokens === undefined && "output"];
-  const [first, second] = missing.filter(Boolean);
-  if (first) estimate.note?.(second ? "estimated usage" : `estimated ${first} tokens`);
+  const { inputTokens, outputTokens } = reported;
+  if (inputTokens !== undefined && outputTokens !== undefined) return { ...reported, inputTokens, outputTokens };
+  const missing = inputTokens !== undefined ? "output tokens" : outputTokens !== undefined ? "input tokens" : "usage";
+  estimate.note?.(`estimated ${missing}`);
   // The totals hold their parts.
   const parts = (reported.cachedInputTokens ?? 0) + (reported.cacheWriteTokens ?? 0);
   return {
     ...reported,
-    inputTokens: reported.inputTokens ?? Math.max(estimate.inputTokens, parts),
-    outputTokens: reported.outputTokens ?? Math.max(1, Math.ceil(outputWeight), reported.reasoningTokens ?? 0),
-    ...(first && { estimated: true as const }),
+    inputTokens: inputTokens ?? Math.max(estimate.inputTokens, parts),
+    outputTokens: outputTokens ?? Math.max(1, Math.ceil(outputWeight), reported.reasoningTokens ?? 0),
+    estimated: true,
   };
 }
 

@@ -1,5 +1,5 @@
 /** What becomes of one request, as it is learnt: its notes, attempts and usage, up to its line in the log. */
-import { addUsage, completeUsage, type CountedBy, type ReportedUsage } from "../canonical/usage.ts";
+import { addUsage, completeUsage, type CountedBy, type ReportedUsage, type Usage } from "../canonical/usage.ts";
 import type { Count } from "../canonical/usage.ts";
 import { type Destination, type Price, targetName } from "../contract/destination.ts";
 import type { GatewayError } from "../errors.ts";
@@ -161,10 +161,8 @@ export class Recorder {
    */
   settle(reported: ReportedUsage, emitted: () => number): void {
     const { estimate } = this;
-    const { reportedCost: _, ...usage } = completeUsage(
-      reported,
-      { inputTokens: estimate },
-      reported.outputTokens === undefined ? emitted() : 0,
+    const usage = withoutCost(
+      completeUsage(reported, { inputTokens: estimate }, reported.outputTokens === undefined ? emitted() : 0),
     );
     this.entry.usage = usage;
     const charge = chargeFor(usage, () => estimate + emitted());
@@ -189,10 +187,10 @@ export class Recorder {
   /** What is still open is wanted by nobody. The log has what was used of an answer that never came to its end. */
   closeBills(): void {
     for (const bill of this.#bills) bill.end(true);
+    if (this.entry.usage) return;
     const used = this.#bills.flatMap(({ usage }) => usage ?? []);
-    if (this.entry.usage || used.length === 0) return;
-    const { reportedCost: _, ...usage } = used.reduce(addUsage);
-    this.entry.usage = usage;
+    if (used.length === 0) return;
+    this.entry.usage = withoutCost(used.reduce(addUsage));
   }
 
   /**
@@ -251,22 +249,26 @@ export class Recorder {
     const notes = this.notes();
     this.closeBills();
     const { cost } = this;
-    const entry = this.entry as LogEntry;
-    const line: LogEntry = {
-      ...entry,
-      // Clients have put a key where a model belongs.
-      path: this.#hide(entry.path),
-      ...(entry.model !== undefined && { model: this.#hide(entry.model) }),
-      ...(attempt && { target: attempt.target }),
-      ...(attempt?.provider !== undefined && { provider: attempt.provider }),
-      ...(asked > 1 && { attempts: asked }),
-      ...(cost && { cost: formatDollars(cost.pico) }),
-      ...(cost?.isEstimated && { costEstimated: true as const }),
-      durationMs: this.elapsedMs(),
-      ...(notes.length > 0 && { notes }),
-      ...(this.trace && { traceId: this.trace.traceId }),
-    };
+    const line = { ...this.entry } as LogEntry;
+    // Clients have put a key where a model belongs.
+    line.path = this.#hide(line.path);
+    if (line.model !== undefined) line.model = this.#hide(line.model);
+    if (attempt) line.target = attempt.target;
+    if (attempt?.provider !== undefined) line.provider = attempt.provider;
+    if (asked > 1) line.attempts = asked;
+    if (cost) line.cost = formatDollars(cost.pico);
+    if (cost?.isEstimated) line.costEstimated = true;
+    line.durationMs = this.elapsedMs();
+    if (notes.length > 0) line.notes = notes;
+    if (this.trace) line.traceId = this.trace.traceId;
     this.#log(line);
     this.trace?.end(line);
   }
+}
+
+/** Usage without what the upstream says that it cost. */
+function withoutCost(usage: Usage): Usage {
+  if (usage.reportedCost === undefined) return usage;
+  const { reportedCost: _, ...counts } = usage;
+  return counts;
 }

@@ -67,7 +67,7 @@ export function openContext(request: Request, peer: Peer | undefined, gateway: G
   const hide = hideFor(NOBODY, gateway);
   const recorder = new Recorder({
     entry: {
-      time: new Date(started).toISOString(),
+      time: timestamp(started),
       id,
       method: request.method,
       path: url?.pathname ?? "",
@@ -95,6 +95,21 @@ export function openContext(request: Request, peer: Peer | undefined, gateway: G
     hide,
     note: noterFor(hide, recorder),
   };
+}
+
+/** The second of the latest request, in milliseconds since the epoch, and its beginning by ISO 8601. */
+let second = NaN;
+let beginning = "";
+
+/** By ISO 8601; many requests come in one second. */
+function timestamp(ms: number): string {
+  const rest = Math.floor(ms) % 1000;
+  const begun = Math.floor(ms) - rest;
+  if (begun !== second) {
+    beginning = new Date(begun).toISOString().slice(0, -4);
+    second = begun;
+  }
+  return `${beginning}${String(rest).padStart(3, "0")}Z`;
 }
 
 /** The context of a request that is the protocol's: where none serves it, of the one whose errors its client reads. */

@@ -25,13 +25,13 @@ export type ListedPrice = (inputTokens: number) => Price | undefined;
  * known: an upstream that reports 0 for tokens has not said what they cost.
  */
 export function costOf(
-  { reportedCost, ...usage }: Usage,
+  usage: Usage,
   price: Price | undefined,
   listed?: ListedPrice,
 ): Cost | undefined {
   const pico = price && priceOf(usage, price);
   if (pico !== undefined) return inBounds(pico, usage);
-  const reported = reportedCost === undefined ? undefined : picoDollars(reportedCost);
+  const reported = usage.reportedCost === undefined ? undefined : picoDollars(usage.reportedCost);
   if (reported) return inBounds(reported, {});
   const listing = listed?.(usage.inputTokens);
   const byList = listing && priceOf(usage, listing);

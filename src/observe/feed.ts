@@ -33,12 +33,14 @@ export class Feed {
   }
 
   /** What the console itself asked is left out. */
-  end({ cause: _, ...entry }: LogEntry): void {
+  end(entry: LogEntry): void {
     if (entry.path.startsWith("/console")) return;
     const running = this.#running.get(entry.id);
     this.#running.delete(entry.id);
     const client = running?.().client;
-    this.#ended[this.#count % MOST_ENDED] = { ...entry, number: this.#count++, ...client !== undefined && { client } };
+    const ended: Ended = { ...withoutCause(entry), number: this.#count };
+    if (client !== undefined) ended.client = client;
+    this.#ended[this.#count++ % MOST_ENDED] = ended;
   }
 
   running(): RunningFacts[] {
@@ -58,4 +60,10 @@ export class Feed {
       (_, index) => this.#ended[(first + index) % MOST_ENDED]!,
     );
   }
+}
+
+function withoutCause(entry: LogEntry): Omit<LogEntry, "cause"> {
+  if (!("cause" in entry)) return entry;
+  const { cause: _, ...rest } = entry;
+  return rest;
 }

@@ -51,6 +51,9 @@ interface Series {
 class RequestMetrics implements Metrics {
   readonly #facts: MetricsFacts;
   readonly #series = new Map<string, Series>();
+  /** Of the upstreams that the configuration names. */
+  readonly #attemptCells = new Map<string, Cell>();
+  readonly #upstreamBuckets = new Map<string, Buckets>();
   /** Models and targets that answered and that the configuration does not name. */
   readonly #found = new Set<string>();
   /** Whose costs have series of their own. */
@@ -138,11 +141,11 @@ class RequestMetrics implements Metrics {
       case "request":
         return this.#request(happening.entry);
       case "attempt":
-        return this.#attempts.add({ upstream: happening.upstream, reason: happening.reason });
+        return this.#attempt(happening.upstream, happening.reason);
       case "attempt failed":
         return this.#failures.add({ upstream: happening.upstream, code: happening.code });
       case "served":
-        return this.#upstreams.observe(this.#upstreams.of({ upstream: happening.upstream }), happening.ms / 1000);
+        return this.#served(happening.upstream, happening.ms / 1000);
       case "hosted call":
         return this.#hosted.add({ tool: happening.tool, error: happening.error });
       case "budget":
@@ -190,6 +193,19 @@ class RequestMetrics implements Metrics {
     this.#firstToken.observe(series.firstToken!, firstEventMs / 1000);
     const others = (usage?.outputTokens ?? 0) - 1;
     if (others > 0) this.#perToken.observe(series.perToken!, (durationMs - firstEventMs) / 1000 / others);
+  }
+
+  #attempt(upstream: string, reason: string): void {
+    const key = `${reason} ${upstream}`;
+    let cell = this.#attemptCells.get(key);
+    if (!cell) this.#attemptCells.set(key, cell = this.#attempts.of({ upstream, reason }));
+    this.#attempts.addTo(cell);
+  }
+
+  #served(upstream: string, seconds: number): void {
+    let buckets = this.#upstreamBuckets.get(upstream);
+    if (!buckets) this.#upstreamBuckets.set(upstream, buckets = this.#upstreams.of({ upstream }));
+    this.#upstreams.observe(buckets, seconds);
   }
 
   #seriesOf(entry: LogEntry): Series {
