@@ -26,7 +26,7 @@ class Queue {
   }
 
   #wait(ms: number): void {
-    this.#timer = AbortSignal.timeout(Math.min(Math.ceil(ms), LONGEST_MS));
+    this.#timer = AbortSignal.timeout(Math.min(Math.max(0, Math.ceil(ms)), LONGEST_MS));
     this.#timer.addEventListener("abort", this.#look);
   }
 
