@@ -57,6 +57,11 @@ law("letters spelled by their numbers are read in slices as they are in one go",
   assertEquals(finishSync(spellOut(text, length)), plain);
 });
 
+Deno.test("a long run of backslashes is looked at once", () => {
+  const text = "\\".repeat(1_000_000);
+  assertEquals(finishSync(spellOut(text)), text);
+});
+
 Deno.test("others have a turn between the slices of a long text", () => {
   let turns = 0;
   for (const work = hideInSlices("x".repeat(1_000), ["0123456789"], 100); !work.next().done;) turns++;
