@@ -1,7 +1,7 @@
 /**
  * Claim: a gateway that reads the request, sends a Blob and writes what it reads of the answer takes 0.06 to 0.09 ms longer until the
  * first byte of a stream than a bare passthrough. One that waits for the first content before it answers, so that it can still ask
- * another target, waits for a second chunk of the upstream. What Laneway takes beyond that is its own.
+ * another target, waits for a second chunk of the upstream: 0.01 to 0.04 ms more. What Laneway takes beyond that is its own.
  * `deno run --allow-all` prints the medians, in milliseconds.
  */
 import { bodyFor, type Load } from "../bodies.ts";

@@ -1,6 +1,6 @@
 /**
  * Claim: a server that answers clients of the messages wire in front of a chat upstream, written by hand with no form between the
- * two and no more than the safeguards that no gateway can leave out, takes 2.1 to 2.4 times what bare takes by `fetch`, and 1.8 to
+ * two and no more than the safeguards that no gateway can leave out, takes 1.8 to 2.4 times what bare takes by `fetch`, and 1.5 to
  * 1.9 times by `node:http`. Of "2.5 times bare" that leaves little for all else. `deno run --allow-all` prints them.
  */
 import { bodyFor, type Wire } from "../bodies.ts";
