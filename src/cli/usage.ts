@@ -39,7 +39,7 @@ export async function printUsage(args: readonly string[], path: string | undefin
   const { config } = loadConfig({ path, ...pluginFacts(plugins), env: withoutSecrets });
   const place = placeOfStore(config.store, platform, env);
   if (!config.usage || place === "memory") {
-    throw new UsageError('Usage is kept where the configuration has "usage", in a store that outlives the gateway');
+    throw new UsageError('Usage is not recorded: add "usage": {} to the configuration, with a store other than memory');
   }
   const { retentionDays } = config.usage;
   const store = createStore(config, platform, env, Date.now);

@@ -121,11 +121,16 @@ const TYPE_NAMES: Record<string, string> = {
   array: "an array",
 };
 
-/** Our words for a value of the wrong type or size. They never hold a string, because a secret may have been put there. */
+/** Our words for a value of the wrong type or size, or of none that is possible. They never hold it, because it may be a secret. */
 function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
+  const { input } = issue;
+  if (issue.code === "invalid_value") {
+    const values = issue.values.map((value) => JSON.stringify(value));
+    const wanted = `${values.length > 1 ? "one of " : ""}${values.join(", ")}`;
+    return input === undefined ? `Missing: expected ${wanted}` : `Expected ${wanted}`;
+  }
   if (issue.code !== "invalid_type") return sizeIn(issue)?.replace(/^m/, "M");
-  const { expected, input } = issue;
-  const wanted = TYPE_NAMES[expected] ?? expected;
+  const wanted = TYPE_NAMES[issue.expected] ?? issue.expected;
   if (input === undefined) return `Missing: expected ${wanted}`;
   const type = Array.isArray(input) ? "array" : typeof input;
   const got = input === null || type === "number" || type === "boolean" ? String(input) : TYPE_NAMES[type] ?? type;

@@ -76,7 +76,7 @@ export class Locator {
     const known = typeof listed === "object" ? listed : undefined;
     checkTask(model, { tasks: known ? [known.task] : [] }, task);
     if (listed === "unknown") await this.checkUnlisted(model, task);
-    if (upstream === undefined) throw this.unknown(model);
+    if (upstream === undefined) throw this.unknown(model, Object.keys(upstreams).length > 0 ? task : undefined);
     return { targets: [{ upstream, model }], ...(known && limitsOf(known)) };
   }
 
@@ -88,8 +88,10 @@ export class Locator {
     this.#options.checkTask(model, { tasks: found.tasks, other: found.otherTask }, task);
   }
 
-  unknown(model: string): GatewayError {
-    const message = `Cannot find model "${model}" in lane "${this.#options.lane}"`;
+  /** `task`: where the lane has models that it does not list, but none for that. */
+  unknown(model: string, task?: Task): GatewayError {
+    const purpose = task ? ` for ${task}` : "";
+    const message = `Cannot find model "${model}"${purpose} in lane "${this.#options.lane}"`;
     return new GatewayError("model_not_found", message, { param: "model" });
   }
 

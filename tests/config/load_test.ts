@@ -96,7 +96,12 @@ for (
       { ...small, listen: { hostname: "" } },
       "listen.hostname: Must have at least 1 character",
     ],
-    ["another base", { ...small, extends: "other" }, 'extends: Invalid input: expected "default"'],
+    [
+      "no task",
+      { ...small, lanes: { oss: { models: { m: { targets: [{ upstream: "sandbox", model: "m" }] } } } } },
+      'lanes.oss.models.m.task: Missing: expected one of "chat", "embedding", "rerank", "speech", "transcription"',
+    ],
+    ["another base", { ...small, extends: "other" }, 'extends: Expected "default"'],
   ] as const
 ) {
   Deno.test(`loadConfig: says what is wrong with ${name}: ${problem}`, () => {

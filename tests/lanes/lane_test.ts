@@ -102,7 +102,10 @@ for (const model of ["nope", "constructor", "__proto__", "toString", "BIG", " bi
     assertEquals(await refusal(closed.resolve(model, "generate")), expected);
     // With an upstream for the task, the name goes there as it was written.
     assertEquals(await open.resolve(model, "generate"), { targets: [{ upstream: "router", model }] });
-    assertEquals((await refusal(open.resolve(model, "embed"))).code, "model_not_found");
+    assertEquals(await refusal(open.resolve(model, "embed")), {
+      ...expected,
+      message: `Cannot find model "${model}" for embedding in lane "hf"`,
+    });
   });
 }
 
