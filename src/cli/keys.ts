@@ -24,11 +24,11 @@ export const keysHelp = (program: string) =>
     --lane <name>                  a lane that the key may use (repeatable; default: all)
     --model <pattern>              a model that the key may use (repeatable; default: all)
     --expires <date>               when it expires: 2027-01-31, or with a time
-    --operator                     the key also opens what is for operators, such as /metrics
+    --operator                     an operator's key, also for the console and /metrics
     --requests-per-minute <n>  --tokens-per-minute <n>
     --tokens-per-day <n>  --concurrent-requests <n>
     --budget <dollars>/<period>    what it may spend: 5/day, 20/week, 50/month or 100/total
-    --team <name>                  the team whose budget it spends, too
+    --team <name>                  the team whose budget it also spends
   list                           the keys, without their secrets, oldest first
     --limit <n>                    how many at most (default: 1000)
     --after <name>                 start after the key with this name

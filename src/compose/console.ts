@@ -62,8 +62,13 @@ function keyDeskOf({ config, store, now, platform, env }: World): KeyDesk {
   };
 }
 
-function whyNoKeys({ storedKeys }: World["config"], place: ReturnType<typeof placeOfStore>): string | undefined {
-  if (!storedKeys) return 'To create and revoke keys here, set "storedKeys": true in the configuration.';
+function whyNoKeys({ storedKeys, keys }: World["config"], place: ReturnType<typeof placeOfStore>): string | undefined {
+  if (!storedKeys) {
+    const first = keys.length > 0
+      ? ""
+      : " From then on keys are required: first create one for yourself with the command keys create <name> --operator.";
+    return `To create and revoke keys here, set "storedKeys": true in the configuration.${first}`;
+  }
   return place === "memory"
     ? 'To create and revoke keys here, use a store of kind "kv" or "redis": keys in memory are lost when the gateway stops.'
     : undefined;

@@ -71,7 +71,9 @@ function askForKey(reason) {
   say(failure = "");
   const input = h("input", { type: "password", name: "key", autocomplete: "current-password", required: true });
   // How programs send a key is nothing for a form.
-  const first = reason.startsWith("No API key") ? "These pages are for operators of this gateway." : reason;
+  const first = reason.startsWith("No API key")
+    ? "These pages are for operators of this gateway. The command keys create <name> --operator creates a key for them."
+    : reason;
   const about = h("p", { class: "quiet" }, logout.hidden ? first : "Your session has ended.");
   const problem = h("p", { class: "error", role: "alert" });
   const submit = async (/** @type {Event} */ event) => {

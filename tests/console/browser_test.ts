@@ -164,7 +164,7 @@ inBrowser(
   async (desk) => {
     const { page, complaints } = desk;
     await page.goto(`${desk.url}/console`);
-    await page.getByText("These pages are for operators of this gateway.").waitFor();
+    await page.getByText("These pages are for operators of this gateway. The command keys create").waitFor();
     await page.getByLabel("Operator key").fill(OPS);
     await desk.stop();
     await page.getByRole("button", { name: "Log in" }).click();
