@@ -65,6 +65,7 @@ export async function readBody(
   const isKnown = limits.isServed && !request.headers.has("transfer-encoding");
   const isSmall = isKnown && declared > 0 && declared <= SMALL_BYTES;
   let bytes = isSmall ? await readAtOnce(request, limits) : await readPieces(request.body, declared, limits);
+  if (isSmall) limits.onLength?.(bytes.length);
   if (bytes.length === 0) throw new GatewayError("invalid_request", `The body is empty: expected ${expected}`);
   for (const coding of codings.length > 0 ? codings.toReversed() : sniffCodings(bytes)) {
     bytes = await inTurn(() => decompress(bytes, coding, limitBytes));
@@ -77,18 +78,13 @@ export async function readBody(
 const SMALL_BYTES = 2 ** 14;
 
 /** A small body is there in one moment. To read it as a stream takes three times as long, and leaves the collector more to do. */
-async function readAtOnce(
-  request: Request,
-  { timeoutMs, stallMs = STALL_MS, onLength }: BodyLimits,
-): Promise<Uint8Array> {
+function readAtOnce(request: Request, { timeoutMs, stallMs = STALL_MS }: BodyLimits): Promise<Uint8Array> {
   const mostMs = Math.min(timeoutMs, stallMs);
-  const bytes = await failAfter(
+  return failAfter(
     mostMs,
     request.bytes().catch(disconnected),
     () => new GatewayError("request_timeout", `Cannot read the body: it took longer than ${mostMs / 1000} s`),
   );
-  onLength?.(bytes.length);
-  return bytes;
 }
 
 const TRUSTED_BYTES = 2 ** 20;

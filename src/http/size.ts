@@ -13,8 +13,8 @@ export interface SizeLimits {
   json: JsonLimits;
 }
 
-/** Refuses a conversation that is too large for any model. Throws `invalid_request`. */
-export async function checkSize({ messages, tools = [] }: GenerateRequest, limits: SizeLimits): Promise<void> {
+/** Refuses a conversation that is too large for any model: at once, where its calls are short. Throws `invalid_request`. */
+export function checkSize({ messages, tools = [] }: GenerateRequest, limits: SizeLimits): Promise<void> | undefined {
   const refuse = (param: string, count: number, most: number) => {
     throw new GatewayError("invalid_request", `Too many ${param}: ${count}, the limit is ${most}`, { param });
   };
@@ -30,7 +30,14 @@ export async function checkSize({ messages, tools = [] }: GenerateRequest, limit
     }
   }
   if (parts > limits.parts) refuse("parts", parts, limits.parts);
-  const excess = await excessInArguments(calls, limits.json);
-  if (!excess) return;
-  throw new GatewayError("invalid_request", `The JSON of all calls' arguments ${describeExcess(excess, limits.json)}`);
+  const excess = excessInArguments(calls, limits.json);
+  if (!excess) return undefined;
+  const refuseArguments = (excess: keyof JsonLimits | undefined) => {
+    if (!excess) return;
+    throw new GatewayError(
+      "invalid_request",
+      `The JSON of all calls' arguments ${describeExcess(excess, limits.json)}`,
+    );
+  };
+  return Promise.resolve(excess).then(refuseArguments);
 }

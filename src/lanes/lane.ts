@@ -112,10 +112,11 @@ class ConfiguredLane implements Lane {
   async resolve(id: string, operation: OperationName): Promise<Resolution> {
     const task = TASK_OF[operation];
     if (!task) throw new Error(`Operation "${operation}" runs no model`);
-    const model = await this.meant(id);
+    const model = withoutWindow(id) === id ? id : await this.meant(id);
     const alias = this.#findAlias(model);
     if (!alias) return await this.#locator.locateOpen(model, task);
-    return { ...alias, targets: await this.#locator.locateAlias(model, task, alias) };
+    return this.#locator.placed(model, task, alias) ??
+      { ...alias, targets: await this.#locator.locateAlias(model, task, alias) };
   }
 
   async explainRefusal(id: string, operation: OperationName): Promise<GatewayError | undefined> {

@@ -23,6 +23,7 @@ export class Locator {
   readonly #options: LocatorOptions;
   /** Where the lane sends what it does not list; any of them can tell what a model is for. */
   readonly #finder?: ModelFinder;
+  readonly #placed = new WeakMap<Alias, Resolution>();
 
   constructor(options: LocatorOptions) {
     this.#options = options;
@@ -35,26 +36,33 @@ export class Locator {
     return await this.#finder?.find(model);
   }
 
+  /** The alias with its destinations, where nobody need be asked for them. The same one each time. */
+  placed(model: string, task: Task, alias: Alias): Resolution | undefined {
+    const { targets } = alias;
+    if (targets.some(({ upstream }) => this.#options.finders.has(upstream))) return undefined;
+    this.#options.checkTask(model, { tasks: [alias.task] }, task);
+    let known = this.#placed.get(alias);
+    if (known) return known;
+    const quirks = quirksOf(alias);
+    known = {
+      ...alias,
+      targets: targets.map((target) => {
+        const { upstream, model } = target;
+        return { upstream, model, ...quirks, ...factsOf(target, alias) };
+      }),
+    };
+    this.#placed.set(alias, known);
+    return known;
+  }
+
   /** The destinations of all targets, as they stand. One that has none is passed over, unless it is the last that is left. */
   async locateAlias(model: string, task: Task, alias: Alias): Promise<Destination[]> {
     const { targets } = alias;
-    const hasShares = targets.some(({ weight = 0 }) => weight > 0);
-    const factsOf = ({ upstream, model, price, weight = 0 }: Alias["targets"][number]) => ({
-      ...pricedAt(price, alias),
-      ...(hasShares && { share: { of: `${upstream}/${model}`, weight } }),
-    });
     const quirks = quirksOf(alias);
-    if (!targets.some(({ upstream }) => this.#options.finders.has(upstream))) {
-      this.#options.checkTask(model, { tasks: [alias.task] }, task);
-      return targets.map((target) => {
-        const { upstream, model } = target;
-        return { upstream, model, ...quirks, ...factsOf(target) };
-      });
-    }
     const located = await Promise.allSettled(
       targets.map(async (target) => {
         const places = await this.#locate(model, task, target, () => Promise.resolve([alias.task]));
-        return places.map((place): Destination => ({ ...place, ...factsOf(target) }));
+        return places.map((place): Destination => ({ ...place, ...factsOf(target, alias) }));
       }),
     );
     const destinations = located.flatMap((result) => result.status === "fulfilled" ? result.value : []);
@@ -125,6 +133,11 @@ export class Locator {
     const listed = await this.#options.listing.find(model);
     return typeof listed === "object" ? [listed.task] : [];
   }
+}
+
+function factsOf({ upstream, model, price, weight = 0 }: Alias["targets"][number], alias: Alias) {
+  const hasShares = alias.targets.some(({ weight = 0 }) => weight > 0);
+  return { ...pricedAt(price, alias), ...(hasShares && { share: { of: `${upstream}/${model}`, weight } }) };
 }
 
 function pricedAt(own: Price | undefined, alias: Alias): Pick<Destination, "price"> {

@@ -38,8 +38,7 @@ export function planFailover(
     // What a caller's own token fails with says nothing of the next caller's.
     idOf: (where) =>
       upstreams.get(where.upstream)?.takesTokens ? `${targetName(where)} ${caller.owner}` : targetName(where),
-    acquire: async (where, until) =>
-      await upstreams.get(where.upstream)?.concurrency?.acquire(caller.owner, until) ?? (() => {}),
+    acquire: (where, until) => upstreams.get(where.upstream)?.concurrency?.acquire(caller.owner, until),
     onAsk(where) {
       recorder.asked++;
       const again = asked.has(where) ? "retry" : "failover";

@@ -34,7 +34,7 @@ import { type Affinity, planFailover, withAffinity } from "./failover_plan.ts";
 import { answerHosted, type Hosted, offeredBy, planHosted, streamHosted, toolsBeside } from "./hosted.ts";
 import { forgetConversation, type Incoming, openExchange } from "./incoming.ts";
 import { recall, remember, remembering, sealingFor } from "./memory.ts";
-import { prepareForModel, type Step } from "./prepare.ts";
+import { type ModelRequest, prepareForModel, type Step } from "./prepare.ts";
 import { relay } from "./relay.ts";
 import { resolve } from "./resolve.ts";
 import { respondWithStream } from "./stream.ts";
@@ -69,7 +69,7 @@ async function answer(asked: Incoming<"generate">): Promise<Response> {
   const sorted = await step(() => withAffinity(resolved, recalled.input, lane, context));
   const shortening = planCompaction(protocol, recalled.input, sorted.targets, context);
   const { targets, compaction } = shortening;
-  const all = { ...sorted, targets };
+  const all = withTargets(sorted, targets);
   const { input = shortening.input, hosted } = planHosted(protocol, shortening, wire, context) ?? {};
   const incoming = { ...asked, input };
   const needed = hosted ? [] : toolsNeeded(protocol, input, wire);
@@ -84,7 +84,7 @@ async function answer(asked: Incoming<"generate">): Promise<Response> {
       return await answerFailed(failed, protocol, exchange, added, context);
     }
   }
-  const chosen = able.length === 0 ? all : { ...all, targets: able };
+  const chosen = able.length === 0 ? all : withTargets(all, able);
   if (input.relay) return relay(incoming, input.relay, chosen);
   const steps: Step[] | undefined = wantsExplanation(wire) ? [] : undefined;
   const { exchange, request, estimate } = await prepareExchange(incoming, chosen, compaction, steps);
@@ -104,20 +104,31 @@ async function answer(asked: Incoming<"generate">): Promise<Response> {
   return request.stream ? generateStream(turn) : generateWhole(turn);
 }
 
+function withTargets(plan: Affinity, targets: Affinity["targets"]): Affinity {
+  return targets === plan.targets ? plan : { ...plan, targets };
+}
+
 /** What is asked, as its model takes it. A conversation that may be shortened first leaves other room for its answer. */
-async function prepareExchange(
+function prepareExchange(
   incoming: Incoming<"generate">,
   chosen: Affinity,
   compaction: CompactionRequest | undefined,
   steps: Step[] | undefined,
-): Promise<{ exchange: Exchange<"generate">; request: GenerateRequest; estimate: number }> {
+): Prepared | Promise<Prepared> {
   const { input, context } = incoming;
   const { maxOutputTokens } = input;
   const isOpen = compaction !== undefined && !steps;
   const bounded = isOpen ? { ...input, maxOutputTokens: undefined } : input;
-  const prepared = await step(() => prepareForModel(bounded, chosen, context.note, steps));
-  const request = isOpen ? { ...prepared.request, maxOutputTokens } : prepared.request;
-  return { ...prepared, request, exchange: openExchange(incoming, request) };
+  const open = (prepared: ModelRequest): Prepared => {
+    const request = isOpen ? { ...prepared.request, maxOutputTokens } : prepared.request;
+    return { request, estimate: prepared.estimate, exchange: openExchange(incoming, request) };
+  };
+  const prepared = step(() => prepareForModel(bounded, chosen, context.note, steps));
+  return prepared instanceof Promise ? prepared.then(open) : open(prepared);
+}
+
+interface Prepared extends ModelRequest {
+  exchange: Exchange<"generate">;
 }
 
 async function generateWhole(
@@ -128,8 +139,10 @@ async function generateWhole(
   const beside = toolsBeside(protocol, wire);
   const askOnce = (input: GenerateRequest, estimate: number, offer?: HostedOffer) => {
     const { request, targets } = fitAnswer(input, estimate, plan, note);
-    const attempt = async (target: Destination) =>
-      answerAt(await step(() => ask("generate", request, target, context, { estimate, hosted: offer, beside })));
+    const attempt = (target: Destination) => {
+      const asked = step(() => ask("generate", request, target, context, { estimate, hosted: offer, beside }));
+      return asked instanceof Promise ? asked.then(answerAt) : answerAt(asked);
+    };
     return firstAnswer(planFailover(targets, context, { conversation: plan.conversation }), traced(attempt, context));
   };
   const answer = hosted ? (input: GenerateRequest) => answerHosted(hosted, input, context, askOnce) : askOnce;
@@ -144,15 +157,18 @@ async function generateWhole(
   const sealing = sealingFor(protocol, exchange, context);
   const isKept = sealing !== undefined || exchange.stored;
   await step(() => [output, ...output.content].forEach((one) => noteLostFields(one, protocol.wire, isKept, note)));
-  for (const part of output.content) await sealing?.toOpen(part)?.();
+  for (const part of output.content) {
+    const open = sealing?.toOpen(part);
+    if (open) await open();
+  }
   const content = sealing ? sealSteps(sealReasoning(output.content, sealing), sealing) : output.content;
   return protocol.serialize({ ...output, content }, exchange);
 }
 
-async function answerAt(asked: Ask<"generate">): Promise<GenerateResponse> {
-  const response = await answerInForm(asked);
-  if (!asked.target.repairArguments) return response;
-  return await finish(repairResponse(response, asked.input, asked.context.note));
+function answerAt(asked: Ask<"generate">): Promise<GenerateResponse> {
+  const answered = answerInForm(asked);
+  if (!asked.target.repairArguments) return answered;
+  return answered.then((response) => finish(repairResponse(response, asked.input, asked.context.note)));
 }
 
 function generateStream({ incoming, exchange, added, plan, estimate, compacting, hosted }: Turn): Promise<Response> {

@@ -2,6 +2,7 @@
 import { Collector } from "../canonical/collect.ts";
 import type { GenerateEvent, GenerateResponse, Message, OpaqueReasoning, OutputPart } from "../canonical/generate.ts";
 import type { Input } from "../canonical/operations.ts";
+import { holdsPart } from "../canonical/part_types.ts";
 import { goOnFromSealed, holdsSummary } from "../transforms/compaction.ts";
 import { holdsResult, numberHits, openHits, sealedHits, takeSteps } from "../transforms/hosted_sealing.ts";
 import { markReasoning } from "../transforms/reasoning.ts";
@@ -17,11 +18,22 @@ import type { Sealer } from "../state/seal.ts";
 import type { Passage } from "./answer_loop.ts";
 
 /** The request with all that it builds on, from the gateway's memory and out of what the client keeps sealed. */
-export async function recall(
+export function recall(
   asked: Input<"generate">,
   context: RequestContext,
   session?: Session,
-): Promise<Recalled> {
+): Recalled | Promise<Recalled> {
+  const { messages, memory } = asked;
+  const { previous, references = [], conversation } = memory ?? {};
+  const buildsOn = session || previous !== undefined || references.length > 0 || conversation !== undefined;
+  if (buildsOn || MAY_BE_SEALED.some((type) => holdsPart(messages, type))) return recallAll(asked, context, session);
+  return { input: asked, added: { messages: memory ? messages.slice(memory.at) : messages } };
+}
+
+/** What may have something sealed in it, or hits that have no numbers yet. */
+const MAY_BE_SEALED = ["opaque", "reasoning", "hosted"] as const;
+
+async function recallAll(asked: Input<"generate">, context: RequestContext, session?: Session): Promise<Recalled> {
   const fromStore = () => recallStored(asked, context);
   const recalled = await (session ? session.recall(asked, fromStore) : fromStore());
   const isSummed = holdsSummary(recalled.input.messages);
@@ -137,7 +149,19 @@ export function summaryWire(wire: string): string {
 }
 
 /** Before the end of the answer goes out, so that it can go on from there at once. A store that fails costs no answer. */
-export async function remember(
+export function remember(
+  response: GenerateResponse,
+  exchange: Exchange<"generate">,
+  added: AddedTurn,
+  context: RequestContext,
+  session?: Session,
+): Promise<void> | undefined {
+  const { conversation, keep } = exchange.input.memory ?? {};
+  if (conversation === undefined && !keep && !session) return undefined;
+  return rememberTurn(response, exchange, added, context, session);
+}
+
+async function rememberTurn(
   response: GenerateResponse,
   exchange: Exchange<"generate">,
   { messages, follows, begins }: AddedTurn,
@@ -179,7 +203,9 @@ export async function remember(
 }
 
 /** The same in a stream: its end waits until the answer is stored. */
-export function remembering(store: (response: GenerateResponse) => Promise<void>): Required<Passage<GenerateEvent>> {
+export function remembering(
+  store: (response: GenerateResponse) => Promise<void> | undefined,
+): Required<Passage<GenerateEvent>> {
   const collector = new Collector();
   return {
     transforms: [{

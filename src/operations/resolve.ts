@@ -77,9 +77,10 @@ export async function resolve(
   context: RequestContext,
 ): Promise<Resolution> {
   context.recorder.entry.model = model;
-  await checkModel(model, lane, context.caller);
+  if (context.caller.models) await checkModel(model, lane, context.caller);
   const resolution = await lane.resolve(model, operation);
-  return { ...resolution, targets: orderByDraw(resolution.targets, RANDOM_DRAWS) };
+  const targets = orderByDraw(resolution.targets, RANDOM_DRAWS);
+  return targets === resolution.targets ? resolution : { ...resolution, targets };
 }
 
 /** What the lane knows of a model. Throws where it has none of this name, or the caller may not ask for it. */

@@ -21,7 +21,7 @@ export interface FailoverPlan<T> {
   /** What a target's failures are counted under. */
   idOf(target: T): string;
   /** A place at the target's upstream, until it is given back. */
-  acquire(target: T, signal: AbortSignal): Promise<() => void>;
+  acquire(target: T, signal: AbortSignal): Promise<() => void> | undefined;
   breaker: Breaker;
   policy: RetryPolicy;
   /** Asks a further target when one has been silent for this long: the first that answers is used. */
@@ -50,8 +50,8 @@ export async function firstAnswer<T, R>(
 ): Promise<R> {
   const failover = new Failover(plan);
   for (;;) {
-    const target = await failover.next();
-    let release = () => {};
+    const target = failover.nextNow() ?? await failover.next();
+    let release: (() => void) | undefined;
     try {
       release = await plan.acquire(target, plan.signal);
       plan.onAsk(target);
@@ -62,7 +62,7 @@ export async function firstAnswer<T, R>(
     } catch (thrown) {
       failover.failed(target, thrown);
     } finally {
-      release();
+      release?.();
     }
   }
 }

@@ -1,5 +1,6 @@
 /** Streams of several targets, of which one is the answer. */
 import { GatewayError } from "../errors.ts";
+import { follow } from "../util/abort.ts";
 import { type EventSource, opening } from "../util/event_source.ts";
 import { settleWithin } from "../util/timeout.ts";
 import { Failover, type FailoverPlan, type Hedge } from "./failover.ts";
@@ -144,11 +145,14 @@ function begin<T, E>(
   attempt: Attempt<T, E>,
 ): Run<T, E> {
   const stop = new AbortController();
-  const signal = AbortSignal.any([plan.signal, stop.signal]);
+  // The request's own signal lives no longer than what is asked for it.
+  follow(plan.signal, stop);
+  const { signal } = stop;
   const acquired = plan.acquire(target, signal);
   const events = openingAt(target, plan, attempt, acquired, signal);
   let over: Promise<void> | undefined;
-  const release = () => over ??= Promise.all([acquired, events.cancel()]).then(([freePlace]) => freePlace(), () => {}); // `next` reports why
+  const release = () =>
+    over ??= Promise.all([acquired, events.cancel()]).then(([freePlace]) => freePlace?.(), () => {}); // `next` reports why
   const end = () => {
     stop.abort(new GatewayError("upstream_error", "Another target answered first"));
     void release();
@@ -161,11 +165,11 @@ function openingAt<T, E>(
   target: T,
   plan: FailoverPlan<T>,
   attempt: Attempt<T, E>,
-  acquired: Promise<unknown>,
+  acquired: Promise<unknown> | undefined,
   signal: AbortSignal,
 ): EventSource<E> {
   return opening(async () => {
-    await acquired;
+    if (acquired) await acquired;
     plan.onAsk(target);
     return attempt(target, signal);
   });

@@ -69,7 +69,8 @@ export async function open<K extends ModelOperation>(
   ask: Ask<K>,
   signal: AbortSignal,
 ): Promise<TransportResponse> {
-  const response = await accepted(call, ask, signal);
+  const first = await send(call, ask.upstream, signal);
+  const response = first.ok ? first : await accepted(call, first, ask, signal);
   const wait = ask.onHead?.(response.headers);
   if (wait) await wait;
   return response;
@@ -78,9 +79,10 @@ export async function open<K extends ModelOperation>(
 /** How often a request is asked of one upstream that refuses a part of it: some name one field at a time. */
 const MOST_TRIES = 4;
 
-/** A call with something in it that the upstream turns out to refuse is made again without. */
+/** The response to a call that is made again without what the upstream turns out to refuse of it. `refusal`: how it begins. */
 async function accepted<K extends ModelOperation>(
   first: Call,
+  refusal: TransportResponse,
   ask: Ask<K>,
   signal: AbortSignal,
 ): Promise<TransportResponse> {
@@ -90,7 +92,7 @@ async function accepted<K extends ModelOperation>(
   let call = first;
   let shortened = false;
   for (let tries = 1;; tries++) {
-    const response = await send(call, upstream, signal);
+    const response = tries === 1 ? refusal : await send(call, upstream, signal);
     const error = response.ok
       ? undefined
       : refusalOf(upstream, await readReply(response, upstream.answerBytes, upstream.json));

@@ -45,14 +45,16 @@ export async function follow<K extends ModelOperation>(
   }
 }
 
-async function exchange<K extends ModelOperation>(
+function exchange<K extends ModelOperation>(
   call: Call,
   ask: Ask<K>,
   signal: AbortSignal,
   read: Read,
 ): Promise<Reply> {
-  if (call.afterMs) await delay(call.afterMs, signal);
-  return await read(await open(call, ask, signal));
+  const response = call.afterMs
+    ? delay(call.afterMs, signal).then(() => open(call, ask, signal))
+    : open(call, ask, signal);
+  return response.then(read);
 }
 
 /** Waits before each further attempt, in milliseconds. */

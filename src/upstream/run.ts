@@ -41,7 +41,10 @@ async function answerTo<K extends ModelOperation>(
   const { timeouts } = upstream;
   const watch = new Watch(ask.signal, timeouts.wholeMs);
   try {
-    const replies = await sideBySide(calls, (call) => follow(call, ask, way, watch));
+    const [call] = calls;
+    const replies = calls.length === 1
+      ? [await follow(call!, ask, way, watch)]
+      : await sideBySide(calls, (call) => follow(call, ask, way, watch));
     const collected = await collectReply(replies, ask, way, watch.signal);
     if (!collected) return await respond(replies, ask, way, bill);
     bill?.answered(collected);
@@ -95,7 +98,6 @@ const MOST_CALLS = 8;
 
 /** What `work` gives for each item, in their order. */
 async function sideBySide<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
-  if (items.length === 1) return [await work(items[0]!)];
   const results: R[] = [];
   const queue = items.entries();
   const worker = async () => {
@@ -106,23 +108,33 @@ async function sideBySide<T, R>(items: readonly T[], work: (item: T) => Promise<
 }
 
 /** Some servers stream although a whole answer was asked for: the answer is collected from the stream. */
-async function collectReply<K extends ModelOperation>(
+function collectReply<K extends ModelOperation>(
   [reply]: readonly Reply[],
-  { operation, input, target, upstream, context }: Ask<K>,
+  ask: Ask<K>,
   way: UpstreamOperation<K>,
+  signal: AbortSignal,
+): Promise<Output<K> | undefined> | undefined {
+  if (typeof reply?.body !== "string" || !way.stream) return undefined;
+  const isStream = reply.headers.get("content-type")?.includes("event-stream");
+  return isStream ? collectText(reply.body, ask, way.stream, signal) : undefined;
+}
+
+async function collectText<K extends ModelOperation>(
+  text: string,
+  { operation, input, target, upstream, context }: Ask<K>,
+  stream: NonNullable<UpstreamOperation<K>["stream"]>,
   signal: AbortSignal,
 ): Promise<Output<K> | undefined> {
   const collect = COLLECT[operation];
-  const isStream = /event-stream/.test(reply?.headers.get("content-type") ?? "");
-  if (!collect || !way.stream || !isStream || typeof reply?.body !== "string") return undefined;
-  const reader = way.stream.reader(input, target, context);
+  if (!collect) return undefined;
+  const reader = stream.reader(input, target, context);
   const limit = new TextLimit(upstream.answerText);
   const events: StreamEvent<K>[] = [];
   const emit = (event: StreamEvent<K>) => {
     limit.check(event);
     events.push(event);
   };
-  await readEvents(framesIn(reply.body, way.stream.framing, upstream), reader, emit, signal);
+  await readEvents(framesIn(text, stream.framing, upstream), reader, emit, signal);
   if (!reader.done) {
     const work = reader.end(emit);
     if (work) await finish(work, signal);

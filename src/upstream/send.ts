@@ -74,12 +74,12 @@ export type Service = Pick<Upstream, "name" | "baseUrl" | "secret" | "headers" |
  * Makes one call and gives the response as it comes, whatever its status. Nothing of the client's request is in it but what
  * the driver put there: no header, no credential.
  */
-export async function send(call: Call, upstream: Service, signal: AbortSignal): Promise<TransportResponse> {
-  if (call.url !== undefined) return await fetchResult(call.url, upstream, signal);
+export function send(call: Call, upstream: Service, signal: AbortSignal): Promise<TransportResponse> {
+  if (call.url !== undefined) return fetchResult(call.url, upstream, signal);
   const { url, method, headers } = headOf(call, upstream);
   const body = bodyOf(call);
   if (typeof body === "string") headers["content-type"] ??= "application/json";
-  return await reach({ url, method, headers, body, signal }, upstream);
+  return reach({ url, method, headers, body, signal }, upstream);
 }
 
 /** Where a call below the base URL goes, and its headers, the secret among them. */
@@ -195,14 +195,17 @@ export function tooMuchJson(what: string, excess: keyof JsonLimits, limits: Json
 }
 
 /** All bytes of a response. Throws where there are more than `limitBytes`. */
-export async function readBytes({ body }: TransportResponse, limitBytes: number): Promise<Uint8Array<ArrayBuffer>> {
+export function readBytes({ body }: TransportResponse, limitBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const whole = body?.whole;
-  if (whole && whole.length <= limitBytes) {
-    const bytes = await whole.read().catch(failBroken);
+  if (!whole || whole.length > limitBytes) return readPieces(body, limitBytes);
+  return whole.read().then((bytes) => {
     // Whoever stands in for `fetch` may send more than it announces.
     if (bytes.length > limitBytes) throw tooLong("answer", limitBytes);
     return bytes;
-  }
+  }, failBroken);
+}
+
+async function readPieces(body: TransportResponse["body"], limitBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const buffer = new ByteBuffer(0, limitBytes);
   if (!body) return buffer.take();
   for (;;) {

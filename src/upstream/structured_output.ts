@@ -13,8 +13,11 @@ import { answer } from "./run.ts";
 import { stream } from "./stream.ts";
 
 /** The whole answer. */
-export async function answerInForm(ask: Ask<"generate">): Promise<GenerateResponse> {
-  if (!isChecked(ask)) return await answer(ask);
+export function answerInForm(ask: Ask<"generate">): Promise<GenerateResponse> {
+  return isChecked(ask) ? answerChecked(ask) : answer(ask);
+}
+
+async function answerChecked(ask: Ask<"generate">): Promise<GenerateResponse> {
   const native = needsWords(ask) ? undefined : await answerNatively(ask);
   if (native && !passesOver(native, ask)) return native;
   const isFirst = ({ corrections }: Ask<"generate">) => corrections?.length === 0;
