@@ -208,7 +208,8 @@ export function isContent({ extra }: OpaquePart): boolean {
 export function itemExtra(item: JsonObject, known: ItemKeys, hints?: JsonObject): { extra?: Extra } {
   const isUsual = item.status === "completed" || item.status === undefined;
   const extra = extraOf(WIRE, item, isUsual ? known.usual : known.other);
-  return extra || hints ? { extra: { wire: WIRE, fields: extra?.fields ?? {}, ...(hints && { hints }) } } : {};
+  if (!extra && !hints) return {};
+  return { extra: { wire: WIRE, fields: extra?.fields ?? {}, ...(hints && { hints }) } };
 }
 
 /** The fields of one kind of item that are read apart. The usual status is among them. */

@@ -1,8 +1,15 @@
 /** Items of a conversation as messages: one item is one message, so that nothing of its place is lost. */
-import type { ItemReference, Message, OpaquePart, ReasoningPart } from "../../src/canonical/generate.ts";
+import type {
+  ItemReference,
+  Message,
+  OpaquePart,
+  ReasoningPart,
+  ToolCallPart,
+  ToolResultPart,
+} from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, present, toJsonText } from "../../src/canonical/json.ts";
 import { isTrigger, sealedIn } from "./compaction.ts";
-import { itemExtra, itemKeys, MESSAGE_KEYS, parseContent, parseInput } from "./content.ts";
+import { itemExtra, type ItemKeys, itemKeys, MESSAGE_KEYS, parseContent, parseInput } from "./content.ts";
 import { parseApproval, parseHosted } from "./hosted.ts";
 import { parseItemId } from "./item_ids.ts";
 import type { Namespaces } from "./namespaces.ts";
@@ -58,51 +65,53 @@ const RESULT_KEYS = itemKeys("call_id", "output");
 const REASONING_KEYS = itemKeys("summary", "content", "encrypted_content");
 
 function parseItem(item: ContentItem, namespaces: Namespaces): Message {
-  const id = present("id", item.id);
   switch (item.type) {
     case "message": {
-      const extra = itemExtra(item as JsonObject, MESSAGE_KEYS);
-      if (item.role === "assistant") return { role: "assistant", ...id, content: parseContent(item.content), ...extra };
       const role = item.role === "developer" ? "system" : item.role;
-      return { role, ...id, content: parseInput(item.content), ...extra };
+      const content = role === "assistant" ? parseContent(item.content) : parseInput(item.content);
+      return messageOf(role, content, item, MESSAGE_KEYS);
     }
     case "function_call":
     case "custom_tool_call": {
-      const [kind, input] = item.type === "function_call"
+      const name = namespaces.flatten(item);
+      const call: ToolCallPart = item.type === "function_call"
         // Servers refuse an empty text where there are no arguments.
-        ? ["function" as const, item.arguments.trim() === "" ? "{}" : item.arguments]
-        : ["custom" as const, item.input];
-      return {
-        role: "assistant",
-        ...id,
-        content: [{ type: "tool-call", kind, id: item.call_id, name: namespaces.flatten(item), input }],
-        ...itemExtra(
-          item as JsonObject,
-          CALL_KEYS,
-          foreignName(item, namespaces),
-        ),
-      };
+        ? {
+          type: "tool-call",
+          kind: "function",
+          id: item.call_id,
+          name,
+          input: item.arguments.trim() === "" ? "{}" : item.arguments,
+        }
+        : { type: "tool-call", kind: "custom", id: item.call_id, name, input: item.input };
+      return messageOf("assistant", [call], item, CALL_KEYS, foreignName(item, namespaces));
     }
     case "function_call_output":
     case "custom_tool_call_output": {
       const hints = item.type === "custom_tool_call_output" ? { type: item.type } : undefined;
-      return {
-        role: "tool",
-        ...id,
-        content: [{ type: "tool-result", id: item.call_id, content: parseInput(item.output) }],
-        ...itemExtra(item as JsonObject, RESULT_KEYS, hints),
-      };
+      const result: ToolResultPart = { type: "tool-result", id: item.call_id, content: parseInput(item.output) };
+      return messageOf("tool", [result], item, RESULT_KEYS, hints);
     }
     case "reasoning":
-      return {
-        role: "assistant",
-        ...id,
-        content: [parseReasoning(item as JsonObject)],
-        ...itemExtra(item as JsonObject, REASONING_KEYS),
-      };
+      return messageOf("assistant", [parseReasoning(item as JsonObject)], item, REASONING_KEYS);
     default:
       return item satisfies never;
   }
+}
+
+/** Without spreads, which would cost as much as all the rest. */
+function messageOf(
+  role: Message["role"],
+  content: Message["content"],
+  item: ContentItem,
+  keys: ItemKeys,
+  hints?: JsonObject,
+): Message {
+  const { id } = item;
+  const message = (id === undefined || id === null ? { role, content } : { role, id, content }) as Message;
+  const { extra } = itemExtra(item as JsonObject, keys, hints);
+  if (extra) message.extra = extra;
+  return message;
 }
 
 /** The key of the hint under which a call keeps the name and the namespace that are not the gateway's to change. */

@@ -8,9 +8,17 @@ import type {
   ReasoningPart,
   TextPart,
   ToolCallPart,
+  ToolMessage,
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject, present, toJsonArguments } from "../../src/canonical/json.ts";
+import {
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  present,
+  setField,
+  toJsonArguments,
+} from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 import { wrapCustomInput } from "../../src/transforms/custom_tool.ts";
 import { standInFor } from "../../src/transforms/stand_in.ts";
@@ -45,40 +53,59 @@ export function serializeItems(messages: readonly Message[], speech: Speech): Js
     for (const part of content) if (part.type === "tool-call" && part.kind === "custom") customCalls.add(part.id);
   }
   let thoughts = 0;
-  return messages.flatMap((message): JsonObject[] => {
-    const { role, id } = message;
-    const { context } = speech;
+  const nextThought = () => `rs_${thoughts++}`;
+  const items: JsonObject[] = [];
+  for (const message of messages) {
     const { search, extra } = fieldsOf(message, speech);
-    if (search) return [search];
-    const name = present("id", id);
-    switch (role) {
-      case "system":
-      case "user": {
-        const [only] = message.content;
-        if (isItem(only) && speech.reader !== "open") return [{ ...only.extra.fields, ...name }];
-        const written = serializeContent(inPlainWords(message.content, speech), context, "input");
-        const spoken = role === "system" ? speech.instructor : role;
-        return isSilent(written, context)
-          ? []
-          : [{ type: "message", ...name, role: spoken, content: written, ...extra }];
-      }
-      case "assistant":
-        return serializeTurn(message, extra, speech, () => `rs_${thoughts++}`);
-      case "tool":
-        return message.content.map((result) => {
-          const { type, ...fields } = message.content.length === 1 ? extra : {};
-          const isCustom = customCalls.has(result.id) || type === "custom_tool_call_output";
-          return { ...serializeResult(result, isCustom && speech.reader !== "open", context), ...name, ...fields };
-        });
-      default:
-        return message satisfies never;
-    }
-  });
+    if (search) items.push(search);
+    else if (message.role === "assistant") addTurn(message, extra, speech, nextThought, items);
+    else if (message.role === "tool") addResults(message, extra, customCalls, speech, items);
+    else addInput(message, extra, speech, items);
+  }
+  return items;
 }
+
+function addInput(
+  { role, id, content }: Extract<Message, { role: "system" | "user" }>,
+  extra: JsonObject,
+  speech: Speech,
+  items: JsonObject[],
+): void {
+  const { context, reader, instructor } = speech;
+  const [only] = content;
+  const name = present("id", id);
+  if (isItem(only) && reader !== "open") {
+    items.push({ ...only.extra.fields, ...name });
+    return;
+  }
+  const written = serializeContent(inPlainWords(content, speech), context, "input");
+  if (isSilent(written, context)) return;
+  items.push({ type: "message", ...name, role: role === "system" ? instructor : role, content: written, ...extra });
+}
+
+function addResults(
+  { id, content }: ToolMessage,
+  extra: JsonObject,
+  customCalls: ReadonlySet<string>,
+  { reader, context }: Speech,
+  items: JsonObject[],
+): void {
+  const isPlain = id === undefined && extra === NO_FIELDS;
+  for (const result of content) {
+    const { type, ...fields } = content.length === 1 && !isPlain ? extra : {};
+    const isCustom = customCalls.has(result.id) || type === "custom_tool_call_output";
+    const item = serializeResult(result, isCustom && reader !== "open", context);
+    items.push(isPlain ? item : { ...item, ...present("id", id), ...fields });
+  }
+}
+
+/** What most messages have besides. To spread it costs as much as the rest of an item. */
+const NO_FIELDS: JsonObject = Object.freeze({});
+const PLAIN = { search: undefined, extra: NO_FIELDS };
 
 /** What the item of a message has besides; or the whole item, of a search that goes up as it came. */
 function fieldsOf({ extra }: Message, { context, reader }: Speech): { search?: JsonObject; extra: JsonObject } {
-  if (!extra) return { extra: {} };
+  if (!extra) return PLAIN;
   const { [AS_IT_WAS]: search, [CALLED]: called, ...fields } = fieldsFor(WIRE, extra, context.note);
   return {
     ...(isJsonObject(search) && reader !== "open" && { search }),
@@ -95,33 +122,30 @@ function isItem(part: { type: string } | undefined): part is OpaquePart {
   return part?.type === "opaque" && !isContent(part as OpaquePart);
 }
 
-function serializeTurn(
+function addTurn(
   message: AssistantMessage,
   extra: JsonObject,
   speech: Speech,
   nextThought: () => string,
-): JsonObject[] {
-  const items: JsonObject[] = [];
+  items: JsonObject[],
+): void {
   const { context } = speech;
+  const isPlain = message.id === undefined && extra === NO_FIELDS;
   let parts: MessagePart[] = [];
   // Of an item that is a message of its own, the id and the further fields are the item's.
   const own = message.content.every(isSpoken) || message.content.length === 1;
   const flush = () => {
     if (parts.length === 0) return;
     const content = serializeContent(parts, context, "output");
-    const inner = messageFields(parts);
-    const id = own ? present("id", message.id) : {};
     if (!isSilent(content, context)) {
-      items.push({
-        type: "message",
-        ...id,
-        role: "assistant",
-        content,
-        // A list of output needs a status, a text does not.
-        ...(typeof content !== "string" && { status: "completed" }),
-        ...inner,
-        ...(own && extra),
-      });
+      const item: JsonObject = own && message.id !== undefined
+        ? { type: "message", id: message.id, role: "assistant", content }
+        : { type: "message", role: "assistant", content };
+      // A list of output needs a status, a text does not.
+      if (typeof content !== "string") item.status = "completed";
+      setFields(item, messageFields(parts));
+      if (own) setFields(item, extra);
+      items.push(item);
     }
     parts = [];
   };
@@ -132,15 +156,18 @@ function serializeTurn(
     }
     flush();
     const item = serializeOther(part, speech, () => own && message.id ? message.id : nextThought());
-    if (item) items.push(own ? { ...item, ...present("id", item.id ?? message.id), ...extra } : item);
+    if (item) items.push(own && !isPlain ? { ...item, ...present("id", item.id ?? message.id), ...extra } : item);
   }
   flush();
-  return items;
+}
+
+function setFields(item: JsonObject, fields: Readonly<JsonObject>): void {
+  for (const name in fields) setField(item, name, fields[name]);
 }
 
 /** Fields of the item, which ride on its parts. */
 function messageFields(parts: readonly MessagePart[]): JsonObject {
-  if (!parts.some(({ extra }) => extra)) return {};
+  if (!parts.some(({ extra }) => extra)) return NO_FIELDS;
   const fields = parts.flatMap((part) => Object.entries(fieldsFor(WIRE, part.extra)));
   return splitInside("message", Object.fromEntries(fields)).inner;
 }
@@ -189,15 +216,18 @@ export function serializeCall(
   { name, reader }: Pick<Speech, "name" | "reader">,
   note?: (text: string) => void,
 ): JsonObject {
-  const { id, kind, input } = part;
-  const { namespace, ...fields } = fieldsFor(WIRE, part.extra, note);
-  const own = name(part.name);
-  const called = { ...(reader !== "open" && present("namespace", namespace)), ...own };
-  if (kind === "custom" && reader !== "open") {
-    return { type: "custom_tool_call", call_id: id, ...called, input, ...fields };
-  }
-  const args = kind === "custom" ? wrapCustomInput(input) : reader === "open" ? toJsonArguments(input) : input;
-  return { type: "function_call", call_id: id, ...called, arguments: args, ...fields };
+  const { id, kind, input, extra } = part;
+  const { namespace, ...fields } = extra ? fieldsFor(WIRE, extra, note) : NO_FIELDS;
+  const isCustom = kind === "custom" && reader !== "open";
+  const item: JsonObject = { type: isCustom ? "custom_tool_call" : "function_call", call_id: id };
+  if (reader !== "open" && namespace !== undefined && namespace !== null) item.namespace = namespace;
+  const called = name(part.name);
+  item.name = called.name;
+  if (called.namespace !== undefined) item.namespace = called.namespace;
+  if (isCustom) item.input = input;
+  else item.arguments = kind === "custom" ? wrapCustomInput(input) : reader === "open" ? toJsonArguments(input) : input;
+  setFields(item, fields);
+  return item;
 }
 
 /**
@@ -238,13 +268,17 @@ function serializeResult(
   context: Context,
 ): JsonObject {
   const written = serializeContent(content, context, "input");
-  const failed = typeof written === "string"
-    ? `Error: ${written}`
-    : [{ type: "input_text", text: "Error:" }, ...written as JsonObject[]];
-  return {
+  const item: JsonObject = {
     type: isCustom ? "custom_tool_call_output" : "function_call_output",
     call_id: id,
-    output: isError ? failed : written,
-    ...fieldsFor(WIRE, extra, context.note),
+    output: isError ? failed(written) : written,
   };
+  if (extra) setFields(item, fieldsFor(WIRE, extra, context.note));
+  return item;
+}
+
+function failed(written: JsonValue): JsonValue {
+  return typeof written === "string"
+    ? `Error: ${written}`
+    : [{ type: "input_text", text: "Error:" }, ...written as JsonObject[]];
 }

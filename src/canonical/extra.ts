@@ -120,6 +120,7 @@ export type ClosedPlaces = Readonly<Record<string, readonly string[]>>;
 
 /** Notes every field that a closed place of the request has beyond the known ones. */
 export function noteUnknown(body: unknown, places: ClosedPlaces, note: (text: string) => void): void {
+  if (!isJsonObject(body)) return;
   const found: Found[] = [];
   look(body, treeOf(places), found);
   // By places, in the order of the table.
@@ -134,13 +135,17 @@ interface Found {
 
 /** What is looked at below one place of a request: the table as a tree, so that the request is walked through once. */
 interface Branch {
-  /** The field that leads here; of a list, each element. */
-  key: string;
-  /** The type or role that an object here has; any where empty. */
-  kind: string;
   /** Present where the place is closed. */
   closed?: { place: number; path: string; known: readonly string[] };
-  branches: Branch[];
+  forks: Fork[];
+}
+
+/** Where a field leads to; of a list, each element. */
+interface Fork {
+  key: string;
+  any?: Branch;
+  /** Of an object of this type or role. */
+  kinds: Map<unknown, Branch>;
 }
 
 const STEP = /^(\w+)(?:\[(\w*)\])?$/;
@@ -149,13 +154,19 @@ const trees = new WeakMap<ClosedPlaces, Branch>();
 function treeOf(places: ClosedPlaces): Branch {
   const grown = trees.get(places);
   if (grown) return grown;
-  const root: Branch = { key: "", kind: "", branches: [] };
+  const root: Branch = { forks: [] };
   for (const [place, [path, known]] of Object.entries(places).entries()) {
     let branch = root;
     for (const step of path.split(".")) {
       const [, key = "", kind = ""] = STEP.exec(step) ?? [];
-      let next = branch.branches.find((one) => one.key === key && one.kind === kind);
-      if (!next) branch.branches.push(next = { key, kind, branches: [] });
+      let fork = branch.forks.find((one) => one.key === key);
+      if (!fork) branch.forks.push(fork = { key, kinds: new Map() });
+      let next = kind === "" ? fork.any : fork.kinds.get(kind);
+      if (!next) {
+        next = { forks: [] };
+        if (kind === "") fork.any = next;
+        else fork.kinds.set(kind, next);
+      }
       branch = next;
     }
     branch.closed = { place, path: path.replaceAll(/\[\w*\]/g, ""), known };
@@ -164,22 +175,27 @@ function treeOf(places: ClosedPlaces): Branch {
   return root;
 }
 
-function look(object: unknown, { closed, branches }: Branch, found: Found[]): void {
-  if (!isJsonObject(object)) return;
+function look(object: JsonObject, { closed, forks }: Branch, found: Found[]): void {
   if (closed) {
     for (const key in object) {
       if (object[key] === null || closed.known.includes(key)) continue;
       found.push({ place: closed.place, field: `${closed.path}.${key}` });
     }
   }
-  for (const branch of branches) {
-    const inner = object[branch.key];
-    if (!Array.isArray(inner)) lookInto(inner, branch, found);
-    else for (const value of inner) lookInto(value, branch, found);
+  for (const fork of forks) {
+    const inner = object[fork.key];
+    if (!Array.isArray(inner)) lookInto(inner, fork, found);
+    else for (const value of inner) lookInto(value, fork, found);
   }
 }
 
-function lookInto(value: unknown, branch: Branch, found: Found[]): void {
-  const { kind } = branch;
-  if (kind === "" || (isJsonObject(value) && (value.type === kind || value.role === kind))) look(value, branch, found);
+function lookInto(value: unknown, { any, kinds }: Fork, found: Found[]): void {
+  if (!isJsonObject(value)) return;
+  if (any) look(value, any, found);
+  if (kinds.size === 0) return;
+  const { type, role } = value;
+  const typed = kinds.get(type);
+  if (typed) look(value, typed, found);
+  const acting = role === type ? undefined : kinds.get(role);
+  if (acting) look(value, acting, found);
 }
