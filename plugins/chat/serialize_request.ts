@@ -13,7 +13,7 @@ import type {
   ToolCallPart,
   ToolResultPart,
 } from "../../src/canonical/generate.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue, setField } from "../../src/canonical/json.ts";
 import type { Context } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import { serializeContent, serializePart } from "./content.ts";
@@ -91,6 +91,7 @@ function serializeOutputSchema({ name, description, schema, strict }: OutputSche
 /** The turns. Files in a tool's result, for which this wire has no place, go into a user's turn after all results. */
 function serializeMessages(messages: readonly Message[], target: Target, context: Context): JsonObject[] {
   const apart = passesHints(target, context);
+  const wantsThoughts = wantsReasoning(target.model) && !target.refusesReasoning;
   const turns: JsonObject[] = [];
   let held: JsonObject[] = [];
   for (const [position, message] of messages.entries()) {
@@ -110,7 +111,7 @@ function serializeMessages(messages: readonly Message[], target: Target, context
         held = [];
         break;
       case "assistant":
-        turns.push(serializeAssistant(message, target, extra, context));
+        turns.push(serializeAssistant(message, wantsThoughts, target, extra, context));
         break;
       case "tool":
         for (const result of message.content) {
@@ -189,6 +190,7 @@ function passesHints({ cacheControl }: Target, { clientWire }: Context): boolean
 /** With calls or a refusal and no text, `content` is null where that is not known to be refused: some hosts refuse an empty text. */
 function serializeAssistant(
   { content }: AssistantMessage,
+  wantsThoughts: boolean,
   target: Target,
   extra: JsonObject,
   context: Context,
@@ -197,27 +199,52 @@ function serializeAssistant(
   if (content.length === 1 && said?.type === "text") {
     return { role: "assistant", content: serializeContent([said], context, passesHints(target, context)), ...extra };
   }
-  const reasoning = content.filter((part) => part.type === "reasoning");
-  const calls = content.filter((part) => part.type === "tool-call");
-  const refusals = content.filter(isPlainRefusal);
-  const shown = content.filter(isShown);
+  const { reasoning, calls, refusals, shown } = sorted(content);
   for (const { extra } of refusals) fieldsFor(WIRE, extra, context.note);
   const written = serializeContent(shown, context, passesHints(target, context));
   const silent = written === "" && calls.length + refusals.length > 0;
-  const { details, calls: fieldsOf } = carriedIn(reasoning);
-  const { model, reasoningField = "reasoning_content", refusesReasoning, silentContent } = target;
-  const saysNothing = calls.length > 0 && wantsReasoning(model) && !refusesReasoning;
-  return {
-    role: "assistant",
-    ...(!(silent && silentContent === "absent") && { content: silent && silentContent === undefined ? null : written }),
-    ...(refusals.length > 0 && { refusal: refusals.map((part) => part.text).join("") }),
-    ...(saysNothing && { [reasoningField]: "" }),
-    ...serializeReasoning(reasoning, details, target, context),
-    ...(calls.length > 0 && {
-      tool_calls: calls.map((call) => serializeUpstreamCall(withFields(call, fieldsOf[call.id]), context)),
-    }),
-    ...extra,
-  };
+  const { reasoningField = "reasoning_content", silentContent } = target;
+  // Field by field: a spread costs as much as all of a short turn.
+  const turn: JsonObject = { role: "assistant" };
+  if (!silent || silentContent !== "absent") turn.content = silent && silentContent === undefined ? null : written;
+  if (refusals.length > 0) turn.refusal = refusals.map((part) => part.text).join("");
+  if (wantsThoughts && calls.length > 0) turn[reasoningField] = "";
+  const fieldsOf = addReasoning(turn, reasoning, target, context);
+  if (calls.length > 0) {
+    turn.tool_calls = calls.map((call) => serializeUpstreamCall(withFields(call, fieldsOf[call.id]), context));
+  }
+  for (const name in extra) setField(turn, name, extra[name]);
+  return turn;
+}
+
+/** Adds what was thought. The server's own fields of calls come back, by the id of the call. */
+function addReasoning(
+  turn: JsonObject,
+  reasoning: readonly ReasoningPart[],
+  target: Target,
+  context: Context,
+): Record<string, JsonObject> {
+  if (reasoning.length === 0) return NO_CALLS;
+  const { details, calls } = carriedIn(reasoning);
+  Object.assign(turn, serializeReasoning(reasoning, details, target, context));
+  return calls;
+}
+
+const NO_CALLS: Record<string, JsonObject> = Object.freeze({});
+
+/** The parts of a turn by where they stand in it; a plain refusal has a field of its own. */
+function sorted(content: readonly OutputPart[]) {
+  const reasoning: ReasoningPart[] = [];
+  const calls: ToolCallPart[] = [];
+  const refusals: RefusalPart[] = [];
+  const shown: (InputPart | RefusalPart)[] = [];
+  for (const part of content) {
+    if (part.type === "reasoning") reasoning.push(part);
+    else if (part.type === "tool-call") calls.push(part);
+    else if (part.type === "refusal" && part.extra?.wire !== WIRE) refusals.push(part);
+    else shown.push(part as InputPart | RefusalPart);
+  }
+  return { reasoning, calls, refusals, shown };
 }
 
 /** The call with fields that its server put on it. */
@@ -246,13 +273,4 @@ function serializeReasoning(
     ...(readable.length > 0 && { [reasoningField]: readable.map(({ text }) => text).join("") }),
     ...(details.length > 0 && { reasoning_details: details }),
   };
-}
-
-/** What stands in `content`; a plain refusal has a field of its own. */
-function isShown(part: OutputPart): part is InputPart | RefusalPart {
-  return part.type === "refusal" ? !isPlainRefusal(part) : part.type !== "reasoning" && part.type !== "tool-call";
-}
-
-function isPlainRefusal(part: OutputPart): part is RefusalPart {
-  return part.type === "refusal" && part.extra?.wire !== WIRE;
 }

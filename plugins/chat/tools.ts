@@ -154,12 +154,19 @@ export function parseToolCall(call: ToolCall, flat: ReadonlySet<unknown>): ToolC
 export function serializeUpstreamCall(part: ToolCallPart, { clientWire, note }: Context): JsonObject {
   fieldsFor(WIRE, part.extra, note);
   return part.kind === "custom"
-    ? serializeCall({ ...part, kind: "function", input: wrapCustomInput(part.input) })
-    : serializeCall(clientWire === WIRE ? part : { ...part, input: toJsonArguments(part.input) });
+    ? functionCall(part, wrapCustomInput(part.input))
+    : functionCall(part, clientWire === WIRE ? part.input : toJsonArguments(part.input));
 }
 
-export function serializeCall({ id, kind, name, input, extra }: ToolCallPart, flat?: ReadonlySet<unknown>): JsonObject {
-  if (kind === "custom" && !flat?.has(name)) return { id, type: "custom", custom: { name, input } };
+export function serializeCall(part: ToolCallPart, flat?: ReadonlySet<unknown>): JsonObject {
+  const { id, kind, name, input } = part;
+  return kind === "custom" && !flat?.has(name)
+    ? { id, type: "custom", custom: { name, input } }
+    : functionCall(part, input);
+}
+
+function functionCall({ id, name, extra }: ToolCallPart, input: string): JsonObject {
+  if (!extra) return { id, type: "function", function: { name, arguments: input } };
   const { inner, outer } = splitInside("function", fieldsFor(WIRE, extra));
   return {
     id,

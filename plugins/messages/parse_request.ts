@@ -193,6 +193,10 @@ function addMessage(message: WireMessage, messages: Message[], hosted: HostedBlo
         add({ role: "user", content: inputParts(parts) });
         break;
       }
+      if (parts.every(isResult)) {
+        add({ role: "tool", content: parts });
+        break;
+      }
       add({ role: "tool", content: parts.filter(isResult) });
       const rest = inputParts(parts.filter((part) => !isResult(part)));
       if (rest.length > 0) messages.push({ role: "user", content: rest });
