@@ -1,5 +1,11 @@
 import { fieldsFor } from "../../src/canonical/extra.ts";
-import type { FilePart, GenerateResponse, OutputPart, ReasoningPart } from "../../src/canonical/generate.ts";
+import type {
+  FilePart,
+  GenerateResponse,
+  HostedPart,
+  OutputPart,
+  ReasoningPart,
+} from "../../src/canonical/generate.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import type { RunState } from "../../src/canonical/stored.ts";
 import { noteDropped } from "../../src/transforms/stand_in.ts";
@@ -45,13 +51,15 @@ export function serializeAnswer(
 ): JsonObject {
   const speech = speechFor(facts, context);
   // A step of a hosted tool stands where it began, as it is once it has run.
-  const steps = new Map(answer.content.filter((part) => part.type === "hosted").map((part) => [part.id, part]));
-  const output = answer.content.flatMap((one, index) => {
+  const steps = new Map<string, HostedPart>();
+  for (const part of answer.content) if (part.type === "hosted") steps.set(part.id, part);
+  const output: JsonObject[] = [];
+  for (const [index, one] of answer.content.entries()) {
     const part = one.type === "hosted" ? steps.get(one.id) : one;
     if (one.type === "hosted") steps.delete(one.id);
     const written = part && spoken(part, speech);
-    return written ? [serializeItem(written, partId(facts.id, part, index), speech)] : [];
-  });
+    if (written) output.push(serializeItem(written, partId(facts.id, part, index), speech));
+  }
   return serializeEnd(answer, facts, completed, output);
 }
 
@@ -228,6 +236,7 @@ export function isSearchCall(part: SpokenPart, { searches }: Speech): boolean {
 function splitFields({ extra }: Pick<OutputPart, "extra">): { item: JsonObject; own: JsonObject } {
   const item: JsonObject = {};
   const own: JsonObject = {};
+  if (!extra) return { item, own };
   for (const [key, value] of Object.entries(fieldsFor(WIRE, extra))) {
     if (key.startsWith("message.")) item[key.slice("message.".length)] = value;
     else own[key] = value;

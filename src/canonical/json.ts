@@ -69,5 +69,10 @@ export function setField(object: JsonObject, name: string, value: JsonValue | un
 
 /** The fields that are there: null means absent on every wire. */
 export function withoutNulls<T extends object>(fields: T): T {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined)) as T;
+  const present: JsonObject = {};
+  for (const name of Object.keys(fields)) {
+    const value = (fields as JsonObject)[name];
+    if (value !== null && value !== undefined) setField(present, name, value);
+  }
+  return present as T;
 }

@@ -15,7 +15,8 @@ export function finish(response: Response, context: RequestContext): Response {
   // The platform's own, which nobody may change.
   if (status === 101) return response;
   // The name that each of the SDKs reads.
-  for (const name of ["x-request-id", "request-id"]) headers.set(name, id);
+  headers.set("x-request-id", id);
+  headers.set("request-id", id);
   // What a message quotes of a request is text, whatever a browser would make of it.
   headers.set("x-content-type-options", "nosniff");
   const notes = recorder.notes();
@@ -25,7 +26,7 @@ export function finish(response: Response, context: RequestContext): Response {
   if (ok) describeAnswer(headers, recorder);
   const allowance = allowanceOf(context);
   const left = allowance && protocol.serializeAllowance?.(allowance, gateway.now());
-  for (const [name, value] of Object.entries(left ?? {})) headers.set(name, value);
+  if (left) { for (const [name, value] of Object.entries(left)) headers.set(name, value); }
   const isStream = recorder.entry.stream && ok;
   if (!isStream) recorder.close(status);
   return request.method === "HEAD" ? withoutBody(response) : response;

@@ -22,7 +22,7 @@ export interface Destination extends Quirks, Partial<Pick<Place, "provider" | "d
 
 /** What the log and clients call a target: `upstream/model`. */
 export function targetName({ upstream, provider, model }: Destination): string {
-  return [upstream, provider, model].filter(Boolean).join("/");
+  return provider ? `${upstream}/${provider}/${model}` : `${upstream}/${model}`;
 }
 
 /** `org/model:policy` as `org/model`: a policy follows the last colon after the last slash, and is the upstream's affair. */

@@ -1,7 +1,7 @@
 /** One target that is asked: how it is spoken to, and what is noted of it. */
 import type { Input, ModelOperation } from "../canonical/operations.ts";
 import type { Gateway } from "../context/gateway.ts";
-import { addNote, type Attempt, type Recorder } from "../context/recorder.ts";
+import { addNote, type Attempt, type Counted, type Recorder } from "../context/recorder.ts";
 import { refuseIfStrict, type RequestContext } from "../context/request_context.ts";
 import type { Hide } from "../context/secrets.ts";
 import type { AnswerContext } from "../contract/context.ts";
@@ -110,7 +110,7 @@ function askOf<K extends ModelOperation>(
       attempt,
       recorder,
     ),
-    context: answerContext(clientWire, attempt, hide),
+    context: new AttemptAnswer(clientWire, attempt, hide),
     signal,
     prepare(lessons) {
       if (!("messages" in input)) return input;
@@ -148,17 +148,23 @@ function withRecord(upstream: Upstream, { target }: Attempt, { record, reason }:
 }
 
 /** It lives as long as the answer, and so holds nothing of what was asked. */
-function answerContext(clientWire: string, attempt: Attempt, hide: Hide): AnswerContext {
-  const { counted } = attempt;
-  return {
-    clientWire,
-    note: (text) => addNote(attempt.notes, hide(text)),
-    get inputTokens() {
-      if (!counted) return 0;
-      counted.used = true;
-      return counted.inputTokens;
-    },
-  };
+class AttemptAnswer implements AnswerContext {
+  readonly clientWire: string;
+  readonly note: (text: string) => void;
+  readonly #counted: Counted | undefined;
+
+  constructor(clientWire: string, attempt: Attempt, hide: Hide) {
+    this.clientWire = clientWire;
+    const note = (text: string) => addNote(attempt.notes, hide(text));
+    this.note = note;
+    this.#counted = attempt.counted;
+  }
+
+  get inputTokens(): number {
+    if (!this.#counted) return 0;
+    this.#counted.used = true;
+    return this.#counted.inputTokens;
+  }
 }
 
 /** Who served, as an upstream that chooses among providers says it: an id, and nothing that would not fit into a model's name. */

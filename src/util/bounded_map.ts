@@ -11,8 +11,10 @@ export class BoundedMap<K, V> extends Map<K, V> {
   override set(key: K, value: V): this {
     this.delete(key);
     super.set(key, value);
-    const [oldest] = this.keys();
-    if (this.size > this.#capacity) this.delete(oldest!);
+    if (this.size > this.#capacity) {
+      const [oldest] = this.keys();
+      this.delete(oldest!);
+    }
     return this;
   }
 }
