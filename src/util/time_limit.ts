@@ -78,6 +78,8 @@ export class TimeLimit {
     else queue.first = this.#after;
     if (this.#after) this.#after.#before = this.#before;
     else queue.last = this.#before;
+    // Whoever holds a limit that is over, as a long stream does, holds no other one by it.
+    this.#before = this.#after = undefined;
     if (!queue.first) queue.release();
   }
 

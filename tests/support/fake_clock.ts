@@ -25,7 +25,8 @@ export async function withFakeClock(
   const timers = new Map<number, Timer>();
   const realQueues = [...queues];
   queues.clear();
-  let now = realNow.call(performance);
+  // Whole, so that sums of times are exact.
+  let now = Math.ceil(realNow.call(performance));
   let lastId = 0;
 
   const start = (callback: (...args: unknown[]) => void, ms = 0, ...args: unknown[]) => {

@@ -1,6 +1,8 @@
 import { assertEquals } from "@std/assert";
 import { TimeLimit } from "../../src/util/time_limit.ts";
+import { collectGarbage } from "../../src/http/load_shedding.ts";
 import { withFakeClock } from "../support/fake_clock.ts";
+import { delay } from "../support/wait.ts";
 
 Deno.test("time limits: each ends at its time, unless it was cancelled before", () =>
   withFakeClock(async (clock) => {
@@ -67,6 +69,29 @@ Deno.test("time limits: one that cancels another, or begins one, takes no turn f
     await clock.advance(50);
     assertEquals(log, ["alone", "its own"]);
   }));
+
+Deno.test("time limits: one that is over holds none that came after it", async () => {
+  const begin = () => new TimeLimit(60_000, () => {});
+  const held = begin();
+  const weak: WeakRef<TimeLimit>[] = [];
+  const beginMany = () => {
+    let last = begin();
+    held.cancel();
+    for (let time = 0; time < 10; time++) {
+      const next = begin();
+      last.cancel();
+      weak.push(new WeakRef(last));
+      last = next;
+    }
+    last.cancel();
+  };
+  beginMany();
+  // What a weak reference was made of stays until others have had a turn.
+  await delay(0);
+  collectGarbage();
+  assertEquals(weak.filter((one) => one.deref()), []);
+  held.cancel();
+});
 
 /** Ends when nothing is left to wait for. */
 const PROGRAM = `
