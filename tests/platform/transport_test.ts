@@ -14,7 +14,7 @@ import {
 import { GatewayError } from "../../src/errors.ts";
 import { readBytes } from "../../src/upstream/send.ts";
 import { textOf } from "../support/transport.ts";
-import { delay, until, within } from "../support/wait.ts";
+import { delay, turns, until, within } from "../support/wait.ts";
 import { type RawOptions, type RawRequest, type RawServer, startRaw } from "./raw_server.ts";
 
 interface Setting {
@@ -335,7 +335,7 @@ for (const [how, end] of Object.entries(ENDS)) {
       assertEquals(await textOf(await send()), "here");
       await delay(10);
       for (const socket of server.open) end(socket);
-      await delay(30);
+      await turns(30);
     }
     assertEquals(server.requests.length, 5);
   });

@@ -21,3 +21,8 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
 export function delay(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
+
+/** In each turn the engine looks for what came over connections, which a busy machine does not do in each millisecond. */
+export async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await delay(1);
+}

@@ -141,7 +141,7 @@ Deno.test("a store whose path cannot be a file: the answer is there, and the log
   await withFolder(async (folder) => {
     await Deno.writeTextFile(`${folder}/file`, "");
     const config = { ...CONFIG, store: { kind: "kv" as const, path: `${folder}/file/store.sqlite3` } };
-    const app = appOn(undefined, { config });
+    const app = appOn(undefined, { config, pace: {} });
     for (const ask of Object.values(WAYS)) {
       const { status, body } = await ask(app, { input: "a" });
       assertEquals([status, said(body), body.store], [200, answerTo("a"), false]);
