@@ -1,31 +1,31 @@
-/** How much a caller may use; anything that is absent is not limited. */
+/** How much a caller may use. An absent limit means no limit. */
 export interface Quota {
   requestsPerMinute?: number;
-  /** Tokens of input and output together. */
+  /** Input and output tokens together. */
   tokensPerMinute?: number;
   /** A day ends at midnight UTC. */
   tokensPerDay?: number;
-  /** Requests that run at once. */
+  /** Requests that run at the same time. */
   concurrentRequests?: number;
 }
 
-/** What is left of one limit. */
+/** What remains of one limit. */
 export interface Gauge {
   limit: number;
   remaining: number;
-  /** When all of it is there again, in milliseconds from now. */
+  /** Milliseconds until the limit is full again. */
   resetMs: number;
 }
 
-/** The same of money, in dollars as decimal texts. */
+/** What remains of a budget, in dollars as decimal text. */
 export interface DollarGauge {
   limit: string;
   remaining: string;
-  /** Absent where it is never there again. */
+  /** Absent if the budget never resets. */
   resetMs?: number;
 }
 
-/** What a caller may still do; protocols send it in headers of their own. */
+/** What a caller may still use. Each protocol reports it in its own headers. */
 export interface Allowance {
   requests?: Gauge;
   tokens?: Gauge;

@@ -2,25 +2,25 @@ import type { JsonValue } from "../canonical/json.ts";
 import type { FormField } from "./context.ts";
 
 /**
- * A call to an upstream, described. `path` joins the upstream's base URL. `url` stands alone: it is a GET that carries no
- * credential, to a host that the configuration allows.
+ * Describes a call to an upstream. A `path` is joined to the upstream's base URL. A `url` is complete: a GET without
+ * credentials to a host that the configuration allows.
  */
 export type Call = ({ path: string; url?: undefined } | { url: string; path?: undefined }) & {
   method?: "GET" | "POST";
   headers?: Record<string, string>;
-  /** JSON, unless it is bytes. A blob brings its own type. */
+  /** Sent as JSON, unless it is bytes or a blob. A blob has its own media type. */
   body?: JsonValue | Uint8Array<ArrayBuffer> | Blob;
-  /** A multipart form, in place of `body`. */
+  /** A multipart form, instead of `body`. */
   form?: readonly FormField[];
-  /** How long to wait before the call, in milliseconds: for a job that is polled. */
+  /** Milliseconds to wait before the call, for polling a job. */
   afterMs?: number;
 };
 
-/** What an upstream answered, whole: JSON parsed, other text as a string, all else as bytes. */
+/** An upstream's whole answer. JSON is parsed, other text is a string, and everything else is bytes. */
 export interface Reply {
   status: number;
   headers: Headers;
   body: JsonValue | Uint8Array<ArrayBuffer>;
-  /** All the bytes, as they come, of sound that is passed on; `body` then holds their beginning. */
+  /** All bytes of audio that is passed through, as they arrive. `body` then holds only their beginning. */
   stream?: ReadableStream<Uint8Array<ArrayBuffer>>;
 }

@@ -2,27 +2,27 @@ import type { ModelInfo, Task } from "../canonical/models.ts";
 import type { Quirks } from "./quirks.ts";
 import type { Call, Reply } from "./call.ts";
 
-/** Where a lane's models come from. Describes its calls as drivers do; the core makes them and keeps what they bring. */
+/** Where a lane's models come from. It describes its calls as drivers do. The core makes them and caches the results. */
 export interface Catalog {
   name: string;
-  /** The calls that bring the whole list. */
+  /** The calls that return the whole list. */
   listing(): Call[];
-  /** The call for what a reply leaves out: the next page. */
+  /** The call for the rest of an incomplete reply: the next page. */
   next?(reply: Reply): Call | undefined;
   /**
-   * The list in the replies, which have statuses within 2xx and the order of the calls, each followed by its further pages.
-   * Entries that cannot be read are left out; throws `upstream_error` for replies that hold no list.
+   * Reads the list from the replies. All have a 2xx status and follow the order of the calls, each with its further
+   * pages after it. Unreadable entries are left out. Throws `upstream_error` if a reply holds no list.
    */
   parseListing(replies: Reply[]): ModelInfo[];
-  /** The calls for the files that tell how a model's prompts are cut into tokens; nothing where it cannot have any. */
+  /** The calls for the files of a model's tokenizer. `undefined` if the model cannot have any. */
   tokenizerFiles?(model: string): TokenizerCalls | undefined;
-  /** Whether its list says what models cost. */
+  /** Whether the list includes prices. */
   hasPrices?: true;
-  /** How to find one model's places; for a service whose models are at several. */
+  /** How to find the providers of one model, for a service that routes a model to several. */
   finder?: Finder;
 }
 
-/** Of the last two, a model may have one, or the other, or both. */
+/** A model may have either of the last two, or both. */
 export interface TokenizerCalls {
   vocabulary: Call;
   settings: Call;
@@ -30,36 +30,39 @@ export interface TokenizerCalls {
 }
 
 export interface Finder {
-  /** What to ask about the model; the same call for names that differ in their policy only. */
+  /** The call that looks the model up. Names that differ only in their policy have the same call. */
   lookup(name: string): Call;
-  /** What the answer says, whatever its status; nothing where there is no such model. Throws where it says nothing at all. */
+  /**
+   * Reads the reply, whatever its status. `undefined` if the model does not exist. Throws if the reply does not answer
+   * the question.
+   */
   parse(reply: Reply): Found | undefined;
-  /** Those of a model's places that serve the task, as the name's policy has them: the first is the one to ask first. */
+  /** The providers that serve the task, in the order in which to try them. The name's policy decides the order. */
   choose(found: Found, name: string, task: Task): Place[];
-  /** Where the model may be, when the service does not report it. */
+  /** Where the model may be, if the service does not report it. */
   guess(name: string, task: Task): Place[];
 }
 
-/** What a service knows of one model. */
+/** What a service knows about one model. */
 export interface Found {
-  /** What the model is for; empty where the service does not report it. */
+  /** What the model is for. Empty if the service does not report it. */
   tasks: readonly Task[];
-  /** What the service says that it is for, where that is none of our tasks: `text-to-image`. */
+  /** The model's task in the service's terms, if it is none of ours: `text-to-image`. */
   otherTask?: string;
-  /** The tasks of ours that it may have all the same. */
+  /** Tasks of ours that the model may support nevertheless. */
   possibleTasks?: readonly Task[];
   places: readonly Place[];
 }
 
-/** One of the places behind an upstream that run a model. */
+/** One of the providers behind an upstream that run a model. */
 export interface Place extends Quirks {
-  /** Who runs it. */
+  /** The provider's name. */
   provider: string;
   task: Task;
-  /** The name of the driver that speaks to it. */
+  /** The name of the driver for this provider. */
   driver: string;
-  /** What goes before the paths of its calls, below the upstream's base URL: `together/v1`. */
+  /** The prefix of the paths of its calls, below the upstream's base URL: `together/v1`. */
   path: string;
-  /** What it calls the model. */
+  /** The provider's own name for the model. */
   model: string;
 }

@@ -1,82 +1,85 @@
-/** Programs that call the gateway, and what their settings must say for it. Plain data: the command `connect` does the rest. */
+/**
+ * Programs that call the gateway, and the settings that they need for it. Plain data: the `connect` command does the
+ * rest.
+ */
 import type { JsonObject, JsonValue } from "../canonical/json.ts";
 
-/** Which gateway a client is to call, and what for. */
+/** The gateway, lane and model that a client will use. */
 export interface Connection {
-  /** Without the lane and without a slash at its end: `http://127.0.0.1:8000`. */
+  /** The gateway's base URL without a lane and without a trailing slash: `http://127.0.0.1:8000`. */
   gateway: string;
   lane: string;
   model: string;
-  /** The variable that holds the key, or the key. None where the gateway serves every caller. */
+  /** The environment variable that holds the key, or the key itself. Absent if the gateway requires none. */
   key?: { env: string } | { value: string };
-  /** Tokens that the model can take and give, where the gateway knows them. */
+  /** The model's context length and output limit in tokens, if the gateway knows them. */
   contextTokens?: number;
   outputTokens?: number;
-  /** Whether the model reads pictures. */
+  /** Whether the model accepts images. */
   takesImages: boolean;
 }
 
-/** The machine that the client runs on. */
+/** The machine on which the client runs. */
 export interface ClientMachine {
   os: string;
-  /** The user's folder. */
+  /** The user's home directory. */
   home: string;
   env(name: string): string | undefined;
   isThere(path: string): boolean;
 }
 
-/** How a file is written. `jsonc` may have comments and trailing commas; the last two are lines of `NAME=value`. */
+/** The syntax of a file. `jsonc` allows comments and trailing commas. `dotenv` and `shell` are lines of `NAME=value`. */
 export type FileFormat = "json" | "jsonc" | "toml" | "yaml" | "dotenv" | "shell";
 
-/** One value that the client reads. Everything else in its file is left as it is. */
+/** One value that the client reads. The rest of its file is left as it is. */
 export type Setting =
   | {
-    /** The names that lead to it. */
+    /** The path of keys that leads to the value. */
     at: readonly string[];
-    /** In a `shell` file, `{ "env": "NAME" }` is what that variable holds. */
+    /** In a `shell` file, `{ "env": "NAME" }` stands for the value of that variable. */
     value: JsonValue;
-    /** Whether it is written only into a file that lacks it. */
+    /** Write the value only if the file has none. */
     isDefault?: boolean;
   }
   | {
-    /** The names that lead to a list; none where the whole file is one. */
+    /** The path of keys that leads to a list. Empty if the whole file is a list. */
     at: readonly string[];
-    /** Takes the place of the list's object that has the same value in the field `by`; else it is added at the end. */
+    /** Replaces the object in the list that has the same value in the field `by`. If there is none, it is appended. */
     entry: JsonObject;
     by: string;
   };
 
-/** What is to stand in one file. */
+/** The settings that one file must contain. */
 export interface SettingsFile {
   path: string;
   format: FileFormat;
   settings: readonly Setting[];
 }
 
-/** How the client is run once without anybody at it. It is to call a tool of its own. */
+/** How to run the client once, unattended. The run should call one of the client's own tools. */
 export interface ClientProof {
   args(connection: Connection, prompt: string): readonly string[];
-  /** Variables that it needs beside a home and a path. */
+  /** Variables that it needs in addition to a home directory and a path. */
   env?: Readonly<Record<string, string>>;
-  /** The variable that is to hold the key, where its files can name none. */
+  /** The variable that must hold the key, if the client's files cannot name one. */
   keyIn?: string;
 }
 
 export interface Client {
-  /** As users type it: `my-editor`. */
+  /** The name that users type: `my-editor`. */
   name: string;
   title: string;
-  /** The API that it calls, as the data of its requests knows it. */
+  /** The API that it calls, by its wire name in request data. */
   wire: string;
-  /** The command that starts it. */
+  /** The command that starts the client. */
   program?: string;
-  /** A folder that is there where it is installed. */
+  /** A folder that exists if the client is installed. */
   folder?(machine: ClientMachine): string;
-  /** What is to stand in its files; nothing where its settings cannot be written from outside. */
+  /** The settings for its files. Absent if its settings cannot be written from outside. */
   files?(connection: Connection, machine: ClientMachine): readonly SettingsFile[];
-  /** What the user is to do besides, or instead: a sentence each. */
+  /** What the user must do as well, or instead: one sentence each. */
   steps?(connection: Connection, machine: ClientMachine): readonly string[];
-  /** Variables that make it ignore its files. */
+  /** Variables that override its files. */
   overriddenBy?: readonly string[];
   proof?: ClientProof;
 }

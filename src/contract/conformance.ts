@@ -1,9 +1,9 @@
-/** The public conformance kit: what any server of a wire is asked, and what is required of its answers. */
+/** The public conformance kit: what it sends to any server of a wire, and what it requires of the answers. */
 import type { JsonObject } from "../canonical/json.ts";
 
-/** One answer, whole: its body as text, whatever it is. */
+/** One complete answer, with its body as text. */
 export interface CheckReply {
-  /** 0 where none came. */
+  /** 0 if no answer arrived. */
   status: number;
   contentType: string;
   headers: Headers;
@@ -12,7 +12,7 @@ export interface CheckReply {
   isCut: boolean;
 }
 
-/** Sends a body to a path below the base URL. Bytes and texts go as they are, a list of pieces one piece after the other. */
+/** Sends a body to a path below the base URL. Bytes and text are sent unchanged, and a list is sent piece by piece. */
 export type CheckAsk = (path: string, body: JsonObject | string | readonly string[]) => Promise<CheckReply>;
 
 export interface CheckedCall {
@@ -22,29 +22,29 @@ export interface CheckedCall {
   input: string;
 }
 
-/** What an answer says, whatever its wire, and what is wrong with its form. */
+/** The content of an answer in terms that do not depend on the wire, and what is wrong with its form. */
 export interface CheckedAnswer {
   text: string;
   thoughts: string;
   calls: CheckedCall[];
   stop?: "end" | "length" | "tools" | "other";
   usage?: { input: number; output: number };
-  /** Whether it ended with an error after its beginning. */
+  /** Whether it began normally and ended with an error. */
   isFailed: boolean;
-  /** Whether it is no answer but an error. */
+  /** Whether it is an error instead of an answer. */
   isRefused?: boolean;
-  /** A sentence each, without a full stop. */
+  /** One sentence each, without a full stop. */
   complaints: string[];
 }
 
-/** What a request asks, whatever its wire. */
+/** The content of a request in terms that do not depend on the wire. */
 export interface CheckQuestion {
   model: string;
   text: string;
   system?: string;
   stream?: boolean;
   tools?: readonly CheckTool[];
-  /** `any`: some tool has to be called. */
+  /** `any`: the model must call some tool. */
   toolChoice?: "none" | "any";
   maxTokens?: number;
 }
@@ -55,14 +55,14 @@ export interface CheckTool {
   parameters: JsonObject;
 }
 
-/** How one wire asks and answers. */
+/** How one wire writes requests and reads answers. */
 export interface CheckedWire {
   name: string;
   /** Below the base URL. */
   path: string;
   headers: Readonly<Record<string, string>>;
   request(question: CheckQuestion): JsonObject;
-  /** The next turn: the answer, and the results of its calls. */
+  /** The next turn: the request with the answer and the results of its calls. */
   withResults(request: JsonObject, answer: CheckReply, results: ReadonlyMap<string, string>): JsonObject;
   readWhole(reply: CheckReply): CheckedAnswer;
   readStream(reply: CheckReply): CheckedAnswer;
@@ -70,11 +70,11 @@ export interface CheckedWire {
   readError(reply: CheckReply): string[];
 }
 
-/** What an upstream in a script answers, and what it was asked. */
+/** A scripted upstream: what it answers, and which requests it received. */
 export interface ScriptedUpstream {
-  /** The bodies of the requests that came, in order. */
+  /** The bodies of the requests that it received, in order. */
   asked: JsonObject[];
-  /** What the next request gets; the last answer stays for those that follow. */
+  /** Sets the answers to the next requests. The last one also answers all later requests. */
   answer(...responses: (() => Response)[]): void;
 }
 
@@ -82,19 +82,19 @@ export interface CheckDesk {
   wire: CheckedWire;
   model: string;
   ask: CheckAsk;
-  /** Present where the kit stands behind the gateway, too. */
+  /** Present if the kit also runs the upstream behind the gateway. */
   upstream?: ScriptedUpstream;
 }
 
-/** Nothing where the requirement is met. */
+/** Empty if the requirement is met. */
 export type Complaints = readonly string[];
 
 export interface CheckCase {
   /** Such as `parallel-calls`. */
   id: string;
-  /** What is required, and of whom it is known that they break without it. */
+  /** The requirement, and which clients are known to break without it. */
   requirement: string;
-  /** Whether it needs an upstream in a script. */
+  /** Whether it needs a scripted upstream. */
   isScripted?: boolean;
   run(desk: CheckDesk): Promise<Complaints | { skipped: string }>;
 }

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 
-/** A query parameter or a header of a request. Without a schema it is a text. */
+/** A query parameter or a header of a request. Without a schema it is text. */
 export interface DescribedParameter {
   in: "query" | "header";
   description: string;
@@ -8,24 +8,24 @@ export interface DescribedParameter {
   isRequired?: true;
 }
 
-/** What an endpoint is for, and what goes in and out: for the gateway's own description of its API. */
+/** An endpoint's purpose, input and output, for the gateway's own API description. */
 export interface EndpointDescription {
-  /** In a few words, without a full stop. */
+  /** A few words, without a full stop. */
   summary: string;
-  /** In sentences, as Markdown. */
+  /** Whole sentences in Markdown. */
   description?: string;
-  /** Which of the requests for its path it answers, where others answer the rest: `with the header x-version`. */
+  /** Which requests for its path it serves, if other endpoints serve the rest: `with the header x-version`. */
   when?: string;
-  /** The body as clients send it; of a form its fields, files as `z.file()`. */
+  /** The body that clients send. For a form, its fields, with files as `z.file()`. */
   request?: z.ZodType;
   parameters?: Readonly<Record<string, DescribedParameter>>;
-  /** The whole answer, by its media type; nothing stands for a text or bytes. */
+  /** The whole answer by media type. `undefined` stands for text or bytes. */
   answer: Readonly<Record<string, z.ZodType | undefined>>;
   /** The data of one event, or one line, of a streamed answer. */
   event?: z.ZodType;
 }
 
-/** The answer of an endpoint that has only JSON. */
+/** The answer of an endpoint that returns only JSON. */
 export function jsonAnswer(schema: z.ZodType): EndpointDescription["answer"] {
   return { "application/json": schema };
 }

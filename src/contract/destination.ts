@@ -4,28 +4,31 @@ import type { Quirks } from "./quirks.ts";
 
 export type { Price };
 
-/** Where a request goes: a model at an upstream, or at one of the places behind it. */
+/** Where a request is sent: a model at an upstream, or at one of the providers behind it. */
 export interface Destination extends Quirks, Partial<Pick<Place, "provider" | "driver" | "path">> {
   upstream: string;
   model: string;
-  /** The model's name with the provider that is to serve it, where the upstream would choose one. */
+  /** The model's name with the provider that must serve it, if the upstream would otherwise choose one. */
   pinned?: string;
-  /** Whether nothing confirms that it is there. */
+  /** Whether this location is a guess that nothing confirms. */
   guessed?: true;
-  /** What an answer may have there by what is known of the model, in tokens, where the client does not say it. */
+  /** How many tokens the answer may have, from the model's known limits, if the client sets no limit. */
   answerRoom?: number;
-  /** Absent where the configuration knows none. */
+  /** Absent if the configuration has no price. */
   price?: Price;
-  /** Where the model's targets have weights: its own, and what its target is called in the configuration. */
+  /** This target's weight and its name in the configuration, if the model's targets have weights. */
   share?: { of: string; weight: number };
 }
 
-/** What the log and clients call a target: `upstream/model`. */
+/** The target's name in the log and for clients: `upstream/model`. */
 export function targetName({ upstream, provider, model }: Destination): string {
   return provider ? `${upstream}/${provider}/${model}` : `${upstream}/${model}`;
 }
 
-/** `org/model:policy` as `org/model`: a policy follows the last colon after the last slash, and is the upstream's affair. */
+/**
+ * `org/model:policy` without the policy, which follows the last colon after the last slash. Only the upstream
+ * interprets it.
+ */
 export function withoutPolicy(model: string): string {
   const colon = model.lastIndexOf(":");
   return colon > model.lastIndexOf("/") && colon < model.length - 1 ? model.slice(0, colon) : model;

@@ -15,78 +15,78 @@ import type { Counter, OwnQuirk, Quirks } from "./quirks.ts";
 export interface Target extends Quirks {
   /** The upstream's name in the configuration. */
   upstream: string;
-  /** What the upstream calls the model. */
+  /** The upstream's own name for the model. */
   model: string;
-  /** Where it takes instructions: many chat templates refuse them anywhere but first. */
+  /** Where system messages may appear. Many chat templates accept one only at the beginning. */
   systemMessages: "first" | "anywhere";
-  /** What an answer to this request may have by what is known of the model, in tokens; nothing where nothing is known. */
+  /** How many tokens the answer to this request may have, from the model's known limits. Absent if none are known. */
   answerRoom?: number;
-  /** It turned out to take nothing of what was thought in earlier turns, not even that it was nothing. */
+  /** Whether the upstream has refused the reasoning of earlier turns. Then not even an empty reasoning field is sent. */
   refusesReasoning?: boolean;
-  /** What a turn with calls and no text has for its content, where null is refused: an empty text, or nothing at all. */
+  /** The content of a turn that has calls but no text, if the upstream refuses null: empty text, or no field at all. */
   silentContent?: "empty" | "absent";
 }
 
-/** How one operation is asked of an upstream. Describes calls; makes none. */
+/** How one operation is requested from an upstream. It describes calls and makes none. */
 export interface UpstreamOperation<K extends ModelOperation> {
-  /** Several calls are a batch: run side by side, their replies in the same order. */
+  /** Several calls are a batch. They run concurrently, and their replies keep the order of the calls. */
   request(input: Input<K>, target: Target, context: Context): Call | Call[];
-  /** Whether the wire has a field for this form of an answer; it has one for each where this is absent. */
+  /** Whether the wire has a field for this output schema. Absent if it has one for every schema. */
   hasForm?(form: OutputSchema): boolean;
-  /** The call that follows a reply: a job to poll, a result to fetch. Throws where the reply says that it failed. */
+  /** The call that follows a reply: polling a job, or fetching a result. Throws if the reply reports a failure. */
   next?(reply: Reply, input: Input<K>, step: number): Call | undefined;
-  /** The call that cancels the job of a reply, for when its result is no longer wanted. */
+  /** The call that cancels a reply's job when its result is no longer needed. */
   cancel?(reply: Reply): Call | undefined;
   response(replies: Reply[], input: Input<K>, target: Target, context: AnswerContext): Output<K>;
-  /** The same in slices, where there may be long texts to look into. */
+  /** `response` in slices, for answers with long texts to search. */
   longResponse?(replies: Reply[], input: Input<K>, target: Target, context: AnswerContext): Work<Output<K>>;
-  /** How a streamed answer is read. */
+  /** How to read a streamed answer. */
   stream?: {
     framing: Framing;
-    /** Of a conversation, `input` has the calls of tools alone: a reader lives as long as the answer. */
+    /** For a conversation, `input` has only the calls of tools, because a reader lives as long as the answer. */
     reader(input: Input<K>, target: Target, context: AnswerContext): StreamReader<StreamEvent<K>>;
   };
 }
 
-/** The embedded upstream's way: an answer with no call at all. A streamed one is its replay. */
+/** For the embedded upstream: an answer without a call. A streamed answer replays it. */
 export interface LocalOperation<K extends ModelOperation> {
   local(input: Input<K>, target: Target, context: Context): Output<K>;
 }
 
-/** What a model's chat template is given. */
+/** The input of a model's chat template. */
 export interface Prompt {
-  /** The turns: their texts as one text each, the arguments of calls as objects. */
+  /** The turns. The text of each turn is one string, and the arguments of calls are objects. */
   messages: JsonObject[];
   /** As functions with a schema. */
   tools?: JsonObject[];
-  /** What more the template may look at, such as whether to think. */
+  /** Other variables that the template may read, such as whether to think. */
   variables: JsonObject;
 }
 
-/** How to speak to upstreams of one kind. */
+/** How to talk to upstreams of one kind. */
 export interface Driver {
-  /** No other driver has it: configurations choose a driver by its name. */
+  /** Unique name, by which configurations choose a driver. */
   name: string;
   /**
-   * The format of its bytes: the same word as that of a protocol which speaks it to clients. Of a driver that serves several
-   * operations, the format of its conversations.
+   * The wire format. It matches the wire of a protocol that speaks the same format to clients. If a driver serves
+   * several operations, this is the format of its conversations.
    */
   wire: string;
-  /** The endpoints that its `countTokens` knows. */
+  /** The token count endpoints that its `countTokens` operation can call. */
   counters?: readonly Counter[];
-  /** Which quirks it reads of those that not every driver does. */
+  /** The quirks that it reads, of those that only some drivers read. */
   reads?: readonly OwnQuirk[];
   operations: { [K in ModelOperation]?: UpstreamOperation<K> | LocalOperation<K> };
-  /** The hosted tools that it runs itself, whichever wire they come in. */
+  /** The hosted tools that its upstreams run themselves, whichever wire the request uses. */
   runs?: readonly HostedWork["kind"][];
-  /** How its servers take conversations; absent where it takes the canonical form as it is. */
+  /** How its servers accept conversations. Absent if the driver accepts the canonical form unchanged. */
   intake?(target: Target): Intake;
-  /** What servers of this kind give a model's chat template. Pictures are left out. */
+  /** What servers of this kind pass to a model's chat template. Images are left out. */
   prompt?(input: Input<"generate">, target: Target, context: Context): Prompt;
   /** How its servers list their models. */
   models?: Catalog;
-  /** Of fields of a body, the name under which a server that refuses one takes the same. */
+  /** Alternative names of body fields, for servers that refuse the usual name. */
   synonyms?: Readonly<Record<string, string>>;
-  /** A response outside 2xx, as the error that the client gets. */
+  /** The error for the client, from a response with a status outside 2xx. */
   parseError(reply: Reply): GatewayError;
 }

@@ -1,28 +1,28 @@
-/** The tables of what becomes of each field that clients and upstreams send. */
+/** The tables that show what becomes of each field that clients and upstreams send. */
 import type { JsonObject, JsonValue } from "../canonical/json.ts";
 
 /** What became of a request. */
 export interface Outcome {
   status: number;
-  /** What the upstream was asked; nothing where it was not. */
+  /** The request that the upstream received, if any. */
   asked?: { body: JsonObject; headers: Record<string, string> };
-  /** What the client got: JSON, or the text of a stream. */
+  /** What the client received: JSON, or the text of a stream. */
   answer: JsonValue;
   notes: readonly string[];
 }
 
 export interface ExchangeOptions {
   headers?: Record<string, string>;
-  /** A request that is answered before. */
+  /** A request to send and have answered first. */
   before?: JsonObject;
-  /** What the upstream answers, in place of what it always does. */
+  /** The upstream's answer, instead of its usual one. */
   answer?: JsonObject;
 }
 
-/** Sends `body`, without its model, as the client does, to one model. */
+/** Sends `body` to one model, as the client does. The body has no model of its own. */
 export type Exchange = (client: string, body: JsonObject, options?: ExchangeOptions) => Promise<Outcome>;
 
-/** What becomes of one field: a word for what it is, and the same with more in it, where names are in backticks. */
+/** What becomes of one field: `is` is one word for it, and `words` describes it in full, with names in backticks. */
 export interface FidelityRow {
   field: string;
   is: string;
@@ -30,13 +30,16 @@ export interface FidelityRow {
 }
 
 export interface Fidelity {
-  /** The wires that clients speak. */
+  /** The wires that clients use. */
   clients: readonly string[];
   /** The request with that body to a model of the lane. */
   request(client: string, place: { lane: string; model: string }, body: JsonObject): FidelityRequest;
-  /** What an upstream of that wire answers; nothing where there is no table for the wire. */
+  /** An upstream's answer on that wire. `undefined` if the wire has no table. */
   answer(wire: string, asked: JsonObject): JsonObject | undefined;
-  /** Requests of the client, and answers of an upstream of that wire to it: row by row, because each takes a millisecond or more. */
+  /**
+   * The rows for a client's requests and for an upstream's answers. They come one by one, because each costs a
+   * millisecond or more.
+   */
   rows(
     client: string,
     wire: string,

@@ -1,6 +1,6 @@
 /**
- * One unit of a stream on a wire: a server-sent event, or a line of JSON, which has `data` only. A frame with only a `comment` is no
- * event to any client.
+ * One unit of a stream on a wire: a server-sent event, or a line of JSON, which has only `data`. Clients ignore a frame
+ * that has only a `comment`.
  */
 export interface Frame {
   event?: string;

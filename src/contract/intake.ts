@@ -1,44 +1,50 @@
 /**
- * How servers of one kind take a conversation. The core prepares the request by it, so that a driver writes what it is given:
- * what changes a request for a target is in one list (`src/operations/prepare.ts`).
+ * How servers of one kind accept a conversation. The core prepares the request accordingly, so that a driver writes it
+ * as it is. Every change to a request for a target is in one list (`src/operations/prepare.ts`).
  */
 import type { GenerateRequest, Message, ReasoningPart, Thinking } from "../canonical/generate.ts";
 
-/** Which ids of calls a server takes, and how long one may be. */
+/** Which call ids a server accepts, and how long one may be. */
 export interface IdRule {
   taken: RegExp;
   length: number;
 }
 
 export interface Intake {
-  /** The wire whose parts, hints and reasoning are its own. */
+  /** The wire whose parts, cache hints and reasoning it understands. */
   wire: string;
-  /** Whether hints of where a prefix ends, given on another wire, are understood. */
+  /** Whether it understands cache hints that were set on another wire. */
   takesCacheHints: boolean;
-  /** Where results of tools stand: right after the turn that called for them, or anywhere after it. */
+  /** Where tool results may appear: directly after the turn that called the tools, or anywhere later. */
   results: "after-calls" | "anywhere";
-  /** Turns that are the upstream's own affair, as they came. */
+  /** Whether a turn must be passed to the upstream unchanged. */
   isWhole?(message: Message): boolean;
   callIds: IdRule;
-  /** Whether the tools that a choice allows can be named beside the others; else the model is offered those alone. */
+  /** Whether a request can list all tools and name the allowed ones. If not, the model is offered only those. */
   namesAllowedTools: boolean;
-  /** Whether it summarizes conversations that become too long, for clients of its own wire that ask for it. */
+  /** Whether it summarizes conversations that become too long, for clients of its own wire that request it. */
   compacts?: boolean;
-  /** Whether it knows tools that its model is not shown before the conversation brings them up. Its own wire's clients ask so. */
+  /**
+   * Whether it supports deferred tools, which its model sees only once the conversation mentions them. Clients of its
+   * own wire request them.
+   */
   knowsDeferredTools: boolean;
-  /** The request's thinking, held to the levels of its model's family; as it is where absent. `note` is given every change. */
+  /**
+   * The request's thinking, restricted to the levels of its model's family, with each change reported to `note`.
+   * Unchanged if absent.
+   */
   holdThinking?(request: GenerateRequest, note: (text: string) => void): Thinking | undefined;
-  /** Whether reasoning of earlier turns is refused, because nobody has signed it; none is where absent. */
+  /** Whether reasoning of earlier turns is refused for lack of a signature. If absent, none is refused. */
   isUnsigned?(part: ReasoningPart): boolean;
-  /** Whether it takes what hosted tools did in the words of its own wire. */
+  /** Whether it accepts the steps of hosted tools in its own wire's format. */
   knowsSteps?: boolean;
-  /** The least that an answer may be limited to, in tokens. On some wires 0 warms a cache. */
+  /** The smallest output limit that it accepts, in tokens. On some wires 0 warms a cache. */
   leastOutputTokens?: number;
-  /** The controls that the wire has no field for, and what notes call them. */
+  /** The controls for which the wire has no field, with their names in notes. */
   lacks?: Readonly<Partial<Record<Control, string>>>;
 }
 
-/** What steers an answer, and can be left out. */
+/** What steers an answer and can be left out. */
 export type Control =
   | "presencePenalty"
   | "frequencyPenalty"

@@ -1,4 +1,4 @@
-/** What of a `URLPattern` is used of the pattern of a protocol, which may be one. */
+/** The parts of `URLPattern` that are used of a protocol's pattern. A pattern may be a `URLPattern`. */
 export interface Pattern extends
   Readonly<
     Pick<URLPattern, "pathname" | "protocol" | "username" | "password" | "hostname" | "port" | "search" | "hash">
@@ -8,8 +8,8 @@ export interface Pattern extends
 }
 
 /**
- * A pattern of paths, of any host: `/:lane/v1/models/:id(.+)`. The `URLPattern` for it is made when it is first asked. One takes
- * 0.25 ms, and a path of words and groups never asks it.
+ * A path pattern for any host: `/:lane/v1/models/:id(.+)`. Its `URLPattern` is created on first use, because that costs
+ * 0.25 ms. A path of words and groups never needs one.
  */
 export class PathPattern implements Pattern {
   readonly pathname: string;

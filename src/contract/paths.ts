@@ -4,41 +4,42 @@ import type { AnyProtocol } from "./protocol.ts";
 
 type Params = Record<string, string | undefined>;
 
-/** A protocol whose pattern matches a path, and the groups of the pattern, as they stand in the path. */
+/** A protocol whose pattern matches a path, with the pattern's groups as the path has them. */
 export interface Candidate {
   protocol: AnyProtocol;
   groups: Params;
 }
 
-/** A pattern as its segments: words, and groups by their names. */
+/** A pattern as its segments: words and named groups. */
 interface Route {
   protocol: AnyProtocol;
-  /** Its place among the protocols. */
+  /** Its position in the list of protocols. */
   index: number;
   segments: readonly Segment[];
-  /** What the path ends with, after the group that takes all that is left. */
+  /** The text at the end of the path, after the group that matches the rest. */
   ending: string;
 }
 
 interface Segment {
   text: string;
-  /** What it is for: itself, any one segment, or all that is left. */
+  /** What it matches: its own text, any one segment, or the rest of the path. */
   kind: "word" | "one" | "rest";
 }
 
-/** The routes that go on from one place in a path. */
+/** The routes that share the segments up to one point of a path. */
 interface Branch {
   words: Map<string, Branch>;
   one?: Branch;
-  /** Those that take all that is left. */
+  /** Routes whose last group matches the rest of the path. */
   rests: Route[];
-  /** Those that end here. */
+  /** Routes that end here. */
   ends: Route[];
 }
 
 /**
- * Finds the protocols whose patterns match a path, in their order. To ask a `URLPattern` takes 2 µs, and there are some thirty:
- * those made of words and groups are found segment by segment, and only others are asked themselves.
+ * Finds the protocols whose patterns match a path, in their order. Testing a `URLPattern` costs 2 µs, and there are
+ * about thirty. Patterns of words and groups are therefore matched segment by segment, and only the others are tested
+ * themselves.
  */
 export function createPathFinder(protocols: readonly AnyProtocol[]): (pathname: string) => readonly Candidate[] {
   const root: Branch = newBranch();
@@ -64,7 +65,7 @@ export function createPathFinder(protocols: readonly AnyProtocol[]): (pathname: 
     return found.map(({ candidate }) => candidate);
   }
 
-  /** Of the paths that are asked for; those of most requests are the same few. */
+  /** Results by path. Most requests use the same few paths. */
   const known = new BoundedMap<string, readonly Candidate[]>(MOST_KNOWN);
   return (pathname) => {
     const before = known.get(pathname);
@@ -75,7 +76,7 @@ export function createPathFinder(protocols: readonly AnyProtocol[]): (pathname: 
   };
 }
 
-/** How many paths are remembered, and how long they may be. */
+/** How many paths are cached, and how long a cached path may be. */
 const [MOST_KNOWN, LONGEST_KNOWN] = [256, 128];
 
 function newBranch(): Branch {
@@ -97,7 +98,7 @@ function grow(root: Branch, route: Route): void {
   branch.ends.push(route);
 }
 
-/** The routes that the parts from `at` on may take. No group is empty. */
+/** The routes that match the parts from `at` on. No group matches an empty text. */
 function routesFor({ words, one, rests, ends }: Branch, parts: readonly string[], at: number): Route[] {
   const part = parts[at];
   if (part === undefined) return ends;
@@ -129,11 +130,11 @@ function withoutEnding(path: string, ending: string): string {
 
 const WORD = /^[\w.~-]+$/;
 const ONE = /^:([a-z]+)$/i;
-/** All that is left, perhaps but for an action at its end: `:id(.+)\\:run`. */
+/** The rest of the path, optionally followed by an action: `:id(.+)\\:run`. */
 const REST = /^:([a-z]+)\(\.\+\)(?:\\(:[a-z]+))?$/i;
 const COMPONENTS = ["protocol", "username", "password", "hostname", "port", "search", "hash"] as const;
 
-/** The segments of a pattern that is made of nothing but words and groups; nothing for any other one. */
+/** The segments of a pattern that consists only of words and groups. `undefined` for any other pattern. */
 function segmentsOf(pattern: Pattern): Pick<Route, "segments" | "ending"> | undefined {
   const { pathname } = pattern;
   if (!pathname.startsWith("/") || COMPONENTS.some((component) => pattern[component] !== "*")) return undefined;
@@ -152,7 +153,7 @@ function segmentsOf(pattern: Pattern): Pick<Route, "segments" | "ending"> | unde
   return isOther ? undefined : { segments, ending };
 }
 
-/** No property of a pattern says so. */
+/** A pattern has no property that states this, so it is tried out. */
 function ignoresCase(pattern: Pattern, segments: readonly Segment[], ending: string): boolean {
   const path = (turn: (word: string) => string) =>
     segments.map(({ text, kind }) => kind === "word" ? turn(text) : "x").join("/") + turn(ending);

@@ -1,13 +1,16 @@
-/** How a server is found out: what it is asked, and what its answers say. Plain data: the command `probe` does the rest. */
+/**
+ * How a server is identified: what it is asked, and how to read its answers. Plain data: the `probe` command does the
+ * rest.
+ */
 import type { JsonObject, JsonValue } from "../canonical/json.ts";
 
-/** One answer of the server. */
+/** One answer from the server. */
 export interface ProbeReply {
-  /** 0 where none came. */
+  /** 0 if no answer arrived. */
   status: number;
   headers: Headers;
   text: string;
-  /** Where the text is JSON. */
+  /** The text parsed, if it is JSON. */
   body?: JsonValue;
   /** From the request until the first byte of the answer's body, in milliseconds. */
   firstByteMs: number;
@@ -15,24 +18,27 @@ export interface ProbeReply {
   longestPauseMs: number;
 }
 
-/** Asks the server. The path is below the base URL; `../` leads to what is beside it. No body: GET. */
+/** Sends a request. The path is relative to the base URL, and `../` leads out of it. Without a body it is a GET. */
 export type ProbeAsk = (
   path: string,
   body?: JsonObject,
   headers?: Readonly<Record<string, string>>,
 ) => Promise<ProbeReply>;
 
-/** What kind of server it is, as an address of its own tells. */
+/** A kind of server, recognized by an endpoint of its own. */
 export interface ServerKind {
-  /** For people, and by its own name. */
+  /** The server's own name, for people. */
   title: string;
-  /** What is asked for, below the base URL; nothing where the list of models tells. */
+  /** The path to request below the base URL. Absent if the list of models is enough. */
   path?: string;
-  /** Whether the answer is this server's; of the list of models where there is no path. Its version where it tells one. */
+  /**
+   * Returns `undefined` if the reply does not come from this kind of server. Without a `path`, the reply is the list of
+   * models.
+   */
   recognize(reply: ProbeReply): { version?: string; model?: string } | undefined;
-  /** Where it has wires of its own, the driver that speaks them; its base URL is then the server's. */
+  /** The driver for the server's own wires, if it has any. The upstream's base URL is then the server's root. */
   driver?: string;
-  /** The settings of an upstream that follow from what it is, and why: one model's answers show less. */
+  /** Upstream settings for this kind of server, with reasons. The answers of one model do not show all of them. */
   settings?: ProbeSettings;
 }
 
@@ -40,12 +46,12 @@ export interface ProbeSettings {
   readonly [key: string]: { value: JsonValue; because: string };
 }
 
-/** What was found out of one property: a row of the report. */
+/** What was found about one property: a row of the report. */
 export interface ProbeFinding {
   /** Such as `tools`. */
   property: string;
-  /** What it is, in few words. */
+  /** A few words. */
   value: string;
-  /** The settings of an upstream that follow from it, and why. */
+  /** Upstream settings that follow from it, with reasons. */
   settings?: ProbeSettings;
 }

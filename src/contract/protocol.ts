@@ -11,91 +11,94 @@ import type { Frame } from "./frame.ts";
 import type { SocketSpeech } from "./socket.ts";
 import type { AnswerFraming, StreamWriter } from "./stream.ts";
 
-/** How an answer has a place for what is sealed. */
+/** Where an answer can carry sealed reasoning. */
 export interface ReasoningPlace {
-  /** The client wants no words of it: then they are in what is sealed, and nowhere else. */
+  /** Whether the client wants no text of the reasoning. The text is then only in the sealed data. */
   hidden: boolean;
-  /** What the wire's own vendor wrote for itself goes out as it is: it is worth the same at every place that vendor has. */
+  /**
+   * Whether reasoning that the wire's own vendor encoded is passed on unsealed. It is valid at every upstream of that
+   * vendor.
+   */
   keepsOwn: boolean;
-  /** Whether what hosted tools brought travels there, too: the wire has no other place for it. */
+  /** Whether results of hosted tools are sealed there too, because the wire has no other field for them. */
   keepsSteps?: boolean;
 }
 
-/** Where a key may stand, beside the headers in which every client may send it. */
+/** Where a client may send its key, besides the headers that every client may use. */
 export interface KeyPlaces {
   header: string;
   parameter: string;
 }
 
-/** One client-facing endpoint: where it listens and how it speaks. Pure functions on data. */
+/** One client-facing endpoint: where it listens, and how it reads and writes. Pure functions on data. */
 export interface Protocol<K extends OperationName> {
-  /** No other protocol has it: `messages-count-tokens`. */
+  /** Unique name, such as `messages-count-tokens`. */
   name: string;
-  /** The format of its bytes, which several protocols share: whoever speaks it to an upstream speaks the client's own. */
+  /** The wire format, which several protocols may share. A driver of the same wire sends the client's own format. */
   wire: string;
   operation: K;
-  /** HEAD is answered as GET, without the body. */
+  /** A HEAD request is answered like a GET, without the body. */
   method: "GET" | "POST" | "DELETE";
   /**
-   * With a group `lane`, but for an endpoint outside the lanes, whose requests go to the lane that has their model; ids that
-   * may hold slashes as `:id(.+)`.
+   * Has a group `lane`, unless the endpoint is outside the lanes: then the lane that has the model serves the request.
+   * Ids that may contain slashes are written `:id(.+)`.
    */
   pattern: Pattern;
-  /** The field of the body that holds the conversation. A writer does not find it there, because the core has let go of it. */
+  /** The field of the body that holds the conversation. Writers cannot read it, because the core has released it by then. */
   conversation?: string;
-  /** Loads what the verbs below are made of, where that waits for the first request: done before any of them is called. */
+  /** Loads the functions below, if that waits for the first request. It completes before any of them is called. */
   load?(): Promise<void> | undefined;
-  /** What the core reads, with the size limit, before `parse`. */
+  /** What the core reads, within the size limit, before `parse`. */
   body: "json" | "form" | "none";
-  /** What the ids of its answers begin with: `chatcmpl-`. */
+  /** The prefix of the ids of its answers: `chatcmpl-`. */
   idPrefix?: string;
-  /** Where its clients may also put their key: a header, and a parameter of the query. */
+  /** Where its clients may also send their key: a header and a query parameter. */
   keyPlaces?: KeyPlaces;
-  /** Whether a request that no protocol matches comes from this one's clients, who then get its error shape. */
+  /** Whether an unmatched request comes from a client of this protocol. If so, errors have this protocol's shape. */
   speaksFor?(headers: Headers): boolean;
-  /** Tells apart protocols that share a pattern; the first that accepts wins. */
+  /** Distinguishes protocols that share a path pattern. The first one that accepts the request serves it. */
   accepts?(request: { headers: Headers; query: URLSearchParams }): boolean;
-  /** Headers in which its clients say which conversation a request belongs to. */
+  /** Headers in which its clients identify the conversation of a request. */
   sessionHeaders?: readonly string[];
-  /** What is sent in silence; a comment where absent or where it gives nothing. JSON lines have no comments. */
+  /** The keep-alive frame for an idle stream. Without one, a comment is sent. JSON lines have no comments. */
   keepAlive?(exchange: Omit<Exchange, "input">): Frame | undefined;
   parse(wire: WireRequest, context: Context): Input<K>;
-  /** Where the answer to this request has a place for sealed reasoning; nothing where it has none. */
+  /** Where the answer to this request can carry sealed reasoning. `undefined` if nowhere. */
   reasoning?(wire: WireRequest): ReasoningPlace | undefined;
-  /** What the request asks the server to run, apart from its list of tools. */
+  /** What the request asks the server to run, outside its list of tools. */
   toolsBeside?(wire: WireRequest): AskedBeside | undefined;
   /**
-   * What is answered about hosted tools that no upstream runs, where the answer depends on them; nothing where they are the client's
-   * own to run. Throws `invalid_request` where the wire has no answer for that.
+   * The answer for hosted tools that no upstream runs, if the request depends on them. `undefined` if the client itself
+   * runs them. Throws `invalid_request` if the wire has no such answer.
    */
   failTools?(tools: readonly HostedTool[], exchange: Exchange<"generate">): FailedTools | undefined;
-  /** The part of an answer that has a summary in it: the text, and the same sealed. */
+  /** The part of an answer that carries a summary, given as text and sealed. */
   summary?(summary: { text: string; data: string }, exchange: Exchange<"generate">): OpaquePart;
-  /** What is answered at once where the answer is made in the background: `answer` is none yet. */
+  /** The immediate answer when the real one is made in the background. `answer` is still pending. */
   serializeQueued?(answer: StoredAnswer, exchange: Exchange<"generate">): Response;
-  /** Whether clients go on with an answer that says that it paused, by sending it back. */
+  /** Whether its clients continue a paused answer by sending it back. */
   canPause?: boolean;
   serialize(output: Output<K>, exchange: Exchange<K>): Response;
-  /** How the answer to a relayed request is written. */
+  /** How to write the answer to a relayed request. */
   relay?: Pick<Protocol<"relay">, "serialize" | "stream">;
-  /** How a streamed answer is written. */
+  /** How to write a streamed answer. */
   stream?: { framing: AnswerFraming; writer(exchange: Exchange<K>): StreamWriter<StreamEvent<K>> };
-  /** How the messages of a WebSocket are read and written. */
+  /** How to read and write the messages of a WebSocket. */
   socket?: SocketEndpoint;
-  /** The headers that state what the caller may still do. `now`: milliseconds since the epoch. */
+  /** The headers that report what the caller may still use. `now`: milliseconds since the epoch. */
   serializeAllowance?(allowance: Allowance, now: number): Record<string, string>;
-  /** What the endpoint is for, asked for when somebody reads the gateway's description of its API. */
+  /** Describes the endpoint, for the gateway's own API description. */
   describe?(): EndpointDescription | Promise<EndpointDescription>;
-  /** The protocol's own error shape, headers and statuses. */
+  /** The error in the protocol's own shape, with its headers and status. */
   serializeError(error: GatewayError, request: { requestId: string }): Response;
 }
 
-/** A protocol of any operation, which `operation` names. */
+/** A protocol of any operation. `operation` says which. */
 export type AnyProtocol = { [K in Served]: Protocol<K> }[Served];
-/** A relay has no endpoint of its own. */
+/** All operations except relay, which has no endpoint of its own. */
 type Served = Exclude<OperationName, "relay">;
 
 export interface SocketEndpoint extends SocketSpeech {
-  /** The endpoint that the messages would be for without a socket. */
+  /** The protocol that serves the same requests without a socket. */
   protocol: Protocol<"generate">;
 }

@@ -1,13 +1,13 @@
-/** What one place takes less of than its wire allows, or spells its own way. */
+/** Where an upstream or model accepts less than its wire allows, or uses its own spelling. */
 import { z } from "zod";
 import type { SpeechFormat } from "../canonical/audio.ts";
 import { EFFORTS } from "../canonical/generate.ts";
 
-/** The endpoints with which servers count what a request would be to their model, by the last step of their paths. */
+/** The servers' endpoints for token counts, by the last segment of their paths. */
 export const COUNTERS = ["count_tokens", "input_tokens", "tokenize", "chat_tokenize"] as const;
 export type Counter = typeof COUNTERS[number];
 
-/** How servers of one wire take whether and how much to think. */
+/** How servers of one wire are asked whether and how much to think. */
 export const DIALECTS = [
   "router",
   "template",
@@ -18,7 +18,7 @@ export const DIALECTS = [
   "enable-thinking",
 ] as const;
 
-/** The quirks that a configuration can name, of an upstream, of a model or of both; each says what its absence means. */
+/** The quirks that can be configured for an upstream, a model or both. Each description says what the default is. */
 export const quirkFields = {
   batch: z.int().min(1).meta({
     description:
@@ -99,11 +99,11 @@ export const quirkFields = {
 
 const quirksSchema = z.object(quirkFields).partial();
 
-/** Those, and what only a catalog knows of a place. */
+/** The configurable quirks, and those that only a catalog knows. */
 export interface Quirks extends Readonly<z.output<typeof quirksSchema>> {
-  /** Its own word for each format of speech that it makes; it makes all of the wire's where absent. */
+  /** The model's own name for each speech format that it supports. If absent, it supports all formats of the wire. */
   speechFormats?: Readonly<Partial<Record<SpeechFormat, string>>>;
-  /** Whether it refuses to speak where no voice is named. */
+  /** Whether it refuses requests for speech that name no voice. */
   needsVoice?: boolean;
 }
 

@@ -1,11 +1,12 @@
 /**
- * What a schema makes of a value, for values that are right: the value itself, with copies only of what the schema changes. Zod
- * copies every object of a request. The schema stays the only source: what it refuses, and what is not known here, is left to zod.
+ * Checks valid values against a schema without zod's copies of every object: the result is the value itself, and only
+ * what the schema changes is copied. The schema stays the only source. Whatever it rejects, or this file cannot
+ * compile, is left to zod.
  */
 import type { z } from "zod";
 import { isRawNumber } from "../canonical/raw_number.ts";
 
-/** The value as the schema has it, or `REFUSED`. */
+/** Returns the value as the schema outputs it, or `REFUSED`. */
 type Read = (value: unknown) => unknown;
 
 type Schema = z.core.$ZodType;
@@ -16,8 +17,8 @@ export const REFUSED = Symbol("refused");
 const readers = new WeakMap<Schema, Read | undefined>();
 
 /**
- * The value as `schema` has it; `REFUSED` where it refuses it, or where zod must be asked. Keys keep their order, which zod
- * changes to that of the schema.
+ * The value as `schema` outputs it. `REFUSED` if the schema rejects it or zod must decide. Keys keep their order, while
+ * zod uses that of the schema.
  */
 export function readAs(schema: Schema, value: unknown): unknown {
   const read = readerOf(schema);
@@ -61,7 +62,7 @@ const COMPILERS: Readonly<Record<string, Compiler>> = {
   object: readObject,
   union: readUnion,
   pipe: readPrepared,
-  // What has to be caught is left to zod.
+  // Values that need the fallback are left to zod.
   catch: ({ innerType }) => readerOf(innerType as Schema),
 };
 
@@ -69,7 +70,7 @@ function where(isTaken: (value: unknown) => unknown): Read {
   return (value) => isTaken(value) ? value : REFUSED;
 }
 
-/** What is taken besides what the schema takes. */
+/** Accepts one value in addition to those of the schema. */
 function beside(other: unknown, schema: Schema): Read | undefined {
   const read = readerOf(schema);
   return read && ((value) => value === other ? value : read(value));
@@ -104,7 +105,7 @@ function readList(read: Read | undefined): Read | undefined {
   });
 }
 
-/** An object that keeps the fields which its schema does not name. */
+/** An object that keeps the fields that its schema does not name. */
 function readObject({ shape, catchall }: Def): Read | undefined {
   if ((catchall as Schema | undefined)?._zod.def.type !== "unknown") return undefined;
   const fields = new Map<string, Field>();
@@ -114,16 +115,16 @@ function readObject({ shape, catchall }: Def): Read | undefined {
     const { optin, optout } = schema._zod;
     fields.set(key, { read, mayLack: optin === "optional" && optout === "optional" });
   }
-  // Zod drops a field of this name.
+  // Zod drops a field with this name.
   fields.set("__proto__", { read: () => REFUSED, mayLack: true });
   const needed = [...fields.values()].filter(({ mayLack }) => !mayLack).length;
   return (object) => {
     if (!isObject(object) || Array.isArray(object)) return REFUSED;
-    // With a field that must be there, a number lacks it.
+    // If a field is required, a raw number fails anyway, because it lacks the field.
     if (needed === 0 && isRawNumber(object)) return REFUSED;
     let lacking = needed;
     let changed: Record<string, unknown> | undefined;
-    // By what the object has, which is less than what it might have.
+    // Iterates over the object's fields, which are fewer than the schema's.
     for (const key in object) {
       const field = fields.get(key);
       if (field === undefined) continue;
@@ -147,7 +148,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
 }
 
-/** The first option that takes the value decides. */
+/** The first option that accepts the value wins. */
 function readUnion({ options, discriminator }: Def): Read | undefined {
   if (typeof discriminator === "string") return readNamed(options as Schema[], discriminator);
   const reads = (options as Schema[]).map(readerOf);
@@ -161,7 +162,7 @@ function readUnion({ options, discriminator }: Def): Read | undefined {
   };
 }
 
-/** The option that a field of the object names. */
+/** The option selected by the discriminator field. */
 function readNamed(options: readonly Schema[], field: string): Read | undefined {
   const named = new Map<unknown, Read>();
   for (const option of options) {
@@ -172,7 +173,7 @@ function readNamed(options: readonly Schema[], field: string): Read | undefined 
   return (value) => isObject(value) ? named.get(value[field])?.(value) ?? REFUSED : REFUSED;
 }
 
-/** What is prepared for its schema. */
+/** A value that is transformed before its schema checks it. */
 function readPrepared({ in: first, out }: Def): Read | undefined {
   const { type, transform } = (first as Schema)._zod.def as Def;
   const read = readerOf(out as Schema);

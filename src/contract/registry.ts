@@ -6,20 +6,26 @@ type Params = Record<string, string | undefined>;
 
 export type Match =
   | { protocol: AnyProtocol; params: Params }
-  /** Such a path is served, by other methods: if there is what `params` names. */
+  /** Other methods are served at this path, if the object named by `params` exists. */
   | { allow: readonly string[]; protocol: AnyProtocol; params: Params }
   | undefined;
 
 export interface Registry {
-  /** All of them, in the order in which they are asked. */
+  /** All protocols, in matching order. */
   readonly protocols: readonly AnyProtocol[];
-  /** `url`: the request's own, where it is parsed already. */
+  /** `url`: the request's URL, if it is already parsed. */
   match(request: Pick<Request, "method" | "headers" | "url">, url?: URL): Match;
-  /** Whose error shape is used where no protocol matched: the first that speaks for the client, else the first. */
+  /**
+   * The protocol whose error shape is used if none matches: the first that recognizes the client, or else the first of
+   * all.
+   */
   fallback(headers: Headers): AnyProtocol;
 }
 
-/** Finds the protocol for a request. Refuses at start what could not work: no protocols, two of one name, two that nothing tells apart. */
+/**
+ * Finds the protocol for a request. Throws at startup if there is no protocol, or if two cannot be told apart or share
+ * a name.
+ */
 export function createRegistry(protocols: readonly AnyProtocol[]): Registry {
   const [first] = protocols;
   if (!first) throw new Error("Cannot serve: no protocol is registered");
@@ -43,7 +49,7 @@ export function createRegistry(protocols: readonly AnyProtocol[]): Registry {
       const facts = { headers: request.headers, query: url.searchParams };
       const method = request.method === "HEAD" ? "GET" : request.method;
       const all = find(normalize(url.pathname)).filter(({ protocol }) => protocol.accepts?.(facts) !== false);
-      // A path that is an endpoint's own names no id.
+      // An endpoint's own path is never read as an id.
       const own = all.filter(({ groups }) => groups.id === undefined);
       const found = own.length > 0 ? own : all;
       const [nearest] = found;
@@ -58,13 +64,13 @@ export function createRegistry(protocols: readonly AnyProtocol[]): Registry {
   };
 }
 
-/** A base address that ends in a slash makes clients ask for `//v1`. */
+/** A base URL with a trailing slash makes clients request `//v1`. */
 function normalize(pathname: string): string {
   const single = pathname.includes("//") ? pathname.replace(/\/{2,}/g, "/") : pathname;
   return single.length > 1 && single.endsWith("/") ? single.slice(0, -1) : single;
 }
 
-/** Clients send an id with slashes as it is or encoded (`org%2Fname`). */
+/** Clients send an id with slashes either unencoded or encoded (`org%2Fname`). */
 function decode(groups: Params): Params {
   const params: Params = {};
   for (const name in groups) params[name] = decodePart(groups[name]);

@@ -4,37 +4,37 @@ import type { Call, Reply } from "./call.ts";
 /** What to search for. */
 export interface SearchQuery {
   query: string;
-  /** How many pages are wanted. */
+  /** How many pages to return. */
   count: number;
   domains?: Domains;
   location?: Location;
   size: NonNullable<SearchWork["size"]>;
 }
 
-/** A page that was found. */
+/** A search result. */
 export interface FoundPage {
   url: string;
   title: string;
-  /** What the service quotes from the page. */
+  /** The service's excerpt from the page. */
   text: string;
-  /** When the page is from, in the service's own words. */
+  /** The date of the page, as the service writes it. */
   age?: string;
 }
 
-/** A service that searches the web. Describes its calls as drivers do; the core makes them. */
+/** A web search service. It describes its calls as drivers do. The core makes them. */
 export interface SearchBackend {
-  /** No other one has it: configurations choose a service by its name. */
+  /** Unique name, by which configurations choose a service. */
   name: string;
-  /** Where it is, unless the configuration says otherwise; absent for one that everybody runs for themselves. */
+  /** The default base URL. Absent for a service that users host themselves. */
   baseUrl?: string;
-  /** The header that carries the secret, and what stands before it there; absent where it takes none. */
+  /** The header that carries the secret, and the scheme before the secret. Absent if the service needs none. */
   secret?: { header: string; scheme?: string };
-  /** Which lists of domains it holds itself to. The core enforces both in any case. */
+  /** Which domain lists the service applies itself. The core enforces both in any case. */
   filters?: readonly (keyof Domains)[];
   request(query: SearchQuery): Call;
   /**
-   * The pages in a reply of a status within 2xx, best first. Throws `upstream_error` for one that holds no list, and for an
-   * outage that looks like an empty one.
+   * The pages in a reply with a 2xx status, best first. Throws `upstream_error` if the reply has no list, or if it
+   * shows an outage that looks like an empty list.
    */
   parse(reply: Reply): FoundPage[];
 }

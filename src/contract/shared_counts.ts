@@ -1,46 +1,46 @@
-/** What all gateways on one store count together. */
+/** Counts that all gateways on one store share. */
 import type { Quota } from "./allowance.ts";
 
 export interface SharedCounts {
-  /** Whether the server answers in time, as far as is known. Where it does not, nobody waits for it. */
+  /** Whether the server is believed to answer in time. If not, requests do not wait for it. */
   isUp(): boolean;
-  /** How many gateways count together, as far as was known last: at least one. */
+  /** The last known number of gateways that count together, at least one. */
   readonly gateways: number;
-  /** Whether this one counts by itself at the moment. */
+  /** Whether this gateway currently counts alone. */
   isAlone(): boolean;
-  /** Why it does: once for each time that it begins to. */
+  /** Why this gateway counts alone. Returned once for each time that it begins to. */
   takeFailure(): Error | undefined;
-  /** A name for one request, among those of all gateways. */
+  /** An id for one request, unique among all gateways. */
   newId(): string;
   /**
-   * Counts one more request of an account, which runs under `id` until it is settled; without an id it is counted and does not
-   * run. Throws where the answer takes too long: then it may be counted all the same.
+   * Counts one more request of an account. With an id, the request counts as running until it is settled. Throws if the
+   * answer takes too long. The request may then have been counted nevertheless.
    */
   take(account: string, quota: Quota, tokens: number, id?: string): Promise<Taken>;
-  /** A request is over. Who is counted does not wait for it. */
+  /** Ends a request. The caller does not wait for it to be counted. */
   settle(account: string, quota: Quota, settlement: Settlement): void;
-  /** A request runs that was let in without an answer: it takes its place with all gateways once the server answers again. */
+  /** Registers a running request that was admitted without an answer. All gateways count it once the server answers again. */
   hold(account: string, id: string): void;
-  /** Counts what was let in without asking, once the server answers again. What was held under `id` is over. */
+  /** Counts what was admitted without the server, once it answers again. Whatever was held under `id` is released. */
   owe(account: string, quota: Quota, owed: Owed): void;
 }
 
 export interface Taken {
-  /** The first limit that is reached; then nothing was counted. */
+  /** The first limit that was reached. If there is one, nothing was counted. */
   reached?: keyof Quota;
-  /** How long it stays so, in milliseconds. */
+  /** Milliseconds until the limit allows more. */
   waitMs: number;
-  /** What is used of the minute's and the day's limits, this request included. */
+  /** What is used of the limits per minute and day, including this request. */
   used: { requests: number; tokens: number; dayTokens: number };
 }
 
-/** What a request used in the end. */
+/** What a request used in total. */
 export interface Settlement {
   id: string;
-  /** The tokens with which it was counted when it was taken. */
+  /** The tokens that were counted when the request was admitted. */
   counted: number;
   tokens: number;
-  /** Where it is not known whether it was counted: how many requests it is, if it was not. */
+  /** If it is unknown whether the request was counted: the number of requests to count if it was not. */
   unsure?: { requests: number };
 }
 

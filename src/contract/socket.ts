@@ -1,33 +1,34 @@
-/** How requests and their answers go over a WebSocket, a message each. */
+/** How requests and answers travel over a WebSocket, one per message. */
 import type { JsonObject, JsonValue } from "../canonical/json.ts";
 
 export interface SocketSpeech {
   /**
-   * What a message of the client asks; nothing where it is none that is answered. Throws `invalid_request` where it is no message of the wire.
+   * Reads a client's message. `undefined` if it needs no answer. Throws `invalid_request` if it is not a message of the
+   * wire.
    */
   read(message: unknown): SocketMessage | undefined;
-  /** One event, given as the text that the protocol wrote. */
+  /** Writes one event, given as the text that the protocol wrote. */
   writeEvent(data: string, lane: string | undefined): string;
   writeError(error: SocketError, lane: string | undefined): string;
 }
 
 export interface SocketMessage {
-  /** What is asked in one lane is answered in turn, apart from other lanes. */
+  /** Requests of one lane are answered in order, independently of other lanes. */
   lane?: string;
-  /** The request, as it would be without a socket. */
+  /** The request body, as it would be without a socket. */
   body: JsonObject;
-  /** Whether nothing is to be answered yet. */
+  /** Whether the message only warms up and needs no answer yet. */
   isWarmUp: boolean;
 }
 
 export interface SocketError {
   status: number;
   headers: Headers;
-  /** What is answered without a socket. */
+  /** The error body, as it would be without a socket. */
   body: JsonValue;
-  /** Which limit of the socket was reached, where one was. */
+  /** The limit of the socket that was reached, if any. */
   limit?: SocketLimit;
 }
 
-/** How old it may become, and how many lanes it may have. */
+/** Limits on a socket's age and its number of lanes. */
 export type SocketLimit = "age" | "lanes";

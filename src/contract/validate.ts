@@ -3,7 +3,7 @@ import { isRawNumber } from "../canonical/raw_number.ts";
 import { GatewayError } from "../errors.ts";
 import { readAs, REFUSED } from "./read_as.ts";
 
-/** What a client sent, as `schema` has it; else `invalid_request` that names the field's path: `messages[0].content`. */
+/** Checks what a client sent against `schema`. Throws `invalid_request` with the path of the field: `messages[0].content`. */
 export function validate<T>(schema: z.ZodType<T>, value: unknown): T {
   const read = readAs(schema, value);
   if (read !== REFUSED) return read as T;
@@ -16,7 +16,7 @@ export function validate<T>(schema: z.ZodType<T>, value: unknown): T {
   throw new GatewayError("invalid_request", message, { ...(param && { param }) });
 }
 
-/** What an upstream sent, as `schema` has it; nothing where it is something else. */
+/** Checks what an upstream sent against `schema`. `undefined` if it does not match. */
 export function accept<T>(schema: z.ZodType<T>, value: unknown): T | undefined {
   const read = readAs(schema, value);
   if (read !== REFUSED) return read as T;
@@ -24,8 +24,8 @@ export function accept<T>(schema: z.ZodType<T>, value: unknown): T | undefined {
 }
 
 /**
- * Ends at the first mistake that aborts. To collect every mistake of a body that holds nothing else takes a hundred times as long
- * as to check a body without one. The library's types keep the option to itself.
+ * Stops at the first error that aborts. Collecting every error in a body full of errors costs a hundred times as much
+ * as checking a valid body. Zod's public types do not have this option.
  */
 const FIRST_MISTAKE = { abortEarly: true } as z.core.ParseContext<z.core.$ZodIssue>;
 
@@ -38,18 +38,18 @@ export function formatPath(path: readonly PropertyKey[]): string {
     .join("");
 }
 
-/** What is wrong at one place. */
+/** The error at one path. */
 interface Mistake {
   path: PropertyKey[];
-  /** What the place may hold, in words; empty where `complaints` say what is wrong. */
+  /** The values that are valid there, in words. Empty if `complaints` describe the error. */
   expected: string[];
-  /** The schema's own words. */
+  /** The schema's own messages. */
   complaints: string[];
-  /** The place holds what says which kind of thing this is, and that is another kind. */
+  /** Whether the value's `type` names another kind of object. */
   isOtherKind: boolean;
 }
 
-/** Of all that is wrong, the first; of a union, the branch that was meant, with all that may stand where it fails. */
+/** The first error. For a union, the error of the most likely branch, with everything that is valid where it fails. */
 function deepest(issues: readonly z.core.$ZodIssue[], value: unknown, prefix: PropertyKey[] = []): Mistake {
   const issue = issues.find(isOfOtherKind) ?? issues[0]!;
   const path = [...prefix, ...issue.path];
@@ -77,7 +77,7 @@ function mistakeOf(issue: z.core.$ZodIssue, path: PropertyKey[]): Mistake {
   return { path, expected, complaints, isOtherKind: isOfOtherKind(issue) };
 }
 
-/** Whether the object says that it is another kind of thing than the schema is for. */
+/** Whether the object's `type` names another kind than the schema describes. */
 function isOfOtherKind({ code, path }: z.core.$ZodIssue): boolean {
   return (code === "invalid_value" || code === "custom") && path.length === 1 && path[0] === "type";
 }
@@ -99,7 +99,7 @@ function expectedBy(issue: z.core.$ZodIssue): string[] {
 
 const WORD_OF: Readonly<Record<string, string>> = { int: "integer" };
 
-/** "must have at least 1 item", where a value is too small or too big. */
+/** "must have at least 1 item", if a value is too small or too big. */
 export function sizeIn(issue: z.core.$ZodIssue | z.core.$ZodRawIssue): string | undefined {
   if (issue.code !== "too_small" && issue.code !== "too_big") return undefined;
   const isSmall = issue.code === "too_small";
@@ -120,7 +120,7 @@ function describe({ expected, complaints }: Mistake, value: unknown): string {
 
 const LONGEST_VALUE = 40;
 
-/** What a client sent, so short that it fits into a message. */
+/** What a client sent, short enough for an error message. */
 function inWords(value: unknown): string {
   if (value === undefined) return "nothing";
   if (Array.isArray(value)) return "array";
@@ -137,7 +137,7 @@ function valueAt(path: readonly PropertyKey[], value: unknown): unknown {
   );
 }
 
-/** Of a long list, a position says little: the name of what the place is part of, such as a tool. */
+/** In a long list, an index says little. This names the object around the field, such as a tool. */
 function ownerOf(path: readonly PropertyKey[], value: unknown): string {
   const owners = path.map((_, depth) => valueAt(path.slice(0, depth), value)).slice(1);
   const name = owners.filter(isRecord).map((owner) => owner.name).findLast((one) => typeof one === "string");
