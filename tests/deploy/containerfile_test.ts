@@ -1,5 +1,6 @@
 /** What can be seen of the image without building it. `deno task test:deploy` builds it, too. */
 import { assert, assertEquals } from "@std/assert";
+import { ENGINE } from "../../src/config/permissions.ts";
 import manifest from "../../deno.json" with { type: "json" };
 import { checkedConfig, commandOf, containerSteps, readText, ROOT } from "../support/deploy.ts";
 
@@ -20,9 +21,10 @@ Deno.test("container: what runs has no shell, no rights and no writable place bu
 
 Deno.test("container: it starts what the task start does, and its health check is the same with a command", () => {
   const entry = commandOf(last.find((step) => step.startsWith("ENTRYPOINT")));
+  // The engine options are for compiled code that is kept, for which the image has no place.
   assertEquals(
     entry.map((word) => word.replace(/^\/(bin|app)\//, "")).join(" "),
-    manifest.tasks.start.replace(/^(\w+=\S+ )+/, ""),
+    manifest.tasks.start.replace(/^(\w+=\S+ )+/, "").replace(`${ENGINE} `, ""),
   );
   const health = commandOf(last.find((step) => step.startsWith("HEALTHCHECK")));
   assertEquals(health, [...entry, "health"]);
