@@ -106,6 +106,7 @@ function* countIn(text: string, limits: JsonLimits, counts: Counts): Work<"depth
   while (place.at < text.length) {
     const excess = countSlice(text, place, limits, counts);
     if (excess) return excess;
+    if (place.isInText) place.isInText = yield* isEscapedInSlices(text, place.at - 1);
     // One of many texts has its turn as a slice of a long one has.
     yield;
   }
@@ -128,7 +129,8 @@ function countSlice(text: string, place: Place, limits: JsonLimits, counts: Coun
       case TEXT:
         if (!isInText) values++;
         at = endOfText(text, isInText ? at : at + 1, stop);
-        isInText = at >= stop && isEscaped(text, at);
+        // Whether the text goes on behind a quote beyond the slice is found out in slices.
+        isInText = at >= stop && at < text.length;
         break;
       case WORD:
         values++;
@@ -222,9 +224,20 @@ export function findStringEnd(text: string, start: number): number {
 }
 
 function isEscaped(text: string, quote: number): boolean {
+  return (quote - startOfRun(text, quote, 0)) % 2 === 1;
+}
+
+/** The same where the text may have as many backslashes as characters. */
+function* isEscapedInSlices(text: string, quote: number): Work<boolean> {
   let before = quote;
-  while (text.charCodeAt(before - 1) === BACKSLASH) before--;
+  for (let stop = quote - SLICE; (before = startOfRun(text, before, stop)) === stop; stop -= SLICE) yield;
   return (quote - before) % 2 === 1;
+}
+
+/** Where the backslashes before `at` begin, not before `stop`. */
+function startOfRun(text: string, at: number, stop: number): number {
+  while (at > stop && text.charCodeAt(at - 1) === BACKSLASH) at--;
+  return at;
 }
 
 const BACKSLASH = 0x5c;

@@ -50,21 +50,28 @@ function* replaceBearers(text: string, length: number): Work<string> {
   return hidden + text.slice(copied);
 }
 
-/** A letter or a digit that JSON spells by its number, also in JSON that is a text in other JSON. */
-const SPELLED = /(?<!\\)\\+u00(2[013-9a-f]|[346][\da-f]|5[\dabd-f]|7[\da-e])/gi;
+/** A letter or a digit that JSON spells by its number. In JSON that is a text in other JSON more backslashes are before it. */
+const SPELLED = /\\u00(2[013-9a-f]|[346][\da-f]|5[\dabd-f]|7[\da-e])/gi;
 
-/** What no spelling has in it: a slice ends with it. */
-const BETWEEN = /[^\\u\da-f]/gi;
+/** How many characters each of them has. */
+const SPELLED_LENGTH = 6;
 
 /** The same with letters and digits as they are. */
 export function* spellOut(text: string, length = SLICE_LENGTH): Work<string> {
   const pieces: string[] = [];
-  for (let at = 0; at < text.length;) {
-    BETWEEN.lastIndex = at + length;
-    const end = (BETWEEN.exec(text)?.index ?? text.length) + 1;
-    pieces.push(text.slice(at, end).replace(SPELLED, (_, code: string) => String.fromCharCode(parseInt(code, 16))));
-    at = end;
+  let copied = 0;
+  for (let at = 0; at < text.length; at += length) {
+    for (const { index, 1: code } of text.slice(at, at + length + SPELLED_LENGTH - 1).matchAll(SPELLED)) {
+      const spelled = at + index;
+      let begin = spelled;
+      while (begin > copied && text[begin - 1] === "\\") {
+        begin--;
+        if ((spelled - begin) % length === 0) yield;
+      }
+      pieces.push(text.slice(copied, begin), String.fromCharCode(parseInt(code!, 16)));
+      copied = spelled + SPELLED_LENGTH;
+    }
     yield;
   }
-  return pieces.join("");
+  return pieces.join("") + text.slice(copied);
 }

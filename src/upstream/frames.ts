@@ -137,7 +137,11 @@ class EventParser implements FrameParser {
   }
 
   read(bytes: Uint8Array): Frame[] {
-    return this.#parse(this.#lines.read(bytes));
+    // A text that is cut out of a longer one keeps all of it: what follows a long line is read apart.
+    const end = this.#lines.isLong ? bytes.findIndex((one) => one === LF || one === CR) + 1 : 0;
+    const before = end > 0 ? this.#parse(this.#lines.read(bytes.subarray(0, end))) : [];
+    const after = this.#parse(this.#lines.read(bytes.subarray(end)));
+    return before.length > 0 ? [...before, ...after] : after;
   }
 
   end(): Frame[] {
@@ -149,7 +153,7 @@ class EventParser implements FrameParser {
     this.#parser.feed(text);
     const frames = this.#frames;
     this.#frames = [];
-    this.#openLines = frames.some(isEvent) ? 0 : this.#openLines + (text.match(/[\r\n]/g)?.length ?? 0);
+    this.#openLines = frames.some(isEvent) ? 0 : this.#openLines + countOf("\n", text) + countOf("\r", text);
     if (this.#openLines > this.#mostLines) throw frameTooLong();
     return frames;
   }
@@ -180,6 +184,13 @@ class LineParser implements FrameParser {
   }
 }
 
+/** How often it is there. A regular expression would keep the text until the next one is used. */
+function countOf(character: string, text: string): number {
+  let count = 0;
+  for (let at = text.indexOf(character); at >= 0; at = text.indexOf(character, at + 1)) count++;
+  return count;
+}
+
 function isEvent({ data }: Frame): boolean {
   return data !== undefined;
 }
@@ -194,6 +205,7 @@ function frameTooLong(): GatewayError {
 }
 
 const [CR, LF] = [13, 10];
+const LONG_BYTES = 2 ** 16;
 
 /** Whole lines of what comes in pieces. The parser would keep each piece of a line as a text of its own, at many times its size. */
 class Lines {
@@ -207,6 +219,11 @@ class Lines {
   constructor(mostBytes: number, endsAtCr = true) {
     this.#mostBytes = mostBytes;
     this.#endsAtCr = endsAtCr;
+  }
+
+  /** Whether a line has begun that is longer than most reads. */
+  get isLong(): boolean {
+    return this.#rest.length > LONG_BYTES;
   }
 
   /** The lines that are whole by now, as text; none where no line has ended. */

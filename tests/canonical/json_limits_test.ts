@@ -8,6 +8,7 @@ Deno.test("others have a turn within a long number, a long blank and a long text
       `[1${"\n\t".repeat(5_000_000)}]`,
       `[${"1".repeat(10_000_000)}]`,
       `["${'\\"'.repeat(5_000_000)}"]`,
+      `["${"\\".repeat(10_000_000)}"]`,
     ]
   ) {
     let turns = 0;

@@ -1,7 +1,8 @@
-import { assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { Frame } from "../../src/contract/frame.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { FrameSource } from "../../src/upstream/frames.ts";
+import { heldBy } from "../support/heap.ts";
 import { readFrames } from "../support/sources.ts";
 import { bodyOf, piecesOf, toArray } from "../support/chunks.ts";
 import { sourceOfBytes } from "../support/transport.ts";
@@ -45,6 +46,30 @@ for (const [name, { text, expected }] of Object.entries(STREAMS)) {
     assertEquals(await frames(...piecesOf(bytes, 1)), expected, "byte by byte");
   });
 }
+
+Deno.test("frames: what follows a long event does not keep its text", async () => {
+  const after = [
+    "event: response.output_text.delta\n",
+    "id: 0123456789abcdef\n",
+    'data: {"a":"0123456789"}\n',
+    "data: {",
+  ];
+  for (const next of after) {
+    const piece = bytesOf("x".repeat(2 ** 16));
+    const pieces = [bytesOf("data: a\n\n"), bytesOf("data: "), ...Array(128).fill(piece), bytesOf(`\n\n${next}`)];
+    const source = new FrameSource({
+      read: () => pieces.length > 0 ? Promise.resolve(pieces.shift()) : Promise.withResolvers<undefined>().promise,
+      cancel: () => Promise.resolve(),
+    });
+    const held = await heldBy(async () => {
+      let events = 0;
+      while (events < 2) events += (await source.next())!.length;
+      void source.next();
+      return source;
+    });
+    assert(held < 2 ** 20, `${held} bytes after ${next}`);
+  }
+});
 
 Deno.test("frames: a frame that is too long is an error, and the body is left", async () => {
   const piece = bytesOf("x".repeat(2 ** 20));
