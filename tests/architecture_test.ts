@@ -4,8 +4,12 @@ import { importCycles, verbsOf, violations } from "./support/architecture.ts";
 
 const ROOT = new URL("../", import.meta.url);
 
+/** What git keeps, and what others wrote. */
+const SKIPPED = new Set([".git", "node_modules"]);
+
 function* filesBelow(folder: string): Generator<string> {
-  for (const entry of Deno.readDirSync(new URL(folder, ROOT))) {
+  for (const entry of Deno.readDirSync(new URL(folder || "./", ROOT))) {
+    if (SKIPPED.has(entry.name)) continue;
     if (entry.isDirectory) yield* filesBelow(`${folder}${entry.name}/`);
     else yield `${folder}${entry.name}`;
   }
@@ -17,6 +21,15 @@ const files = [...filesBelow("src/"), ...filesBelow("plugins/")].filter((path) =
 Deno.test("every file keeps the rules of the house", () => {
   assert(files.length > 30, "The tree was not found");
   assertEquals(files.flatMap((path) => violations(path, read(path))), []);
+});
+
+const MERGE_MARK = /^(?:<{7}|>{7}|\|{7})(?= |$)/m;
+
+Deno.test("no file has the marks of a merge that was not finished", () => {
+  const all = [...filesBelow("")];
+  assert(all.includes("README.md") && all.includes("docs/deployment.md"), "The tree was not found");
+  assertEquals(all.filter((path) => MERGE_MARK.test(read(path))), []);
+  assert(MERGE_MARK.test(`one\n${"<".repeat(7)} HEAD\ntwo\n`));
 });
 
 const VERB = /^plugins\/(\w+)\/((?:parse|serialize)_(?:request|response|stream))\.ts$/;

@@ -1,6 +1,6 @@
 /** The services of `deploy/compose.yaml` fit together, and the file is one by the specification's own schema. */
 import { Ajv2020 } from "ajv/2020";
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
 import {
   checkedConfig,
   commandOf,
@@ -20,8 +20,10 @@ const { gateway, fetcher, store, prometheus, grafana } = services;
 const VARIABLES = {
   LANEWAY_KEY: "a-key-of-this-test",
   FETCHER_TOKEN: "a-token-of-this-test",
-  REDIS_URL: "redis://store:6379/0",
+  REDIS_URL: "redis://:a-password-of-this-test@store:6379/0",
 };
+/** Compose puts the variable here, and starts nothing where it is empty or not set. */
+const STORE_PASSWORD = "${STORE_PASSWORD:?Set it in deploy/.env}";
 const config = checkedConfig(readText("deploy/compose/gateway.json"), VARIABLES);
 
 /** Whether two services can reach each other. */
@@ -66,7 +68,7 @@ Deno.test("compose: the gateway has the variables that its configuration names, 
 Deno.test("compose: services find each other, and the fetcher, which opens strangers' pages, finds no store", () => {
   const { hostname, port } = new URL(config.hostedTools.webFetch!.url!);
   assertEquals([hostname, services[hostname], port], ["fetcher", fetcher, "8100"]);
-  assertEquals(new URL(gateway.environment.REDIS_URL).hostname, "store");
+  assertEquals(gateway.environment.REDIS_URL, `redis://:${STORE_PASSWORD}@store:6379/0`);
   assert(meet(gateway, fetcher) && meet(gateway, store) && meet(gateway, prometheus) && meet(prometheus, grafana));
   assert(!meet(fetcher, store) && !meet(fetcher, prometheus));
   assertEquals(Object.keys(fetcher.environment), ["FETCHER_TOKEN"]);
@@ -93,16 +95,18 @@ Deno.test("compose: nobody can write but to a volume, or gain rights; what must 
 });
 
 Deno.test({
-  name:
-    "compose: the store takes other containers, which have no password, keeps turns on the disk and forgets none early",
+  name: "compose: the store takes nobody without its password, keeps turns on the disk and forgets none early",
   ignore: isRedisMissing,
   fn: () =>
     withFolder(async (folder) => {
-      const [, ...options] = store.command;
-      const server = await startRedis([...options, "--dir", folder]);
+      const [, ...command] = store.command;
+      assertEquals(command.splice(command.indexOf("--requirepass")), ["--requirepass", STORE_PASSWORD]);
+      assertEquals(store.environment, { STORE_PASSWORD });
+      assertStringIncludes(store.healthcheck.test[1], '-a "$$STORE_PASSWORD"');
+      const server = await startRedis([...command, "--dir", folder]);
       try {
         for (
-          const [name, value] of [["protected-mode", "no"], ["appendonly", "yes"], ["maxmemory-policy", "noeviction"]]
+          const [name, value] of [["appendonly", "yes"], ["maxmemory-policy", "noeviction"]]
         ) {
           assertEquals((await server.ask("CONFIG", "GET", name!)).split("\r\n").at(-1), value, name);
         }
