@@ -1,5 +1,6 @@
 /**
- * A gateway as a function from a request to its answer. The outside world (`fetch`, clock, ids, environment, log) comes in here.
+ * A gateway as a function from a request to its answer. Everything external (`fetch`, clock, ids, environment, log) is
+ * injected here.
  *
  * ```ts
  * import { createApp, parseConfig } from "@laneway/gateway";
@@ -8,7 +9,7 @@
  * const response = await app.fetch(new Request("http://gateway/oss/v1/models"));
  * ```
  *
- * As a program of its own (`deno serve src/app.ts`, Deno Deploy) it serves by the configuration that its environment names.
+ * As a program of its own (`deno serve src/app.ts`, Deno Deploy) it uses the configuration that its environment names.
  */
 import { catalogs, drivers, fidelityTables, protocols, searchBackends } from "../plugins/mod.ts";
 import { createGateway, PACE } from "./compose/gateway.ts";
@@ -62,65 +63,68 @@ export type {
 };
 
 export interface AppOptions {
-  /** A checked configuration: `parseConfig` and `readConfig` give one. */
+  /** A checked configuration, from `parseConfig` or `readConfig`. */
   config: Config;
-  /** The value of an environment variable, for the secrets that the configuration names. Those of the process by default. */
+  /** Looks up environment variables for the secrets that the configuration names. Defaults to the process environment. */
   env?(name: string): string | undefined;
-  /** How upstreams are called, in place of the transports that are configured. */
+  /** Makes the calls to upstreams, instead of the configured transports. */
   fetch?: Fetch;
   /** Milliseconds since the epoch. */
   now?(): number;
-  /** Milliseconds by a clock that never steps, from any beginning. */
+  /** Milliseconds by a monotonic clock with any starting point. */
   monotonic?(): number;
   newId?(): string;
-  /** Takes the entry of each request that is over. They go to stdout by default, a line of JSON each. */
+  /** Receives the log entry of each finished request. By default entries are printed on stdout, one line of JSON each. */
   log?(entry: LogEntry): void;
-  /** Takes what operators should look at. It is printed on stdout by default, as a line of JSON. */
+  /** Receives warnings for operators. By default they are printed on stdout as lines of JSON. */
   warn?(warning: Warning): void;
   pace?: Partial<Pace>;
-  /** Whether few files and connections can be opened yet: then nothing more is let in. */
+  /** Whether file descriptors are running out. If so, no new requests are admitted. */
   areDescriptorsScarce?(): boolean;
-  /** In place of the configured one. */
+  /** Replaces the configured store. */
   store?: Store;
-  /** Those that serve beside this process, where there are any. */
+  /** The processes that serve beside this one, if any. */
   workers?: Workers;
-  /** The file of the configuration, for operators who change it at the console. */
+  /** The configuration file, for operators who change it in the console. */
   configuration?: World["configuration"];
-  /** The app that this one takes the place of: it goes on with what that one has counted and holds. */
+  /** The app that this one replaces. Its counts and its state are carried over. */
   after?: Pick<App, "parts">;
-  /** Lists that stand in place of the built-in ones: `{ drivers: [...builtIn.drivers, mine] }` adds a driver. */
+  /** Lists that replace the built-in ones: `{ drivers: [...builtIn.drivers, mine] }` adds a driver. */
   plugins?: Partial<Plugins>;
-  /** What the app runs on; Deno by default. */
+  /** The runtime. Defaults to Deno. */
   platform?: Platform;
 }
 
 export interface App {
-  /** Answers a request. `info` says who calls; without it the call comes from this process and is trusted. */
+  /** Answers a request. `info` holds the caller's address. Without it the call comes from this process and is trusted. */
   fetch(request: Request, info?: { remoteAddr: Peer }): Promise<Response>;
-  /** The page that monitoring reads, whoever asks. */
+  /** The metrics page for monitoring, without authentication. */
   metrics(): Promise<Response>;
-  /** A new server has taken the place of the one that brought the requests that run. */
+  /** Reports that a new server has replaced the one that received the running requests. */
   renewed(): void;
-  /** From now on `/readyz` says 503; everything is still served. */
+  /** Makes `/readyz` return 503 from now on. Requests are still served. */
   drain(): void;
-  /** Resolves once no answer is made in the background, and no WebSocket is open. */
+  /** Resolves once no background answer is being made and no WebSocket is open. */
   settled(): Promise<void>;
-  /** Ends what still runs. */
+  /** Ends everything that still runs. */
   abort(): void;
-  /** Lets go of what works beside and of the store, once nothing is served any more and the store knows what was used. */
+  /**
+   * Releases the store and other resources. Call it once all requests have ended. It first writes the last usage to the
+   * store.
+   */
   close(): Promise<void>;
-  /** What this process reports to those that serve beside it. */
+  /** This process's report for the processes beside it. */
   report(workers: Workers): Promise<WorkerReport>;
-  /** Who was given or refused a key, and what was changed; absent where the configuration wants no such log. */
+  /** Records which keys were issued or refused, and what was changed. Absent if the configuration has no audit log. */
   readonly audit?: Audit;
-  /** What outlives a change of the configuration. */
+  /** What survives a change of the configuration. */
   readonly parts: Parts;
 }
 
-/** The plugins that a gateway has where it is given none. */
+/** The default plugins of a gateway. */
 export const builtIn: Plugins = { protocols, drivers, catalogs, searchBackends };
 
-/** A gateway that serves by `config`. It makes no call before the first request. */
+/** A gateway for this configuration. It makes no calls before the first request. */
 export function createApp(options: AppOptions): App {
   const world = createWorld(options);
   const { keep, store, pace: { storeMs, gatherMs } } = world;
@@ -128,7 +132,7 @@ export function createApp(options: AppOptions): App {
   const gateway = createGateway(world, ledger);
   world.forgetEarlier();
   if (world.meter) world.meter.gauges = async () => (await import("./operations/worker_report.ts")).gaugesOf(gateway);
-  // Those that are open go on by the configuration before this one.
+  // Open sockets keep the configuration before this one.
   if (options.after) gateway.sockets.retire();
   return appOf(gateway, world, ledger);
 }
@@ -186,7 +190,7 @@ function createWorld(options: AppOptions): World {
     areDescriptorsScarce: options.areDescriptorsScarce ?? (() => false),
     workers,
     configuration,
-    // What still runs by an earlier configuration ends with this one.
+    // Aborts whatever still runs under an earlier configuration as well.
     stop: keep("stop", null, () => new AbortController()),
     draining: keep("draining", null, () => new AbortController()),
     renewals: keep("renewals", null, () => ({ count: 0 })),
@@ -224,17 +228,15 @@ function appOf(
   };
 }
 
-/** What the configuration's checks need to know of the plugins. */
+/** The facts about plugins that the checks of a configuration need. */
 export function pluginFacts(plugins: Partial<Plugins> = {}): ReturnType<typeof factsOf> {
   return factsOf({ ...builtIn, ...plugins });
 }
 
-/** What a configuration is read with: the plugins and the environment that the gateway is going to have. */
+/** How to read a configuration: with the plugins and environment that the gateway will have. */
 export type ConfigOptions = Pick<AppOptions, "env" | "plugins" | "platform">;
 
-/**
- * The configuration that `value` is, as it stands in `gateway.json`. Throws a `ConfigError` with all that is wrong with it.
- */
+/** Parses a configuration in the form of `gateway.json`. Throws a `ConfigError` that lists every problem. */
 export function parseConfig(
   value: unknown,
   { plugins, platform = deno, env = platform.env }: ConfigOptions = {},
@@ -243,8 +245,8 @@ export function parseConfig(
 }
 
 /**
- * The configuration in the file at `path`; without one, where the program itself looks for it: in the file that
- * `LANEWAY_CONFIG` names, in `./gateway.json`, or the built-in one. Throws a `ConfigError` with all that is wrong with it.
+ * Reads the configuration file at `path`. Without a path it searches like the program itself: the file named by
+ * `LANEWAY_CONFIG`, then `./gateway.json`, then the built-in one. Throws a `ConfigError` that lists every problem.
  */
 export function readConfig(
   path?: string,
@@ -253,26 +255,26 @@ export function readConfig(
   return loadConfig({ path, ...pluginFacts(plugins), env, readText: platform.readText }).config;
 }
 
-/** A program that a host runs, such as `deno serve`. */
+/** An app that a host runs, such as `deno serve`. */
 interface Hosted {
   app: App;
-  /** Takes when an answer is over; absent where the host may end the process at any time. */
+  /** Receives when an answer is complete. Absent if the host may end the process at any time. */
   count?(completed: Promise<void>): void;
 }
 
 let started: Hosted | undefined;
 
-/** The app that the environment describes, made at the first need. */
+/** The app that the environment describes, created on first use. */
 function fromEnvironment(): Hosted {
   if (started) return started;
   const app = createApp({ config: readConfig(), ...optionsFor(deno.env) });
   return started = isOnDeploy(deno.env) ? { app, count: stopInTime(app, deno) } : { app };
 }
 
-/** How long the last output may take to be read before the process ends, in milliseconds. */
+/** Milliseconds that the last output has to be read before the process ends. */
 const FLUSH_MS = 1_000;
 
-// Under `deno serve` a bad configuration is reported at the start, not at the first request.
+// Under `deno serve`, an invalid configuration is reported at startup instead of at the first request.
 if (import.meta.main) {
   try {
     fromEnvironment();
@@ -285,7 +287,7 @@ if (import.meta.main) {
   }
 }
 
-/** What `deno serve` and Deno Deploy look for. */
+/** The interface that `deno serve` and Deno Deploy expect. */
 const server: {
   fetch(request: Request, info: { remoteAddr: Peer; completed?: Promise<void> }): Promise<Response>;
 } = {

@@ -1,4 +1,4 @@
-/** Every code that the gateway answers with, and the HTTP status that goes with it. */
+/** Every error code of the gateway, with its HTTP status. */
 export const STATUS_OF = {
   invalid_request: 400,
   context_length_exceeded: 400,
@@ -27,53 +27,59 @@ export const STATUS_OF = {
 
 export type ErrorCode = keyof typeof STATUS_OF;
 
-/** How long an answer an upstream can give, in tokens, as its refusal states it. */
+/** How many tokens an upstream's answer may have, as stated in its refusal. */
 export interface AnswerLimit {
-  /** The field of the call's body that asked for more. */
+  /** The field of the call's body with the excessive limit. */
   field: string;
-  /** The most, whatever the input. */
+  /** The limit on the answer, whatever the input. */
   most?: number;
-  /** The most of input and answer together; the input; and what was asked for together. */
+  /** The limit on input and answer together, the size of the input, and the requested total of both. */
   window?: number;
   input?: number;
   total?: number;
 }
 
 export interface ErrorDetails {
-  /** The field of the client's request that is at fault, as a path: `messages[0].content`. */
+  /** The path of the invalid field in the client's request: `messages[0].content`. */
   param?: string;
-  /** What the upstream (or a limit of ours) says in `retry-after`: seconds or an HTTP date. */
+  /** The value for `retry-after`, from the upstream or from one of our limits: seconds or an HTTP date. */
   retryAfter?: string;
-  /** The methods that the path does serve; goes out as `Allow`. */
+  /** The methods that the path does serve, sent as `Allow`. */
   allow?: readonly string[];
-  /** The status that the upstream answered with, for the log. */
+  /** The status of the upstream's answer, for the log. */
   upstreamStatus?: number;
-  /** Whether the same request can succeed if it is sent again; SDKs are asked not to retry where it is `false`. */
+  /** Whether the same request can succeed if it is sent again. If `false`, SDKs are asked not to retry. */
   retryable?: boolean;
-  /** Whether another target may take what this one refuses; where it is `false`, none is asked. */
+  /** Whether another target may accept the request. If `false`, none is tried. */
   tryNextTarget?: boolean;
-  /** Whether the upstream had begun the work, which it may charge for: then no other one is asked. */
+  /** Whether the upstream had started the work, for which it may charge. Then no other target is tried. */
   workBegun?: boolean;
-  /** Whether the upstream has certainly not begun the work: it was not reached, or refused the request unread or at its door. */
+  /**
+   * Whether the upstream has certainly not started the work: it was not reached, or it refused the request without
+   * reading it.
+   */
   notProcessed?: boolean;
-  /** Whether it is the gateway's own failure, and says nothing of the target that was to be asked. */
+  /** Whether the failure is the gateway's own, which says nothing about the target. */
   own?: boolean;
   /**
-   * The fields of the call's body that the upstream does not take, cache hints wherever they stand: it may answer without
-   * them. `response_format` among them is the form of the answer, in whichever field it stands: it can be asked for in words.
-   * `null content` and `empty content` are what a turn with calls and no text has for its content.
+   * The fields of the call's body that the upstream does not support, including cache hints anywhere in it. Without
+   * them it may answer. `response_format` stands for the output schema in whichever field it is sent, which can be put
+   * into words instead. `null content` and `empty content` stand for the content of a turn that has calls and no text.
    */
   unsupported?: readonly string[];
-  /** The upstream refuses reasoning of earlier turns, which it may answer without: any of it, or what this request brings. */
+  /**
+   * The upstream refuses reasoning from earlier turns, and may answer without it: either any reasoning, or only this
+   * request's.
+   */
   reasoning?: "any" | "this";
-  /** The upstream's limit, where a shorter answer may do. */
+  /** The upstream's limit, if a shorter answer may be accepted. */
   answerLimit?: AnswerLimit;
   cause?: unknown;
 }
 
 /**
- * A failure that a client gets, in its own protocol's shape. The message is written for the client: it holds no
- * secret, no stack trace and no upstream's HTML.
+ * A failure that a client receives in its own protocol's shape. The message is written for the client. It contains no
+ * secrets, no stack traces and no HTML from upstreams.
  */
 export class GatewayError extends Error {
   override readonly name = "GatewayError";
@@ -91,17 +97,20 @@ export class GatewayError extends Error {
   }
 }
 
-/** Any thrown value as a `GatewayError`; a stranger's message stays inside, because it may hold anything. */
+/**
+ * Any thrown value as a `GatewayError`. The message of an unknown error is kept internal, because it may contain
+ * anything.
+ */
 export function toGatewayError(thrown: unknown): GatewayError {
   return thrown instanceof GatewayError
     ? thrown
     : new GatewayError("internal", "The gateway failed while it handled the request", { cause: thrown });
 }
 
-/** Failures of the upstream, which another one may not have. */
+/** Upstream failures that another upstream may not have. */
 const FAILURES: ReadonlySet<ErrorCode> = new Set(["upstream_error", "upstream_timeout", "unavailable", "rate_limit"]);
 
-/** Whether the same may go well the next time: the target failed, and may recover. */
+/** Whether the target failed in a way from which it may recover. */
 export function isFailure(thrown: unknown): boolean {
   return FAILURES.has(toGatewayError(thrown).code);
 }

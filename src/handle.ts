@@ -1,4 +1,4 @@
-/** One request up to its operation, and the answer out: match, authenticate, read, dispatch, answer. */
+/** One request up to its operation, and the answer: match, authenticate, read, dispatch, answer. */
 import type { Gateway } from "./context/gateway.ts";
 import { finish } from "./context/finish.ts";
 import { listAsRunning } from "./context/running.ts";
@@ -27,7 +27,7 @@ import { step } from "./util/work.ts";
 
 type Params = Record<string, string | undefined>;
 
-/** `peer` is the caller's address; absent for a call within the process. `known`: the caller, where that is known already. */
+/** `peer`: the caller's address, absent for calls within the process. `known`: the caller, if already authenticated. */
 export async function handle(
   request: Request,
   peer: Peer | undefined,
@@ -77,14 +77,14 @@ export async function handle(
   }
 }
 
-/** Loads what watches requests, where the configuration wants it; nothing once it is there. */
+/** Loads the modules for tracing and recording if they are configured. `undefined` once they are loaded. */
 function loadOnce({ tracing, recording }: Gateway): Promise<unknown> | undefined {
   const isTraced = !tracing || tracing.tracer !== undefined;
   const isRecorded = !recording || recording.loaded !== undefined;
   return isTraced && isRecorded ? undefined : Promise.all([tracing?.load(), recording?.load()]);
 }
 
-/** The finished answer, of which a copy is kept where the configuration wants that. */
+/** The finished answer. A copy is recorded if the configuration wants one. */
 function concluded(answer: Response, context: RequestContext): Response | Promise<Response> {
   return context.recorder.record ? recorded(answer, context) : finish(answer, context);
 }
@@ -97,7 +97,7 @@ async function recorded(answer: Response, context: RequestContext): Promise<Resp
   return finished;
 }
 
-/** What is asked of the gateway itself; what it makes another request of is served like any other. */
+/** Serves the gateway's own pages. A page may turn its request into another one, which is then handled like any other. */
 async function servePage(
   page: NonNullable<ReturnType<typeof findPage>>,
   opened: RequestContext,
@@ -115,7 +115,7 @@ async function servePage(
   return request.method === "HEAD" ? withoutBody(answer) : answer;
 }
 
-/** Reads the request and hands it to its operation. `named`: the lane that its path names, if it does. */
+/** Reads the request and passes it to its operation. `named`: the lane that the path names, if any. */
 async function dispatch<K extends ServedOperation>(
   protocol: Protocol<K>,
   params: Params,
@@ -125,7 +125,7 @@ async function dispatch<K extends ServedOperation>(
   const { request: { headers }, url, gateway, recorder } = context;
   const { operation } = protocol;
   listAsRunning(context);
-  // What is only explained is asked of nobody.
+  // An explained request is not sent to any upstream.
   if (!wantsExplanation({ headers })) {
     if (protocol.body !== "none") recorder.record = gateway.recording?.loaded?.begin(context);
     if (runsModel(operation)) gateway.load.check(gateway.limits);
@@ -153,7 +153,7 @@ async function readBody(kind: AnyProtocol["body"], context: RequestContext): Pro
     if (kind === "form") recorder.record?.captureForm(body as FormField[]);
     return body;
   } catch (thrown) {
-    // Deno (2.9.6) breaks off every body that is still on its way when its server is to shut down, or gives way to another.
+    // Deno (2.9.6) breaks off every body that is still arriving when its server shuts down or is replaced by another.
     const isBrokenOff = draining.aborted || renewals() > context.renewals;
     throw isBrokenOff && toGatewayError(thrown).code === "client_closed" ? shuttingDown() : thrown;
   }
@@ -169,7 +169,7 @@ function refuseUpgrade({ headers }: Request): void {
   throw new GatewayError("upgrade_required", "The path does not serve WebSockets: use HTTP");
 }
 
-/** Throws `not_found` or `model_not_found` where there is nothing of the id that the path names. */
+/** Throws `not_found` or `model_not_found` if the id in the path names nothing. */
 async function checkNamed(
   { operation }: AnyProtocol,
   { id }: Params,
@@ -192,14 +192,14 @@ async function answerError(thrown: unknown, context: RequestContext): Promise<Re
   return response;
 }
 
-/** What the gateway itself refused a key; what an upstream refuses is no matter of the gateway's keys. */
+/** Records a key that the gateway itself refused. Refusals by an upstream do not concern the gateway's keys. */
 function auditRefusal(
   { code, message, details }: GatewayError,
   audit: Audit,
   { peer, recorder }: RequestContext,
 ): void {
   if ((code !== "authentication" && code !== "permission") || details.upstreamStatus !== undefined) return;
-  // Who is let in, and then refused something, has named what in the request.
+  // A `permission` message may name something from the request, so it is left out.
   const [reason] = code === "authentication" ? message.split(":", 1) : [];
   audit.write({ event: "key refused", code, key: recorder.entry.key, reason, address: peer?.hostname });
 }

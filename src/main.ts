@@ -1,5 +1,5 @@
 /**
- * The program: `run()` is its command line. A program with plugins of its own is ten lines:
+ * The program. `run()` is its command line. A program with its own plugins has ten lines:
  *
  * ```ts
  * import { builtIn } from "@laneway/gateway";

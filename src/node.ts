@@ -1,6 +1,6 @@
 /**
- * The program on Node 24 or later: `node src/node.ts`. One with plugins of its own gives `run` both:
- * `run({ platform: node, plugins })`.
+ * The program on Node 24 or later: `node src/node.ts`. A program with its own plugins calls `run({ platform: node,
+ * plugins })`.
  */
 import { run } from "./cli/run.ts";
 import { node } from "./platform/node.ts";

@@ -1,6 +1,6 @@
 /**
- * What a plugin is written with: the contracts that it fulfils, the canonical form that it reads and writes, and the few tools
- * that built-in plugins share. A plugin is a pure, synchronous object; `run({ plugins })` and `createApp({ plugins })` take it.
+ * Everything needed to write a plugin: the contracts, the canonical form, and the few tools that built-in plugins
+ * share. A plugin is a pure, synchronous object. Pass it to `run({ plugins })` or `createApp({ plugins })`.
  *
  * ```ts
  * import type { Driver } from "@laneway/gateway/plugin";
@@ -34,5 +34,5 @@ export * from "./contract/stream.ts";
 export * from "./contract/validate.ts";
 export * from "./errors.ts";
 export * from "./transforms/part_writer.ts";
-/** The schemas that `validate` takes: those of another version of zod may not fit. */
+/** For the schemas that `validate` accepts. Those of another version of zod may not be compatible. */
 export { z } from "zod";

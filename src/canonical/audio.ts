@@ -1,7 +1,7 @@
 import type { GatewayError } from "../errors.ts";
 import type { Extra } from "./extra.ts";
 
-/** The formats in which speech can be wanted. `pcm` is 16-bit little-endian, one channel, without a header. */
+/** The formats in which speech can be requested. `pcm` is 16-bit little-endian mono without a header. */
 export const SPEECH_FORMATS = ["mp3", "opus", "aac", "flac", "wav", "pcm"] as const;
 export type SpeechFormat = typeof SPEECH_FORMATS[number];
 
@@ -11,9 +11,9 @@ export interface SpeechRequest {
   text: string;
   voice?: string;
   format: SpeechFormat;
-  /** 1 is the voice's own pace. */
+  /** 1 is the voice's normal speed. */
   speed?: number;
-  /** How to read it, in words. */
+  /** How to read the text, in words. */
   instructions?: string;
   /** Whether the client wants the bytes inside events. */
   stream: boolean;
@@ -21,9 +21,9 @@ export interface SpeechRequest {
 }
 
 export interface Speech {
-  /** What the bytes are, whatever was asked for: `audio/wav`. */
+  /** The actual type of the bytes, whichever was requested: `audio/wav`. */
   mediaType: string;
-  /** Whole, or as the upstream makes them. */
+  /** Complete, or streamed as the upstream produces it. */
   audio: Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array<ArrayBuffer>>;
 }
 
@@ -32,15 +32,15 @@ export type SpeechEvent =
   | { type: "finish"; usage: { inputTokens: number; outputTokens: number; estimated?: true } }
   | { type: "error"; error: GatewayError };
 
-/** A file of sound, as a client sent it. */
+/** An audio file from a client. */
 export interface AudioFile {
   bytes: Uint8Array<ArrayBuffer>;
   name: string;
-  /** The media type, detected from the bytes where they reveal it. */
+  /** The media type, detected from the bytes if possible. */
   mediaType: string;
 }
 
-/** How a transcript is wanted. All but `json` and `text` need to know when each piece was spoken. */
+/** The requested format of a transcript. All except `json` and `text` need the time of each piece. */
 export const TRANSCRIPT_FORMATS = ["json", "text", "srt", "vtt", "verbose_json", "diarized_json"] as const;
 export type TranscriptFormat = typeof TRANSCRIPT_FORMATS[number];
 
@@ -48,14 +48,14 @@ export type TranscriptFormat = typeof TRANSCRIPT_FORMATS[number];
 export interface TranscriptionRequest {
   model: string;
   file: AudioFile;
-  /** Absent for the language that is spoken. */
+  /** Absent for the spoken language. */
   translateTo?: "en";
   format: TranscriptFormat;
-  /** The language that is spoken, as ISO 639-1 has it: `de`. */
+  /** The spoken language as an ISO 639-1 code: `de`. */
   language?: string;
   prompt?: string;
   temperature?: number;
-  /** What gets timestamps; only with the format `verbose_json`. */
+  /** What gets timestamps. Only with the format `verbose_json`. */
   timestamps?: ("word" | "segment")[];
   stream: boolean;
   extra?: Extra;
@@ -64,7 +64,7 @@ export interface TranscriptionRequest {
 export interface Transcript {
   text: string;
   language?: string;
-  /** Length of the file, in seconds. */
+  /** Length of the file in seconds. */
   duration?: number;
   segments?: TranscriptSegment[];
   words?: TranscriptWord[];
@@ -78,7 +78,7 @@ export interface TranscriptSegment {
   end: number;
   text: string;
   speaker?: string;
-  /** Further facts about it, such as how sure the model is. */
+  /** Other data about the segment, such as the model's confidence. */
   extra?: Extra;
 }
 
@@ -94,7 +94,7 @@ export type TranscriptEvent =
   | { type: "finish"; transcript: Transcript }
   | { type: "error"; error: GatewayError };
 
-/** A data URL's media type and base64; nothing where it is none. */
+/** The media type and base64 data of a data URL. `undefined` if the text is not one. */
 export function parseDataUrl(text: string): { mediaType: string; base64: string } | undefined {
   const comma = text.slice(0, LONGEST_HEAD).indexOf(",");
   const head = text.slice(0, Math.max(0, comma));

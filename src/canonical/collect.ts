@@ -4,7 +4,7 @@ import { GatewayError } from "../errors.ts";
 import type { EventSource } from "../util/event_source.ts";
 import type { OperationName, Output, StreamEvent } from "./operations.ts";
 
-/** The whole answer that the events of a stream make. Throws what their `error` event holds. */
+/** The whole answer from the events of a stream. Throws the error of an `error` event. */
 export function collect(events: Iterable<GenerateEvent>): GenerateResponse {
   const collector = new Collector();
   for (const event of events) {
@@ -14,7 +14,7 @@ export function collect(events: Iterable<GenerateEvent>): GenerateResponse {
   throw incomplete();
 }
 
-/** The same of a source, which is ended. */
+/** The same for an event source, which it always ends. */
 export async function collectFrom(source: EventSource<GenerateEvent>): Promise<GenerateResponse> {
   const collector = new Collector();
   try {
@@ -31,13 +31,13 @@ export async function collectFrom(source: EventSource<GenerateEvent>): Promise<G
   }
 }
 
-/** Puts an answer together as its events pass by. */
+/** Assembles an answer from its events. */
 export class Collector {
   #model = "";
   #extra: Extra | undefined;
   readonly #content: OutputPart[] = [];
 
-  /** The whole answer, once the event is its last. Throws what an `error` event holds. */
+  /** Returns the whole answer after the last event. Throws the error of an `error` event. */
   add(event: GenerateEvent): GenerateResponse | undefined {
     switch (event.type) {
       case "start":
@@ -77,7 +77,7 @@ function incomplete(): GatewayError {
   return new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
 }
 
-/** How a stream becomes the whole answer of an operation, for operations that stream. */
+/** Turns a stream into an operation's whole answer, for operations that stream. */
 export const COLLECT: { [K in OperationName]?: (events: Iterable<StreamEvent<K>>) => Output<K> } = {
   generate: collect,
 };

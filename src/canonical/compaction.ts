@@ -1,25 +1,25 @@
-/** A conversation that grew too long goes on from a summary of what went before. */
+/** A conversation that became too long continues from a summary of its earlier turns. */
 import type { Extra } from "./extra.ts";
 
-/** What a request asks of whoever shortens its conversation. */
+/** How a request wants its conversation shortened. */
 export interface CompactionRequest {
   /**
-   * `now`: the summary is the answer. Otherwise it comes before the answer, where the conversation has so many tokens; nothing
-   * leaves the number to the model's context window.
+   * `now`: the summary is the answer. Otherwise the conversation is summarized before the answer if it has this many
+   * tokens. Without a number, the model's context window decides.
    */
   when: "now" | { inputTokens?: number };
   covers: Covered;
-  /** What the model is asked for the summary with, in place of the gateway's own words. */
+  /** The prompt for the summary, instead of the gateway's own. */
   instructions?: string;
-  /** Whether the client wants to see the summary first, and to ask for the answer itself. */
+  /** Whether the client wants to receive the summary first, and then requests the answer itself. */
   pauses?: boolean;
-  /** Fields of the wish that the gateway does not know. */
+  /** Fields of the compaction request that the gateway does not know. */
   unknown?: string[];
-  /** The request's `extra`, where the gateway makes the summary. */
+  /** The `extra` of the request, if the gateway makes the summary. */
   extra?: Extra;
 }
 
-/** What of the turns before it a summary stands for: all but the instructions, or the model's own and the results of its tools. */
+/** Which earlier turns a summary replaces: all except the instructions, or only the model's own and its tool results. */
 export type Covered = "all" | "answers";
 
 /** A summary that the gateway wrote and the client keeps. */

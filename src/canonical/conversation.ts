@@ -1,4 +1,4 @@
-/** Conversations that the gateway keeps under an id of their own, item by item. */
+/** Conversations that the gateway stores item by item under their own ids. */
 import type { Message } from "./generate.ts";
 import type { JsonObject } from "./json.ts";
 
@@ -11,12 +11,12 @@ export interface StoredConversation {
 }
 
 export interface StoredItem {
-  /** Its number, which stays its own whatever is removed. */
+  /** The item's number, which does not change when other items are removed. */
   index: number;
   message: Message;
 }
 
-/** What is to be done with one. */
+/** An action on a conversation. */
 export type ConversationRequest =
   | { action: "create"; metadata: JsonObject; messages: Message[] }
   | { action: "get" | "delete"; id: string }
@@ -24,12 +24,12 @@ export type ConversationRequest =
   | { action: "add"; id: string; messages: Message[] }
   | { action: "getItem" | "deleteItem"; id: string; item: WantedItem };
 
-/** An item by its number; a step of a hosted tool by its own id, of which there may be the call and its result. */
+/** An item by its number. A step of a hosted tool has an id of its own, which its call and its result may share. */
 export type WantedItem = { index: number } | { step: string; awaitsApproval: boolean };
 
 export interface ConversationAnswer {
-  /** As it is then; of one that was deleted, as it was. */
+  /** The state after the action. For a deleted conversation, the state before. */
   conversation: StoredConversation;
-  /** The items that were added or asked for. */
+  /** The items that were added or requested. */
   items: StoredItem[];
 }

@@ -2,29 +2,29 @@ import { GatewayError } from "../errors.ts";
 import type { Extra } from "./extra.ts";
 import { estimateTextTokens } from "./estimate.ts";
 
-/** A request for vectors. Every input is one text or one list of token ids. */
+/** A request for vectors. Each input is one text or one list of token ids. */
 export interface EmbedRequest {
   model: string;
   input: (string | number[])[];
-  /** How the client wants the vectors spelt, which an upstream of the same wire can do at once. */
+  /** The encoding that the client wants. An upstream of the same wire can produce it directly. */
   encoding: "float" | "base64";
-  /** How many numbers each vector is to have, for models whose vectors can be cut. */
+  /** The wanted length of each vector, for models whose vectors can be shortened. */
   dimensions?: number;
   extra?: Extra;
 }
 
-/** Numbers as an upstream wrote them, or as 32-bit floats where it gave bytes. */
+/** Numbers as the upstream wrote them, or 32-bit floats if it sent bytes. */
 export type Vector = readonly number[] | Float32Array;
 
 export interface EmbedResponse {
-  /** One vector for each input, in the order of the request, all of one width. */
+  /** One vector for each input, in the order of the request, all of the same length. */
   vectors: Vector[];
   usage: { inputTokens: number; estimated?: true };
 }
 
 /**
- * The vectors, once they are what was asked for: one for each input, of 32-bit floats, of one width, and of the wanted one.
- * Throws `upstream_error`, or `invalid_request` where the model cannot give the width.
+ * Checks the vectors of an answer: one for each input, with 32-bit float values, all of the same length, which must be
+ * the wanted one. Throws `upstream_error`, or `invalid_request` if the model cannot produce that length.
  */
 export function checkVectors(vectors: readonly Vector[], { input, dimensions }: EmbedRequest): Vector[] {
   if (vectors.length !== input.length) {
@@ -54,7 +54,7 @@ export function checkVectors(vectors: readonly Vector[], { input, dimensions }: 
   return [...vectors];
 }
 
-/** By plain loops, one for each kind: `every`, and one loop for both, take several times as long. */
+/** Plain loops, one for each kind. `every`, or one loop for both kinds, takes several times as long. */
 function areFloats(vector: Vector): boolean {
   if (vector instanceof Float32Array) {
     for (let at = 0; at < vector.length; at++) if (!(Math.abs(vector[at]!) < Infinity)) return false;
@@ -73,7 +73,7 @@ function areNumbers(vector: readonly unknown[]): boolean {
 
 const LARGEST_FLOAT = (2 - 2 ** -23) * 2 ** 127;
 
-/** What the upstream counted in each of its replies, if it counted in all; else an estimate, which `note` reports. */
+/** The sum of the upstream's token counts, if all its replies have one. Otherwise an estimate, which `note` reports. */
 export function usageOfInputs(
   counts: readonly (number | null | undefined)[],
   input: EmbedRequest["input"],
@@ -90,7 +90,7 @@ export function estimateInputsTokens(input: EmbedRequest["input"]): number {
   return input.reduce((total, one) => total + (typeof one === "string" ? estimateTextTokens(one) : one.length), 0);
 }
 
-/** As many items in each as `size` allows, in order. */
+/** Splits the items into batches of at most `size`, in order. */
 export function batchesOf<T>(items: readonly T[], size = items.length): T[][] {
   return Array.from(
     { length: Math.ceil(items.length / size) },
@@ -99,9 +99,9 @@ export function batchesOf<T>(items: readonly T[], size = items.length): T[][] {
 }
 
 /**
- * The vector of one input, of length 1 where it is to be normalised: models without a pooling head give one for each token,
- * `[tokens][d]` or `[1][tokens][d]`, and what is meant is their mean. Whether the numbers are numbers, `checkVectors` finds out.
- * Throws `upstream_error` where the tokens' vectors differ in shape.
+ * The vector of one input, normalized to length 1 if `normalize` is set. Models without a pooling head return one
+ * vector for each token, as `[tokens][d]` or `[1][tokens][d]`. Their mean is the result. `checkVectors` finds values
+ * that are not numbers. Throws `upstream_error` if the vectors of the tokens differ in shape.
  */
 export function poolTokens(matrix: unknown, normalize: boolean): Vector {
   const isWrapped = depthOf(matrix) === 3 && Array.isArray(matrix) && matrix.length === 1;
@@ -110,14 +110,14 @@ export function poolTokens(matrix: unknown, normalize: boolean): Vector {
   const mean = new Array<number>(tokens[0].length).fill(0);
   for (const token of tokens) {
     if (token?.length !== mean.length) throw differing();
-    // What is no number must not count as 0.
+    // A value that is not a number must not count as 0.
     for (let at = 0; at < mean.length; at++) mean[at]! += Number.isFinite(token[at]) ? token[at] / tokens.length : NaN;
   }
   const length = Math.sqrt(mean.reduce((sum, number) => sum + number * number, 0));
   return normalize && length > 0 ? mean.map((number) => number / length) : mean;
 }
 
-/** By the first item of each list. None that makes sense has more than four dimensions. */
+/** Judged by the first item of each list. No sensible value has more than four dimensions. */
 export function depthOf(value: unknown): number {
   let depth = 0;
   for (; depth < 5 && Array.isArray(value); depth++) value = value[0];

@@ -1,29 +1,30 @@
-/** Token counts that no upstream reported: estimates by the length of the texts. */
+/** Estimates of token counts by the length of the texts, for counts that no upstream reported. */
 import { builtin } from "../util/builtin.ts";
 import type { GenerateRequest, InputPart, OutputPart, Tool, ToolResultPart } from "./generate.ts";
 
 const NOT_ASCII = /[\u0080-\uffff]/;
 
 /**
- * Tokens of a text, estimated without a vocabulary: a token for each four bytes of UTF-8. That is four ASCII characters, two
- * letters with accents or of another alphabet, or one CJK character and a third, of which the byte-pair vocabularies of open
- * models make about as many. Over-counting is the safe side: agents compact on this number.
+ * Estimates the tokens of a text without a vocabulary: one for every four bytes of UTF-8. That is four ASCII
+ * characters, two letters with accents or from another alphabet, or one and a third CJK characters. The byte-pair
+ * vocabularies of open models produce about as many. Overcounting is the safe side, because agents compact on this
+ * number.
  */
 export function estimateTextTokens(text: string): number {
   return Math.ceil(weighText(text));
 }
 
-/** The same before it is rounded, so that the pieces of a text weigh as much as the whole. */
+/** The estimate before rounding, so that the pieces of a text add up to the whole. */
 export function weighText(text: string): number {
-  // Most texts are ASCII, for which Node's buffers need not be loaded.
+  // Most texts are ASCII, and then Node's buffers need not be loaded.
   return (NOT_ASCII.test(text) ? builtin("node:buffer").Buffer.byteLength(text) : text.length) / 4;
 }
 
-// What chat templates spend around each message, and the usual cost of a picture in open vision models.
+// The tokens that chat templates add to each message, and the usual cost of an image in open vision models.
 const TOKENS_PER_MESSAGE = 4;
 export const TOKENS_PER_FILE = 1_000;
 
-/** Tokens of a whole request, estimated: system, messages, tools and files together. Never 0. */
+/** Estimates the tokens of a whole request: system, messages, tools and files together. Never 0. */
 export function estimateInputTokens(request: Pick<GenerateRequest, "messages" | "tools" | "outputSchema">): number {
   let tokens = 3;
   for (const message of request.messages) {
@@ -35,7 +36,7 @@ export function estimateInputTokens(request: Pick<GenerateRequest, "messages" | 
   return tokens;
 }
 
-/** What a hosted tool is to do stands in the client's own words already. */
+/** A hosted tool without `work`, which repeats what its `extra` already has. */
 function withoutWork(tool: Tool): Tool {
   return tool.type === "hosted" && tool.work ? { ...tool, work: undefined } : tool;
 }
@@ -63,7 +64,7 @@ function estimatePartTokens(part: InputPart | OutputPart | ToolResultPart): numb
   }
 }
 
-/** How many pictures and other files a model would be shown, those in results of tools among them. */
+/** The number of images and other files for the model, including those in tool results. */
 export function countFiles({ messages }: Pick<GenerateRequest, "messages">): number {
   const filesIn = (parts: readonly (InputPart | OutputPart | ToolResultPart)[]): number =>
     parts.reduce((sum, part) => {

@@ -1,23 +1,23 @@
 import { isJsonObject, type JsonObject, setField } from "./json.ts";
 
-/** What one wire carries and the canonical form does not model: read back only by the same wire. */
+/** What one wire carries and the canonical form does not model. Only the same wire reads it back. */
 export interface Extra {
   readonly wire: string;
   readonly fields: JsonObject;
-  /** Fields that other wires may leave behind without a word: nothing that the client asked for is lost with them. */
+  /** Fields that other wires may drop without a note, because the client loses nothing that it requested. */
   readonly hints?: JsonObject;
 }
 
-/** The names of fields that are read apart. */
+/** The names of the fields that are read separately. */
 type Known = ReadonlySet<string> | readonly string[];
 
 /**
- * The fields of `source` whose keys are not among `known`, kept for the same wire; nothing where there are none. A field that
- * is null counts as absent, as it does on every wire.
+ * The fields of `source` that are not among `known`, kept for the same wire. `undefined` if there are none. Null counts
+ * as absent, as on every wire.
  */
 export function extraOf(wire: string, source: object, known: Known): Extra | undefined {
   let fields: JsonObject | undefined;
-  // No list of all entries: objects of a thousand unknown fields would cost several times as much.
+  // Iterates without `Object.entries`, which is several times slower for objects with a thousand unknown fields.
   for (const key in source) {
     if (known instanceof Set ? known.has(key) : (known as readonly string[]).includes(key)) continue;
     const value = (source as JsonObject)[key];
@@ -26,7 +26,7 @@ export function extraOf(wire: string, source: object, known: Known): Extra | und
   return fields && { wire, fields };
 }
 
-/** Adds the same fields to those that came before, such as the ones of every chunk of a stream. */
+/** Adds the unknown fields to those collected before, such as from each chunk of a stream. */
 export function addUnknown(source: object, known: ReadonlySet<string>, fields: JsonObject): void {
   for (const key in source) {
     if (known.has(key)) continue;
@@ -35,23 +35,23 @@ export function addUnknown(source: object, known: ReadonlySet<string>, fields: J
   }
 }
 
-/** A new part or message with what else its source has: `extraOf` as its `extra`. */
+/** The part or message itself, with the unknown fields of its source as its `extra`. */
 export function carrying<T extends { extra?: Extra }>(part: T, wire: string, source: object, known: Known): T {
   const extra = extraOf(wire, source, known);
   if (extra) part.extra = extra;
   return part;
 }
 
-/** `extraOf` as a field to spread into a part or a message; none where there is nothing. */
+/** The result of `extraOf` as a field to spread into a part or message. Empty if there is none. */
 export function extraField(wire: string, source: object, known: Known): { extra?: Extra } {
   const extra = extraOf(wire, source, known);
   return extra ? { extra } : {};
 }
 
-/** Most parts of a long conversation have none. */
+/** Shared, because most parts of a long conversation have none. */
 const NONE: JsonObject = Object.freeze({});
 
-/** What `wire` left in an `extra`. Another wire's is not for it: `note` reports every field that is dropped. */
+/** The fields that `wire` stored in an `extra`. Those of another wire are dropped, and `note` reports each. */
 export function fieldsFor(wire: string, extra: Extra | undefined, note?: (text: string) => void): Readonly<JsonObject> {
   if (!extra) return NONE;
   if (extra.wire === wire) return { ...extra.fields, ...extra.hints };
@@ -59,13 +59,16 @@ export function fieldsFor(wire: string, extra: Extra | undefined, note?: (text: 
   return NONE;
 }
 
-/** Unknown fields inside a field that is known itself, named by their path: `image_url.detail`. They are added to `fields`. */
+/** Unknown fields inside a known field, named by their path: `image_url.detail`. They are added to `fields`. */
 export function inside(key: string, extra: Extra | undefined, fields: JsonObject = {}): JsonObject {
   for (const name in extra?.fields) fields[`${key}.${name}`] = extra.fields[name];
   return fields;
 }
 
-/** The same of the field's own value, without a list of its unknown fields between: tools may have very many of them. */
+/**
+ * The same directly from the field's value, without an intermediate object, because tools may have very many unknown
+ * fields.
+ */
 export function addInside(key: string, source: object, known: ReadonlySet<string>, fields: JsonObject): JsonObject {
   const prefix = `${key}.`;
   for (const name in source) {
@@ -75,14 +78,12 @@ export function addInside(key: string, source: object, known: ReadonlySet<string
   return fields;
 }
 
-/**
- * A field that is known itself and has nothing in it, as a hint for the same wire. Servers take it as they take its absence.
- */
+/** A known field that is an empty object, as a hint for the same wire. Servers treat it as if it were absent. */
 export function emptyField(key: string, value: unknown): JsonObject {
   return isJsonObject(value) && Object.keys(value).length === 0 ? { [key]: {} } : {};
 }
 
-/** Undoes `inside`: the fields that belong into the field `key`, and those that belong beside it. */
+/** Reverses `inside`: separates the fields inside `key` from those beside it. */
 export function splitInside(key: string, fields: JsonObject): { inner: JsonObject; outer: JsonObject } {
   if (fields === NONE) return { inner: NONE, outer: NONE };
   const inner: JsonObject = {};
@@ -94,7 +95,7 @@ export function splitInside(key: string, fields: JsonObject): { inner: JsonObjec
   return { inner, outer };
 }
 
-/** Both of them, where they are of one wire; the later one wins where it is not. */
+/** Merges two extras of the same wire. If their wires differ, the second wins. */
 export function mergeExtras(first: Extra | undefined, second: Extra | undefined): Extra | undefined {
   if (!first || !second || first.wire !== second.wire) return second ?? first;
   const hints = { ...first.hints, ...second.hints };
@@ -105,7 +106,7 @@ export function mergeExtras(first: Extra | undefined, second: Extra | undefined)
   };
 }
 
-/** Notes a field that is overruled by another name of it, where both are present and differ. */
+/** Notes a field that is overruled by another field with the same meaning, if both are present and differ. */
 export function noteOutweighed(field: string, value: unknown, weightier: unknown, note: (text: string) => void): void {
   const isThere = (one: unknown) => one !== undefined && one !== null;
   if (!isThere(value) || !isThere(weightier)) return;
@@ -113,38 +114,38 @@ export function noteOutweighed(field: string, value: unknown, weightier: unknown
 }
 
 /**
- * The fields that each place of a request may have, where what it says is read field by field and nothing else of it goes on.
- * A place is a path; `tools[]` is every element of a list, and `[custom]` picks what is of this type or role.
+ * The fields that each place of a request may have, where everything is read field by field and the rest is discarded.
+ * A place is a path. `tools[]` means every element of a list, and `[custom]` selects elements of this type or role.
  */
 export type ClosedPlaces = Readonly<Record<string, readonly string[]>>;
 
-/** Notes every field that a closed place of the request has beyond the known ones. */
+/** Notes every unknown field in the closed places of the request. */
 export function noteUnknown(body: unknown, places: ClosedPlaces, note: (text: string) => void): void {
   if (!isJsonObject(body)) return;
   const found: Found[] = [];
   look(body, treeOf(places), found);
-  // By places, in the order of the table.
+  // In the order of the table.
   for (const { field } of found.sort((a, b) => a.place - b.place)) note(`dropped ${field}`);
 }
 
 interface Found {
-  /** Its position in the table. */
+  /** The position of its place in the table. */
   place: number;
   field: string;
 }
 
-/** What is looked at below one place of a request: the table as a tree, so that the request is walked through once. */
+/** The table as a tree, so that the request is walked only once. Each branch says what to check below one place. */
 interface Branch {
-  /** Present where the place is closed. */
+  /** Present if the place is closed. */
   closed?: { place: number; path: string; known: readonly string[] };
   forks: Fork[];
 }
 
-/** Where a field leads to; of a list, each element. */
+/** The branch for a field. For a list, it applies to each element. */
 interface Fork {
   key: string;
   any?: Branch;
-  /** Of an object of this type or role. */
+  /** For objects of this type or role. */
   kinds: Map<unknown, Branch>;
 }
 

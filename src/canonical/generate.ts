@@ -1,6 +1,6 @@
 /**
- * The canonical form of a conversation: the meeting point of the conversational wires. A field is here when two wires mean
- * the same by it; everything else rides in `extra`. Plain JSON data, so that it can be logged, stored, compared, replayed.
+ * The canonical form of a conversation, in which the conversational wires meet. A field is here if two wires mean the
+ * same by it. The rest rides in `extra`. Plain JSON data, so that it can be logged, stored, compared and replayed.
  */
 import type { GatewayError } from "../errors.ts";
 import type { CompactionRequest, SealedSummary } from "./compaction.ts";
@@ -26,7 +26,7 @@ export interface Annotation {
   title?: string;
   start?: number;
   end?: number;
-  /** What of the source is cited. */
+  /** The cited text of the source. */
   quote?: string;
   extra?: Extra;
 }
@@ -38,12 +38,12 @@ export interface ReasoningPart {
   extra?: Extra;
 }
 
-/** What only `origin` can read: a vendor's signature, encrypted or redacted reasoning. */
+/** Data that only `origin` can read: a vendor's signature, or encrypted or redacted reasoning. */
 export interface OpaqueReasoning {
-  /** The wire that it came in. */
+  /** The wire on which it arrived. */
   origin: string;
   data: string;
-  /** The target that wrote it, where the gateway remembers that: no other one can read it. */
+  /** The target that wrote it, if the gateway remembers it. No other target can read it. */
   target?: string;
 }
 
@@ -69,11 +69,11 @@ export type FileSource = { type: "base64"; data: string } | { type: "url"; url: 
 
 export interface FilePart {
   type: "file";
-  /** A media type; `image/*` and the like where the wire tells only the kind. */
+  /** A media type, or one such as `image/*` if the wire states only the kind. */
   mediaType: string;
   source: FileSource;
   name?: string;
-  /** How closely a picture is to be looked at; `auto` leaves it to the model. */
+  /** How closely to look at an image. With `auto` the model decides. */
   detail?: string;
   extra?: Extra;
 }
@@ -81,27 +81,27 @@ export interface FilePart {
 /** A kind of part that only its own wire knows, kept whole for it. */
 export interface OpaquePart {
   type: "opaque";
-  /** What says the same in words, for a wire that does not know the kind. */
+  /** A text that says the same, for wires that do not know this kind. */
   standIn?: string;
-  /** Present where it is a summary that the gateway may have written. */
+  /** Present if the part is a summary that the gateway may have written. */
   sealed?: SealedSummary;
   extra: Extra;
-  /** What the client says in it of a hosted call that waited for it. */
+  /** The client's decision on a hosted call that waited for approval. */
   approval?: HostedApproval;
 }
 
 /**
- * A step of a tool that the server runs. A call stands in an answer twice: as the model made it, and, under the same id, with
- * its result once it has run. Between them others may stand.
+ * A step of a tool that the server runs. An answer contains each call twice: as the model made it, and after it has
+ * run, under the same id and with its result. Other parts may come between the two.
  */
 export interface HostedPart {
   type: "hosted";
   id: string;
   call: HostedCall;
   result?: HostedResult;
-  /** It runs only once the client has approved it. */
+  /** Set if the call runs only once the client has approved it. */
   awaitsApproval?: true;
-  /** It waited, and the client has approved it. */
+  /** Set if the call waited and the client has approved it. */
   wasApproved?: true;
   extra?: Extra;
 }
@@ -109,7 +109,7 @@ export interface HostedPart {
 export type InputPart = TextPart | FilePart | OpaquePart;
 export type OutputPart = TextPart | ReasoningPart | RefusalPart | ToolCallPart | FilePart | HostedPart | OpaquePart;
 
-/** What a tool answered. On some wires several stand in one turn; `id` says which call each one answers. */
+/** The result of a tool call, which `id` identifies. On some wires one turn may hold several. */
 export interface ToolResultPart {
   type: "tool-result";
   id: string;
@@ -121,12 +121,12 @@ export interface ToolResultPart {
 // Messages
 
 interface MessageBase {
-  /** The client's name for it, on wires where turns have one. */
+  /** The client's own id of the message, on wires where messages have one. */
   id?: string;
   extra?: Extra;
 }
 
-/** Instructions. It keeps its position in the conversation; not every upstream takes it anywhere but first. */
+/** Instructions. They keep their position in the conversation, although some upstreams accept them only first. */
 export interface SystemMessage extends MessageBase {
   role: "system";
   content: InputPart[];
@@ -134,7 +134,7 @@ export interface SystemMessage extends MessageBase {
 export interface UserMessage extends MessageBase {
   role: "user";
   content: InputPart[];
-  /** Nobody said it: it stands for turns that were summarized. */
+  /** Set if nobody wrote the message: it is a summary of earlier turns. */
   isSummary?: true;
 }
 export interface AssistantMessage extends MessageBase {
@@ -153,14 +153,14 @@ export interface FunctionTool {
   type: "function";
   name: string;
   description?: string;
-  /** A JSON schema; absent for a function without parameters. */
+  /** A JSON schema. Absent for a function without parameters. */
   parameters?: JsonObject;
   strict?: boolean;
-  /** Kept from the model until the conversation brings it up (`true`), or brought up already (`false`). */
+  /** `true`: hidden from the model until the conversation mentions the tool. `false`: already mentioned. */
   deferred?: boolean;
   extra?: Extra;
 }
-/** A tool whose input is free text, perhaps held to a grammar. */
+/** A tool whose input is free text, optionally restricted by a grammar. */
 export interface CustomTool {
   type: "custom";
   name: string;
@@ -172,7 +172,7 @@ export interface CustomTool {
 export interface HostedTool {
   type: "hosted";
   name: string;
-  /** Nothing where nobody but its own vendor could run it. */
+  /** Absent if only the tool's own vendor can run it. */
   work?: HostedWork;
   extra: Extra;
 }
@@ -180,9 +180,9 @@ export type Tool = FunctionTool | CustomTool | HostedTool;
 
 export type ToolChoice =
   | { type: "auto" | "none" | "required" }
-  /** `remote`: a server whose tools are meant, or one tool of it. */
+  /** `remote`: a server whose tools are chosen, or one of its tools. */
   | { type: "tool"; kind: ToolKind; name: string; remote?: { server: string; name?: string } }
-  /** The model may use these tools only. */
+  /** The model may use only these tools. */
   | { type: "allowed"; mode: "auto" | "required"; names: string[] };
 
 // Request
@@ -197,7 +197,7 @@ export interface Thinking {
   budgetTokens?: number;
 }
 
-/** The answer's form. Without a schema: any JSON object. */
+/** The format of the answer. Without a schema, any JSON object. */
 export interface OutputSchema {
   name?: string;
   description?: string;
@@ -206,13 +206,13 @@ export interface OutputSchema {
 }
 
 export interface GenerateRequest {
-  /** As the client wrote it; the target's own name for the model is in `Target.model`. */
+  /** As the client wrote it. `Target.model` has the target's own name for the model. */
   model: string;
   messages: Message[];
   stream: boolean;
   tools?: Tool[];
   toolChoice?: ToolChoice;
-  /** How many hosted calls the answer may take. */
+  /** The most hosted calls that the answer may make. */
   maxHostedCalls?: number;
   parallelToolCalls?: boolean;
   thinking?: Thinking;
@@ -230,31 +230,31 @@ export interface GenerateRequest {
   metadata?: JsonObject;
   memory?: MemoryRequest;
   compaction?: CompactionRequest;
-  /** The request past this form, where it asks for what its wire alone knows. */
+  /** The request in its wire's own form, if it uses something that only that wire can express. */
   relay?: RelayRequest;
   extra?: Extra;
 }
 
-/** What a client asks of the gateway's memory of earlier answers. It is never sent to upstreams. */
+/** What a client requests of the gateway's memory of earlier answers. It is never sent to upstreams. */
 export interface MemoryRequest {
-  /** Where the client's turn begins in `messages`; those before it are instructions for this answer only. */
+  /** Where the client's turn begins in `messages`. Earlier messages are instructions for this answer only. */
   at: number;
-  /** The id of the answer after which the conversation goes on. */
+  /** The id of the answer that the conversation continues from. */
   previous?: string;
-  /** Items of earlier answers, each to be put before the message that is at `at`. */
+  /** Items of earlier answers. Each is inserted before the message at its `at`. */
   references?: ItemReference[];
-  /** The id of the conversation that the request and its answer become a part of. */
+  /** The id of the conversation to which the request and its answer are added. */
   conversation?: string;
-  /** Whether the answer is made while the client does something else. */
+  /** Whether to make the answer in the background. */
   background?: boolean;
-  /** Present where this answer is to be remembered: what the wire will want to see of the request again. */
+  /** Present if the answer is to be stored: the parts of the request that the wire needs later. */
   keep?: JsonObject;
 }
 
-/** A part of what an earlier answer said, or a message of what it was asked. */
+/** A part of an earlier answer, or a message of its request. */
 export interface ItemReference {
   at: number;
-  /** As the client wrote it, for its eyes. */
+  /** As the client wrote it, for error messages. */
   id: string;
   answer: string;
   item: { part: number } | { message: number };
@@ -262,12 +262,12 @@ export interface ItemReference {
 
 // Response
 
-/** `paused`: the client is to send the answer back as it is, and it goes on. */
+/** `paused`: if the client sends the answer back unchanged, it continues. */
 export type FinishReason = "stop" | "length" | "tool-calls" | "content-filter" | "paused" | "other";
 
 export interface Finish {
   reason: FinishReason;
-  /** The upstream's own word where `reason` does not say it all. */
+  /** The upstream's own reason, if `reason` does not express it fully. */
   raw?: string;
   stopSequence?: string;
 }
@@ -282,9 +282,9 @@ export interface GenerateResponse {
 }
 
 /**
- * One step of a streamed response. `start` comes once and first; part indexes count up from 0 and one part is open at a
- * time; a part starts empty but for its id and name; every delta is inside its part; exactly one `finish` or `error` comes
- * last. `PartWriter` keeps this order, so a serializer never has to buffer.
+ * One step of a streamed response. `start` comes exactly once, as the first event. Part indexes count up from 0, and
+ * one part is open at a time. A part starts empty except for its id and name, and all its deltas come before its end.
+ * Exactly one `finish` or `error` comes last. `PartWriter` guarantees this order, so serializers never have to buffer.
  */
 export type GenerateEvent =
   | { type: "start"; model: string; inputTokens: number; extra?: Extra }
@@ -294,5 +294,5 @@ export type GenerateEvent =
   | { type: "finish"; finish: Finish; usage: Usage; extra?: Extra }
   | { type: "error"; error: GatewayError };
 
-/** What is added to the open part: to `text` of a text, reasoning or refusal part, to `input` of a tool call. */
+/** Text to append to the open part: to `text` of a text, reasoning or refusal part, or to `input` of a tool call. */
 export type PartDelta = { type: "text" | "reasoning" | "refusal" | "tool-input"; text: string };

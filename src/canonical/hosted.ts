@@ -1,55 +1,55 @@
 /**
- * Tools that a server runs in the middle of an answer: what is asked of them, what the model calls, and what came of it, in words
- * that every wire shares.
+ * Tools that a server runs in the middle of an answer: their tasks, the model's calls and the results, in terms that
+ * all wires share.
  */
 import type { JsonObject } from "./json.ts";
 
-/** What a hosted tool is to do. */
+/** The task of a hosted tool. */
 export type HostedWork = SearchWork | FetchWork | RemoteWork;
 
 /** Searching the web. */
 export interface SearchWork {
   kind: "web-search";
-  /** How many searches one answer may take. */
+  /** The most searches for one answer. */
   maxUses?: number;
   domains?: Domains;
   location?: Location;
-  /** How much of what was found the model is given. */
+  /** How much of the results the model receives. */
   size?: "low" | "medium" | "high";
-  /** Whether the model may also open pages and find words in them. */
+  /** Whether the model may also open pages and search for words in them. */
   opensPages: boolean;
 }
 
-/** Opening pages that the conversation has named. */
+/** Opening pages that the conversation mentions. */
 export interface FetchWork {
   kind: "web-fetch";
   maxUses?: number;
   domains?: Domains;
-  /** The longest page that the model is given, in tokens. */
+  /** The longest page that the model receives, in tokens. */
   maxTokens?: number;
 }
 
-/** Calling the tools of a server that speaks the Model Context Protocol. */
+/** Calling the tools of a Model Context Protocol server. */
 export interface RemoteWork {
   kind: "mcp";
-  /** What the conversation calls the server. */
+  /** The server's name in the conversation. */
   server: string;
-  /** Nothing where the configuration has the server. */
+  /** Absent if the server is in the configuration. */
   url?: string;
-  /** The request's field that names the server, where its tool does not: of no concern to whoever does not run it. */
+  /** The request field that names the server, if no tool does. Only the one who runs the server needs it. */
   field?: string;
-  /** Sent as a bearer token to this server alone. Never stored, logged or sent back. */
+  /** Sent as a bearer token to this server only. Never stored, logged or sent back. */
   token?: string;
   headers?: Readonly<Record<string, string>>;
-  /** Those of its tools that the model is offered; all where absent. */
+  /** The tools of the server that the model is offered. Defaults to all. */
   allowedTools?: readonly string[];
-  /** Whether only tools are offered that change nothing, as the server says. */
+  /** Whether to offer only tools that the server declares to be read-only. */
   readOnly?: boolean;
-  /** Which calls run only once the client has approved them. */
+  /** Which calls need the client's approval before they run. */
   approval: Approval;
 }
 
-/** Names of tools, or `readOnly` for those that change nothing, as their server says. */
+/** Tool names, or `readOnly` for tools that their server declares to be read-only. */
 export interface ToolFilter {
   names?: readonly string[];
   readOnly?: boolean;
@@ -57,19 +57,19 @@ export interface ToolFilter {
 
 export type Approval = "always" | "never" | { always?: ToolFilter; never?: ToolFilter };
 
-/** Hosts without a scheme, subdomains included, perhaps with a path below. */
+/** Hosts without a scheme, including subdomains. A path may follow. */
 export interface Domains {
   allowed?: readonly string[];
   blocked?: readonly string[];
 }
 
-/** Roughly where the user is. */
+/** The user's approximate location. */
 export interface Location {
   city?: string;
   region?: string;
   /** Two letters (ISO 3166-1). */
   country?: string;
-  /** Of the IANA database. */
+  /** A name from the IANA database. */
   timezone?: string;
 }
 
@@ -78,40 +78,43 @@ export type HostedCall =
   | { kind: "web-search"; query: string }
   | { kind: "web-fetch"; url: string }
   | { kind: "find-in-page"; url: string; pattern: string }
-  /** Asks a server which tools it has. The gateway makes it, the model never does. */
+  /** Lists a server's tools. Called by the gateway, never by the model. */
   | { kind: "mcp-list"; server: string }
   | { kind: "mcp"; server: string; name: string; input: string };
 
-/** What came of a call. */
+/** The outcome of a call. */
 export type HostedResult =
   | { kind: "hits"; hits: readonly SearchHit[] }
   | { kind: "page"; page: Page }
   | { kind: "tools"; tools: readonly RemoteTool[] }
   | { kind: "content"; content: readonly RemoteContent[]; isError?: true }
-  /** It came, and the client has not kept it. */
+  /** The result arrived, but the client has not kept it. */
   | { kind: "lost" }
   | { kind: "error"; code: HostedErrorCode; message?: string };
 
-/** What a remote tool answers with. */
+/** The content of a remote tool's answer. */
 export type RemoteContent =
   | { type: "text"; text: string }
   | { type: "file"; mediaType: string; source: { type: "base64"; data: string } };
 
-/** A page that a search has found. */
+/** A search result. */
 export interface SearchHit {
-  /** The model and its citations name the hit by it: hits are numbered through the conversation, from 1; 0 until they are. */
+  /**
+   * The number by which the model and its citations refer to the hit. Hits are numbered through the conversation,
+   * starting at 1. 0 until then.
+   */
   number: number;
   url: string;
   title: string;
-  /** What the search says of the page's content. Empty where only the client's copy is left, which has none. */
+  /** The search's excerpt of the page. Empty if only the client's copy is left, which has none. */
   text: string;
-  /** When the page is from, in the search's own words. */
+  /** The date of the page, as the search service writes it. */
   age?: string;
-  /** The hit as the client keeps it for the gateway, sealed. */
+  /** The sealed copy of the hit that the client keeps for the gateway. */
   sealed?: string;
 }
 
-/** The number of a hit that comes back from a client which has not kept it. */
+/** The number of a hit that a client returns without having kept its number. */
 export const UNNUMBERED = 0;
 
 export interface Page {
@@ -123,17 +126,17 @@ export interface Page {
   retrievedAt?: string;
 }
 
-/** A tool that a server of the Model Context Protocol offers. */
+/** A tool offered by a Model Context Protocol server. */
 export interface RemoteTool {
   name: string;
   description?: string;
   /** A JSON schema. */
   parameters: JsonObject;
-  /** What the server says of it, such as that it changes nothing (`readOnlyHint`). */
+  /** The server's own statements about the tool, such as that it is read-only (`readOnlyHint`). */
   annotations?: JsonObject;
 }
 
-/** Why a call brought nothing. Every wire has words of its own for each. */
+/** Why a call failed. Every wire has its own words for each code. */
 export type HostedErrorCode =
   | "invalid_input"
   | "unavailable"
@@ -146,9 +149,9 @@ export type HostedErrorCode =
   | "unsupported_type"
   | "too_large";
 
-/** Whether the client lets a call run that waited for it. */
+/** Whether the client approves a call that waited for it. */
 export interface HostedApproval {
-  /** Of the call. */
+  /** The id of the call. */
   id: string;
   isApproved: boolean;
   reason?: string;

@@ -1,14 +1,14 @@
 import type { HostedTool, OpaquePart } from "./generate.ts";
 import type { JsonObject } from "./json.ts";
 
-/** What a request asks of the server apart from its list of tools. */
+/** What a request asks the server to run, outside its list of tools. */
 export interface AskedBeside {
   tools: readonly HostedTool[];
 }
 
-/** What an answer holds in place of the model's words, where the tool that it needs did not run. */
+/** What an answer contains instead of the model's text, if a tool that it needs did not run. */
 export interface FailedTools {
   content: OpaquePart[];
-  /** What the wire's usage says of such tools. */
+  /** How the wire's usage reports such tools. */
   usage?: JsonObject;
 }

@@ -1,9 +1,9 @@
 import { isRawNumber, parseExactly } from "./raw_number.ts";
 import { excessOf, JSON_LIMITS, type JsonLimits } from "./json_limits.ts";
 
-/** Among the objects may be numbers that a double would change (`raw_number.ts`): `isJsonObject` tells them apart. */
+/** Objects may include numbers that a double would change (`raw_number.ts`). `isJsonObject` excludes them. */
 export type JsonValue = string | number | boolean | null | JsonValue[] | JsonObject;
-/** An object of a wire. A field that is `undefined` does not exist, as in `JSON.stringify`. */
+/** A JSON object of a wire. A field that is `undefined` does not exist, as in `JSON.stringify`. */
 export interface JsonObject {
   [key: string]: JsonValue | undefined;
 }
@@ -12,17 +12,17 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !isRawNumber(value);
 }
 
-/** The value as text, as a wire that carries JSON in a string wants it: text stays as it is. */
+/** The value as text, for wires that put JSON into a string. Text stays as it is. */
 export function toJsonText(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value ?? {});
 }
 
-/** The value that the text is, its numbers with all their digits; nothing where it is none, or goes beyond the limits. */
+/** The parsed text, with all digits of its numbers. `undefined` if it is not JSON or exceeds the limits. */
 export function parseJson(text: string, limits: JsonLimits = JSON_LIMITS, parse = parseExactly): JsonValue | undefined {
   return excessOf(text, limits) ? undefined : readJson(text, parse);
 }
 
-/** The same for a text that is known to be within the limits. `parse`: `JSON.parse` where only doubles are wanted. */
+/** The same for text known to be within the limits. Pass `JSON.parse` as `parse` if doubles are enough. */
 export function readJson(text: string, parse = parseExactly): JsonValue | undefined {
   try {
     return parse(text) as JsonValue;
@@ -33,27 +33,27 @@ export function readJson(text: string, parse = parseExactly): JsonValue | undefi
 
 /** Whether the text is one complete JSON value. */
 export function isJsonText(text: string): boolean {
-  // Asked of a text that grows: what does not end like a value need not be read again.
+  // Called repeatedly for a growing text. A text that does not end like a value is not parsed.
   const last = text.trimEnd().at(-1);
   if (last === undefined || !'}]"0123456789el'.includes(last)) return false;
   return parseJson(text, JSON_LIMITS, JSON.parse) !== undefined;
 }
 
 /**
- * The arguments of a call as the JSON that they were to be: one that was cut off, or that the model got wrong, is sent inside
- * an object, because servers refuse a whole conversation over it.
+ * The arguments of a call as valid JSON. Arguments that were cut off or malformed are wrapped in an object, because
+ * servers would refuse the whole conversation over them.
  */
 export function toJsonArguments(input: string): string {
   if (isJsonText(input)) return input;
   return input.trim() === "" ? "{}" : JSON.stringify({ input });
 }
 
-/** A field to spread into an object; none where the value is null or undefined, which both mean absent on a wire. */
+/** A field to spread into an object. Empty if the value is null or undefined, which both mean absent on a wire. */
 export function present<K extends string, V>(key: K, value: V | null | undefined): { [_ in K]?: V } {
   return value === null || value === undefined ? {} : { [key]: value } as { [_ in K]: V };
 }
 
-/** The object with a field more. For one of a thousand fields a spread takes four times as long. */
+/** A copy of the object with one more field. For an object with a thousand fields, a spread takes four times as long. */
 export function withField(object: JsonObject, name: string, value: JsonValue): JsonObject {
   const copy: JsonObject = {};
   for (const key in object) setField(copy, key, object[key]);
@@ -61,13 +61,13 @@ export function withField(object: JsonObject, name: string, value: JsonValue): J
   return copy;
 }
 
-/** Sets a field of whatever name; by a plain assignment, one of them would change what the object inherits. */
+/** Sets a field of any name. A plain assignment to `__proto__` would change what the object inherits. */
 export function setField(object: JsonObject, name: string, value: JsonValue | undefined): void {
   if (name !== "__proto__") object[name] = value;
   else Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
 }
 
-/** The fields that are there: null means absent on every wire. */
+/** The fields that are present. Null means absent on every wire. */
 export function withoutNulls<T extends object>(fields: T): T {
   const present: JsonObject = {};
   for (const name of Object.keys(fields)) {

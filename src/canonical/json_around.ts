@@ -1,14 +1,17 @@
 /**
- * JSON that is the same each time but for one text in it, as the frames of a stream are: what stands around the text is written
- * once, so that a frame costs its text alone.
+ * Serializes JSON that varies only in one text, such as the frames of a stream. Everything around the text is written
+ * once, so that a frame costs only its text.
  */
 import type { JsonValue } from "./json.ts";
 
-/** Stands for the text while the rest is written. Nobody can know it, so no text has it. */
+/** Stands for the text while the rest is serialized. It is random, so no text contains it. */
 const HOLE = crypto.randomUUID();
 const WRITTEN_HOLE = JSON.stringify(HOLE);
 
-/** `JSON.stringify(make(text))` as a function of the text, which `make` puts in as it is, once or several times. */
+/**
+ * `JSON.stringify(make(text))` as a function of the text. `make` must insert the text unchanged, and may do so several
+ * times.
+ */
 export function jsonAround(make: (text: string) => JsonValue): (text: string) => string {
   const [head = "", ...rest] = JSON.stringify(make(HOLE)).split(WRITTEN_HOLE);
   if (rest.length === 1) return (text) => head + JSON.stringify(text) + rest[0];

@@ -1,26 +1,26 @@
 import { finish, finishSync, type Work } from "../util/work.ts";
 
-/** Deeper than any document, and no deeper than what can be walked through and written again. */
+/** Deeper than any real document, but still safe to walk through and serialize. */
 export const DEEPEST_JSON = 512;
 
-/** How much of JSON is made of a text: what is beyond is refused before it takes memory. */
+/** Limits on what a JSON text may contain. A text that exceeds them is refused before it is parsed and takes memory. */
 export interface JsonLimits {
-  /** How deep lists and objects may be nested. */
+  /** How deeply lists and objects may be nested. */
   depth: number;
-  /** Objects, lists, texts, names of fields, `true`, `false` and `null`. */
+  /** Objects, lists, strings, field names, `true`, `false` and `null`. */
   values: number;
   /** Numbers, which cost less. Vectors have millions of them. */
   numbers: number;
-  /** Names of fields that differ from each other, which cost several times as much as other values. */
+  /** Distinct field names, which cost several times as much as other values. */
   names: number;
 }
 
-/** What a real session stays within, as long as it is; `deno task bench:json` measures what it costs. */
+/** Real sessions stay within these limits, however long they are. `deno task bench:json` measures the cost. */
 export const JSON_LIMITS: JsonLimits = { depth: DEEPEST_JSON, values: 200_000, numbers: 300_000, names: 20_000 };
 
 /**
- * The limit that a text of JSON goes beyond, if it does. It reads the text once and builds no values; a text that is not
- * JSON is read all the same, as far as it goes.
+ * The limit that a JSON text exceeds, if any. It scans the text once and builds no values. Invalid JSON is scanned as
+ * well.
  */
 export function excessOf(text: string, limits: JsonLimits): keyof JsonLimits | undefined {
   // Every level takes two characters, and every value at least one.
@@ -28,7 +28,7 @@ export function excessOf(text: string, limits: JsonLimits): keyof JsonLimits | u
   return finishSync(excessIn(text, limits));
 }
 
-/** How much of a text is read before others may have a turn, in characters. */
+/** How many characters are scanned before others may run. */
 const SLICE = 1_000_000;
 
 /** The same in slices. */
@@ -36,15 +36,15 @@ export function* excessIn(text: string, limits: JsonLimits): Work<keyof JsonLimi
   return (yield* scan(text, limits)).excess;
 }
 
-/** What one reading of a text of JSON shows. */
+/** The result of one scan of a JSON text. */
 export interface Scan {
-  /** The limit that it goes beyond. */
+  /** The limit that it exceeds, if any. */
   excess?: keyof JsonLimits;
-  /** Whether it may hold numbers that a double would change. Where not, `JSON.parse` reads all of them exactly. */
+  /** Whether the text may contain numbers that a double would change. If not, `JSON.parse` reads all of them exactly. */
   hasLongNumbers: boolean;
 }
 
-/** Reads the text once, as `excessIn` does. */
+/** Scans the text once, as `excessIn` does. */
 export function* scan(text: string, limits: JsonLimits): Work<Scan> {
   const counts = newCounts();
   const excess = yield* excessInAll([text], limits, counts);
@@ -62,7 +62,7 @@ function newCounts(): Counts {
   return { values: 0, numbers: 0, names: 0, hasLongNumbers: false };
 }
 
-/** The same of all the texts together: many short ones cost as much as a long one. */
+/** The same for several texts together, because many short texts cost as much as a long one. */
 function* excessInAll(
   texts: readonly string[],
   limits: JsonLimits,
@@ -76,8 +76,8 @@ function* excessInAll(
 }
 
 /**
- * The limit that the arguments of calls go beyond together, if they do: each is JSON inside a text, so whoever counted what holds
- * that text did not see it. One that is nested too deeply is never parsed, and stays the text that it is.
+ * The limit that the arguments of calls exceed together, if any. Each is JSON inside a string, so the scan of the
+ * surrounding JSON did not count it. Arguments that are nested too deeply are never parsed and stay text.
  */
 export function excessInArguments(
   texts: readonly string[],
@@ -85,34 +85,37 @@ export function excessInArguments(
 ): keyof JsonLimits | undefined | Promise<keyof JsonLimits | undefined> {
   let length = 0;
   for (const text of texts) length += text.length;
-  // Every value takes one character at least, and so does a name.
+  // Every value, and every name, takes at least one character.
   if (length <= Math.min(limits.values, limits.numbers, limits.names)) return undefined;
   return finish(excessInAll(texts, { ...limits, depth: Infinity }, newCounts()));
 }
 
-/** No number of fewer characters has more than fifteen digits. */
+/** The shortest number with more than fifteen digits has this many characters. */
 const LONG_NUMBER = 16;
 
-/** Where the reading of a text has come to. */
+/** The position of the scan within a text. */
 interface Place {
   at: number;
   depth: number;
   isInText: boolean;
 }
 
-/** Adds what is in the text to `counts`. */
+/** Adds the contents of the text to `counts`. */
 function* countIn(text: string, limits: JsonLimits, counts: Counts): Work<"depth" | "values" | "numbers" | undefined> {
   const place: Place = { at: 0, depth: 0, isInText: false };
   while (place.at < text.length) {
     const excess = countSlice(text, place, limits, counts);
     if (excess) return excess;
     if (place.isInText) place.isInText = yield* isEscapedInSlices(text, place.at - 1);
-    // One of many texts has its turn as a slice of a long one has.
+    // Each of many texts is followed by a pause, like each slice of a long one.
     yield;
   }
 }
 
-/** The same of one slice, from `place` on. No generator: the engine makes a faster loop of a plain function. */
+/**
+ * The same for one slice, starting at `place`. It is a plain function, whose loop the engine optimizes better than a
+ * generator's.
+ */
 function countSlice(text: string, place: Place, limits: JsonLimits, counts: Counts) {
   let { at, depth, isInText } = place;
   let { values, numbers, names, hasLongNumbers } = counts;
@@ -139,7 +142,8 @@ function countSlice(text: string, place: Place, limits: JsonLimits, counts: Coun
         if (++numbers > limits.numbers) return "numbers";
         const start = at;
         let kind = 0;
-        // What shows that it is long is read beyond the slice. One that is longer than a slice counts once more with each.
+        // Reads past the end of the slice to detect a long number. One longer than a slice is counted again in each
+        // slice.
         const end = Math.max(stop, start + LONG_NUMBER);
         while (at < end && IN_NUMBER[text.charCodeAt(at + 1)]) kind |= IN_NUMBER[text.charCodeAt(++at)]!;
         hasLongNumbers ||= kind >= EXPONENT || at - start >= LONG_NUMBER - 1;
@@ -159,21 +163,21 @@ function countSlice(text: string, place: Place, limits: JsonLimits, counts: Coun
   return undefined;
 }
 
-/** Where the text that goes on at `from` ends, or a quote inside it that is beyond the slice. */
+/** The end of the string that continues at `from`, or the position of a quote inside it beyond the slice. */
 function endOfText(text: string, from: number, stop: number): number {
   let at = text.indexOf('"', from);
   while (at >= 0 && at < stop && isEscaped(text, at)) at = text.indexOf('"', at + 1);
   return at < 0 ? text.length : at;
 }
 
-/** Where the blank that goes on at `at` ends, or the slice. */
+/** The end of the white space that continues at `at`, or the end of the slice. */
 function endOfBlank(text: string, at: number, stop: number): number {
   let end = at;
   while (end < stop && text.charCodeAt(end + 1) <= 0x20) end++;
   return end;
 }
 
-/** Kinds of characters: `t`, `f` and `n` each begin one word, and stand nowhere else in it. */
+/** Kinds of characters. `t`, `f` and `n` each begin one word and do not occur elsewhere in it. */
 const [OPENING, CLOSING, TEXT, WORD, NUMBER, COLON, SPACE] = [1, 2, 3, 4, 5, 6, 7];
 const KIND = new Uint8Array(128);
 for (
@@ -215,7 +219,7 @@ function* hasMoreNames(texts: readonly string[], most: number): Work<boolean> {
   return false;
 }
 
-/** Where the string that begins at `start` ends: a quote before which there is an even number of backslashes. */
+/** The position of the closing quote of the string that begins at `start`: a quote after an even number of backslashes. */
 export function findStringEnd(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     if (!isEscaped(text, end)) return end;
@@ -242,7 +246,7 @@ function startOfRun(text: string, at: number, stop: number): number {
 
 const BACKSLASH = 0x5c;
 
-/** What is wrong with a text that goes beyond a limit: "the body" comes before it. */
+/** Describes an exceeded limit, to follow a subject such as "the body". */
 export function describeExcess(excess: keyof JsonLimits, limits: JsonLimits): string {
   const most = limits[excess];
   switch (excess) {

@@ -1,11 +1,11 @@
-/** What bytes are, by what they begin with: senders' own words are often missing, or wrong. */
+/** Detects media types by the first bytes, because the types that senders declare are often missing or wrong. */
 import { GatewayError } from "../errors.ts";
 import type { SpeechFormat } from "./audio.ts";
 
-/** What a file begins with, and the media type that this makes it. */
+/** How a file of one media type begins. */
 interface Signature {
   mediaType: string;
-  /** Whether the bytes have it. `text` gives so many of them from a place on as characters. */
+  /** Tests the bytes. `text` returns `length` of them from `start` on as characters. */
   matches(bytes: Uint8Array, text: (start: number, length: number) => string): boolean;
 }
 
@@ -17,7 +17,7 @@ const inRiff = (form: string, mediaType: string): Signature => ({
   mediaType,
   matches: (_, text) => /^R(?:IFF|F64)$/.test(text(0, 4)) && text(8, 4) === form,
 });
-/** Whether the first two bytes are those of a frame of MPEG audio without a container; `layers`, by their two bits. */
+/** A frame of MPEG audio without a container, by its first two bytes. `isLayer` tests the bits of the layer. */
 const mpegFrame = (mediaType: string, isLayer: (second: number) => boolean): Signature => ({
   mediaType,
   matches: ([first, second = 0]) => first === 0xff && isLayer(second),
@@ -29,16 +29,16 @@ const SIGNATURES: readonly Signature[] = [
   startsWith("fLaC", "audio/flac"),
   startsWith("OggS", "audio/ogg"),
   startsWith("ID3", "audio/mpeg"),
-  // Phones keep their pictures in the same container as sound.
+  // Phones store pictures in the same container as audio.
   {
     mediaType: "image/heif",
     matches: (_, text) => text(4, 4) === "ftyp" && /^(?:hei|hev|mif1|msf1|avi)/.test(text(8, 4)),
   },
   { mediaType: "audio/mp4", matches: (_, text) => text(4, 4) === "ftyp" },
   startsWith("\x1a\x45\xdf\xa3", "audio/webm"),
-  // Of frames without a container, those of layer 0 are AAC.
+  // Among frames without a container, those of layer 0 are AAC.
   mpegFrame("audio/aac", (second) => (second & 0xf6) === 0xf0),
-  // Layers II and III. Nobody uses layer I, and what looks like it is text in UTF-16 or samples near silence.
+  // Layers II and III. Layer I is not in use, and what looks like it is UTF-16 text or samples near silence.
   mpegFrame("audio/mpeg", (second) => (second & 0xe0) === 0xe0 && [0x02, 0x04].includes(second & 0x06)),
   startsWith("\x89PNG", "image/png"),
   startsWith("\xff\xd8", "image/jpeg"),
@@ -47,16 +47,13 @@ const SIGNATURES: readonly Signature[] = [
   startsWith("PK\x03\x04", "application/zip"),
 ];
 
-/**
- * What the first bytes of a file say that it is, as a media type; nothing where they say nothing. Raw samples have no
- * beginning of their own.
- */
+/** The media type of a file by its first bytes. `undefined` if they do not show it. Raw samples have no signature. */
 export function sniffMedia(bytes: Uint8Array): string | undefined {
   const text = (start: number, length: number) => latin1(bytes.subarray(start, start + length));
   return SIGNATURES.find(({ matches }) => matches(bytes, text))?.mediaType;
 }
 
-/** The media type under which each format of speech goes out. */
+/** The media type that is sent for each speech format. */
 const MEDIA_TYPE_OF: Record<SpeechFormat, string> = {
   mp3: "audio/mpeg",
   opus: "audio/opus",
@@ -67,8 +64,8 @@ const MEDIA_TYPE_OF: Record<SpeechFormat, string> = {
 };
 
 /**
- * What an upstream's speech is, by its first bytes, else by its own word (`declared`, a content type), else what was wanted.
- * `note` reports a type other than the wanted one. Throws `upstream_error` for what is not audio.
+ * The media type of an upstream's speech: by its first bytes, else by the declared content type, else the wanted
+ * format. `note` reports a type other than the wanted one. Throws `upstream_error` if it is not audio.
  */
 export function mediaTypeOfSpeech(
   start: Uint8Array,
@@ -81,26 +78,26 @@ export function mediaTypeOfSpeech(
   const word = (declared ?? "").toLowerCase().replace(/;.*/s, "").trim();
   const named = SOUND.test(word) ? SYNONYMS[word] ?? word : undefined;
   const seen = typeBySight(start, word, named);
-  // A type that is two, of which a browser takes the second, begins with the word too.
+  // The declared type may be a list of two, of which browsers use the second. It begins with the declared word too.
   if (seen !== undefined && !SOUND.test(seen)) {
     throw new GatewayError("upstream_error", `The upstream sent ${seen} instead of audio`);
   }
-  // Ogg holds Opus as well as other codecs; the codec's own header follows the page's.
+  // Ogg may contain Opus or another codec. The codec's own header follows that of the page.
   const isOpus = seen === "audio/ogg" && latin1(start.subarray(28, 36)) === "OpusHead";
   const mediaType = isOpus ? MEDIA_TYPE_OF.opus : seen ?? named ?? asked;
   if (mediaType !== asked) note(`delivered ${mediaType} in place of ${wanted}`);
   return mediaType;
 }
 
-/** What the bytes are; where they do not reveal it, what a content type outside audio claims. */
+/** The type that the bytes show. If they show none, a declared content type outside audio counts. */
 function typeBySight(start: Uint8Array, word: string, named: string | undefined): string | undefined {
-  // Raw samples may begin with anything, the mark of a bare frame too.
+  // Raw samples may begin with any bytes, including those of a frame without a container.
   const isRaw = named === MEDIA_TYPE_OF.pcm && start[0] === 0xff;
   const seen = isRaw ? undefined : sniffMedia(start);
   return seen ?? (/^text\/|json|html|xml/.test(word) ? word : writing(start));
 }
 
-/** JSON and pages are what failures come as, under a content type of sound too. */
+/** Failures may arrive as JSON or a web page, even with an audio content type. */
 function writing(start: Uint8Array): string | undefined {
   const text = latin1(start.subarray(0, 64));
   if (/[^\t\r\n\x20-\x7e]/.test(text)) return undefined;
@@ -109,7 +106,7 @@ function writing(start: Uint8Array): string | undefined {
 
 const SOUND = /^audio\/[\w.+-]+$/;
 
-/** Other names that servers have for the same formats. */
+/** Other names that servers use for the same formats. */
 const SYNONYMS: Readonly<Record<string, string>> = {
   "audio/mp3": "audio/mpeg",
   "audio/mpeg3": "audio/mpeg",

@@ -2,20 +2,20 @@ import { GatewayError } from "../errors.ts";
 import type { Effort } from "./generate.ts";
 import type { Price } from "./price.ts";
 
-/** What a model is for. Each operation that runs a model needs one of these (`TASK_OF`). */
+/** What a model is for. Each operation that runs a model needs one of these tasks (`TASK_OF`). */
 export const TASKS = ["chat", "embedding", "rerank", "speech", "transcription"] as const;
 export type Task = typeof TASKS[number];
 
-/** Whether a model's name in the configuration stands for many: `*` in it is any text. */
+/** Whether a configured model name is a pattern, in which `*` matches any text. */
 export function isPattern(name: string): boolean {
   return name.includes("*");
 }
 
-/** What a model can be given. `file` is a document, such as a PDF. */
+/** The kinds of input that a model may accept. `file` is a document, such as a PDF. */
 export const MODALITIES = ["text", "image", "audio", "video", "file"] as const;
 export type Modality = typeof MODALITIES[number];
 
-/** What models of each task are given, as far as the task alone tells it. */
+/** The input of models of each task, if the task alone determines it. */
 export const INPUT_OF: Readonly<Record<Task, readonly Modality[] | undefined>> = {
   chat: undefined,
   embedding: ["text"],
@@ -24,7 +24,7 @@ export const INPUT_OF: Readonly<Record<Task, readonly Modality[] | undefined>> =
   transcription: ["audio"],
 };
 
-/** What a request for the model list is narrowed to: `?task=embedding`. Throws `invalid_request` for an unknown task. */
+/** Reads the filter of a model list request: `?task=embedding`. Throws `invalid_request` for an unknown task. */
 export function parseListQuery(query: URLSearchParams): { task?: Task } {
   const wanted = query.get("task");
   if (wanted === null || wanted === "") return {};
@@ -36,10 +36,10 @@ export function parseListQuery(query: URLSearchParams): { task?: Task } {
 
 /** One entry of a lane's model list. */
 export interface ModelInfo {
-  /** The name that clients put in `model`. */
+  /** The name that clients send in `model`. */
   id: string;
   task: Task;
-  /** Seconds since the epoch; the gateway's own build time is not known, so a constant where nobody says it. */
+  /** Seconds since the epoch. A constant if unknown, because the gateway's own build time is not known either. */
   created: number;
   ownedBy: string;
   displayName?: string;
@@ -48,8 +48,8 @@ export interface ModelInfo {
   maxOutputTokens?: number;
   inputModalities?: readonly Modality[];
   supportsTools?: boolean;
-  /** The levels of reasoning effort that it knows. */
+  /** The levels of reasoning effort that it supports. */
   efforts?: readonly Effort[];
-  /** What it costs at each provider that runs it, by the name that answers have for it. */
+  /** Its price at each provider, by the name that the provider has in answers. */
   prices?: Readonly<Record<string, Price>>;
 }

@@ -1,19 +1,19 @@
 /**
- * JSON that is mostly long lists of numbers, as vectors are: tens of megabytes, which take the platform's parser half a second.
- * Each list is parsed by itself, so that others have their turns between them.
+ * Parses JSON that is mostly long lists of numbers, such as vectors. At tens of megabytes, `JSON.parse` would block for
+ * half a second. Each list is parsed separately, and others may run in between.
  */
 import { isJsonObject, type JsonValue } from "./json.ts";
 import { findStringEnd } from "./json_limits.ts";
 import type { Work } from "../util/work.ts";
 
-/** Shorter texts take no noticeable time. In characters. */
+/** Shorter texts cost no noticeable time. In characters. */
 const LONG = 500_000;
-/** A list of numbers that is worth it, or a text, in which a list is none. */
+/** A list of numbers long enough to be parsed separately, or the start of a string, whose contents are skipped. */
 const LIST_OR_TEXT = /"|\[[\d\s.,eE+-]{200,}\]/g;
-/** Stands for a list, with its number behind it. It is in no text of JSON that is looked into. */
+/** Marks a list's position, followed by its number. Texts that contain it are parsed as a whole. */
 const MARK = "\ue000";
 
-/** What `parse` makes of the text. */
+/** The same result as `parse(text)`. */
 export function* parseLists(
   text: string,
   parse: (text: string) => JsonValue | undefined,
@@ -45,7 +45,7 @@ export function* parseLists(
   return value === undefined ? undefined : withLists(value, lists);
 }
 
-/** The value, with each list in its place. */
+/** The value, with each list restored at its position. */
 function withLists(value: JsonValue, lists: readonly JsonValue[]): JsonValue {
   if (typeof value === "string") return value.startsWith(MARK) ? lists[Number(value.slice(1))]! : value;
   if (Array.isArray(value)) return value.map((item) => withLists(item, lists));

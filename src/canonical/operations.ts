@@ -7,10 +7,10 @@ import type { RelayEvent, RelayRequest, RelayResponse } from "./relay.ts";
 import type { RerankRequest, RerankResponse } from "./rerank.ts";
 import type { StoredAnswer } from "./stored.ts";
 
-/** Every operation, with what goes in, what comes out, and the steps of a streamed answer where it has one. */
+/** Every operation, with its input, its output, and the events of a streamed answer if it can stream. */
 export interface Operations {
   generate: { input: GenerateRequest; output: GenerateResponse; event: GenerateEvent };
-  /** The same past the canonical form, for what one wire alone can ask: `GenerateRequest.relay`. */
+  /** `generate` without the canonical form, for requests that only one wire can express: `GenerateRequest.relay`. */
   relay: { input: RelayRequest; output: RelayResponse; event: RelayEvent };
   countTokens: { input: GenerateRequest; output: { inputTokens: number }; event: never };
   embed: { input: EmbedRequest; output: EmbedResponse; event: never };
@@ -19,26 +19,26 @@ export interface Operations {
   transcribe: { input: TranscriptionRequest; output: Transcript; event: TranscriptEvent };
   listModels: { input: { task?: Task }; output: ModelInfo[]; event: never };
   getModel: { input: { model: string }; output: ModelInfo; event: never };
-  /** `events`: the answer as its events, from a position on. */
+  /** `events`: the answer as its stream events, starting from a position. */
   getResponse: { input: { id: string; events?: { from: number } }; output: StoredAnswer; event: never };
   deleteResponse: { input: { id: string }; output: { id: string }; event: never };
   cancelResponse: { input: { id: string }; output: StoredAnswer; event: never };
-  /** What is asked of a conversation that the gateway keeps. */
+  /** A request about a conversation that the gateway stores. */
   conversation: { input: ConversationRequest; output: ConversationAnswer; event: never };
   /** Opens a WebSocket whose messages are requests. */
   connect: { input: Record<string, never>; output: never; event: never };
-  /** Whether the wire is served: for clients that ask for a version before anything else. */
+  /** Whether the wire is served, for clients that request a version before anything else. */
   ping: { input: Record<string, never>; output: Record<string, never>; event: never };
 }
 
 export type OperationName = keyof Operations;
-/** The operations that run a model at an upstream; the lane or the memory answers the others. */
+/** The operations that run a model at an upstream. The others are answered from the lane or the memory. */
 export type ModelOperation = "generate" | "relay" | "countTokens" | "embed" | "rerank" | "speak" | "transcribe";
 export type Input<K extends OperationName> = Operations[K]["input"];
 export type Output<K extends OperationName> = Operations[K]["output"];
 export type StreamEvent<K extends OperationName> = Operations[K]["event"];
 
-/** The task that a model must have for the operation; a model of another task is answered `model_task_mismatch`. */
+/** The task that a model must have for the operation. A model of another task is refused with `model_task_mismatch`. */
 export const TASK_OF: Record<OperationName, Task | undefined> = {
   generate: "chat",
   relay: "chat",

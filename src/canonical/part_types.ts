@@ -1,13 +1,16 @@
-/** Which types of parts a conversation has. Most have texts and calls alone, in which nobody need search for anything else. */
+/**
+ * Which types of parts a conversation contains. Most contain only text and calls, so searches for other types can be
+ * skipped.
+ */
 import type { Message, OutputPart, ToolResultPart } from "./generate.ts";
 
 type Part = OutputPart | ToolResultPart;
 type PartType = Part["type"];
 
-/** Nobody changes a list of messages that is read or made, so each is looked through once. */
+/** A list of messages is never modified once it has been read or made, so each is searched only once. */
 const known = new WeakMap<readonly Message[], ReadonlySet<PartType>>();
 
-/** Whether the messages have a part of this type, inside a result or elsewhere. */
+/** Whether the messages contain a part of this type, including inside tool results. */
 export function holdsPart(messages: readonly Message[], type: PartType): boolean {
   let types = known.get(messages);
   if (!types) known.set(messages, types = typesIn(messages));

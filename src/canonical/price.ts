@@ -1,4 +1,7 @@
-/** What a model costs, in dollars: of tokens for a million. What is absent of cached, written and reasoning costs as its total. */
+/**
+ * Prices in dollars, those of tokens per million. Missing prices of cached, written and reasoning tokens default to
+ * that of their total.
+ */
 export interface Price {
   input?: number;
   output?: number;

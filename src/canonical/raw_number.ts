@@ -1,14 +1,14 @@
 import { findStringEnd } from "./json_limits.ts";
 
 /**
- * Numbers that a double would change, kept as the text that they came in: `9007199254740993`, `0.12345678901234567890`,
- * `1e400`. Every other number is a plain one, and so may change its spelling but not its value: `1.0` becomes `1`, and `-0`
+ * Numbers that a double cannot hold exactly are kept as their text: `9007199254740993`, `0.12345678901234567890`,
+ * `1e400`. Every other number is a plain one. Its spelling may change, but not its value: `1.0` becomes `1`, and `-0`
  * becomes `0`.
  *
- * The platform keeps such a text as an object that `JSON.stringify` writes out as it is, and that nothing else knows:
- * `structuredClone` throws on it, and whoever walks through data takes it for an object. So it stands only where data is
- * carried (`extra`, the input of a tool, a schema); fields that have a type of their own hold plain numbers, and what leaves
- * the process leaves it as JSON text.
+ * The platform keeps such a text as an object that `JSON.stringify` writes unchanged, and that nothing else
+ * understands. `structuredClone` throws on it, and code that walks through data takes it for an object. So raw numbers
+ * occur only in data that is passed through (`extra`, the input of a tool, a schema). Typed fields hold plain numbers,
+ * and data leaves the process as JSON text.
  */
 
 /** A number as its JSON text. */
@@ -16,27 +16,27 @@ export interface RawNumber {
   readonly rawJSON: string;
 }
 
-// TypeScript does not know these yet.
+// TypeScript's library lacks these.
 const { rawJSON, isRawJSON } = JSON as unknown as {
   rawJSON(text: string): RawNumber;
   isRawJSON(value: unknown): boolean;
 };
 const { parse } = JSON;
 
-/** A number of more than fifteen digits or with an exponent of three, from its first digit. Most texts hold none. */
+/** A number with more than fifteen digits or a three-digit exponent, from its first digit on. Most texts have none. */
 const LONG = /(?<=(?:^|[:,[])\s*-?)\d(?:[\d.]{15}|[\d.]*[eE][-+]?\d{3})/g;
-/** A number, where it is one and a value. */
+/** A complete number that is a value. */
 const NUMBER_VALUE = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?(?=\s*(?:[,\]}]|$))/y;
 
-/** Each long number is looked at by itself. No conversation has so many; what has is a list of vectors. */
+/** Each long number is examined separately. No conversation has this many, but lists of vectors do. */
 const MOST_LONG_NUMBERS = 30_000;
 
-/** Begins the text that stands for a number while its surroundings are parsed. Nobody can know it, so no text has it. */
+/** The prefix of the text that replaces a number during parsing. It is random, so no input contains it. */
 const MARK = crypto.randomUUID().slice(0, 18);
 
 /**
- * `JSON.parse`, for a text whose numbers keep their values; of more than thirty thousand long numbers, the nearest doubles.
- * A reviver, which sees the text of each number, costs ten times as much.
+ * `JSON.parse` that keeps the exact values of numbers. In a text with more than thirty thousand long numbers, they
+ * become the nearest doubles. A reviver, which sees the text of each number, costs ten times as much.
  */
 export function parseExactly(text: string): unknown {
   const numbers: string[] = [];
@@ -46,12 +46,12 @@ export function parseExactly(text: string): unknown {
   try {
     value = parse(marked);
   } catch {
-    return parse(text); // throws, too, and knows the position in the text
+    return parse(text); // throws as well, with the position in the original text
   }
   return restore(value, numbers);
 }
 
-/** The text with marks in place of the numbers that a double would change; nothing where there are none, or too many. */
+/** The text with marks in place of the numbers that a double would change. `undefined` if there are none, or too many. */
 function markNumbers(text: string, numbers: string[]): string | undefined {
   const pieces: string[] = [];
   let [done, count] = [0, 0];
@@ -86,7 +86,7 @@ function nextQuote(text: string, from: number): number {
   return at < 0 ? Infinity : at;
 }
 
-/** The value with each number in place of its mark. */
+/** The value with each mark replaced by its number. */
 function restore(value: unknown, numbers: readonly string[]): unknown {
   if (typeof value === "string") {
     return value.startsWith(MARK) ? rawJSON(numbers[Number(value.slice(MARK.length))]!) : value;
@@ -108,18 +108,18 @@ export function isNumber(value: unknown): value is number | RawNumber {
   return typeof value === "number" || isRawJSON(value);
 }
 
-/** The double that is nearest to it. */
+/** The nearest double. */
 export function toDouble(value: number | RawNumber): number {
   return typeof value === "number" ? value : Number(value.rawJSON);
 }
 
-/** The text in which both of two equal numbers are written. */
+/** A text that is the same for all equal numbers. */
 export function canonicalText(value: number | RawNumber): string {
   const { negative, digits, exponent } = decimalOf(value);
   return `${negative ? "-" : ""}${digits}e${exponent}`;
 }
 
-/** Below 0 where the first is less, above 0 where it is more, else 0. */
+/** Negative if the first is less, positive if it is greater, and 0 if they are equal. */
 export function compareNumbers(one: number | RawNumber, other: number | RawNumber): number {
   if (typeof one === "number" && typeof other === "number") return one - other;
   const [a, b] = [decimalOf(one), decimalOf(other)];
@@ -131,10 +131,10 @@ export function isInteger(value: number | RawNumber): boolean {
   return typeof value === "number" ? Number.isInteger(value) : decimalOf(value).exponent >= 0;
 }
 
-/** Beyond that, nobody asks for it, and the integers that it would take are too long. */
+/** Longer integers would be too costly, and no real request needs them. */
 const LONGEST_INTEGER = 1_000;
 
-/** Whether the first is a multiple of the second, which is above 0. */
+/** Whether the first is a multiple of the second, which must be positive. */
 export function isMultiple(value: number | RawNumber, of: number | RawNumber): boolean {
   const [a, b] = [decimalOf(value), decimalOf(of)];
   const least = Math.min(a.exponent, b.exponent);
@@ -144,7 +144,7 @@ export function isMultiple(value: number | RawNumber, of: number | RawNumber): b
   return scaled(a) % scaled(b) === 0n;
 }
 
-/** `digits` × 10 ^ `exponent`. The digits neither begin nor end with a zero, but for that of zero itself. */
+/** `digits` × 10 ^ `exponent`. The digits have no leading or trailing zeros, except for zero itself. */
 interface Decimal {
   negative: boolean;
   digits: string;
@@ -160,7 +160,7 @@ function decimalOf(value: number | RawNumber): Decimal {
 function readDecimal(text: string): Decimal {
   const [, sign, whole = "0", fraction = "", exponent = "0"] = NUMBER.exec(text) ?? [];
   const all = (whole + fraction).replace(/^0+/, "");
-  // By a loop: a pattern for the end of a text takes the square of its length.
+  // A loop, because a pattern for trailing zeros takes quadratic time.
   let end = all.length;
   while (all[end - 1] === "0") end--;
   if (end === 0) return { negative: false, digits: "0", exponent: 0 };
@@ -180,12 +180,12 @@ function compareMagnitudes(a: Decimal, b: Decimal): number {
 
 const SHORT_INTEGER = /^-?[1-9]\d{0,20}$/;
 
-/** Whether the number's own text has the value that `source` has. */
+/** Whether the double has exactly the value of its source text. */
 function isExact(source: string, value: number): boolean {
   if (source.length <= 15 && !/e/i.test(source)) return true;
   const text = String(value);
   if (text === source) return true;
-  // A double writes an integer of so many digits in full, so the spelling tells.
+  // A double writes an integer of this many digits in full, so the texts would be equal.
   if (!Number.isFinite(value) || SHORT_INTEGER.test(source)) return false;
   const [read, kept] = [readDecimal(source), readDecimal(text)];
   return read.negative === kept.negative && read.digits === kept.digits && read.exponent === kept.exponent;

@@ -3,14 +3,14 @@ import type { JsonObject } from "./json.ts";
 import type { ReportedUsage } from "./usage.ts";
 
 /**
- * A request that shapes its whole answer in a way that one wire alone knows. It goes to upstreams of that wire as the client
- * wrote it, and their answer comes back so.
+ * A request that shapes its whole answer in a way that only one wire can express. It is sent unchanged to upstreams of
+ * that wire, and the answer is returned unchanged.
  */
 export interface RelayRequest {
   model: string;
   stream: boolean;
   wire: string;
-  /** The field that asks for it. */
+  /** The field that makes the request a relay. */
   field: string;
   body: JsonObject;
 }

@@ -2,7 +2,7 @@ import type { Transcript, TranscriptEvent } from "./audio.ts";
 import type { GenerateEvent, GenerateResponse, OutputPart, PartDelta } from "./generate.ts";
 import type { OperationName, Output, StreamEvent } from "./operations.ts";
 
-/** A whole answer as the events of a stream, its text word by word: for an upstream that does not stream. */
+/** A whole answer as the events of a stream, with its text word by word, for upstreams that do not stream. */
 export function* replay(response: GenerateResponse): Generator<GenerateEvent> {
   const { model, content, finish, usage, extra } = response;
   yield { type: "start", model, inputTokens: Math.max(1, usage.inputTokens) };
@@ -10,7 +10,7 @@ export function* replay(response: GenerateResponse): Generator<GenerateEvent> {
   yield { type: "finish", finish, usage, ...(extra && { extra }) };
 }
 
-/** One part of it. */
+/** The events of one part. */
 export function* replayPart(part: OutputPart, index: number): Generator<GenerateEvent> {
   yield { type: "part-start", index, part: emptied(part) };
   const { type, text } = deltaOf(part);
@@ -20,12 +20,12 @@ export function* replayPart(part: OutputPart, index: number): Generator<Generate
   yield { type: "part-end", index, ...(annotations && { annotations }), ...(opaque && { opaque }) };
 }
 
-/** A text is emitted word by word up to this length, in characters; beyond it, in pieces of `PIECE`. */
+/** Text up to this many characters is emitted word by word. Longer text is emitted in pieces of about `PIECE` characters. */
 const LONG = 100_000;
 const PIECE = 4_096;
 const WORD_END = /\S\s/g;
 
-/** Each with the space before it, the last also with the space after it. */
+/** Each word with the space before it, and the last one also with the space after it. */
 function* words(text: string): Generator<string> {
   const least = text.length > LONG ? PIECE : 1;
   const last = text.trimEnd().length;
@@ -52,7 +52,7 @@ function emptied(part: OutputPart): OutputPart {
       return { ...rest, text: "" };
     }
     case "reasoning": {
-      // Reasoning without text is all in what its vendor can read: it comes whole.
+      // Reasoning without text consists only of opaque data, which comes in one piece.
       if (part.text === "") return part;
       const { opaque: _, ...rest } = part;
       return { ...rest, text: "" };
@@ -87,7 +87,7 @@ function deltaOf(part: OutputPart): PartDelta {
   }
 }
 
-/** How the whole answer of an operation becomes a stream, for operations that stream. */
+/** Turns an operation's whole answer into a stream, for operations that stream. */
 export const REPLAY: { [K in OperationName]?: (output: Output<K>) => Iterable<StreamEvent<K>> } = {
   generate: replay,
   transcribe: replayTranscript,

@@ -2,12 +2,12 @@ import { GatewayError } from "../errors.ts";
 import type { Extra } from "./extra.ts";
 import type { JsonValue } from "./json.ts";
 
-/** A request to order documents by how well they answer a query. */
+/** A request to rank documents by how well they answer a query. */
 export interface RerankRequest {
   model: string;
   query: string;
   documents: RerankDocument[];
-  /** How many of the best are wanted; all where absent. The gateway cuts, so no upstream needs it. */
+  /** How many of the best documents to return. Defaults to all. The gateway truncates the list, so upstreams need not. */
   topN?: number;
   returnDocuments: boolean;
   extra?: Extra;
@@ -15,7 +15,7 @@ export interface RerankRequest {
 
 export interface RerankDocument {
   text: string;
-  /** The document as the client wrote it: a text, or an object with more than the text. */
+  /** The document as the client wrote it: text, or an object that may have other fields. */
   source: JsonValue;
 }
 
@@ -32,9 +32,9 @@ export interface RankedDocument {
 }
 
 /**
- * The scores of all `count` documents, most relevant first and in the order of the request where two are alike. With
- * `sigmoid`, scores that are not all between 0 and 1 are made so. Throws `upstream_error` for a score that is missing, there
- * twice, of no document, or no finite number.
+ * The scores of all `count` documents, most relevant first. Equal scores keep the order of the request. With `sigmoid`,
+ * scores are mapped to the range 0 to 1 if any lies outside. Throws `upstream_error` if a score is missing, duplicated,
+ * not finite, or for an unknown document.
  */
 export function rank(
   scores: readonly RankedDocument[],
@@ -55,13 +55,13 @@ export function rank(
   if (seen.size !== count) {
     throw new GatewayError("upstream_error", `The upstream ranked ${seen.size} of ${count} documents`);
   }
-  // Sorted first, because very high scores become alike.
+  // Sorted first, because very high scores become equal.
   const results = scores.toSorted((a, b) => b.score - a.score || a.index - b.index);
   if (spelling === "as-they-are" || results.every(({ score }) => score >= 0 && score <= 1)) return results;
   return results.map(({ index, score }) => ({ index, score: 1 / (1 + Math.exp(-score)) }));
 }
 
-/** All that the model reads: the query with each document. */
+/** The texts that the model reads: the query with each document. */
 export function pairsOf({ query, documents }: RerankRequest): string[] {
   return documents.flatMap(({ text }) => [query, text]);
 }

@@ -2,7 +2,7 @@ import type { ErrorCode } from "../errors.ts";
 import type { GenerateResponse, Message } from "./generate.ts";
 import type { JsonObject } from "./json.ts";
 
-/** An answer as the gateway remembers it: one turn of a conversation, with a pointer to the turn before. */
+/** An answer as the gateway stores it: one turn of a conversation, with a pointer to the previous turn. */
 export interface StoredAnswer {
   id: string;
   /** The id of the answer that this one follows. */
@@ -10,14 +10,14 @@ export interface StoredAnswer {
   /** Seconds since the epoch. */
   created: number;
   completed: number;
-  /** As the client asked for it. */
+  /** The model's name as the client requested it. */
   model: string;
-  /** What the client added in this turn; the turns before it are in the answers before. */
+  /** What the client added in this turn. Earlier turns are in the previous answers. */
   messages: Message[];
   response: GenerateResponse;
-  /** What the wire wanted to see of the request again (`MemoryRequest.keep`). */
+  /** The parts of the request that the wire needs later (`MemoryRequest.keep`). */
   keep: JsonObject;
-  /** Present where there is no answer: it is made in the background still, or came to nothing. */
+  /** Present if there is no answer: it is still being made in the background, or it failed. */
   run?: RunState;
 }
 

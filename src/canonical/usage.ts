@@ -1,36 +1,36 @@
 import { GatewayError } from "../errors.ts";
 import { formatDollars, picoDollars } from "../util/dollars.ts";
 
-/** How many hosted calls an answer took. */
+/** The number of hosted calls that an answer made. */
 export interface HostedUses {
   webSearch?: number;
   webFetch?: number;
   mcp?: number;
 }
 
-/** Token counts. Totals include their parts: `inputTokens` the cached ones, `outputTokens` the reasoning. */
+/** Token counts. The totals include their parts: `inputTokens` the cached tokens, `outputTokens` the reasoning. */
 export interface Usage {
   inputTokens: number;
   outputTokens: number;
   cachedInputTokens?: number;
   cacheWriteTokens?: number;
   reasoningTokens?: number;
-  /** What the summary cost with which the conversation goes on. */
+  /** The cost of the summary from which the conversation continues. */
   compaction?: Usage;
   /** Calls of tools that the server ran. */
   hostedUses?: HostedUses;
-  /** What the upstream says that it cost, in dollars: a decimal text. */
+  /** The cost that the upstream reported, in dollars as decimal text. */
   reportedCost?: string;
-  /** A total that the upstream did not report is the gateway's estimate. */
+  /** Set if a total is the gateway's estimate, because the upstream did not report it. */
   estimated?: true;
 }
 
-/** What an upstream reported of an answer's tokens: all of the counts, some, or none. */
+/** The token counts that an upstream reported: all, some or none. */
 export type ReportedUsage = Partial<Usage>;
 
 /**
- * Who counted the tokens of a request: the upstream that is asked, the model's own chat template and vocabulary, the gateway
- * by what upstreams reported for the model before, or the gateway by the length of the texts alone.
+ * How the tokens of a request were counted: by the upstream, by the model's own chat template and vocabulary, by the
+ * gateway with a calibration from counts that upstreams reported for the model, or by the length of the texts alone.
  */
 export type CountedBy = "upstream" | "tokenizer" | "calibrated" | "estimated";
 
@@ -40,15 +40,15 @@ export interface Count {
   by: CountedBy;
 }
 
-/** A count that an upstream gave. Throws where it is none. */
+/** A token count from an upstream. Throws if the value is not one. */
 export function reportedCount(reported: unknown): { inputTokens: number } {
   if (typeof reported === "number" && Number.isSafeInteger(reported) && reported > 0) return { inputTokens: reported };
   throw new GatewayError("upstream_error", "The upstream's answer is not a token count", { retryable: false });
 }
 
 /**
- * The totals of an answer, as far as they are reported. Servers that count nothing leave them out or say 0; no conversation has
- * 0 tokens, but an answer may.
+ * The reported totals of an answer. Servers that count nothing leave them out or send 0. No conversation has 0 tokens,
+ * but an answer may.
  */
 export function reportedTotals(
   input: number | null | undefined,
@@ -59,24 +59,24 @@ export function reportedTotals(
   const outputTokens = output ?? (input && total ? Math.max(0, total - input) : undefined);
   return {
     ...(inputTokens > 0 && { inputTokens }),
-    // Servers that did not count send 0 and no input.
+    // Servers that did not count send 0 here and no input tokens.
     ...(outputTokens !== undefined && (inputTokens > 0 || outputTokens > 0) && { outputTokens }),
   };
 }
 
-/** What the gateway knows itself: how many tokens it counts in the conversation. `note` reports what had to be estimated. */
+/** The gateway's own count of the conversation. `note` reports what had to be estimated. */
 interface Estimate {
   readonly inputTokens: number;
   note?(text: string): void;
 }
 
-/** Every count that was reported, and estimates of the totals that were not. `outputWeight`: of the whole answer. */
+/** All reported counts, with estimates of missing totals. `outputWeight`: the estimate for the whole answer. */
 export function completeUsage(reported: ReportedUsage, estimate: Estimate, outputWeight: number): Usage {
   const { inputTokens, outputTokens } = reported;
   if (inputTokens !== undefined && outputTokens !== undefined) return { ...reported, inputTokens, outputTokens };
   const missing = inputTokens !== undefined ? "output tokens" : outputTokens !== undefined ? "input tokens" : "usage";
   estimate.note?.(`estimated ${missing}`);
-  // The totals hold their parts.
+  // The totals include their parts.
   const parts = (reported.cachedInputTokens ?? 0) + (reported.cacheWriteTokens ?? 0);
   return {
     ...reported,
@@ -86,7 +86,7 @@ export function completeUsage(reported: ReportedUsage, estimate: Estimate, outpu
   };
 }
 
-/** What several tries cost together. */
+/** The sum of the usage of several attempts. */
 export function addUsage(one: Usage, other: Usage): Usage {
   const sum = (key: "cachedInputTokens" | "cacheWriteTokens" | "reasoningTokens") =>
     one[key] === undefined && other[key] === undefined ? {} : { [key]: (one[key] ?? 0) + (other[key] ?? 0) };
@@ -103,7 +103,7 @@ export function addUsage(one: Usage, other: Usage): Usage {
   };
 }
 
-/** Of tries whose upstream reported no cost, nothing is known. */
+/** Attempts whose upstream reported no cost are left out. */
 function addCosts(one: string | undefined, other: string | undefined): Pick<Usage, "reportedCost"> {
   const costs = [one, other].flatMap((cost) => cost === undefined ? [] : picoDollars(cost) ?? []);
   return costs.length === 0 ? {} : { reportedCost: formatDollars(costs.reduce((sum, cost) => sum + cost)) };
