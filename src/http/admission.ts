@@ -1,27 +1,27 @@
-/** Who may still use how much: the one contract of those who count it, be it in this process or for many gateways. */
+/** The contract for counting what keys use, whether in this process or across many gateways. */
 import type { Allowance, Quota } from "../contract/allowance.ts";
 
-/** The account of a key; nothing where it has no limits. */
+/** The account of a key. `undefined` if the key has no limits. */
 export type Admission = (key: { name: string; quota?: Quota }) => Account | undefined;
 
-/** What one key uses. Promises come only from who has to ask elsewhere. */
+/** What one key uses. Implementations return promises only if they must ask elsewhere. */
 export interface Account {
-  /** What is left, as far as it is known here. */
+  /** What remains, as far as this process knows. */
   allowance(): Allowance;
   /**
-   * Lets a request run that is sure to use so many tokens. Throws `rate_limit`; what is refused has used nothing. `explain` gets
-   * why less is known than should be.
+   * Admits a request that will use at least `tokens`. Throws `rate_limit`. A refused request uses nothing. `explain` receives
+   * the reason if the counts are less accurate than they should be.
    */
   admit(tokens: number, explain?: (failure: unknown) => void): Permit | Promise<Permit>;
-  /** Counts a call that the gateway makes for a request which runs as one more request; false where there is none left. */
+  /** Counts a call that the gateway makes for a running request as one more request. False if no more are allowed. */
   takeCall(): boolean | Promise<boolean>;
 }
 
-/** The right of one request to run. */
+/** The admission of one request. */
 export interface Permit {
   /**
-   * The request is over, and has used so many tokens more than were counted when it was admitted, or less where it is below
-   * nothing. What comes after the first time counts nothing.
+   * Ends the request. `more` tokens were used in addition to those counted at admission. It may be negative. Only the first call
+   * counts.
    */
   settle(more?: number): void;
 }

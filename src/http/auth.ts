@@ -6,19 +6,19 @@ import type { Peer } from "../platform/platform.ts";
 import { addressOf } from "./host.ts";
 
 /**
- * Who calls: a key, the machine itself where there are no keys, or somebody with a token of an upstream. What is
- * absent of lanes, models and quota is not limited.
+ * The caller: a key, this machine if no keys are configured, or a caller with a token for an upstream. Absent lanes, models or
+ * quota mean no restriction.
  */
 export interface Caller extends Omit<KeyFacts, "expires"> {
-  /** Whose what it stores is: the key's name, which stays as its secret changes. */
+  /** The owner of what the caller stores: the key's name, which stays the same when its secret changes. */
   owner: string;
-  /** The caller's own credential, for upstreams that take the caller's in place of the gateway's. */
+  /** The caller's own credential, for upstreams that use it instead of the gateway's. */
   token?: string;
-  /** Whether nothing but that token lets it in: then nothing of the gateway's own is for it. */
+  /** Whether only that token admits the caller, who then has no access to the gateway's own resources. */
   isStranger?: true;
 }
 
-/** What a key is known by, and what it opens. */
+/** How a key is recognized, and what it permits. */
 export interface Key extends KeyFacts {
   /** SHA-256 of its secret, in hexadecimal digits. */
   digest: string;
@@ -26,37 +26,37 @@ export interface Key extends KeyFacts {
 
 export interface AuthOptions {
   keys: readonly Key[];
-  /** The key of a digest that was made apart from the configuration, where such are admitted. */
+  /** Looks up a key in the store by its digest, if stored keys are enabled. */
   storedKey?(digest: string): Promise<Key | undefined>;
-  /** The issuer whose tokens are admitted, too. */
+  /** The issuer whose tokens are accepted as well. */
   tokens?: Tokens;
-  /** Whether there are upstreams to which callers bring a token of their own. */
+  /** Whether there are upstreams for which callers send their own token. */
   takesTokens: boolean;
   /** Milliseconds since the epoch. */
   now(): number;
 }
 
-/** Tells whose a token (JWT) is. */
+/** Identifies the caller of a token (JWT). */
 export interface TokenReader {
   /**
-   * `digest`: the token's. Throws `authentication`, `permission` for a caller without a group that is admitted, and
-   * `unavailable` where the token cannot be checked. No error holds anything of the token.
+   * `digest`: the token's digest. Throws `authentication`, `permission` if none of the caller's groups is admitted, and
+   * `unavailable` if the token cannot be checked. No error contains anything from the token.
    */
   identify(token: string, digest: string): Promise<Caller>;
 }
 
-/** Callers with tokens of an issuer in place of keys. */
+/** Accepts an issuer's tokens instead of keys. */
 export interface Tokens extends TokenReader {
   issuer: string;
 }
 
 /**
- * Admits a request before its body is read, or throws: `authentication`, for the most part. `peer` is absent for a call within the
- * process. `places`: where the key may stand besides.
+ * Admits a request before its body is read, or throws, usually `authentication`. `peer` is absent for calls within the process.
+ * `places`: further places where the key may be.
  */
 export type Authenticate = (request: Request, peer: Peer | undefined, places?: KeyPlaces) => Promise<Caller>;
 
-/** With keys, a request must carry one of them; without, only this machine is admitted, and who brings a token. */
+/** If keys exist, a request must have one. Without keys, only this machine and callers with a token are admitted. */
 export function createAuth({ keys, storedKey, tokens, takesTokens, now }: AuthOptions): Authenticate {
   if (keys.length === 0 && !storedKey && !tokens) {
     return takesTokens ? admitToken : (request, peer) => Promise.try(admitLocal, request, peer);
@@ -79,21 +79,24 @@ export function createAuth({ keys, storedKey, tokens, takesTokens, now }: AuthOp
 }
 
 /**
- * By digest: the time that a look-up takes tells of a hash, from which no key is guessed back. Of two with one secret the first
- * counts.
+ * Keys by digest. The time of a lookup reveals something only about a hash, which does not lead back to the key. If two keys
+ * have the same secret, the first one counts.
  */
 function indexOf(keys: readonly Key[]): ReadonlyMap<string, Key> {
   return new Map(keys.map((key): [string, Key] => [key.digest, key]).reverse());
 }
 
-/** Finds the caller whose key has a digest. Throws `authentication` where there is none, or it has expired. */
+/** Finds the caller whose key has a given digest. Throws `authentication` if there is none or it has expired. */
 export function createKeyLookup({ keys, storedKey, now }: Pick<AuthOptions, "keys" | "storedKey" | "now">) {
   const index = indexOf(keys);
   return async (digest: string): Promise<Caller> =>
     callerWith(index.get(digest) ?? await storedKey?.(digest) ?? refuse("Invalid API key"), now());
 }
 
-/** Beside what admits the caller, the other header may carry a token for upstreams that take it: no token for the gateway itself. */
+/**
+ * Besides the header that admits the caller, the other one may carry a token for upstreams. Tokens for the gateway itself are
+ * excluded.
+ */
 function tokenBeside(own: string | null, bearer: string | undefined, tokens: Tokens | undefined) {
   if (!own || !bearer || bearer === own) return undefined;
   return tokens && issuerIn(bearer) === tokens.issuer ? undefined : { token: bearer };
@@ -104,10 +107,10 @@ function callerWith({ digest: _, expires, ...facts }: Key, now: number): Caller 
   return { ...facts, owner: `key:${facts.name}` };
 }
 
-/** A JWT, signed or encrypted: its first part is a JSON object. */
+/** A JWT, signed or encrypted. Its first part is a JSON object. */
 const TOKEN = /^e[wy][\w-]*(\.[\w-]*){2,4}$/;
 
-/** Whose token it claims to be; nothing where it is no token. */
+/** The issuer that a token claims. `undefined` if the text is not a token. */
 export function issuerIn(token: string): unknown {
   if (!TOKEN.test(token)) return undefined;
   try {
@@ -118,7 +121,7 @@ export function issuerIn(token: string): unknown {
   }
 }
 
-/** The key that is no bearer token. Of several the first counts that says anything. */
+/** The key outside the authorization header. The first one that is not empty counts. */
 function keyOf({ headers, url }: Request, places: KeyPlaces | undefined): string | null {
   const key = headers.get("x-api-key");
   if (key || !places) return key;
@@ -129,7 +132,7 @@ function bearerOf(headers: Headers): string | undefined {
   return BEARER.exec(headers.get("authorization") ?? "")?.[1];
 }
 
-/** Whoever brings a token may use the upstreams that take it; this machine may use everything. */
+/** Any caller with a token may use the upstreams that accept it. This machine may use everything. */
 // deno-lint-ignore require-await -- as all that admit
 async function admitToken(request: Request, peer: Peer | undefined, places?: KeyPlaces): Promise<Caller> {
   const token = bearerOf(request.headers) ?? keyOf(request, places);
@@ -140,7 +143,7 @@ async function admitToken(request: Request, peer: Peer | undefined, places?: Key
     : { name: "token", owner, token, isStranger: true };
 }
 
-/** Whether it comes from this machine, and from no web page of another. */
+/** Whether a request comes from this machine and not from another host's web page. */
 export function isLocalCall(request: Request, peer: Peer | undefined): boolean {
   try {
     admitLocal(request, peer);
@@ -150,12 +153,12 @@ export function isLocalCall(request: Request, peer: Peer | undefined): boolean {
   }
 }
 
-/** Anchored, and what follows the blanks cannot be one: linear on any input. */
+/** Anchored, and the rest cannot start with white space, so it takes linear time on any input. */
 const BEARER = /^bearer\s+(\S.*)$/i;
 
 const ADD_KEY = 'add one under "keys" in gateway.json to let others call';
 
-/** A web page can make a browser call this machine, under its own name or by its origin: both are refused. */
+/** A web page can make a browser call this machine, under the page's own host name or with its origin. Both are refused. */
 function admitLocal({ headers, url }: Request, peer: Peer | undefined): Caller {
   if (peer !== undefined) {
     if (!isLocalPeer(peer)) refuse(`No keys are configured, so only this machine may call: ${ADD_KEY}`);

@@ -7,30 +7,30 @@ import { finish, type Work } from "../util/work.ts";
 import { GatewayError } from "../errors.ts";
 
 export interface BodyLimits {
-  /** The most bytes that a body may have, as sent and after each decompression. */
+  /** The size limit in bytes, for the body as sent and after each decompression. */
   limitBytes: number;
-  /** How long the client may take to send it, in milliseconds. */
+  /** How many milliseconds the client may take to send the body. */
   timeoutMs: number;
-  /** How long the client may send nothing meanwhile, in milliseconds. */
+  /** How many milliseconds may pass without data. */
   stallMs?: number;
-  /** Whether a server brought it, which lets through no more of it than its content-length. */
+  /** Whether the request comes through a server, which delivers no more bytes than the content-length. */
   isServed?: boolean;
-  /** How much is set aside on the client's word alone, in bytes. */
+  /** How many bytes to allocate on the strength of the content-length alone. */
   trustedBytes?: number;
-  /** Hears how many bytes there are by now, as sent and after each decompression; what it throws ends the reading. */
+  /** Receives the size in bytes so far, as sent and after each decompression. If it throws, reading ends. */
   onLength?(bytes: number): void;
-  /** How much JSON is made of it. */
+  /** How much JSON the body may contain. */
   json?: JsonLimits;
-  /** Gets all bytes, decompressed. */
+  /** Receives all bytes after decompression. */
   copy?: { add(bytes: Uint8Array, isOurs: boolean): void };
 }
 
 type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number; params?: object }) => Promise<Uint8Array>;
 
 /**
- * The JSON that a client sent, decompressed and parsed, of any type. Throws `request_too_large`, `request_timeout`,
- * `unsupported_media_type` (a content-encoding that we do not read), `client_closed`, or `invalid_request` whose message
- * holds nothing of the body.
+ * Reads, decompresses and parses a JSON body of any type. Throws `request_too_large`, `request_timeout`,
+ * `unsupported_media_type` (an unsupported content-encoding), `client_closed`, or `invalid_request` with a message that quotes
+ * nothing from the body.
  */
 export async function readJsonBody(request: Request, limits: BodyLimits): Promise<unknown> {
   const bytes = await readBody(request, "a JSON object", limits);
@@ -41,7 +41,7 @@ export async function readJsonBody(request: Request, limits: BodyLimits): Promis
 function* parseBytes(bytes: Uint8Array, limits = JSON_LIMITS): Work<unknown> {
   const text = decodeText(bytes);
   yield;
-  // Before anything is made of it: 89 compressed bytes can tell of ten million objects.
+  // Checked before parsing, because 89 compressed bytes can describe ten million objects.
   const { excess, hasLongNumbers } = yield* scan(text, limits);
   if (excess) throw new GatewayError("invalid_request", `The body ${describeExcess(excess, limits)}`);
   yield;
@@ -50,7 +50,7 @@ function* parseBytes(bytes: Uint8Array, limits = JSON_LIMITS): Work<unknown> {
   return body;
 }
 
-/** All bytes of the body, decompressed. `expected` says what it should have been, where it is empty. */
+/** The whole body after decompression. `expected` describes what an empty body should have been. */
 export async function readBody(
   request: Request,
   expected: string,
@@ -61,7 +61,7 @@ export async function readBody(
   if (declared > limitBytes) throw tooLarge("body", limitBytes);
   const codings = parseCodings(request.headers.get("content-encoding"));
 
-  // Of a chunked body the length says nothing.
+  // A chunked body has no reliable length.
   const isKnown = limits.isServed && !request.headers.has("transfer-encoding");
   const isSmall = isKnown && declared > 0 && declared <= SMALL_BYTES;
   let bytes = isSmall ? await readAtOnce(request, limits) : await readPieces(request.body, declared, limits);
@@ -74,10 +74,10 @@ export async function readBody(
   return bytes;
 }
 
-/** What fits into the first packets of a connection. */
+/** The size that fits into the first packets of a connection. */
 const SMALL_BYTES = 2 ** 14;
 
-/** A small body is there in one moment. To read it as a stream takes three times as long, and leaves the collector more to do. */
+/** A small body arrives all at once. Reading it as a stream takes three times as long and makes more garbage. */
 function readAtOnce(request: Request, { timeoutMs, stallMs = STALL_MS }: BodyLimits): Promise<Uint8Array> {
   const mostMs = Math.min(timeoutMs, stallMs);
   return failAfter(
@@ -98,7 +98,7 @@ async function readPieces(
 ): Promise<Uint8Array> {
   if (!body) return new Uint8Array();
   const reader = new ByteReader(body, Math.min(Math.max(declared, 1_024), LARGEST_READ));
-  const stop = () => reader.cancel().catch(() => {}); // the sender's own failure changes nothing for us
+  const stop = () => reader.cancel().catch(() => {}); // a failure of the sender does not matter any more
   let late: string | undefined;
   const arrival = watchArrival(timeoutMs, stallMs, (reason) => {
     late = reason;
@@ -132,11 +132,14 @@ function disconnected(cause: unknown): never {
   throw new GatewayError("client_closed", "The client disconnected while sending the body", { cause });
 }
 
-/** Calls `onLate` with why, where nothing comes for `stallMs` after a wait began, or all takes longer than `timeoutMs`. */
+/**
+ * Calls `onLate` with a reason if no data arrives for `stallMs` after a wait began, or if everything takes longer than
+ * `timeoutMs`.
+ */
 function watchArrival(timeoutMs: number, stallMs: number, onLate: (reason: string) => void) {
   const deadline = performance.now() + timeoutMs;
   let since = 0;
-  // One timer, which looks at the time when it fires: most bodies are there before.
+  // A single timer that checks the clock when it fires. Most bodies arrive before that.
   const arm = (ms: number): ReturnType<typeof setTimeout> =>
     setTimeout(() => {
       const now = performance.now();
@@ -152,7 +155,7 @@ function watchArrival(timeoutMs: number, stallMs: number, onLate: (reason: strin
   };
 }
 
-/** The asynchronous forms only: the synchronous brotli of Deno 2.9 takes corrupt input for empty output. */
+/** Only asynchronous functions: the synchronous brotli of Deno 2.9 takes corrupt input for empty output. */
 const DECOMPRESS: ReadonlyMap<string, Decompress> = new Map<string, Decompress>([
   ["gzip", by("gunzip")],
   ["x-gzip", by("gunzip")],
@@ -171,20 +174,20 @@ type CallbackForm = (
   callback: (error: Error | null, result: Uint8Array) => void,
 ) => void;
 
-/** A frame may ask for a window of 128 MiB; as a content-encoding the standard (RFC 9659) allows it 8 MiB. */
+/** A frame may need a window of 128 MiB, but as a content-encoding the standard (RFC 9659) allows only 8 MiB. */
 function unzstd(bytes: Uint8Array, options: { maxOutputLength: number }): Promise<Uint8Array> {
   const params = { [builtin("node:zlib").constants.ZSTD_d_windowLogMax]: 23 };
   return by("zstdDecompress")(bytes, { ...options, params });
 }
 
-/** `deflate` is zlib's format by the standard and raw deflate by habit; only a zlib header begins with method 8. */
+/** `deflate` means zlib's format in the standard and often raw deflate in practice. Only a zlib header starts with method 8. */
 function inflateAny(bytes: Uint8Array, options: { maxOutputLength: number }): Promise<Uint8Array> {
   return by((bytes[0]! & 0x0f) === 8 ? "inflate" : "inflateRaw")(bytes, options);
 }
 
 const MAX_CODINGS = 3;
 
-/** What was done to the body, in the order in which it was done. */
+/** The encodings of the body, in the order in which they were applied. */
 function parseCodings(header: string | null): string[] {
   const codings = (header ?? "").toLowerCase().split(",").map((coding) => coding.trim())
     .filter((coding) => coding !== "" && coding !== "identity");
@@ -201,7 +204,7 @@ function parseCodings(header: string | null): string[] {
   return codings;
 }
 
-/** Proxies lose the header; no JSON begins with these bytes. */
+/** Some proxies drop the header. JSON never starts with these bytes. */
 function sniffCodings([first, second, third, fourth]: Uint8Array): string[] {
   if (first === 0x1f && second === 0x8b) return ["gzip"];
   return first === 0x28 && second === 0xb5 && third === 0x2f && fourth === 0xfd ? ["zstd"] : [];
@@ -209,7 +212,7 @@ function sniffCodings([first, second, third, fourth]: Uint8Array): string[] {
 
 let last: Promise<unknown> = Promise.resolve();
 
-/** One after the other: nobody knows how large a body will be that is not decompressed yet. */
+/** Runs one decompression at a time, because the size of a body is unknown until it is decompressed. */
 function inTurn<T>(work: () => Promise<T>): Promise<T> {
   const turn = last.then(work);
   last = turn.catch(() => {});
@@ -237,7 +240,7 @@ function tooLarge(what: string, limitBytes: number): GatewayError {
 const lenientDecoder = new TextDecoder();
 const strictDecoder = new TextDecoder("utf-8", { fatal: true });
 
-/** The strict decoder is several times slower than the lenient one, so it runs only where that one replaced something. */
+/** Decodes UTF-8. The strict decoder is several times slower, so it runs only if the lenient one replaced something. */
 export function decodeText(bytes: Uint8Array): string {
   const text = lenientDecoder.decode(bytes);
   if (!text.includes("\uFFFD")) return text;
@@ -252,7 +255,7 @@ function parseJson(text: string, hasLongNumbers: boolean): unknown {
   try {
     return hasLongNumbers ? parseExactly(text) : JSON.parse(text);
   } catch (error) {
-    // The engine's message quotes the body, so neither it nor the error goes on from here.
+    // The engine's message quotes the body, so neither it nor the error is passed on.
     const stated = / at position (\d+) \(line \d+ column \d+\)$/.exec(String(error))?.[1];
     const position = stated === undefined ? findNoValue(text) : Number(stated);
     const found = position < text.length ? "character" : "end";
@@ -262,7 +265,7 @@ function parseJson(text: string, hasLongNumbers: boolean): unknown {
 
 const SCALAR = /-?\d[\d.eE+-]*|true|false|null/y;
 
-/** Where a value should begin and none does: the one mistake whose position the engine does not tell. */
+/** The position at which a value is missing. For this mistake the engine reports no position. */
 function findNoValue(text: string): number {
   let before: string | undefined = ",";
   for (let at = 0; at < text.length; at++) {

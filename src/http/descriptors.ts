@@ -1,32 +1,35 @@
-/** How many more files and connections the process may open: the system counts both, and ends neither by itself. */
+/** How many more files and connections the process may open. The system counts both and closes neither by itself. */
 import { builtin } from "../util/builtin.ts";
 import { othersTurn } from "../util/work.ts";
 
-/** How many are to be left for what runs already: connections to upstreams, the store. */
+/** How many to keep free for running work: connections to upstreams and the store. */
 export const RESERVE = 64;
-/** What a request takes that runs a model: its client's connection and one to an upstream. */
+/** What a request that runs a model needs: its client's connection and one to an upstream. */
 export const PER_REQUEST = 2;
 
-/** So many are opened to see how high their numbers are; the system gives the lowest that are free. */
+/** How many to open to see how high their numbers are. The system assigns the lowest free numbers. */
 const SAMPLE = 8;
-/** How many are opened before others have a turn. The first time, the system makes room for more of them, which takes long. */
+/** How many to open before others may run. The first time is slow, because the system enlarges its table. */
 const AT_ONCE = 128;
 
 export interface Descriptors {
   /**
-   * How many may be opened now, as far as `wanted`; nothing where the process may not find out. Others have their turns
-   * meanwhile, and `RESERVE` for them.
+   * How many can be opened now, up to `wanted`. `undefined` if the process cannot find out. Others may run meanwhile, and
+   * `RESERVE` descriptors stay free for them.
    */
   free(wanted: number): Promise<number | undefined>;
-  /** Whether fewer are left than are to be, as far as `free` was ever asked. Takes little time where many are. */
+  /** Whether fewer than `RESERVE` are left, judged by the highest number that `free` ever reached. Fast if many are left. */
   areScarce(): boolean;
-  /** Whether fewer are left, and so many running requests do not explain it. */
+  /** Whether few are left although the running requests do not explain it. */
   areWasted(running: number): boolean;
 }
 
-/** `path`: a file that the process may read. The limit itself cannot be asked for: it stands in `/proc`, which Deno opens to nobody. */
+/**
+ * `path`: a file that the process may read. The limit itself cannot be read, because it is in `/proc`, to which Deno grants no
+ * access.
+ */
 export function createDescriptors(path: string | undefined): Descriptors {
-  /** The highest number that there ever was: the process may have so many. */
+  /** The highest descriptor number so far. The process may have at least this many. */
   let highest = 0;
   const areScarce = () => {
     if (highest === 0) return false; // not counted yet
@@ -43,7 +46,7 @@ export function createDescriptors(path: string | undefined): Descriptors {
     return { count: opened.length, last: lastOf(opened) };
   }
 
-  /** As many as there are; nothing where the process may not open the file. */
+  /** Opens up to `wanted` descriptors. `undefined` if the process cannot open the file. */
   function openUpTo(wanted: number): number[] | undefined {
     if (path === undefined) return undefined;
     const { openSync } = builtin("node:fs");
@@ -92,12 +95,12 @@ function close(opened: number[]): void {
   for (const descriptor of opened) closeSync(descriptor);
 }
 
-/** The process may open no more, or the machine. */
+/** The process or the machine can open no more. */
 function isExhausted(thrown: unknown): boolean {
   return ["EMFILE", "ENFILE"].includes((thrown as { code?: string }).code ?? "");
 }
 
-/** What a person is to know at the start: that more requests are let in than the process has descriptors for. */
+/** A warning at startup if more requests may be admitted than the process has descriptors for. */
 export async function scarcityLine({ free }: Descriptors, concurrentRequests: number): Promise<string | undefined> {
   const needed = PER_REQUEST * concurrentRequests + RESERVE;
   const found = await free(needed);

@@ -1,4 +1,4 @@
-/** How the frames of a stream go over HTTP. */
+/** How the frames of a stream are sent over HTTP. */
 import type { Frame } from "../contract/frame.ts";
 import type { AnswerFraming } from "../contract/stream.ts";
 import { formatFrame } from "./sse.ts";
@@ -9,7 +9,7 @@ export const MEDIA_TYPE: Record<AnswerFraming, string> = {
   json: "application/json",
 };
 
-/** A frame as text. JSON lines have no comments: what is only a comment is nothing there. */
+/** Serializes a frame. JSON lines have no comments, so a frame with only a comment becomes empty text. */
 export const FORMAT: Record<AnswerFraming, (frame: Frame) => string> = {
   sse: formatFrame,
   ndjson: formatLine,

@@ -1,15 +1,18 @@
 import { GatewayError } from "../errors.ts";
 import { BoundedMap } from "../util/bounded_map.ts";
 
-/** A name, or an address of IPv4 or IPv6, and perhaps a port: RFC 9110, 7.2, less what no host is called. */
+/**
+ * A name or an IPv4 or IPv6 address, with an optional port: RFC 9110, section 7.2, without characters that no host name
+ * contains.
+ */
 const HOST = /^(?:[\w.~%-]+|\[[\da-f:.]+\])(?::\d*)?$/i;
 
-/** Hosts by which the gateway was called, and the address that each is: few, and one of them is in every request. */
+/** The hosts under which the gateway was called, with their URLs. There are few, and every request has one of them. */
 const known = new BoundedMap<string, URL>(64);
-/** Longer ones are not remembered. */
+/** Longer ones are not cached. */
 const LONGEST_KNOWN = 256;
 
-/** The address of a host, as the "Host" header names it; nothing where it is none. */
+/** The URL of the host in a "Host" header. `undefined` if the host is not valid. */
 export function addressOf(host: string): URL | undefined {
   const address = known.get(host) ?? URL.parse(`http://${host}`) ?? undefined;
   if (address && host.length <= LONGEST_KNOWN && !known.get(host)) known.set(host, address);
@@ -17,8 +20,8 @@ export function addressOf(host: string): URL | undefined {
 }
 
 /**
- * Refuses a request whose host is none; `url` is the request's, if it has a valid one. The platform (Deno 2.9.6) makes the
- * request's URL of the header as it stands, so that a path or a name before an `@` in it would become a part of the URL.
+ * Refuses a request with an invalid host. `url` is the request's URL, if valid. The platform (Deno 2.9.6) builds the URL from
+ * the unchecked header, so a path or a user name before an `@` in the header would become part of the URL.
  */
 export function checkHost({ headers }: Request, url: URL | undefined): asserts url is URL {
   const host = headers.get("host");

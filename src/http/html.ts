@@ -1,4 +1,4 @@
-/** Pages for people: without a script, and without anything from elsewhere. */
+/** Pages for people, without scripts and without external resources. */
 import { builtin } from "../util/builtin.ts";
 
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -9,7 +9,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": "&#39;",
 };
 
-/** The text, for the content of an element or for an attribute in quotes. */
+/** Escapes text for the content of an element or for a quoted attribute. */
 export function escape(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ENTITIES[character]!);
 }
@@ -45,7 +45,7 @@ ${body}
   });
 }
 
-/** Nothing is loaded and nothing runs; the page's own style alone counts. */
+/** Nothing may be loaded or run. Only the page's own style is allowed. */
 function policyFor(style: string): string {
   return [
     "default-src 'none'",

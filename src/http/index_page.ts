@@ -1,11 +1,11 @@
-/** The page that a person sees who opens the gateway's address in a browser: what this is, and which addresses programs need. */
+/** The page for people who open the gateway's address in a browser: what the gateway is, and which addresses programs need. */
 import { escape, htmlResponse } from "./html.ts";
 
 export interface IndexFacts {
   name: string;
   version: string;
   lanes: readonly string[];
-  /** Where the browser found the gateway: `http://127.0.0.1:8000`. */
+  /** The address that the browser used: `http://127.0.0.1:8000`. */
   origin: string;
 }
 

@@ -1,36 +1,36 @@
-/** The public keys of a token issuer, as they are now. */
+/** The current public keys of a token issuer. */
 import { createLocalJWKSet, errors, type JWTVerifyGetKey } from "jose";
 import { GatewayError } from "../errors.ts";
 import { abortAfter } from "../util/timeout.ts";
 
 export interface IssuerKeysOptions {
   issuer: string;
-  /** Where the keys are; discovery finds it where absent. */
+  /** The URL of the keys. If absent, discovery finds it. */
   jwksUrl?: string;
-  /** The JSON at a URL. Throws where there is none. */
+  /** Fetches JSON from a URL. Throws if there is none. */
   fetchJson(url: string, signal: AbortSignal): Promise<unknown>;
-  /** Milliseconds by a clock that never steps. */
+  /** Milliseconds by a monotonic clock. */
   now(): number;
   /** Aborted when the gateway stops. */
   signal: AbortSignal;
 }
 
-/** How old keys may be before they are read again, while nobody waits. */
+/** Older keys are read again in the background. */
 const FRESH_MS = 300_000;
-/** How old they may get while the issuer does not answer. */
+/** How old keys may become while the issuer does not answer. */
 const USABLE_MS = 86_400_000;
-/** How long after an attempt to read them there is no other: tokens with keys that nobody knows are easily made. */
+/** The minimum time between two attempts to read the keys, because tokens with unknown keys are easy to make. */
 const COOL_DOWN_MS = 10_000;
-/** How long an attempt may take. */
+/** The time limit of an attempt. */
 const FETCH_MS = 5_000;
 
 interface KeySet {
-  /** What it was made from. */
+  /** The JSON that the set was made from. */
   json: string;
   find: ReturnType<typeof createLocalJWKSet>;
 }
 
-/** Reads the keys at the first need, again when they are old, and at once for a token whose key is not among them. */
+/** Reads the keys on first use, again when they are old, and immediately for a token whose key is not among them. */
 export class IssuerKeys {
   readonly #options: IssuerKeysOptions;
   #known: KeySet | undefined;
@@ -43,7 +43,10 @@ export class IssuerKeys {
     this.#options = options;
   }
 
-  /** The keys as they are known, which change when the issuer's do. Old ones are read again meanwhile. */
+  /**
+   * The keys that are currently known, as an object that changes only when the issuer's keys do. Old keys are refreshed in the
+   * background.
+   */
   current(): object | undefined {
     const age = this.#options.now() - this.#readAt;
     if (age >= USABLE_MS) this.#known = undefined;
@@ -51,13 +54,13 @@ export class IssuerKeys {
     return this.#known;
   }
 
-  /** Reads the keys. Resolves to why they cannot be read; to nothing where they can. */
+  /** Reads the keys. Resolves to the failure, or to `undefined` on success. */
   async open(): Promise<unknown> {
     await this.#read();
     return this.#failure;
   }
 
-  /** The key that a token names. Throws `authentication` where there is none, `unavailable` where the issuer does not answer. */
+  /** The key that a token names. Throws `authentication` if there is none, and `unavailable` if the issuer does not answer. */
   readonly find: JWTVerifyGetKey = async (header, token) => {
     const keys = this.#known;
     const found = await keys?.find(header, token).catch(noneMatches);
@@ -78,7 +81,9 @@ export class IssuerKeys {
     });
   }
 
-  /** Resolves once the keys are read, or have failed to be. One attempt at a time, and none in the cool-down after it. */
+  /**
+   * Resolves once the attempt has succeeded or failed. Only one attempt runs at a time, and none during the cool-down after it.
+   */
   #read(): Promise<void> {
     const { now, signal } = this.#options;
     if (!this.#reading && now() - this.#triedAt >= COOL_DOWN_MS) {
@@ -96,7 +101,7 @@ export class IssuerKeys {
     const set = await fetchJson(jwksUrl ?? await this.#discover(signal), signal);
     const json = JSON.stringify(set);
     signal.throwIfAborted();
-    // Whoever holds what these keys have proved goes on holding it while they are the same.
+    // Cached checks of tokens stay valid while the keys are the same.
     if (json !== this.#known?.json) this.#known = { json, find: createLocalJWKSet(set as never) };
     this.#readAt = now();
   }

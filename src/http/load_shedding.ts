@@ -1,47 +1,50 @@
-/** What the gateway as a whole can take: beyond it, it refuses at once, so that what it has taken goes well. */
+/** The capacity of the whole gateway. Requests beyond it are refused immediately, so that those admitted are served well. */
 import { builtin } from "../util/builtin.ts";
 import { GatewayError } from "../errors.ts";
 
 export interface LoadLimits {
-  /** Requests that run a model at once. */
+  /** Requests that run a model at the same time. */
   concurrentRequests: number;
-  /** Bytes of memory above which no more are taken; what the process may have where absent. */
+  /** The memory in bytes above which no requests are admitted. Defaults to what the process may use. */
   memoryBytes?: number;
 }
 
 export interface Load {
-  /** Throws `unavailable` where nobody would be let in: asked before a body is read, which takes memory. */
+  /** Throws `unavailable` if no request would be admitted. Called before a body is read, because that takes memory. */
   check(limits: LoadLimits): void;
-  /** Lets a request in; what it gives lets it out again. Throws `unavailable`. */
+  /** Admits a request. The returned function ends it. Throws `unavailable`. */
   acquire(limits: LoadLimits): () => void;
-  /** How many requests run a model now. */
+  /** How many requests are running a model. */
   running(): number;
 }
 
-/** How long a reading of the memory and of the descriptors holds, in milliseconds. */
+/** How long a reading of memory and descriptors is valid, in milliseconds. */
 const FRESH_MS = 250;
-/** By how many more requests at once it holds: each opens a connection to its upstream. */
+/** A reading also expires after this many more concurrent requests, because each opens a connection to its upstream. */
 const FRESH_MORE = 16;
-/** For how many requests it holds, those included that have ended: each leaves garbage. */
+/** A reading also expires after this many requests, including those that have ended, because each leaves garbage. */
 const FRESH_REQUESTS = 128;
-/** When to come back, in seconds. */
+/** When to retry, in seconds. */
 const RETRY_AFTER = "1";
 
-/** How often garbage is collected at most where memory is full, in milliseconds: it holds everybody up for a moment. */
+/**
+ * The minimum interval between garbage collections while memory is full, in milliseconds. Each one blocks everything for a
+ * moment.
+ */
 const COLLECT_MS = 5_000;
 
 export interface LoadOptions {
-  /** The bytes of memory that the process takes. */
+  /** The bytes of memory that the process uses. */
   memory(): number;
-  /** What it may have, as far as it can be known: `LEAST_BYTES` or more. Asked once, when it has more than those. */
+  /** The memory that it may use, if known: `LEAST_BYTES` or more. Read once, when the process exceeds that minimum. */
   limit?(): number;
-  /** Gives back what nobody holds. A process that lets nobody in makes nothing, and so the engine would never do it by itself. */
+  /** Frees unused memory. A process that admits nothing allocates nothing, so the engine would never do it by itself. */
   collect(): void;
-  /** Whether few files and connections can be opened yet. */
+  /** Whether file descriptors are running out. */
   areDescriptorsScarce(): boolean;
-  /** Milliseconds by a clock that never steps. */
+  /** Milliseconds by a monotonic clock. */
   now(): number;
-  /** Called for each request that found no room. */
+  /** Called for each request that is refused. */
   onShed?(): void;
 }
 
@@ -49,7 +52,7 @@ export function createLoad(
   { memory, limit = () => Infinity, collect, areDescriptorsScarce, now, onShed }: LoadOptions,
 ): Load {
   let running = 0;
-  /** How many ran at the latest reading, and how many have entered since. */
+  /** How many were running at the latest reading, and how many have been admitted since. */
   let ran = 0;
   let entered = 0;
   let readAt = -Infinity;
@@ -103,13 +106,13 @@ export function createLoad(
   };
 }
 
-/** What of the machine's or the container's memory the gateway may take. */
+/** The share of the memory of the machine or container that the gateway may use. */
 const SHARE = 3 / 4;
 
 /**
- * The limit of memory where none is configured, in bytes: a share of what the machine has, or its container, as far as that
- * may be asked (`--allow-sys=systemMemoryInfo`), and no more than the engine's own limit, beyond which it ends the process.
- * `containerBytes`: what the container may have, by whoever has started it. `processes` share it.
+ * The default memory limit in bytes: a share of the memory of the machine or container, if the process may read it
+ * (`--allow-sys=systemMemoryInfo`), and at most the engine's own limit, at which it ends the process. `containerBytes`: the
+ * memory of the container, from the program that started the gateway. `processes` share the memory.
  */
 export function defaultMemoryBytes(containerBytes = 0, processes = 1): number {
   const share = SHARE / processes;
@@ -117,21 +120,23 @@ export function defaultMemoryBytes(containerBytes = 0, processes = 1): number {
   try {
     known.push(builtin("node:os").totalmem() * share, process.constrainedMemory() * share);
   } catch (error) {
-    // Deno says so where the permission is lacking.
+    // Deno reports a missing permission like this.
     if ((error as Error).name !== "NotCapable") throw error;
   }
   return Math.floor(Math.max(LEAST_BYTES, Math.min(...known.filter((bytes) => bytes > 0))));
 }
 
-/** What the gateway takes when it has nothing to do (some 90 MB), and a little: below it, a small container would serve nobody. */
+/** Slightly more than an idle gateway uses (about 90 MB). With less, a small container would serve nothing. */
 const LEAST_BYTES = 112 * 2 ** 20;
 
-/** Collects garbage, which the engine otherwise does when it is asked for memory. Does nothing on a host that does not let it. */
+/**
+ * Collects garbage, which the engine otherwise does only when memory is allocated. Does nothing on hosts that do not allow it.
+ */
 export function collectGarbage(): void {
   try {
     builtin("node:v8").setFlagsFromString("--expose-gc");
     (builtin("node:vm").runInNewContext("gc") as () => void)();
   } catch {
-    // The engine does it in its own time.
+    // The engine collects in its own time.
   }
 }

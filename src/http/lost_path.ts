@@ -1,17 +1,20 @@
-/** Requests whose path nothing serves, because its lane or version is missing, or `/v1` is there twice: what they were meant for. */
+/** Finds the intended path of a request whose lane or version is missing, or whose `/v1` is duplicated. */
 import type { AnyProtocol } from "../contract/protocol.ts";
 import type { Registry } from "../contract/registry.ts";
 
 export interface LostPath {
-  /** The one whose clients ask so. */
+  /** The protocol whose clients send such requests. */
   protocol: AnyProtocol;
-  /** The lane that the path names, if it does. */
+  /** The lane in the path, if there is one. */
   lane?: string;
-  /** The paths that would be served, one for each lane. */
+  /** The path that would be served, for a given lane. */
   meant(lane: string): string;
 }
 
-/** Clients are given the gateway's address alone, or a lane's without `/v1`, or one with a `/v1` that they add themselves. */
+/**
+ * Users configure clients with the gateway's address alone, with a lane's address without `/v1`, or with a `/v1` that the client
+ * adds itself.
+ */
 export function findLostPath(request: Request, registry: Registry, lanes: Iterable<string>): LostPath | undefined {
   const { method, headers } = request;
   const { pathname } = new URL(request.url);

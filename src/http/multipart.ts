@@ -5,9 +5,8 @@ import { GatewayError } from "../errors.ts";
 import { type BodyLimits, decodeText, readBody } from "./body.ts";
 
 /**
- * The fields of the multipart form that a client sent, in their order. Files are views of one buffer: the platform's own
- * `formData()` takes four times the file, and the library that was tried searches in time that grows with the square. Throws
- * as `readJsonBody` does.
+ * The fields of a multipart form, in order. Files are views of a single buffer. The platform's `formData()` needs four times the
+ * memory of the file, and the library that was tried has a search with quadratic time. Throws the same errors as `readJsonBody`.
  */
 export async function readFormBody(request: Request, limits: BodyLimits): Promise<FormField[]> {
   const type = request.headers.get("content-type") ?? "";
@@ -32,19 +31,19 @@ function unreadable(detail: string): GatewayError {
   return new GatewayError("invalid_request", `Cannot read the multipart form: ${detail}`);
 }
 
-/** One part of a form, unread. */
+/** One part of a form, not yet interpreted. */
 interface Part {
   headers: Map<string, string>;
   content: Uint8Array;
 }
 
 /**
- * What is between the lines that begin with the boundary. Only line breaks are searched for, and a boundary is looked for
- * there: a search for all of it takes half a minute for some boundaries and files that a client can choose.
+ * Splits the body at the lines that begin with the boundary. It searches only for line breaks and compares the boundary there. A
+ * search for the whole boundary takes half a minute for some boundaries and files that a client can choose.
  */
 function* partsOf(bytes: Uint8Array, boundary: string): Work<Part[]> {
   const mark = new TextEncoder().encode(`\r\n--${boundary}`);
-  // The first one may stand at the very beginning, without its line break.
+  // The first boundary may be at the very beginning, without its line break.
   let at = isAt(bytes, 0, mark.subarray(LINE_BREAK.length)) ? -LINE_BREAK.length : bytes.indexOf(CR);
   const parts: Part[] = [];
   let start: number | undefined;
@@ -65,7 +64,7 @@ function* partsOf(bytes: Uint8Array, boundary: string): Work<Part[]> {
   throw unreadable("it is truncated or malformed");
 }
 
-/** How many line breaks are looked at before others may have a turn. */
+/** How many line breaks to examine before others may run. */
 const SLICE = 10_000;
 
 const [CR, SPACE, TAB, DASH] = [13, 32, 9, 45];
@@ -77,7 +76,7 @@ function isAt(bytes: Uint8Array, at: number, wanted: Uint8Array): boolean {
   return true;
 }
 
-/** `bytes` go on from the boundary: before each header is a line break, and after the last one are two. */
+/** `bytes` start right after the boundary. A line break precedes each header, and two follow the last one. */
 function toPart(bytes: Uint8Array): Part {
   let end = bytes.indexOf(CR);
   while (end >= 0 && end <= LONGEST_HEADER && !isAt(bytes, end, HEADER_END)) end = bytes.indexOf(CR, end + 1);
@@ -102,7 +101,10 @@ function toField({ headers, content }: Part): FormField {
   };
 }
 
-/** `form-data; name="file"; filename="a.wav"`. A backslash escapes a quote in some clients' names, and is a letter in others'. */
+/**
+ * `form-data; name="file"; filename="a.wav"`. In some clients' names a backslash escapes a quote, and in others it is an
+ * ordinary character.
+ */
 function parametersOf(header: string): Map<string, string> {
   const found = header.matchAll(/;\s*([\w*-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*))/g);
   return new Map(
@@ -113,7 +115,7 @@ function parametersOf(header: string): Map<string, string> {
   );
 }
 
-/** `UTF-8''na%C3%AFve.wav`; nothing where it is broken, because a plain name stands beside it. */
+/** `UTF-8''na%C3%AFve.wav`. `undefined` if it is malformed, because there is a plain name as well. */
 function extendedValue(text: string | undefined): string | undefined {
   const [, encoded] = /^utf-8'[^']*'(.*)$/i.exec(text ?? "") ?? [];
   try {
@@ -123,7 +125,7 @@ function extendedValue(text: string | undefined): string | undefined {
   }
 }
 
-/** SDKs send every file as bytes without a type, so the bytes are asked first, and then the file's name. */
+/** SDKs send every file as untyped bytes, so the content is checked first, and then the file name. */
 function mediaTypeOf(bytes: Uint8Array, filename: string, declared: string): string {
   const named = /^(audio|video)\/[\w.+-]+/i.exec(declared)?.[0].toLowerCase();
   const extension = filename.slice(filename.lastIndexOf(".") + 1).toLowerCase();
@@ -145,7 +147,7 @@ const MEDIA_TYPE_OF_EXTENSION: ReadonlyMap<string, string> = new Map([
   ["webm", "audio/webm"],
 ]);
 
-/** The same bytes, as the type that a blob takes. */
+/** The same bytes in the type that a `Blob` accepts. */
 function unshared(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const { buffer, byteOffset, byteLength } = bytes;
   return buffer instanceof ArrayBuffer ? new Uint8Array(buffer, byteOffset, byteLength) : new Uint8Array(bytes);

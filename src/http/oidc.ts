@@ -1,4 +1,4 @@
-/** Who a caller is by a token (JWT) of an OpenID Connect provider. Loaded when the first such token comes. */
+/** Identifies callers by tokens (JWT) of an OpenID Connect provider. Loaded when the first such token arrives. */
 import { errors, type JWTPayload, jwtVerify } from "jose";
 import { OIDC_PREFIX } from "../config/key_name.ts";
 import type { Config } from "../config/schema.ts";
@@ -14,7 +14,7 @@ export interface TokenReaderOptions extends Omit<IssuerKeysOptions, "issuer" | "
   oidc: Oidc;
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Milliseconds by a clock that never steps. */
+  /** Milliseconds by a monotonic clock. */
   monotonic(): number;
 }
 
@@ -24,10 +24,10 @@ interface Known {
   expires: number;
 }
 
-/** Tokens with hundreds of groups have some 10,000. */
+/** Tokens with hundreds of groups have about 10,000. */
 export const MOST_CHARACTERS = 16_384;
 const LONGEST_SUBJECT = 255;
-/** How many tokens are remembered that were checked: a signature takes longer to check than all else of authentication. */
+/** How many checked tokens are cached. Checking a signature takes longer than the rest of authentication. */
 const MOST_KNOWN = 10_000;
 
 export function createTokenReader(options: TokenReaderOptions): TokenReader {
@@ -55,12 +55,12 @@ export function createTokenReader(options: TokenReaderOptions): TokenReader {
     async identify(token, digest) {
       if (token.length > MOST_CHARACTERS) refuse(`The token is longer than ${MOST_CHARACTERS} characters`);
       const current = keys.current();
-      // A key that the issuer has taken back proves nothing any more.
+      // A key that the issuer has withdrawn proves nothing any more.
       if (current !== provedBy) known.clear();
       provedBy = current;
       const earlier = known.get(digest);
       if (earlier && now() < earlier.expires) return earlier.caller;
-      // Before its key is looked for: a token of another issuer has none here.
+      // Checked before its key is looked up, because a token of another issuer has no key here.
       if (issuerIn(token) !== oidc.issuer) refuse("The token is not from the issuer that this gateway trusts");
       const checked = await check(token);
       if (keys.current() === current) known.set(digest, checked);
@@ -69,13 +69,13 @@ export function createTokenReader(options: TokenReaderOptions): TokenReader {
   };
 }
 
-/** What a token for access is called, if anything. Others, such as those that report a logout, may have its claims. */
+/** The type of an access token, if it has one. Other tokens, such as those that report a logout, may have the same claims. */
 const ACCESS_TOKEN = /^(application\/)?(at\+)?jwt$/i;
 
-/** No control characters: it stands in the log. */
+/** No control characters, because the name appears in the log. */
 const NAME = new RegExp(`^\\P{Cc}{1,${LONGEST_SUBJECT}}$`, "u");
 
-/** Whom a token names. */
+/** The person or program that a token names. */
 export interface Identity {
   subject: string;
   groups: readonly string[];
@@ -85,7 +85,7 @@ function callerOf(payload: JWTPayload, oidc: Oidc): Caller {
   return callerFor(identityIn(payload, oidc), oidc);
 }
 
-/** What the configuration lets one do. Throws `permission` where it admits none of the groups. */
+/** The caller with the rights that the configuration grants. Throws `permission` if it admits none of the groups. */
 export function callerFor({ subject, groups }: Identity, oidc: Oidc): Caller {
   return {
     ...grantsOf(new Set(groups), oidc.groups),
@@ -104,7 +104,7 @@ export function identityIn(payload: JWTPayload, { subjectClaim, groupsClaim }: O
   return { subject, groups: [...namesIn(claimOf(payload, groupsClaim), groupsClaim)] };
 }
 
-/** Of the first group that the caller is in. */
+/** The grants of the first configured group that the caller belongs to. */
 function grantsOf(names: ReadonlySet<string>, groups: Oidc["groups"]): Omit<Oidc["groups"][number], "name"> {
   if (groups.length === 0) return {};
   const group = groups.find(({ name }) => name === "*" || names.has(name));
@@ -113,20 +113,20 @@ function grantsOf(names: ReadonlySet<string>, groups: Oidc["groups"]): Omit<Oidc
   return grants;
 }
 
-/** The claim of the name, else the one at the path: names of claims may have dots in them. */
+/** The claim with this name, or else at this path. Names of claims may contain dots. */
 function claimOf(payload: JWTPayload, name: string): unknown {
   const own = (value: unknown, key: string) =>
     typeof value === "object" && value !== null && Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined;
   return own(payload, name) ?? name.split(".").reduce(own, payload as unknown);
 }
 
-/** A scope is a list of words in one text; a group may have blanks in its name. */
+/** A scope is a list of words in one text, but the name of a group may contain spaces. */
 function namesIn(claim: unknown, name: string): ReadonlySet<string> {
   if (typeof claim === "string") return new Set(name === "scope" || name === "scp" ? claim.split(" ") : [claim]);
   return new Set(Array.isArray(claim) ? claim.filter((one) => typeof one === "string") : []);
 }
 
-/** The library's errors as ours. Theirs hold the token's claims, so they are no cause of ours. */
+/** Converts the library's errors. Those contain the token's claims, so they are not kept as the cause. */
 export function refusalOf(
   thrown: unknown,
   { algorithms, audience }: Pick<Oidc, "algorithms" | "audience">,

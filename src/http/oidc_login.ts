@@ -1,4 +1,4 @@
-/** Operators who log in at an OpenID Connect provider: the authorization code flow with PKCE. */
+/** Login of operators at an OpenID Connect provider, by the authorization code flow with PKCE. */
 import { jwtVerify } from "jose";
 import type { Config } from "../config/schema.ts";
 import { GatewayError } from "../errors.ts";
@@ -13,9 +13,9 @@ export type OidcClient = NonNullable<Oidc["console"]>;
 export interface OidcLoginOptions extends Omit<IssuerKeysOptions, "issuer" | "jwksUrl" | "now"> {
   oidc: Oidc;
   client: OidcClient;
-  /** The client's secret; none for a client without one. */
+  /** The client's secret. Absent for a public client. */
   secret?: string;
-  /** The JSON that a form is answered with. Throws where there is none. */
+  /** Posts a form and returns the JSON of the answer. Throws if there is none. */
   postForm(url: string, form: URLSearchParams, headers: Record<string, string>, signal: AbortSignal): Promise<unknown>;
   now(): number;
   monotonic(): number;
@@ -28,7 +28,7 @@ export interface LoginBegun {
   verifier: string;
 }
 
-/** Where the provider is asked; `end`: where a person ends the session there, if the provider has such a place. */
+/** The provider's endpoints. `end`: where a person ends the provider's session, if the provider supports it. */
 interface Endpoints {
   authorization: string;
   token: string;
@@ -36,9 +36,9 @@ interface Endpoints {
 }
 
 const ANSWER_MS = 10_000;
-/** How long the provider's addresses are kept. */
+/** How long the endpoints are cached. */
 const KEPT_MS = 600_000;
-/** How long who logs out waits for them. */
+/** How long a logout waits for them. */
 const END_MS = 2_000;
 const WORD_BYTES = 32;
 
@@ -52,7 +52,7 @@ export class OidcLogin {
     this.#keys = new IssuerKeys({ ...options, ...options.oidc, now: options.monotonic });
   }
 
-  /** Where the browser goes. Throws `unavailable` where the provider does not answer. */
+  /** The URL to which to send the browser. Throws `unavailable` if the provider does not answer. */
   async begin(): Promise<{ url: string; begun: LoginBegun }> {
     const { client } = this.#options;
     const { authorization } = await this.#within(() => this.#endpoints());
@@ -72,7 +72,10 @@ export class OidcLogin {
     return { url: url.href, begun };
   }
 
-  /** Who has logged in. Throws `authentication` and `unavailable`; no error holds anything of a token or of what the provider wrote. */
+  /**
+   * The person who has logged in. Throws `authentication` and `unavailable`. No error contains anything from a token or from the
+   * provider's answer.
+   */
   async finish(query: URLSearchParams, { state, nonce, verifier }: LoginBegun): Promise<Identity> {
     const { oidc, client, now } = this.#options;
     if (query.get("state") !== state) refuse("The login was started in another window, or too long ago: try again");
@@ -96,8 +99,8 @@ export class OidcLogin {
   }
 
   /**
-   * Where the browser goes to end its session at the provider; nothing where there is no such place, or it cannot be found out.
-   * It does not come back from there: that takes an address that the provider knows for this, or else answers with an error.
+   * The URL at which the browser ends its session at the provider. `undefined` if there is none or it cannot be determined. The
+   * browser does not return from there, because a return URL must be registered at the provider, which otherwise shows an error.
    */
   async end(): Promise<string | undefined> {
     const { end } = await settleWithin(this.#endpoints().catch(() => undefined), END_MS) ?? {};
@@ -122,12 +125,12 @@ export class OidcLogin {
       : { authorization: `Basic ${btoa(`${formed(client.clientId)}:${formed(secret)}`)}` };
     const { id_token: idToken } = Object(await postForm(token, form, basic, signal)) as Record<string, unknown>;
     if (typeof idToken !== "string") refuse("The provider gave no ID token: is openid among the scopes?");
-    // The groups are kept with the session, in one record of the store.
+    // The groups are stored with the session, in one record of the store.
     if (idToken.length > MOST_CHARACTERS) refuse(`The ID token is longer than ${MOST_CHARACTERS} characters`);
     return idToken;
   }
 
-  /** Read once for all who ask meanwhile. A failure is not kept. */
+  /** Fetched once for all concurrent callers. A failure is not cached. */
   #endpoints(): Promise<Endpoints> {
     const { monotonic, signal } = this.#options;
     if (this.#kept && monotonic() - this.#kept.readAt < KEPT_MS) return this.#kept.endpoints;
@@ -140,7 +143,7 @@ export class OidcLogin {
     return endpoints;
   }
 
-  /** Whoever can change the addresses gets the code, so they are the issuer's own, or named. */
+  /** A wrong endpoint would receive the code, so each must belong to the issuer or be configured. */
   async #discover(signal: AbortSignal): Promise<Endpoints> {
     const { oidc: { issuer }, client, fetchJson } = this.#options;
     const document = await fetchJson(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`, signal);
@@ -175,7 +178,7 @@ export class OidcLogin {
   }
 }
 
-/** Where a browser may be sent by what the issuer says; nothing where it may not. */
+/** An endpoint from the discovery document, if it is safe to send a browser there. Otherwise `undefined`. */
 function placeFor(value: unknown, issuer: string): string | undefined {
   const url = URL.parse(String(value));
   const { origin, protocol } = new URL(issuer);
@@ -183,7 +186,7 @@ function placeFor(value: unknown, issuer: string): string | undefined {
   return isSafe ? url!.href : undefined;
 }
 
-/** Where the provider sends the browser back to. */
+/** Where the provider sends the browser after the login. */
 function redirectOf({ url }: OidcClient): string {
   return `${url.replace(/\/+$/, "")}/callback`;
 }
@@ -192,7 +195,7 @@ function newWord(): string {
   return builtin("node:crypto").randomBytes(WORD_BYTES).toString("base64url");
 }
 
-/** As a form has it, which is how the header carries them. */
+/** Form encoding, which the header uses as well. */
 function formed(text: string): string {
   return new URLSearchParams({ "": text }).toString().slice(1);
 }

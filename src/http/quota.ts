@@ -1,30 +1,33 @@
-/** How much each key uses, as this process counts it. */
+/** What each key uses, as counted by this process. */
 import type { Allowance, Gauge, Quota } from "../contract/allowance.ts";
 import { GatewayError } from "../errors.ts";
 import type { Account, Admission, Permit } from "./admission.ts";
 import { TokenBucket } from "./token_bucket.ts";
 
-/** What keys used of a day; `day` counts days since the epoch. */
+/** What keys used in a day. `day` counts days since the epoch. */
 export interface DayUse {
-  /** Resolves once it is known, or to why it is not. */
+  /** Resolves when the usage is known, or to the reason why it is not. */
   open(name: string, day: number): Promise<unknown>;
   spent(name: string, day: number): number;
   add(name: string, day: number, tokens: number): void;
 }
 
 const DAY_MS = 86_400_000;
-/** Longer than a request waits between its account and its admission. */
+/** Longer than the time between looking up an account and admitting the request. */
 const IDLE_MS = 60_000;
-/** When to come back where too many requests run: one of them may end at any time. */
+/** When to retry if too many requests are running. One of them may end at any time. */
 const BUSY_MS = 1_000;
 
-/** The time of day, in milliseconds since the epoch, and a clock that never steps. */
+/** The time of day in milliseconds since the epoch, and a monotonic clock. */
 export interface Clocks {
   now(): number;
   monotonic(): number;
 }
 
-/** Days end by the time of day. Buckets fill by the other clock, or a step back would refuse everybody until it is caught up. */
+/**
+ * Days end by the time of day. Buckets fill by the monotonic clock. Otherwise, setting the clock back would lock out everybody
+ * until it catches up.
+ */
 export function createAdmission(clocks: Clocks, days: DayUse): Admission {
   return accountsBy(clocks, (name, quota) => new KeyAccount(name, quota, clocks, days));
 }
@@ -34,14 +37,14 @@ interface HeldAccount extends Account {
   isIdle(now: number): boolean;
 }
 
-/** Accounts by name, each made when its key first comes, and held for as long as it knows more than a new one would. */
+/** Accounts by name. Each is created on its key's first request, and kept as long as it knows more than a new one would. */
 export function accountsBy(
   { monotonic }: Pick<Clocks, "monotonic">,
   make: (name: string, quota: Quota) => HeldAccount,
 ): Admission {
   const accounts = new Map<string, HeldAccount>();
   let next = accounts.entries();
-  /** Callers with tokens may be any number: for each new account, the next two are looked at. */
+  /** Any number of callers may have tokens, so two accounts are checked for each new one. */
   const forgetIdle = () => {
     for (let looked = 0; looked < 2; looked++) {
       const { value, done } = next.next();
@@ -59,7 +62,7 @@ export function accountsBy(
   };
 }
 
-/** One key's account, for good: the requests that run count themselves out of it. */
+/** The account of one key. Running requests settle with this same object. */
 export class KeyAccount implements Account {
   readonly #name: string;
   readonly #clocks: Clocks;
@@ -68,7 +71,7 @@ export class KeyAccount implements Account {
   #requests: TokenBucket | undefined;
   #tokens: TokenBucket | undefined;
   #running = 0;
-  /** By the clock that never steps. */
+  /** By the monotonic clock. */
   #usedAt: number;
 
   constructor(name: string, quota: Quota, clocks: Clocks, days: DayUse) {
@@ -85,11 +88,11 @@ export class KeyAccount implements Account {
     return this.#running === 0 && now - this.#usedAt >= IDLE_MS && isFull(this.#requests) && isFull(this.#tokens);
   }
 
-  /** Limits may change while the gateway runs; what was used stays used. */
+  /** Limits may change while the gateway runs. Usage remains counted. */
   limit(quota: Quota): void {
     this.#usedAt = this.#clocks.monotonic();
     if (this.#quota === quota) return;
-    // A key that is read from the store again brings the same limits as another object.
+    // When a key is read from the store again, its limits are equal but a new object.
     const isSame = JSON.stringify(this.#quota) === JSON.stringify(quota);
     this.#quota = quota;
     if (isSame) return;
@@ -99,14 +102,14 @@ export class KeyAccount implements Account {
     this.#tokens = bucket(quota.tokensPerMinute);
   }
 
-  /** A function of its own: it is handed on without its account. */
+  /** An arrow function, because it is passed on without its account. */
   readonly allowance = (): Allowance => {
     const requests = this.#requests?.gauge(this.#clocks.monotonic());
     const tokens = this.#tightest();
     return { ...(requests && { requests }), ...(tokens && { tokens }) };
   };
 
-  /** The first request of a day waits for what the day's earlier ones used. Without that, it is judged by what is known here. */
+  /** The first request of a day waits until the day's earlier usage is known. If it cannot be known, the local count is used. */
   admit(tokens: number, explain?: (failure: unknown) => void): Permit | Promise<Permit> {
     if (this.#quota.tokensPerDay === undefined) return this.admitNow(tokens);
     return this.#days.open(this.#name, this.#today()).then((failure) => {
@@ -115,7 +118,7 @@ export class KeyAccount implements Account {
     });
   }
 
-  /** `weight`: for how many gateways this one counts, each of which is taken to use as much as it does. */
+  /** `weight`: the number of gateways for which this one counts. Each is assumed to use as much as this one. */
   admitNow(tokens: number, weight = 1): Permit {
     const at = this.#clocks.monotonic();
     const reached = this.#findReached(tokens, weight, at);
@@ -126,7 +129,7 @@ export class KeyAccount implements Account {
     return this.begin(weight);
   }
 
-  /** One more request runs, which was admitted and counted elsewhere. */
+  /** Starts one more request that was admitted and counted elsewhere. */
   begin(weight = 1): Permit {
     this.#running++;
     let isOver = false;
@@ -148,14 +151,14 @@ export class KeyAccount implements Account {
     return true;
   }
 
-  /** So much of each minute's limit is used now, as those know who count for more than this process. */
+  /** Takes over the usage of the limits per minute from a count that covers more than this process. */
   know({ requests, tokens }: { requests: number; tokens: number }): void {
     const at = this.#clocks.monotonic();
     this.#requests?.set(requests, at);
     this.#tokens?.set(tokens, at);
   }
 
-  /** The first limit that is reached, and how long it stays so, in milliseconds. */
+  /** The first limit that is reached, and how many milliseconds it remains so. */
   #findReached(tokens: number, weight: number, at: number): [keyof Quota, waitMs: number] | undefined {
     const { concurrentRequests = Infinity, tokensPerDay } = this.#quota;
     // One request may always run.
@@ -165,12 +168,12 @@ export class KeyAccount implements Account {
     }
     const requestWaitMs = this.#requests?.waitMs(weight, at) ?? 0;
     if (requestWaitMs > 0) return ["requestsPerMinute", requestWaitMs];
-    // A request that is larger than a minute's worth is served when all of that is there.
+    // A request larger than the limit per minute is served once the bucket is full.
     const tokenWaitMs = this.#tokens?.waitMs(Math.max(tokens, 1) * weight, at) ?? 0;
     return tokenWaitMs > 0 ? ["tokensPerMinute", tokenWaitMs] : undefined;
   }
 
-  /** Of the limits on tokens, the one that leaves the least: it is the one to go by. */
+  /** The token limit with the least remaining, which is the relevant one. */
   #tightest(): Gauge | undefined {
     const limit = this.#quota.tokensPerDay;
     const gauges = [
@@ -205,7 +208,7 @@ const WORDS: Record<keyof Quota, string> = {
   concurrentRequests: "concurrent requests",
 };
 
-/** The error for a key that has reached one of its limits. */
+/** The error for a key that has reached a limit. */
 export function limitReached(name: string, quota: Quota, reached: keyof Quota, waitMs: number): GatewayError {
   const retryAfter = String(Math.max(1, Math.ceil(waitMs / 1000)));
   const words = quota[reached] === 1 ? WORDS[reached].replace(/(request|token)s/, "$1") : WORDS[reached];

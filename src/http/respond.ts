@@ -1,47 +1,53 @@
 import { every } from "../util/every.ts";
 
-/** Whoever keeps a copy of an answer. */
+/** For recording a copy of an answer. */
 export interface Sent {
-  /** Gets what is sent. */
+  /** Receives the bytes that are sent. */
   copy?: { add(bytes: Uint8Array): void };
 }
 
-/** A client that takes nothing of its answer. */
+/** Limits how long a client may stop reading its answer. */
 export interface Unread {
-  /** How long it may take nothing, in milliseconds; at most a quarter of it more. What the system buffers counts as taken. */
+  /**
+   * How many milliseconds the client may read nothing. The limit may be exceeded by up to a quarter. Data in the system's
+   * buffers counts as read.
+   */
   sendStallMs: number;
-  /** It did: the answer ends here, and the client's connection breaks off. */
+  /** Called when the limit is exceeded. The answer ends, and the client's connection is broken off. */
   onStall(): void;
 }
 
-/** The text of a streamed answer, in the chunks in which it is sent. */
+/** The text of a streamed answer, in chunks as they are sent. */
 export interface Chunks {
-  /** The next one; `undefined` at the end. */
+  /** The next chunk. `undefined` at the end. */
   next(): Promise<string | undefined>;
-  /** Ends it; resolves once all that it held is given back. */
+  /** Ends the stream. Resolves once everything that it held is released. */
   cancel(): Promise<void>;
 }
 
 export interface StreamOptions extends Unread, Sent {
-  /** What sets the frames apart. */
+  /** The media type of the framing. */
   mediaType: string;
-  /** What goes out in silence; nothing where the protocol has no such thing. */
+  /** The keep-alive text for an idle stream. Empty if the framing has none. */
   keepAlive(): string;
-  /** Silence after which it goes out, in milliseconds; at most half of it more. */
+  /** The idle time before a keep-alive, in milliseconds. It may be exceeded by up to a half. */
   keepAliveMs: number;
-  /** The client left before the end. */
+  /** Called if the client disconnects before the end. */
   onLeave(): void;
-  /** The chunks failed, which tell every failure but one of their own; the client's connection breaks off. */
+  /**
+   * Called if reading the chunks fails. Ordinary failures are part of the chunks, so this one is unexpected. The client's
+   * connection is broken off.
+   */
   onFailure(thrown: unknown): void;
-  /** All is over. */
+  /** Called when everything has ended. */
   onEnd(): void;
 }
 
 const encoder = new TextEncoder();
 
 /**
- * A response that streams chunks. It asks for one only when the client's connection takes one, so a slow reader slows the
- * upstream down.
+ * A response that streams chunks. It requests a chunk only when the client's connection accepts one, so a slow reader slows down
+ * the upstream.
  */
 export function streamResponse(chunks: Chunks, options: StreamOptions): Response {
   const { mediaType, keepAlive, keepAliveMs, sendStallMs, copy } = options;
@@ -80,7 +86,7 @@ export function streamResponse(chunks: Chunks, options: StreamOptions): Response
     }
   };
   const stopKeepAlives = every(keepAliveMs / 2, () => {
-    // A reader that takes nothing needs no sign of life, and must not pile them up.
+    // A client that is not reading needs no keep-alive, and they must not pile up.
     if (controller.desiredSize !== 0 || performance.now() - lastWrite < keepAliveMs) return;
     lastWrite = performance.now();
     const text = keepAlive();
@@ -115,15 +121,15 @@ const STREAM_HEADERS = {
 };
 
 export interface PassOnOptions extends Unread, Sent {
-  /** The client left before the end. */
+  /** Called if the client disconnects before the end. */
   onLeave(): void;
-  /** The bytes ended before they were all there; the client's connection breaks off, so that nobody takes them for whole. */
+  /** Called if the bytes end early. The client's connection is broken off, so that the part is not taken for the whole. */
   onFailure(thrown: unknown): void;
-  /** All is over. */
+  /** Called when everything has ended. */
   onEnd(): void;
 }
 
-/** The same bytes, each as soon as the client takes it and none before. */
+/** Passes the bytes on as the client reads them, and reads none ahead. */
 export function passOn(
   bytes: ReadableStream<Uint8Array<ArrayBuffer>>,
   { sendStallMs, copy, onStall, onLeave, onFailure, onEnd }: PassOnOptions,
@@ -168,14 +174,15 @@ export function passOn(
 }
 
 /**
- * Calls `onStall` where a client asks for nothing for `limitMs`. Counted in quarters that pass while it might have asked, so that
- * a gateway that was held up itself blames nobody; while it waits for an upstream, the client has asked.
+ * Calls `onStall` if a client requests no data for `limitMs`. It counts quarters of that time in which the client could have
+ * asked, so a delay of the gateway itself is not blamed on the client. While the gateway waits for an upstream, the client has
+ * asked.
  */
 function watchTaking(limitMs: number, onStall: () => void): { asked(): void; handed(): void; end(): void } {
   let waits = false;
   let quarters = 0;
   const end = every(limitMs / 4, () => {
-    // The first of them may have begun before.
+    // The first quarter may have begun earlier.
     if (waits || ++quarters <= 4) return;
     end();
     onStall();
@@ -190,14 +197,14 @@ function watchTaking(limitMs: number, onStall: () => void): { asked(): void; han
   };
 }
 
-/** What the server prints of an answer that breaks off, in a line; the log has the rest. */
+/** The one line that the server prints for an interrupted answer. The log has the details. */
 function brief(): Error {
   const error = new Error("A response was cut off: see its log line");
   error.stack = error.message;
   return error;
 }
 
-/** The same response as HEAD gets it. */
+/** The response to a HEAD request. */
 export function withoutBody(response: Response): Response {
   return new Response(null, response);
 }

@@ -10,10 +10,10 @@ export interface ServiceFacts {
   isReady(): boolean;
 }
 
-/** Answers what operators and load balancers ask; nothing for any other path. */
+/** Answers the requests of operators and load balancers. `undefined` for any other path. */
 export type Service = (request: Request, url: URL) => Response | undefined;
 
-/** Open to all, and it tells nothing else. */
+/** These endpoints need no key, and reveal nothing else. */
 export function createService({ name, version, lanes, isReady }: ServiceFacts): Service {
   const answers: Record<string, (request: Request, url: URL) => Response> = {
     "/": ({ headers }, { origin }) =>
@@ -35,7 +35,7 @@ export function createService({ name, version, lanes, isReady }: ServiceFacts): 
   };
 }
 
-/** Browsers name the type; programs take any, or name another. */
+/** Browsers request HTML explicitly. Other programs accept any type or request another. */
 function wantsPage(headers: Headers): boolean {
   return /\btext\/html\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i.test(headers.get("accept") ?? "");
 }

@@ -1,16 +1,16 @@
 /**
- * How much each key uses, as all gateways on one store count it. While they cannot, each goes on by what it knew last, and takes
- * every other gateway to use as much as it does itself.
+ * What each key uses, as all gateways on one store count it. While they cannot count together, each continues from its last
+ * known counts and assumes that every other gateway uses as much as it does.
  *
- * Budgets in dollars are counted otherwise: a gateway leases a slice of one and spends it without asking, because an answer's
- * cost is known only at its end. Here each request asks, because "60 a minute" is to mean 60.
+ * Budgets in dollars work differently. A gateway leases a slice of a budget and spends it without asking, because the cost of an
+ * answer is known only at its end. Here each request asks, because "60 a minute" must mean 60.
  */
 import type { Allowance, Quota } from "../contract/allowance.ts";
 import type { SharedCounts } from "../contract/shared_counts.ts";
 import type { Account, Admission, Permit } from "./admission.ts";
 import { accountsBy, type Clocks, type DayUse, KeyAccount, limitReached } from "./quota.ts";
 
-/** How long it may take until the server knows that a request has ended, in milliseconds. */
+/** How many milliseconds it may take until the server knows that a request has ended. */
 const ENDING_MS = 25;
 
 export function createSharedAdmission(clocks: Clocks, counts: SharedCounts): Admission {
@@ -21,7 +21,7 @@ class SharedAccount implements Account {
   readonly #name: string;
   readonly #counts: SharedCounts;
   readonly #days = new KnownDay();
-  /** What is known here, from the latest answers. */
+  /** The local copy of the counts, from the latest answers. */
   readonly #mirror: KeyAccount;
   #quota: Quota;
   #isKnown = false;
@@ -76,7 +76,7 @@ class SharedAccount implements Account {
     try {
       taken = await take();
       if (taken.reached === "concurrentRequests") {
-        // Of a request that has just ended on another gateway the server may learn after this one.
+        // A request that has just ended on another gateway may reach the server after this one.
         await new Promise((resolve) => setTimeout(resolve, ENDING_MS));
         taken = await take();
       }
@@ -92,7 +92,7 @@ class SharedAccount implements Account {
     });
   }
 
-  /** Nobody was asked. */
+  /** Admits without asking the server. */
   #admitAlone(tokens: number, explain?: (failure: unknown) => void): Permit {
     const id = this.#counts.newId();
     const quota = this.#quota;
@@ -102,7 +102,7 @@ class SharedAccount implements Account {
     );
   }
 
-  /** The server was asked, and has counted the request or has not. */
+  /** Admits after the server was asked, without knowing whether it counted the request. */
   #admitUnsure(id: string, tokens: number, explain?: (failure: unknown) => void): Permit {
     const quota = this.#quota;
     const settle = (requests: number, used: number) =>
@@ -125,7 +125,7 @@ class SharedAccount implements Account {
   }
 }
 
-/** The day's use as it was known last, and what this gateway has used since. */
+/** The last known usage of the day, plus what this gateway has used since. */
 class KnownDay implements DayUse {
   #day = 0;
   #tokens = 0;
@@ -139,7 +139,7 @@ class KnownDay implements DayUse {
   }
 
   spent(_name: string, day: number): number {
-    // What the server counts is of its own day: a new one begins with the first answer of it, or where none comes.
+    // The server counts by its own days. A new day starts here at 0 until the server answers.
     if (day > this.#day) {
       if (this.#day > 0) this.#tokens = 0;
       this.#day = day;
@@ -152,7 +152,7 @@ class KnownDay implements DayUse {
   }
 }
 
-/** The same permit, whose settlement is counted elsewhere, too. */
+/** The same permit, which also settles elsewhere. */
 function settledAs(permit: Permit, settle: (more: number) => void): Permit {
   let isOver = false;
   return {

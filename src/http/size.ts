@@ -2,18 +2,18 @@ import type { GenerateRequest } from "../canonical/generate.ts";
 import { describeExcess, excessInArguments, type JsonLimits } from "../canonical/json_limits.ts";
 import { GatewayError } from "../errors.ts";
 
-/** How large one conversation may be. */
+/** Limits on the size of one conversation. */
 export interface SizeLimits {
   /** Turns. */
   messages: number;
-  /** Pieces of content, those inside results among them. */
+  /** Pieces of content, including those inside tool results. */
   parts: number;
   tools: number;
-  /** How much JSON there may be in the arguments of all calls together. */
+  /** How much JSON the arguments of all calls together may contain. */
   json: JsonLimits;
 }
 
-/** Refuses a conversation that is too large for any model: at once, where its calls are short. Throws `invalid_request`. */
+/** Refuses a conversation that is too large for any model. It is synchronous if the calls are short. Throws `invalid_request`. */
 export function checkSize({ messages, tools = [] }: GenerateRequest, limits: SizeLimits): Promise<void> | undefined {
   const refuse = (param: string, count: number, most: number) => {
     throw new GatewayError("invalid_request", `Too many ${param}: ${count}, the limit is ${most}`, { param });

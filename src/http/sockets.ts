@@ -1,17 +1,17 @@
-/** The WebSockets that are open, of all callers. */
+/** The open WebSockets of all callers. */
 import { GatewayError } from "../errors.ts";
 
-/** One of them, as the gateway as a whole sees it. */
+/** The view that the whole gateway has of an open socket. */
 export interface OpenSocket {
-  /** Closes it once nothing is asked in it any more. */
+  /** Closes it once it has no more requests to answer. */
   retire(): void;
-  /** Closes it now. */
+  /** Closes it immediately. */
   abort(): void;
 }
 
 export class Sockets {
   readonly #open = new Set<OpenSocket>();
-  /** Those whose clients do not answer that they are closed: they take memory, but nobody waits for them. */
+  /** Sockets whose clients do not confirm the close. They use memory, but nothing waits for them. */
   readonly #lingering = new Set<OpenSocket>();
   #empty = Promise.withResolvers<void>();
 
@@ -19,7 +19,7 @@ export class Sockets {
     return this.#open.size;
   }
 
-  /** Throws `unavailable` where there are so many already. */
+  /** Throws `unavailable` if too many are open. */
   checkRoom(most: number): void {
     if (this.#open.size + this.#lingering.size < most) return;
     throw new GatewayError("unavailable", "Too many WebSockets are open: try again later", { retryAfter: "5" });
@@ -42,7 +42,7 @@ export class Sockets {
     this.#empty = Promise.withResolvers();
   }
 
-  /** Clients open new ones, which are served by the configuration as it is then. */
+  /** Clients then open new sockets, which use the configuration of that time. */
   retire(): void {
     for (const socket of this.#open) socket.retire();
   }
@@ -51,7 +51,7 @@ export class Sockets {
     for (const socket of this.#open) socket.abort();
   }
 
-  /** Resolves once none is open but those that linger. */
+  /** Resolves once all sockets are closed, except those that linger. */
   async settled(): Promise<void> {
     if (this.#open.size > 0) await this.#empty.promise;
   }

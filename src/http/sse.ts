@@ -1,6 +1,6 @@
 import type { Frame } from "../contract/frame.ts";
 
-/** A frame as it goes over the wire. Line breaks inside a comment or a name would end it, so they become blanks. */
+/** A frame in the format of server-sent events. Line breaks inside a comment or a name would end it, so they become spaces. */
 export function formatFrame({ comment, event, id, data }: Frame): string {
   let text = "";
   if (comment !== undefined) text += `: ${oneLine(comment)}\n`;

@@ -2,13 +2,13 @@ import type { Gauge } from "../contract/allowance.ts";
 
 const MINUTE_MS = 60_000;
 
-/** Fills up evenly, so that a minute's worth can be used at once and then as it comes. */
+/** A bucket that fills at a steady rate. A minute's worth can be used at once, and after that as it refills. */
 export class TokenBucket {
   readonly limit: number;
   #level: number;
   #at: number;
 
-  /** `limit`: how much is there at most, which is also what a minute fills up. */
+  /** `limit`: the capacity, which also refills in one minute. */
   constructor(limit: number, now: number) {
     this.limit = limit;
     this.#level = limit;
@@ -21,27 +21,27 @@ export class TokenBucket {
     return this.#level;
   }
 
-  /** So much of it is used. */
+  /** Sets how much of the limit is used. */
   set(used: number, now: number): void {
     this.#level = this.limit - used;
     this.#at = now;
   }
 
-  /** It may go below nothing, where more was used than anybody knew before. */
+  /** The level may become negative if more was used than was known before. */
   take(amount: number, now: number): void {
     this.#level = this.level(now) - amount;
   }
 
   /**
-   * Takes what an answer turned out to have used beyond what was known before. That puts it in debt by a minute's worth at most,
-   * so that no answer locks a key for longer than it takes to fill up.
+   * Charges what an answer used beyond the earlier count. The resulting debt is at most a minute's worth, so that no answer
+   * blocks a key for longer than the bucket takes to refill.
    */
   owe(amount: number, now: number): void {
     const level = this.level(now);
     this.#level = Math.max(level - amount, Math.min(level, -this.limit));
   }
 
-  /** How long until there is `amount` in it. */
+  /** Milliseconds until `amount` is available. */
   waitMs(amount: number, now: number): number {
     return Math.max(0, (Math.min(amount, this.limit) - this.level(now)) * MINUTE_MS / this.limit);
   }

@@ -1,52 +1,55 @@
-/** The memory that the bodies of all clients may take together, from the first byte until their requests are over. */
+/** Limits the memory for the bodies of all clients together, from the first byte until their requests end. */
 import type { FormField } from "../contract/context.ts";
 import { GatewayError } from "../errors.ts";
 import { type BodyLimits, readJsonBody } from "./body.ts";
 import { readFormBody } from "./multipart.ts";
 
-/** A form that a client sent, and the memory that is set aside for it. */
+/** A form from a client, and the memory reserved for it. */
 export interface Upload {
   fields: FormField[];
-  /** Gives the memory back. */
+  /** Releases the memory. */
   release(): void;
 }
 
-/** JSON that a client sent, and the memory that is set aside for it. */
+/** JSON from a client, and the memory reserved for it. */
 export interface JsonUpload {
   body: unknown;
-  /** Gives the memory back. */
+  /** Releases the memory. */
   release(): void;
 }
 
-/** The bytes that are set aside for bodies. Whoever goes on with it counts what others hold, too. */
+/** The bytes reserved for bodies. A later configuration that takes over the object keeps counting what others hold. */
 export interface Room {
   taken: number;
 }
 
 export interface Uploads {
   /**
-   * Reads a form as `readFormBody` does. Throws `unavailable` while what is not released leaves no room for it, and
-   * `request_too_large` where there never can be.
+   * Reads a form like `readFormBody`. Throws `unavailable` if there is no room at the moment, and `request_too_large` if there
+   * never can be.
    */
   read(request: Request): Promise<Upload>;
-  /** Reads JSON as `readJsonBody` does, in the same room, and throws the same. `isServed`: whether a server brought it. `copy` gets its bytes. */
+  /**
+   * Reads JSON like `readJsonBody`, in the same room and with the same errors. `isServed`: whether the request came through a
+   * server. `copy` receives its bytes.
+   */
   readJson(request: Request, isServed?: boolean, copy?: BodyLimits["copy"]): Promise<JsonUpload>;
 }
 
 export interface UploadLimits {
   form: BodyLimits;
   json: BodyLimits;
-  /** The room for all, in bytes. */
+  /** The memory for all bodies, in bytes. */
   totalBytes: number;
 }
 
-/** Up to this share of the room a body is small: 1 MiB of 256, which a chat of hundreds of turns takes. */
+/** A body is small up to this share of the room: 1 MiB of 256 MiB, which is enough for a chat of hundreds of turns. */
 const SMALL = 1 / 256;
-/** What small bodies have beside the room, as a share of it: large ones that never end keep nobody from chatting. */
+/** Extra room for small bodies, as a share of the room. Large uploads that never end therefore do not block chats. */
 const RESERVE = 1 / 4;
 
 export function createUploads({ form, json, totalBytes }: UploadLimits, room: Room = { taken: 0 }): Uploads {
-  /** Sets `bytes` aside in all for a body that has `held` by now. */
+  /** Reserves `bytes` in total for a body that already holds `held`. */
   function take(bytes: number, held: number): number {
     const most = bytes <= totalBytes * SMALL ? totalBytes * (1 + RESERVE) : totalBytes;
     if (bytes > most) {
@@ -66,7 +69,7 @@ export function createUploads({ form, json, totalBytes }: UploadLimits, room: Ro
       let held = take(mostBytes, 0);
       try {
         const fields = await readFormBody(request, { ...form, limitBytes: mostBytes, trustedBytes: mostBytes });
-        // What might have come, and did not, is others' to use.
+        // Releases what was reserved and not used.
         const bytes = Math.min(sizeOf(fields), mostBytes);
         room.taken -= held - bytes;
         held = bytes;
@@ -85,7 +88,7 @@ export function createUploads({ form, json, totalBytes }: UploadLimits, room: Ro
       const onLength = (bytes: number) => {
         length = bytes;
         if (bytes <= held) return;
-        // Room that is taken as it comes would be used up by many bodies of which none comes to its end.
+        // If room were reserved as the bytes arrive, many bodies could use it up together and none would finish.
         const isKnown = isDeclared || bytes <= totalBytes * SMALL;
         held = take(isKnown ? bytes : Math.max(bytes, Math.min(json.limitBytes, totalBytes)), held);
       };
@@ -101,7 +104,7 @@ export function createUploads({ form, json, totalBytes }: UploadLimits, room: Ro
   };
 }
 
-/** As much as the client says; as much as there may be where it does not say it, or compresses it. */
+/** The declared size, or the limit if the size is not declared or the body is compressed. */
 function mostBytesOf(headers: Headers, limitBytes: number): number {
   const declared = Number(headers.get("content-length") ?? NaN);
   const isDeclared = declared > 0 && declared < limitBytes && !headers.has("content-encoding");

@@ -1,6 +1,6 @@
 /**
- * Aborts many short-lived controllers together with one signal that outlives them. `AbortSignal.any` does the same for several
- * times as much: each of its signals is held weakly, and looked for by the collector.
+ * Aborts many short-lived controllers together when one longer-lived signal is aborted. `AbortSignal.any` costs several times as
+ * much, because each of its signals is held weakly and searched for by the garbage collector.
  */
 export class Dependents {
   readonly #signal: AbortSignal;
@@ -14,19 +14,19 @@ export class Dependents {
     }, { once: true });
   }
 
-  /** From now on the controller is aborted with the signal; at once where that is aborted already. */
+  /** Aborts the controller when the signal is aborted, or immediately if it already is. */
   add(controller: AbortController): void {
     if (this.#signal.aborted) controller.abort(this.#signal.reason);
     else this.#controllers.add(controller);
   }
 
-  /** No more. Whoever adds a controller takes it out again. */
+  /** Removes the controller. Every caller of `add` must call this. */
   delete(controller: AbortController): void {
     this.#controllers.delete(controller);
   }
 }
 
-/** Aborts the controller with the signal, until the function that this returns is called. */
+/** Aborts the controller when the signal is aborted. The returned function ends this. */
 export function follow(signal: AbortSignal, controller: AbortController): () => void {
   if (signal.aborted) {
     controller.abort(signal.reason);

@@ -1,4 +1,4 @@
-/** A map that forgets: once it is full, the entry that was set longest ago makes room for a new one. */
+/** A map of limited size. When it is full, a new entry replaces the one that was set longest ago. */
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly #capacity: number;
 
@@ -7,7 +7,7 @@ export class BoundedMap<K, V> extends Map<K, V> {
     this.#capacity = capacity;
   }
 
-  /** Sets the entry anew: it is now the last one to be forgotten. */
+  /** Sets the entry and makes it the newest. */
   override set(key: K, value: V): this {
     this.delete(key);
     super.set(key, value);

@@ -1,6 +1,6 @@
 /**
- * Modules of Node's by name, each loaded when it is first needed. Deno 2.9 takes 20 ms for the first of them, because all stand on
- * Node's streams, buffers and `process`: a fifth of a start, and the first answer needs none of them.
+ * Node's modules by name, each loaded on first use. In Deno 2.9 the first one takes 20 ms, because all of them need Node's
+ * streams, buffers and `process`. That is a fifth of a start, and the first answer needs none of them.
  */
 export interface Builtins {
   "node:buffer": typeof import("node:buffer");

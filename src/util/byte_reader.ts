@@ -1,26 +1,26 @@
 import { othersTurn, Slice } from "./work.ts";
 
 /**
- * Reads a stream of bytes through one buffer of our own: Deno sets 64 kB aside for every read without one, a token of a
- * stream as much as an upload. What a read gives is good until the next one. Streams that are not of bytes are read as usual.
- * What comes as fast as it is read, such as a gigabyte of nothing that was compressed, leaves others their turn.
+ * Reads a stream of bytes through a single buffer. Without one, Deno allocates 64 kB for every read, whether it is a token of a
+ * stream or an upload. The result of a read is valid until the next one. Streams of other kinds are read as usual. A stream that
+ * delivers as fast as it is read, such as a gigabyte of compressed zeros, still lets others run.
  */
 export class ByteReader {
   readonly #reader: ReadableStreamBYOBReader | ReadableStreamDefaultReader<Uint8Array>;
   #buffer: ArrayBuffer;
   readonly #mostBytes: number;
   readonly #slice = new Slice();
-  /** When the latest read was asked for. */
+  /** When the latest read began. */
   #asked = 0;
 
-  /** A buffer that a read fills is too small: the next one is twice its size, up to `mostBytes`. */
+  /** When a read fills the buffer, the next one is twice its size, up to `mostBytes`. */
   constructor(body: ReadableStream<Uint8Array>, bufferBytes: number, mostBytes = bufferBytes) {
     this.#reader = openReader(body);
     this.#buffer = new ArrayBuffer(bufferBytes);
     this.#mostBytes = mostBytes;
   }
 
-  /** The next bytes; `undefined` at the end. */
+  /** The next bytes. `undefined` at the end. */
   read(): Promise<Uint8Array | undefined> {
     this.#asked = performance.now();
     const reader = this.#reader;
@@ -55,20 +55,20 @@ function openReader(body: ReadableStream<Uint8Array>) {
   }
 }
 
-/** A block above 32 MiB goes back to the system as soon as it is free; smaller ones stay with the allocator. */
+/** The allocator returns a block above 32 MiB to the system as soon as it is freed, and keeps smaller ones. */
 const LARGE_BYTES = 8 * 2 ** 20;
 const RETURNED_BYTES = 2 ** 25 + 1;
 
 /**
- * Collects bytes that come in pieces. Each piece is copied at once, because one that is kept keeps alive the whole buffer
- * that it was read into, which is thousands of times its size where pieces are small.
+ * Collects pieces of bytes. Each piece is copied immediately, because a retained piece keeps the whole buffer alive into which
+ * it was read. That buffer may be thousands of times larger than a small piece.
  */
 export class ByteBuffer {
   #bytes: Uint8Array<ArrayBuffer>;
   #length = 0;
   readonly #mostBytes: number;
 
-  /** Sets `expectedBytes` aside at once and grows as it needs to; no more than `mostBytes` will ever be in it. */
+  /** Allocates `expectedBytes` immediately and grows as needed. The caller never appends more than `mostBytes`. */
   constructor(expectedBytes = 0, mostBytes = Infinity) {
     this.#mostBytes = mostBytes;
     const capacity = expectedBytes < LARGE_BYTES ? expectedBytes : Math.max(expectedBytes, RETURNED_BYTES);
@@ -90,7 +90,7 @@ export class ByteBuffer {
     this.#length = end;
   }
 
-  /** All that was appended. The buffer is empty afterwards. */
+  /** Everything appended so far. The buffer is empty afterwards. */
   take(): Uint8Array<ArrayBuffer> {
     const bytes = this.#bytes.subarray(0, this.#length);
     this.#bytes = new Uint8Array();

@@ -1,9 +1,9 @@
-/** Amounts of money, exact: whole pico-dollars, of which a million tokens at a millionth of a dollar still have one each. */
+/** Exact amounts of money in whole pico-dollars. At a millionth of a dollar for a million tokens, each token still costs one. */
 const DIGITS = 12;
-/** No amount is longer; what an upstream writes may be. */
+/** No real amount is longer, but an upstream may write anything. */
 const LONGEST = 40;
 
-/** Dollars as pico-dollars, of a number or a decimal text; what is smaller than one is left out. Nothing for what is no amount. */
+/** Converts dollars to pico-dollars and drops smaller fractions. `undefined` if the number or text is not an amount. */
 export function picoDollars(amount: number | string): bigint | undefined {
   const text = String(amount);
   const match = text.length <= LONGEST ? /^(\d+)(?:\.(\d*))?(?:e([+-]?\d{1,2}))?$/i.exec(text) : undefined;

@@ -1,24 +1,24 @@
-/** What comes bit by bit: pulled by whoever needs it, several events at a time. */
+/** Streams of events that the consumer pulls in batches. */
 import { othersTurn, Slice } from "./work.ts";
 
 /**
- * Events in batches. Failover, hedging, asking again and replay combine sources; nothing else in a stream is asynchronous.
- * One call of `next` runs at a time.
+ * Events in batches. Failover, hedging, repeated requests and replay combine sources. Nothing else in a stream is asynchronous.
+ * Only one call of `next` may run at a time.
  */
 export interface EventSource<E> {
   /**
-   * What came next, at least one event; `undefined` at the end, and after `cancel`. Throws where the source fails, once the
-   * events before the failure have been given.
+   * The next events, at least one. `undefined` at the end and after `cancel`. Throws if the source fails, but only after all
+   * events before the failure have been returned.
    */
   next(): Promise<readonly E[] | undefined>;
-  /** Ends the source, also while `next` waits. Resolves once all that it held is given back. */
+  /** Ends the source, even while `next` is pending. Resolves once everything that it held is released. */
   cancel(): Promise<void>;
 }
 
-/** How many events of an answer that is all there are taken at once, so that a slow reader slows down the rest. */
+/** How many events of a complete answer are returned at once, so that a slow reader still slows down the rest. */
 const BATCH = 64;
 
-/** Events that are all there, or are made when they are asked for. Others have a turn between them. */
+/** A source of events that already exist or are generated on demand. Others may run in between. */
 export function sourceOf<E>(events: Iterable<E>): EventSource<E> {
   const iterator = events[Symbol.iterator]();
   const slice = new Slice();
@@ -42,7 +42,9 @@ export function sourceOf<E>(events: Iterable<E>): EventSource<E> {
   };
 }
 
-/** A source that is opened when its first events are asked for. It lets go of `open` then, and of all that this holds. */
+/**
+ * A source that is opened when its first events are requested. It then releases `open` and everything that the function holds.
+ */
 export function opening<E>(once: () => Promise<EventSource<E>>): EventSource<E> {
   let open: typeof once | undefined = once;
   let opening: Promise<EventSource<E>> | undefined;
@@ -59,13 +61,13 @@ export function opening<E>(once: () => Promise<EventSource<E>>): EventSource<E> 
     next: () => source ? source.next() : first(),
     async cancel() {
       isCancelled = true;
-      const opened = await opening?.catch(() => undefined); // whoever called `next` learns of it
+      const opened = await opening?.catch(() => undefined); // the caller of `next` receives the failure
       await opened?.cancel();
     },
   };
 }
 
-/** The same events, each seen by `see` first. */
+/** The same events, each passed to `see` first. */
 export function seen<E>(source: EventSource<E>, see: (event: E) => void): EventSource<E> {
   return {
     async next() {
@@ -77,7 +79,7 @@ export function seen<E>(source: EventSource<E>, see: (event: E) => void): EventS
   };
 }
 
-/** Goes on with another source where one fails; `other` gives none where the failure is to be thrown. */
+/** Continues with another source if the first fails. If `other` returns `undefined`, the failure is thrown. */
 export function orElse<E>(
   first: EventSource<E>,
   other: (thrown: unknown) => EventSource<E> | undefined,

@@ -1,16 +1,16 @@
-/** What is done again and again for each of very many streams, by one timer for all of them that have the same period. */
+/** Periodic work for very many streams, with one timer for each period. */
 
 interface Round {
   timer: ReturnType<typeof setInterval>;
   runs: Set<() => void>;
 }
 
-/** By their periods in milliseconds. */
+/** By period in milliseconds. */
 const rounds = new Map<number, Round>();
 
 /**
- * Calls `run` every `ms` milliseconds, the first time after any part of that: whoever comes later joins a round that goes on.
- * Returns what ends it.
+ * Calls `run` every `ms` milliseconds. The first call may come earlier, because new members join a timer that is already
+ * running. The returned function ends the calls.
  */
 export function every(ms: number, run: () => void): () => void {
   const round = rounds.get(ms) ?? beginRound(ms);

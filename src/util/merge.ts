@@ -1,4 +1,4 @@
-/** `changes` over `base`, key by key: objects merge, all else is replaced, and `null` removes a key. */
+/** Merges `changes` into `base` key by key. Objects are merged, everything else is replaced, and `null` removes a key. */
 export function mergeJson(base: unknown, changes: unknown): unknown {
   if (!isObject(changes)) return changes;
   const merged = new Map(isObject(base) ? Object.entries(base) : []);

@@ -1,4 +1,4 @@
-/** Text from elsewhere for a terminal: in one line, and without what would move its cursor. */
+/** Makes foreign text safe for a terminal: on one line and without control characters. */
 export function printable(text: string): string {
   return text.replace(/\p{Cc}+/gu, " ");
 }

@@ -1,4 +1,4 @@
-/** The text of a body, up to so many characters; the rest is left where it is. */
+/** The text of a body, up to `most` characters. The rest is not returned. */
 export async function readText(
   body: ReadableStream<Uint8Array> | null,
   most: number,

@@ -1,10 +1,10 @@
-/** Limits of time that are hardly ever reached, and of which every request has some: one timer for all of the same length. */
+/** Time limits that hardly ever expire, and of which every request has several. All limits of equal length share one timer. */
 import { BoundedMap } from "./bounded_map.ts";
 
-/** Longer waits are none for timers. */
+/** The longest delay that timers support. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** Those of one length: whoever begins later is due later. */
+/** Limits of equal length, in the order in which they expire. */
 class Queue {
   readonly ms: number;
   first: TimeLimit | undefined;
@@ -15,7 +15,10 @@ class Queue {
     this.ms = ms;
   }
 
-  /** There are limits from now on. Without a listener, a timer of this kind keeps no process alive, and nobody must clear it. */
+  /**
+   * Starts the timer for the first limit. Without a listener, this kind of timer does not keep the process alive and need not be
+   * cleared.
+   */
   hold(): void {
     if (!this.#timer || this.#timer.aborted) this.#wait(this.ms);
     else this.#timer.addEventListener("abort", this.#look);
@@ -30,7 +33,7 @@ class Queue {
     this.#timer.addEventListener("abort", this.#look);
   }
 
-  /** Runs those that are due. */
+  /** Runs the limits that have expired. */
   readonly #look = () => {
     const now = performance.now();
     try {
@@ -41,12 +44,12 @@ class Queue {
   };
 }
 
-/** By their lengths in milliseconds: of those that are configured there are few. Whoever stops the clock for a test puts them aside. */
+/** By length in milliseconds. Few different lengths are configured. Tests that stop the clock replace the queues. */
 export const queues: Map<number, Queue> = new BoundedMap(100);
 
 /**
- * Calls `run` in `ms` milliseconds, unless it is cancelled before. To set and clear a timer of the platform (Deno 2.9.6) takes
- * several times as long.
+ * Calls `run` in `ms` milliseconds unless it is cancelled first. Setting and clearing one of the platform's timers (Deno 2.9.6)
+ * takes several times as long.
  */
 export class TimeLimit {
   readonly dueAt: number;
@@ -78,12 +81,12 @@ export class TimeLimit {
     else queue.first = this.#after;
     if (this.#after) this.#after.#before = this.#before;
     else queue.last = this.#before;
-    // Whoever holds a limit that is over, as a long stream does, holds no other one by it.
+    // A long stream may keep a limit that is over. It must not keep other limits alive through it.
     this.#before = this.#after = undefined;
     if (!queue.first) queue.release();
   }
 
-  /** Its time is over. */
+  /** Called when the time is up. */
   end(): void {
     const run = this.#run;
     this.cancel();

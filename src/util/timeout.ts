@@ -1,7 +1,7 @@
-/** Time limits on what is awaited. None of them leaves a timer or a listener behind. */
+/** Time limits on asynchronous work. They leave no timers or listeners behind. */
 import { TimeLimit } from "./time_limit.ts";
 
-/** What `work` resolves to, or nothing once `ms` milliseconds have passed. The work itself goes on. */
+/** The result of `work`, or `undefined` after `ms` milliseconds. The work itself continues. */
 export async function settleWithin<T>(work: Promise<T> | T | undefined, ms: number): Promise<T | undefined> {
   const { promise: late, resolve } = Promise.withResolvers<undefined>();
   const limit = new TimeLimit(ms, () => resolve(undefined));
@@ -12,7 +12,7 @@ export async function settleWithin<T>(work: Promise<T> | T | undefined, ms: numb
   }
 }
 
-/** What `work` resolves to. Throws `late()` once `ms` milliseconds have passed; a later failure of the work is ignored. */
+/** The result of `work`. Throws `late()` after `ms` milliseconds, and then ignores later failures of the work. */
 export function failAfter<T>(ms: number, work: Promise<T>, late: () => Error): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   const limit = new TimeLimit(ms, () => reject(late()));
@@ -26,12 +26,12 @@ export function failAfter<T>(ms: number, work: Promise<T>, late: () => Error): P
   return promise;
 }
 
-/** How long one step of `failAfterAwake` is, in milliseconds. */
+/** The length of one step of `failAfterAwake` in milliseconds. */
 const STEP_MS = 25;
 
 /**
- * The same, by the time in which this process could have noticed: while it is busy with something else, what has come waits to be
- * read, and is not late.
+ * The same, but counts only the time in which this process could respond. While it is busy, data that has arrived waits to be
+ * read and is not late.
  */
 export async function failAfterAwake<T>(ms: number, work: Promise<T>, late: () => Error): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -51,8 +51,8 @@ export async function failAfterAwake<T>(ms: number, work: Promise<T>, late: () =
 }
 
 /**
- * What `work` resolves to. Its signal is aborted with `late()` once `ms` milliseconds have passed, or with the reason of `outer`;
- * that reason is then thrown at once, whether or not the work heeds it.
+ * The result of `work`. Its signal is aborted with `late()` after `ms` milliseconds, or with the reason of `outer`. That reason
+ * is then thrown immediately, even if the work ignores its signal.
  */
 export async function abortAfter<T>(
   ms: number,
@@ -78,7 +78,7 @@ export async function abortAfter<T>(
   }
 }
 
-/** Waits for so many milliseconds. Throws the reason of `signal` as soon as that is aborted. */
+/** Waits for `ms` milliseconds. Throws the signal's reason as soon as it is aborted. */
 export async function delay(ms: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<void>();

@@ -1,17 +1,17 @@
 /**
- * Long work beside others: one thread serves all clients, so nobody may hold it for long. Work is done in slices, and between
- * two slices everybody else has a turn.
+ * Long work shares a single thread with all clients, so it must not block the thread for long. It is done in slices, and
+ * everything else may run between two slices.
  */
 
-/** Long work that can be done in slices: each `yield` is a place to stop for a while. It returns the result. */
+/** Long work that can be done in slices. It may pause at each `yield`, and it returns the result. */
 export type Work<T> = Generator<void, T, void>;
 
-/** How long one slice takes, in milliseconds, before others have a turn. */
+/** How many milliseconds a slice lasts before others may run. */
 const SLICE_MS = 10;
 
 /**
- * Does the work, slice by slice: at once where one slice is enough. Throws the signal's reason between two slices where nobody
- * waits for the result any more.
+ * Does the work in slices, or synchronously if one slice is enough. Between slices it throws the signal's reason once the signal
+ * is aborted.
  */
 export function finish<T>(work: Work<T>, signal?: AbortSignal): T | Promise<T> {
   const slice = new Slice();
@@ -33,7 +33,7 @@ async function goOn<T>(work: Work<T>, slice: Slice, signal: AbortSignal | undefi
   }
 }
 
-/** All of the work at once: for what is known to be short. */
+/** Does all of the work at once, for work that is known to be short. */
 export function finishSync<T>(work: Work<T>): T {
   for (;;) {
     const { done, value } = work.next();
@@ -41,14 +41,17 @@ export function finishSync<T>(work: Work<T>): T {
   }
 }
 
-/** One step that cannot be sliced. Others have a turn after it, where it took long; else its result is there at once. */
+/**
+ * Runs one step that cannot be divided. If it took long, others run before the result is returned. If not, the result is
+ * returned synchronously.
+ */
 export function step<T>(run: () => T): T | Promise<T> {
   const slice = new Slice();
   const result = run();
   return slice.isOver() ? othersTurn().then(() => result) : result;
 }
 
-/** The same items; others have a turn between them. */
+/** The same items, with pauses in which others may run. */
 export async function* paced<T>(items: Iterable<T>): AsyncGenerator<T> {
   const slice = new Slice();
   for (const item of items) {
@@ -57,14 +60,14 @@ export async function* paced<T>(items: Iterable<T>): AsyncGenerator<T> {
   }
 }
 
-/** A wait that is longer than this, in milliseconds, gave others a turn. */
+/** A wait longer than this, in milliseconds, has let others run. */
 const WAIT_MS = 1;
 
-/** The time that work has taken since others had a turn. */
+/** Measures the time since others could last run. */
 export class Slice {
   #began = performance.now();
 
-  /** Whether it is time for others to have a turn. A new slice begins then. */
+  /** Whether others should run now. If so, a new slice begins. */
   isOver(): boolean {
     const now = performance.now();
     if (now - this.#began < SLICE_MS) return false;
@@ -72,7 +75,7 @@ export class Slice {
     return true;
   }
 
-  /** The same after what was waited for since `asked`: to wait is no work, where there was anything to wait for. */
+  /** The same after a wait that began at `asked`. Waiting counts as a pause if it actually took time. */
   isOverAfterWait(asked: number): boolean {
     const now = performance.now();
     const isOver = now - asked <= WAIT_MS && now - this.#began >= SLICE_MS;
@@ -81,12 +84,12 @@ export class Slice {
   }
 }
 
-/** Who waits to go on. */
+/** Those who wait to continue. */
 const waiting: (() => void)[] = [];
 
 /**
- * Lets everybody else have a turn, timers and connections among them. Of several works that wait here one goes on at a time, so
- * that together they hold the thread no longer than one of them.
+ * Lets everything else run, including timers and connections. If several works wait here, they continue one at a time, so that
+ * together they block the thread no longer than one of them.
  */
 export function othersTurn(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -100,8 +103,8 @@ function next(): void {
 }
 
 /**
- * Only a timer makes the event loop idle, and only an idle loop looks at the sockets each time: after `setImmediate` Deno does
- * so every 61st time. This kind of timer has no owner who must clear it, for whoever waits may be gone.
+ * Only a timer makes the event loop idle, and only an idle loop polls the sockets each time. After `setImmediate`, Deno polls
+ * only every 61st time. This kind of timer needs no owner to clear it, since the waiting work may be gone.
  */
 function afterOthers(go: () => void): void {
   AbortSignal.timeout(0).addEventListener("abort", go, { once: true });
