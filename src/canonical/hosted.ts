@@ -36,7 +36,7 @@ export interface RemoteWork {
   server: string;
   /** Absent if the server is in the configuration. */
   url?: string;
-  /** The request field that names the server, if no tool does. Only the one who runs the server needs it. */
+  /** The request field that names the server, if no tool does. Needed only by the one that runs the tool. */
   field?: string;
   /** Sent as a bearer token to this server only. Never stored, logged or sent back. */
   token?: string;

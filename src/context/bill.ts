@@ -1,9 +1,9 @@
-/** What one answer of an upstream costs, however it ends. */
+/** The cost of one upstream's answer, however it ends. */
 import { completeUsage, type ReportedUsage, type Usage } from "../canonical/usage.ts";
 import type { Price } from "../contract/destination.ts";
 import { type Cost, costOf, costOfSound, type ListedPrice } from "../observe/cost.ts";
 
-/** What was set aside for it, in pico-dollars. */
+/** The amount reserved for the answer, in pico-dollars. */
 export interface Reserved {
   amount: bigint;
   settle(cost: bigint): void;
@@ -11,7 +11,7 @@ export interface Reserved {
 
 export interface Pricing {
   price?: Price;
-  /** What it costs by lists of prices, once it is known who gave it. */
+  /** The price in published lists, once the provider is known. */
   listed?: ListedPrice;
   reserved?: Reserved;
 }
@@ -20,15 +20,15 @@ const NOTHING = () => 0;
 
 export class Bill {
   readonly price: Price | undefined;
-  /** What it costs by lists of prices, once it is known who gave it. */
+  /** The price in published lists, once the provider is known. */
   readonly listed: ListedPrice | undefined;
-  /** The tokens of what was asked, estimated. */
+  /** The estimated tokens of the request. */
   readonly inputTokens: number;
-  /** What was used; nothing before the end, and where nobody charges for it. */
+  /** The usage. Absent before the end, and if nobody charges for it. */
   usage?: Usage;
-  /** Nothing where no price is known. */
+  /** Absent if no price is known. */
   cost?: Cost;
-  /** The tokens of the answer that have come so far, estimated. */
+  /** The estimated tokens of the answer so far. */
   emitted: () => number = NOTHING;
   readonly #reserved: Reserved | undefined;
   #isOver = false;
@@ -44,7 +44,7 @@ export class Bill {
     return this.#isOver;
   }
 
-  /** The answer is whole. What the upstream did not count of it is estimated. */
+  /** The answer is complete. Counts that the upstream did not report are estimated. */
   settle(reported: ReportedUsage, emitted = this.emitted): void {
     if (this.#isOver) return;
     const usage = completeUsage(
@@ -55,14 +55,14 @@ export class Bill {
     this.#close(usage, costOf(usage, this.price, this.listed));
   }
 
-  /** The same of sound that is paid by its length. */
+  /** The same for audio that is priced by its length. */
   settleSound(seconds: number): void {
     if (!this.#isOver) this.#close(undefined, this.price && costOfSound(seconds, this.price));
   }
 
   /**
-   * The answer is over without its end, or never came. An upstream charges for what it gave, and for what it was asked where it
-   * was at work until nobody wanted the answer any more; for what it failed to give it charges nothing.
+   * The answer ended early or never came. An upstream charges for what it returned, and for the request if it was working until
+   * the answer was no longer wanted. It charges nothing for an answer that it failed to return.
    */
   end(isGivenUp: boolean): void {
     if (this.#isOver) return;
@@ -76,9 +76,9 @@ export class Bill {
     this.#isOver = true;
     this.usage = usage;
     this.cost = cost;
-    // What nobody knows the cost of costs what was expected.
+    // If the cost is unknown, the reserved amount is charged.
     this.#reserved?.settle(isFree ? 0n : cost?.pico ?? this.#reserved.amount);
-    // What came of the answer is not held any longer.
+    // Releases what the answer's counter holds.
     this.emitted = NOTHING;
   }
 }

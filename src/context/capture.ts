@@ -1,10 +1,10 @@
-/** Bytes that are kept as they pass, as far as there is room for them. */
+/** Keeps a copy of bytes as they pass, as far as there is room. */
 
-/** The memory of all records. */
+/** The shared memory of all records. */
 export interface Room {
-  /** The most of one body, in bytes. */
+  /** The limit of one body in bytes. */
   readonly mostBytes: number;
-  /** Sets so many bytes aside; whether there is room for them. */
+  /** Reserves bytes. False if there is no room. */
   take(bytes: number): boolean;
   giveBack(bytes: number): void;
 }
@@ -14,12 +14,12 @@ const [SMALLEST_BLOCK, LARGEST_BLOCK] = [512, 65_536];
 const encoder = new TextEncoder();
 
 export class Capture {
-  /** How many bytes passed, whether they are kept or not. */
+  /** How many bytes have passed, including those that were not kept. */
   length = 0;
-  /** What has passed is a description, and not the bytes themselves. */
+  /** Whether the content is a description instead of the bytes themselves. */
   isDescription = false;
   readonly #room: Room;
-  /** Full but for the last one, of which `#used` bytes are. */
+  /** All blocks are full except the last, of which `#used` bytes are. */
   #blocks: Uint8Array[] = [];
   #used = 0;
   #kept = 0;
@@ -30,12 +30,12 @@ export class Capture {
     this.#room = room;
   }
 
-  /** How many of the first bytes are kept. */
+  /** How many bytes are kept. They are always the first ones. */
   get kept(): number {
     return this.#kept;
   }
 
-  /** `isOurs`: nobody is going to write anything else into them. Others are copied. */
+  /** `isOurs`: nothing else will overwrite these bytes. Others are copied. */
   add(bytes: Uint8Array, isOurs = false): void {
     if (this.#isOver) return;
     this.length += bytes.length;
@@ -65,7 +65,7 @@ export class Capture {
   }
 
   addText(text: string): void {
-    // Of a huge text no more is encoded than can be kept.
+    // Of a huge text, only as much is encoded as can be kept.
     const most = this.#room.mostBytes;
     if (text.length <= most) return this.add(encoder.encode(text), true);
     this.add(encoder.encode(text.slice(0, most)), true);
@@ -73,19 +73,19 @@ export class Capture {
     this.#isCut = true;
   }
 
-  /** Facts, in place of bytes that nobody could read. */
+  /** Records facts instead of bytes that nobody could read. */
   describe(facts: unknown): void {
     this.isDescription = true;
     this.addText(JSON.stringify(facts));
   }
 
-  /** All has passed: what comes later is none of it. */
+  /** Ends the capture. Later bytes are ignored. */
   end(): void {
     this.trim();
     this.#isOver = true;
   }
 
-  /** What was set aside for more is given back. */
+  /** Releases unused room. */
   trim(): void {
     const last = this.#blocks.at(-1);
     if (!last || this.#used === last.length) return;
@@ -93,7 +93,7 @@ export class Capture {
     this.#blocks[this.#blocks.length - 1] = last.slice(0, this.#used);
   }
 
-  /** Nothing is kept, now and later. Who calls it accounts for the room. */
+  /** Discards everything, now and in future. The caller accounts for the room. */
   drop(): void {
     this.#isCut = true;
     this.#blocks = [];
@@ -101,7 +101,7 @@ export class Capture {
     this.#used = 0;
   }
 
-  /** What is kept, in one piece. */
+  /** Everything kept, in one piece. */
   bytes(): Uint8Array<ArrayBuffer> {
     const all = new Uint8Array(this.#kept);
     let at = 0;
@@ -113,7 +113,7 @@ export class Capture {
     return all;
   }
 
-  /** As they are. */
+  /** Keeps the bytes without copying them. */
   #keep(bytes: Uint8Array): void {
     if (!this.#room.take(bytes.length)) {
       this.#isCut = true;
@@ -123,12 +123,12 @@ export class Capture {
     this.#kept = this.#used = bytes.length;
   }
 
-  /** One with room in it; nothing where there is none any more. */
+  /** A block with free space. `undefined` if there is no more room. */
   #block(wanted: number): Uint8Array | undefined {
     const last = this.#blocks.at(-1);
     if (last && this.#used < last.length) return last;
     const usual = Math.min(LARGEST_BLOCK, Math.max(SMALLEST_BLOCK, this.#kept));
-    // A body that is there at once takes exactly what it is.
+    // A body that arrives in one piece gets a block of its exact size.
     const size = this.#kept === 0 && wanted > SMALLEST_BLOCK ? wanted : Math.max(usual, wanted);
     const most = Math.min(size, this.#room.mostBytes - this.#kept);
     if (most <= 0 || !this.#room.take(most)) {

@@ -1,24 +1,24 @@
-/** What an answer is charged: what its upstream reports, within what can be. */
+/** Calculates the charge for an answer: what its upstream reports, within plausible limits. */
 import type { Usage } from "../canonical/usage.ts";
 
 /**
- * So many times the gateway's own estimate are believed. The densest text, of a token for each byte, has some five times as
- * many tokens as are estimated; twice that leaves room for chat templates and for what servers add.
+ * Reported counts are accepted up to this multiple of the gateway's own estimate. The densest text, with one token for each
+ * byte, has about five times the estimated tokens. Twice that leaves room for chat templates and for additions by servers.
  */
 const MOST_TIMES = 10;
 /**
- * So many tokens are believed of every answer, which is what fits into the windows of most models: pictures, sound and
- * documents, reasoning that is not shown, and searches of the upstream's own are in no estimate.
+ * This many tokens are accepted for every answer, which is the size of most models' context windows. Estimates do not include
+ * images, audio, documents, hidden reasoning or the upstream's own searches.
  */
 const ALWAYS_BELIEVED = 200_000;
 
 export interface Charge {
   tokens: number;
-  /** What the upstream reported, where it is not believed. */
+  /** The reported count, if it was not accepted. */
   reported?: number;
 }
 
-/** `estimate`: the tokens of the request and its answer, as the gateway estimates them. */
+/** `estimate`: the gateway's estimate of the tokens of the request and its answer. */
 export function chargeFor({ inputTokens, outputTokens }: Usage, estimate: () => number): Charge {
   if (!isCount(inputTokens) || !isCount(outputTokens)) return { tokens: Math.ceil(estimate()) };
   const sum = Math.ceil(inputTokens + outputTokens);

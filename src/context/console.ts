@@ -1,4 +1,4 @@
-/** What the console needs beside what every request does. */
+/** What the console needs in addition to ordinary requests. */
 import type { Problem } from "../config/check.ts";
 import type { Config, KeyFacts } from "../config/schema.ts";
 import type { Caller } from "../http/auth.ts";
@@ -8,43 +8,49 @@ import type { Keyring } from "../state/keyring.ts";
 
 export interface ConsoleParts {
   sessions: ConsoleSessions;
-  /** Who the holder of a session is now. Throws `authentication` where its key is none, or nobody logs in so any more. */
+  /**
+   * The current caller for the holder of a session. Throws `authentication` if the key is no longer valid, or if this kind of
+   * login is disabled.
+   */
   callerOf(holder: SessionHolder): Promise<Caller>;
-  /** Absent where nobody logs in at a provider. */
+  /** Absent if login at a provider is not configured. */
   login?: ConsoleLogin;
   keys: KeyDesk;
-  /** Absent where the gateway was given its configuration by a program. */
+  /** Absent if a program passed the configuration to the gateway. */
   configuration?: ConfigurationDesk;
 }
 
-/** The file of the configuration, and what an operator does with it. */
+/** The configuration file, and what operators can do with it. */
 export interface ConfigurationDesk {
   read(): ConfigurationFile;
-  /** What came of it if the gateway served by `text`. Nothing is changed. `isLocal`: whether who asks is let in where there are no keys. */
+  /**
+   * Checks what would happen if the gateway used `text`. Nothing is changed. `isLocal`: whether the operator would be admitted
+   * without a key.
+   */
   check(text: string, by: { isLocal: boolean }): Checked;
   /**
-   * Puts `text` in the file's place, if it can be used and the file is still the one of `version`, and serves by it. What needs a
-   * restart is written with `atRestart` alone.
+   * Replaces the file with `text` and uses it, if it is valid and the file still has `version`. Changes that need a restart are
+   * written only with `atRestart`.
    */
   apply(text: string, options: { version: string; atRestart: boolean; by: string }): Applied;
 }
 
 export interface ConfigurationFile {
-  /** Where it is, for people. */
+  /** The location of the file, for people. */
   source: string;
-  /** Absent where there is none that can be read. */
+  /** Absent if there is no readable file. */
   text?: string;
-  /** Of the text: another one for another text. */
+  /** Identifies the text. Different texts have different versions. */
   version?: string;
-  /** What it was before it was changed at the console. */
+  /** The text before it was changed in the console. */
   former?: string;
-  /** Why it cannot be changed here; absent where it can. */
+  /** Why it cannot be changed here. Absent if it can. */
   why?: string;
-  /** Why the gateway does not serve by it; absent where it does. */
+  /** Why the gateway does not use it. Absent if it does. */
   waits?: string;
 }
 
-/** `paths`: the settings that differ from those that the gateway serves by. `warning`: what operators can no longer do here then. */
+/** `paths`: the settings that differ from those in use. `warning`: what operators could no longer do here. */
 export type Checked =
   | { problems: readonly Problem[] }
   | { paths: readonly string[]; restart?: string; warning?: string };
@@ -53,19 +59,19 @@ export type Applied =
   | { outcome: "applied" | "saved" }
   | { outcome: "conflict" | "wrong" | "restart" | "failed"; message: string };
 
-/** The two halves of a login at a provider, and its end. */
+/** The two halves of a login at a provider, and the logout. */
 export interface ConsoleLogin {
   begin(): Promise<{ url: string; begun: LoginBegun }>;
   finish(query: URLSearchParams, begun: LoginBegun): Promise<SessionHolder>;
-  /** Where the browser of such a holder goes after its session here; nothing where it stays. */
+  /** Where the browser goes after its session here has ended. `undefined` if it stays. */
   end(holder: SessionHolder): Promise<string | undefined>;
 }
 
-/** The keys of the gateway, and where they can be changed. */
+/** The gateway's keys, and which of them can be changed. */
 export interface KeyDesk {
-  /** Those of the configuration, which nobody changes here. */
+  /** The keys in the configuration, which cannot be changed here. */
   configured: readonly KeyFacts[];
   teams: NonNullable<Config["teams"]>;
-  /** Those that are made and revoked while the gateway runs, or why there are none. */
+  /** The keys that are created and revoked at run time, or the reason why there are none. */
   stored: { keyring: Keyring } | { why: string };
 }

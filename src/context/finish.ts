@@ -1,4 +1,4 @@
-/** What every answer has, whatever it is about: its headers, and its line in the log. */
+/** What every answer has: headers and a log line. */
 import type { Allowance, DollarGauge } from "../contract/allowance.ts";
 import { formatCost } from "../observe/cost.ts";
 import { formatNotes } from "../http/notes.ts";
@@ -8,16 +8,16 @@ import { formatDollars } from "../util/dollars.ts";
 import type { Recorder } from "./recorder.ts";
 import type { RequestContext } from "./request_context.ts";
 
-/** Adds the headers of every answer, and closes the log entry of those that are whole. */
+/** Adds the headers that every answer has, and closes the log entry unless the answer is a stream. */
 export function finish(response: Response, context: RequestContext): Response {
   const { gateway, request, id, recorder, protocol } = context;
   const { headers, ok, status } = response;
-  // The platform's own, which nobody may change.
+  // This response belongs to the platform and cannot be modified.
   if (status === 101) return response;
-  // The name that each of the SDKs reads.
+  // Each SDK reads one of these names.
   headers.set("x-request-id", id);
   headers.set("request-id", id);
-  // What a message quotes of a request is text, whatever a browser would make of it.
+  // A browser must treat a message that quotes a request as plain text.
   headers.set("x-content-type-options", "nosniff");
   const notes = recorder.notes();
   if (notes.length > 0) headers.set("x-laneway-notes", formatNotes(notes));
@@ -32,14 +32,14 @@ export function finish(response: Response, context: RequestContext): Response {
   return request.method === "HEAD" ? withoutBody(response) : response;
 }
 
-/** What the caller may still do. */
+/** What the caller may still use. */
 function allowanceOf({ gateway: { admission, budgets, now }, caller }: RequestContext): Allowance | undefined {
   const quota = admission(caller)?.allowance();
   const dollars = budgets && dollarsLeft(budgets.known(caller), now());
   return dollars ? { ...quota, dollars } : quota;
 }
 
-/** Of several budgets the one that leaves the least: it is the one to go by. */
+/** Of several budgets, the one with the least remaining is the relevant one. */
 function dollarsLeft(states: readonly BudgetState[], now: number): DollarGauge | undefined {
   const left = states.map(({ budget: { limit }, spent, period: { endsAt } }) => ({
     limit,
@@ -50,13 +50,13 @@ function dollarsLeft(states: readonly BudgetState[], now: number): DollarGauge |
   return least && { ...least, limit: formatDollars(least.limit), remaining: formatDollars(least.remaining) };
 }
 
-/** Who counted its tokens, and what it cost: of a stream that is known at its end, and what came before it is a part of it. */
+/** How the tokens were counted and what the answer cost. The cost of a stream is known only at its end, after the headers. */
 function describeAnswer(headers: Headers, { countedBy, cost, entry: { stream } }: Recorder): void {
   if (countedBy) headers.set("x-laneway-tokens", countedBy);
   if (cost && !stream) headers.set("x-laneway-cost", formatCost(cost));
 }
 
-/** The target, whom it chose to serve, and how many were asked where it was not the first. */
+/** The target, the provider that it chose, and the number of attempts if there were several. */
 function servingTarget({ isAnswered, attempt, asked }: Recorder): string | undefined {
   if (!isAnswered || !attempt) return undefined;
   const { target, provider } = attempt;
@@ -64,7 +64,7 @@ function servingTarget({ isAnswered, attempt, asked }: Recorder): string | undef
   return [target, ...more].join("; ");
 }
 
-/** That no target served, and how many were asked, where any was. */
+/** Says that no target served the request, and how many were tried, if any. */
 function failedAttempts({ asked }: Recorder): string | undefined {
   return asked > 0 ? `none; attempts=${asked}` : undefined;
 }

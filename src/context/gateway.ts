@@ -38,35 +38,35 @@ import type { Workers } from "./workers.ts";
 import type { RetryPolicy } from "../routing/failover.ts";
 import type { Upstream } from "../upstream/send.ts";
 
-/** All that requests share; made once, by `app.ts`. */
+/** Everything that requests share. Created once, in `app.ts`. */
 export interface Gateway {
-  /** Answers a request as one that came from outside, by this gateway or one that is changed. */
+  /** Answers a request as if it came from outside, with this gateway or a modified copy. */
   answer(request: Request, peer: Peer | undefined, gateway: Gateway): Promise<Response>;
-  /** What operators ask, apart from every lane. */
+  /** The endpoints for operators, outside all lanes. */
   service: Service;
   registry: Registry;
   lanes: ReadonlyMap<string, Lane>;
-  /** What models cost, where the configuration does not say it. */
+  /** The prices of models that the configuration does not specify. */
   prices: Prices;
-  /** Where conversations were answered last. */
+  /** The targets that answered each conversation last. */
   affinity: SessionAffinity;
-  /** In which clients of any protocol say which conversation a request belongs to. */
+  /** The headers in which clients of any protocol identify a conversation. */
   sessionHeaders: readonly string[];
   upstreams: ReadonlyMap<string, Upstream>;
-  /** What no answer may hold: the secrets of upstreams, catalogs and keys. */
+  /** Secrets of upstreams, catalogs and keys, which no answer may contain. */
   secrets: readonly string[];
-  /** By name; for the places behind an upstream, which may speak otherwise than it does. */
+  /** By name. For providers behind an upstream, which may need a different driver. */
   drivers: ReadonlyMap<string, Driver>;
-  /** Which targets fail. */
+  /** Tracks which targets fail. */
   breaker: Breaker;
   retry: RetryPolicy;
   hosted: HostedRunner;
-  /** How long one answer may go on running hosted tools. */
+  /** How long one answer may continue to run hosted tools. */
   hostedLimits: { rounds: number; calls: number; deadlineMs: number };
   hedges: HedgeBudget;
   authenticate: Authenticate;
   admission: Admission;
-  /** Absent where there are none. */
+  /** Absent if no budgets are configured. */
   budgets?: BudgetBook;
   load: Load;
   limits: LoadLimits & SizeLimits & RunLimits & {
@@ -80,52 +80,52 @@ export interface Gateway {
   conversations: Conversations;
   sealer: LoadSealer;
   calibration: Calibration;
-  /** What upstreams counted. */
+  /** Token counts from upstreams. */
   upstreamCounts: ExactCounts;
-  /** What was counted by models' own vocabularies. */
+  /** Token counts by the models' own vocabularies. */
   tokenizerCounts: ExactCounts;
   tokenizers: Tokenizers;
   uploads: Uploads;
   sockets: Sockets;
-  /** Makes a WebSocket of a request that asks for one; absent where the platform has none. */
+  /** Upgrades a request to a WebSocket. Absent if the platform does not support it. */
   upgrade?: Platform["upgrade"];
   pace: Pace;
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Milliseconds by a clock that never steps: how long things take. */
+  /** Milliseconds by a monotonic clock, for durations. */
   monotonic(): number;
-  /** A new random id, without a prefix. */
+  /** A new random id without a prefix. */
   newId(): string;
   log(entry: LogEntry): void;
-  /** Counts what happens; absent where nothing is to be counted. */
+  /** Counts events. Absent if metrics are disabled. */
   meter?: Meter;
-  /** What runs and what ended, for the console; absent where there is none. */
+  /** Running and finished requests for the console. Absent if there is no console. */
   feed?: Feed;
-  /** Finds out what the gateway would do; absent where there is no console. */
+  /** Finds out what the gateway would do. Absent if there is no console. */
   rehearsals?: Rehearsals;
-  /** What was sent, for the console; absent where it is not kept. It is loaded with the first request. */
+  /** Records of what was sent, for the console. Absent if nothing is recorded. Loaded with the first request. */
   recording?: RecordingPart;
-  /** What the console needs beside; absent where there is none. */
+  /** Further parts of the console. Absent if there is no console. */
   console?: () => Promise<ConsoleParts>;
-  /** Who was given or refused a key; absent where nobody wants to know. */
+  /** Records which keys were issued or refused. Absent if the audit log is disabled. */
   audit?: Audit;
-  /** Makes spans; absent where the process was started without OpenTelemetry. */
+  /** Creates spans. Absent if the process was started without OpenTelemetry. */
   tracing?: Tracing;
-  /** What keys used, of the last days; absent where it is not kept. */
+  /** The usage of keys in recent days. Absent if it is not kept. */
   usage?: { read(days: number, key?: string): Promise<UsageRow[]>; retentionDays: number };
-  /** Those that serve beside this process; absent where it serves alone. */
+  /** The processes beside this one. Absent if it serves alone. */
   workers?: Workers;
-  /** What it counts together with other gateways; absent where it counts alone. */
+  /** Counts shared with other gateways. Absent if this one counts alone. */
   shared?: Pick<SharedCounts, "isAlone" | "gateways"> & { begin(): void };
-  /** The bytes of memory that the process takes. */
+  /** The bytes of memory that the process uses. */
   memory(): number;
-  /** How often a new server has taken the place of the last one. */
+  /** How many times the server has been replaced. */
   renewals(): number;
-  /** Aborted when the gateway is to stop, once what runs has ended. */
+  /** Aborted when the gateway should stop once its running requests have ended. */
   draining: AbortSignal;
   /** Aborted when the gateway stops without waiting. */
   signal: AbortSignal;
-  /** The requests that run, which end with that. */
+  /** The running requests, which that signal aborts. */
   running: Dependents;
 }
 
@@ -134,37 +134,37 @@ export interface RecordingPart {
   load(): Promise<Recording>;
 }
 
-/** What a request is paid from. */
+/** What pays for a request. */
 export interface Payer {
-  /** Whether it may use no target without a price. */
+  /** Whether it may not use targets without a price. */
   refusesUnpriced: boolean;
   /**
-   * Sets an amount in pico-dollars aside; at once where nobody has to be asked. Throws `budget_exceeded`, or `unavailable` where
-   * nobody knows what is left.
+   * Reserves an amount in pico-dollars, synchronously if no other process must be asked. Throws `budget_exceeded`, or
+   * `unavailable` if the remaining amount is unknown.
    */
   reserve(amount: bigint): Reservation | Promise<Reservation>;
 }
 
 export interface BudgetBook {
-  /** Nothing where the caller may spend as much as it wants. */
+  /** Resolves to `undefined` if the caller's spending is not limited. */
   payerOf(caller: Caller): Promise<Payer | undefined>;
-  /** What is known here of the budgets that the caller spends from, or of all. */
+  /** The state of the caller's budgets, or of all budgets, as far as this process knows it. */
   known(caller?: Caller): BudgetState[];
-  /** What the store knows of the caller's own budgets, or of all. */
+  /** The state of the caller's own budgets, or of all budgets, from the store. */
   read(caller?: Caller): Promise<BudgetState[]>;
-  /** Resolves once the store knows all, or has failed. */
+  /** Resolves once everything is written to the store, or has failed. */
   close(): Promise<void>;
 }
 
 export interface Pace {
-  /** Silence of the upstream after which the client gets its response head, in milliseconds. */
+  /** The upstream's silence after which the response head is sent, in milliseconds. */
   headAfterMs: number;
-  /** Silence towards the client after which a keep-alive goes out, in milliseconds. */
+  /** The idle time towards the client after which a keep-alive is sent, in milliseconds. */
   keepAliveMs: number;
   /** How long a request waits for the store, in milliseconds. */
   storeMs: number;
-  /** How long what was used may wait for what is used next before it is written to the store, in milliseconds. */
+  /** How long usage is collected before it is written to the store, in milliseconds. */
   gatherMs: number;
-  /** How long a WebSocket may be open, in milliseconds. */
+  /** How long a WebSocket may stay open, in milliseconds. */
   socketMs: number;
 }

@@ -1,16 +1,16 @@
-/** Heads of requests and answers without what opens something. */
+/** Masks credentials in the headers and URLs of requests and answers. */
 import { isSecretHeader } from "../upstream/explain.ts";
 
-/** By name, in their order. */
+/** Names and values in their order. */
 export type HeaderList = (readonly [name: string, value: string])[];
 
-/** The way in which a credential is shown stays, and the credential does not. */
+/** Keeps the scheme of a credential and hides the credential itself. */
 const CREDENTIAL = /^(?:(Bearer|Basic|Token|Digest)\s+)?.*$/is;
 
 export function maskedHeaders(headers: Headers | Readonly<Record<string, string>>): HeaderList {
   const list: HeaderList = [];
   const add = (value: string, name: string) => void list.push([name, masked(name, value)]);
-  // To iterate `Headers` takes Deno (2.9) nine times as long.
+  // Iterating over `Headers` takes nine times as long in Deno (2.9).
   if (headers instanceof Headers) headers.forEach(add);
   else for (const name in headers) add(headers[name]!, name);
   return list;
@@ -21,7 +21,7 @@ function masked(name: string, value: string): string {
   return value.replace(CREDENTIAL, (_, scheme?: string) => scheme ? `${scheme} ***` : "***");
 }
 
-/** Signed URLs carry what opens them in their query. */
+/** Signed URLs carry credentials in their query. */
 export function maskedUrl(url: string): string {
   if (!url.includes("?")) return url;
   const shown = new URL(url);

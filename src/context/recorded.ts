@@ -7,11 +7,11 @@ import type { Caller } from "../http/auth.ts";
 import { Capture, type Room } from "./capture.ts";
 import { type HeaderList, maskedHeaders, maskedUrl } from "./masking.ts";
 
-/** What a record and a call take beside their texts, in bytes: the heads of answers, and what holds all of it together. */
+/** What a record and a call use besides their texts, in bytes: the heads of answers, and the objects themselves. */
 const [RECORD_BYTES, CALL_BYTES] = [4_096, 4_096];
 const MOST_EVENTS = 200;
 
-/** What is known of a request when it is let in. */
+/** What is known about a request when it is admitted. */
 export interface RecordFacts {
   id: string;
   /** Milliseconds since the epoch. */
@@ -20,11 +20,11 @@ export interface RecordFacts {
   url: URL | undefined;
   caller: Caller;
   gateway: { secrets: readonly string[] };
-  /** `elapsedMs`: the milliseconds since the request came. */
+  /** `elapsedMs`: the milliseconds since the request arrived. */
   recorder: { elapsedMs(): number; isFromConsole: boolean };
 }
 
-/** One call of an upstream. Times are in milliseconds since the request came. */
+/** One call to an upstream. Times are in milliseconds since the request arrived. */
 export interface RecordedCall {
   at: number;
   /** `upstream/model`. */
@@ -38,35 +38,35 @@ export interface RecordedCall {
   body: Capture;
   headAt?: number;
   status?: number;
-  /** As they came: whoever shows them masks them. */
+  /** As received. They must be masked before they are shown. */
   answerHeaders?: Headers;
   answer: Capture;
   endAt?: number;
-  /** Why it broke off. */
+  /** Why the call was interrupted. */
   error?: string;
 }
 
-/** Whom a call asks, and why. */
+/** The target of a call, and the reason for it. */
 export type CallFacts = Pick<RecordedCall, "target" | "upstream" | "driver" | "reason">;
 
 /** What happened between the calls. */
 export interface RecordedEvent {
   at: number;
   what: "served" | "failed" | "hosted tool" | "hosted tool ended";
-  /** `upstream/model`, or the tool. */
+  /** `upstream/model`, or the name of the tool. */
   name: string;
   detail?: string;
 }
 
-/** One request. No header's secret is in it; who shows its bodies hides its `secrets`. */
+/** One request. Secrets in its headers are masked. Before its bodies are shown, its `secrets` must be hidden. */
 export class Recorded {
   readonly id: string;
-  /** When it came, in milliseconds since the epoch. */
+  /** When the request arrived, in milliseconds since the epoch. */
   readonly started: number;
   readonly method: string;
   readonly url: string;
   readonly headers: HeaderList;
-  /** Without its token. */
+  /** Without the caller's token. */
   readonly caller: Caller;
   readonly body: Capture;
   readonly calls: RecordedCall[] = [];
@@ -74,7 +74,7 @@ export class Recorded {
   readonly answer: Capture;
   status?: number;
   answerHeaders?: Headers;
-  /** Its line in the log, once it is over. */
+  /** The log line, once the request is over. */
   entry?: Omit<LogEntry, "cause">;
   readonly #elapsedMs: () => number;
   readonly #room: Room;
@@ -95,7 +95,7 @@ export class Recorded {
     this.answer = new Capture(room);
   }
 
-  /** Those that the gateway and its caller had then. */
+  /** The secrets of the gateway and the caller at that time. */
   secrets(): readonly string[] {
     return this.#secrets;
   }
@@ -105,7 +105,7 @@ export class Recorded {
     this.events.push({ at: this.#elapsedMs(), what, name, detail });
   }
 
-  /** What a client sent as a form; of files their names and sizes are kept. */
+  /** Records a form from a client. Of files, only names and sizes are kept. */
   captureForm(fields: readonly FormField[]): void {
     this.body.describe(
       fields.map(({ name, value, file }) =>
@@ -114,7 +114,7 @@ export class Recorded {
     );
   }
 
-  /** The body of the client's answer, where it comes whole. One that is streamed is captured as it is sent. */
+  /** Records the body of a complete answer. A streamed one is captured as it is sent. */
   async answered(response: Response, { entry }: { entry: Partial<LogEntry> }): Promise<Response> {
     const { status, headers, ok } = response;
     if (entry.stream && ok || status === 101 || status === 204) return response;
@@ -124,13 +124,13 @@ export class Recorded {
     return new Response(bytes, { status, headers });
   }
 
-  /** The head of the client's answer, with all that the gateway adds. */
+  /** Records the head of the client's answer, with everything that the gateway adds. */
   concluded({ status, headers }: Response): void {
     this.status = status;
     this.answerHeaders = headers;
   }
 
-  /** The same transport, whose calls are recorded. */
+  /** Wraps a transport so that its calls are recorded. */
   recorded(transport: Transport, facts: CallFacts): Transport {
     return { send: (request) => this.#send(request, transport, facts), close: () => transport.close() };
   }
@@ -150,7 +150,7 @@ export class Recorded {
     try {
       const response = await transport.send(request);
       call.headAt = this.#elapsedMs();
-      // Field by field: a transport may read the head only when it is asked for it.
+      // Field by field, because a transport may read the head lazily.
       const { status, ok, headers, body } = response;
       call.status = status;
       call.answerHeaders = headers;
@@ -168,7 +168,7 @@ export class Recorded {
   }
 }
 
-/** Bytes that are captured as they are read. */
+/** Captures bytes as they are read. */
 class RecordedSource implements ByteSource {
   readonly #source: ByteSource;
   readonly #call: RecordedCall;
@@ -219,7 +219,7 @@ function endCall(call: RecordedCall, at: number, thrown?: unknown): void {
   if (thrown !== undefined) call.error = String(thrown instanceof Error ? thrown.message : thrown).slice(0, 500);
 }
 
-/** Of a form its fields are kept, and not the files in it. */
+/** Of a form, the fields are kept, but not the files. */
 function capture(body: TransportRequest["body"], into: Capture): void {
   if (typeof body === "string") into.addText(body);
   else if (body instanceof Uint8Array) into.add(body);

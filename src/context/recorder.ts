@@ -1,4 +1,4 @@
-/** What becomes of one request, as it is learnt: its notes, attempts and usage, up to its line in the log. */
+/** Collects what is learned about one request: its notes, attempts and usage, and finally its log line. */
 import { addUsage, completeUsage, type CountedBy, type ReportedUsage, type Usage } from "../canonical/usage.ts";
 import type { Count } from "../canonical/usage.ts";
 import { type Destination, type Price, targetName } from "../contract/destination.ts";
@@ -13,30 +13,30 @@ import type { Payer } from "./gateway.ts";
 import { chargeFor } from "./charge.ts";
 import type { Recorded } from "./recorded.ts";
 
-/** A conversation's tokens as the gateway counts them for one target. */
+/** The tokens of a conversation, as the gateway counts them for one target. */
 export interface Counted extends Count {
-  /** By the length of its texts alone. */
+  /** The estimate by the length of the texts alone. */
   estimate: number;
-  /** Whether all of it is text: what a picture costs says nothing of the rest. */
+  /** Whether the conversation has no files. Only then is its count used for calibration. */
   isText: boolean;
-  /** Whether the upstream's answer was read with it. */
+  /** Whether the count was used to read the upstream's answer. */
   used: boolean;
 }
 
-/** What is known of one target while it is asked. What was changed for it holds for no other one. */
+/** What is known about one target while it is tried. Changes made for it do not apply to any other. */
 export interface Attempt {
   /** `upstream/model`. */
   target: string;
-  /** Who served there, where the upstream chose among providers and named its choice. */
+  /** The provider that served the request, if the upstream chose one and named it. */
   provider?: string;
   notes: Set<string>;
-  /** What it costs there, where the configuration says it. */
+  /** The target's price, if it is configured. */
   price?: Price;
-  /** What lists of prices say of it. */
+  /** The price in published lists. */
   listed?: ListedPrice;
-  /** What it is asked, in tokens; nothing where it is no conversation. */
+  /** The tokens of its request. Absent if it is not a conversation. */
   counted?: Counted;
-  /** Its span, where there is one. */
+  /** The attempt's span, if the request is traced. */
   trace?: AttemptTrace;
 }
 
@@ -44,66 +44,66 @@ export function newAttempt(where: Destination): Attempt {
   return { target: targetName(where), notes: new Set(), ...(where.price && { price: where.price }) };
 }
 
-/** A request full of things to leave out must not fill the log with them. */
+/** Limits the notes, so that a request with very many unsupported fields cannot flood the log. */
 const MOST_NOTES = 100;
 const LONGEST_NOTE = 200;
 
-/** Adds a note to those that are known, unless there are too many. */
+/** Adds a note, unless there are too many. */
 export function addNote(notes: Set<string>, text: string): void {
   if (notes.size < MOST_NOTES) notes.add(text.slice(0, LONGEST_NOTE));
 }
 
 export interface RecorderOptions {
-  /** What is known of the request when it comes. */
+  /** What is known about the request when it arrives. */
   entry: Pick<LogEntry, "time" | "id" | "method" | "path">;
   log(entry: LogEntry): void;
-  /** Milliseconds since the request came. */
+  /** Milliseconds since the request arrived. */
   elapsedMs(): number;
   trace?: RequestTrace;
-  /** The same text without the gateway's secrets. */
+  /** Returns the text without the gateway's secrets. */
   hide?(text: string): string;
 }
 
 /** One for each request. */
 export class Recorder {
-  /** The line in the log, as far as it is known. */
+  /** The known parts of the log line. */
   readonly entry: Partial<LogEntry>;
-  /** The target that answers, or was asked last. */
+  /** The target that answers, or the one tried last. */
   attempt?: Attempt;
-  /** Whether a target has begun to answer. */
+  /** Whether a target has started to answer. */
   isAnswered = false;
-  /** How often a target was asked. */
+  /** How many attempts were made. */
   asked = 0;
-  /** Why the target is asked that is asked next. */
+  /** The reason for the next attempt. */
   reason: AttemptReason = "first";
-  /** Where the request is traced. */
+  /** Present if the request is traced. */
   readonly trace?: RequestTrace;
-  /** What was sent, where that is kept. */
+  /** The record of what was sent, if one is kept. */
   record?: Recorded;
-  /** Whether an operator sends it from the console, and so wants to see it there. */
+  /** Whether an operator sent it from the console and therefore wants to see it there. */
   isFromConsole = false;
-  /** Tokens of the request, as they were estimated when it was admitted. */
+  /** The estimate of the request's tokens at admission. */
   estimate = 0;
-  /** What it is paid from, where that is limited. */
+  /** The budgets that pay for it, if it is limited by any. */
   payer?: Payer;
-  /** Whether tokens are charged to a key. */
+  /** Whether its tokens are charged to a key. */
   isMetered = false;
-  /** Tokens of the answer that were emitted so far, estimated: for one that never reports its usage. */
+  /** The estimated tokens of the answer so far, for answers that never report their usage. */
   emittedTokens = 0;
-  /** Why it failed, where it did. */
+  /** Why it failed, if it did. */
   failure?: GatewayError;
-  /** Who counted the tokens that the answer's beginning reports. */
+  /** How the tokens at the beginning of the answer were counted. */
   countedBy?: CountedBy;
   /** How long the request has waited for the store so far, in milliseconds. */
   storeMs = 0;
   readonly #notes = new Set<string>();
-  /** The latest at each destination. */
+  /** The latest attempt at each destination. */
   readonly #attempts = new Map<Destination, Attempt>();
   readonly elapsedMs: RecorderOptions["elapsedMs"];
   readonly #log: RecorderOptions["log"];
   readonly #hide: (text: string) => string;
   #charge?: number;
-  /** Of everything that an upstream was asked for. */
+  /** The bills of all answers requested from upstreams. */
   readonly #bills: Bill[] = [];
   #atEnd: (() => void)[] = [];
 
@@ -115,19 +115,19 @@ export class Recorder {
     this.elapsedMs = elapsedMs;
   }
 
-  /** What was dropped, clamped or changed, whoever answers: each once. */
+  /** Notes what was dropped, clamped or changed for all targets. Duplicates are ignored. */
   note(text: string): void {
     addNote(this.#notes, text);
   }
 
-  /** What is reported to the client, in order: of all attempts only the one that counts, `attempt`. */
+  /** The notes for the client, in order. Only one attempt counts: `attempt`. */
   notes(attempt = this.attempt): string[] {
     const own = attempt?.notes ?? this.#notes;
     if (own === this.#notes || own.size === 0) return [...this.#notes];
     return [...new Set([...this.#notes, ...own])];
   }
 
-  /** The target is asked from now on. */
+  /** Starts an attempt at the target. */
   begin(where: Destination): Attempt {
     const attempt = newAttempt(where);
     this.attempt = attempt;
@@ -135,12 +135,12 @@ export class Recorder {
     return attempt;
   }
 
-  /** What is known of a target that was asked. */
+  /** The attempt at a target. */
   attemptAt(where: Destination): Attempt | undefined {
     return this.#attempts.get(where);
   }
 
-  /** The target is the one that answers: from now on its notes are the answer's. */
+  /** Marks the target as the one that answers. From now on its notes are those of the answer. */
   serve(where: Destination): Attempt | undefined {
     const attempt = this.#attempts.get(where);
     if (!attempt) return undefined;
@@ -156,8 +156,8 @@ export class Recorder {
   }
 
   /**
-   * The upstream's counts are the answer's, for the log; what is charged is bounded. `emitted`: the answer's tokens,
-   * estimated.
+   * Takes the upstream's counts for the log and calculates the charge, which is limited. `emitted`: the estimated tokens of the
+   * answer.
    */
   settle(reported: ReportedUsage, emitted: () => number): void {
     const { estimate } = this;
@@ -172,19 +172,22 @@ export class Recorder {
     }
   }
 
-  /** An upstream is about to be asked for an answer. `inputTokens`: of what it is asked, estimated. */
+  /** Called before an answer is requested from an upstream. `inputTokens`: the estimated tokens of that request. */
   open(inputTokens: number, pricing: Pricing): Bill {
     const bill = new Bill(inputTokens, pricing);
     this.#bills.push(bill);
     return bill;
   }
 
-  /** What was asked for until now cost, as far as it is known. */
+  /** The known cost of all requests to upstreams so far. */
   get cost(): Cost | undefined {
     return addCosts(this.#bills);
   }
 
-  /** What is still open is wanted by nobody. The log has what was used of an answer that never came to its end. */
+  /**
+   * Ends the bills that are still open, whose answers are no longer wanted. For an answer that never completed, the log gets the
+   * usage of its bills.
+   */
   closeBills(): void {
     for (const bill of this.#bills) bill.end(true);
     if (this.entry.usage) return;
@@ -194,8 +197,9 @@ export class Recorder {
   }
 
   /**
-   * What a request is charged at its end. One that failed before anything was emitted used nothing: that was not the caller's
-   * doing. A client that leaves pays for what was asked and emitted until then, or leaving would be a way to pay nothing.
+   * What the request is charged at its end. A request that failed before anything was emitted is free, because the failure was
+   * not the caller's fault. A client that disconnects pays for its request and for what was emitted, because disconnecting must
+   * not be a way to avoid paying.
    */
   charge(hasLeft: boolean): number {
     if (this.#charge !== undefined) return this.#charge;
@@ -210,12 +214,12 @@ export class Recorder {
     this.entry.cause = error.cause;
   }
 
-  /** Why something beside the answer failed. The cause of a failed request comes first. */
+  /** Records why something besides the answer failed. The cause of a failed request takes precedence. */
   explain(cause: unknown): void {
     this.entry.cause ??= cause;
   }
 
-  /** What the store, or who counts there, is asked for. */
+  /** Waits for the store or the shared counts, and measures the time. */
   async waitForStore<T>(work: Promise<T>): Promise<T> {
     const since = this.elapsedMs();
     try {
@@ -225,7 +229,7 @@ export class Recorder {
     }
   }
 
-  /** Done when the request is over, however it ends, and at once where it is. */
+  /** Runs `work` when the request is over, however it ends, or immediately if it already is. */
   atEnd(work: () => void): void {
     if (this.isClosed) return work();
     this.#atEnd.push(work);
@@ -235,12 +239,12 @@ export class Recorder {
     return this.entry.status !== undefined;
   }
 
-  /** The request is over, and nobody wants a line of it. */
+  /** Ends the request without a log line. */
   discard(): void {
     for (const end of this.#atEnd.splice(0)) end();
   }
 
-  /** The request is over: its line goes into the log, once. */
+  /** Ends the request and writes its log line, once. */
   close(status: number): void {
     if (this.isClosed) return;
     this.entry.status = status;
@@ -250,7 +254,7 @@ export class Recorder {
     this.closeBills();
     const { cost } = this;
     const line = { ...this.entry } as LogEntry;
-    // Clients have put a key where a model belongs.
+    // Clients sometimes send a key as the model's name.
     line.path = this.#hide(line.path);
     if (line.model !== undefined) line.model = this.#hide(line.model);
     if (attempt) line.target = attempt.target;
@@ -266,7 +270,7 @@ export class Recorder {
   }
 }
 
-/** Usage without what the upstream says that it cost. */
+/** The usage without the cost that the upstream reported. */
 function withoutCost(usage: Usage): Usage {
   if (usage.reportedCost === undefined) return usage;
   const { reportedCost: _, ...counts } = usage;

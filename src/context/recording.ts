@@ -1,4 +1,7 @@
-/** What clients, the gateway and upstreams sent each other, of the latest requests: in memory only, and within two bounds. */
+/**
+ * Records what clients, the gateway and upstreams sent each other for the latest requests. The records are only in memory and
+ * limited in number and size.
+ */
 import { TokenBucket } from "../http/token_bucket.ts";
 import type { LogEntry } from "../observe/log.ts";
 import type { Room } from "./capture.ts";
@@ -7,22 +10,22 @@ import { Recorded, type RecordFacts } from "./recorded.ts";
 export interface RecordBounds {
   /** How many requests are kept. */
   requests: number;
-  /** What they may take together. */
+  /** How much memory they may use together. */
   megabytes: number;
-  /** How many begin in a minute. They may all begin at once. */
+  /** How many requests may start being recorded in a minute. They may all start at once. */
   perMinute: number;
 }
 
-/** What of the room one body may take: one that is huge must not drive out everything else. */
+/** The share of the memory that one body may use, so that a huge one cannot displace everything else. */
 const SHARE = 1 / 8;
 
-/** One record in the room of all: the oldest of the others make place for it. */
+/** One record within the shared memory. It displaces the oldest other records if necessary. */
 class Entry implements Room {
   readonly id: string;
   readonly mostBytes: number;
   readonly #recording: Recording;
   record!: Recorded;
-  /** What it takes. */
+  /** The bytes that it uses. */
   bytes = 0;
   isGone = false;
 
@@ -43,13 +46,13 @@ class Entry implements Room {
 
 export class Recording {
   readonly bounds: RecordBounds;
-  /** The oldest first. */
+  /** From oldest to newest. */
   readonly #entries = new Map<string, Entry>();
   #bytes = 0;
   readonly #most: number;
   readonly #monotonic: () => number;
   readonly #pace: TokenBucket;
-  /** How many requests were not recorded, because too many came. */
+  /** How many requests were not recorded because too many arrived. */
   passed = 0;
 
   constructor(bounds: RecordBounds, monotonic: () => number) {
@@ -59,12 +62,12 @@ export class Recording {
     this.#pace = new TokenBucket(bounds.perMinute, monotonic());
   }
 
-  /** What is kept takes so much. */
+  /** The bytes that all records use. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Nothing where more come than are recorded: nobody could open each before it is forgotten. */
+  /** `undefined` if requests arrive faster than they are recorded. Nobody could open each of them before it is forgotten. */
   begin(facts: RecordFacts): Recorded | undefined {
     if (!facts.recorder.isFromConsole && !this.#isInPace()) {
       this.passed++;
@@ -100,12 +103,12 @@ export class Recording {
     return this.#entries.get(id)?.record;
   }
 
-  /** The latest first. */
+  /** From newest to oldest. */
   all(): { record: Recorded; bytes: number }[] {
     return [...this.#entries.values()].reverse();
   }
 
-  /** Whether there is room for so many bytes more of a record, once older ones are forgotten. */
+  /** Reserves bytes for a record and drops older records if necessary. False if there is no room. */
   take(entry: Entry, bytes: number): boolean {
     if (entry.isGone || bytes > this.#most) return false;
     while (this.#bytes + bytes > this.#most) {
@@ -128,7 +131,7 @@ export class Recording {
     this.#bytes -= bytes;
   }
 
-  /** What still runs holds its record, and so lets go of what is in it. */
+  /** A running request still holds its record, so the record's contents are released as well. */
   #forget(id: string): void {
     const entry = this.#entries.get(id);
     if (!entry) return;

@@ -1,4 +1,4 @@
-/** Copies of the gateway that call nobody and keep nothing, by which it finds out what it would do. */
+/** Copies of the gateway that call no upstream and store nothing, with which it finds out what it would do. */
 import type { Destination } from "../contract/destination.ts";
 import type { Fidelity } from "../contract/fidelity.ts";
 import type { LogEntry } from "../observe/log.ts";
@@ -6,7 +6,7 @@ import type { Fetch } from "../platform/fetch_transport.ts";
 import type { Store } from "../state/store.ts";
 
 export interface RehearsalWorld {
-  /** Answers in place of the upstream. */
+  /** Answers instead of the upstream. */
   fetch: Fetch;
   store: Store;
   log(entry: LogEntry): void;
@@ -14,7 +14,7 @@ export interface RehearsalWorld {
 
 export interface Rehearsed {
   fetch(request: Request): Promise<Response>;
-  /** Resolves once no answer is made in the background. */
+  /** Resolves once no background answer is being made. */
   settled(): Promise<void>;
 }
 
@@ -22,6 +22,6 @@ export type Rehearse = (world: RehearsalWorld) => Rehearsed;
 
 export interface Rehearsals {
   tables(): Promise<Fidelity>;
-  /** The copies know that model of that lane at that target, and nothing else. */
+  /** The copies know only this model of this lane at this target. */
   of(lane: string, model: string, target: Destination): Rehearse;
 }

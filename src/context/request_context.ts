@@ -1,4 +1,4 @@
-/** One request: its facts, which never change, and the recorder of its course. */
+/** One request: its facts, which never change, and the recorder of its progress. */
 import type { Context } from "../contract/context.ts";
 import type { AnyProtocol } from "../contract/protocol.ts";
 import { GatewayError } from "../errors.ts";
@@ -12,43 +12,45 @@ import { type Hide, hiderFor } from "./secrets.ts";
 export interface RequestContext extends Context {
   readonly gateway: Gateway;
   readonly request: Request;
-  /** The caller's address; absent for a call within the process. */
+  /** The caller's address. Absent for calls within the process. */
   readonly peer?: Peer;
-  /** The request's; nothing where its host is invalid, which is checked first. */
+  /** The request's URL. `undefined` if its host is invalid, which is checked first. */
   readonly url: URL | undefined;
-  /** Whether it came over a connection, and not from within the process. */
+  /** Whether the request arrived over a connection, and not from within the process. */
   readonly isServed: boolean;
   readonly id: string;
   /** Milliseconds since the epoch. */
   readonly started: number;
-  /** How often there had been a new server when the request came. */
+  /** How many times the server had been replaced when the request arrived. */
   readonly renewals: number;
-  /** Whose errors and headers the client reads. */
+  /** The protocol of the client's errors and headers. */
   readonly protocol: AnyProtocol;
-  /** Nobody before the request is authenticated. */
+  /** Empty until the request is authenticated. */
   readonly caller: Caller;
   readonly recorder: Recorder;
-  /** Aborted when the client is gone or the gateway stops: nobody waits for the answer any more. */
+  /** Aborted when the client disconnects or the gateway stops, so the answer is no longer needed. */
   readonly signal: AbortSignal;
-  /** The client is gone. */
+  /** Reports that the client has disconnected. */
   leave(): void;
   hasLeft(): boolean;
-  /** The same text without the gateway's secrets and the caller's token. */
+  /** Returns the text without the gateway's secrets and the caller's token. */
   readonly hide: Hide;
 }
 
 const NOBODY: Caller = { name: "", owner: "" };
 
-/** A request of which it is not known yet which protocol it speaks. */
+/** A request whose protocol is not known yet. */
 export type OpenedContext = Omit<RequestContext, "protocol" | "clientWire">;
 
-/** A request that the gateway makes of another, and whose it is: it is served like any other of that caller. */
+/**
+ * A request that the gateway makes for another one, with that one's caller. It is served like any other request of the caller.
+ */
 export interface OwnRequest {
   request: Request;
   caller: Caller;
 }
 
-/** `peer` is the caller's address; absent for a call within the process. */
+/** `peer` is the caller's address, absent for calls within the process. */
 export function openContext(request: Request, peer: Peer | undefined, gateway: Gateway): OpenedContext {
   const started = gateway.now();
   const since = gateway.monotonic();
@@ -97,11 +99,11 @@ export function openContext(request: Request, peer: Peer | undefined, gateway: G
   };
 }
 
-/** The second of the latest request, in milliseconds since the epoch, and its beginning by ISO 8601. */
+/** The second of the latest request, in milliseconds since the epoch, and the start of its ISO 8601 text. */
 let second = NaN;
 let beginning = "";
 
-/** By ISO 8601; many requests come in one second. */
+/** The time in ISO 8601. The prefix is cached, because many requests arrive in the same second. */
 function timestamp(ms: number): string {
   const rest = Math.floor(ms) % 1000;
   const begun = Math.floor(ms) - rest;
@@ -112,7 +114,7 @@ function timestamp(ms: number): string {
   return `${beginning}${String(rest).padStart(3, "0")}Z`;
 }
 
-/** The context of a request that is the protocol's: where none serves it, of the one whose errors its client reads. */
+/** The context with its protocol. If none matches, it is the one whose errors the client understands. */
 export function withProtocol(
   context: OpenedContext,
   protocol = context.gateway.registry.fallback(context.request.headers),
@@ -120,12 +122,12 @@ export function withProtocol(
   return { ...context, protocol, clientWire: protocol.wire };
 }
 
-/** The context of a request whose caller is known: no answer may hold the caller's token. */
+/** The context with its caller. From now on the caller's token is hidden in every answer. */
 export function withCaller(context: RequestContext, caller: Caller): RequestContext {
   const { recorder, gateway } = context;
   recorder.entry.key = caller.name;
   const hide = hideFor(caller, gateway);
-  // An object that is made of two others takes the engine several times as long as a changed copy of one.
+  // Creating an object from two others takes the engine several times as long as a changed copy of one.
   return { ...context, caller, hide, note: noterFor(hide, recorder) };
 }
 
@@ -133,7 +135,7 @@ function noterFor(hide: Hide, recorder: Recorder): RequestContext["note"] {
   return (text) => recorder.note(hide(text));
 }
 
-/** What hides the secrets of callers without a token, which are the same for all requests. */
+/** The function that hides secrets for callers without a token, which is the same for all requests. */
 const hiders = new WeakMap<Gateway, Hide>();
 
 function hideFor({ token }: Caller, gateway: Gateway): Hide {
@@ -146,7 +148,7 @@ function hideFor({ token }: Caller, gateway: Gateway): Hide {
   };
 }
 
-/** Whether the client wants no answer where one would come with notes. */
+/** Whether the client prefers an error to an answer with notes. */
 export function isStrict({ request }: RequestContext): boolean {
   return request.headers.get("x-laneway-strict")?.toLowerCase() === "true";
 }
@@ -163,13 +165,13 @@ export function clientClosed(): GatewayError {
   return new GatewayError("client_closed", "The client closed the connection");
 }
 
-/** For a client that reads nothing of its answer. The log distinguishes it from one that left. */
+/** For a client that has stopped reading its answer. The log distinguishes it from one that disconnected. */
 export function clientStalled(limitMs: number): GatewayError {
   const cause = new Error(`The client read nothing of the response for ${limitMs / 1000} s`);
   return new GatewayError("client_closed", "The client stopped reading the response", { cause });
 }
 
-/** Whoever comes again finds another gateway, or this one restarted. */
+/** Clients that retry reach another gateway, or this one after its restart. */
 export function shuttingDown(): GatewayError {
   return new GatewayError("unavailable", "The gateway is shutting down", { retryAfter: "1" });
 }

@@ -1,10 +1,10 @@
-/** Requests as the console shows them while they run. */
+/** Running requests, as the console shows them. */
 import type { RunningFacts } from "../observe/feed.ts";
 import type { RequestContext } from "./request_context.ts";
 
 /**
- * From now on the request is among those that run. Apart from who dispatches it, because this lives as long as the answer,
- * and who dispatches holds the whole conversation.
+ * Lists the request as running. This is separate from the dispatcher, because the closure lives as long as the answer, and the
+ * dispatcher's scope holds the whole conversation.
  */
 export function listAsRunning(context: RequestContext): void {
   context.gateway.feed?.begin(context.id, () => factsOf(context));

@@ -1,40 +1,42 @@
-/** An upstream's words may quote the credential that it was sent: it is hidden from everybody. */
+/** An upstream's message may quote the credential that it received. It is hidden from everyone. */
 import { GatewayError } from "../errors.ts";
 
-/** Shorter ones are words that local servers want and nobody keeps, such as "none": text is full of them. */
+/**
+ * Shorter ones are placeholders for local servers, such as "none". Nobody keeps them secret, and ordinary text is full of them.
+ */
 export const SHORTEST_MASKED = 8;
 
-/** A message that is too long is cut, perhaps within a secret: so much of one at the end is taken for it. */
+/** A long message is cut off, possibly inside a secret. A beginning of at least this length at the end is treated as one. */
 const SHORTEST_BEGINNING = 4;
 
-/** The same text without secrets. */
+/** Returns the text without secrets. */
 export type Hide = (text: string) => string;
 
 /**
- * A bearer token, whoever's it is: after the word comes no other word, but a text with a digit in it, or a long one. Proxies
- * that debug repeat what they were sent.
+ * Any bearer token. The word must be followed by a text with a digit or by a long text, not by an ordinary word. Debugging
+ * proxies echo what they received.
  */
 export const BEARER = /\b(Bearer)\s+(?:(?=[\w.~+/=-]*\d)[\w.~+/=-]{8,}|[\w.~+/=-]{20,})/gi;
 
-/** What hides these secrets, however they are spelled, and bearer tokens of anybody. */
+/** Returns a function that hides these secrets in every spelling, and all bearer tokens. */
 export function hiderFor(plain: readonly string[]): Hide {
   const secrets = spellingsFor(plain);
   return (text) => {
-    // Too short for a secret, and no cut end of one: most names of fields.
+    // Too short for a secret and not cut off. Most field names are.
     if (text.length < SHORTEST_MASKED && !text.endsWith("…")) return text;
     const masked = secrets.reduce(mask, text);
     return /earer\s/i.test(masked) ? masked.replace(BEARER, "$1 ***") : masked;
   };
 }
 
-/** What to look for. Longer ones first: one may hold another. */
+/** The spellings to search for, longest first, because one may contain another. */
 export function spellingsFor(plain: readonly string[]): string[] {
   return [...new Set(plain.flatMap(spellingsOf))]
     .filter(({ length }) => length >= SHORTEST_MASKED)
     .sort((a, b) => b.length - a.length);
 }
 
-/** How a secret stands in JSON that is a text inside other JSON, and in a URL. */
+/** The spellings of a secret in JSON inside a JSON string, and in a URL. */
 function spellingsOf(secret: string): string[] {
   const inJson = JSON.stringify(secret).slice(1, -1);
   const inUrl = encodeURIComponent(secret);
@@ -42,7 +44,7 @@ function spellingsOf(secret: string): string[] {
   return [secret, inJson, inJson.replaceAll("/", "\\/"), inUrl, inLowerCase];
 }
 
-/** The same error without secrets. */
+/** The error without secrets in its message. */
 export function withoutSecrets(error: GatewayError, hide: Hide): GatewayError {
   const { code, message, details } = error;
   const param = details.param && hide(details.param);
@@ -54,7 +56,7 @@ function mask(text: string, secret: string): string {
   return maskEnd(text.includes(secret) ? text.replaceAll(secret, "***") : text, secret);
 }
 
-/** The same without the beginning of a secret that is cut off at the end. */
+/** The text without the beginning of a secret that is cut off at its end. */
 export function maskEnd(text: string, secret: string): string {
   if (!text.endsWith("…")) return text;
   for (let length = secret.length - 1; length >= SHORTEST_BEGINNING; length--) {

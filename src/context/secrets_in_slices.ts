@@ -1,21 +1,21 @@
-/** Hides secrets in long texts slice by slice: exactly what is hidden in one go, wherever the slices end. */
+/** Hides secrets in long texts slice by slice, with exactly the same result as in one pass. */
 import type { Work } from "../util/work.ts";
 import { BEARER, maskEnd } from "./secrets.ts";
 
-/** How many characters one slice has. */
+/** The number of characters in a slice. */
 const SLICE_LENGTH = 262_144;
 
 const BEARER_WORD = /Bearer\s/gi;
 const BEARER_HERE = new RegExp(BEARER.source, "iy");
 
-/** `secrets`: as `spellingsFor` gives them. */
+/** `secrets`: spellings from `spellingsFor`. */
 export function* hideInSlices(text: string, secrets: readonly string[], length = SLICE_LENGTH): Work<string> {
   let hidden = text;
   for (const secret of secrets) hidden = maskEnd(yield* replaceSecret(hidden, secret, length), secret);
   return yield* replaceBearers(hidden, length);
 }
 
-/** A secret may begin in one slice and end in the next: each is searched with so much of the next one. */
+/** A secret may span two slices, so each slice is searched together with enough of the next one. */
 function* replaceSecret(text: string, secret: string, length: number): Work<string> {
   const pieces: string[] = [];
   let copied = 0;
@@ -31,7 +31,7 @@ function* replaceSecret(text: string, secret: string, length: number): Work<stri
   return pieces.length === 0 ? text : [...pieces, text.slice(copied)].join("***");
 }
 
-/** A slice is searched for the word alone: its token is as long as it is. */
+/** Slices are searched only for the word. Its token may be of any length. */
 function* replaceBearers(text: string, length: number): Work<string> {
   let hidden = "";
   let copied = 0;
@@ -50,13 +50,13 @@ function* replaceBearers(text: string, length: number): Work<string> {
   return hidden + text.slice(copied);
 }
 
-/** A letter or a digit that JSON spells by its number. In JSON that is a text in other JSON more backslashes are before it. */
+/** The numeric escape of a printable ASCII character. In JSON inside a JSON string, further backslashes precede it. */
 const SPELLED = /\\u00(2[013-9a-f]|[346][\da-f]|5[\dabd-f]|7[\da-e])/gi;
 
-/** How many characters each of them has. */
+/** The number of characters in an escape. */
 const SPELLED_LENGTH = 6;
 
-/** The same with letters and digits as they are. */
+/** The text with those escapes replaced by their characters. */
 export function* spellOut(text: string, length = SLICE_LENGTH): Work<string> {
   const pieces: string[] = [];
   let copied = 0;

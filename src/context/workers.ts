@@ -1,7 +1,7 @@
-/** The processes that serve together, at one port and on one store. */
+/** The processes that serve together, on the same port and store. */
 import type { ErrorCode } from "../errors.ts";
 
-/** How one process is, for operators. */
+/** The state of one process, for operators. */
 export interface ProcessStatus {
   status: "ready" | "draining";
   requestsRunning: number;
@@ -14,9 +14,9 @@ export interface ProcessStatus {
 export interface UpstreamStatus {
   name: string;
   driver: string;
-  /** The variable that has its secret, where that is not set. */
+  /** The environment variable of its secret, if the variable is not set. */
   missingSecret?: string;
-  /** Models that rest. */
+  /** Models that are resting after failures. */
   resting: string[];
   running?: number;
   waiting?: number;
@@ -26,28 +26,28 @@ export interface UpstreamStatus {
 
 export interface WorkerReport {
   status: ProcessStatus;
-  /** The page of metrics; empty where nothing is counted. */
+  /** The metrics page. Empty if there are no metrics. */
   metrics: string;
 }
 
-/** One of the others. */
+/** Another process. */
 export interface OtherWorker extends WorkerReport {
   worker: number;
   pid: number;
-  /** Whether it has reported lately. One that has not hangs, or is gone. */
+  /** Whether it has reported recently. If not, it hangs or has ended. */
   isFresh: boolean;
 }
 
-/** What one process knows of those that serve beside it. */
+/** What one process knows about the others. */
 export interface Workers {
-  /** Its own number, from 1. */
+  /** Its own number, starting at 1. */
   worker: number;
   pid: number;
-  /** How many there are. */
+  /** The number of processes. */
   count: number;
-  /** What processes counted whose place this one has taken: a page of metrics. */
+  /** A metrics page with the counts of earlier processes that this one has replaced. */
   inherited: string;
-  /** From now on this is what the others read of this process. */
+  /** Publishes the report that the other processes read about this one. */
   publish(report: WorkerReport): Promise<void>;
   others(): Promise<OtherWorker[]>;
 }

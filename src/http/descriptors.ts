@@ -18,7 +18,7 @@ export interface Descriptors {
    * `RESERVE` descriptors stay free for them.
    */
   free(wanted: number): Promise<number | undefined>;
-  /** Whether fewer than `RESERVE` are left, judged by the highest number that `free` ever reached. Fast if many are left. */
+  /** Whether fewer than `RESERVE` are left. Always false before the first call of `free`. Fast if many are left. */
   areScarce(): boolean;
   /** Whether few are left although the running requests do not explain it. */
   areWasted(running: number): boolean;

@@ -35,8 +35,7 @@ export interface StreamOptions extends Unread, Sent {
   /** Called if the client disconnects before the end. */
   onLeave(): void;
   /**
-   * Called if reading the chunks fails. Ordinary failures are part of the chunks, so this one is unexpected. The client's
-   * connection is broken off.
+   * Called if the chunks themselves fail, which report all other failures. The client's connection is broken off.
    */
   onFailure(thrown: unknown): void;
   /** Called when everything has ended. */

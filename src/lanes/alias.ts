@@ -1,4 +1,4 @@
-/** The lane's own names for models, as the configuration has them. */
+/** The lane's own names for models, from the configuration. */
 import { withoutNulls } from "../canonical/json.ts";
 import { INPUT_OF, type ModelInfo } from "../canonical/models.ts";
 import type { Quirks } from "../contract/quirks.ts";
@@ -7,7 +7,7 @@ import type { Alias } from "../config/lane_schema.ts";
 /** By alias, for as long as its configuration is in use. */
 const quirks = new WeakMap<Alias, Quirks>();
 
-/** What the alias says of its model goes before what its upstream says. */
+/** The quirks of an alias, which take precedence over those of its upstream. */
 export function quirksOf(alias: Alias): Quirks {
   let known = quirks.get(alias);
   if (!known) quirks.set(alias, known = readQuirks(alias));
@@ -19,7 +19,7 @@ function readQuirks(alias: Alias): Quirks {
   return withoutNulls({ voices, efforts, textForms, structuredOutput, repairArguments, defaultMaxTokens });
 }
 
-/** Agents write `[1m]` after a model's name to ask for a window of a million tokens, and some leave it there. */
+/** Agents append `[1m]` to a model's name to request a window of a million tokens, and some leave it in the request. */
 export function withoutWindow(model: string): string {
   return model.endsWith("]") ? model.replace(/(?<=.)\[1m\]$/i, "") : model;
 }

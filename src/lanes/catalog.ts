@@ -3,41 +3,41 @@ import { GatewayError } from "../errors.ts";
 import { settleWithin } from "../util/timeout.ts";
 import { within } from "./within.ts";
 
-/** The models that a catalog knows, by name; loaded when they are asked for, and kept. */
+/** The models of a catalog by name, loaded on demand and cached. */
 export interface CatalogCache {
-  /** At once where there is a list, old or new. Throws why there is none. */
+  /** Resolves immediately if there is a list, even an old one. Throws the reason if there is none. */
   models(): Promise<ReadonlyMap<string, ModelInfo>>;
 }
 
 export interface CatalogOptions {
-  /** Asks for the whole list. Ends soon after `signal` is aborted. */
+  /** Requests the whole list. Ends soon after `signal` is aborted. */
   load(signal: AbortSignal): Promise<readonly ModelInfo[]>;
-  /** Aborted when the gateway stops. No request's own: what one client asks for serves all. */
+  /** Aborted when the gateway stops. It is not the signal of one request, because the result serves all clients. */
   signal: AbortSignal;
-  /** Milliseconds by a clock that never steps. */
+  /** Milliseconds by a monotonic clock. */
   now(): number;
   pace?: CatalogPace;
 }
 
 /** All in milliseconds. */
 export interface CatalogPace {
-  /** How long a list is not asked for again. */
+  /** How long a list is not requested again. */
   freshMs: number;
-  /** How long after a failure nothing is asked for. */
+  /** How long to wait after a failure before the next request. */
   retryAfterMs: number;
   /** How long clients wait for the first list. */
   patienceMs: number;
-  /** How long the source may take. */
+  /** The time limit for loading a list. */
   timeoutMs: number;
 }
 
 const PACE: CatalogPace = { freshMs: 600_000, retryAfterMs: 30_000, patienceMs: 2_000, timeoutMs: 10_000 };
-/** What all hubs together hardly offer; a longer list is no list of models to choose from. */
+/** More than all hubs together offer. A longer list cannot be a list of models to choose from. */
 const MOST_MODELS = 20_000;
 
 /**
- * One list for all who ask. A list that is old is given all the same while a new one is on its way, and while none can be
- * had; one load runs at a time.
+ * One list for all clients. An old list is still returned while a new one is being loaded or cannot be loaded. Only one load
+ * runs at a time.
  */
 export function createCatalogCache({ load, signal, now, pace = PACE }: CatalogOptions): CatalogCache {
   let models: ReadonlyMap<string, ModelInfo> | undefined;

@@ -9,7 +9,7 @@ import type { Resolution } from "./resolution.ts";
 
 type Note = (text: string) => void;
 
-/** The request, its effort held to the levels that the model knows; as it is where they are not known. */
+/** Restricts the request's effort to the levels that the model supports. Unchanged if they are not known. */
 export function clampEffort(
   request: GenerateRequest,
   levels: readonly Effort[] | undefined,
@@ -19,12 +19,13 @@ export function clampEffort(
   return thinking === request.thinking ? request : { ...request, thinking };
 }
 
-/** The part of the window that must be left, by the estimate, for the estimate to be trusted: an eighth. */
+/** The estimate is trusted only if it leaves at least this fraction of the window: an eighth. */
 const LEAST_ROOM = 8;
 
 /**
- * What an answer may have where the client set no limit: the model's own, and what its window leaves. The estimate counts
- * high, so near the window's end it is not believed; an upstream that knows better refuses, and says by how much.
+ * How many tokens an answer may have if the client set no limit: the model's own limit, and what the context window leaves. The
+ * estimate is high, so it is not trusted near the window's end. An upstream that counts exactly will refuse, and state the
+ * excess.
  */
 export function answerRoom(request: GenerateRequest, limits: ModelLimits, inputTokens: number): number | undefined {
   const { maxOutputTokens = Infinity, contextLength = Infinity } = limits;
@@ -34,7 +35,7 @@ export function answerRoom(request: GenerateRequest, limits: ModelLimits, inputT
   return Math.min(maxOutputTokens, Math.max(room, Math.ceil(contextLength / LEAST_ROOM)));
 }
 
-/** The request as the tokens of its conversation leave room for its answer, and the targets with what an answer may have there. */
+/** Limits the answer to the room that the conversation leaves, and adds the possible length of the answer to the targets. */
 export function fitAnswer(
   request: GenerateRequest,
   estimate: number,
@@ -48,7 +49,7 @@ export function fitAnswer(
   };
 }
 
-/** The request, its answer no longer than the model's longest, and than what the input leaves of the window. */
+/** Limits the answer to the model's maximum and to what the input leaves of the context window. */
 export function clampOutput(
   request: GenerateRequest,
   { maxOutputTokens: most = Infinity, contextLength, estimate }: ModelLimits & {
@@ -60,8 +61,8 @@ export function clampOutput(
   if (wanted === undefined) return request;
   const window = contextLength ?? Infinity;
   const room = window - estimate(request);
-  // Near the window's end the estimate, which counts high, would leave an answer of a few words: there the upstream decides,
-  // and says what does not fit in words that agents act on.
+  // Near the window's end, the high estimate would leave room for only a few words. There the upstream decides, and reports an
+  // excess in terms that agents understand.
   const allowed = Math.min(wanted, most, room >= window / LEAST_ROOM ? room : window);
   if (allowed >= wanted) return request;
   note(`clamped max_tokens ${wanted}>${allowed}`);
@@ -69,10 +70,9 @@ export function clampOutput(
 }
 
 /**
- * The request, its files of kinds that the model takes. What nobody knows of the model is left to the upstream. Throws
- * `invalid_request` for a file in the user's newest turn that the model cannot take, because the answer would be about it.
- * An agent sends all turns again with every request, so a file in an older turn, or one that a tool brought, must not fail
- * them: a line of text stands in for it.
+ * Removes files that the model does not accept. If its modalities are unknown, the upstream decides. Throws `invalid_request`
+ * for such a file in the user's newest turn, because the answer would be about it. Agents send all turns again with every
+ * request, so a file in an older turn or from a tool must not fail them. It is replaced with a line of text.
  */
 export function clampFiles(
   request: GenerateRequest,
@@ -119,8 +119,8 @@ export function clampFiles(
 }
 
 /**
- * The position of the turn in which the user asks; -1 where an agent goes on by itself. Agents put instructions after it.
- * A turn of the user right after results of tools belongs to them: wires whose results hold text only send files so.
+ * The index of the turn in which the user asks, or -1 if an agent continues by itself. Agents may add instructions after it. A
+ * user turn directly after tool results belongs to them: on wires whose results hold only text, that is how files are sent.
  */
 function newestTurn(messages: readonly Message[]): number {
   const last = messages.findLastIndex(({ role }) => role !== "system");
@@ -139,7 +139,7 @@ function isFile(part: { type: string }): part is FilePart {
   return part.type === "file";
 }
 
-/** A media type is `image/png`; what is no picture, sound or film is a document. */
+/** The kind of a media type such as `image/png`. Anything but images, audio and video is a document. */
 function kindOf({ mediaType }: FilePart): Modality {
   const kind = mediaType.split("/")[0];
   return MODALITIES.find((modality) => modality === kind && modality !== "text") ?? "file";

@@ -2,9 +2,9 @@ import type { Finder, Found } from "../contract/catalog.ts";
 import type { Call, Reply } from "../contract/call.ts";
 import { within } from "./within.ts";
 
-/** Finds where a single model is, and remembers it for a while. */
+/** Finds the providers of a single model, and caches the result. */
 export interface ModelFinder {
-  /** What is known of a model; `unknown` where there is no such model, `unreachable` where nobody can say. */
+  /** What is known about a model. `unknown` if the model does not exist, `unreachable` if the service does not answer. */
   find(name: string): Promise<Found | "unknown" | "unreachable">;
   choose: Finder["choose"];
   guess: Finder["guess"];
@@ -12,25 +12,25 @@ export interface ModelFinder {
 
 export interface ModelFinderOptions {
   finder: Finder;
-  /** Makes a call, and gives the answer whatever its status. */
+  /** Makes a call and returns the reply, whatever its status. */
   ask(call: Call, signal: AbortSignal): Promise<Reply>;
-  /** Aborted when the gateway stops. No request's own: what one client asks for serves all. */
+  /** Aborted when the gateway stops. It is not the signal of one request, because the result serves all clients. */
   signal: AbortSignal;
-  /** Milliseconds by a clock that never steps. */
+  /** Milliseconds by a monotonic clock. */
   now(): number;
   pace?: FinderPace;
 }
 
-/** Milliseconds, but for the last. */
+/** In milliseconds, except the last. */
 export interface FinderPace {
-  /** How long an answer is not asked for again. */
+  /** How long a reply is not requested again. */
   freshMs: number;
-  /** The same for "there is no such model", because models appear. */
+  /** The same for a model that does not exist, which is shorter because models may appear. */
   unknownMs: number;
-  /** How long after a failure nothing is asked for; an old answer is given meanwhile. */
+  /** How long to wait after a failure before the next request. Meanwhile an old result is returned. */
   retryAfterMs: number;
   timeoutMs: number;
-  /** How many models are kept in mind; the one that was asked for longest ago is forgotten first. */
+  /** How many models are cached. The least recently used one is dropped first. */
   mostModels: number;
 }
 
@@ -76,8 +76,8 @@ export function createModelFinder({ finder, ask, signal, now, pace = PACE }: Mod
         entries.delete(oldest);
       }
       if (now() >= entry.restUntil) entry.running ??= refresh(entry, call);
-      // An old place is good while a new answer is on its way, and nobody waits for a service that failed; but a model that
-      // was not there may be there now.
+      // Old locations are used while a new answer is loading, and requests do not wait for a service that has failed. But a
+      // model that did not exist may exist now, so that answer is awaited.
       if (entry.found === undefined || entry.found === "unknown") await entry.running;
       return entry.found ?? "unreachable";
     },

@@ -13,42 +13,45 @@ import type { Resolution } from "./resolution.ts";
 import { createTaskCheck, type TaskCheck } from "./tasks.ts";
 
 export interface LaneOptions {
-  /** By name, or by pattern: `*` in it is any text. */
+  /** By name or pattern. `*` in a pattern matches any text. */
   models: Readonly<Record<string, Alias>>;
-  /** By task: the upstream that gets what the lane does not list, under the name that the client wrote. */
+  /** By task: the upstream that serves models that the lane does not list, under the name that the client wrote. */
   upstreams: Readonly<Partial<Record<Task, string>>>;
-  /** What those upstreams offer. Without any they are asked for any name. */
+  /** What those upstreams offer. Without catalogs, they are asked for any name. */
   catalogs?: readonly CatalogCache[];
   /**
-   * What those upstreams list themselves: for clients that want to see what there is. What is not there may be served all the
-   * same, because many servers take more names than they list.
+   * What those upstreams list themselves, for clients that list models. Other models may still be served, because many servers
+   * accept more names than they list.
    */
   offers?: readonly CatalogCache[];
-  /** By upstream: who knows where its models are. */
+  /** By upstream: the finder that knows where its models are. */
   finders?: ReadonlyMap<string, ModelFinder>;
-  /** By task: the paths below the lane that take a model of it. */
+  /** By task: the paths below the lane that accept models for it. */
   endpoints?: Readonly<Partial<Record<Task, readonly string[]>>>;
-  /** When the lane began to offer its models, in seconds since the epoch. */
+  /** When the lane started to offer its models, in seconds since the epoch. */
   created: number;
 }
 
 /** A path prefix with its own models. */
 export interface Lane {
   name: string;
-  /** The lane's own models, then the catalogs'. `note` is given why a catalog lists none. */
+  /** The lane's own models, then those of the catalogs. `note` receives the reason if a catalog cannot be read. */
   list(note: (text: string) => void): Promise<ModelInfo[]>;
   /** Throws `model_not_found`. */
   get(model: string): Promise<ModelInfo>;
-  /** Throws `model_not_found`, or `model_task_mismatch` for a model that does not do what is asked. */
+  /** Throws `model_not_found`, or `model_task_mismatch` if the model does not support the operation. */
   resolve(model: string, operation: OperationName): Promise<Resolution>;
   /**
-   * Why an upstream that was asked for a model refused it, where the catalogs know by now that it is for another task:
-   * `model_task_mismatch`.
+   * Explains an upstream's refusal of a model: `model_task_mismatch` if the catalogs now know that the model is for another
+   * task.
    */
   explainRefusal(model: string, operation: OperationName): Promise<GatewayError | undefined>;
-  /** The name without an agent's wish for a long window, unless a model is called so. */
+  /** The name without the suffix that agents add for a long window, unless it is part of a model's name. */
   meant(model: string): Promise<string>;
-  /** Whether a request that names no lane belongs here: because the model is the lane's own, or may be any for the task. */
+  /**
+   * Whether a request without a lane belongs here: because the model is the lane's own, or because the lane accepts any model
+   * for the task.
+   */
   takes(model: string, task: Task): "own" | "any" | undefined;
 }
 
@@ -59,7 +62,7 @@ export function createLane(name: string, options: LaneOptions): Lane {
 class ConfiguredLane implements Lane {
   readonly #options: LaneOptions;
   readonly #findAlias: (name: string) => Alias | undefined;
-  /** Of the names that end like an agent's wish for a long window, those that are names themselves. */
+  /** Finds aliases whose own names end like the suffix for a long window. */
   readonly #findLong: (name: string) => Alias | undefined;
   readonly #own: readonly ModelInfo[];
   readonly #listing: Listing;
@@ -102,7 +105,7 @@ class ConfiguredLane implements Lane {
     if (offered) return { ...offered, id };
     const found = await this.#locator.find(model) ?? listed;
     const isKnown = typeof found === "object";
-    // The upstream knows what it serves; the lane can only say that it would ask.
+    // Only the upstream knows what it serves. The lane can only say that it would ask it.
     const isUnknown = isKnown ? isOfOtherTask(found) : found === "unknown" || !upstreams.chat;
     if (isUnknown) throw this.#locator.unknown(model);
     const task = isKnown ? found.tasks[0] ?? "chat" : "chat";
@@ -146,7 +149,7 @@ class ConfiguredLane implements Lane {
   }
 }
 
-/** Whether the model is for none of our tasks, as far as anybody knows. */
+/** Whether the model is known to be for none of our tasks. */
 function isOfOtherTask({ tasks, otherTask, possibleTasks }: Found): boolean {
   return tasks.length === 0 && otherTask !== undefined && !possibleTasks;
 }

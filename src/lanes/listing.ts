@@ -3,10 +3,10 @@ import { withoutPolicy } from "../contract/destination.ts";
 import { toGatewayError } from "../errors.ts";
 import type { CatalogCache } from "./catalog.ts";
 
-/** What the catalogs know of a name. */
+/** What the catalogs know about a name. */
 export type Listed = ModelInfo | "unknown" | "unreachable";
 
-/** What a lane's catalogs list, and what its upstreams list themselves (`offers`). */
+/** The models that a lane's catalogs list, and those that its upstreams list themselves (`offers`). */
 export class Listing {
   readonly #catalogs: readonly CatalogCache[];
   readonly #offers: readonly CatalogCache[];
@@ -16,7 +16,7 @@ export class Listing {
     this.#offers = offers;
   }
 
-  /** Catalogs that cannot be reached know no more than the lane: then the upstream decides. */
+  /** If a catalog is unreachable, the result is `unreachable` and the upstream decides. */
   async find(model: string): Promise<Listed> {
     let all = this.#catalogs.length > 0;
     for (const loading of this.#catalogs.map((catalog) => catalog.models().catch(() => undefined))) {
@@ -36,7 +36,7 @@ export class Listing {
     return undefined;
   }
 
-  /** All models, each once. `note` is given why a catalog gives none. */
+  /** All models without duplicates. `note` receives the reason if a catalog cannot be read. */
   async models(note: (text: string) => void): Promise<ModelInfo[]> {
     const lists = await Promise.all(
       [...this.#catalogs, ...this.#offers].map((catalog) =>

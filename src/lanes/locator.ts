@@ -10,18 +10,18 @@ import { isPurposeUnknown, type TaskCheck } from "./tasks.ts";
 
 export interface LocatorOptions {
   lane: string;
-  /** By task: the upstream that gets what the lane does not list. */
+  /** By task: the upstream that serves models that the lane does not list. */
   upstreams: Readonly<Partial<Record<Task, string>>>;
-  /** By upstream: who knows where its models are. */
+  /** By upstream: the finder that knows where its models are. */
   finders: ReadonlyMap<string, ModelFinder>;
   listing: Listing;
   checkTask: TaskCheck;
 }
 
-/** Where models are. */
+/** Finds the targets of models. */
 export class Locator {
   readonly #options: LocatorOptions;
-  /** Where the lane sends what it does not list; any of them can tell what a model is for. */
+  /** The finder of an upstream that serves unlisted models. Any one of them can identify a model's purpose. */
   readonly #finder?: ModelFinder;
   readonly #placed = new WeakMap<Alias, Resolution>();
 
@@ -31,12 +31,12 @@ export class Locator {
     this.#finder = Object.values(upstreams).map((name) => finders.get(name)).find((one) => one !== undefined);
   }
 
-  /** What the services behind the lane's upstreams know of a model; nothing where none of them can tell. */
+  /** What the services behind the lane's upstreams know about a model. `undefined` if none of them can be asked. */
   async find(model: string): Promise<Awaited<ReturnType<ModelFinder["find"]>> | undefined> {
     return await this.#finder?.find(model);
   }
 
-  /** The alias with its destinations, where nobody need be asked for them. The same one each time. */
+  /** The alias with its destinations, if no finder is needed. The result is cached. */
   placed(model: string, task: Task, alias: Alias): Resolution | undefined {
     const { targets } = alias;
     if (targets.some(({ upstream }) => this.#options.finders.has(upstream))) return undefined;
@@ -55,7 +55,7 @@ export class Locator {
     return known;
   }
 
-  /** The destinations of all targets, as they stand. One that has none is passed over, unless it is the last that is left. */
+  /** The destinations of all targets, in order. Targets without one are skipped, unless no destination is left. */
   async locateAlias(model: string, task: Task, alias: Alias): Promise<Destination[]> {
     const { targets } = alias;
     const quirks = quirksOf(alias);
@@ -71,7 +71,7 @@ export class Locator {
     return destinations.map((destination) => ({ ...destination, ...quirks }));
   }
 
-  /** A model that a catalog may know, for an upstream that takes any name. */
+  /** Resolves a model that a catalog may know, for an upstream that accepts any name. */
   async locateOpen(model: string, task: Task): Promise<Resolution> {
     const { upstreams, finders, listing, checkTask } = this.#options;
     const upstream = upstreams[task];
@@ -88,7 +88,7 @@ export class Locator {
     return { targets: [{ upstream, model }], ...(known && limitsOf(known)) };
   }
 
-  /** A model that no catalog lists may be known for another task, or be too new for the list. */
+  /** Checks a model that no catalog lists. It may be known for another task, or be too new for the list. */
   async checkUnlisted(model: string, task: Task): Promise<void> {
     const found = await this.find(model) ?? "unknown";
     if (found === "unknown") throw this.unknown(model);
@@ -96,7 +96,7 @@ export class Locator {
     this.#options.checkTask(model, { tasks: found.tasks, other: found.otherTask }, task);
   }
 
-  /** `task`: where the lane has models that it does not list, but none for that. */
+  /** `task`: set if the lane serves unlisted models, but none for this task. */
   unknown(model: string, task?: Task): GatewayError {
     const purpose = task ? ` for ${task}` : "";
     const message = `Cannot find model "${model}"${purpose} in lane "${this.#options.lane}"`;
@@ -104,8 +104,8 @@ export class Locator {
   }
 
   /**
-   * Where an upstream has the model, whose task is `configured` where the upstream's catalog does not tell. Throws for a model
-   * of another task, or one that nobody serves.
+   * The providers of a model at an upstream. Its task is `configured` if the upstream's catalog does not report one. Throws if
+   * the model is for another task or nobody serves it.
    */
   async #locate(
     model: string,

@@ -1,8 +1,8 @@
 import { isPattern } from "../canonical/models.ts";
 
 /**
- * What `table` has for a name: the entry of that very name, else of the longest pattern that matches. Of patterns as long,
- * the first.
+ * Looks up names in `table`: first the exact name, then the longest matching pattern. Of patterns of equal length, the first
+ * wins.
  */
 export function createFinder<T>(table: Readonly<Record<string, T>>): (name: string) => T | undefined {
   const entries = Object.entries(table);
@@ -11,12 +11,12 @@ export function createFinder<T>(table: Readonly<Record<string, T>>): (name: stri
   return (name) => exact.get(name) ?? patterns.find(([pattern]) => matches(name, pattern))?.[1];
 }
 
-/** Whether a name is one of the patterns, or matches one. */
+/** Whether a name equals or matches one of the patterns. */
 export function matchesAny(name: string, patterns: readonly string[]): boolean {
   return patterns.some((pattern) => pattern === name || (isPattern(pattern) && matches(name, pattern)));
 }
 
-/** Each text between the stars is taken where it comes first. A regular expression would try every place, with every other. */
+/** Matches each text between the stars at its first occurrence. A regular expression would backtrack through all combinations. */
 function matches(name: string, pattern: string): boolean {
   const [first = "", ...texts] = pattern.split("*");
   const last = texts.pop() ?? "";

@@ -1,32 +1,32 @@
-/** What models cost by lists of prices, where neither the configuration nor the upstream says it. */
+/** The prices of models in published lists, for models whose price neither the configuration nor the upstream states. */
 import type { ModelInfo } from "../canonical/models.ts";
 import type { Price } from "../canonical/price.ts";
 import { withoutPolicy } from "../contract/destination.ts";
 import type { CatalogCache } from "./catalog.ts";
 
-/** Where a model is asked, or was. */
+/** A model at an upstream or provider. */
 export interface PricedPlace {
   upstream: string;
-  /** With the provider that it is pinned to, where it is: `org/model:provider`. */
+  /** Includes the provider that the model is pinned to, if any: `org/model:provider`. */
   model: string;
-  /** Who served there, or is to. */
+  /** The provider that served the request or is about to. */
   provider?: string;
-  /** The place's own path below the upstream's base URL. */
+  /** The provider's own path below the upstream's base URL. */
   path?: string;
 }
 
 export interface Prices {
-  /** By whoever serves at the place; nothing where that is not known, or no list that is here knows the price. */
+  /** The price at the provider that serves the model. `undefined` if the provider is unknown, or no loaded list has the price. */
   of(place: PricedPlace, inputTokens?: number): Price | undefined;
-  /** The most that it can be, whoever serves. */
+  /** The highest possible price, whichever provider serves the model. */
   mostOf(place: PricedPlace, inputTokens?: number): Price | undefined;
-  /** Gets what `of` needs, if anything. Waits for a first list as long as clients wait for it; never fails. */
+  /** Loads what `of` needs, if anything. It waits for a first list as long as clients do, and never fails. */
   load(place: PricedPlace): Promise<void> | undefined;
 }
 
-/** Public prices, by a model's name and the address that it is asked at. */
+/** Public prices by a model's name and the address of its API. */
 export interface PriceLibrary {
-  /** Nothing for an address or a model that it does not know. `at`: milliseconds since the epoch. */
+  /** `undefined` for an unknown address or model. `at`: milliseconds since the epoch. */
   priceOf(address: string, model: string, inputTokens: number, at: number): Price | undefined;
 }
 
@@ -34,20 +34,20 @@ export interface PricedUpstream {
   baseUrl?: string;
   /** Whether it chooses among providers. */
   choosesProvider: boolean;
-  /** The list that says what its models cost. */
+  /** The list with the prices of its models. */
   list?: CatalogCache;
 }
 
 export interface PricesOptions {
   upstreams: ReadonlyMap<string, PricedUpstream>;
-  /** Loads public prices; absent where they are not wanted. */
+  /** Loads public prices. Absent if they are disabled. */
   openLibrary?(): Promise<PriceLibrary>;
   /** Milliseconds since the epoch. */
   now(): number;
 }
 
 export function createPrices({ upstreams, openLibrary, now }: PricesOptions): Prices {
-  /** The newest list of each upstream. */
+  /** The latest list of each upstream. */
   const lists = new Map<string, ReadonlyMap<string, ModelInfo>>();
   const addresses = new Map([...upstreams].map(([name, upstream]) => [name, addressesOf(upstream)]));
   let library: PriceLibrary | undefined;
@@ -70,10 +70,10 @@ export function createPrices({ upstreams, openLibrary, now }: PricesOptions): Pr
     if (models) lists.set(upstream, models);
   }
 
-  /** Where nothing else knows the price, and the place is one that the library may know. */
+  /** Opens the library if nothing else knows the price and the library may know the address. */
   function openFor(place: PricedPlace): Promise<void> | undefined {
     if (library || !openLibrary || addressOf(place) === undefined || of(place)) return undefined;
-    return opening ??= openLibrary().then((opened) => void (library = opened), () => {}); // then nothing is priced by it
+    return opening ??= openLibrary().then((opened) => void (library = opened), () => {}); // then the library prices nothing
   }
 
   return {
@@ -91,19 +91,22 @@ export function createPrices({ upstreams, openLibrary, now }: PricesOptions): Pr
 
 interface Asked {
   model: string;
-  /** Who serves: as the answer says, else as the model's name asks for. */
+  /** The provider, from the answer or else from the model's name. */
   provider?: string;
 }
 
-/** What follows the last colon of a name asks for a provider where there is a choice; elsewhere it is part of the name. */
+/**
+ * If the upstream chooses among providers, the text after the last colon of a name selects one. Otherwise it is part of the
+ * name.
+ */
 function asked({ model, provider }: PricedPlace, { choosesProvider }: Partial<PricedUpstream> = {}): Asked {
   const plain = choosesProvider ? withoutPolicy(model) : model;
   return { model: plain, provider: provider ?? (plain === model ? undefined : model.slice(plain.length + 1)) };
 }
 
 /**
- * The public addresses that its models are asked at; nothing for one on a private network. A service that chooses among
- * providers has each of them below a path of its own.
+ * The public address of an upstream's models. `undefined` for an upstream on a private network. A service that chooses among
+ * providers has each of them under its own path.
  */
 function addressesOf(
   { baseUrl, choosesProvider }: PricedUpstream,
@@ -118,7 +121,7 @@ function addressesOf(
   };
 }
 
-/** The highest of each kind: no single one of them costs more. */
+/** The highest price of each kind, so no provider costs more. */
 function highestOf(prices: readonly Price[]): Price | undefined {
   if (prices.length === 0) return undefined;
   const most = (kind: keyof Price) => Math.max(...prices.map((price) => price[kind] ?? 0));

@@ -1,13 +1,13 @@
-/** Which of a list's names somebody may have meant who wrote another one. */
+/** Suggests names from a list for a misspelled one. */
 
-/** The most names that are given. */
+/** The most names to suggest. */
 const MOST_NAMES = 3;
-/** Names are not compared beyond this length. */
+/** Longer names are not compared. */
 const LONGEST_NAME = 128;
 
 /**
- * The names nearest to `wanted`, the nearest first: at most a third of its characters apart, whatever the case. An owner
- * (`org/`) or a policy (`:fastest`) that one of the two lacks is no difference.
+ * The names most similar to `wanted`, nearest first. They differ in at most a third of its characters, ignoring case. A missing
+ * owner (`org/`) or policy (`:fastest`) does not count as a difference.
  */
 export function similarNames(wanted: string, names: Iterable<string>): string[] {
   if (wanted.length > LONGEST_NAME) return [];
@@ -26,7 +26,7 @@ export function similarNames(wanted: string, names: Iterable<string>): string[] 
   return found.map(({ name }) => name);
 }
 
-/** The name, and the same without its owner and its policy. */
+/** The name, and the name without its owner and policy. */
 function formsOf(name: string): string[] {
   const plain = name.toLowerCase();
   const bare = plain.slice(plain.lastIndexOf("/") + 1).replace(/:[^:]*$/, "");
@@ -44,7 +44,7 @@ function nearest(ours: readonly string[], theirs: readonly string[], most: numbe
   return least;
 }
 
-/** How many characters are to be changed, added or removed; nothing where that is more than `most`. */
+/** The edit distance. `undefined` if it is greater than `most`. */
 function distanceOf(a: string, b: string, most: number): number | undefined {
   if (Math.abs(a.length - b.length) > most) return undefined;
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);

@@ -2,18 +2,16 @@ import type { Task } from "../canonical/models.ts";
 import type { Found } from "../contract/catalog.ts";
 import { GatewayError } from "../errors.ts";
 
-/** What a model is known to be for; `other`: something that no endpoint serves. */
+/** The known purpose of a model. `other`: something that no endpoint serves. */
 export interface Purpose {
   tasks: readonly Task[];
   other?: string;
 }
 
-/**
- * Throws `model_task_mismatch` where a model of another task is asked for. Does nothing where nobody knows what the model is for.
- */
+/** Throws `model_task_mismatch` if the model is for another task. Does nothing if the model's purpose is unknown. */
 export type TaskCheck = (model: string, purpose: Purpose, wanted: Task) => void;
 
-/** `endpoints`: by task, the paths below the lane `name` that take a model of it. */
+/** `endpoints`: by task, the paths below the lane `name` that accept models for it. */
 export function createTaskCheck(
   name: string,
   endpoints: Readonly<Partial<Record<Task, readonly string[]>>>,
@@ -28,7 +26,7 @@ export function createTaskCheck(
   };
 }
 
-/** Whether nobody knows what the model is for, as far as the task is concerned. */
+/** Whether the model's purpose is unknown, as far as this task is concerned. */
 export function isPurposeUnknown({ tasks, otherTask, possibleTasks }: Found, task: Task): boolean {
   return tasks.length === 0 && (!otherTask || possibleTasks?.includes(task) === true);
 }

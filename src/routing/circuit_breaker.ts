@@ -1,10 +1,10 @@
 import { BoundedMap } from "../util/bounded_map.ts";
 
-/** How long a target rests that fails, in milliseconds. */
+/** When and how long a failing target rests, in milliseconds. */
 export interface BreakerPace {
-  /** After this many failures in a row it rests. */
+  /** The number of failures in a row after which a target rests. */
   failures: number;
-  /** Its first rest; each further one is twice as long. */
+  /** The length of the first rest. Each further one is twice as long. */
   restMs: number;
   longestRestMs: number;
 }
@@ -13,20 +13,20 @@ interface State {
   failures: number;
   restMs: number;
   restsUntil: number;
-  /** When the request went out that finds out whether it has recovered. */
+  /** When the request was sent that tests whether the target has recovered. */
   probedAt?: number;
 }
 
 const PACE: BreakerPace = { failures: 5, restMs: 10_000, longestRestMs: 120_000 };
-/** A probe that has not come back by then is ignored, in milliseconds. */
+/** A probe that has not returned after this time is ignored, in milliseconds. */
 const PROBE_MS = 60_000;
-/** How many targets are remembered; the one that failed first is forgotten for a further one. */
+/** How many targets are remembered. The one whose latest failure is oldest is dropped first. */
 const MOST_TARGETS = 10_000;
 
 /**
- * Which targets fail. One that does is not to be asked before others for a while; then one request at a time finds out
- * whether it has recovered. A target is a model at a place with a credential, so that what fails for one does not count
- * against another.
+ * Tracks which targets fail. A failing target rests: others are preferred for a while. Then one request at a time tests whether
+ * it has recovered. A target is a model at an upstream or provider with a credential, so a failure for one credential does not
+ * count against another.
  */
 export class Breaker {
   readonly #states = new BoundedMap<string, State>(MOST_TARGETS);
@@ -34,19 +34,19 @@ export class Breaker {
   readonly #pace: BreakerPace;
   readonly #onRest?: (id: string, ms: number) => void;
 
-  /** `onRest`: whoever is to know that a target rests from now on, and for how long. */
+  /** `onRest` is called when a target starts to rest, with the duration. */
   constructor(now: () => number, pace: Partial<BreakerPace> = {}, onRest?: (id: string, ms: number) => void) {
     this.#now = now;
     this.#pace = { ...PACE, ...pace };
     this.#onRest = onRest;
   }
 
-  /** The targets in the order in which to ask them: those that rest come last, because they may be all that is left. */
+  /** The order in which to try the targets. Resting targets come last, because nothing else may be left. */
   order<T>(targets: readonly T[], idOf: (target: T) => string): T[] {
     if (this.#states.size === 0 || targets.length < 2) return [...targets];
     const resting = new Set(targets.filter((target) => this.#rests(idOf(target))));
     const awake = targets.filter((target) => !resting.has(target));
-    // Only the first is sure to be asked, so only its probe is one.
+    // Only the first target is sure to be tried, so only that one counts as probed.
     if (awake.length > 0) this.#probe(idOf(awake[0]!));
     return [...awake, ...resting];
   }
@@ -55,7 +55,7 @@ export class Breaker {
     this.#states.delete(id);
   }
 
-  /** `waitMs`: the wait that the target asks for. */
+  /** `waitMs`: the wait that the target requested. */
   failed(id: string, waitMs = 0): void {
     const state = this.#states.get(id) ?? { failures: 0, restMs: this.#pace.restMs, restsUntil: 0 };
     const wasProbed = state.probedAt !== undefined;
@@ -70,7 +70,7 @@ export class Breaker {
     this.#states.set(id, state);
   }
 
-  /** Another gateway found out that the target fails: it rests here, too, and then one request finds out whether it has recovered. */
+  /** Another gateway found that the target fails. It rests here as well, and then one request tests whether it has recovered. */
   rest(id: string, ms: number): void {
     const state = this.#states.get(id) ?? { failures: 0, restMs: this.#pace.restMs, restsUntil: 0 };
     state.failures = Math.max(state.failures, this.#pace.failures);
@@ -82,7 +82,7 @@ export class Breaker {
     state.restsUntil = Math.max(state.restsUntil, this.#now() + Math.min(ms, this.#pace.longestRestMs));
   }
 
-  /** The targets that rest now. */
+  /** The targets that are resting now. */
   resting(): string[] {
     return [...this.#states.keys()].filter((id) => this.#rests(id));
   }

@@ -1,19 +1,19 @@
 import { FairQueue, type QueueLimits } from "./fair_queue.ts";
 
 export interface ConcurrencyLimits extends QueueLimits {
-  /** How many calls run at once. */
+  /** How many calls may run at the same time. */
   running: number;
 }
 
-/** The places at one upstream, whoever counts them. */
+/** The permits of one upstream, whether counted by this process or shared. */
 export interface Concurrency {
-  /** How many calls of this process run now, and how many wait. */
+  /** How many calls of this process are running, and how many are waiting. */
   load(): { running: number; waiting: number };
-  /** Resolves to what gives the place back. Throws `unavailable` where it takes too long, and what ends `signal`. */
+  /** Resolves to a function that releases the permit. Throws `unavailable` after too long a wait, and the reason of `signal`. */
   acquire(caller: string, signal: AbortSignal): Promise<() => void>;
 }
 
-/** The places at one upstream, as this process counts them. Where all are taken, callers wait in turn. */
+/** The permits of one upstream, as counted by this process. If all are taken, callers wait for their turn. */
 export class ConcurrencyLimit implements Concurrency {
   readonly #limits: ConcurrencyLimits;
   readonly #queue: FairQueue<void>;

@@ -1,49 +1,49 @@
-/** Which targets are asked, in which order and how often, until one answers. */
+/** Decides which targets are tried, in which order and how often, until one answers. */
 import { delay } from "../util/timeout.ts";
 import { type ErrorCode, isFailure, toGatewayError } from "../errors.ts";
 import type { Breaker } from "./circuit_breaker.ts";
 
 export interface RetryPolicy {
-  /** How often a target may be asked for one request, where it certainly did not begin the work. */
+  /** How many times a target may be tried for one request, if it certainly did not start the work. */
   rounds: number;
-  /** How many failures that may have cost something are followed by a further attempt, at another target. */
+  /** How many failures that may have cost something are followed by an attempt at another target. */
   failovers: number;
-  /** How long a request may wait between rounds, all together, in milliseconds. */
+  /** How long a request may wait between rounds in total, in milliseconds. */
   budgetMs: number;
-  /** The wait before the second round, in milliseconds; each further one is twice as long. */
+  /** The wait before the second round, in milliseconds. Each further wait is twice as long. */
   baseMs: number;
 }
 
-/** The targets of one request, and how to go from one to the next. */
+/** The targets of one request, and how to move from one to the next. */
 export interface FailoverPlan<T> {
   /** In order of preference. */
   targets: readonly T[];
-  /** What a target's failures are counted under. */
+  /** The key under which a target's failures are counted. */
   idOf(target: T): string;
-  /** A place at the target's upstream, until it is given back. */
+  /** Acquires a permit at the target's upstream. The result releases it. */
   acquire(target: T, signal: AbortSignal): Promise<() => void> | undefined;
   breaker: Breaker;
   policy: RetryPolicy;
-  /** Asks a further target when one has been silent for this long: the first that answers is used. */
+  /** Tries another target as well if one has been silent for this long. The first one that answers is used. */
   hedge?: Hedge;
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Aborted when nobody waits for the answer any more. */
+  /** Aborted when the answer is no longer needed. */
   signal: AbortSignal;
   onAsk(target: T): void;
-  /** The target whose answer it is; of a stream, as soon as there is content. */
+  /** Called with the target that answers. For a stream, as soon as there is content. */
   onServed(target: T): void;
-  /** A target that cannot answer, or whose answer broke off. */
+  /** Called with a target that cannot answer, or whose answer was interrupted. */
   onFailed(target: T, thrown: unknown): void;
 }
 
 export interface Hedge {
   afterMs: number;
-  /** Whether one more request may be asked of two targets; counts it. */
+  /** Whether one more request may be sent to a second target. If so, it is counted. */
   spend(): boolean;
 }
 
-/** The answer of the first target that gives one. */
+/** The answer of the first target that returns one. */
 export async function firstAnswer<T, R>(
   plan: FailoverPlan<T>,
   attempt: (target: T, signal: AbortSignal) => Promise<R>,
@@ -67,7 +67,7 @@ export async function firstAnswer<T, R>(
   }
 }
 
-/** What this upstream cannot do and another one may. What the caller did wrong is wrong everywhere. */
+/** What this upstream cannot do but another one may. A mistake of the caller would fail everywhere. */
 const INABILITIES: ReadonlySet<ErrorCode> = new Set([
   "model_not_found",
   "unsupported",
@@ -75,16 +75,16 @@ const INABILITIES: ReadonlySet<ErrorCode> = new Set([
   "billing",
 ]);
 
-/** One request's way along its targets. */
+/** The state of one request on its way through the targets. */
 export class Failover<T> {
   readonly #plan: FailoverPlan<T>;
   readonly #refusals: unknown[] = [];
   #round = 0;
   #waitedMs = 0;
-  /** How many targets failed that may have worked on the request, or still do. */
+  /** How many of the targets that failed may have worked on the request, or may still do so. */
   #begun = 0;
   #left: T[];
-  /** Those that may be asked again, with the wait that they ask for. */
+  /** Targets that may be tried again, with the wait that each requested. */
   #again: { target: T; waitMs: number }[] = [];
 
   constructor(plan: FailoverPlan<T>) {
@@ -92,12 +92,12 @@ export class Failover<T> {
     this.#left = plan.breaker.order(plan.targets, plan.idOf);
   }
 
-  /** The target to ask next, after a wait where all have been asked. Throws the error for the client where none is left. */
+  /** The next target to try, after a wait if all have been tried. Throws the error for the client if none is left. */
   async next(): Promise<T> {
     return this.nextNow() ?? await this.#nextRound();
   }
 
-  /** The target to ask next in this round. */
+  /** The next target to try in this round. */
   nextNow(): T | undefined {
     return this.#left.shift();
   }
@@ -106,7 +106,7 @@ export class Failover<T> {
     this.#plan.breaker.succeeded(this.#plan.idOf(target));
   }
 
-  /** Throws what no other target can mend, or may not try to, unless one is being asked already. */
+  /** Throws if no other target can help or may be tried, unless another one is already running. */
   failed(target: T, thrown: unknown, othersRun = false): void {
     this.broke(target, thrown);
     if (mayHaveBegun(thrown)) this.#begun++;
@@ -116,7 +116,7 @@ export class Failover<T> {
     if (isRepeatable(thrown)) this.#again.push({ target, waitMs: waitOf(thrown, this.#plan.now()) });
   }
 
-  /** Counts what the target did, where it is a failure. */
+  /** Records a failure of the target. */
   broke(target: T, thrown: unknown): void {
     if (this.#plan.signal.aborted || toGatewayError(thrown).details.own) return;
     if (isTargets(thrown)) this.#plan.onFailed(target, thrown);
@@ -127,7 +127,7 @@ export class Failover<T> {
     const { policy, signal } = this.#plan;
     this.#round++;
     const leftMs = policy.budgetMs - this.#waitedMs;
-    // Jitter, so that requests which failed together do not come back together.
+    // Jitter, so that requests that failed together do not return together.
     const pauseMs = policy.baseMs * 2 ** (this.#round - 1) * (0.5 + Math.random() / 2);
     const again = this.#again.filter(({ waitMs }) => waitMs <= leftMs);
     const waitMs = Math.max(pauseMs, Math.min(...again.map((one) => one.waitMs)));
@@ -141,7 +141,7 @@ export class Failover<T> {
   }
 }
 
-/** The wait that an error asks for, in milliseconds. It names seconds or a date. */
+/** The wait that an error requests, in milliseconds. The error states seconds or a date. */
 function waitOf(thrown: unknown, now: number): number {
   const { retryAfter } = toGatewayError(thrown).details;
   if (retryAfter === undefined) return 0;
@@ -150,12 +150,12 @@ function waitOf(thrown: unknown, now: number): number {
   return ms > 0 ? ms : 0;
 }
 
-/** The error when no target answered: the last failure, which may be temporary; a refusal only where none failed. */
+/** The error if no target answered: the last failure, which may be temporary. A refusal only if none failed. */
 function worstOf(refusals: readonly unknown[]): unknown {
   return refusals.findLast(isFailure) ?? refusals.at(-1) ?? new Error("No target to ask");
 }
 
-/** The error for targets that end so, each asked once and in this order; nothing where one of them serves. */
+/** The error for targets with these outcomes, each tried once and in this order. `undefined` if one of them serves. */
 export function refusalOf(ends: readonly unknown[]): unknown {
   const end = ends.findIndex((thrown) => thrown === undefined || !isWorthAnother(thrown));
   if (end >= 0) return ends[end];
@@ -167,20 +167,20 @@ function isWorthAnother(thrown: unknown): boolean {
   return !workBegun && tryNextTarget;
 }
 
-/** Whether the target may have worked on the request, and charge for it. */
+/** Whether the target may have worked on the request, and may charge for it. */
 function mayHaveBegun(thrown: unknown): boolean {
   return isFailure(thrown) && toGatewayError(thrown).details.notProcessed !== true;
 }
 
-/** Whether it is for the target to mend, and not for the caller. */
+/** Whether the target is at fault, and not the caller. */
 function isTargets(thrown: unknown): boolean {
   const { code } = toGatewayError(thrown);
   return isFailure(thrown) || INABILITIES.has(code);
 }
 
 /**
- * Whether the same target may be asked again. Never one that may have taken the request: it may be at work on it, and charge
- * for it.
+ * Whether the same target may be tried again. Never one that may have accepted the request, because it may be working on it and
+ * charge for it.
  */
 function isRepeatable(thrown: unknown): boolean {
   const { details } = toGatewayError(thrown);

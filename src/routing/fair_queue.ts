@@ -1,12 +1,12 @@
 import { GatewayError } from "../errors.ts";
 
-/** How a queue is limited. */
+/** The limits of a queue. */
 export interface QueueLimits {
-  /** How many call at once those for whom nobody waits; for messages. */
+  /** How many calls may run at the same time. Used only in messages. */
   running: number;
-  /** How many wait for their turn; further ones are refused at once. */
+  /** How many may wait for their turn. Further ones are refused immediately. */
   waiting: number;
-  /** How long one waits, in milliseconds. */
+  /** How long each may wait, in milliseconds. */
   waitMs: number;
 }
 
@@ -15,17 +15,17 @@ interface Waiter<T> {
 }
 
 /**
- * Who waits for a place at an upstream: each caller who waits gets one place before any of them gets a second, so that one with
- * many requests does not keep the others out.
+ * A fair queue for the permits of an upstream. Each waiting caller gets one permit before any of them gets a second, so that a
+ * caller with many requests does not block the others.
  */
 export class FairQueue<T> {
   readonly #name: string;
   readonly #limits: QueueLimits;
-  /** By caller, the one whose turn is next first. */
+  /** By caller. The caller whose turn is next comes first. */
   readonly #queues = new Map<string, Waiter<T>[]>();
   #size = 0;
 
-  /** `name`: the upstream's. */
+  /** `name`: the upstream's name. */
   constructor(name: string, limits: QueueLimits) {
     this.#name = name;
     this.#limits = limits;
@@ -35,7 +35,7 @@ export class FairQueue<T> {
     return this.#size;
   }
 
-  /** The place that it is given in its turn. Throws `unavailable` where that takes too long, and what ends `signal`. */
+  /** Waits for a permit. Throws `unavailable` after too long a wait, and the reason of `signal`. */
   async wait(caller: string, signal: AbortSignal): Promise<T> {
     signal.throwIfAborted();
     const { running, waiting, waitMs } = this.#limits;
@@ -60,7 +60,7 @@ export class FairQueue<T> {
     }
   }
 
-  /** The place goes to the next who waits, and its caller to the end of the line. False where nobody waits. */
+  /** Passes the permit to the next caller, who then moves to the end of the queue. False if nobody is waiting. */
   admit(place: T): boolean {
     const [next] = this.#queues;
     if (!next) return false;

@@ -1,29 +1,29 @@
-/** Streams of several targets, of which one is the answer. */
+/** Streams of several targets, one of which becomes the answer. */
 import { GatewayError } from "../errors.ts";
 import { follow } from "../util/abort.ts";
 import { type EventSource, opening } from "../util/event_source.ts";
 import { settleWithin } from "../util/timeout.ts";
 import { Failover, type FailoverPlan, type Hedge } from "./failover.ts";
 
-/** One target that is asked for its stream. */
+/** One target whose stream was requested. */
 interface Run<T, E> {
   target: T;
   events: EventSource<E>;
-  /** How it starts, held back: who goes on to say nothing has not answered. */
+  /** The first events, held back, because a target without content has not answered yet. */
   held: E[];
   step: Promise<Step<E>>;
-  /** Gives it up, whatever it does, and its place back. */
+  /** Abandons the run in any state and releases its permit. */
   end(): void;
-  /** The same of one that has answered: it may read what is left of its body. */
+  /** The same for a run that has answered. It may read the rest of its body. */
   release(): Promise<void>;
 }
 
-/** Asks one target. */
+/** Requests the stream of one target. */
 type Attempt<T, E> = (target: T, signal: AbortSignal) => EventSource<E>;
 
 type Step<E> = { events: readonly E[] | undefined; thrown?: undefined } | { events?: undefined; thrown: unknown };
 
-/** The stream of the first target that gets as far as content. From there on a failure is the answer's own. */
+/** The stream of the first target that reaches content. From then on, a failure is part of the answer. */
 export function firstStream<T, E extends { type: string }>(
   plan: FailoverPlan<T>,
   attempt: Attempt<T, E>,
@@ -33,7 +33,7 @@ export function firstStream<T, E extends { type: string }>(
 
 class FirstStream<T, E extends { type: string }> implements EventSource<E> {
   readonly #plan: FailoverPlan<T>;
-  /** Absent once there is an answer: nobody else is asked then. */
+  /** Absent once there is an answer, because no further target is tried then. */
   #attempt: Attempt<T, E> | undefined;
   readonly #failover: Failover<T>;
   readonly #runs = new Set<Run<T, E>>();
@@ -72,7 +72,7 @@ class FirstStream<T, E extends { type: string }> implements EventSource<E> {
     }
   }
 
-  /** Whether this step of a target makes it the answer's not yet, or not at all. */
+  /** Whether this step does not make the run the answer, or not yet. */
   #isTooSoon(run: Run<T, E>, { events, thrown }: Step<E>): boolean {
     if (thrown !== undefined) {
       this.#runs.delete(run);
@@ -129,7 +129,7 @@ class FirstStream<T, E extends { type: string }> implements EventSource<E> {
   }
 }
 
-/** The first step that any of them makes; nothing where all are silent for so long that another target is to be asked. */
+/** The first step that any run makes. `undefined` after the silence that calls for a hedge. */
 async function soonest<T, E>(
   runs: ReadonlySet<Run<T, E>>,
   hedge: Hedge | undefined,
@@ -145,7 +145,7 @@ function begin<T, E>(
   attempt: Attempt<T, E>,
 ): Run<T, E> {
   const stop = new AbortController();
-  // The request's own signal lives no longer than what is asked for it.
+  // The listener need not be removed, because the request's signal lives no longer than its attempts.
   follow(plan.signal, stop);
   const { signal } = stop;
   const acquired = plan.acquire(target, signal);
@@ -160,7 +160,7 @@ function begin<T, E>(
   return { target, events, held: [], step: stepOf(events), end, release };
 }
 
-/** Apart, because what gives the run up lives as long as the answer, and the attempt holds the whole conversation. */
+/** A separate function, because the closures above live as long as the answer, and the attempt holds the whole conversation. */
 function openingAt<T, E>(
   target: T,
   plan: FailoverPlan<T>,

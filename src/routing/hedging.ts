@@ -1,18 +1,18 @@
-/** What share of the requests may be asked of two targets. */
+/** The share of requests that may be sent to a second target. */
 const SHARE = 0.1;
-/** How many may be saved up for a bad moment. */
+/** How many hedges may be saved up for a bad moment. */
 const MOST_SAVED = 10;
 
-/** How many requests may still be asked of two targets at once, so that a slow upstream does not double what is asked. */
+/** Limits how many requests are sent to a second target, so that a slow upstream does not double the load. */
 export class HedgeBudget {
   #saved = MOST_SAVED;
 
-  /** One more request, which adds its share. */
+  /** Counts a request, which adds its share. */
   earn(): void {
     this.#saved = Math.min(MOST_SAVED, this.#saved + SHARE);
   }
 
-  /** Whether one may be asked twice now; counts it. */
+  /** Whether a request may be sent to a second target now. If so, it is deducted. */
   spend(): boolean {
     if (this.#saved < 1) return false;
     this.#saved--;

@@ -1,19 +1,22 @@
 /**
- * Which target comes first, by the targets' weights. Each target draws a number, and the least counts: with what is drawn of a
- * conversation's name, whoever knows the targets comes to the same order, and a target that is added takes its share alone.
+ * Orders targets by their weights. Each target draws a number, and the least comes first. For draws from a conversation's name,
+ * every gateway that knows the targets computes the same order, and a new target takes only its share.
  */
 import type { Destination } from "../contract/destination.ts";
 import { builtin } from "../util/builtin.ts";
 
-/** A number from 0 to 1 for a target's name, the same for the same name. */
+/** A number from 0 to 1 for a target's name, always the same for the same name. */
 export type Draw = (target: string) => number;
 
-/** The targets in the order of their draws. Those without a share of it come last, as they stand; so do all where none has one. */
+/**
+ * The targets in the order of their draws. Targets without a weight come last, in their given order. If none has a weight, the
+ * order is unchanged.
+ */
 export function orderByDraw<T extends Pick<Destination, "share">>(targets: readonly T[], draw: Draw): readonly T[] {
   if (!targets.some(({ share }) => share !== undefined && share.weight > 0)) return targets;
   const draws = new Map<string, number>();
   for (const { share } of targets) {
-    // The least of such numbers is a target's with the probability of its share of the weights.
+    // The probability that a target's number is the least equals its share of the weights.
     if (share && !draws.has(share.of)) draws.set(share.of, -Math.log(draw(share.of)) / share.weight);
   }
   const placeOf = ({ share }: T) => share && share.weight > 0 ? draws.get(share.of)! : Infinity;
@@ -25,7 +28,7 @@ export function orderByDraw<T extends Pick<Destination, "share">>(targets: reado
 
 const DIGITS = 13;
 
-/** The draws of a conversation. */
+/** The draws for a conversation. */
 export function drawsOf(conversation: string): Draw {
   return (target) => {
     const hash = builtin("node:crypto").hash("sha256", `${conversation}\n${target}`, "hex");
@@ -33,5 +36,5 @@ export function drawsOf(conversation: string): Draw {
   };
 }
 
-/** The draws of what belongs to no conversation. */
+/** The draws for a request outside any conversation. */
 export const RANDOM_DRAWS: Draw = () => Math.random();

@@ -1,20 +1,20 @@
-/** Conversations stay with the target that answered them last: it holds what it has read of them, so they cost it less. */
+/** Keeps conversations at the target that answered them last. It has cached what it read, so the next turn costs less. */
 import { BoundedMap } from "../util/bounded_map.ts";
 import { builtin } from "../util/builtin.ts";
 import type { GenerateRequest, Message } from "../canonical/generate.ts";
 import { type Destination, targetName, withoutPolicy } from "../contract/destination.ts";
 
-/** Where a conversation was answered. */
+/** Where a conversation was last answered. */
 export interface LastTarget {
   /** The name of the target. */
   target: string;
-  /** Who served there, where the upstream chooses among providers and says whom it chose. */
+  /** The provider that served it, if the upstream chooses among providers and names its choice. */
   provider?: string;
 }
 
-/** As long as hosts keep the beginning of a prompt at most, in milliseconds. */
+/** The longest time for which hosts cache the beginning of a prompt, in milliseconds. */
 const KEPT_MS = 3_600_000;
-/** How many conversations are remembered; the one that was answered first is forgotten for a further one. */
+/** How many conversations are remembered. The one that was answered longest ago is dropped first. */
 const MOST_CONVERSATIONS = 10_000;
 
 /** Where the latest conversations were answered. */
@@ -23,13 +23,16 @@ export class SessionAffinity {
   readonly #now: () => number;
   readonly #hasReplicas: boolean;
 
-  /** `hasReplicas`: whether other gateways answer turns of the same conversations. */
+  /** `hasReplicas`: whether other gateways serve turns of the same conversations. */
   constructor(now: () => number, { hasReplicas = false } = {}) {
     this.#now = now;
     this.#hasReplicas = hasReplicas;
   }
 
-  /** `first`: the target that all gateways would ask first. What this one alone remembers of another one would divide them. */
+  /**
+   * `first`: the target that every gateway would try first. If the gateway alone remembers a different one, the memory is
+   * ignored, because the gateways would disagree.
+   */
   of(conversation: string, first: string): LastTarget | undefined {
     const last = this.#targets.get(conversation);
     if (!last || this.#now() >= last.until) return undefined;
@@ -40,16 +43,16 @@ export class SessionAffinity {
     this.#targets.set(conversation, { target, ...(provider && { provider }), until: this.#now() + KEPT_MS });
   }
 
-  /** A target that failed is forgotten; that of another conversation, or another target by now, stays. */
+  /** Forgets a target that failed, unless the conversation has moved to another target. */
   forget(conversation: string, target: string): void {
     if (this.#targets.get(conversation)?.target === target) this.#targets.delete(conversation);
   }
 }
 
 /**
- * The targets in the order in which the conversation asks them: the last one that answered it first. Where the upstream chooses among providers,
- * the one that served is asked for by name, and then the upstream may choose anew. `policiesOf` gives what may stand after
- * the colon of a model's name at such an upstream and chooses none; any other word there is the client's own choice.
+ * The order in which a conversation tries its targets: the target that answered last comes first. If the upstream chooses among
+ * providers, the provider that served is requested by name first. After that the upstream may choose again. `policiesOf` returns
+ * the suffixes of model names at such an upstream that choose no provider. Any other suffix is the client's own choice.
  */
 export function orderByAffinity(
   targets: readonly Destination[],
@@ -67,8 +70,8 @@ export function orderByAffinity(
 }
 
 /**
- * What distinguishes a conversation from others, in a few microseconds however long it is: what the client calls it (its key for the
- * cache, else the `sessionHeaders` that it sends), else how it begins. `scope` keeps callers, lanes and models apart.
+ * Identifies a conversation, in a few microseconds whatever its length: by the client's own name for it (its cache key, or else
+ * the `sessionHeaders` that it sends), or else by its beginning. `scope` separates callers, lanes and models.
  */
 export function conversationKey(
   scope: readonly string[],
@@ -81,7 +84,7 @@ export function conversationKey(
   return builtin("node:crypto").hash("sha256", JSON.stringify([...scope, ...words.map(ends)]), "base64url");
 }
 
-/** The instructions and what the user asked first. Later turns come and go, and files are of no use here. */
+/** The instructions and the user's first message. Later turns change, and files do not help here. */
 function beginning(messages: readonly Message[]): string[] {
   const first = (role: Message["role"]) => messages.find((message) => message.role === role)?.content ?? [];
   return [...first("system"), ...first("user")].slice(0, MOST_TEXTS).map((part) =>
@@ -92,7 +95,7 @@ function beginning(messages: readonly Message[]): string[] {
 const MOST_TEXTS = 16;
 const LONGEST_TEXT = 1_024;
 
-/** Of a long text both ends: agents put what they always say first, and the user's own words last. */
+/** The two ends of a long text: agents put their constant text first, and the user's own words last. */
 function ends(text: string): string {
   if (text.length <= LONGEST_TEXT) return text;
   return `${text.length} ${text.slice(0, LONGEST_TEXT / 2)} ${text.slice(-LONGEST_TEXT / 2)}`;

@@ -2,16 +2,16 @@ import type { SharedCounts } from "../contract/shared_counts.ts";
 import type { Concurrency, ConcurrencyLimits } from "./concurrency.ts";
 import { FairQueue } from "./fair_queue.ts";
 
-/** How often it is asked whether there is a place again, in milliseconds: by chance, so that all gateways get as many. */
+/** The interval between two requests for a permit, in milliseconds. It is random, so that all gateways get equally many. */
 const LEAST_WAIT_MS = 10;
 const MOST_WAIT_MS = 40;
 
-/** Gives a place back. */
+/** Releases a permit. */
 type Release = () => void;
 
 /**
- * The places at one upstream, which all gateways on one store count together. Of each gateway one asks for all who wait there.
- * While the server does not answer, each gateway has its share of them.
+ * The permits of one upstream, which all gateways on one store count together. In each gateway, one loop asks on behalf of all
+ * waiting requests. While the server does not answer, each gateway uses its share of the permits.
  */
 export class SharedConcurrencyLimit implements Concurrency {
   readonly #account: string;
@@ -20,7 +20,7 @@ export class SharedConcurrencyLimit implements Concurrency {
   readonly #queue: FairQueue<Release>;
   #running = 0;
   #isAsking = false;
-  /** Until it is asked again. */
+  /** Runs until the next request for a permit. */
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(name: string, limits: ConcurrencyLimits, counts: SharedCounts) {
@@ -36,7 +36,7 @@ export class SharedConcurrencyLimit implements Concurrency {
 
   async acquire(caller: string, signal: AbortSignal): Promise<Release> {
     signal.throwIfAborted();
-    // Whoever comes does not overtake those who wait.
+    // A new request must not overtake those that wait.
     const place = this.#queue.size === 0 ? await this.#take() : undefined;
     if (place) return place;
     this.#askLater();
@@ -68,7 +68,7 @@ export class SharedConcurrencyLimit implements Concurrency {
     if (this.#queue.size > 0) this.#askLater();
   }
 
-  /** A place, if there is one. */
+  /** A permit, if one is free. */
   async #take(): Promise<Release | undefined> {
     if (!this.#counts.isUp()) return this.#takeAlone();
     const quota = { concurrentRequests: this.#limits.running };
@@ -83,7 +83,7 @@ export class SharedConcurrencyLimit implements Concurrency {
     }
   }
 
-  /** A place of this gateway's share; one may always run. */
+  /** A permit from this gateway's share. One call may always run. */
   #takeAlone(): Release | undefined {
     const isFree = this.#running === 0 || (this.#running + 1) * this.#counts.gateways <= this.#limits.running;
     if (!isFree) return undefined;

@@ -5,22 +5,22 @@ import { BoundedMap } from "../util/bounded_map.ts";
 import { settleWithin } from "../util/timeout.ts";
 
 export interface ExactOptions {
-  /** Milliseconds by a clock that never steps. */
+  /** Milliseconds by a monotonic clock. */
   now(): number;
   pace?: Partial<ExactPace>;
 }
 
-/** Milliseconds, but for the numbers. */
+/** In milliseconds, except the plain numbers. */
 export interface ExactPace {
-  /** How long a request waits for its count, its turn in the queue included. */
+  /** How long a request waits for its count, including its time in the queue. */
   patienceMs: number;
-  /** How long a count is good: a server that is started again may count otherwise. */
+  /** How long a count is valid. A restarted server may count differently. */
   freshMs: number;
-  /** How long a place is not asked that failed to count: the next ones would wait for nothing. */
+  /** How long a place is not asked again after a failure, so that further requests do not wait in vain. */
   restMs: number;
   mostAtOnce: number;
   mostWaiting: number;
-  /** Of counts, and of places. */
+  /** How many counts, and how many places, are kept. */
   mostKept: number;
 }
 
@@ -35,12 +35,12 @@ const PACE: ExactPace = {
 
 interface Kept {
   count: Promise<number | undefined>;
-  /** Once it is there. */
+  /** Set once the count is known. */
   tokens?: number;
   until: number;
 }
 
-/** What is wrong with one request alone, or with its caller's own token. */
+/** Errors of a single request, or of its caller's own token. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   "invalid_request",
   "context_length_exceeded",
@@ -55,8 +55,8 @@ interface Place {
 }
 
 /**
- * Counts that somebody else makes, and may fail to. Agents ask for two dozen at the same moment, many of them the same: those
- * are asked once, and the others a few at a time.
+ * Counts that another service makes, which may fail. Agents send two dozen requests at the same moment, many of them equal.
+ * Equal ones are sent once, and the others a few at a time.
  */
 export class ExactCounts {
   readonly #now: () => number;
@@ -70,7 +70,7 @@ export class ExactCounts {
     this.#kept = new BoundedMap(this.#pace.mostKept);
   }
 
-  /** The tokens of `text` as `ask` counts them at `place`; nothing where that fails or takes too long. */
+  /** The tokens of `text` as counted by `ask` at `place`. `undefined` if that fails or takes too long. */
   async of(place: string, text: JsonValue, ask: () => Promise<number>): Promise<number | undefined> {
     const key = keyOf(place, text);
     const known = this.#placeOf(place);
@@ -84,7 +84,7 @@ export class ExactCounts {
     return kept.tokens;
   }
 
-  /** The same where it was counted a short while ago. */
+  /** The count if it was made recently. */
   known(place: string, text: () => JsonValue): number | undefined {
     return this.#places.has(place) ? this.#fresh(keyOf(place, text()))?.tokens : undefined;
   }
@@ -94,7 +94,7 @@ export class ExactCounts {
     return kept && this.#now() < kept.until ? kept : undefined;
   }
 
-  /** Clients name places: those that nobody asks any more are forgotten, the one that was asked longest ago first. */
+  /** Clients choose the names of places, so the least recently used ones are dropped. */
   #placeOf(name: string): Place {
     const place = this.#places.get(name) ?? { running: 0, waiting: [], restUntil: -Infinity };
     this.#places.delete(name);
@@ -112,7 +112,7 @@ export class ExactCounts {
     if (place.running >= mostAtOnce) await new Promise<void>((resolve) => place.waiting.push(resolve));
     else place.running++;
     try {
-      // What waited behind a failure would fail too.
+      // What waited behind a failure would fail as well.
       return this.#now() < place.restUntil ? undefined : await ask().catch((thrown) => again(thrown, ask));
     } catch (thrown) {
       if (!REFUSALS.has(toGatewayError(thrown).code)) place.restUntil = this.#now() + restMs;
@@ -129,7 +129,7 @@ function keyOf(place: string, text: JsonValue): string {
   return builtin("node:crypto").hash("sha256", JSON.stringify([place, text]), "base64");
 }
 
-/** Servers close connections that were kept, just when they are used again; a count can be asked twice. */
+/** A server may close a kept connection just as it is used again. Counting twice is harmless. */
 function again(thrown: unknown, ask: () => Promise<number>): Promise<number> {
   const { code, details } = toGatewayError(thrown);
   if (code !== "upstream_error" || details.upstreamStatus !== undefined || details.retryable === false) throw thrown;

@@ -1,4 +1,4 @@
-/** The files that define how a model's prompts are written and cut into tokens, and the folder that keeps them. */
+/** The files that define how a model's prompts are formatted and split into tokens, and the folder that caches them. */
 import { builtin } from "../util/builtin.ts";
 
 const disk = () => builtin("node:fs/promises");
@@ -13,14 +13,14 @@ export interface TokenizerFiles {
 }
 
 export interface FolderOptions {
-  /** Made where there is none. */
+  /** Created if it does not exist. */
   path: string;
   /** Milliseconds since the epoch. */
   now(): number;
   limitBytes?: number;
 }
 
-/** Keeps the files of models between one start and the next. What goes wrong with it costs a download, and nothing else. */
+/** Keeps the models' files between restarts. A failure only costs a download. */
 export interface TokenizerFolder {
   read(model: string): Promise<{ files: TokenizerFiles; isOld: boolean } | undefined>;
   write(model: string, files: TokenizerFiles): Promise<void>;
@@ -33,11 +33,11 @@ const NAMES = {
   template: "chat_template.jinja",
 } as const;
 const KINDS = Object.keys(NAMES) as (keyof typeof NAMES)[];
-/** Templates are mended for weeks after a model is out. */
+/** Templates are still corrected for weeks after a model is released. */
 const FRESH_MS = 7 * 86_400_000;
 const LIMIT_BYTES = 1024 ** 3;
 
-/** In a buffer of its own, which can be given to another thread. */
+/** Returns a buffer of its own, which can be transferred to another thread. */
 async function read(path: string): Promise<Bytes> {
   return new Uint8Array(await disk().readFile(path));
 }
@@ -73,9 +73,9 @@ class Folder implements TokenizerFolder {
 
   async write(model: string, files: Parameters<TokenizerFolder["write"]>[1]): Promise<void> {
     try {
-      // Beside it is the store, which is its owner's alone.
+      // The store is in the same place, and only its owner may read it.
       await disk().mkdir(this.#path, { recursive: true, mode: 0o700 });
-      // Other gateways may read the folder: it is there whole or not at all.
+      // Other gateways may read the folder, so it must appear complete or not at all.
       const made = await disk().mkdtemp(paths().join(this.#path, "new-"));
       try {
         for (const kind of KINDS) {
@@ -89,7 +89,7 @@ class Folder implements TokenizerFolder {
       }
       await this.#makeRoom();
     } catch {
-      // A disk that is full, or that may not be written to.
+      // The disk is full or not writable.
     }
   }
 
@@ -101,7 +101,7 @@ class Folder implements TokenizerFolder {
     return paths().join(this.#path, encodeURIComponent(model));
   }
 
-  /** The folders that were written longest ago go first. */
+  /** Removes the folders that were written longest ago. */
   async #makeRoom(): Promise<void> {
     const folders: { folder: string; bytes: number; written: number }[] = [];
     for (const name of await disk().readdir(this.#path)) {

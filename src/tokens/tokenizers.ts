@@ -6,30 +6,30 @@ import type { Done, Job } from "./worker.ts";
 import { callWhileAlive } from "../util/idle_timer.ts";
 
 export interface TokenizersOptions {
-  /** Asks the service of this name for the files of one of its models. */
+  /** Downloads the files of a model from the service with this name. */
   download(service: string, model: string): Promise<TokenizerFiles>;
-  /** Where they are kept; without one they are asked for after every start. */
+  /** Caches the files. Without it they are downloaded after every start. */
   folder?: TokenizerFolder;
-  /** Milliseconds by a clock that never steps. */
+  /** Milliseconds by a monotonic clock. */
   now(): number;
   pace?: Partial<TokenizersPace>;
 }
 
-/** Milliseconds, but for the last two. */
+/** In milliseconds, except the last two. */
 export interface TokenizersPace {
-  /** How long a count waits for a model that is being loaded, from the beginning of that. */
+  /** How long a count waits for a model to load, measured from the start of loading. */
   patienceMs: number;
-  /** How long the worker may take over one job. */
+  /** How long the worker may spend on one job. */
   jobMs: number;
-  /** How long a model is left alone that cannot be had: it is not there, or not for us, or cannot be read. */
+  /** How long a model is not tried again if it is not available: missing, not accessible or unreadable. */
   unavailableMs: number;
-  /** The same after a failure that may pass. */
+  /** The same after a failure that may be temporary. */
   retryAfterMs: number;
-  /** How long nothing is asked for before the worker, and the memory that it holds, is given up. */
+  /** How long the worker may be idle before it is ended to free its memory. */
   idleMs: number;
-  /** How many models are held at once. */
+  /** How many models are loaded at the same time. */
   mostLoaded: number;
-  /** How many models are kept in mind; the one that was asked for longest ago is forgotten first. */
+  /** How many models are remembered. The least recently used one is dropped first. */
   mostKnown: number;
 }
 
@@ -43,13 +43,13 @@ const PACE: TokenizersPace = {
   mostKnown: 1_000,
 };
 
-/** The most models that are waited for at once. */
+/** How many models may wait to be loaded. */
 const MOST_LOADING = 8;
 
 interface Known {
   state: "loading" | "loaded" | "away";
   loading?: Promise<void>;
-  /** When loading began, by the clock of waits. */
+  /** When loading began, by `performance.now()`. */
   since: number;
   restUntil: number;
 }
@@ -62,22 +62,22 @@ interface Pending {
   fail(error: Error): void;
 }
 
-/** Counts by models' own chat templates and vocabularies, which are had when they are asked for the first time. */
+/** Counts with the models' own chat templates and vocabularies, which are loaded on first use. */
 export class Tokenizers {
   readonly #options: TokenizersOptions;
   readonly #pace: TokenizersPace;
   readonly #known = new Map<string, Known>();
-  /** The models that the worker holds, the one that was used longest ago first. */
+  /** The models that the worker has loaded, least recently used first. */
   readonly #held = new Set<string>();
-  /** In the order in which the worker gets to them. */
+  /** In the order in which the worker does them. */
   readonly #pending = new Map<number, Pending>();
   #worker: Worker | undefined;
-  /** Whether its code is loaded, which takes long on a busy machine and is no part of a job. */
+  /** Whether the worker's code is loaded. That takes long on a busy machine and is not part of a job. */
   #isUp = false;
   #jobs = 0;
   #watch: ReturnType<typeof setTimeout> | undefined;
   #cancelRest: (() => void) | undefined;
-  /** One model is loaded after the other. */
+  /** Models are loaded one at a time. */
   #queue: Promise<void> = Promise.resolve();
   #waiting = 0;
   #closed = false;
@@ -87,7 +87,7 @@ export class Tokenizers {
     this.#pace = { ...PACE, ...options.pace };
   }
 
-  /** Throws `unavailable` where the model cannot be counted by, or not yet. */
+  /** Throws `unavailable` if the model cannot be counted with, or not yet. */
   async count(service: string, model: string, prompt: Prompt): Promise<number> {
     const name = `${service}/${model}`;
     const known = this.#known.get(name) ?? { state: "away", since: 0, restUntil: -Infinity };
@@ -111,7 +111,7 @@ export class Tokenizers {
     return tokens;
   }
 
-  /** A template that does not end, or a vocabulary that is too much, is not tried again soon. */
+  /** A template that does not end, or a vocabulary that is too large, is not tried again soon. */
   #leaveAlone(name: string): void {
     this.#held.delete(name);
     const known = this.#known.get(name);
@@ -167,7 +167,7 @@ export class Tokenizers {
       const dropped = this.#known.get(held);
       if (dropped) {
         dropped.state = "away";
-        // Conversations with many models in turn must not load them over and over.
+        // Conversations that alternate between many models must not load them over and over.
         dropped.restUntil = this.#options.now() + this.#pace.retryAfterMs;
       }
     }
@@ -195,7 +195,7 @@ export class Tokenizers {
   }
 
   #start(): Worker {
-    // A literal, so that what makes one file of the program sees it.
+    // A literal, so that bundlers find it.
     const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
     this.#isUp = false;
     worker.onmessage = ({ data }: MessageEvent<Done>) => {
@@ -212,7 +212,7 @@ export class Tokenizers {
     return worker;
   }
 
-  /** The clock of the job that the worker is at; without one, that of its rest. */
+  /** Restarts the timer for the worker's current job, or for its idle time if there is none. */
   #rewatch(): void {
     clearTimeout(this.#watch);
     this.#cancelRest?.();
@@ -225,7 +225,10 @@ export class Tokenizers {
     }
   }
 
-  /** The worker failed, or does not keep to its time: the model is left alone, and the others begin anew. */
+  /**
+   * The worker failed or exceeded its time limit. Its current model is not tried again soon. Other models are loaded again on
+   * demand.
+   */
   #giveUp(): void {
     const [first] = this.#pending.values();
     first?.fail(new Unreadable("The worker did not answer"));
@@ -249,7 +252,7 @@ export class Tokenizers {
   }
 }
 
-/** Files that are none of a tokenizer's, or of one that is not known here. */
+/** Files that are not a tokenizer's, or belong to an unsupported kind. */
 class Unreadable extends Error {}
 
 function unavailable(message: string): GatewayError {

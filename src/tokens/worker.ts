@@ -1,6 +1,6 @@
 /**
- * Counts with models' own chat templates and vocabularies, in a thread of its own: a large vocabulary takes a second to load
- * and a hundred megabytes to hold. It gets everything in messages, and touches nothing outside.
+ * Counts tokens with a model's own chat template and vocabulary, in a separate thread. A large vocabulary takes a second to load
+ * and uses a hundred megabytes. The worker receives everything in messages and accesses nothing else.
  */
 import { Script } from "node:vm";
 import { Template } from "jinja";
@@ -9,25 +9,28 @@ import { isJsonObject, type JsonObject } from "../canonical/json.ts";
 import type { Prompt } from "../contract/driver.ts";
 import type { TokenizerFiles } from "./tokenizer_files.ts";
 
-/** What it is asked to do, in `ms` milliseconds. A prompt is sent as JSON, because not every number can be cloned (`raw_number.ts`). */
+/**
+ * A job with its time limit `ms` in milliseconds. A prompt is sent as JSON, because not every number can be cloned
+ * (`raw_number.ts`).
+ */
 export type Job =
   | { type: "load"; id: number; ms: number; model: string; files: TokenizerFiles }
   | { type: "count"; id: number; ms: number; model: string; prompt: string }
   | { type: "drop"; model: string };
 
-/** What a job came to; jobs are done in their order. The first, with id 0, is that the worker is up. */
+/** The result of a job. Jobs are done in order. The first result, with id 0, reports that the worker has started. */
 export interface Done {
   id: number;
   tokens?: number;
   error?: string;
-  /** Whether its time was over. The model is not held any more. */
+  /** Whether the time limit was exceeded. The model has then been unloaded. */
   isOverdue?: true;
 }
 
 interface Loaded {
   tokenizer: Tokenizer;
   template?: Template;
-  /** The texts that stand for the beginning and the end, by the names that templates have for them. */
+  /** The begin and end texts of prompts, by the names that templates use for them. */
   marks: JsonObject;
 }
 
@@ -63,7 +66,10 @@ function run(job: Exclude<Job, { type: "drop" }>): { tokens?: number } {
 const scope = globalThis as { work?: () => unknown };
 const script = new Script("work()");
 
-/** Ends the work where its time is over. Deno 2.9.6 cannot: there `terminate` leaves a busy worker running for ever. */
+/**
+ * Ends work that exceeds its time limit. In Deno 2.9.6 `terminate` does not help, because it leaves a busy worker running for
+ * ever.
+ */
 function within<T>(ms: number, work: () => T): T {
   scope.work = work;
   try {
@@ -91,7 +97,7 @@ function parse(bytes: Uint8Array): JsonObject {
   return parsed;
 }
 
-/** Older repositories keep the template, or several by name, in the settings. */
+/** Older repositories have the template, or several named ones, in the settings. */
 function templateIn({ chat_template: given }: JsonObject): string | undefined {
   if (typeof given === "string") return given;
   const named = Array.isArray(given) ? given.filter(isJsonObject) : [];
@@ -103,11 +109,11 @@ function tryTemplate(source: string): Template | undefined {
   try {
     return new Template(source);
   } catch {
-    return undefined; // a construct that is not known here: the texts are counted alone
+    return undefined; // an unsupported construct: only the texts are counted
   }
 }
 
-/** A mark is a text, or an object that holds one. */
+/** A mark is a text or an object that contains one. */
 function textOf(mark: JsonObject[string]): string | undefined {
   const text = isJsonObject(mark) ? mark.content : mark;
   return typeof text === "string" ? text : undefined;
@@ -118,7 +124,7 @@ function count({ tokenizer, template, marks }: Loaded, prompt: Prompt): number {
   return tokenizer.encode(text, { add_special_tokens: false }).ids.length;
 }
 
-/** Templates refuse conversations that they do not like; their upstream may still take them. */
+/** A template may reject a conversation that its upstream would still accept. */
 function tryRender(template: Template, marks: JsonObject, { variables, ...prompt }: Prompt): string | undefined {
   try {
     return template.render({ ...marks, ...prompt, add_generation_prompt: true, ...variables });
@@ -127,7 +133,7 @@ function tryRender(template: Template, marks: JsonObject, { variables, ...prompt
   }
 }
 
-/** All that a model would read, with a little around each turn, as templates have it. */
+/** Everything that the model would read, with some text around each turn, like that of a template. */
 function renderPlain({ messages, tools = [] }: Prompt): string {
   const turns = messages.map(({ role, content, tool_calls, reasoning_content }) =>
     ["###", role, reasoning_content, content, tool_calls && JSON.stringify(tool_calls), "###"].filter(Boolean).join(
