@@ -48,7 +48,7 @@ export function keepAtHangUp(spawn: () => Child, terminal: Terminal): Child {
       held ??= setTimeout(() => {
         held = undefined;
         send(child, "SIGHUP");
-      }, leftMs);
+      }, Math.ceil(leftMs));
     },
   };
 }

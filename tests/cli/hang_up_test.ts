@@ -1,5 +1,6 @@
 /** SIGHUP at the launcher while the gateway starts: it means no end. */
 import { assert, assertEquals } from "@std/assert";
+import { closeSync, constants, openSync, writeSync } from "node:fs";
 import { type Child, keepAtHangUp } from "../../src/cli/hang_up.ts";
 import { watchSignals } from "../../src/cli/stop.ts";
 import { deno } from "../../src/platform/deno.ts";
@@ -112,6 +113,15 @@ function signal(pid: number, name: Deno.Signal = "SIGHUP"): void {
   }
 }
 
+/** Opens a named pipe for writing, where somebody waits to read it. */
+function openWaited(path: string): number | undefined {
+  try {
+    return openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
+  } catch {
+    return undefined;
+  }
+}
+
 interface Start {
   /** The launcher's. It reads its configuration, and goes on once it is given it. */
   pid: number;
@@ -137,19 +147,22 @@ async function withStart(use: (start: Start) => Promise<void>): Promise<void> {
       for await (const piece of child.stderr.pipeThrough(new TextDecoderStream())) text += piece;
     })();
     const ended = child.status.then(() => isOver = true);
+    let pipe: number | undefined;
     const configure = async () => {
-      using pipe = await Deno.open(config, { write: true });
       await Deno.remove(config);
       await Deno.writeTextFile(config, CONFIG);
-      await pipe.write(new TextEncoder().encode(CONFIG));
+      writeSync(pipe!, CONFIG);
+      closeSync(pipe!);
+      pipe = undefined;
     };
     try {
-      // Deno makes a signal known to the kernel a little before it has the listener.
-      let looks = 0;
-      await until(async () => isOver || await catchesHangUp(child.pid) && ++looks > 2);
+      // By then it listens for signals.
+      await until(() => isOver || (pipe = openWaited(config)) !== undefined);
       assert(!isOver, text);
+      assert(await catchesHangUp(child.pid));
       await use({ pid: child.pid, configure, said: () => text, isOver: () => isOver });
     } finally {
+      if (pipe !== undefined) closeSync(pipe);
       signal(child.pid, "SIGINT");
       await within(20_000, Promise.all([ended, reading]));
     }

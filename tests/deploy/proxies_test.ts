@@ -57,7 +57,9 @@ const EXAMPLES: readonly Example[] = [
     notices: false,
     args: (path) => ["-db", "-f", path],
     check: (path) => ["-c", "-f", path],
-    local: (text, port) => text.replace(/bind :443 .*/, `bind 127.0.0.1:${port}`).replace("inter 2s", "inter 200ms"),
+    local: (text, port) =>
+      text.replace(/bind :443 .*/, `bind 127.0.0.1:${port}`).replace("inter 2s", "inter 200ms")
+        .replace("timeout connect 2s", "timeout connect 20s").replace("timeout check 5s", "timeout check 20s"),
   },
   {
     program: "envoy",

@@ -133,7 +133,7 @@ testEach("an answer without a body leaves the connection for the next one", {
 }, async ({ send, server }) => {
   const response = await send();
   assertEquals([response.status, response.body], [204, undefined]);
-  await delay(20);
+  await turns(20);
   assertEquals(await textOf(await send()), "second");
   assertEquals(server.connections, 1);
 });
@@ -321,7 +321,7 @@ for (const [how, end] of Object.entries(ENDS)) {
       },
     }, async ({ send, server }) => {
       await textOf(await send());
-      await delay(20);
+      await turns(20);
       const error = await assertRejects(() => send({ body: '{"n":2}' }), TransportError);
       assertEquals(server.requests.map(({ connection, body }) => [connection, body]), [[0, "{}"], [0, '{"n":2}']]);
       assertEquals([error.failure, server.connections], ["lost", 1]);
@@ -333,7 +333,7 @@ for (const [how, end] of Object.entries(ENDS)) {
   }, async ({ send, server }) => {
     for (let time = 0; time < 5; time++) {
       assertEquals(await textOf(await send()), "here");
-      await delay(10);
+      await turns(10);
       for (const socket of server.open) end(socket);
       await turns(30);
     }
@@ -355,7 +355,7 @@ testEach("what comes on an idle connection is nobody's answer", {
     const response = await send();
     assertEquals([response.status, await textOf(response)], [200, "mine"]);
     await until(() => staleAnswers > before);
-    await delay(50);
+    await turns(50);
   }
 });
 
@@ -366,7 +366,7 @@ testEach(
     for (let time = 0; time < 3; time++) {
       const text = await send().then(textOf, () => "failed");
       assert(text === "mine" || text === "failed", text);
-      await delay(20);
+      await turns(20);
     }
   },
 );
@@ -388,7 +388,7 @@ for (const [stage, text] of Object.entries(STAGES)) {
       },
     }, async ({ send, server }) => {
       if (isKept) await textOf(await send());
-      await delay(20);
+      await turns(20);
       const before = server.requests.length;
       const left = new AbortController();
       const reason = new Error("No longer wanted");
@@ -398,7 +398,7 @@ for (const [stage, text] of Object.entries(STAGES)) {
       })();
       reading.catch(() => {});
       await until(() => server.requests.length > before);
-      await delay(20);
+      await turns(20);
       left.abort(reason);
       await assertRejects(() => reading);
       await until(() => server.open.size === 0);
@@ -416,7 +416,7 @@ testEach(
     const reading = send({ signal: left.signal }).then((response) => readBytes(response, 1_000));
     reading.catch(() => {});
     await until(() => server.requests.length > 0);
-    await delay(20);
+    await turns(20);
     left.abort(new Error("No longer wanted"));
     await assertRejects(() => reading);
     await until(() => server.open.size === 0);

@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { CHAT, chatBody } from "../support/app.ts";
 import { ANSWER, ENDING, word } from "../support/chat.ts";
-import { delay, until } from "../support/wait.ts";
+import { turns, until } from "../support/wait.ts";
 import { type Setting, testEach, withGateway } from "./gateway.ts";
 import { type Asked, chunk, jsonAnswer, postHead, STREAM_HEAD, type TcpClient } from "./tcp.ts";
 
@@ -132,7 +132,7 @@ testEach("of two targets that are asked, the one that lost is let go while the o
 /** Once the gateway has answered a later request, and had time for what it was told before, it has come as far as it can. */
 async function reached({ url }: Setting): Promise<void> {
   for (let time = 0; time < 3; time++) await (await fetch(`${url}/healthz`)).body?.cancel();
-  await delay(20);
+  await turns(20);
 }
 
 // The platform does not tell of a client that leaves before the head of the answer when its request came in several pieces.

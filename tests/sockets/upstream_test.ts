@@ -2,7 +2,7 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import { formatLogLine } from "../../src/observe/log.ts";
 import { CHAT, chatBody, ENV } from "../support/app.ts";
 import { ANSWER, ENDING, frame, word } from "../support/chat.ts";
-import { delay, until } from "../support/wait.ts";
+import { turns, until } from "../support/wait.ts";
 import { testEach, withGateway } from "./gateway.ts";
 import { type Asked, chunk, jsonAnswer, LAST_CHUNK, STREAM_HEAD, TcpUpstream } from "./tcp.ts";
 
@@ -124,7 +124,7 @@ for (const [name, end] of Object.entries(ENDS)) {
         const answered = fetch(url + CHAT, { method: "POST", body: JSON.stringify(chatBody({ stream: true })) });
         await end(await upstream.next());
         assertMatch(await (await answered).text(), /\[DONE\]\n\n$/);
-        await delay(20);
+        await turns(20);
       }
       assertEquals([upstream.asked.length, upstream.connections], [5, 1]);
     });
