@@ -1,11 +1,11 @@
 /**
- * How much a model may write in one answer. A text is written out up to five times where a wire repeats it at the end of its
- * stream, so the limit on bytes, which pictures and vectors need, is too wide for it.
+ * Limits the text of one answer. The byte limit has to leave room for images and vectors, so it is too generous for
+ * text, which some wires repeat up to five times at the end of a stream.
  */
 import type { GenerateEvent, OutputPart } from "../canonical/generate.ts";
 import { GatewayError } from "../errors.ts";
 
-/** Throws `upstream_error` where the parts together have more than `most` characters. */
+/** Throws `upstream_error` if the parts have more than `most` characters in total. */
 export function checkText(parts: readonly OutputPart[], most: number): void {
   if (parts.reduce((length, part) => length + textOf(part).length, 0) > most) throw tooMuchText(most);
 }
@@ -15,10 +15,10 @@ function textOf(part: OutputPart): string {
   return "text" in part ? part.text : "";
 }
 
-/** The same for an answer that comes step by step. */
+/** Limits the text of a streamed answer. */
 export class TextLimit {
   readonly #most: number;
-  /** What has come so far, in characters. */
+  /** Characters received so far. */
   length = 0;
 
   /** `most`: in characters. */
@@ -26,7 +26,7 @@ export class TextLimit {
     this.#most = most;
   }
 
-  /** Throws `upstream_error` once the events together have more than that. */
+  /** Throws `upstream_error` once the events exceed the limit in total. */
   check(event: { type: string }): void {
     if (!isDelta(event)) return;
     this.length += event.delta.text.length;

@@ -1,4 +1,4 @@
-/** One operation, asked of one target. */
+/** One request for an operation to one target. */
 import type { Message } from "../canonical/generate.ts";
 import type { Input, ModelOperation, Output, StreamEvent } from "../canonical/operations.ts";
 import type { AnswerContext } from "../contract/context.ts";
@@ -6,53 +6,63 @@ import type { LocalOperation, Target, UpstreamOperation } from "../contract/driv
 import { GatewayError } from "../errors.ts";
 import type { Upstream } from "./send.ts";
 
-/** What a target turned out to refuse, and how else it is asked. */
+/** What a target has turned out to refuse, and how to ask it instead. */
 export interface Lessons {
   refusesCacheHints: boolean;
-  /** Whether it takes no reasoning of earlier turns. */
+  /** Whether it refuses reasoning of earlier turns. */
   refusesReasoning: boolean;
-  /** Present where the form of the answer is asked for in words: the turns that correct an answer which had not that form. */
+  /**
+   * Present if the output schema is requested in the prompt: the turns that correct an answer which did not match it.
+   */
   corrections?: readonly Message[];
 }
 
-/** What one answer of the upstream costs. The first end that is reported of it counts. */
+/** Tracks what one answer of the upstream costs. Only the first reported end counts. */
 export interface AnswerBill<K extends ModelOperation> {
-  /** `text`: how much of the answer has come, in characters. */
+  /** `text`: how many characters of the answer have arrived. */
   follow(text: { readonly length: number }): void;
   answered(output: Output<K>): void;
-  /** The same step by step: the event that ended it. */
+  /** A streamed answer is complete; `last` is the event that ended it. */
   finished(last: StreamEvent<K>): void;
-  /** The answer is over, or never came. `isGivenUp`: because nobody wanted it any more. */
+  /** The answer is over or never arrived. `isGivenUp`: the request was cancelled. */
   ended(isGivenUp: boolean): void;
 }
 
 export interface Ask<K extends ModelOperation> {
   operation: K;
-  /** As it was asked, before it was prepared for the target: the answer is read by it. */
+  /** The input before it was prepared for the target. The answer is parsed against it. */
   input: Input<K>;
-  /** The input as the target wants it; nothing but this changes it. */
+  /** Prepares the input for the target. This is the only place that changes it. */
   prepare(lessons: Lessons): Input<K>;
-  /** The tokens of a conversation, estimated; 0 where it is none. */
+  /** Estimated tokens of the conversation; 0 if the input is not one. */
   estimate: number;
   target: Target;
   upstream: Upstream;
   context: AnswerContext;
-  /** Aborted when the answer is no longer wanted. */
+  /** Aborted when the answer is no longer needed. */
   signal: AbortSignal;
   /**
-   * Present where the form of the answer is asked for in words: the turns that correct an answer which had not that form,
-   * none at the first try. Where it is absent, what is known of the upstream decides.
+   * Present if the output schema is requested in the prompt: the turns that correct an earlier answer, empty at the
+   * first attempt. If absent, what is known about the upstream decides.
    */
   corrections?: readonly Message[];
-  /** Called when the upstream's calls are described, and before one is made again with less: the last moment to refuse. */
+  /**
+   * Called once the upstream calls are described, and again before a reduced call is made. This is the last chance to
+   * refuse.
+   */
   onDescribed(): void;
-  /** Opens the bill of an answer that is about to be asked for; one more for each try. Throws where nobody pays for it. */
+  /** Opens a bill for the answer that is about to be requested, one per attempt. Throws if no budget covers it. */
   bill?(): AnswerBill<K> | Promise<AnswerBill<K>>;
-  /** Hears the head of each answer that is no failure. The answer is read once what it gives is done, if anything. */
+  /**
+   * Called with the headers of each successful response. If it returns a promise, the body is read after that promise
+   * settles.
+   */
   onHead?(headers: Headers): Promise<unknown> | undefined;
 }
 
-/** How the upstream is asked. Throws where it lacks its secret, or does not serve the operation. */
+/**
+ * The driver's implementation of the operation. Throws if the upstream has no secret or does not serve the operation.
+ */
 export function wayOf<K extends ModelOperation>(
   { operation, upstream }: Ask<K>,
 ): UpstreamOperation<K> | LocalOperation<K> {
@@ -65,12 +75,12 @@ export function wayOf<K extends ModelOperation>(
   return way;
 }
 
-/** One model at one of the places that an upstream may have. */
+/** Identifies one model at one base URL. */
 export function placeOf<K extends ModelOperation>({ upstream, target }: Ask<K>): string {
   return `${upstream.baseUrl} ${target.model}`;
 }
 
-/** The embedded upstream is asked by answering, so what it leaves out is known only then. */
+/** Answers from the embedded upstream. What it cannot express is known only after it has answered. */
 export function local<K extends ModelOperation>(way: LocalOperation<K>, ask: Ask<K>): Output<K> {
   const input = ask.prepare({ refusesCacheHints: false, refusesReasoning: false });
   const output = way.local(input, ask.target, ask.context);
@@ -78,7 +88,7 @@ export function local<K extends ModelOperation>(way: LocalOperation<K>, ask: Ask
   return output;
 }
 
-/** What is asked of an upstream that gives no answer step by step. */
+/** The error for an upstream that cannot stream the operation. */
 export function cannotStream({ operation, upstream }: Ask<ModelOperation>): GatewayError {
   return new GatewayError("unsupported", `Upstream "${upstream.name}" does not stream "${operation}"`);
 }

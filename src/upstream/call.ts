@@ -1,4 +1,4 @@
-/** The calls that ask for an operation, and one of them made: without what the upstream refuses. */
+/** Describes the calls for an operation and makes them, without the fields that the upstream refuses. */
 import { CACHE_HINT } from "../transforms/cache_hints.ts";
 import type { ModelOperation } from "../canonical/operations.ts";
 import type { Call, Reply } from "../contract/call.ts";
@@ -10,24 +10,24 @@ import { fieldsOf, tellsRoom, without, withShorterAnswer } from "./call_fields.t
 import { FORM, needsWords } from "./form_in_words.ts";
 import { readReply, send, type Upstream } from "./send.ts";
 
-/** Among what an upstream refuses, the reasoning of earlier turns: no field of the body, and neither are cache hints. */
+/** Entries of a list of refused fields that are not fields of the body: reasoning of earlier turns, and cache hints. */
 const REASONING = "reasoning of earlier turns";
 
-/** What turns with calls and no text have for their content: each is refused by some servers. */
+/** The content of a turn with tool calls and no text. Each form is refused by some servers. */
 const NULL_CONTENT = "null content";
 const EMPTY_CONTENT = "empty content";
 
-/** What stands in many places of the input, so that a call without it is described anew. */
+/** Entries that occur in many places of the input. To leave one out, the whole call is described again. */
 const IN_INPUT: readonly string[] = [CACHE_HINT, REASONING, NULL_CONTENT, EMPTY_CONTENT];
 
-/** The calls, as they would be made. */
+/** The calls as they will be made. */
 export function describe<K extends ModelOperation>(ask: Ask<K>, way: UpstreamOperation<K>): Call[] {
   const calls = callsFor(ask, way, refusedBy(ask));
   ask.onDescribed();
   return calls;
 }
 
-/** The calls without what is refused: fields of their bodies, and what stands in many places, for the wire to find in none. */
+/** The calls without what the upstream refuses: neither the refused fields nor the refused parts of the input. */
 function callsFor<K extends ModelOperation>(
   ask: Ask<K>,
   way: UpstreamOperation<K>,
@@ -49,7 +49,7 @@ function targetWithout(refused: readonly string[], target: Target): Target {
   };
 }
 
-/** What is known of the target, by which its input is prepared. */
+/** What is known about the target and decides how its input is prepared. */
 export function lessonsOf<K extends ModelOperation>(ask: Ask<K>, refused = refusedBy(ask)): Lessons {
   return {
     refusesCacheHints: refused.includes(CACHE_HINT),
@@ -58,12 +58,12 @@ export function lessonsOf<K extends ModelOperation>(ask: Ask<K>, refused = refus
   };
 }
 
-/** What the upstream is configured to refuse, and what it turned out to. */
+/** What the upstream refuses: as configured, and as learned. */
 function refusedBy<K extends ModelOperation>(ask: Ask<K>): readonly string[] {
   return [...ask.upstream.refuses, ...ask.upstream.refusals.of(placeOf(ask))];
 }
 
-/** The response to a call, if it is no failure. */
+/** The response to a call. Throws if it is an error. */
 export async function open<K extends ModelOperation>(
   call: Call,
   ask: Ask<K>,
@@ -76,10 +76,13 @@ export async function open<K extends ModelOperation>(
   return response;
 }
 
-/** How often a request is asked of one upstream that refuses a part of it: some name one field at a time. */
+/** How often one upstream is asked again after it refused part of a request. Some report only one field at a time. */
 const MOST_TRIES = 4;
 
-/** The response to a call that is made again without what the upstream turns out to refuse of it. `refusal`: how it begins. */
+/**
+ * The response to a call that is repeated without the parts that the upstream refuses, beginning with those in
+ * `refusal`.
+ */
 async function accepted<K extends ModelOperation>(
   first: Call,
   refusal: TransportResponse,
@@ -96,13 +99,13 @@ async function accepted<K extends ModelOperation>(
     const error = response.ok
       ? undefined
       : refusalOf(upstream, await readReply(response, upstream.answerBytes, upstream.json));
-    // Who finds fault with something else has got past what was left out.
+    // A different complaint means that leaving out the earlier part has helped.
     const isPast = !error || error.details.unsupported?.some((one) => !refused.includes(one));
     if (isPast && learnt.length > 0) upstream.refusals.add(placeOf(ask), learnt);
     if (!error) return response;
     const shorter = shortened ? undefined : withShorterAnswer(call, ask, error);
     if (shorter) {
-      // The next refusal may state exactly what was only reckoned.
+      // The next refusal may state the exact number where the first one was estimated.
       shortened = tellsRoom(error);
       call = shorter;
       continue;
@@ -117,12 +120,15 @@ async function accepted<K extends ModelOperation>(
   }
 }
 
-/** What an upstream's refusal is about, where the same can be asked without it. Without the form of its answer it could not. */
+/** The parts that an upstream's refusal names and that can be left out. The output schema cannot. */
 function namedIn({ details: { unsupported = [], reasoning } }: GatewayError): string[] {
   return [...unsupported.filter((field) => field !== FORM), ...(reasoning ? [REASONING] : [])];
 }
 
-/** The call without what was named, `refused` being all that is refused by now; nothing where that is the same call. */
+/**
+ * The call without the parts in `named`; `undefined` if that changes nothing. `refused`: all parts that are refused so
+ * far.
+ */
 function lessOf<K extends ModelOperation>(
   call: Call,
   ask: Ask<K>,
@@ -140,8 +146,8 @@ function lessOf<K extends ModelOperation>(
 }
 
 /**
- * Whether the upstream is to be spared it from now on: a field that was sent. What one conversation brings of earlier
- * reasoning, such as another vendor's signature, says nothing of the next one.
+ * Whether to remember the refusal: only if it concerns a field that was sent. Reasoning that is refused because of one
+ * conversation, such as another vendor's signature, says nothing about the next conversation.
  */
 function isLearnt(named: string, before: Call, after: Call, { details }: GatewayError): boolean {
   if ([CACHE_HINT, NULL_CONTENT, EMPTY_CONTENT].includes(named)) return true;
@@ -150,8 +156,8 @@ function isLearnt(named: string, before: Call, after: Call, { details }: Gateway
 }
 
 /**
- * An answer outside 2xx. A redirect, or a status that is none of HTTP's failures, comes from something that is no model's
- * server, or is set up wrongly: nobody is asked again.
+ * The error for a status outside 2xx. A redirect or an unknown status comes from something that is not a model server
+ * or is misconfigured, so it is not retried.
  */
 function refusalOf({ driver }: Upstream, reply: Reply): GatewayError {
   const { code, message, details } = driver.parseError(reply);
@@ -162,12 +168,18 @@ function refusalOf({ driver }: Upstream, reply: Reply): GatewayError {
   return new GatewayError(code, message, { ...details, notProcessed: isNotProcessed(status) });
 }
 
-/** Of a client's mistakes (RFC 9110) those that a server finds while it works, or waits: 408 and 424, and 499 of proxies. */
+/**
+ * 4xx statuses (RFC 9110) that a server sends while it is already working or waiting: 408 and 424, and 499 from
+ * proxies.
+ */
 const LATE_REFUSALS: ReadonlySet<number> = new Set([408, 424, 499]);
-/** Of a server's failures those that say that it is too busy to begin: 529 is how the vendor of the messages wire says it. */
+/** 5xx statuses that mean that the server is too busy to begin. 529 is the messages wire's own status for that. */
 const BUSY: ReadonlySet<number> = new Set([503, 529]);
 
-/** Whether a status says that the work was not begun. A server may be at work still, and charge for it, after any other one. */
+/**
+ * Whether a status means that the work was not started. After any other status the server may still be working and
+ * charge for it.
+ */
 function isNotProcessed(status: number): boolean {
   return status < 500 ? !LATE_REFUSALS.has(status) : BUSY.has(status);
 }

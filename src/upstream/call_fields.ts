@@ -1,11 +1,11 @@
-/** A call without fields that its upstream refuses, or with a shorter answer. */
+/** Changes to a call: without the fields that its upstream refuses, or with a lower token limit. */
 import { isJsonObject, type JsonObject } from "../canonical/json.ts";
 import type { ModelOperation } from "../canonical/operations.ts";
 import type { Call } from "../contract/call.ts";
 import type { GatewayError } from "../errors.ts";
 import type { Ask } from "./ask.ts";
 
-/** The call without those of the fields that it has, or with them under their other names; itself where it has none. */
+/** The call without these fields, or with them under their synonyms. Returns the same call if it has none of them. */
 export function without<K extends ModelOperation>(
   call: Call,
   fields: readonly string[],
@@ -28,7 +28,7 @@ export function without<K extends ModelOperation>(
   return { ...call, ...kept };
 }
 
-/** The fields under their new names, in their order; without those that have none. */
+/** The fields under their new names, in their original order. Fields without a new name are dropped. */
 function rename(fields: JsonObject, nameOf: (field: string) => string | undefined): JsonObject {
   return Object.fromEntries(
     Object.entries(fields).flatMap(([field, value]) => {
@@ -38,18 +38,21 @@ function rename(fields: JsonObject, nameOf: (field: string) => string | undefine
   );
 }
 
-/** Whether a refusal states how long the answer to this input may be. */
+/** Whether a refusal states the token limit that would fit this input. */
 export function tellsRoom({ details: { answerLimit } }: GatewayError): boolean {
   const { most, input, total } = answerLimit ?? {};
   return [most, input, total].some((one) => one !== undefined);
 }
 
-/** The part of the window that the input takes at most, by the estimate, which counts high: an upstream says by how much. */
+/**
+ * The largest share of the context window that the input takes by the gateway's estimate, which is high. The upstream's
+ * refusal shows by how much.
+ */
 const MOST_TAKEN = 7 / 8;
 
 /**
- * The call with the limit for which the refusal leaves room, where the client set none: what was sent was a guess. Nothing
- * where the input alone is too long.
+ * The call with the token limit that the refusal leaves room for, if the client set none and the gateway had guessed.
+ * `undefined` if the input alone is too long.
  */
 export function withShorterAnswer<K extends ModelOperation>(
   call: Call,
@@ -68,7 +71,7 @@ export function withShorterAnswer<K extends ModelOperation>(
   return room > 0 && room < sent ? { ...call, body: { ...fields, [field]: room } } : undefined;
 }
 
-/** What a call sends by name: nothing where it sends bytes. */
+/** The named fields of a call's body; none if the body is bytes. */
 export function fieldsOf({ body, form }: Call): JsonObject {
   if (form) return Object.fromEntries(form.map(({ name, value }) => [name, value ?? null]));
   if (!isJsonObject(body) || body instanceof Uint8Array) return {};

@@ -4,15 +4,15 @@ import { TimeLimit } from "../util/time_limit.ts";
 
 /** How long an upstream may take, in milliseconds. */
 export interface Timeouts {
-  /** Until the response head of a stream. */
+  /** Until the response headers of a stream arrive. */
   headMs: number;
-  /** From there until the first event of a stream. */
+  /** From the headers until the first event of a stream. */
   firstEventMs: number;
   /** Between two events. */
   idleMs: number;
-  /** For an answer that is not streamed. */
+  /** Whole answers: from start to end. */
   wholeMs: number;
-  /** For a streamed answer, from its first moment to its last. */
+  /** Streamed answers: from start to end. */
   totalMs: number;
 }
 
@@ -23,7 +23,7 @@ export class Watch {
   readonly #release: () => void;
   readonly #total: TimeLimit;
   #phase: TimeLimit | undefined;
-  /** For what is left of a phase that was touched: any length. */
+  /** The timer for the rest of a phase that has been extended. Its length varies. */
   #rest: ReturnType<typeof setTimeout> | undefined;
   #limitMs = 0;
   #what = "";
@@ -45,23 +45,23 @@ export class Watch {
     this.#phase = new TimeLimit(limitMs, () => this.#look());
   }
 
-  /** The phase goes on, and its time begins anew. Cheap: the timer looks at it when it fires. */
+  /** Restarts the time of the current phase. Cheap: the timer checks it only when it fires. */
   touch(): void {
     this.#resting = false;
     this.#since = performance.now();
   }
 
-  /** Until the next touch nobody waits for the upstream: what has come is not taken yet. */
+  /** Pauses the clock until the next touch: what the upstream has sent has not been read yet. */
   rest(): void {
     this.#resting = true;
   }
 
-  /** Ends what still runs of the call. */
+  /** Aborts whatever is still running for the call. */
   cancel(): void {
     this.#controller.abort(new GatewayError("upstream_error", "The call was given up"));
   }
 
-  /** The call is over: no time limit and nobody else ends it any more. */
+  /** The call is over. Neither a time limit nor the outer signal aborts it from now on. */
   stop(): void {
     this.#endPhase();
     this.#total.cancel();

@@ -10,16 +10,16 @@ export interface Explanation {
   upstream: string;
   driver: string;
   model: string;
-  /** None where the embedded upstream answers. */
+  /** Empty for the embedded upstream. */
   requests?: JsonObject[];
   error?: { code: string; message: string };
-  /** What asking it would throw. */
+  /** The error that the request would cause. */
   thrown?: unknown;
 }
 
-/** What would be asked of a target, for a person to read: nothing is sent, and no secret is shown. */
+/** The calls that would be made to a target, for people to read. Nothing is sent and no secret is shown. */
 export function explain<K extends ModelOperation>(ask: Ask<K>): Explanation {
-  // Even without its secret the upstream's calls can be described.
+  // The calls can be described even if the upstream's secret is missing.
   const upstream = { ...ask.upstream, missingSecret: undefined };
   const explanation: Explanation = { upstream: upstream.name, driver: upstream.driver.name, model: ask.target.model };
   const lacking = thrownBy(() => wayOf(ask));
@@ -43,7 +43,7 @@ function thrownBy(run: () => unknown): { thrown: unknown } | undefined {
 function callsOf<K extends ModelOperation>(ask: Ask<K>): Call[] {
   const way = wayOf(ask);
   if (!("local" in way)) return describe(ask, way);
-  // The embedded upstream knows what it leaves out only once it has answered.
+  // What the embedded upstream leaves out is known only once it has answered.
   local(way, ask);
   return [];
 }

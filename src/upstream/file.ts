@@ -7,8 +7,8 @@ const LONGEST_FILE = 64 * 1024 * 1024;
 const MOST_REDIRECTS = 3;
 
 /**
- * A file of a service; nothing where it has none. Redirects are followed: below the service's own base URL as the call went,
- * elsewhere to the hosts that the service's configuration names, without any credential.
+ * Fetches a file from a service; `undefined` if it does not exist. Redirects are followed: with credentials below the
+ * service's base URL, and without any to the other hosts that its configuration names.
  */
 export async function fetchFile(
   first: Call,

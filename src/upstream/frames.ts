@@ -10,25 +10,25 @@ import { brokenOff, tooLong, tooMuchJson, type Upstream } from "./send.ts";
 
 type Limits = Pick<Upstream, "frameBytes" | "streamBytes" | "json">;
 
-/** A whole answer with pictures fits into a frame. */
+/** One frame can hold a whole answer with images. */
 const LIMITS: Limits = { frameBytes: 32 * 1024 * 1024, streamBytes: Infinity, json: JSON_LIMITS };
-/** A server that sends the end of its body apart from the rest does so after some 40 ms (delayed acknowledgements). */
+/** A server that sends the end of its body separately does so after about 40 ms (delayed acknowledgements). */
 const PATIENCE_MS = 80;
 
-/** What observes the progress of an upstream's stream. */
+/** Observes the progress of an upstream's stream. */
 export interface Pulse {
-  /** A piece is waited for. */
+  /** A read has begun. */
   wait(): void;
-  /** A piece is there, with an event in it or only a comment. */
+  /** Bytes have arrived: an event, part of one, or only a comment. */
   beat(event: boolean): void;
-  /** The connection ended before the stream did; the frames end with it. */
+  /** The connection ended before the stream did. No further frames follow. */
   broken(cause: unknown): void;
 }
 
 /**
- * The frames of an upstream's stream, comments among them: a batch is what one read ended, which may be nothing. Ends where the
- * bytes end; what it means that they end there, the caller knows. `pulse` is called when a piece is waited for, and when it is
- * there. Throws where a line, an event or all of them are longer than they may be.
+ * The frames of an upstream's stream, including comments. A batch holds the frames that one read completed, which may
+ * be none. It ends with the bytes; whether that is a proper end, the caller decides. `pulse` is called before and after
+ * each read. Throws if a line, an event or the whole stream exceeds its limit.
  */
 export class FrameSource {
   readonly #bytes: ByteSource;
@@ -61,7 +61,7 @@ export class FrameSource {
     return this.#framesIn(undefined);
   };
 
-  /** Nothing where the bytes have ended. */
+  /** `undefined` once the bytes have ended. */
   readonly #framesIn = (bytes: Uint8Array | undefined): Frame[] => {
     this.#isReading = false;
     this.#isOver ||= bytes === undefined;
@@ -73,8 +73,8 @@ export class FrameSource {
   };
 
   /**
-   * After `[DONE]` nothing follows but the end of the body. Reading that far lets the connection be used again; an upstream
-   * that stays silent instead is not waited for.
+   * After `[DONE]` only the end of the body follows. Reading it allows the connection to be reused. If it does not come
+   * soon, the read is given up.
    */
   async cancel(): Promise<void> {
     if (this.#isOver) return;
@@ -91,7 +91,7 @@ export class FrameSource {
   }
 }
 
-/** Finds the frames in bytes that come in pieces, cut anywhere. */
+/** Finds the frames in bytes that arrive in arbitrary pieces. */
 export interface FrameParser {
   read(bytes: Uint8Array): Frame[];
   end(): Frame[];
@@ -102,22 +102,22 @@ export const PARSERS: Record<Framing, (limits: Limits) => FrameParser> = {
   ndjson: (limits) => new LineParser(limits),
 };
 
-/** All frames of a stream that is all there. */
+/** All frames of a complete text. */
 export function framesIn(text: string, framing: Framing, limits: Limits): Frame[] {
   const parser = PARSERS[framing](limits);
   return [...parser.read(new TextEncoder().encode(text)), ...parser.end()];
 }
 
 /**
- * Server-sent events. CRLF, a byte order mark and fields without a blank are taken; a last event without its blank line
- * counts.
+ * Server-sent events. CRLF, a byte order mark and fields without a space after the colon are accepted. A last event
+ * without a blank line after it counts.
  */
 class EventParser implements FrameParser {
   readonly #lines: Lines;
   readonly #parser: ReturnType<typeof createParser>;
   readonly #mostLines: number;
   #frames: Frame[] = [];
-  /** Those since the last event: each takes far more memory than it has bytes, until its event ends. */
+  /** Lines since the last event. Each one uses far more memory than its bytes until the event ends. */
   #openLines = 0;
 
   constructor({ frameBytes, json }: Limits) {
@@ -137,7 +137,7 @@ class EventParser implements FrameParser {
   }
 
   read(bytes: Uint8Array): Frame[] {
-    // A text that is cut out of a longer one keeps all of it: what follows a long line is read apart.
+    // In V8 a slice keeps the whole text alive, so what follows a long line is decoded separately.
     const end = this.#lines.isLong ? bytes.findIndex((one) => one === LF || one === CR) + 1 : 0;
     const before = end > 0 ? this.#parse(this.#lines.read(bytes.subarray(0, end))) : [];
     const after = this.#parse(this.#lines.read(bytes.subarray(end)));
@@ -159,7 +159,7 @@ class EventParser implements FrameParser {
   }
 }
 
-/** JSON in lines. A last line without its end counts; blank lines are signs of life. */
+/** JSON lines. A last line without a line break counts. Blank lines count as signs of life. */
 class LineParser implements FrameParser {
   readonly #lines: Lines;
   readonly #json: Limits["json"];
@@ -184,7 +184,7 @@ class LineParser implements FrameParser {
   }
 }
 
-/** How often it is there. A regular expression would keep the text until the next one is used. */
+/** Counts occurrences. A regular expression would keep the text alive until the next match. */
 function countOf(character: string, text: string): number {
   let count = 0;
   for (let at = text.indexOf(character); at >= 0; at = text.indexOf(character, at + 1)) count++;
@@ -207,26 +207,29 @@ function frameTooLong(): GatewayError {
 const [CR, LF] = [13, 10];
 const LONG_BYTES = 2 ** 16;
 
-/** Whole lines of what comes in pieces. The parser would keep each piece of a line as a text of its own, at many times its size. */
+/**
+ * Assembles complete lines from pieces. The parser would keep each piece of a line as a separate string, at many times
+ * its size.
+ */
 class Lines {
   readonly #decoder = new TextDecoder();
-  /** The beginning of a line whose end has not come. */
+  /** The beginning of an incomplete line. */
   readonly #rest = new ByteBuffer();
   readonly #mostBytes: number;
   readonly #endsAtCr: boolean;
 
-  /** `endsAtCr`: a carriage return ends a line, too. */
+  /** `endsAtCr`: a carriage return also ends a line. */
   constructor(mostBytes: number, endsAtCr = true) {
     this.#mostBytes = mostBytes;
     this.#endsAtCr = endsAtCr;
   }
 
-  /** Whether a line has begun that is longer than most reads. */
+  /** Whether the incomplete line is already longer than most reads. */
   get isLong(): boolean {
     return this.#rest.length > LONG_BYTES;
   }
 
-  /** The lines that are whole by now, as text; none where no line has ended. */
+  /** The complete lines so far as text; empty if no line has ended. */
   read(bytes: Uint8Array): string {
     const end = Math.max(bytes.lastIndexOf(LF), this.#endsAtCr ? bytes.lastIndexOf(CR) : -1) + 1;
     let whole = bytes.subarray(0, end);
@@ -239,7 +242,7 @@ class Lines {
     return this.#decoder.decode(whole, { stream: true });
   }
 
-  /** What is left. */
+  /** The rest. */
   end(): string {
     return this.#decoder.decode(this.#rest.take());
   }

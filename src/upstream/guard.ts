@@ -6,19 +6,19 @@ interface ErrorEvent {
   error: GatewayError;
 }
 
-/** What is done with each event first. */
+/** What happens to each event before it is passed on. */
 export interface GuardOptions<E> {
-  /** How an error is reported. */
+  /** Maps an error. */
   changeError?(error: GatewayError): GatewayError;
-  /** How any other event is. */
+  /** Maps any other event. */
   change?(event: E): E;
-  /** Sees each event as it is reported. */
+  /** Called with each event that is passed on. */
   onEvent(event: E | ErrorEvent): void;
 }
 
 /**
- * Makes every stream end as it must: what is thrown becomes the one final `error`, a stream that just stops is an error too,
- * and nothing follows `finish` or `error`. Never throws.
+ * Ensures that every stream ends properly: an exception becomes one final `error`, a stream that just stops is an error
+ * too, and nothing follows `finish` or `error`. Never throws.
  */
 export function guard<E extends { type: string }>(
   source: EventSource<E>,

@@ -1,4 +1,4 @@
-/** What follows from a call's reply: a job to poll, a result to fetch. */
+/** The calls that follow a reply: polling a job, fetching a result. */
 import type { ModelOperation } from "../canonical/operations.ts";
 import type { Call, Reply } from "../contract/call.ts";
 import type { UpstreamOperation } from "../contract/driver.ts";
@@ -10,12 +10,12 @@ import { open } from "./call.ts";
 import { parserFor, readReply, send } from "./send.ts";
 import type { Watch } from "./deadlines.ts";
 
-/** A result is behind one URL, perhaps two. */
+/** A result is behind one URL or two. */
 const MOST_RESULTS = 3;
 
 type Read = (response: TransportResponse) => Promise<Reply>;
 
-/** One call of a batch, and those that follow from its reply: a job to poll, a result to fetch. */
+/** Makes one call of a batch and the calls that follow its reply. */
 export async function follow<K extends ModelOperation>(
   first: Call,
   ask: Ask<K>,
@@ -29,7 +29,7 @@ export async function follow<K extends ModelOperation>(
   let reply = await exchange(first, ask, watch.signal, read);
   let results = 0;
   for (let step = 0;; step++) {
-    // A job that reports a failure is a failure like any other: the next target may do it.
+    // A failed job counts as any other failure: the next target is tried.
     const call = reply.stream ? undefined : way.next?.(reply, ask.input, step);
     if (!call) return reply;
     if (call.url !== undefined && ++results > MOST_RESULTS) {
@@ -57,10 +57,10 @@ function exchange<K extends ModelOperation>(
   return response.then(read);
 }
 
-/** Waits before each further attempt, in milliseconds. */
+/** Delays before further attempts, in milliseconds. */
 const PAUSES_MS = [500, 2_000];
 
-/** To look once more at what is there costs nothing, so a failure on the way to it is not the last word. */
+/** Fetching a result again costs nothing, so a transient failure is retried. */
 async function exchangeAgain<K extends ModelOperation>(
   call: Call,
   ask: Ask<K>,
@@ -79,7 +79,10 @@ async function exchangeAgain<K extends ModelOperation>(
   return await exchange(call, ask, signal, read);
 }
 
-/** What went wrong once the upstream had begun to work, which it may charge for: that is not asked of anybody else. */
+/**
+ * The error for a failure after the upstream began to work, which it may charge for. It is not retried at another
+ * target.
+ */
 function afterWork(thrown: unknown): GatewayError {
   const { code, message, details } = toGatewayError(thrown);
   return code === "upstream_timeout" || code === "client_closed"
@@ -90,7 +93,7 @@ function afterWork(thrown: unknown): GatewayError {
     });
 }
 
-/** Why a call failed: for what ended it, if something did. */
+/** Why a call failed: the reason it was aborted, if it was. */
 export function reasonOf(thrown: unknown, { signal }: Watch): unknown {
   if (!signal.aborted) return thrown;
   return toGatewayError(thrown).details.workBegun ? afterWork(signal.reason) : signal.reason;
@@ -98,7 +101,7 @@ export function reasonOf(thrown: unknown, { signal }: Watch): unknown {
 
 const FAREWELL_MS = 5_000;
 
-/** Ends a job whose result nobody will fetch any more; nobody waits for that either. */
+/** Cancels a job whose result is no longer needed, in the background. */
 function abandon<K extends ModelOperation>(call: Call, { upstream }: Ask<K>): void {
   send(call, upstream, AbortSignal.timeout(FAREWELL_MS))
     .then((response) => response.body?.cancel())

@@ -2,7 +2,7 @@ import type { Frame } from "../contract/frame.ts";
 import type { Emit, StreamReader } from "../contract/stream.ts";
 import { finish, othersTurn, Slice, type Work } from "../util/work.ts";
 
-/** Reads frames that have come, up to the wire's own end. A promise only where it takes so long that others have a turn. */
+/** Reads frames up to the wire's own end. Returns a promise only if the work is so long that it has to yield. */
 export function readEvents<E>(
   frames: readonly Frame[],
   reader: StreamReader<E>,
@@ -18,7 +18,7 @@ export function readEvents<E>(
   return undefined;
 }
 
-/** The rest of them, after long work or a slice that is over. */
+/** Continues after long work or at the end of a time slice. */
 async function readSlowly<E>(
   work: Work<void> | void,
   frames: readonly Frame[],

@@ -51,7 +51,7 @@ async function answerTo<K extends ModelOperation>(
     return collected;
   } catch (thrown) {
     const reason = reasonOf(thrown, watch);
-    // Of a batch the other calls are of no use any more.
+    // The other calls of the batch are useless now.
     watch.cancel();
     throw reason;
   } finally {
@@ -59,14 +59,14 @@ async function answerTo<K extends ModelOperation>(
   }
 }
 
-/** The answer in the replies. */
+/** Parses the answer in the replies. */
 export async function respond<K extends ModelOperation>(
   replies: Reply[],
   { operation, input, target, context, upstream: { json, answerText } }: Ask<K>,
   way: UpstreamOperation<K>,
   bill?: AnswerBill<K>,
 ): Promise<Output<K>> {
-  // Before any of them is read.
+  // Checked before any of them is parsed.
   const calls = operation === "generate" ? argumentsIn(replies.map(({ body }) => body)) : [];
   const excess = await excessInArguments(calls, json);
   if (excess) throw tooMuchJson("answer has calls whose arguments' JSON", excess, json);
@@ -74,13 +74,13 @@ export async function respond<K extends ModelOperation>(
     await (way.longResponse
       ? finish(way.longResponse(replies, input, target, context))
       : step(() => way.response(replies, input, target, context)));
-  // What is refused here has been paid for.
+  // An answer that is refused below has already been paid for.
   bill?.answered(output);
   if (operation === "generate") checkText((output as Output<"generate">).content, answerText);
   return output;
 }
 
-/** The arguments of all calls in an answer: on every wire that has them as a text, this is the field's name. */
+/** The arguments of all tool calls in an answer. Every wire that sends them as text calls the field `arguments`. */
 function argumentsIn(value: unknown, found: string[] = []): string[] {
   if (Array.isArray(value)) { for (const one of value) argumentsIn(one, found); }
   else if (isJsonObject(value) && !(value instanceof Uint8Array)) {
@@ -93,10 +93,10 @@ function argumentsIn(value: unknown, found: string[] = []): string[] {
   return found;
 }
 
-/** How many calls of one batch run at once: enough to hide their waiting, few enough for servers that queue. */
+/** How many calls of one batch run at once: enough to hide latency, few enough for servers that queue. */
 const MOST_CALLS = 8;
 
-/** What `work` gives for each item, in their order. */
+/** The results of `work` for all items, in order. */
 async function sideBySide<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   const queue = items.entries();
@@ -107,7 +107,7 @@ async function sideBySide<T, R>(items: readonly T[], work: (item: T) => Promise<
   return results;
 }
 
-/** Some servers stream although a whole answer was asked for: the answer is collected from the stream. */
+/** Some servers stream although a whole answer was requested. The answer is then collected from the stream. */
 function collectReply<K extends ModelOperation>(
   [reply]: readonly Reply[],
   ask: Ask<K>,

@@ -24,54 +24,57 @@ import type { Timeouts } from "./deadlines.ts";
 export interface Upstream {
   name: string;
   driver: Driver;
-  /** Without a slash at its end; absent where the driver makes no calls. */
+  /** Without a trailing slash; absent if the driver makes no calls. */
   baseUrl?: string;
-  /** Goes out as `Authorization: Bearer`, to this upstream alone. */
+  /** Sent as `Authorization: Bearer`, only to this upstream. */
   secret?: string;
-  /** The environment variable that should hold the secret and does not. */
+  /** The environment variable of the secret, if it is unset. */
   missingSecret?: string;
-  /** Whether it gets the caller's own token in place of a secret of the gateway's. */
+  /** Whether it receives the caller's token instead of a configured secret. */
   takesTokens: boolean;
-  /** How many calls it is given at once; no limit where absent. */
+  /** The most calls at a time; unlimited if absent. */
   concurrency?: {
     acquire(caller: string, signal: AbortSignal): Promise<() => void>;
     load(): { running: number; waiting: number };
   };
   headers: Readonly<Record<string, string>>;
-  /** Whether it learns which trace a request is a part of. */
+  /** Whether the trace context is sent to it. */
   propagateTrace?: boolean;
-  /** How it is called. */
+  /** The transport for its calls. */
   transport: Transport;
-  /** Top-level fields of a request body that it answers with an error: left out and noted. */
+  /** Top-level body fields that it refuses. They are left out and noted. */
   refuses: readonly string[];
-  /** Those that it turned out to refuse. */
+  /** Refused fields that were learned at run time. */
   refusals: Refusals;
-  /** Its settings, for every model that has none of its own. */
+  /** Defaults for models without settings of their own. */
   quirks: Quirks & Pick<Target, "systemMessages">;
-  /** Where it chooses among providers: how it names its choice, and the words after a model's colon that choose none. */
+  /**
+   * For an upstream that chooses among providers: how it reports its choice, and which suffixes after a model's colon
+   * are policies rather than providers.
+   */
   providers?: { servedBy: string; policies: readonly string[] };
-  /** The catalog that has the files of its models' tokenizers. */
+  /** The catalog with the tokenizer files of its models. */
   tokenizers?: string;
-  /** Where its results may be fetched from that it gives as URLs: origins, with `*.` for all names below one. */
+  /** The origins that results may be fetched from if the upstream returns URLs. `*.` stands for all subdomains. */
   resultsFrom: readonly string[];
   timeouts: Timeouts;
-  /** The longest answer that is read whole, in bytes. */
+  /** The longest whole answer, in bytes. */
   answerBytes: number;
-  /** The most that a model may write in one answer, in characters. */
+  /** The longest text of one answer, in characters. */
   answerText: number;
-  /** The longest answer that is passed on as it comes, in bytes. */
+  /** The longest answer that is passed through, in bytes. */
   streamBytes: number;
-  /** The longest line or event that is taken from its streams, in characters. */
+  /** The longest line or event of a stream, in characters. */
   frameBytes: number;
-  /** How much JSON is made of an answer, or of an event of a stream. */
+  /** Limits on the JSON of an answer or of one event of a stream. */
   json: JsonLimits;
 }
 
-/** Where a call goes, how, and what goes with it. */
+/** URL, method and headers of a call. */
 export type Service = Pick<Upstream, "name" | "baseUrl" | "secret" | "headers" | "resultsFrom" | "transport">;
 
 /**
- * Makes one call and gives the response as it comes, whatever its status. Nothing of the client's request is in it but what
+ * Makes one call and returns the response, whatever its status. It contains nothing of the client's request but what
  * the driver put there: no header, no credential.
  */
 export function send(call: Call, upstream: Service, signal: AbortSignal): Promise<TransportResponse> {
@@ -82,7 +85,7 @@ export function send(call: Call, upstream: Service, signal: AbortSignal): Promis
   return reach({ url, method, headers, body, signal }, upstream);
 }
 
-/** Where a call below the base URL goes, and its headers, the secret among them. */
+/** The URL and headers of a call below the base URL, including the secret. */
 export function headOf({ path, method, headers: own, body, form }: Call, { baseUrl, headers: more, secret }: Service) {
   const headers: Record<string, string> = { accept: "application/json, text/event-stream", "user-agent": "laneway" };
   for (const name in own) headers[name.toLowerCase()] = own[name]!;
@@ -125,7 +128,7 @@ function toFormData(fields: readonly FormField[]): FormData {
 
 const MOST_REDIRECTS = 3;
 
-/** A result that the upstream gives as a URL: fetched without any credential, and from nowhere but where it may be. */
+/** Fetches a result that the upstream returned as a URL: without credentials, and only from allowed origins. */
 async function fetchResult(url: string, upstream: Service, signal: AbortSignal): Promise<TransportResponse> {
   let place = URL.parse(url);
   for (let hops = 0; hops <= MOST_REDIRECTS; hops++) {
@@ -154,14 +157,14 @@ function isAmong({ protocol, host }: URL, allowed: readonly string[]): boolean {
   });
 }
 
-/** How the JSON of an answer is read: its numbers exactly, where what is not known of it goes on to the client. */
+/** The JSON parser for an answer. Numbers are kept exactly if unknown fields are passed on to the client. */
 export function parserFor(operation: ModelOperation): typeof parseExactly {
   return operation === "generate" || operation === "relay" ? parseExactly : JSON.parse;
 }
 
 /**
- * The whole response: JSON parsed, other text as a string, all else as bytes. Throws where it is longer than `limitBytes`, or
- * more JSON than it may be; an error of so much JSON stays text, because its status is enough.
+ * The whole response: JSON parsed, other text as a string, anything else as bytes. Throws if it exceeds `limitBytes` or
+ * the JSON limits. An error with too much JSON stays text, because its status is enough.
  */
 export async function readReply(
   response: TransportResponse,
@@ -171,7 +174,7 @@ export async function readReply(
 ): Promise<Reply> {
   const { status, headers, ok } = response;
   const bytes = await readBytes(response, limitBytes);
-  // Vectors are millions of numbers, which only the bytes limit.
+  // Vectors can have millions of numbers. Only the byte limit applies to them.
   const most = parse === parseExactly ? limits : { ...limits, numbers: Infinity };
   const body = await finish(parseBody(bytes, headers.get("content-type") ?? "", ok, most, parse));
   return { status, headers, body };
@@ -182,24 +185,27 @@ export function brokenOff(cause: unknown): GatewayError {
   return new GatewayError("upstream_error", "The connection to the upstream was lost", { cause });
 }
 
-/** The upstream sends more than is read. Audio that is cut off carries no reason, so the log has it, as the cause. */
+/**
+ * The error for an answer that exceeds a limit. Audio that is cut off cannot carry a reason, so the log has it as the
+ * cause.
+ */
 export function tooLong(what: "answer" | "stream", limitBytes: number): GatewayError {
   const message = `The upstream's ${what} is longer than ${limitBytes} bytes`;
   return new GatewayError("upstream_error", message, { retryable: false, cause: new RangeError(message) });
 }
 
-/** The same of more JSON than is made of it. */
+/** The error for an answer that exceeds a JSON limit. */
 export function tooMuchJson(what: string, excess: keyof JsonLimits, limits: JsonLimits): GatewayError {
   const message = `The upstream's ${what} ${describeExcess(excess, limits)}`;
   return new GatewayError("upstream_error", message, { retryable: false, cause: new RangeError(message) });
 }
 
-/** All bytes of a response. Throws where there are more than `limitBytes`. */
+/** All bytes of a response. Throws if there are more than `limitBytes`. */
 export function readBytes({ body }: TransportResponse, limitBytes: number): Promise<Uint8Array<ArrayBuffer>> {
   const whole = body?.whole;
   if (!whole || whole.length > limitBytes) return readPieces(body, limitBytes);
   return whole.read().then((bytes) => {
-    // Whoever stands in for `fetch` may send more than it announces.
+    // A replacement for `fetch` may send more than it announces.
     if (bytes.length > limitBytes) throw tooLong("answer", limitBytes);
     return bytes;
   }, failBroken);
@@ -225,7 +231,7 @@ function failBroken(cause: unknown): never {
 
 const decoder = new TextDecoder();
 
-/** Of a text that is no object or list, which may be a number. */
+/** For text that is neither an object nor an array, and may be a number. */
 const NOTHING_FOUND: Scan = { hasLongNumbers: true };
 
 function* parseBody(
@@ -242,23 +248,23 @@ function* parseBody(
   const { excess, hasLongNumbers } = holdsJson ? yield* scan(text, limits) : NOTHING_FOUND;
   if (excess && ok) throw tooMuchJson("answer", excess, limits);
   yield;
-  // What a model wrote down as "1.50" is a text, and a stream that nobody asked for is no JSON.
+  // A model's answer "1.50" is text, and an unexpected stream is not JSON.
   if (excess || (!holdsJson && /^text\/(plain|event-stream)/.test(contentType))) return text;
   const parseNumbers = hasLongNumbers ? parse : JSON.parse;
   return (yield* parseLists(text, (part) => readJson(part, parseNumbers))) ?? parseOdd(text, limits, parse) ?? text;
 }
 
-/** JSON with numbers that it has not. */
+/** Parses JSON with NaN and Infinity. */
 function parseOdd(text: string, limits: JsonLimits, parse: typeof parseExactly): JsonValue | undefined {
   return NO_NUMBER.test(text) ? parseJson(withNulls(text), limits, parse) : undefined;
 }
 
-// Servers in Python write numbers that JSON has not. As null they are found where they stand.
+// Python servers write NaN and Infinity, which JSON does not have. As null, they are reported where they occur.
 const NO_NUMBER = /\bNaN\b|\bInfinity\b/;
 
 function withNulls(text: string): string {
   let inText = false;
-  // A pattern for a whole text gives up on some that are longer than a few MB, as sound is.
+  // A regular expression for a whole text fails on some texts of a few MB, such as audio.
   return text.replace(/\\.|"|-?\b(?:NaN|Infinity)\b/gs, (found) => {
     if (found === '"') inText = !inText;
     return inText || found === '"' || found.startsWith("\\") ? found : "null";

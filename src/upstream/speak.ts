@@ -9,8 +9,8 @@ import { brokenOff, readReply, tooLong, type Upstream } from "./send.ts";
 import { Watch } from "./deadlines.ts";
 
 /**
- * Speech: as soon as its first bytes are there, which tell what it is; the rest comes as the upstream makes it. Leaving it
- * early ends the call; a failure on the way fails the stream of its bytes.
+ * Speech. Resolves once the first bytes have arrived, which show the format; the rest is streamed as the upstream
+ * produces it. Cancelling the stream ends the call, and a later failure fails the stream.
  */
 export async function speak(ask: Ask<"speak">): Promise<Speech> {
   const way = wayOf(ask);
@@ -32,7 +32,7 @@ async function speakBy(ask: Ask<"speak">, way: UpstreamOperation<"speak">): Prom
   if (!call) throw cannotStream(ask);
   const watch = new Watch(ask.signal, upstream.timeouts.totalMs);
   try {
-    // Most servers have made all of it when they begin to answer.
+    // Most servers generate everything before they begin to answer.
     watch.begin(upstream.timeouts.wholeMs, "begin to answer");
     const reply = await follow(call, ask, way, watch, (response) => openReply(response, watch, upstream));
     if (!reply.stream) watch.stop();
@@ -64,7 +64,7 @@ async function openReply(
       watch.signal.throwIfAborted();
       throw brokenOff(cause);
     });
-    // A slow listener is no slow upstream.
+    // A slow client is not a slow upstream.
     watch.rest();
     isOver = bytes === undefined;
     if (isOver) watch.stop();
@@ -100,5 +100,5 @@ async function openReply(
   return { status, headers, body: first ?? new Uint8Array(), stream };
 }
 
-/** What a format's own header needs at most, to tell what the bytes are. */
+/** The most bytes that are needed to recognize a format by its header. */
 const TELLING_BYTES = 64;

@@ -1,4 +1,4 @@
-/** One operation at one upstream, step by step: bytes are read, set apart into frames, and read as events. */
+/** One operation at one upstream, streamed: bytes are read, split into frames and parsed as events. */
 import type { Message, ToolCallPart } from "../canonical/generate.ts";
 import type { Input, ModelOperation, StreamEvent } from "../canonical/operations.ts";
 import { REPLAY } from "../canonical/replay.ts";
@@ -18,7 +18,7 @@ import { readEvents } from "./read_events.ts";
 import { answer, respond } from "./run.ts";
 import { brokenOff, parserFor, readReply } from "./send.ts";
 
-/** The answer step by step. Fails where the upstream does; leaving it early ends the call. */
+/** The streamed answer. Fails if the upstream fails. Cancelling it ends the call. */
 export function stream<K extends ModelOperation>(ask: Ask<K>): EventSource<StreamEvent<K>> {
   return opening(() => openStream(ask));
 }
@@ -58,7 +58,7 @@ async function openCall<K extends ModelOperation>(
       const reader = way.stream.reader(forReader(input), target, context);
       return new AnswerStream(response.body, reader, way.stream.framing, watch, ask, bill);
     }
-    // Some servers answer whole although a stream was asked for.
+    // Some servers send a whole answer although a stream was requested.
     const replay = REPLAY[operation];
     if (!replay) throw cannotStream(ask);
     const reply = await readReply(response, answerBytes, json, parserFor(operation));
@@ -72,14 +72,17 @@ async function openCall<K extends ModelOperation>(
   }
 }
 
-/** What a reader needs to know of a request: it lives as long as the answer, and so has nothing of the conversation but its calls. */
+/**
+ * The part of a request that a reader needs. The reader lives as long as the answer, so it keeps only the
+ * conversation's tool calls.
+ */
 function forReader<K extends ModelOperation>(input: Input<K>): Input<K> {
   return "messages" in input
     ? { ...input, messages: [{ role: "assistant", content: callsIn(input.messages) }] }
     : input;
 }
 
-/** The calls of tools, without what they were called with. */
+/** The tool calls without their arguments. */
 function callsIn(messages: readonly Message[]): ToolCallPart[] {
   const calls: ToolCallPart[] = [];
   for (const { role, content } of messages) {
@@ -89,13 +92,13 @@ function callsIn(messages: readonly Message[]): ToolCallPart[] {
   return calls;
 }
 
-/** Some servers and proxies call a stream plain text or bytes; a transcript can be plain text indeed. */
+/** Some servers and proxies declare a stream as plain text or bytes. A transcript can really be plain text. */
 function isEventStream({ headers }: TransportResponse, operation: ModelOperation): boolean {
   const type = headers.get("content-type") ?? "";
   return operation === "transcribe" ? /event-stream/.test(type) : !/json|html/.test(type);
 }
 
-/** The events of one streamed answer: a batch is what one read of the upstream gave. */
+/** The events of one streamed answer, one batch per read. */
 class AnswerStream<K extends ModelOperation> implements EventSource<StreamEvent<K>> {
   readonly #frames: FrameSource;
   readonly #reader: StreamReader<StreamEvent<K>>;
@@ -103,9 +106,9 @@ class AnswerStream<K extends ModelOperation> implements EventSource<StreamEvent<
   readonly #watch: Watch;
   readonly #outer: AbortSignal;
   readonly #bill: AnswerBill<K> | undefined;
-  /** What broke the connection off, if anything did. */
+  /** Why the connection broke, if it did. */
   #broken: GatewayError | undefined;
-  /** What is thrown next: the events before it are given first. */
+  /** The error to throw after the pending events. */
   #failure: { reason: unknown } | undefined;
   #isWaiting = false;
   #isOver = false;
@@ -120,7 +123,7 @@ class AnswerStream<K extends ModelOperation> implements EventSource<StreamEvent<
     bill: AnswerBill<K> | undefined,
   ) {
     const pulse = pulseOf(watch, upstream.timeouts.idleMs, (failure) => {
-      // Some streams of transcripts have no end but that of the body, which a break is not.
+      // Some transcript streams end only with the body. A broken connection is not such an end.
       if (operation === "transcribe") throw failure;
       this.#broken = failure;
     });
@@ -158,7 +161,7 @@ class AnswerStream<K extends ModelOperation> implements EventSource<StreamEvent<
     return undefined;
   }
 
-  /** What the frames say; without frames, that they have ended. */
+  /** Reads the frames as events. Without frames, the stream has ended. */
   #read(frames: readonly Frame[] | undefined, emit: Emit<StreamEvent<K>>): Promise<void> | void {
     const { signal } = this.#watch;
     if (frames) return readEvents(frames, this.#reader, emit, signal);
@@ -167,7 +170,7 @@ class AnswerStream<K extends ModelOperation> implements EventSource<StreamEvent<
     return work ? finish(work, signal) : undefined;
   }
 
-  /** An answer that had its ending when the connection broke is whole; one that had not fails for the break. */
+  /** An answer that was complete when the connection broke is whole. Any other answer fails because of the break. */
   #fail(thrown: unknown): void {
     const { signal } = this.#watch;
     this.#isOver = true;
@@ -189,8 +192,8 @@ class AnswerStream<K extends ModelOperation> implements EventSource<StreamEvent<
 }
 
 /**
- * The first event ends one phase and begins the next; every further sign of life, comments too, keeps that going. While a
- * slow client keeps the gateway from reading, the upstream's clock stands.
+ * The first event ends one phase and begins the next. Any further sign of life, including comments, restarts its time.
+ * While a slow client keeps the gateway from reading, the upstream's clock is paused.
  */
 function pulseOf(watch: Watch, idleMs: number, onBroken: (failure: GatewayError) => void): Pulse {
   let begun = false;

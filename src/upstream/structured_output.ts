@@ -1,4 +1,4 @@
-/** An answer in the form that was asked for, from upstreams that do not see to that themselves. */
+/** Answers that match the requested output schema, from upstreams that do not enforce it. */
 import { collectFrom, Collector } from "../canonical/collect.ts";
 import { addUsage, type Usage } from "../canonical/usage.ts";
 import type { Finish, GenerateEvent, GenerateResponse, OutputPart, TextPart } from "../canonical/generate.ts";
@@ -26,7 +26,7 @@ async function answerChecked(ask: Ask<"generate">): Promise<GenerateResponse> {
   return await collectFrom(new CheckedAnswer(ask, attempt));
 }
 
-/** Nothing where the upstream does not take the form. */
+/** `undefined` if the upstream refuses the schema. */
 async function answerNatively(ask: Ask<"generate">): Promise<GenerateResponse | undefined> {
   try {
     return await answer(ask);
@@ -36,7 +36,7 @@ async function answerNatively(ask: Ask<"generate">): Promise<GenerateResponse | 
   }
 }
 
-/** The answer step by step. Where no form was asked for, this is no step more. */
+/** The streamed answer. Adds no layer if no schema is requested. */
 export function streamInForm(ask: Ask<"generate">): EventSource<GenerateEvent> {
   if (!isChecked(ask)) return stream(ask);
   if (needsWords(ask)) return new CheckedAnswer(ask, stream);
@@ -46,12 +46,12 @@ export function streamInForm(ask: Ask<"generate">): EventSource<GenerateEvent> {
   );
 }
 
-/** The embedded upstream keeps to every form. */
+/** The embedded upstream always follows the schema. */
 function isChecked(ask: Ask<"generate">): boolean {
   return ask.input.outputSchema !== undefined && !("local" in wayOf(ask));
 }
 
-/** What is out cannot be taken back: it is noted, and the next one is asked for in words. */
+/** A streamed answer cannot be taken back. A mismatch is noted, and the next request has the schema in the prompt. */
 function watched(ask: Ask<"generate">): EventSource<GenerateEvent> {
   const collector = new Collector();
   return seen(stream(ask), (event) => {
@@ -62,27 +62,27 @@ function watched(ask: Ask<"generate">): EventSource<GenerateEvent> {
   });
 }
 
-/** Whether the upstream ignored the requested form: some do, silently. */
+/** Whether the upstream silently ignored the schema. */
 function passesOver({ content, finish }: GenerateResponse, { input }: Ask<"generate">): boolean {
   const text = content.map((part) => part.type === "text" ? part.text : "").join("");
   const isAnswer = finish.reason === "stop" && !content.some(isNoAnswer) && text.trim() !== "";
-  // A text that the client had cut is no JSON either.
+  // A text that the client's own limit cut off is not JSON either.
   return isAnswer && !isJsonText(text) && (input.stopSequences ?? []).length === 0;
 }
 
-/** Whether it makes an answer another than one in a form. */
+/** Whether the part means that the answer is not text in the first place. */
 function isNoAnswer({ type }: OutputPart): boolean {
   return type === "tool-call" || type === "refusal";
 }
 
-/** How often a model is asked for an answer in a form before it counts as one that cannot give it. */
+/** How often a model is asked before it counts as unable to follow the schema. */
 const TRIES = 2;
 
 type Attempt = (ask: Ask<"generate">) => EventSource<GenerateEvent>;
 
 /**
- * An answer that was asked for in words. Its text is held back until it is whole and fits; what the model thinks goes out as
- * it comes. An answer that calls tools, refuses, or was cut off is no answer in a form, and goes out as it is.
+ * An answer whose schema is in the prompt. Its text is held back until it is complete and valid; reasoning is passed on
+ * immediately. An answer that calls tools, refuses, or was cut off is passed on as it is.
  */
 class CheckedAnswer implements EventSource<GenerateEvent> {
   readonly #ask: Ask<"generate">;
@@ -105,7 +105,7 @@ class CheckedAnswer implements EventSource<GenerateEvent> {
   async next(): Promise<GenerateEvent[] | undefined> {
     while (!this.#isOver) {
       const events = await this.#read();
-      // It just stopped, which is an error like that of any other stream.
+      // A stream that just stops is reported as an error elsewhere.
       if (!events) return undefined;
       const passed: GenerateEvent[] = [];
       for (const event of events) {
@@ -128,7 +128,10 @@ class CheckedAnswer implements EventSource<GenerateEvent> {
     await this.#source.cancel();
   }
 
-  /** The target has answered once, which it charges for: no refusal of the second try says that nothing was begun. */
+  /**
+   * The target has answered once and charges for it, so an error of a second attempt never means that nothing was
+   * processed.
+   */
   async #read(): Promise<readonly GenerateEvent[] | undefined> {
     try {
       return await this.#source.next();
@@ -149,7 +152,7 @@ class CheckedAnswer implements EventSource<GenerateEvent> {
     }
   }
 
-  /** The answer goes out, or is asked for once more. */
+  /** Sends the answer, or requests it once more. */
   #end(ending: GenerateEvent & { type: "finish" }, passed: GenerateEvent[]): void {
     const ask = this.#ask;
     this.#spent = this.#spent ? addUsage(this.#spent, ending.usage) : ending.usage;
@@ -172,7 +175,7 @@ class CheckedAnswer implements EventSource<GenerateEvent> {
   }
 }
 
-/** What of the texts that were held back goes out; or why they are not the answer. */
+/** The held texts to send, or the reason why they are not a valid answer. */
 function readHeld(
   held: HeldTexts,
   { reason }: Finish,
@@ -186,13 +189,13 @@ function readHeld(
   return { parts: held.as(read.json) };
 }
 
-/** The texts of an answer, kept from its stream of events until it is known what they are. */
+/** Collects the texts of a streamed answer until it is known whether they are valid. */
 class HeldTexts {
   isReleased = false;
   #parts: TextPart[] = [];
   #open: TextPart | undefined;
 
-  /** Whether the event is part of a text, and kept. */
+  /** Takes the event if it is part of a text. Returns whether it did. */
   take(event: GenerateEvent): boolean {
     if (this.isReleased) return false;
     if (event.type === "part-start" && event.part.type === "text") {
@@ -215,26 +218,26 @@ class HeldTexts {
     return this.#parts.map(({ text }) => text).join("");
   }
 
-  /** The one text that the answer is. What was said of another text, of its places, does not hold for it. */
+  /** The answer's only text. Annotations of other texts, with positions in them, do not apply to it. */
   as(json: string): TextPart[] {
     const [first] = this.#parts;
     return first?.text === json && this.#parts.length === 1 ? [first] : [{ type: "text", text: json }];
   }
 
-  /** All texts as they came; those that follow are not kept. */
+  /** All texts as they arrived. Later ones are not held. */
   release(): TextPart[] {
     this.isReleased = true;
     return this.#parts.splice(0);
   }
 }
 
-/** The events of several tries, and parts that were kept back, as one stream. */
+/** Joins the events of several attempts, and parts that were held back, into one stream. */
 class Renumbered {
   #start: GenerateEvent | undefined;
   #started = false;
   #index = -1;
 
-  /** Its start is emitted with the first content: before that a failure still has a status of its own. */
+  /** The start is emitted with the first content. Until then, a failure can still have its own HTTP status. */
   start(event: GenerateEvent): void {
     this.#start = event;
   }

@@ -1,10 +1,10 @@
 import { BoundedMap } from "../util/bounded_map.ts";
 
 const KEPT_MS = 3_600_000;
-/** How many models are remembered; the one that was learnt first is forgotten for a further one. */
+/** How many models are remembered. The oldest entry makes room for a new one. */
 const MOST_MODELS = 1_000;
 
-/** Which fields of a request's body an upstream turned out to refuse, by model: held for an hour, because servers change. */
+/** The body fields that an upstream has refused, by model. Kept for an hour, because servers change. */
 export class Refusals {
   readonly #known = new BoundedMap<string, { fields: readonly string[]; until: number }>(MOST_MODELS);
   readonly #now: () => number;
