@@ -48,7 +48,7 @@ export type TranscriptFormat = typeof TRANSCRIPT_FORMATS[number];
 export interface TranscriptionRequest {
   model: string;
   file: AudioFile;
-  /** Absent for the spoken language. */
+  /** Absent to keep the spoken language. */
   translateTo?: "en";
   format: TranscriptFormat;
   /** The spoken language as an ISO 639-1 code: `de`. */

@@ -132,7 +132,7 @@ function countSlice(text: string, place: Place, limits: JsonLimits, counts: Coun
       case TEXT:
         if (!isInText) values++;
         at = endOfText(text, isInText ? at : at + 1, stop);
-        // Whether the text goes on behind a quote beyond the slice is found out in slices.
+        // Whether a quote beyond the slice ends the string is determined in slices.
         isInText = at >= stop && at < text.length;
         break;
       case WORD:
@@ -231,14 +231,14 @@ function isEscaped(text: string, quote: number): boolean {
   return (quote - startOfRun(text, quote, 0)) % 2 === 1;
 }
 
-/** The same where the text may have as many backslashes as characters. */
+/** The same in slices, because almost the whole text may be backslashes. */
 function* isEscapedInSlices(text: string, quote: number): Work<boolean> {
   let before = quote;
   for (let stop = quote - SLICE; (before = startOfRun(text, before, stop)) === stop; stop -= SLICE) yield;
   return (quote - before) % 2 === 1;
 }
 
-/** Where the backslashes before `at` begin, not before `stop`. */
+/** The start of the run of backslashes before `at`. The search ends at `stop`. */
 function startOfRun(text: string, at: number, stop: number): number {
   while (at > stop && text.charCodeAt(at - 1) === BACKSLASH) at--;
   return at;

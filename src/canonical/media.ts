@@ -78,7 +78,7 @@ export function mediaTypeOfSpeech(
   const word = (declared ?? "").toLowerCase().replace(/;.*/s, "").trim();
   const named = SOUND.test(word) ? SYNONYMS[word] ?? word : undefined;
   const seen = typeBySight(start, word, named);
-  // The declared type may be a list of two, of which browsers use the second. It begins with the declared word too.
+  // The whole type is tested, because a header with two types may start with "audio/", and browsers use the second.
   if (seen !== undefined && !SOUND.test(seen)) {
     throw new GatewayError("upstream_error", `The upstream sent ${seen} instead of audio`);
   }

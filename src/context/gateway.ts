@@ -48,7 +48,7 @@ export interface Gateway {
   lanes: ReadonlyMap<string, Lane>;
   /** The prices of models that the configuration does not specify. */
   prices: Prices;
-  /** The targets that answered each conversation last. */
+  /** The target that answered each conversation last. */
   affinity: SessionAffinity;
   /** The headers in which clients of any protocol identify a conversation. */
   sessionHeaders: readonly string[];

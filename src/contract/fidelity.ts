@@ -13,7 +13,7 @@ export interface Outcome {
 
 export interface ExchangeOptions {
   headers?: Record<string, string>;
-  /** A request to send and have answered first. */
+  /** A request that is sent and answered first. */
   before?: JsonObject;
   /** The upstream's answer, instead of its usual one. */
   answer?: JsonObject;

@@ -31,7 +31,7 @@ export interface Intake {
   knowsDeferredTools: boolean;
   /**
    * The request's thinking, restricted to the levels of its model's family, with each change reported to `note`.
-   * Unchanged if absent.
+   * If absent, the thinking stays unchanged.
    */
   holdThinking?(request: GenerateRequest, note: (text: string) => void): Thinking | undefined;
   /** Whether reasoning of earlier turns is refused for lack of a signature. If absent, none is refused. */

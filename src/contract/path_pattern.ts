@@ -1,4 +1,4 @@
-/** The parts of `URLPattern` that are used of a protocol's pattern. A pattern may be a `URLPattern`. */
+/** The parts of `URLPattern` that protocols need. A protocol's pattern may also be a `URLPattern` itself. */
 export interface Pattern extends
   Readonly<
     Pick<URLPattern, "pathname" | "protocol" | "username" | "password" | "hostname" | "port" | "search" | "hash">

@@ -34,9 +34,7 @@ export interface StreamOptions extends Unread, Sent {
   keepAliveMs: number;
   /** Called if the client disconnects before the end. */
   onLeave(): void;
-  /**
-   * Called if the chunks themselves fail, which report all other failures. The client's connection is broken off.
-   */
+  /** Called if the chunks themselves fail, which report all other failures. The client's connection is broken off. */
   onFailure(thrown: unknown): void;
   /** Called when everything has ended. */
   onEnd(): void;

@@ -70,7 +70,7 @@ export function clampOutput(
 }
 
 /**
- * Removes files that the model does not accept. If its modalities are unknown, the upstream decides. Throws `invalid_request`
+ * Replaces files that the model does not accept. If its modalities are unknown, the upstream decides. Throws `invalid_request`
  * for such a file in the user's newest turn, because the answer would be about it. Agents send all turns again with every
  * request, so a file in an older turn or from a tool must not fail them. It is replaced with a line of text.
  */

@@ -5,7 +5,7 @@ export interface ConcurrencyLimits extends QueueLimits {
   running: number;
 }
 
-/** The permits of one upstream, whether counted by this process or shared. */
+/** The concurrency limit of one upstream, counted by this process or by all gateways together. */
 export interface Concurrency {
   /** How many calls of this process are running, and how many are waiting. */
   load(): { running: number; waiting: number };
@@ -13,7 +13,7 @@ export interface Concurrency {
   acquire(caller: string, signal: AbortSignal): Promise<() => void>;
 }
 
-/** The permits of one upstream, as counted by this process. If all are taken, callers wait for their turn. */
+/** The concurrency limit of one upstream, as counted by this process. When it is reached, callers wait for their turn. */
 export class ConcurrencyLimit implements Concurrency {
   readonly #limits: ConcurrencyLimits;
   readonly #queue: FairQueue<void>;

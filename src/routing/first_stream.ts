@@ -72,7 +72,7 @@ class FirstStream<T, E extends { type: string }> implements EventSource<E> {
     }
   }
 
-  /** Whether this step does not make the run the answer, or not yet. */
+  /** Whether this step leaves the answer open: the run has failed, or has no content yet. */
   #isTooSoon(run: Run<T, E>, { events, thrown }: Step<E>): boolean {
     if (thrown !== undefined) {
       this.#runs.delete(run);

@@ -10,7 +10,7 @@ const MOST_WAIT_MS = 40;
 type Release = () => void;
 
 /**
- * The permits of one upstream, which all gateways on one store count together. In each gateway, one loop asks on behalf of all
+ * The concurrency limit of one upstream, which all gateways on one store count together. In each gateway, one loop asks on behalf of all
  * waiting requests. While the server does not answer, each gateway uses its share of the permits.
  */
 export class SharedConcurrencyLimit implements Concurrency {

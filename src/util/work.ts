@@ -84,7 +84,7 @@ export class Slice {
   }
 }
 
-/** Those who wait to continue. */
+/** Resumes the works that wait, in their order. */
 const waiting: (() => void)[] = [];
 
 /**
