@@ -10,8 +10,8 @@ const MOST_WAIT_MS = 40;
 type Release = () => void;
 
 /**
- * The concurrency limit of one upstream, which all gateways on one store count together. In each gateway, one loop asks on behalf of all
- * waiting requests. While the server does not answer, each gateway uses its share of the permits.
+ * The concurrency limit of one upstream, which all gateways on one store count together. In each gateway, one loop asks on
+ * behalf of all waiting requests. While the server does not answer, each gateway uses its share of the permits.
  */
 export class SharedConcurrencyLimit implements Concurrency {
   readonly #account: string;
