@@ -1,20 +1,22 @@
-/** Most frames of a stream are like the one before but for the text that they bring: such a text is all that has to be read. */
+/** Most frames of a stream differ from the one before only in the text they carry. Only that text has to be parsed. */
 
-/** After so many frames that were like none before, a stream is taken to be of another kind: each of them cost something. */
+/**
+ * After this many unsuccessful attempts a stream counts as one without alike frames, because each attempt costs time.
+ */
 const MOST_IN_VAIN = 20;
 
-/** Finds the frames of one stream that differ from those before in one text alone. */
+/** Recognizes frames of a stream that differ from earlier ones only in one text. */
 export class AlikeFrames {
-  /** What stands before and after the text. */
+  /** The JSON before and after the text. */
   #before = "";
   #after = "";
-  /** How many frames in a row were like that. */
+  /** How many frames in a row matched. */
   #count = 0;
   #inVain = 0;
 
   /**
-   * The text that the JSON brings, where it is otherwise the same as that of the last two frames. One is not enough: a second of
-   * a kind may still say something, such as that an id names an answer because it came again.
+   * The text in the JSON, if the rest equals that of the last two frames. One frame is not enough: a second one can
+   * still add information, such as that a repeated id names the answer.
    */
   textIn(json: string): string | undefined {
     if (this.#count < 2) return undefined;
@@ -23,7 +25,7 @@ export class AlikeFrames {
     return text;
   }
 
-  /** The last frame, and the text that was all it brought; none where it brought anything else. */
+  /** Learns from the last frame. `text`: all that it carried; `undefined` if it carried anything else. */
   learn(json: string, text: string | undefined): void {
     if (text !== undefined && this.#count > 0 && this.#hole(json) === text) {
       this.#count++;
@@ -45,7 +47,7 @@ export class AlikeFrames {
     if (isSure) this.#count = 1;
   }
 
-  /** The text in the place of the one that was learned. */
+  /** The text at the position that was learned. */
   #hole(json: string): string | undefined {
     const end = json.length - this.#after.length;
     if (end <= this.#before.length || !json.startsWith(this.#before) || !json.endsWith(this.#after)) return undefined;

@@ -1,11 +1,11 @@
-/** Transforms at work on the events of a stream, a batch at a time. */
+/** Applies transforms to the events of a stream, one batch at a time. */
 import type { Emit, StreamTransform } from "../contract/stream.ts";
 import type { EventSource } from "../util/event_source.ts";
 import { finish, type Work } from "../util/work.ts";
 
 /**
- * What the transforms, one after the other, make of events. A promise only where one of them has long work, which is done in
- * slices, until `signal` is aborted.
+ * Runs events through all transforms in order. Returns a promise only if one of them has long work, which is done in
+ * slices until `signal` is aborted.
  */
 export function apply<E>(
   transforms: readonly StreamTransform<E>[],
@@ -24,7 +24,7 @@ export function apply<E>(
   return current;
 }
 
-/** Long work, where an event makes some: it does the rest of the events, too. */
+/** Long work, if an event causes some. It also handles the remaining events. */
 function pushAll<E>(transform: StreamTransform<E>, events: readonly E[], emit: Emit<E>): Work<void> | undefined {
   for (const [at, event] of events.entries()) {
     const work = transform.push(event, emit);
@@ -43,7 +43,7 @@ function* pushSlowly<E>(
   for (const event of events) yield* transform.push(event, emit) ?? [];
 }
 
-/** A source whose events pass a transform. */
+/** A source whose events go through a transform. */
 export function transformed<E>(
   source: EventSource<E>,
   transform: StreamTransform<E>,

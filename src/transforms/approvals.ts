@@ -1,17 +1,17 @@
-/** Calls of hosted tools that waited for the client, and what it said to them. */
+/** Calls of hosted tools that waited for the client's approval, and its decisions. */
 import type { HostedPart, InputPart, Message } from "../canonical/generate.ts";
 import type { HostedApproval } from "../canonical/hosted.ts";
 import { holdsPart } from "../canonical/part_types.ts";
 
 export interface SettledApprovals {
   messages: Message[];
-  /** Calls that are to run now. */
+  /** Approved calls, to be run now. */
   approved: HostedPart[];
-  /** Calls that the client has just declined, with that as their result. */
+  /** Calls that the client has just declined, with the refusal as their result. */
   declined: HostedPart[];
 }
 
-/** Calls that waited for the client: those that it approved are to run, of the others the model learns that they did not. */
+/** Settles the calls that waited for approval: approved ones are to run, and the model is informed about the others. */
 export function settleApprovals(messages: Message[]): SettledApprovals {
   const waiting = new Map(
     stepsIn(messages).filter(({ awaitsApproval }) => awaitsApproval).map(({ id, call }): [string, HostedPart] => [
@@ -59,7 +59,7 @@ function approvalIn(part: InputPart): HostedApproval | undefined {
   return part.type === "opaque" ? part.approval : undefined;
 }
 
-/** The steps of hosted tools in a conversation, in their order. */
+/** All steps of hosted tools in a conversation, in order. */
 export function stepsIn(messages: readonly Message[]): HostedPart[] {
   if (!holdsPart(messages, "hosted")) return [];
   return messages.flatMap(({ role, content }) =>

@@ -1,8 +1,8 @@
-/** Where a prefix ends that is worth keeping: a hint that clients of several wires give in the same words. */
+/** Cache hints mark the end of a prefix that is worth caching. Clients of several wires send them in the same form. */
 import type { Extra } from "../canonical/extra.ts";
 import type { GenerateRequest, Message, OutputPart, Tool, ToolResultPart } from "../canonical/generate.ts";
 
-/** The field, on every wire that has it. */
+/** The name of the field on every wire that has it. */
 export const CACHE_HINT = "cache_control";
 
 interface Extended {
@@ -42,7 +42,7 @@ export function adoptCacheHints(
   return adopt(adopted);
 }
 
-/** The request without any hint; the same one where it has none. */
+/** The request without cache hints; the same object if it has none. */
 export function withoutCacheHints<T extends GenerateRequest>(request: T, note: (text: string) => void): T {
   let found = false;
   const strip = <P extends Extended>(one: P): P => {
@@ -78,7 +78,7 @@ function partsOf({ content }: Message): readonly Part[] {
   return content;
 }
 
-/** Whether there may be a hint in it. */
+/** Whether the part may contain a hint. */
 function holdsExtra(part: Part): boolean {
   return part.extra !== undefined ||
     part.type === "tool-result" && part.content.some(({ extra }) => extra !== undefined);
@@ -88,7 +88,7 @@ function isHinted({ extra }: Extended): boolean {
   return extra?.fields[CACHE_HINT] !== undefined;
 }
 
-/** A text without a hint is plain again, and joins its neighbours. */
+/** Removes the hint. A text without one is plain again and can be joined with its neighbours. */
 function withoutHint<T extends Extended>(one: T): T {
   const { extra, ...plain } = one;
   if (!extra || !isHinted(one)) return one;

@@ -1,18 +1,25 @@
-/** Ids of calls that servers refuse, under ids that they take. Nothing comes back: an answer names new calls only. */
+/**
+ * Replaces call ids that a server refuses. Nothing has to be mapped back, because an answer contains only new calls.
+ */
 import { builtin } from "../util/builtin.ts";
 import type { Message } from "../canonical/generate.ts";
 import type { IdRule } from "../contract/intake.ts";
 
-/** No server needs more to tell calls apart. */
+/** Long enough to tell calls apart. */
 const ENOUGH = 24;
 
-/** The id for an upstream: the client's own, or a mark of it in letters and digits, the same in every request. */
+/**
+ * The id for an upstream: the client's own, or a hash of it in letters and digits that is the same in every request.
+ */
 function upstreamId(id: string, { taken, length }: IdRule): string {
   if (taken.test(id)) return id;
   return BigInt(`0x${builtin("node:crypto").hash("sha256", id)}`).toString(36).slice(0, Math.min(length, ENOUGH));
 }
 
-/** The messages as an upstream gets them, a call and its result under one id: the same ones where all ids are taken. */
+/**
+ * The messages with ids that the upstream accepts, a call and its result under the same one. Returns the same messages
+ * if all ids are accepted.
+ */
 export function withUpstreamIds(messages: readonly Message[], rule: IdRule): readonly Message[] {
   return messages.every((message) => hasTakenIds(message, rule))
     ? messages

@@ -1,4 +1,4 @@
-/** What an answer cites: the numbers in square brackets that the model writes after what it took from a numbered result. */
+/** Citations: the numbers in square brackets that the model writes after what it took from a numbered result. */
 import type { Annotation, GenerateEvent, Message } from "../canonical/generate.ts";
 import type { SearchHit } from "../canonical/hosted.ts";
 import type { StreamTransform } from "../contract/stream.ts";
@@ -8,7 +8,7 @@ const QUOTE_LENGTH = 150;
 
 type Hits = ReadonlyMap<number, SearchHit>;
 
-/** The citations in a text: of known hits, each where its marker stands. Offsets count UTF-16 units. */
+/** The citations of known hits in a text, with the positions of their markers in UTF-16 units. */
 export function citationsIn(text: string, hits: Hits): Annotation[] {
   return citationsOf(new MarkerReader().read(text), hits);
 }
@@ -22,7 +22,10 @@ function citationsOf(markers: readonly Marker[], hits: Hits): Annotation[] {
   });
 }
 
-/** Adds to each text of an answer what it cites. `hits` are those of earlier turns; those of this one are learnt as they pass. */
+/**
+ * Adds citations to the texts of an answer. `hits`: the hits of earlier turns; those of this turn are collected as they
+ * pass.
+ */
 export function citing(hits: Map<number, SearchHit>): StreamTransform<GenerateEvent> {
   let found: Annotation[] = [];
   let reader = new MarkerReader();
@@ -44,12 +47,12 @@ export function citing(hits: Map<number, SearchHit>): StreamTransform<GenerateEv
   };
 }
 
-/** Numbers above this in a summary are years, most of them. */
+/** Greater numbers in a summary are mostly years. */
 const MOST_SUMMARIZED = 999;
 
 /**
- * The greatest number that a hit has, or may have had in the turns that a summary stands for: hits that are new get greater ones,
- * so that what the summary cites is not taken for them.
+ * The greatest number of any hit, including numbers that a summary may refer to. New hits get greater ones, so that
+ * citations in the summary are not attributed to them.
  */
 export function lastNumber(messages: readonly Message[], hits: Hits): number {
   let last = 0;

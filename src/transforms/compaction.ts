@@ -1,10 +1,10 @@
-/** Conversations that go on from a summary: how a model is asked for one, and what becomes of the turns that it stands for. */
+/** Conversations that continue from a summary: how it is requested, and what happens to the turns that it replaces. */
 import type { CompactionRequest, Covered, SealedSummary } from "../canonical/compaction.ts";
 import type { GenerateRequest, GenerateResponse, Message, OutputPart } from "../canonical/generate.ts";
 import { holdsPart } from "../canonical/part_types.ts";
 import { latestWords, SUMMARY_PROMPT, summaryInWords } from "./compaction_prompt.ts";
 
-/** The request that asks for the summary of a conversation. Its tools stay, so that what an upstream cached of it still counts. */
+/** The request for a summary of a conversation. Its tools stay, so that the upstream's prefix cache still applies. */
 export function askForSummary(request: GenerateRequest, { instructions }: CompactionRequest): GenerateRequest {
   const {
     maxOutputTokens: _length,
@@ -18,10 +18,10 @@ export function askForSummary(request: GenerateRequest, { instructions }: Compac
   return { ...rest, messages: [...rest.messages, question], ...(rest.tools && { toolChoice: { type: "none" } }) };
 }
 
-/** A latest message that is longer than this, in characters, is left to the summary. */
+/** A latest message longer than this, in characters, is only summarized. */
 const LONGEST_MESSAGE = 20_000;
 
-/** The summary that the model wrote, with the user's latest words where it is to stand for them. */
+/** The model's summary, with the user's latest message if that is replaced too. */
 export function summaryIn({ content }: GenerateResponse, { messages }: GenerateRequest, keepsUsers: boolean): string {
   const text = textOf(content).trim();
   if (text === "" || keepsUsers) return text;
@@ -36,12 +36,12 @@ function textOf(parts: readonly OutputPart[]): string {
   return parts.map((part) => part.type === "text" ? part.text : "").join("");
 }
 
-/** The request whose conversation goes on from its summary. */
+/** The request with a conversation that continues from its summary. */
 export function goOnFrom(request: GenerateRequest, summary: string, covers: Covered): GenerateRequest {
   return { ...request, messages: replaced(request.messages, [], summary, covers) };
 }
 
-/** Whether there is anything that may be a summary of the gateway's. */
+/** Whether any part may be one of the gateway's summaries. */
 export function holdsSummary(messages: readonly Message[]): boolean {
   if (!holdsPart(messages, "opaque")) return false;
   for (const { role, content } of messages) {
@@ -52,8 +52,8 @@ export function holdsSummary(messages: readonly Message[]): boolean {
 }
 
 /**
- * The messages that go on from the last summary among them that `open` can read; the same ones where there is none. What others
- * wrote stays as it is.
+ * The messages from the last summary on that `open` can read; the same messages if there is none. Summaries by others
+ * stay as they are.
  */
 export function goOnFromSealed(messages: Message[], open: (sealed: SealedSummary) => string | undefined): Message[] {
   for (let at = messages.length - 1; at >= 0; at--) {
@@ -80,7 +80,10 @@ function inTurn(message: Message & { role: "assistant" }, content: OutputPart[])
   return content.length > 0 ? [{ ...message, content }] : [];
 }
 
-/** What stays of the turns `before`, the summary, and the turns after it with the calls whose results are among them. */
+/**
+ * The parts of the earlier turns that stay, the summary, and the later turns together with the calls that their results
+ * belong to.
+ */
 function replaced(before: readonly Message[], after: readonly Message[], summary: string, covers: Covered): Message[] {
   const kept = before.filter(({ role }) => role === "system" || covers === "answers" && role === "user");
   const results = new Set(after.flatMap(({ role, content }) => role === "tool" ? content.map(({ id }) => id) : []));

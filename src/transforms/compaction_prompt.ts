@@ -1,4 +1,4 @@
-/** The words with which a model is asked for a summary, and with which it is given one. */
+/** The prompts that ask a model for a summary and that present one to it. */
 
 export const SUMMARY_PROMPT =
   `The conversation above is about to be replaced by a summary, because it has become too long. Write that summary now. Whoever goes on with the work sees nothing else of what the assistant said, did and found out, so leave out nothing that is needed to go on.
@@ -11,7 +11,7 @@ Write these sections, and leave out those that have nothing in them:
 
 Write only the summary, as plain text, in the language of the conversation. Do not answer the user, do not go on with the task, and call no tool.`;
 
-/** The summary as the model reads it in place of what it stands for. */
+/** The summary as the model reads it in place of the earlier turns. */
 export function summaryInWords(summary: string): string {
   return `The conversation before this point became too long and was replaced by the summary below. Go on from where it ends. Do not mention the summary.
 
@@ -20,7 +20,7 @@ ${summary}
 </summary>`;
 }
 
-/** What the user said last, added to a summary that stands for it, too. */
+/** The user's latest message, added to a summary that also replaces it. */
 export function latestWords(text: string): string {
   return `\n\nThe user's latest message, word for word:\n${text}`;
 }

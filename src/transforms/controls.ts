@@ -1,8 +1,8 @@
-/** What steers an answer, as a wire has it. */
+/** Sampling and output controls, adapted to a wire. */
 import type { GenerateRequest } from "../canonical/generate.ts";
 import type { Control } from "../contract/intake.ts";
 
-/** The request without the controls that a wire has no field for; the same one where it has none of them. */
+/** The request without controls that the wire has no field for; the same object if it has none of them. */
 export function withinControls(
   request: GenerateRequest,
   lacks: Readonly<Partial<Record<Control, string>>>,
@@ -20,7 +20,7 @@ export function withinControls(
   return kept;
 }
 
-/** The request with a limit of its answer that a wire can have. */
+/** The request with an output limit that the wire allows. */
 export function withLeastOutput(
   request: GenerateRequest,
   least = 0,

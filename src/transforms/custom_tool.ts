@@ -1,6 +1,6 @@
 /**
- * Custom tools for upstreams that know functions only: the tool is spoken as a function with one text, `input`, and the
- * model's call is turned back.
+ * Custom tools for upstreams that only support functions: the tool becomes a function with one string, `input`, and the
+ * model's call is converted back.
  */
 import type { CustomTool, FunctionTool, Tool } from "../canonical/generate.ts";
 import { isJsonObject, parseJson } from "../canonical/json.ts";
@@ -26,7 +26,7 @@ export function wrapCustomInput(input: string): string {
   return JSON.stringify({ input });
 }
 
-/** The text in the arguments of the function that stood in; arguments of another form are the text. */
+/** The text in the arguments of the substitute function. Arguments of any other form count as the text themselves. */
 export function unwrapCustomInput(args: string): string {
   const value = parseJson(args);
   return isJsonObject(value) && typeof value.input === "string" ? value.input : args;

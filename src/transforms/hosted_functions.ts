@@ -1,26 +1,26 @@
 /**
- * Hosted tools for models whose servers run none: each is offered as functions, and what the gateway ran of them stands in the
- * conversation as their calls and results.
+ * Hosted tools for models whose servers run none. Each one is offered as functions, and what the gateway ran appears in
+ * the conversation as function calls and results.
  */
 import type { FunctionTool, HostedTool, Tool, ToolChoice } from "../canonical/generate.ts";
 import type { Domains, HostedCall, HostedWork, RemoteTool, RemoteWork } from "../canonical/hosted.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../canonical/json.ts";
 import { upstreamName } from "./tool_names.ts";
 
-/** A function that stands for a hosted tool, or for one of the things that it does. */
+/** A function that represents a hosted tool or one of its actions. */
 export interface HostedFunction {
   tool: FunctionTool;
-  /** The hosted tool's name in the request. */
+  /** Name of the hosted tool in the request. */
   of: string;
   work: HostedWork;
   does: Exclude<HostedCall["kind"], "mcp-list">;
-  /** Of a remote tool: its own name at its server, and whether its server says that it changes nothing. */
+  /** For a remote tool: its name at its server, and whether the server declares it read-only. */
   remote?: { name: string; isReadOnly: boolean };
 }
 
 /**
- * The functions for what the gateway runs of the request's tools. `listed`: the tools of each remote server, by what the
- * conversation calls it. No function has a name that one of the client's own tools has.
+ * The functions for those of the request's tools that the gateway runs. `listed`: the tools of each remote server, by
+ * its label in the conversation. No function shares its name with one of the client's own tools.
  */
 export function functionsFor(
   tools: readonly Tool[],
@@ -125,13 +125,13 @@ function isReadOnly({ annotations }: RemoteTool): boolean {
   return annotations?.readOnlyHint === true;
 }
 
-/** Whether the function is the one that such a call was made with. */
+/** Whether such a call was made with this function. */
 export function isCallOf({ does, work, remote }: HostedFunction, call: HostedCall): boolean {
   if (does !== call.kind) return false;
   return call.kind !== "mcp" || work.kind === "mcp" && work.server === call.server && remote?.name === call.name;
 }
 
-/** The call that the model wrote; nothing where its input is not what the function takes. */
+/** The hosted call that the model wrote; `undefined` if its input is invalid. */
 export function readCall({ does, work, remote }: HostedFunction, input: string): HostedCall | undefined {
   const fields = input.trim() === "" ? {} : parseJson(input);
   if (!isJsonObject(fields)) return undefined;
@@ -157,7 +157,7 @@ function textOf(fields: JsonObject, key: string): string | undefined {
   return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
 }
 
-/** What a call was that could not be read: it is reported like any other. */
+/** The call to report if its input could not be parsed. */
 export function emptyCall({ does, work, remote }: HostedFunction): HostedCall {
   switch (does) {
     case "web-search":
@@ -173,7 +173,7 @@ export function emptyCall({ does, work, remote }: HostedFunction): HostedCall {
   }
 }
 
-/** Whether a remote tool's call runs only once the client has approved it. */
+/** Whether a call of a remote tool needs the client's approval. */
 export function needsApproval({ work, remote }: HostedFunction): boolean {
   if (work.kind !== "mcp" || !remote) return false;
   const { approval } = work;
@@ -186,7 +186,7 @@ export function needsApproval({ work, remote }: HostedFunction): boolean {
   return matches(always) || !matches(never);
 }
 
-/** The choice in the functions' names: a hosted tool that is forced is its first function. */
+/** The tool choice in terms of functions. A forced hosted tool becomes its first function. */
 export function functionChoice(
   choice: ToolChoice | undefined,
   functions: readonly HostedFunction[],

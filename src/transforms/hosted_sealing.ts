@@ -1,6 +1,6 @@
 /**
- * What hosted tools brought goes to the client and comes back with the next turn. Clients show little of it and keep less, so it
- * travels sealed: with each hit, where the wire has a place for that, else in a part of reasoning of its own.
+ * Results of hosted tools go to the client and come back with the next turn. Clients keep little of them, so they
+ * travel sealed: with each hit if the wire has a field for that, or else in a separate reasoning part.
  */
 import type { GenerateEvent, HostedPart, Message, OutputPart, ReasoningPart } from "../canonical/generate.ts";
 import { type HostedResult, type SearchHit, UNNUMBERED } from "../canonical/hosted.ts";
@@ -10,18 +10,18 @@ import type { StreamTransform } from "../contract/stream.ts";
 import { stepsIn } from "./approvals.ts";
 import { isSealedText, type Sealing } from "./sealing.ts";
 
-/** Whether there is anything of the part to seal. */
+/** Whether the part has anything to seal. */
 export function holdsResult(part: OutputPart): part is HostedPart & { result: HostedResult } {
   return part.type === "hosted" && part.extra === undefined && part.result !== undefined &&
     part.call.kind !== "mcp-list" && part.result.kind !== "error";
 }
 
-/** The parts of a whole answer, as the client is to have them. */
+/** The parts of a whole answer as they are sent to the client. */
 export function sealSteps(parts: readonly OutputPart[], sealing: Sealing): OutputPart[] {
   return parts.flatMap((part) => holdsResult(part) ? sealStep(part, sealing) : [part]);
 }
 
-/** The same step by step. */
+/** The same for a streamed answer. */
 export function sealStepStream(sealing: Sealing): StreamTransform<GenerateEvent> {
   let added = 0;
   let sealed: OutputPart[] = [];
@@ -56,10 +56,10 @@ function sealStep(part: HostedPart & { result: HostedResult }, { keepsSteps, wir
   return [{ ...part, result: { ...result, hits } }];
 }
 
-/** What marks a sealed part as the result of a hosted tool. */
+/** Marks a sealed part as the result of a hosted tool. */
 const STEP = "hosted";
 
-/** The sealed texts with hits. */
+/** The sealed texts of hits. */
 export function sealedHits(messages: readonly Message[]): string[] {
   if (!holdsPart(messages, "hosted")) return [];
   const found: string[] = [];
@@ -73,7 +73,10 @@ export function sealedHits(messages: readonly Message[]): string[] {
   return found;
 }
 
-/** The messages with what their hits say again; `open` gives what was sealed, or nothing where it is not the gateway's to open. */
+/**
+ * The messages with the contents of their hits restored. `open` returns what was sealed, or `undefined` if the gateway
+ * cannot open it.
+ */
 export function openHits(messages: Message[], open: (sealed: string) => string | undefined): Message[] {
   return changeSteps(messages, (part) => {
     if (part.result?.kind !== "hits") return part;
@@ -89,7 +92,10 @@ function openHit({ sealed, ...hit }: SearchHit, open: (sealed: string) => string
   return typeof number === "number" && typeof text === "string" ? { ...hit, number, text } : hit;
 }
 
-/** The messages in which each hit has a number of its own: one that came without has the same in all turns that follow. */
+/**
+ * The messages with a unique number for each hit. A hit without one gets a number that stays the same in all later
+ * turns.
+ */
 export function numberHits(messages: Message[]): Message[] {
   const taken = new Set<number>();
   let isWhole = true;
@@ -117,7 +123,7 @@ export function numberHits(messages: Message[]): Message[] {
   });
 }
 
-/** The messages with the results that came back beside their calls, each in its call's place. */
+/** The messages with each result moved to its call. */
 export function takeSteps(messages: Message[]): Message[] {
   const results = new Map<string, HostedResult>();
   const rest = messages.flatMap((message): Message[] => {

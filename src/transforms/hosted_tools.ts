@@ -1,11 +1,11 @@
-/** Tools that a vendor's server would run, where an answer without them would be another answer than was asked for. */
+/** Tools that a vendor's server would run, and whether an answer may do without them. */
 import type { GenerateRequest, HostedTool, Tool } from "../canonical/generate.ts";
 import type { AskedBeside } from "../canonical/hosted_tools.ts";
 import { allowedTools } from "./offered_tools.ts";
 
 /**
- * The hosted tools that the answer depends on: the forced one, or all, where the model is offered no others. What the model says
- * without them would be taken for what they found.
+ * The hosted tools that the answer depends on: the forced one, or all if the model is offered no other tools. Otherwise
+ * an answer without them would be mistaken for their results.
  */
 export function neededTools(
   { tools = [], toolChoice }: Pick<GenerateRequest, "tools" | "toolChoice">,
@@ -15,7 +15,7 @@ export function neededTools(
     case "none":
       return [];
     case "tool": {
-      // A tool of the client's own may have the same name: then that one can be called.
+      // A tool of the client's own may have the same name, and can then be called.
       const named = tools.filter(({ name }) => name === toolChoice.name);
       return named.every(isHosted) ? named : [];
     }
@@ -26,7 +26,7 @@ export function neededTools(
   }
 }
 
-/** Whether the tool stands in the client's list of tools: a server that is named elsewhere is an offer, and no more. */
+/** Whether the tool is in the client's list of tools. A server that is named elsewhere is only an offer. */
 function isListed(tool: Tool): boolean {
   return tool.type !== "hosted" || Object.keys(tool.extra.fields).length > 0;
 }

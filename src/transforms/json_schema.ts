@@ -1,4 +1,7 @@
-/** Whether a value fits a JSON schema: asked of what a model wrote, by a schema that a stranger wrote. */
+/**
+ * Validates values against JSON Schema. The values come from a model and the schemas from clients, so neither is
+ * trusted.
+ */
 import { isJsonObject, type JsonObject, type JsonValue, toJsonText } from "../canonical/json.ts";
 import { compareNumbers, isMultiple, isNumber, isRawNumber, toDouble } from "../canonical/raw_number.ts";
 import {
@@ -20,9 +23,9 @@ import {
 export { type Budget, newBudget } from "./json_schema_values.ts";
 
 export interface SchemaCheck {
-  /** The first things that are wrong, each with its place; none where the value fits. */
+  /** The first problems with their paths; empty if the value is valid. */
   problems: string[];
-  /** The keywords that were passed over: as far as they go, nobody knows whether the value fits. */
+  /** Keywords that were not checked, so the value may violate them. */
   unread: string[];
 }
 
@@ -35,7 +38,7 @@ export function checkSchema(value: JsonValue, schema: JsonObject, budget: Budget
   return { problems, unread: [...run.unread] };
 }
 
-/** Whether the value certainly fits, as far as anything is checked; nothing is asked of it without a schema. */
+/** Whether the value is certainly valid. Without a schema, every value is. */
 export function fits(schema: JsonObject | undefined, value: JsonValue, budget: Budget): boolean {
   if (!schema) return true;
   const { problems, unread } = checkSchema(value, schema, budget);
@@ -45,7 +48,7 @@ export function fits(schema: JsonObject | undefined, value: JsonValue, budget: B
 interface Run {
   root: JsonObject;
   unread: Set<string>;
-  /** How often one of them was passed over: what then fits may not, and what forbids it to fit cannot be applied. */
+  /** How often a keyword was skipped. What passed may then be invalid, and `not` cannot be applied. */
   passed: number;
   budget: Budget;
   depth: number;
@@ -53,7 +56,7 @@ interface Run {
 
 function problemsOf(value: JsonValue, schema: JsonValue | undefined, at: string, run: Run): string[] {
   if (schema === false) return [`${at} is not allowed`];
-  // As OpenAPI has it.
+  // As in OpenAPI.
   if (!isJsonObject(schema) || (schema.nullable === true && value === null)) return [];
   if (--run.budget.steps < 0 || run.depth >= DEEPEST) return passOver("all", run);
   run.depth++;
@@ -81,7 +84,7 @@ function passOver(keyword: string, run: Run): string[] {
   return [];
 }
 
-/** Patterns are not tried: a stranger's may take for ever. */
+/** Patterns are not tried, because an untrusted one may take forever. */
 const UNREAD: ReadonlySet<string> = new Set([
   "pattern",
   "patternProperties",
@@ -97,13 +100,13 @@ interface Question {
   value: JsonValue;
   argument: JsonValue;
   at: string;
-  /** What the keyword stands in. */
+  /** The schema that contains the keyword. */
   schema: JsonObject;
   run: Run;
 }
 type Rule = (question: Question) => string[];
 
-/** Every other keyword says nothing about whether a value fits; `format` does not either, unless a schema's reader agreed to it. */
+/** No other keyword decides whether a value is valid. `format` does so only by agreement. */
 const RULES: Readonly<Record<string, Rule>> = {
   $ref({ value, argument, at, run }) {
     look(toJsonText(argument).length, run);
@@ -224,7 +227,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
 };
 
-/** Whether a number is past a limit: below it where `side` is -1, above it where it is 1. */
+/** Whether a number is beyond a limit: below it if `side` is -1, above it if `side` is 1. */
 function isPast(value: JsonValue, limit: JsonValue, side: -1 | 1, isOpen: boolean, run: Run): boolean {
   if (!isNumber(value) || !isNumber(limit)) return false;
   look(digitsOf(value) + digitsOf(limit), run);
@@ -238,7 +241,7 @@ function isNearMultiple(value: number, of: number): boolean {
   return Math.abs(times - Math.round(times)) < 1e-9 * Math.max(1, Math.abs(times));
 }
 
-/** What is wrong with the alternative that fits best, which is the one that was meant. */
+/** The problems with the best matching alternative, which is most likely the intended one. */
 function anyOf(alternatives: readonly JsonValue[], value: JsonValue, at: string, run: Run): string[] {
   let best: string[] | undefined;
   for (const one of alternatives) {
@@ -250,7 +253,7 @@ function anyOf(alternatives: readonly JsonValue[], value: JsonValue, at: string,
   return best ?? [];
 }
 
-/** How deep inside the first problem is. */
+/** The depth of the first problem. */
 function depthOf([first = ""]: readonly string[]): number {
   return first.slice(0, first.indexOf(" ")).split(/[.[]/).length;
 }

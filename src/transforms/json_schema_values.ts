@@ -1,4 +1,4 @@
-/** Values and schemas as the check of a schema looks at them: each look is counted, because both come from strangers. */
+/** Access to values and schemas during validation. Each access is counted, because both are untrusted. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../canonical/json.ts";
 import {
   canonicalText,
@@ -9,20 +9,20 @@ import {
   type RawNumber,
 } from "../canonical/raw_number.ts";
 
-/** What checking may still take, of one answer however many values are in it: what takes longer is passed over. */
+/** The remaining budget for validating one answer, however many values it has. What exceeds it is skipped. */
 export interface Budget {
-  /** Schemas may refer to themselves, and their alternatives multiply. */
+  /** Schemas can be recursive, and alternatives multiply. */
   steps: number;
-  /** Things looked at within a step: the names, items and characters of a list or text that each of many values is held to. */
+  /** Items looked at within a step: names, array items and characters that each of many values is compared with. */
   looks: number;
 }
 
-/** Some tenths of a second at most. */
+/** A few tenths of a second at most. */
 export function newBudget(): Budget {
   return { steps: 100_000, looks: 3_000_000 };
 }
 
-/** Whose work is counted. */
+/** The budget that the work is counted against. */
 export interface Budgeted {
   readonly budget: Budget;
 }
@@ -31,24 +31,24 @@ export function look(times: number, { budget }: Budgeted): void {
   budget.looks -= times;
 }
 
-/** How much there is to look at, beside what is inside; a short text is one thing. */
+/** The cost of looking at a value without its contents. A short text costs 1. */
 export function sizeOf(value: JsonValue): number {
   if (typeof value === "string") return lookAt(value);
   if (typeof value !== "object" || value === null) return 1;
   return 1 + (Array.isArray(value) ? value.length : Object.keys(value).length);
 }
 
-/** Characters are looked at faster than things. */
+/** Characters are faster to look at than items. */
 export function lookAt({ length }: string): number {
   return 1 + length / 8;
 }
 
-/** How much there is to look at in a number. */
+/** The cost of looking at a number. */
 export function digitsOf(value: number | RawNumber): number {
   return typeof value === "number" ? 0 : lookAt(value.rawJSON);
 }
 
-/** A part of the same schema, as a JSON pointer names it. */
+/** Resolves a JSON pointer within the same schema. */
 export function resolve(reference: string, root: JsonObject): JsonValue | undefined {
   if (reference !== "#" && !reference.startsWith("#/")) return undefined;
   let target: JsonValue | undefined = root;
@@ -69,7 +69,7 @@ function decode(step: string): string {
   }
 }
 
-/** A type that no schema has is none that a value could lack. */
+/** An unknown type is not a constraint. */
 export function isOfType(value: JsonValue, type: string): boolean {
   switch (type) {
     case "string":
@@ -124,7 +124,7 @@ export function shorten(value: JsonValue, run: Budgeted): string {
   return shortenText(textOf(value, run));
 }
 
-/** Of two equal numbers the same text; a raw number never has the value of a plain one. */
+/** Equal numbers have the same text. A raw number never equals a plain one. */
 export function spell(value: JsonValue, run: Budgeted): string {
   if (!isRawNumber(value)) return textOf(value, run);
   look(digitsOf(value), run);

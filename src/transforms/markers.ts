@@ -1,6 +1,6 @@
-/** The numbers in square brackets that a text cites by. In code they are something else. */
+/** Citation markers: numbers in square brackets. In code they mean something else. */
 
-/** One of them, by its place in UTF-16 units. */
+/** One marker, with its position in UTF-16 units. */
 export interface Marker {
   number: number;
   start: number;
@@ -9,7 +9,7 @@ export interface Marker {
 
 const MOST_DIGITS = 4;
 
-/** What begins code, and what ends it: a run of backticks, or of tildes. */
+/** A fence begins and ends code: a run of backticks or tildes. */
 interface Fence {
   character: string;
   length: number;
@@ -21,18 +21,18 @@ interface Open {
   start: number;
 }
 
-/** Finds them in a text that comes in pieces, cut anywhere. */
+/** Finds markers in a text that arrives in arbitrary pieces. */
 export class MarkerReader {
   #at = 0;
-  /** The run of characters that may be a fence. */
+  /** The current run of characters that may be a fence. */
   #run: Fence = { character: "", length: 0 };
   #code: Fence | undefined;
-  /** The marker that has begun. */
+  /** The marker that has begun but not ended. */
   #open: Open | undefined;
   #isEscaped = false;
   #isNewLine = false;
 
-  /** Those that end in the piece. */
+  /** The markers that end in this piece. */
   read(piece: string): Marker[] {
     const found: Marker[] = [];
     for (let index = 0; index < piece.length; index++, this.#at++) {
@@ -86,7 +86,7 @@ export class MarkerReader {
     }
   }
 
-  /** A blank line ends code that is part of a line. */
+  /** A blank line ends inline code. */
   #takeLineEnd(character: string): void {
     if (character === "\r") return;
     if (character === "\n" && this.#isNewLine && this.#code && !isBlock(this.#code)) this.#code = undefined;

@@ -9,10 +9,10 @@ import { isJsonObject, type JsonObject, parseJson } from "../canonical/json.ts";
 import { finishSync, type Work } from "../util/work.ts";
 
 export interface NearJson {
-  /** The same as JSON has it. */
+  /** The token in JSON syntax. */
   text: string;
   value: JsonObject;
-  /** Whether its last brace was missing, and perhaps more. */
+  /** Whether the last brace was missing, and possibly more. */
   isOpen: boolean;
 }
 
@@ -21,12 +21,12 @@ const TOKEN = /\s+|"[^"\\]*(?:\\[^][^"\\]*)*"|'[^'\\]*(?:\\[^][^'\\]*)*'|[{}[\]:
 const NAME = /^[A-Za-z_$][\w$-]*$/;
 const WORDS: ReadonlyMap<string, string> = new Map([["True", "true"], ["False", "false"], ["None", "null"]]);
 
-/** No model writes more arguments for one call, in characters. What is longer is not looked into. */
+/** No model writes longer arguments for one call, in characters. Longer texts are not examined. */
 const LONGEST = 1_000_000;
-/** How many tokens are read before others may have a turn. */
+/** How many tokens are read before the work yields. */
 const SLICE = 1_000;
 
-/** The object that the text means; nothing where that is not certain. */
+/** The object that the text means; `undefined` if that is not certain. */
 export function readNearJson(written: string): NearJson | undefined {
   return finishSync(readLongNearJson(written));
 }
@@ -46,14 +46,17 @@ export function* readLongNearJson(written: string): Work<NearJson | undefined> {
     text += spell(token, tokens[at - 1], tokens[at + 1]);
     if (at % SLICE === 0) yield;
   }
-  // A number or a word may have gone on.
+  // A number or word may be incomplete.
   const isOpen = objects === 1 && lists === 0 && /["'\]}]$/.test(last);
   if (isOpen) text += "}";
   const value = parseJson(text);
   return isJsonObject(value) ? { text, value, isOpen } : undefined;
 }
 
-/** What stands inside a fence, or the text. A pattern for all of it takes hours for some texts that a model can write. */
+/**
+ * The content of a fence, or the text itself. A regular expression for all of it would take hours for some texts that a
+ * model can write.
+ */
 function unfenced(written: string): string {
   const text = written.trim();
   if (!text.startsWith(FENCE) || !text.endsWith(FENCE) || text.length < 2 * FENCE.length) return written;
@@ -62,7 +65,7 @@ function unfenced(written: string): string {
   return end >= 0 && /^(json)?$/.test(inner.slice(0, end).trim()) ? inner.slice(end + 1) : written;
 }
 
-/** The parts of the text, without the space between them; nothing where a character has no place. */
+/** The tokens of the text without white space; `undefined` if a character is out of place. */
 function* tokensOf(text: string): Work<string[] | undefined> {
   const tokens: string[] = [];
   for (let at = 0; at < text.length;) {
@@ -76,7 +79,7 @@ function* tokensOf(text: string): Work<string[] | undefined> {
   return tokens;
 }
 
-/** A token as JSON has it. */
+/** A token in JSON syntax. */
 function spell(token: string, before: string | undefined, after: string | undefined): string {
   if (token === ",") return after === "}" || after === "]" ? "" : token;
   if (token[0] === '"' || token[0] === "'") return spellText(token.slice(1, -1), token[0]);
@@ -84,13 +87,13 @@ function spell(token: string, before: string | undefined, after: string | undefi
   return isKey ? `"${token}"` : WORDS.get(token) ?? token;
 }
 
-/** What is no escape of JSON stays as it is, so that it fails: nobody knows what it was to be. */
+/** An escape that JSON does not have stays as it is and fails, because its meaning is unknown. */
 function spellText(text: string, quote: string): string {
   // deno-lint-ignore no-control-regex
   const spelled = text.replace(/\\([^])|[\x00-\x1f"]/g, (found, escaped?: string) => {
     if (escaped === undefined) return JSON.stringify(found).slice(1, -1);
     if (quote === '"') return found;
-    // In Python the backslash before a slash stays.
+    // Python keeps the backslash before a slash.
     return escaped === "'" ? "'" : escaped === "/" ? "\\?" : found;
   });
   return `"${spelled}"`;

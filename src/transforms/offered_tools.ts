@@ -1,8 +1,8 @@
-/** Which of a request's tools its model is offered, and what cannot be answered without one that it is not. */
+/** Which tools of a request are offered to the model, and which requests fail without a tool that cannot be offered. */
 import { GatewayError } from "../errors.ts";
 import type { GenerateRequest, Tool, ToolChoice } from "../canonical/generate.ts";
 
-/** The tools that the model may call. */
+/** The tools that the model is allowed to call. */
 export function allowedTools(tools: readonly Tool[], choice: ToolChoice | undefined): readonly Tool[] {
   if (choice?.type !== "allowed") return tools;
   const names = new Set(choice.names);
@@ -10,15 +10,15 @@ export function allowedTools(tools: readonly Tool[], choice: ToolChoice | undefi
 }
 
 export interface Offer {
-  /** The wire whose hosted tools are its own. */
+  /** The wire whose hosted tools the upstream runs itself. */
   wire: string;
-  /** Whether only the tools that the choice allows are offered. */
+  /** Whether to offer only the tools that the choice allows. */
   isNarrowed: boolean;
-  /** Whether the upstream keeps from its model by itself what the conversation has not brought up yet. */
+  /** Whether the upstream itself hides deferred tools until the conversation brings them up. */
   showsDeferred: boolean;
 }
 
-/** The request with the tools that its upstream can offer. Throws where the answer depends on one that it cannot. */
+/** The request with the tools that its upstream can offer. Throws if the answer depends on another one. */
 export function withOfferedTools(
   request: GenerateRequest,
   { wire, isNarrowed, showsDeferred }: Offer,
@@ -37,8 +37,8 @@ export function withOfferedTools(
 }
 
 /**
- * Whether the model is not to see the tool before the conversation brings it up: for upstreams that know no such tools. A
- * forced one it must see.
+ * Whether to hide the tool until the conversation brings it up, for upstreams that do not support deferred tools. A
+ * forced tool is always shown.
  */
 function isHidden(tool: Tool, choice: ToolChoice | undefined): boolean {
   const forced = choice?.type === "tool" && choice.name === tool.name;
@@ -46,8 +46,8 @@ function isHidden(tool: Tool, choice: ToolChoice | undefined): boolean {
 }
 
 /**
- * An answer by a tool that had to be left out would not be the answer that was asked for. `spoken` are those that an upstream of
- * `wire` knows.
+ * Throws if the answer depends on a tool that had to be left out. `spoken`: the tools that an upstream of `wire`
+ * supports.
  */
 function refuseForced(
   { tools = [], toolChoice }: Pick<GenerateRequest, "tools" | "toolChoice">,

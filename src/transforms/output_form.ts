@@ -1,17 +1,19 @@
 /**
- * The form of an answer, for upstreams that know none: it is asked for in words, and what comes back is checked. The words
- * stand at the end of the user's last turn, which every chat template takes and which leaves the prefix before it as it is for
- * the upstream's cache.
+ * Structured output for upstreams that do not support it: the schema goes into the prompt, and the answer is validated.
+ * The instruction is at the end of the user's last turn, which every chat template accepts and which keeps the cached
+ * prefix unchanged.
  */
 import type { GenerateRequest, Message, OutputSchema, UserMessage } from "../canonical/generate.ts";
 import type { Extra } from "../canonical/extra.ts";
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from "../canonical/json.ts";
 import { type Budget, checkSchema, newBudget } from "./json_schema.ts";
 
-/** What wires call the form of the answer, where a client says more of it than the canonical form models. */
+/** The wires' names for the output format, for what a client sends beyond the canonical form. */
 const FORM_FIELDS = ["response_format", "text.format", "output_config.format"];
 
-/** The request with the form of its answer in words, and in no field. The same request gives the same words. */
+/**
+ * The request with the output schema in the prompt instead of a field. The same request always gives the same prompt.
+ */
 export function withFormInWords<T extends GenerateRequest>(request: T): T {
   const { outputSchema, extra, ...rest } = request;
   if (!outputSchema) return request;
@@ -42,7 +44,7 @@ function atLastUserTurn(messages: readonly Message[], words: string): Message[] 
   const turn: UserMessage = last?.role === "user" ? last : { role: "user", content: [] };
   const instructed = { ...turn, content: [...turn.content] };
   const end = instructed.content.at(-1);
-  // One text is sent as one: some templates take nothing else.
+  // A single text stays a single text, because some templates accept nothing else.
   if (end?.type === "text" && !end.extra) instructed.content.splice(-1, 1, { ...end, text: `${end.text}\n\n${words}` });
   else instructed.content.push({ type: "text", text: words });
   return at < 0 ? [...messages, instructed] : messages.with(at, instructed);
@@ -50,7 +52,7 @@ function atLastUserTurn(messages: readonly Message[], words: string): Message[] 
 
 const LONGEST_REPEATED = 8_000;
 
-/** The turns after which a model answers again, whose answer was not what it was to be. */
+/** The turns that ask a model to correct an invalid answer. */
 export function correction(answer: string, problem: string): Message[] {
   const repeated = answer.trim() === "" ? "(nothing)" : answer.slice(0, LONGEST_REPEATED);
   const words = `That is not the answer that was asked for: ${problem}. Answer again, with the JSON alone.`;
@@ -60,10 +62,10 @@ export function correction(answer: string, problem: string): Message[] {
   ];
 }
 
-/** An answer in its form: the JSON text as the model wrote it; or what is wrong with it. */
+/** The valid JSON text as the model wrote it, or what is wrong with the answer. */
 export type FormedAnswer = { json: string; unread: string[] } | { problem: string };
 
-/** Takes the JSON out of what stands around it, where it is certain which one is meant: the only one that fits. */
+/** Extracts the JSON from the text around it if exactly one candidate is valid. */
 export function readForm(answer: string, { schema }: OutputSchema): FormedAnswer {
   const text = answer.trim();
   const whole = parse(text) ?? parse(unfenced(text));
@@ -71,7 +73,7 @@ export function readForm(answer: string, { schema }: OutputSchema): FormedAnswer
   if (whole) return judge(whole, schema, budget);
   const found = valuesIn(text).map((one) => judge(one, schema, budget));
   const fitting = found.filter((one) => "json" in one);
-  // Of several it takes one that certainly fits.
+  // With several candidates, one must be certainly valid.
   if (found.length > 1 && fitting.some(({ unread }) => unread.includes("all"))) return { problem: SEVERAL };
   const [first] = fitting;
   if (first && fitting.every(({ json }) => json === first.json)) return first;
@@ -103,12 +105,12 @@ function judge({ json, value }: Parsed, schema: JsonObject | undefined, budget: 
   return problems.length > 0 ? { problem: problems.join("; ") } : { json, unread };
 }
 
-/** A text with more pieces that begin like JSON is no answer, and to try them all takes long. */
+/** A text with more candidates is not an answer, and trying them all would take too long. */
 const MOST_PIECES = 10_000;
 
 /**
- * Every object and list in a text that is inside no other one. Of what begins like one and never ends, and of what is no JSON,
- * nothing is taken: a part of an answer is not the answer.
+ * All top-level objects and arrays in a text. If one is incomplete or not JSON, nothing inside it is used, because part
+ * of an answer is not the answer.
  */
 function valuesIn(text: string): Parsed[] {
   const values: Parsed[] = [];
@@ -125,7 +127,7 @@ function valuesIn(text: string): Parsed[] {
   return values;
 }
 
-/** Where the object or list ends that begins at `start`. */
+/** The end of the object or array that begins at `start`. */
 function endOf(text: string, start: number): number | undefined {
   let depth = 0;
   let quoted = false;

@@ -26,32 +26,31 @@ export interface PartEnd {
 type TextKind = "text" | "reasoning" | "refusal";
 
 /**
- * Turns what an upstream sends, in whatever order, into the one order of events that every serializer relies on
- * (`GenerateEvent`). It opens and closes parts, keeps calls that interleave apart by holding back all but the first, waits
- * for a name that comes late, names calls that have no id, writes `{}` for a function called without arguments, tells
- * arguments once that come as all so far with every piece, turns the function that stood in for a custom tool back, and mends
- * a finish reason that contradicts the content.
+ * Puts what an upstream sends into the order of events that every serializer relies on (`GenerateEvent`). It opens and
+ * closes parts, separates interleaved calls by holding back all but the first, waits for late names, generates missing
+ * ids, writes `{}` for a function called without arguments, deduplicates arguments that are repeated in full with every
+ * piece, converts the substitute of a custom tool back, and corrects a finish reason that contradicts the content.
  */
 export class PartWriter {
   #index = -1;
   #open: TextKind | undefined;
   #end: PartEnd = {};
-  /** In order of appearance. Only the first has an open part, once its name is known. */
+  /** Calls in order of appearance. Only the first one has an open part, once its name is known. */
   #calls: PendingCall[] = [];
-  /** The same by their keys. */
+  /** The calls by their keys. */
   #callOf: Map<string, PendingCall> | undefined;
-  /** Texts that came between the pieces of a call; they follow it. */
+  /** Texts that arrived between the pieces of a call. They are sent after it. */
   #held: { kind: TextKind; text: string }[] = [];
   #ended: Set<string> | undefined;
   #callOpen = false;
   #callCount = 0;
-  /** Some servers give several calls one id, which no client can answer. */
+  /** Some servers give several calls the same id, which no client could answer. */
   #callIds: Set<string> | undefined;
   readonly #newCallId: () => string;
   readonly #customNames: ReadonlySet<string>;
   readonly #clientNames: ReadonlyMap<string, string>;
 
-  /** The request says which names are taken and which tools are custom. */
+  /** `request` shows which names are in use and which tools are custom. */
   constructor(request: Pick<GenerateRequest, "messages" | "tools">) {
     this.#newCallId = callNamer(request);
     this.#customNames = customNames(request.tools);
@@ -70,7 +69,7 @@ export class PartWriter {
     return this.#append("refusal", text);
   }
 
-  /** A part that comes whole. */
+  /** Adds a part that arrives whole. */
   whole(part: OutputPart, end: PartEnd = {}): GenerateEvent[] {
     return [
       ...this.#endAll(),
@@ -81,14 +80,15 @@ export class PartWriter {
     ];
   }
 
-  /** Takes what the upstream sends about the call that it knows by `key`. */
+  /** Adds what the upstream sends for the call `key`. */
   toolCall(key: string, delta: ToolCallDelta): GenerateEvent[] {
-    // A call ends early only once its arguments are complete, so nothing that still comes for it can be part of them.
+    // A call ends early only if its arguments are complete, so whatever still arrives for it is not part of them.
     if (this.#ended?.has(key)) return [];
     const events = this.#open ? this.endPart() : [];
     const call = this.#callFor(key, delta.kind);
     call.add(delta, (name) => this.#clientNames.get(name) ?? name);
-    // The first call is over once its arguments are complete and another one speaks: the others then need not wait.
+    // The first call is over once its arguments are complete and another call receives data. The others need not wait
+    // then.
     while (this.#calls.length > 1 && call !== this.#calls[0] && this.#firstIsComplete()) {
       events.push(...this.#endCall());
     }
@@ -105,7 +105,7 @@ export class PartWriter {
     return call;
   }
 
-  /** The upstream ended the call known by `key`. */
+  /** The upstream ended the call `key`. */
   endToolCall(key: string): GenerateEvent[] {
     const call = this.#callOf?.get(key);
     if (call) call.over = true;
@@ -114,12 +114,12 @@ export class PartWriter {
     return [...events, ...this.#writeCall()];
   }
 
-  /** What the open text or reasoning part is to be ended with: its citations, its signature. */
+  /** Sets what the open text or reasoning part ends with: citations or a signature. */
   attach(end: PartEnd): void {
     if (this.#open) this.#end = { ...this.#end, ...end };
   }
 
-  /** Ends the open part, and every call that waits. */
+  /** Ends the open part and all waiting calls. */
   endPart(): GenerateEvent[] {
     return this.#isMidCall() ? [] : this.#endAll();
   }
@@ -156,7 +156,7 @@ export class PartWriter {
     return this.#isMidCall() ? [] : this.#release();
   }
 
-  /** Whether a call waits for the rest of its arguments, which a text must not cut. */
+  /** Whether a call still waits for the rest of its arguments, which a text must not interrupt. */
   #isMidCall(): boolean {
     return this.#calls.some((call) => !call.over && !call.isWhole());
   }
@@ -227,7 +227,7 @@ export class PartWriter {
   }
 }
 
-/** Names calls that the upstream left nameless: the same in every run, and not a name that the conversation has already. */
+/** Generates ids for calls without one: deterministic, and not used in the conversation yet. */
 function callNamer({ messages }: Pick<GenerateRequest, "messages">): () => string {
   let taken: Set<string> | undefined;
   return () => {

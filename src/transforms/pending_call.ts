@@ -3,7 +3,7 @@ import type { ToolKind } from "../canonical/generate.ts";
 import { isJsonText, parseJson } from "../canonical/json.ts";
 import { unwrapCustomInput } from "./custom_tool.ts";
 
-/** What an upstream adds to one tool call; any of it may come late, or never. */
+/** A piece of a tool call from the upstream. Any field may come late or never. */
 export interface ToolCallDelta {
   kind?: ToolKind;
   id?: string;
@@ -12,25 +12,28 @@ export interface ToolCallDelta {
   extra?: Extra;
 }
 
-/** One tool call of which the upstream has not sent all, or of which not all is out. */
+/** A tool call that has not been received or sent completely. */
 export class PendingCall {
   readonly key: string;
   kind: ToolKind;
   id?: string;
   name?: string;
   extra?: Extra;
-  /** What the model wrote so far, and the end of it that is not out yet. */
+  /** The input so far, and its end that has not been sent yet. */
   input = "";
   unsent = "";
-  /** Nothing more comes from the upstream. */
+  /** Whether the upstream has sent everything. */
   over = false;
-  /** The last characters of what the model wrote. */
+  /** The last characters of the input. */
   #tail = "";
-  /** Whether the input is JSON, as far as it was looked at: it is read once for each length. */
+  /** Whether the input was valid JSON at its last checked length. Each length is parsed once. */
   #read = { length: 0, isJson: false };
-  /** Whether it begins as a JSON text does, once it has begun. */
+  /** Whether the input begins like JSON, once it has begun. */
   #quoted?: boolean;
-  /** The piece that came last, as long as each began with all of the one before it; and whether there are two such pieces. */
+  /**
+   * The last piece, as long as each piece began with the whole piece before it; and whether there were at least two
+   * such pieces.
+   */
   #grown: string | undefined = "";
   #repeats = false;
 
@@ -39,13 +42,13 @@ export class PendingCall {
     this.kind = kind;
   }
 
-  /** Takes what the upstream adds. `nameOf` gives the client's name for the upstream's. */
+  /** Adds a piece. `nameOf` maps the upstream's tool name to the client's. */
   add({ id, name, input, extra }: ToolCallDelta, nameOf: (name: string) => string): void {
     this.id ||= id;
     if (name) this.name ||= nameOf(name);
     this.extra ??= extra;
     if (!input || this.over) return;
-    // Joined only where all of it is asked for: to look into a text that grows takes as long as to copy it.
+    // Joined only when all of it is needed: looking into a growing string copies it.
     this.input += input;
     this.unsent += input;
     this.#tail = input.length < TAIL ? (this.#tail + input).slice(-TAIL) : input.slice(-TAIL);
@@ -56,7 +59,7 @@ export class PendingCall {
     if (this.#grown !== undefined) this.#compareWithLast(input);
   }
 
-  /** Whether the arguments are whole. */
+  /** Whether the arguments are complete. */
   isWhole(): boolean {
     if (this.#read.length === this.input.length) return this.#read.isJson;
     if (!ENDED_VALUE.test(this.#tail)) return false;
@@ -65,19 +68,19 @@ export class PendingCall {
   }
 
   /**
-   * Makes the arguments what the model meant; false where that is not known yet, and nothing may go out. `isCustom`: the function
-   * stands in for a custom tool.
+   * Normalizes the arguments. Returns false if that is not possible yet; nothing may be sent then. `isCustom`: the
+   * function is the substitute of a custom tool.
    */
   settle(isCustom: boolean): boolean {
     if (this.kind !== "function") return true;
     if (this.#repeats) {
-      // Only its end shows whether the pieces are one text or each is all of it.
+      // Only the end shows whether the pieces form one text or each one repeats the whole.
       if (!this.over) return false;
       this.#repeats = false;
       this.#takeGrown();
     }
     if (isCustom) {
-      // The model's text is inside JSON, so it is known once that is whole.
+      // The text is inside JSON and is known once that is complete.
       if (!this.over && !(CLOSED_TEXT.test(this.#tail) && this.isWhole())) return false;
       this.kind = "custom";
       this.input = this.unsent = unwrapCustomInput(this.input);
@@ -85,7 +88,7 @@ export class PendingCall {
       return true;
     }
     if (this.#quoted) {
-      // Arguments are an object. Some servers write its JSON into a JSON text, which is known once that is whole.
+      // Arguments are an object. Some servers encode it as a JSON string, which can be decoded once it is complete.
       if (!this.over) return false;
       this.#quoted = false;
       this.input = this.unsent = unquoted(this.input);
@@ -93,13 +96,19 @@ export class PendingCall {
     return true;
   }
 
-  /** Some servers send all arguments so far with every piece. Of those that do not, next to none get past their second piece. */
+  /**
+   * Some servers repeat all arguments so far in every piece. Other streams are almost always recognized by their second
+   * piece.
+   */
   #compareWithLast(piece: string): void {
     this.#repeats = this.#grown !== "" && piece.startsWith(this.#grown!);
     this.#grown = this.#grown === "" || this.#repeats ? piece : undefined;
   }
 
-  /** The last piece is all of the input, where it is JSON and the pieces together are none. What is out began it already. */
+  /**
+   * If the last piece is JSON and all pieces together are not, the last piece is the whole input. What has been sent is
+   * its beginning.
+   */
   #takeGrown(): void {
     const grown = this.#grown ?? "";
     if (isJsonText(this.input) || !isJsonText(grown)) return;
@@ -110,13 +119,15 @@ export class PendingCall {
 }
 
 const TAIL = 16;
-/** How an object ends whose last value is a text: a bracket alone may stand in that text, and often does where it is code. */
+/**
+ * How an object ends whose last value is a string. A single bracket may be part of that string, and often is in code.
+ */
 const CLOSED_TEXT = /"\s*\}\s*$/;
 
-/** How a JSON value may end: to look at all of a text that grows takes as long as to copy it. */
+/** How a JSON value may end. Looking at all of a growing string would copy it. */
 const ENDED_VALUE = /[}\]"\del]\s*$/;
 
-/** The JSON object that is written inside a JSON text; the same where there is none. */
+/** The JSON object inside a JSON string; the input itself if there is none. */
 function unquoted(input: string): string {
   const inner = parseJson(input);
   return typeof inner === "string" && inner.trimStart().startsWith("{") && isJsonText(inner) ? inner : input;

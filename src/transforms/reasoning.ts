@@ -1,4 +1,6 @@
-/** What becomes of the reasoning of earlier turns: some only the target can read that wrote it, and some targets take none. */
+/**
+ * Reasoning of earlier turns. Some of it can be read only by the target that wrote it, and some targets accept none.
+ */
 import type {
   GenerateEvent,
   GenerateRequest,
@@ -10,12 +12,12 @@ import type {
 import { holdsPart } from "../canonical/part_types.ts";
 import type { StreamTransform } from "../contract/stream.ts";
 
-/** The part, marked as what `target` wrote, unless it is known who did. */
+/** The part, attributed to `target` unless its author is known. */
 export function markReasoning(part: OutputPart, target: string): OutputPart {
   return part.type === "reasoning" && part.opaque ? { ...part, opaque: { target, ...part.opaque } } : part;
 }
 
-/** The same of the events of an answer; `targetOf` says who gives it. */
+/** Attributes the reasoning in the events of an answer to the target that `targetOf` returns. */
 export function markThoughts(targetOf: () => string | undefined): StreamTransform<GenerateEvent> {
   return {
     push(event, emit) {
@@ -27,7 +29,9 @@ export function markThoughts(targetOf: () => string | undefined): StreamTransfor
   };
 }
 
-/** To another target it is noise, which some refuse: only the plain text of it stays. `note` reports it. */
+/**
+ * Removes the opaque reasoning of other targets, which some targets refuse. Its plain text stays. `note` reports it.
+ */
 export function withoutForeignReasoning<T extends GenerateRequest>(
   input: T,
   target: string,
@@ -42,7 +46,7 @@ export function withoutForeignReasoning<T extends GenerateRequest>(
   return { ...input, messages };
 }
 
-/** The request without what was thought in earlier turns; the same one where there is nothing of it. `note` reports it. */
+/** The request without reasoning of earlier turns; the same object if it has none. `note` reports it. */
 export function withoutReasoning<T extends GenerateRequest>(input: T, note: (text: string) => void): T {
   const messages = changeReasoning(input.messages, () => []);
   if (messages === input.messages) return input;
@@ -50,7 +54,7 @@ export function withoutReasoning<T extends GenerateRequest>(input: T, note: (tex
   return { ...input, messages };
 }
 
-/** The request without the reasoning that a server refuses, because nobody has signed it. `note` reports it. */
+/** The request without unsigned reasoning that the server refuses. `note` reports it. */
 export function withoutUnsignedReasoning<T extends GenerateRequest>(
   input: T,
   isUnsigned: (part: ReasoningPart) => boolean,
@@ -63,8 +67,8 @@ export function withoutUnsignedReasoning<T extends GenerateRequest>(
 }
 
 /**
- * The messages with what `change` puts in place of a reasoning part, which stays where it gives nothing. They are the same
- * messages where every one of them stays.
+ * The messages with each reasoning part replaced by the result of `change`. Returns the same messages if nothing
+ * changes.
  */
 export function changeReasoning(
   messages: Message[],
@@ -82,7 +86,7 @@ export function changeReasoning(
     });
     if (!touched) return [message];
     changed = true;
-    // A turn in which nothing is left is none, and servers refuse it.
+    // Servers refuse an empty turn.
     return content.length > 0 ? [{ ...message, content }] : [];
   });
   return changed ? turns : messages;

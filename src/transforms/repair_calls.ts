@@ -1,6 +1,6 @@
 /**
- * Calls whose arguments are not JSON, repaired where that is certain. Whether they are is known once they are whole, so a stream
- * tells each call's arguments in one piece.
+ * Repairs tool arguments that are not JSON, if the result is certain. That is known only once they are complete, so a
+ * stream then sends the arguments of a call in one piece.
  */
 import type {
   FunctionTool,
@@ -21,7 +21,7 @@ type Tools = Pick<GenerateRequest, "tools">;
 interface HeldCall {
   name: string;
   input: string;
-  /** Once it is there, the rest of the answer shows whether the call was cut. */
+  /** Once it arrives, the rest of the answer shows whether the call was cut off. */
   end?: GenerateEvent & { type: "part-end" };
 }
 
@@ -58,7 +58,7 @@ export function repairCalls(request: Tools, note: Note): StreamTransform<Generat
   };
 }
 
-/** The same of a whole answer, in slices. */
+/** Repairs the calls of a whole answer, in slices. */
 export function* repairResponse(response: GenerateResponse, request: Tools, note: Note): Work<GenerateResponse> {
   const { content, finish } = response;
   const budget = newBudget();
@@ -79,7 +79,7 @@ function inputOf(index: number, text: string): GenerateEvent {
   return { type: "part-delta", index, delta: { type: "tool-input", text } };
 }
 
-/** What was cut is never made into another call. */
+/** A call that was cut off is never repaired. */
 function kept({ name, input }: HeldCall, note: Note): string {
   note(`kept arguments of ${name} that are not JSON`);
   return input;
@@ -95,7 +95,7 @@ function* repaired(call: HeldCall, { tools }: Tools, note: Note, budget: Budget)
   return near.text;
 }
 
-/** Whether there is nothing that could have come before the brace that is missing: the schema has no further name. */
+/** Whether nothing can be missing before the missing brace, because the schema has no further properties. */
 function isFull({ parameters }: FunctionTool, value: JsonObject): boolean {
   const { properties } = parameters ?? {};
   return isJsonObject(properties) && Object.keys(properties).length > 0 &&

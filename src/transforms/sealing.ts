@@ -1,6 +1,6 @@
 /**
- * What a model thought goes to the client and comes back with the next turn. Clients keep one opaque text beside it, so all
- * of it is sealed into that: it comes back as it was, whatever the client shows, trims or leaves out.
+ * Reasoning goes to the client and comes back with the next turn. Clients keep one opaque text beside it, so all of it
+ * is sealed into that text. It comes back unchanged, whatever the client shows, trims or leaves out.
  */
 import type { GenerateEvent, Message, OpaqueReasoning, OutputPart, ReasoningPart } from "../canonical/generate.ts";
 import { holdsPart } from "../canonical/part_types.ts";
@@ -8,31 +8,34 @@ import type { ReasoningPlace } from "../contract/protocol.ts";
 import type { StreamTransform } from "../contract/stream.ts";
 import { changeReasoning } from "./reasoning.ts";
 
-/** What is sealed of a part. */
+/** The sealed content of a part. */
 export type Thought = Pick<ReasoningPart, "text" | "opaque" | "extra">;
 
-/** How one answer's reasoning is sealed. */
+/** How the reasoning of one answer is sealed. */
 export interface Sealing extends ReasoningPlace {
   /** The client's wire. */
   wire: string;
   seal(thought: Thought): string;
 }
 
-/** What every sealed text begins with; the number is that of its form. */
+/** The prefix of every sealed text. The number is the version of the format. */
 export const SEALED_PREFIX = "lw1.";
 const SEALED = /^lw\d+\./;
 
-/** Where it is known which target wrote it, it is out of the gateway's memory, and what it looks like is that target's affair. */
+/**
+ * If the target that wrote it is known, it comes from the gateway's own memory, and its format is that target's
+ * business.
+ */
 function isSealed(opaque: OpaqueReasoning | undefined): opaque is OpaqueReasoning {
   return opaque !== undefined && opaque.target === undefined && SEALED.test(opaque.data);
 }
 
-/** Whether a text may be one that a gateway sealed. */
+/** Whether a text may have been sealed by a gateway. */
 export function isSealedText(text: string): boolean {
   return SEALED.test(text);
 }
 
-/** What there is to open. */
+/** The sealed texts. */
 export function sealedIn(messages: readonly Message[]): OpaqueReasoning[] {
   if (!holdsPart(messages, "reasoning")) return [];
   const sealed: OpaqueReasoning[] = [];
@@ -44,8 +47,8 @@ export function sealedIn(messages: readonly Message[]): OpaqueReasoning[] {
 }
 
 /**
- * The messages with what was sealed in place of what the client kept of it. Of what does not open the visible text stays, and
- * `note` reports it; what somebody else sealed or signed stays as it is.
+ * The messages with sealed parts restored in place of what the client kept. If one cannot be opened, its visible text
+ * stays and `note` reports it. What others have sealed or signed stays as it is.
  */
 export function openReasoning(
   messages: Message[],
@@ -61,7 +64,7 @@ export function openReasoning(
   });
 }
 
-/** The parts of a whole answer, as the client is to have them. */
+/** The parts of a whole answer as they are sent to the client. */
 export function sealReasoning(parts: readonly OutputPart[], sealing: Sealing): OutputPart[] {
   return parts.map((part) => {
     if (part.type !== "reasoning" || staysOpen(part, sealing)) return part;
@@ -69,7 +72,10 @@ export function sealReasoning(parts: readonly OutputPart[], sealing: Sealing): O
   });
 }
 
-/** The same step by step: what seals a part comes at its end, unless nothing of it can be put into words. */
+/**
+ * The same for a streamed answer. The sealed text comes at the end of a part, or at once if the part has no visible
+ * text.
+ */
 export function sealStream(sealing: Sealing): StreamTransform<GenerateEvent> {
   let open: ReasoningPart | undefined;
   const sealed = (event: GenerateEvent): GenerateEvent | undefined => {
@@ -104,13 +110,18 @@ export function sealStream(sealing: Sealing): StreamTransform<GenerateEvent> {
   };
 }
 
-/** Whether there is nothing to seal, or nothing that needs it. An upstream that is such a gateway too must not be taken for this one. */
+/**
+ * Whether the part needs no sealing. What another gateway upstream has sealed must not be mistaken for this gateway's.
+ */
 function staysOpen({ text, opaque }: Thought, { wire, hidden, keepsOwn }: Sealing): boolean {
   if (!opaque) return text === "";
   return keepsOwn && opaque.origin === wire && !SEALED.test(opaque.data) && (text === "" || !hidden);
 }
 
-/** Sealed as what the client's wire takes for its vendor's own. What the wire itself carries needs no sealing. */
+/**
+ * The part sealed in the form of the vendor's own signature on the client's wire. What the wire carries itself is not
+ * sealed.
+ */
 function toOpaque({ text, opaque, extra }: Thought, { wire, seal }: Sealing): OpaqueReasoning {
   const foreign = extra && extra.wire !== wire ? extra : undefined;
   const data = seal({ text, ...(opaque && { opaque }), ...(foreign && { extra: foreign }) });

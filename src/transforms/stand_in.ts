@@ -10,7 +10,7 @@ import { holdsPart } from "../canonical/part_types.ts";
 
 type Part = OutputPart | ToolResultPart;
 
-/** The request with words in place of the parts of its history that `wire` does not have; the same one where it has none. */
+/** The request with text in place of history parts that `wire` does not have; the same object if there are none. */
 export function withStandIns(request: GenerateRequest, wire: string, note: (text: string) => void): GenerateRequest {
   if (!holdsPart(request.messages, "opaque")) return request;
   const isForeign = (part: { type: string }): part is OpaquePart =>
@@ -35,8 +35,8 @@ export function withStandIns(request: GenerateRequest, wire: string, note: (text
 }
 
 /**
- * The words for a part of the history that only another wire has; nothing where there are none. `note` reports either. They
- * are for the model alone: in an answer they would pass for its own.
+ * The text for a history part that only another wire has; `undefined` if there is none. `note` reports either case. It
+ * is only for requests: in an answer it would look like the model's own words.
  */
 export function standInFor({ standIn, extra }: OpaquePart, note: (text: string) => void): TextPart | undefined {
   if (standIn === undefined) {
@@ -47,7 +47,7 @@ export function standInFor({ standIn, extra }: OpaquePart, note: (text: string) 
   return { type: "text", text: standIn };
 }
 
-/** A part that only another wire has, left out. */
+/** Reports that a part of another wire is left out. */
 export function noteDropped({ extra }: Pick<OpaquePart, "extra">, note: (text: string) => void): void {
   note(`dropped a part of type ${String(extra.fields.type)}`);
 }

@@ -1,6 +1,8 @@
 import { type Effort, EFFORTS, type Thinking } from "../canonical/generate.ts";
 
-/** The most tokens of each level, for a client that gives a budget instead of a level; above the last it is `xhigh`. */
+/**
+ * The most tokens of each level, for clients that send a budget instead of a level. Above the last one it is `xhigh`.
+ */
 const BUDGETS: readonly (readonly [tokens: number, effort: Effort])[] = [
   [512, "minimal"],
   [1_024, "low"],
@@ -8,7 +10,7 @@ const BUDGETS: readonly (readonly [tokens: number, effort: Effort])[] = [
   [24_576, "high"],
 ];
 
-/** The level of effort that a request wants; nothing where it leaves that to the model. */
+/** The requested level of effort; `undefined` if it is left to the model. */
 export function effortOf(thinking: Thinking | undefined): Effort | undefined {
   if (!thinking) return undefined;
   const { enabled, effort, budgetTokens } = thinking;
@@ -18,9 +20,9 @@ export function effortOf(thinking: Thinking | undefined): Effort | undefined {
 }
 
 /**
- * A request's thinking, held to the levels that a model knows: the nearest one, upwards where two are as near. A wish to
- * think never becomes `none`; `none` on a model that cannot be switched off becomes its lowest level. No levels: nothing is
- * sent. `note` reports every change.
+ * Maps a request's thinking to the levels that a model supports: the nearest one, and the higher of two that are
+ * equally near. A request to think never becomes `none`; `none` becomes the lowest level if the model cannot stop
+ * thinking. Without levels nothing is sent. `note` reports every change.
  */
 export function clampThinking(
   thinking: Thinking | undefined,

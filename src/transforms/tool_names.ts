@@ -1,28 +1,34 @@
-/** Names of tools that servers refuse, under names that they take, and back. */
+/** Replaces tool names that servers refuse, and maps them back. */
 import type { AssistantMessage, GenerateRequest, Message, Tool, ToolChoice } from "../canonical/generate.ts";
 
-/** What every server takes. Some take more, and clients of tool servers use it: longer names, and dots. */
+/**
+ * Names that every server accepts. Some accept more, such as longer names and dots, and clients of tool servers use
+ * those.
+ */
 const TAKEN = /^[\w-]{1,64}$/;
 const KEPT_LENGTH = 55;
 
-/** The name for an upstream: the client's own, or its beginning with a mark of the whole, the same in every request. */
+/**
+ * The name for an upstream: the client's own, or its beginning with a hash of the whole name. It is the same in every
+ * request.
+ */
 export function upstreamName(name: string): string {
   return TAKEN.test(name) ? name : `${name.replace(/[^\w-]/g, "_").slice(0, KEPT_LENGTH)}_${markOf(name)}`;
 }
 
-/** FNV-1a, in eight hexadecimal digits. */
+/** FNV-1a as eight hexadecimal digits. */
 function markOf(name: string): string {
   let hash = 0x811c9dc5;
   for (let at = 0; at < name.length; at++) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193) >>> 0;
   return hash.toString(16).padStart(8, "0");
 }
 
-/** The client's own name of each tool that an upstream gets under another name. */
+/** The client's names of the tools that are renamed for an upstream. */
 export function clientNames(tools: readonly Tool[] = []): ReadonlyMap<string, string> {
   return new Map(tools.filter(isRenamed).map(({ name }) => [upstreamName(name), name]));
 }
 
-/** The request as an upstream gets it: the same one where all names are taken as they are. */
+/** The request with names that the upstream accepts; the same object if all of them are accepted. */
 export function withUpstreamNames<T extends GenerateRequest>(request: T): T {
   const { tools, messages, toolChoice } = request;
   if (!tools?.some(isRenamed) && !messages.some(callsRenamed)) return request;
@@ -34,7 +40,7 @@ export function withUpstreamNames<T extends GenerateRequest>(request: T): T {
   };
 }
 
-/** A tool that the server runs has no name of the client's. */
+/** A tool that the server runs has no client-defined name. */
 function isRenamed({ type, name }: Tool): boolean {
   return type !== "hosted" && !TAKEN.test(name);
 }

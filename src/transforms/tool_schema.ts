@@ -1,8 +1,8 @@
 import type { JsonObject } from "../canonical/json.ts";
 
 /**
- * A tool's schema as every server takes it: of an object, its properties named. Clients of some wires leave out what is empty;
- * one that is of something else would fail the request for all tools, and its call has nothing to say.
+ * A tool's schema in the form that every server accepts: an object schema with `properties`. Clients of some wires
+ * leave out what is empty. A schema of another type would fail the whole request, and such a tool takes no arguments.
  */
 export function objectSchema(schema: JsonObject | undefined): JsonObject {
   if (schema && "type" in schema && schema.type !== "object" && !isList(schema.type)) {
@@ -11,7 +11,7 @@ export function objectSchema(schema: JsonObject | undefined): JsonObject {
   return schema && "type" in schema && "properties" in schema ? schema : { type: "object", properties: {}, ...schema };
 }
 
-/** `["object", "null"]` is of an object too. */
+/** `["object", "null"]` is an object schema too. */
 function isList(type: unknown): boolean {
   return Array.isArray(type) && type.includes("object");
 }

@@ -1,4 +1,7 @@
-/** The turns of a conversation, arranged for an upstream that speaks another wire, or mended for one of the client's own. */
+/**
+ * Arranges the turns of a conversation for an upstream that speaks another wire, or repairs them for one that speaks
+ * the client's wire.
+ */
 import type {
   AssistantMessage,
   InputPart,
@@ -15,9 +18,9 @@ import { holdsPart } from "../canonical/part_types.ts";
 export type Note = (text: string) => void;
 
 /**
- * Results of tools stand right after the turn that called for them, one for each call, in the order of the calls. Where the
- * upstream takes instructions first only, later ones go into the user's turn, in the form in which agents themselves put them
- * there: hoisting them to the front would spoil the upstream's prefix cache. `note` reports every change.
+ * Tool results follow the turn that called for them, one per call, in the order of the calls. If the upstream accepts system
+ * messages only at the beginning, later ones go into the user's turn, as agents put them there themselves: at the front they would
+ * invalidate the prefix cache. `note` reports every change.
  */
 export function arrangeTurns(
   messages: readonly Message[],
@@ -40,7 +43,7 @@ function isContinued({ role }: Message, at: number, messages: readonly Message[]
   return role === "assistant" && messages[at - 1]?.role === role;
 }
 
-/** Whether each result stands in its place: as in most conversations. */
+/** Whether every result is already in its place, as in most conversations. */
 export function isArranged(messages: readonly Message[]): boolean {
   let called: string[] = [];
   let answered = 0;
@@ -64,8 +67,8 @@ function callIds(content: AssistantMessage["content"]): string[] {
 }
 
 /**
- * The same for an upstream of the client's own wire: the turns as they are, unless results do not stand right after the calls
- * that they answer, one for each, without which every server of the wire refuses the conversation.
+ * For an upstream of the client's own wire: the turns stay as they are, unless a call is not directly followed by its result, which
+ * every server of the wire refuses.
  */
 export function mendTurns(messages: readonly Message[], note: Note): readonly Message[] {
   if (isArranged(messages) || isPaired(messages)) return messages;
@@ -98,7 +101,7 @@ export function hasCalls({ content }: AssistantMessage): boolean {
   return content.some(({ type }) => type === "tool-call");
 }
 
-/** What only another wire knows, and nothing says in words. A turn of nothing else is none, and servers refuse it. */
+/** Drops parts of another wire that cannot be put into words. Servers refuse a turn that is left empty. */
 function withoutWordless(message: Message, wire: string, note: Note): Message | undefined {
   const parts: readonly Message["content"][number][] = message.content;
   const wordless = parts.filter((part) => isWordless(part, wire));
@@ -114,13 +117,13 @@ function isWordless(part: Message["content"][number], wire: string): boolean {
   return part.type === "opaque" && part.standIn === undefined && part.extra.wire !== wire;
 }
 
-/** Whether there is any content in it; where not, only another wire has something to say about it. */
+/** Whether the message has any content that this wire can express. */
 function hasContent({ content, extra }: SystemMessage, note: Note): boolean {
   if (content.length === 0) noteLost(extra, note);
   return content.length > 0;
 }
 
-/** On some wires each thing that the assistant says is a turn; elsewhere what it thinks, says and calls is one. */
+/** On some wires each output of the assistant is a turn. Elsewhere its reasoning, text and calls form one. */
 export function joinAssistant(
   messages: readonly Message[],
   isOpen: (turn: AssistantMessage) => boolean = () => true,
@@ -138,9 +141,9 @@ export function joinAssistant(
   return joined;
 }
 
-/** Servers refuse several calls of one turn under one id: each gets its own, and so do their results, which come in their order. */
+/** Servers refuse several calls of one turn with the same id. Each call gets its own, and so do the results, in order. */
 function withDistinctIds(messages: readonly Message[], note: Note): Message[] {
-  /** By the id that the client gave, those of its calls in the latest turn, and how many of them have their results. */
+  /** For each id of the client: the new ids of its calls in the latest turn, and how many of them have results. */
   const called = new Map<string, { ids: string[]; answered: number; number: number }>();
   return messages.map((message) => {
     if (message.role === "tool") {
@@ -172,7 +175,7 @@ function withDistinctIds(messages: readonly Message[], note: Note): Message[] {
   });
 }
 
-/** Some wires let other turns come between calls and their results. */
+/** Some wires allow other turns between calls and their results. */
 function resultsFirst(messages: readonly Message[]): Message[] {
   const ordered: Message[] = [];
   // What came after the latest call or result, before which a further result goes.
@@ -191,8 +194,8 @@ function resultsFirst(messages: readonly Message[]): Message[] {
 }
 
 /**
- * A call without a result, and a result without a call, would be refused with every later request of the conversation too:
- * the first is answered as a failure, the second becomes words of the user.
+ * A call without a result, or a result without a call, would fail every later request of the conversation. The call gets an error
+ * as its result, and the result becomes text of the user.
  */
 function answerCalls(messages: readonly Message[], note: Note): Message[] {
   const answered: Message[] = [];

@@ -1,11 +1,11 @@
-/** Calls without results, and results without calls, on a wire where each of them is an item of its own. */
+/** Calls without results and results without calls, on a wire where each is a separate item. */
 import type { Message } from "../canonical/generate.ts";
 import { inWords, isArranged, type Note, noteLost, unanswered } from "./turns.ts";
 
 /**
- * Mends the conversation for an upstream of the client's own wire, where a result may stand anywhere after its call, each of
- * them an item of its own: only what has no counterpart at all is mended. Items that are passed on as they came (`isWhole`) are their
- * upstream's affair.
+ * Repairs the conversation for an upstream of the client's own wire, where a result may be anywhere after its call:
+ * only items without any counterpart are repaired. Items that are passed through unchanged (`isWhole`) are left to the
+ * upstream.
  */
 export function mendItems(
   messages: readonly Message[],
@@ -39,7 +39,7 @@ export function mendItems(
   return mended;
 }
 
-/** The calls that have no result, and the results that have no call. */
+/** The calls without results, and the results without calls. */
 function unpairedIn(messages: readonly Message[]): Set<unknown> {
   const unpaired = new Set<unknown>();
   // As in most conversations. Calls at the very end have no results.
