@@ -42,7 +42,7 @@ export class AlikeFrames {
     if (at === -1 || json.indexOf(quoted, at + 1) !== -1) return;
     this.#before = json.slice(0, at);
     this.#after = json.slice(at + quoted.length);
-    // Where a letter may be escaped, the text may stand elsewhere in another spelling.
+    // With escapes, the same text may also occur elsewhere in another spelling.
     const isSure = !this.#before.includes("\\") && !this.#after.includes("\\");
     if (isSure) this.#count = 1;
   }

@@ -32,7 +32,7 @@ export function settleApprovals(messages: Message[]): SettledApprovals {
       if (approval && done.has(approval.id)) return false;
       const step = approval && waiting.get(approval.id);
       if (!step) return true;
-      // What is older has been answered since: its client has kept the answer alone.
+      // An older approval has already been acted on: its client kept only the decision.
       if (!approval.isApproved) {
         const [call, outcome] = declinedStep(step, approval);
         steps.push(call, outcome);

@@ -11,8 +11,8 @@ interface Extended {
 type Part = OutputPart | ToolResultPart;
 
 /**
- * The request with its hints as those of `wire`, whose servers want them on texts, on results of tools, on tools and on the
- * request itself. `note` reports what else another wire's client sent there.
+ * Converts the request's cache hints to those of `wire`, whose servers accept them on texts, tool results, tools and the request
+ * itself. `note` reports other fields that a client of another wire sent with them.
  */
 export function adoptCacheHints(
   request: GenerateRequest,
@@ -28,7 +28,7 @@ export function adoptCacheHints(
   const adoptPart = (part: Part): Part => {
     if (part.type === "text") return adopt(part);
     if (part.type !== "tool-result") return part;
-    // Inside a result there is no place for one on every wire, and it ends where its result ends.
+    // Not every wire allows a hint inside a result. The hint moves to the result, whose end is the same.
     const hinted = isHinted(part) ? part : part.content.findLast(isHinted);
     return hinted ? adopt({ ...part, content: part.content.map(withoutHint) }, hinted) : part;
   };

@@ -13,7 +13,7 @@ export function withinControls(
   const kept = { ...request };
   for (const control of lost) {
     const value = request[control];
-    // What is empty asks for nothing.
+    // An empty control asks for nothing.
     if (typeof value !== "object" || Object.keys(value).length > 0) note(`dropped ${lacks[control]}`);
     delete kept[control];
   }

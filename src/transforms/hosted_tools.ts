@@ -31,7 +31,7 @@ function isListed(tool: Tool): boolean {
   return tool.type !== "hosted" || Object.keys(tool.extra.fields).length > 0;
 }
 
-/** The request without the hosted tools that an upstream refuses. */
+/** The request without the hosted tools that the upstream refuses. */
 export function withoutHosted<T extends GenerateRequest>(
   input: T,
   refuses: (tool: HostedTool) => boolean,

@@ -235,7 +235,7 @@ function isPast(value: JsonValue, limit: JsonValue, side: -1 | 1, isOpen: boolea
   return order > 0 || (isOpen && order === 0);
 }
 
-/** 0.3 is three times 0.1, whatever binary fractions say. */
+/** Tolerates binary rounding, so that 0.3 counts as a multiple of 0.1. */
 function isNearMultiple(value: number, of: number): boolean {
   const times = value / of;
   return Math.abs(times - Math.round(times)) < 1e-9 * Math.max(1, Math.abs(times));

@@ -109,7 +109,7 @@ export function isSame(one: JsonValue | undefined, other: JsonValue | undefined,
   return false;
 }
 
-/** In characters, not in UTF-16 units. */
+/** Counts characters, not UTF-16 units. */
 export function lengthOf(value: JsonValue): number | false {
   return typeof value === "string" && [...value].length;
 }

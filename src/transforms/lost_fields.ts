@@ -3,7 +3,7 @@ import type { GenerateEvent, OpaqueReasoning } from "../canonical/generate.ts";
 import { isJsonObject } from "../canonical/json.ts";
 import type { StreamTransform } from "../contract/stream.ts";
 
-/** An answer, a part of one, or a step of a stream: what of it only one wire may have. */
+/** The wire-specific content of an answer, of a part, or of a stream event. */
 interface Sent {
   type?: string;
   extra?: Extra;
@@ -11,8 +11,8 @@ interface Sent {
 }
 
 /**
- * `note` is given what only the wire of the upstream has, where the client speaks another: its serializer leaves it behind.
- * `isKept`: what only a vendor can read is sealed for the client, or stored.
+ * Notes what the client's serializer leaves out, because only the upstream's wire has it. `isKept`: vendor-only reasoning is
+ * sealed for the client or stored.
  */
 export function noteLostFields(
   { type, extra, opaque }: Sent,
@@ -21,7 +21,7 @@ export function noteLostFields(
   note: (text: string) => void,
 ): void {
   if (opaque && opaque.origin !== clientWire && !isKept) note("dropped reasoning that only its vendor can read");
-  // Of a part that is foreign as a whole, the serializer says what became of it.
+  // For a part that is foreign as a whole, the serializer writes the note.
   if (!extra || extra.wire === clientWire || type === "opaque") return;
   for (const [field, value] of Object.entries(extra.fields)) {
     const inner: [name: string, value: unknown][] = isJsonObject(value)
@@ -31,12 +31,12 @@ export function noteLostFields(
   }
 }
 
-/** An answer loses nothing with it. */
+/** Dropping a blank value loses nothing. */
 function isBlank(value: unknown): boolean {
   return value === null || value === "" || Array.isArray(value) && value.length === 0;
 }
 
-/** The same of a stream, step by step. */
+/** `noteLostFields` for a stream. */
 export function noteLostEventFields(
   clientWire: string,
   isKept: boolean,

@@ -1,9 +1,9 @@
 /**
- * JSON that a model wrote with another language's habits: in single quotes, with a comma too many, Python's words, bare names,
- * line ends inside a text, or inside a fence. There is one way to read these. What can be read in several ways is not guessed
- * at: a text without its end, quotes inside quotes, an escape that JSON does not know.
+ * JSON with the habits of other languages: single quotes, trailing commas, Python's words, bare names, line breaks inside a text,
+ * or a code fence. Each of these has only one reading. Ambiguous input is rejected: an unterminated text, quotes inside quotes,
+ * an escape that JSON does not have.
  *
- * Libraries for this exist, and guess: they end a command where it was cut, and lose the backslash of `\d`.
+ * Existing libraries guess: they complete a truncated command, and lose the backslash of `\d`.
  */
 import { isJsonObject, type JsonObject, parseJson } from "../canonical/json.ts";
 import { finishSync, type Work } from "../util/work.ts";
@@ -31,7 +31,7 @@ export function readNearJson(written: string): NearJson | undefined {
   return finishSync(readLongNearJson(written));
 }
 
-/** The same in slices. */
+/** `readNearJson` in slices. */
 export function* readLongNearJson(written: string): Work<NearJson | undefined> {
   if (written.length > LONGEST) return undefined;
   const tokens = yield* tokensOf(unfenced(written));

@@ -136,7 +136,7 @@ export class PartWriter {
     return events;
   }
 
-  /** Ends everything. A `stop` after tool calls means that the agent goes on; `tool-calls` without any means a stop. */
+  /** Ends everything. `stop` becomes `tool-calls` if there were calls, and `tool-calls` becomes `stop` if there were none. */
   finish(finish: Finish, usage: Usage, extra?: Extra): GenerateEvent[] {
     const events = [...this.#endAll(), ...this.#release(), ...this.#endAll()];
     const { reason } = finish;

@@ -178,7 +178,7 @@ function withDistinctIds(messages: readonly Message[], note: Note): Message[] {
 /** Some wires allow other turns between calls and their results. */
 function resultsFirst(messages: readonly Message[]): Message[] {
   const ordered: Message[] = [];
-  // What came after the latest call or result, before which a further result goes.
+  // The messages since the latest call or result. A further result goes before them.
   let since: Message[] = [];
   let called = false;
   for (const message of messages) {
@@ -229,20 +229,20 @@ function answerCalls(messages: readonly Message[], note: Note): Message[] {
     for (const part of message.content) if (part.type === "tool-call") ids.push(part.id);
     for (const id of ids) open.add(id);
   }
-  // Calls at the very end wait for their results still.
+  // Calls at the very end still await their results.
   if (messages.at(-1)?.role === "assistant") open.clear();
   settle();
   return answered;
 }
 
-/** A result without a call, as words of the user. */
+/** A result without a call, as text from the user. */
 export function inWords({ id, content, extra }: ToolResultPart, note: Note): InputPart[] {
   note(`moved the result of ${id}, which has no call, into the user turn`);
   noteLost(extra, note);
   return [{ type: "text", text: `Result of ${id}:` }, ...content];
 }
 
-/** Agents tell results as tools are done with them; many chat templates show no ids, so that only the order says which is whose. */
+/** Agents send results as tools finish. Many chat templates show no ids, so only the order matches results to calls. */
 function inOrder(results: readonly ToolMessage[], ids: readonly string[]): readonly ToolMessage[] {
   const placeOf = new Map(ids.map((id, place) => [id, place]));
   const places = results.flatMap(({ content }) => content.map(({ id }) => placeOf.get(id) ?? 0));
@@ -260,10 +260,10 @@ export function unanswered(id: string): ToolResultPart {
   return { type: "tool-result", id, content: [{ type: "text", text: "The call was not answered" }], isError: true };
 }
 
-/** Turns of the user in a row become one, because many chat templates want the roles to alternate. */
+/** Merges consecutive user turns, because many chat templates require alternating roles. */
 function foldSystemMessages(messages: readonly Message[], note: Note): Message[] {
   const folded: Message[] = [];
-  /** The last turn, where it is one that was put together here. */
+  /** The last turn, if it was assembled here. */
   let own: Message | undefined;
   for (const message of messages) {
     const last = folded.at(-1);

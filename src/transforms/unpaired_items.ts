@@ -42,9 +42,9 @@ export function mendItems(
 /** The calls without results, and the results without calls. */
 function unpairedIn(messages: readonly Message[]): Set<unknown> {
   const unpaired = new Set<unknown>();
-  // As in most conversations. Calls at the very end have no results.
+  // The usual case. Calls at the very end have no results.
   if (messages.at(-1)?.role !== "assistant" && isArranged(messages)) return unpaired;
-  /** By id, the calls of it in their order, and how many of them have their results. */
+  /** By id: its calls in order, and how many of them have results. */
   const called = new Map<string, { parts: unknown[]; answered: number }>();
   for (const { role, content } of messages) {
     for (const part of content) {
