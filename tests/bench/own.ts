@@ -1,13 +1,13 @@
 /**
  * The gateway's own processor time, in process: all that it does for an exchange but sockets. The same exchange with the bare
  * platform, which only passes bytes on, is taken off. Every figure is the least of many short runs. It is also given as a multiple
- * of fixed work on the same bytes at the same time: the JSON of the request, of the answer and of each event is parsed and
- * written, so that neither a slow machine nor a busy one matters.
+ * of fixed work on the same bytes at the same time (`fixed_work.ts`), so that neither a slow machine nor a busy one matters.
  */
 import process from "node:process";
 import { createApp, parseConfig } from "../../src/app.ts";
 import { createMemoryStore } from "../../src/state/memory_store.ts";
 import { bodyFor, type Load, type Wire, WIRES } from "./bodies.ts";
+import { passJson, passWide } from "./fixed_work.ts";
 import { type Streamed, streamedAnswer, wholeAnswer } from "./own_answers.ts";
 
 /** What a request costs, and what a chunk of a stream does with one chunk a read or twenty. */
@@ -22,7 +22,7 @@ export interface OwnCost {
   work: Work;
   pair: Pair;
   us: number;
-  ofJson: number;
+  ofFixed: number;
 }
 
 type Handler = (request: Request) => Promise<Response>;
@@ -51,18 +51,33 @@ const RUNS_IN_A_ROW: Record<Work, number> = {
   "tool input, 20 a read": 6,
 };
 
+const json: Handler = (request) => passJson(request, answerNow());
+const wide: Handler = (request) => passWide(request, answerNow());
+
+/** A small request runs through much code once; what is large, or comes often, is most of all its JSON. */
+const FIXED: Record<Work, Handler> = {
+  "whole 1 kB": wide,
+  "whole 400 kB": json,
+  "chunk": json,
+  "chunk, 20 a read": json,
+  "tool input, 20 a read": json,
+};
+
 /** Each case is run so often; the least counts. */
 export async function measureOwn(rounds: number, isWanted = (_: Work, __: Pair) => true): Promise<OwnCost[]> {
   const cases = (await Promise.all(WIRES.flatMap((client) => WIRES.map((upstream) => casesOf(client, upstream)))))
     .flat().filter(({ work, pair }) => isWanted(work, pair));
   const gateway = newGateway();
-  const least = cases.map(() => ({ gateway: Infinity, bare: Infinity, json: Infinity }));
+  const least = cases.map(() => ({ gateway: Infinity, bare: Infinity, fixed: Infinity }));
   for (const { work, run } of cases) {
-    for (let time = 0; work === "whole 1 kB" && time < WARM_RUNS; time++) await run(gateway);
+    for (let time = 0; work === "whole 1 kB" && time < WARM_RUNS; time++) {
+      await run(gateway);
+      await run(wide);
+    }
   }
-  const handlers = { bare: passThrough, gateway, json: passJson };
   for (let round = 0; round < rounds; round++) {
     for (const [at, { work, run }] of cases.entries()) {
+      const handlers = { bare: passThrough, gateway, fixed: FIXED[work] };
       const best = least[at]!;
       for (const [name, handler] of Object.entries(handlers) as [keyof typeof best, Handler][]) {
         for (let time = 0; time < RUNS_IN_A_ROW[work]; time++) {
@@ -72,8 +87,8 @@ export async function measureOwn(rounds: number, isWanted = (_: Work, __: Pair) 
     }
   }
   return cases.map(({ work, pair, count }, at) => {
-    const { gateway, bare, json } = least[at]!;
-    return { work, pair, us: (gateway - bare) / count, ofJson: (gateway - bare) / json };
+    const { gateway, bare, fixed } = least[at]!;
+    return { work, pair, us: (gateway - bare) / count, ofFixed: (gateway - bare) / fixed };
   });
 }
 
@@ -146,31 +161,6 @@ export const PEER = { transport: "tcp", hostname: "127.0.0.1", port: 50_000 };
 async function passThrough(request: Request): Promise<Response> {
   await request.bytes();
   const { body, headers } = answerNow();
-  return new Response(body, { headers });
-}
-
-/** The fixed work: the least that a gateway does which looks into what it passes on. */
-async function passJson(request: Request): Promise<Response> {
-  JSON.stringify(await request.json());
-  const answer = answerNow();
-  const { headers } = answer;
-  if (headers.get("content-type") === "application/json") {
-    return new Response(JSON.stringify(await answer.json()), { headers });
-  }
-  const reader = answer.body!.getReader();
-  const [decoder, encoder] = [new TextDecoder(), new TextEncoder()];
-  const body = new ReadableStream({
-    async pull(controller) {
-      const { done, value } = await reader.read();
-      if (done) return controller.close();
-      let text = "";
-      for (const frame of decoder.decode(value, { stream: true }).split("\n")) {
-        const data = frame.startsWith("data: {") ? `data: ${JSON.stringify(JSON.parse(frame.slice(6)))}` : frame;
-        text += `${data}\n`;
-      }
-      controller.enqueue(encoder.encode(text));
-    },
-  });
   return new Response(body, { headers });
 }
 

@@ -26,7 +26,8 @@ if (values.write) {
 }
 
 function sumsOf(costs: readonly OwnCost[]): Sums {
-  const sum = (work: string) => costs.filter((cost) => cost.work === work).reduce((all, { ofJson }) => all + ofJson, 0);
+  const sum = (work: string) =>
+    costs.filter((cost) => cost.work === work).reduce((all, { ofFixed }) => all + ofFixed, 0);
   return Object.fromEntries(WORKS.map((work) => [work, Number(sum(work).toPrecision(4))])) as Sums;
 }
 

@@ -1,6 +1,7 @@
 /**
  * What the gateway itself costs per request and per chunk, over all pairs of wires, against the committed figures. It is processor
- * time, in process, as a multiple of fixed work on the same JSON: no clock judges, and neither a slow machine nor a busy one matters.
+ * time, in process, as a multiple of fixed work of the same kind on the same JSON: no clock judges, and neither a slow machine nor a
+ * busy one matters.
  */
 import { assert } from "@std/assert";
 import { FIGURES, lesser, measureSums, type Sums } from "../bench/own_sums.ts";
