@@ -147,7 +147,7 @@ export const GEMINI_REQUESTS: readonly Sample[] = [
   config("frequencyPenalty", 0.321),
   config("responseMimeType: json", "application/json"),
   config("responseMimeType: text", "text/plain"),
-  config("responseMimeType: another", "text/x.enum"),
+  config("responseMimeType: enum", "text/x.enum"),
   config("responseJsonSchema", { ...SCHEMA, title: "keptTitle" }, { responseMimeType: "application/json" }),
   config("responseSchema", { type: "OBJECT", properties: { keptWhere: { type: "STRING" } } }, {
     responseMimeType: "application/json",
