@@ -1,4 +1,4 @@
-/** Every plugin there is: plain lists, so that a compiled binary and a hosted build see the whole graph. */
+/** All plugins, as plain lists, so that a compiled binary and a hosted build see the whole module graph. */
 import type { Fidelity } from "../src/contract/fidelity.ts";
 import type { Catalog } from "../src/contract/catalog.ts";
 import type { Driver } from "../src/contract/driver.ts";
@@ -16,7 +16,7 @@ import { searchBackends } from "./search/mod.ts";
 import { serverModels } from "./server/mod.ts";
 import { sandbox } from "./sandbox/mod.ts";
 
-/** Of protocols that share a pattern, those that look at the headers come first. */
+/** Among protocols that share a path pattern, those that check the headers come first. */
 export const protocols: readonly AnyProtocol[] = [
   ...messagesProtocols,
   ...responsesProtocols,
@@ -28,7 +28,7 @@ export const protocols: readonly AnyProtocol[] = [
   ...ollamaProtocols,
 ];
 
-/** Servers that speak the chat wire have the endpoints of its family beside it, below the same base URL. */
+/** Servers of the chat wire also serve the other endpoints of its family below the same base URL. */
 const chatFamily: Driver = {
   ...chatDriver,
   models: serverModels,
@@ -53,7 +53,7 @@ export const drivers: readonly Driver[] = [
 export { searchBackends };
 export const catalogs: readonly Catalog[] = [routerCatalog, hubCatalog, serverModels];
 
-/** Loaded when somebody wants to see them. */
+/** Loaded on demand. */
 export async function fidelityTables(): Promise<Fidelity> {
   return (await import("./fidelity/mod.ts")).fidelity;
 }

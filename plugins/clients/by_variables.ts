@@ -1,4 +1,4 @@
-/** Clients that read variables only: they are set where the user's shell starts. */
+/** Clients that read environment variables only. These are set in the shell's startup file. */
 import type { Client, ClientMachine, Connection, SettingsFile } from "../../src/contract/client.ts";
 import { ANY_KEY, baseUrl, inConfig, inFolder, inHome, keyVariable, laneUrl, literalKey } from "./place.ts";
 

@@ -38,9 +38,9 @@ export const cline: Client = {
       : ["Its settings hold the key itself, not a variable's name: connect it with --key -", extension];
   },
   proof: {
-    // It takes one word for a command.
+    // It would read a single word as a command.
     args: (_, prompt) => ["--json", prompt],
-    // Else it leaves a program of its own running.
+    // Otherwise it leaves a background process running.
     env: { CLINE_SESSION_BACKEND_MODE: "local" },
   },
 };

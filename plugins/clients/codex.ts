@@ -18,7 +18,7 @@ export const codex: Client = {
       settings: [
         { at: ["model"], value: model },
         { at: ["model_provider"], value: PROFILE },
-        // Without a search backend at the gateway it would offer a tool that nobody runs.
+        // Without a search backend at the gateway it would offer a tool that nothing runs.
         { at: ["web_search"], value: "disabled", isDefault: true },
         {
           at: ["model_providers", PROFILE],

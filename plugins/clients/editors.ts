@@ -1,4 +1,4 @@
-/** Editors: what of their settings is in files. */
+/** Editors that keep their settings in files. */
 import type { Client } from "../../src/contract/client.ts";
 import { baseUrl, inAppData, inConfig, inHome, USUAL_CONTEXT, USUAL_OUTPUT } from "./place.ts";
 

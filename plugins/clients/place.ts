@@ -1,4 +1,4 @@
-/** Where clients keep their settings, and what they are given. */
+/** Where clients keep their settings, and the values for them. */
 import type { ClientMachine, Connection } from "../../src/contract/client.ts";
 
 /** The address below which clients append `/v1` themselves. */
@@ -10,10 +10,10 @@ export function baseUrl(connection: Connection): string {
   return `${laneUrl(connection)}/v1`;
 }
 
-/** For clients that insist on a key. A gateway without keys takes any text. */
+/** For clients that insist on a key. A gateway without keys accepts any text. */
 export const ANY_KEY = "any";
 
-/** The key itself, where it was given; a stand-in where none is needed. Nothing where a variable holds it. */
+/** The key itself if it was given, or a stand-in if none is needed. `undefined` if a variable holds it. */
 export function literalKey({ key }: Connection): string | undefined {
   if (!key) return ANY_KEY;
   return "value" in key ? key.value : undefined;
@@ -23,7 +23,7 @@ export function keyVariable({ key }: Connection): string | undefined {
   return key && "env" in key ? key.env : undefined;
 }
 
-/** The window that clients are given where the gateway does not know the model's. */
+/** The context window for clients if the gateway does not know the model's. */
 export const USUAL_CONTEXT = 131_072;
 export const USUAL_OUTPUT = 8_192;
 

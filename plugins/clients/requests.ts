@@ -1,4 +1,4 @@
-/** A turn with a tool as clients of each wire send it, for those that cannot be run by themselves. */
+/** A tool turn as clients of each wire send it, for clients that cannot be run automatically. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 
 /** The two requests of a turn in which the model calls a tool. */
@@ -8,7 +8,7 @@ export interface ToolTurn {
   headers: Readonly<Record<string, string>>;
   /** Asks for a whole answer. */
   first(model: string, prompt: string): JsonObject;
-  /** The same with the tool's result, for a streamed answer. Nothing where the answer calls no tool. */
+  /** The first request with the tool's result added, for a streamed answer. `undefined` if the answer calls no tool. */
   second(first: JsonObject, answer: JsonObject): JsonObject | undefined;
   /** Whether a streamed answer came to its end. */
   isWhole(stream: string): boolean;

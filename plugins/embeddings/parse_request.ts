@@ -6,12 +6,12 @@ import { validate } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { REQUEST_KEYS, requestSchema, WIRE } from "./wire.ts";
 
-/** As many as the wire's vendor takes in one request. */
+/** The vendor's own limit for one request. */
 const MOST_INPUTS = 2_048;
 
 /** A client's request for vectors. `null` means absent: some clients send it for every field that is not set. */
 export function parseRequest(wire: WireRequest): EmbedRequest {
-  // Token ids are millions, and are looked at below.
+  // Token ids can number in the millions, so `input` is validated below without a schema.
   const { input, ...rest } = isJsonObject(wire.body) ? wire.body : {};
   const body = validate(requestSchema, isJsonObject(wire.body) ? rest : wire.body);
   return {

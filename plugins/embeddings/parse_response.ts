@@ -51,7 +51,7 @@ function inOrder(data: readonly Entry[], count: number): Vector[] {
     }
     vectors[place] = parseVector(embedding, place);
   }
-  // As many as there are inputs and none twice: each has one.
+  // The count matches the inputs and no index repeats, so every input has a vector.
   return vectors as Vector[];
 }
 

@@ -10,7 +10,7 @@ export function serializeResponse(output: EmbedResponse, exchange: Exchange<"emb
   return asJson(ReadableStream.from(paced(pieces)).pipeThrough(new TextEncoderStream()));
 }
 
-/** As many numbers take no time that anybody notes; of more, each vector is written when the client takes it. */
+/** Up to this many numbers are written at once. For more, each vector is written when the client reads it. */
 const LONG = 50_000;
 
 function asJson(body: BodyInit): Response {
@@ -35,7 +35,7 @@ function toBase64(vector: Vector): string {
   return new Uint8Array(buffer, byteOffset, byteLength).toBase64();
 }
 
-/** By a plain loop: `Array.from` takes ten times as long. */
+/** Uses a plain loop because `Array.from` takes ten times as long. */
 function toNumbers(vector: Vector): readonly number[] {
   if (!(vector instanceof Float32Array)) return vector;
   const numbers = new Array<number>(vector.length);

@@ -1,6 +1,6 @@
 /**
- * The shapes of the embeddings wire, as both sides send them. The lists of numbers in them are read by plain loops: they are
- * millions, where a schema costs more than the JSON.
+ * The shapes of the embeddings wire, as both sides send them. Their lists of numbers are read by plain loops: they can
+ * hold millions, for which a schema costs more than parsing the JSON.
  */
 import { z } from "zod";
 
@@ -19,7 +19,7 @@ const entry = z.looseObject({ index: z.int().nullish(), embedding: z.unknown() }
 export type Entry = z.output<typeof entry>;
 
 const tokens = z.int().min(0).nullish().catch(undefined);
-/** What an upstream answers. Counts that make no sense are not worth the answer. */
+/** An upstream's answer. Invalid token counts do not invalidate it. */
 export const answerSchema = z.looseObject({
   data: z.array(entry),
   usage: z.looseObject({ prompt_tokens: tokens, total_tokens: tokens }).nullish().catch(undefined),

@@ -27,7 +27,7 @@ function protocol(name: string, version: "1" | "2"): Protocol<"rerank"> {
   };
 }
 
-/** The shape of the chat wire, and a `message` beside it, which Cohere's client reads. */
+/** The chat wire's error shape plus a top-level `message`, which Cohere's client reads. */
 function serializeError(error: GatewayError, { requestId }: { requestId: string }): Response {
   const headers = errorHeaders(error);
   headers.set("x-request-id", requestId);

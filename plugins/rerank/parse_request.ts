@@ -24,7 +24,7 @@ export function parseRequest(wire: WireRequest): RerankRequest {
   };
 }
 
-/** Of a document that is an object, its `text`, or those of its fields that are to count, each with its name. */
+/** The text of a document that is an object: its `text`, or the fields to rank by, each with its name. */
 function textOf(
   source: JsonObject,
   fields: readonly string[] | null | undefined,

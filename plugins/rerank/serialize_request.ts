@@ -7,7 +7,7 @@ import { WIRE } from "./wire.ts";
 
 /**
  * The body for an upstream. The scores of all documents are wanted, because servers disagree on `top_n`: older builds of
- * llama.cpp ignore it and do not sort, newer ones take 0 for none, where vLLM takes it for all.
+ * llama.cpp ignore it and do not sort, newer ones read 0 as none, vLLM as all.
  */
 export function serializeRequest(input: RerankRequest, target: Target, context: Context): JsonObject {
   return {

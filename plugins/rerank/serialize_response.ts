@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonic
 import type { RerankResponse } from "../../src/canonical/rerank.ts";
 import type { Exchange } from "../../src/contract/context.ts";
 
-/** The best documents, with what the clients of Cohere, Jina and vLLM each read beside them. */
+/** The best documents, with the additional fields that clients of Cohere, Jina and vLLM read. */
 export function serializeResponse(
   { results, usage }: RerankResponse,
   { id, input }: Exchange<"rerank">,
@@ -23,7 +23,7 @@ export function serializeResponse(
   };
 }
 
-/** An object, whose `text` clients read; with all else that the client's own object held. */
+/** The document as an object with `text`, which clients read, and the other fields of the client's own object. */
 function serializeDocument({ text, source }: { text: string; source: JsonValue }): JsonObject {
   return { text, ...(isJsonObject(source) ? source : {}) };
 }

@@ -1,16 +1,16 @@
-/** What the services' lists of pages have in common. */
+/** Reads the result lists of search services. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import type { FoundPage } from "../../src/contract/search.ts";
 import type { Reply } from "../../src/contract/call.ts";
 import { GatewayError } from "../../src/errors.ts";
 
-/** Where a service's list is, and what it calls the fields of a page. */
+/** Where a service's list is, and its names for the fields of a page. */
 export interface ListShape {
-  /** The names on the way to the list. */
+  /** The path to the list, as field names. */
   list: readonly string[];
   url: string;
   title: string;
-  /** Those that quote the page: texts, or lists of texts. */
+  /** The fields with excerpts of the page: texts or lists of texts. */
   texts: readonly string[];
   age?: string;
 }
@@ -36,7 +36,7 @@ function pageOf(entry: JsonObject, { url, title, texts, age }: ListShape): Found
   }];
 }
 
-/** Some services mark what matched with tags. */
+/** Removes the tags with which some services highlight matches. */
 function plainTexts(value: JsonValue | undefined): string[] {
   const texts = Array.isArray(value) ? value : [value];
   return texts.filter((one) => typeof one === "string").map((text) =>
@@ -59,7 +59,7 @@ function unescape(text: string): string {
   return text.replace(/&(amp|lt|gt|quot|#39|#x27|nbsp);/g, (_, name: string) => CHARACTERS[name]!);
 }
 
-/** A path with the fields of a query that are there. */
+/** A path with the query fields that are present. */
 export function withQuery(path: string, fields: Record<string, string | number | undefined>): string {
   const present = Object.entries(fields).filter(([, value]) => value !== undefined && value !== "");
   return `${path}?${new URLSearchParams(present.map(([name, value]) => [name, String(value)]))}`;
@@ -80,7 +80,7 @@ export function withSites(
   return [query, sites, ...others].filter((part) => part !== "").join(" ");
 }
 
-/** Engines take queries of some thirty words. */
+/** Engines accept queries of about thirty words. */
 const MOST_SITES = 10;
 
 function hostOf(domain: string): string {

@@ -1,4 +1,4 @@
-/** SearXNG, which people run for themselves. Its settings must name `json` among the formats, or it answers 403. */
+/** SearXNG, a self-hosted search engine. Its settings must name `json` among the formats, or it answers 403. */
 import { isJsonObject } from "../../src/canonical/json.ts";
 import type { SearchBackend } from "../../src/contract/search.ts";
 import { GatewayError } from "../../src/errors.ts";
@@ -16,7 +16,7 @@ export const searxng: SearchBackend = {
       age: "publishedDate",
     });
     const silent = isJsonObject(reply.body) ? reply.body.unresponsive_engines : undefined;
-    // Engines that ask for a captcha leave an empty list, which looks as if there were nothing to find.
+    // If its engines ask for a captcha, the list is empty, as if nothing had been found.
     if (pages.length === 0 && Array.isArray(silent) && silent.length > 0) {
       throw new GatewayError("upstream_error", "None of the search's engines answers");
     }

@@ -1,4 +1,4 @@
-/** The models that a server lists itself, at `GET models`, in the shape of any of the conversational wires. */
+/** Reads the models that a server lists at `GET models`, in the shape of any conversational wire. */
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import { MODALITIES, type ModelInfo } from "../../src/canonical/models.ts";
 import type { Catalog } from "../../src/contract/catalog.ts";
@@ -6,7 +6,7 @@ import { GatewayError } from "../../src/errors.ts";
 
 const LONGEST_ID = 512;
 
-/** Servers of the messages wire require its version, and list page by page; the others look at neither. */
+/** Servers of the messages wire require this version, and list page by page. Other servers need neither. */
 const HEADERS = { "anthropic-version": "2023-06-01" };
 
 export const serverModels: Catalog = {

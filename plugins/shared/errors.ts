@@ -1,4 +1,4 @@
-/** What the error shapes of several wires share. */
+/** Error handling shared by several wires. */
 import { CACHE_HINT } from "../../src/transforms/cache_hints.ts";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { Allowance } from "../../src/contract/allowance.ts";
@@ -8,15 +8,15 @@ import { saysOverflow } from "./overflow.ts";
 import { isValidation, refusedContents, refusedParameters, refusesCacheHints, refusesForm } from "./refusals.ts";
 
 const LONGEST_MESSAGE = 500;
-/** What is looked at for it. */
+/** How much of an upstream's text is searched for the message, in characters. */
 const LONGEST_READ = 8_192;
-/** Seconds or a date (RFC 9110): whatever else stands there is nothing that a client could keep to. */
+/** Seconds or a date (RFC 9110). A client could not act on any other value. */
 const RETRY_AFTER = /^(\d+(\.\d+)?|\w{3}, \d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2} GMT)$/;
 const DEEPEST_READ = 8;
 
 /**
- * What an upstream says of its failure, fit for a client: the first of `error.message`, `error`, `detail` (a text, or a
- * list of `{msg}`), `message`, or the text itself. Markup and stack traces are cut off; nothing where nothing is left.
+ * An upstream's error message, made fit for a client: the first of `error.message`, `error`, `detail` (a text, or a
+ * list of `{msg}`), `message`, or the text itself. Stack traces are cut off. Empty if the text is markup or nothing is left.
  */
 export function upstreamMessage(body: unknown): string {
   const text = (messageIn(body) ?? (typeof body === "string" ? body : "")).slice(0, LONGEST_READ);
@@ -30,18 +30,18 @@ function messageIn(body: unknown, depth = 0): string | undefined {
   if (Array.isArray(body)) return typeof body[0] === "string" ? body[0] : messageIn(body[0], depth + 1);
   if (!isJsonObject(body)) return undefined;
   const { error, detail, message, msg } = body;
-  // A single word is a code, and the message says it for people.
+  // A single word is a code; the message is the readable text.
   if (typeof error === "string" && (typeof message !== "string" || /\s/.test(error))) return error;
   const nested = messageIn(error, depth + 1) ?? messageIn(detail, depth + 1);
   if (nested !== undefined) return nested;
   return [detail, message, msg].find((value) => typeof value === "string") as string | undefined;
 }
 
-/** How servers say that the model is for something else: the hub's router and its engine, Ollama, vLLM. */
+/** How the hub's router and engine, Ollama and vLLM report that a model is for another task. */
 const OTHER_TASK =
   /\bnot a chat model\b|^"[^"]{1,200}" does not support (chat|embed(ding)?s?)\b|\bmodel\b.{0,200} does not support (the )?(task|chat completions?|embeddings?|scor(e|ing)|re-?rank(ing)?|transcriptions?|translations?)\b/i;
 
-/** An upstream's answer outside 2xx, as what the client gets: upstreams' own credentials and pages stay inside. */
+/** The client's error for an upstream's answer outside 2xx. It exposes no upstream credentials or HTML pages. */
 export function upstreamError({ status, headers, body }: Omit<Reply, "body"> & { body: unknown }): GatewayError {
   const { code, message, details } = failureOf(status, headers, body);
   if (code !== "invalid_request") return new GatewayError(code, message, details);
@@ -49,7 +49,7 @@ export function upstreamError({ status, headers, body }: Omit<Reply, "body"> & {
   return new GatewayError(code, message, { ...details, unsupported });
 }
 
-/** A date becomes seconds by the upstream's own time, where it gives one: the two clocks need not agree. */
+/** Converts a date to seconds by the upstream's `date` header, if it sends one, because the two clocks may differ. */
 function retryAfterOf(headers: Headers): string | undefined {
   const [value] = RETRY_AFTER.exec(headers.get("retry-after") ?? "") ?? [];
   if (value === undefined || !value.endsWith("GMT")) return value;
@@ -57,7 +57,7 @@ function retryAfterOf(headers: Headers): string | undefined {
   return Number.isNaN(seconds) ? value : String(Math.max(0, seconds));
 }
 
-/** Without a status it is the upstream's own failure, unless its words say otherwise. */
+/** Without a status, the failure is the upstream's own unless its message says otherwise. */
 function failureOf(status: number | undefined, headers: Headers, body: unknown): GatewayError {
   const inner = isJsonObject(body) && isJsonObject(body.error) ? body.error : isJsonObject(body) ? body : {};
   const refusal: Refusal = {
@@ -75,13 +75,13 @@ function failureOf(status: number | undefined, headers: Headers, body: unknown):
   return failureByWords(refusal) ?? failureByStatus(refusal);
 }
 
-/** What an upstream answers in place of what it was asked for. */
+/** An upstream's error answer. */
 interface Refusal {
   status: number | undefined;
   /** Whether the status blames the request. */
   isRefusal: boolean;
   inner: JsonObject;
-  /** Its code and its type. */
+  /** The error's code and type. */
   words: string;
   message: string;
   details: ErrorDetails;
@@ -89,11 +89,11 @@ interface Refusal {
 
 function failureByWords({ status, isRefusal, inner, words, message, details }: Refusal): GatewayError | undefined {
   const says = message || `The upstream answered ${status}`;
-  // Some say with 500, by its code, what no repetition mends.
+  // Some servers report an overflow with status 500 and a code. Retrying does not help.
   if (saysOverflow(isRefusal || status === undefined ? `${words} ${message}` : words)) {
     return new GatewayError("context_length_exceeded", overflowSays(inner, says), details);
   }
-  // llama.cpp says with 500 what no repetition mends.
+  // llama.cpp reports this with status 500. Retrying does not help.
   if (/\b(image|audio|video|vision) (input|inputs) (is|are) not supported\b/i.test(message)) {
     return new GatewayError("invalid_request", message, details);
   }
@@ -101,19 +101,19 @@ function failureByWords({ status, isRefusal, inner, words, message, details }: R
     const param = details.param ?? "model";
     return new GatewayError("model_task_mismatch", says, { ...details, param, tryNextTarget: true });
   }
-  // The second is how the hub's per-provider routes say it, with status 400.
+  // The second form is that of the hub's per-provider routes, with status 400.
   if (/\bmodel_not_(supported|found)\b/.test(words) || /^model not supported by provider/i.test(message)) {
     return new GatewayError("model_not_found", says, details);
   }
   return /\binsufficient_quota\b/.test(words) ? new GatewayError("billing", says, details) : undefined;
 }
 
-/** The codes of statuses, and what such an answer says where the upstream gives no message. */
+/** Error codes by status, with the message to use if the upstream sends none. */
 const BY_STATUS: ReadonlyMap<number, [code: ErrorCode, text?: string]> = new Map([
   [402, ["billing"]],
   [404, ["model_not_found"]],
   [408, ["upstream_timeout", "The upstream ran out of time"]],
-  // Somebody else is at the same thing, or the server wants no early data: it did not begin, and the same may go well soon.
+  // 409 is a conflict, 425 a refusal of early data. The server did not begin, and a retry may soon succeed.
   [409, ["unavailable", "The upstream is not ready for the request"]],
   [413, ["request_too_large"]],
   [425, ["unavailable", "The upstream is not ready for the request"]],
@@ -136,23 +136,23 @@ function failureByStatus({ status, isRefusal, message, details }: Refusal): Gate
   }
   const [code, text] = BY_STATUS.get(status) ?? [];
   if (code) return new GatewayError(code, message || (text ?? says), details);
-  // With 424 TEI says that the engine inside it failed.
+  // TEI answers 424 when its inner engine failed.
   if (isRefusal && status !== 424) return new GatewayError("invalid_request", says, details);
   const failed = message === "" ? says : `The upstream failed (${status}): ${message}`;
   return new GatewayError("upstream_error", failed, details);
 }
 
-/** llama.cpp gave the numbers in fields of their own before it put them in its message. */
+/** Older builds of llama.cpp report the numbers in separate fields, newer ones in the message. */
 function overflowSays({ n_prompt_tokens: asked, n_ctx: size }: JsonObject, says: string): string {
   return typeof asked === "number" && typeof size === "number" && !/\d/.test(says)
     ? `request (${asked} tokens) exceeds the available context size (${size} tokens)`
     : says;
 }
 
-/** What an upstream says that it does not take. */
+/** What an upstream reports as unsupported. */
 type Refused = Pick<ErrorDetails, "unsupported" | "reasoning">;
 
-/** An upstream's refusal, with what it is about where another request would do. `more`: what servers of one wire alone refuse. */
+/** An upstream's refusal, with what the request should omit to succeed. `more`: refusals specific to one wire's servers. */
 export function upstreamRefusal(
   reply: Reply,
   more: (refusal: { body: Reply["body"]; message: string }) => Refused,
@@ -169,7 +169,7 @@ export function upstreamRefusal(
   return new GatewayError(code, message, { ...details, unsupported: [...all], reasoning });
 }
 
-/** What no repetition mends; Claude Code would repeat them. */
+/** Errors that a retry does not fix. Claude Code would retry them. */
 const FINAL: ReadonlySet<ErrorCode> = new Set([
   "authentication",
   "permission",
@@ -179,7 +179,7 @@ const FINAL: ReadonlySet<ErrorCode> = new Set([
   "unsupported_media_type",
 ]);
 
-/** What the SDKs of every wire read from an error's headers: how long to wait, and whether to try again at all. */
+/** The error headers that the SDKs of every wire read: how long to wait, and whether to retry at all. */
 export function errorHeaders({ code, details }: GatewayError): Headers {
   const { allow, retryAfter, retryable = FINAL.has(code) ? false : undefined } = details;
   const headers = new Headers();

@@ -1,11 +1,11 @@
-/** What of a request an upstream's refusal is about, on every wire: it may answer without. */
+/** Finds which part of a request an upstream refused, on any wire. The upstream may answer without it. */
 import { CACHE_HINT } from "../../src/transforms/cache_hints.ts";
 import { isJsonObject } from "../../src/canonical/json.ts";
 
-/** What is read of a refusal: some servers repeat the whole request in it. */
+/** How much of a refusal is read, in characters. Some servers repeat the whole request in it. */
 const LONGEST = 4_096;
 
-/** All that a refusal says. A message that quotes is as it was before it stood in JSON. */
+/** The text of a refusal, with escaped quotation marks restored. */
 export function refusalText(body: unknown, longest = LONGEST): string {
   if (body instanceof Uint8Array) return "";
   const text = typeof body === "string" ? body : (JSON.stringify(body) ?? "").replaceAll('\\"', '"');
@@ -44,14 +44,14 @@ const EMPTY_CONTENT = [
   new RegExp(String.raw`${SAYS}(?:(?:not|n't|never) be (?:an )?empty|non-?empty|at least (?:1|one) character)`, "i"),
 ];
 
-/** What a refusal says that the turns of a conversation may not have for their content, where a turn only calls. */
+/** The kinds of content that a refusal rejects in turns that consist of tool calls only. */
 export function refusedContents(body: unknown): string[] {
   const text = refusalText(body, LONGEST_LIST);
   const says = (patterns: readonly RegExp[]) => patterns.some((pattern) => pattern.test(text));
   return [...(says(NULL_CONTENT) ? ["null content"] : []), ...(says(EMPTY_CONTENT) ? ["empty content"] : [])];
 }
 
-/** The fields in which hosts read whether and how much to think. */
+/** The fields by which hosts control reasoning. */
 export const CONTROLS: readonly string[] = [
   "reasoning_effort",
   "chat_template_kwargs",
@@ -62,8 +62,8 @@ export const CONTROLS: readonly string[] = [
 ];
 
 /**
- * Tuning parameters: without them the answer is the same in kind. What says what to answer, and in which form, is not among
- * them: messages, tools, formats, limits.
+ * Tuning parameters: without them the answer is of the same kind. Messages, tools, formats and limits are not among them,
+ * because they determine what to answer and in which form.
  */
 const TUNING_PARAMETERS: ReadonlySet<string> = new Set([
   "temperature",
@@ -89,13 +89,13 @@ const TUNING_PARAMETERS: ReadonlySet<string> = new Set([
   ...CONTROLS,
 ]);
 
-/** A limit is no tuning parameter, but some servers take it under another name, and say so. */
+/** A limit is not a tuning parameter, but some servers accept it under another name and say so. */
 const RENAMED: Readonly<Record<string, string>> = { max_tokens: "max_completion_tokens" };
 
 const SUBJECT = "(?:parameter|argument|field|name|property|key|value|option)s?";
 const REFUSED =
   "(?:not (?:currently |yet )?(?:support|permitted|recogni[sz]ed)|unsupported|unknown|unrecogni[sz]ed|extra inputs are not permitted)";
-/** `Unknown parameter: 'seed'`, `json: unknown field "seed"`: the field right after the words. A path is a field inside another. */
+/** `Unknown parameter: 'seed'`, `json: unknown field "seed"`: the field follows the words. Paths do not match: they name a nested field. */
 const AFTER = new RegExp(
   `(?:unsupported|unknown|unrecogni[sz]ed|unexpected)(?: request| keyword| input)? ${SUBJECT}(?: supplied)?:? *["'\`]?(?:body\\.)?([a-z_]+)(?![\\w.[])`,
   "gi",
@@ -105,10 +105,10 @@ const BEFORE = new RegExp(
   `(?<![\\w.\\]])(?:body\\.)?([a-z_]+)["'\`]?:? (?:${SUBJECT} )?(?:(?:is|are|was|does|do) )?(?:currently )?${REFUSED}`,
   "gi",
 );
-/** How pydantic names a field that it does not know, in JSON or as Python prints it. */
+/** How pydantic reports an unknown field, in JSON or as Python prints it. */
 const FORBIDDEN = /extra_forbidden|extra inputs are not permitted/i;
 const PLACE = /["']loc["']: ?[[(](?:["']body["'], ?)?["'](\w+)["'],?[\])]/g;
-/** Fireworks says it the other way round. */
+/** Fireworks puts the field last. */
 const FIELD = /extra inputs are not permitted, field: ["']?(?:body\.)?(\w+)(?![\w.[])/gi;
 
 /** The tuning parameters that a refusal names. */
@@ -131,23 +131,23 @@ const NOT_KNOWN_HERE = String
 const HINT = String.raw`(?<!thinking\.)\b${CACHE_HINT}`;
 const REFUSED_HINT = new RegExp(`${HINT}.{0,120}?(${NOT_KNOWN_HERE})|(${NOT_KNOWN_HERE}).{0,120}?${HINT}`, "i");
 
-/** Whether a refusal says that the server knows no cache hints; that there are too many of them is another thing. */
+/** Whether a refusal says that the server does not support cache hints. A refusal of too many hints does not count. */
 export function refusesCacheHints(body: unknown): boolean {
   return REFUSED_HINT.test(refusalText(body));
 }
 
 const NAMES_FORM =
   /response[_ ]format|json[_ ](schema|object|mode)|structured[_ -]?outputs?|output_config|output_format|text\.format/i;
-/** An error in the schema itself goes to the client. */
+/** An error in the schema itself is passed on to the client. */
 const NAMES_SCHEMA = /invalid[^"]{0,20}schema|schema[^"]{0,40}\binvalid\b/i;
 const NOT_TAKEN =
   /(\b|can)not (currently |yet )?(be )?(support|availab|allow|permit|implement|accept|enabl|combin)|n't (support|accept|allow)|(\b|_)unsupport|\bunavailable/i;
 const NOT_KNOWN = /\b(unknown|unrecognized|unexpected|extra) (field|parameter|argument|key|input|name|property)/i;
-/** The server knows other forms than this one. */
+/** The server supports other formats. */
 const NOT_AMONG = /response_format["'][^{}]{0,80}input should be ["']\w+["'](?:,? or |, )/i;
 const NOT_BOTH = /\bincompatible|can ?not .{0,60}(\btogether|at the same time)/i;
 
-/** Whether an upstream's refusal is about the form of the answer that it was asked for, which it does not know. */
+/** Whether an upstream refused because it does not support the requested answer format. */
 export function refusesForm(body: unknown): boolean {
   const text = refusalText(body);
   const isRefused = [NOT_TAKEN, NOT_KNOWN, NOT_BOTH, NOT_AMONG].some((words) => words.test(text));

@@ -1,19 +1,19 @@
-/** Shapes that the requests of several wires have in common. */
+/** Request shapes shared by several wires. */
 import { z } from "zod";
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import { isRawNumber, toDouble } from "../../src/canonical/raw_number.ts";
 
 export const json = z.custom<JsonObject>(isJsonObject, { params: { expected: "object" } }).meta({ type: "object" });
 
-/** A name that says something. The check of a list ends at the first one that is empty. */
+/** A non-empty name. Validation of a list stops at the first empty one. */
 export const name = z.string().min(1, { abort: true });
 
-/** A field with a type of its own holds a double, however many digits it came with. */
+/** A typed number field holds a double, however many digits the client sent. */
 export function double(schema = z.number()) {
   return z.preprocess((value) => isRawNumber(value) ? toDouble(value) : value, schema);
 }
 
-/** An object of a type that is not known rides through, where `pattern` allows it; one of a known type must have its fields. */
+/** Accepts an object of an unknown type if `pattern` allows the type. Known types are left to their own schemas. */
 export function otherThan(known: readonly string[], error: string, pattern?: RegExp) {
   return z.looseObject({
     // Aborting, so that a union with this in it reports the branch that was meant.
@@ -23,7 +23,7 @@ export function otherThan(known: readonly string[], error: string, pattern?: Reg
 
 const TEXTS = ["input_text", "output_text", "text"] as const;
 
-/** What an item of the responses wire holds; editors post such items to the chat wire, too. */
+/** The content of an item of the responses wire. Editors also send such items on the chat wire. */
 export const knownContent = z.discriminatedUnion("type", [
   z.looseObject({ type: z.enum(TEXTS), text: z.string() }),
   z.looseObject({ type: z.literal("refusal"), refusal: z.string() }),
@@ -51,7 +51,7 @@ export const knownContent = z.discriminatedUnion("type", [
 ]);
 export const KNOWN_CONTENT: readonly string[] = [...TEXTS, "refusal", "input_image", "input_file"];
 
-/** In which form a text is wanted, as the responses wire says it; from editors on the chat wire, too. */
+/** The text format options of the responses wire. Editors also send them on the chat wire. */
 export const textOptions = z.looseObject({
   format: z.looseObject({
     type: z.string(),

@@ -1,10 +1,10 @@
-/** What differs by model family in the voices, as data: for every driver of speech. */
+/** Voices by model family, as data for every speech driver. */
 import type { Target } from "../../src/contract/driver.ts";
 import { GatewayError } from "../../src/errors.ts";
 
 interface Family {
   model: RegExp;
-  /** For a server that refuses to speak without a voice. */
+  /** The default, for a server that requires a voice. */
   usual: string;
   /** Its voice for each name of the published schema, which most clients use; its own names need no entry. */
   voices: Readonly<Record<string, string>>;
@@ -53,8 +53,8 @@ const FAMILIES: readonly Family[] = [
 ];
 
 /**
- * The target's voice for the one that the client named: as the configuration has it, else as the model's family does, else
- * unchanged. `note` gets a change. Throws `invalid_request` where none is named and one is needed.
+ * Maps the voice that the client named to the target's: by the configuration, else by the model's family, else unchanged.
+ * `note` reports a change. Throws `invalid_request` if the server requires a voice and there is neither a name nor a default.
  */
 export function resolveVoice(
   named: string | undefined,
