@@ -10,7 +10,7 @@ export function serializeResponse(output: EmbedResponse, exchange: Exchange<"emb
   return asJson(ReadableStream.from(paced(pieces)).pipeThrough(new TextEncoderStream()));
 }
 
-/** Up to this many numbers are written at once. For more, each vector is written when the client reads it. */
+/** Fewer numbers are written at once. From this many on, each vector is written when the client reads it. */
 const LONG = 50_000;
 
 function asJson(body: BodyInit): Response {

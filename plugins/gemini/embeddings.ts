@@ -52,7 +52,7 @@ export function serializeEmbed({ vectors: [vector = []] }: EmbedResponse): Respo
   return Response.json({ embedding: { values: [...vector] } });
 }
 
-/** As many numbers take no time that anybody notes; of more, each vector is written when the client takes it. */
+/** Fewer numbers are written at once. From this many on, each vector is written when the client reads it. */
 const LONG = 50_000;
 
 export function serializeBatch({ vectors }: EmbedResponse): Response {

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../src/canonical/json.ts";
 import type { GatewayError } from "../../src/errors.ts";
 import { errorHeaders } from "../shared/errors.ts";
 
-/** A text is all that clients of this wire read of an error. */
+/** Clients of this wire read only the text of an error. */
 export function serializeErrorBody({ message }: GatewayError): JsonObject {
   return { error: message };
 }

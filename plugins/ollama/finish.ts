@@ -10,7 +10,7 @@ const WORD_OF: Record<FinishReason, "stop" | "length"> = {
   "other": "stop",
 };
 
-/** The wire has no word for an answer that was held back, nor for other endings. */
+/** The wire has no word for filtered answers or other finish reasons. */
 export function serializeFinish({ reason, raw }: Finish, { note }: Context): string {
   if (reason === "content-filter") note("dropped the ending content-filter");
   else if (reason === "other" && raw) note(`dropped the ending ${raw}`);

@@ -4,7 +4,7 @@ import type { AnyProtocol, Protocol } from "../../src/contract/protocol.ts";
 import { serializeError } from "./errors.ts";
 import type * as Verbs from "./verbs.ts";
 
-/** Few speak this wire: what it is made of is loaded when it is first asked. */
+/** Few clients use this wire, so its code is loaded on the first request. */
 let verbs: typeof Verbs;
 
 function load(): Promise<void> | undefined {

@@ -57,7 +57,7 @@ export function parseRequest(wire: WireRequest): GenerateRequest {
   };
 }
 
-/** Which model a client wants to see. */
+/** The model whose details a client requests. */
 export function parseShow({ body }: WireRequest): { model: string } {
   const asked = validate(showSchema, body);
   return { model: String(asked.model ?? asked.name) };

@@ -22,7 +22,7 @@ export function serializeResponse(output: GenerateResponse, exchange: Exchange<"
   return line(exchange.input.model, exchange.now(), message, serializeEnd(output.finish, output.usage, exchange, 0));
 }
 
-/** Arguments are an object here: what is none stands inside one. */
+/** Arguments are an object on this wire. Any other value is wrapped in one. */
 export function serializeCall({ id, name, kind, input }: ToolCallPart, index: number, { note }: Context): JsonObject {
   const value = kind === "custom" ? undefined : input.trim() === "" ? {} : parseJson(input);
   if (kind === "function" && !isJsonObject(value)) note(`wrapped arguments of ${name} that are not a JSON object`);
@@ -56,7 +56,7 @@ function nanoseconds(ms: number): number {
   return Math.max(1, Math.round(ms * 1e6));
 }
 
-/** Parts that this wire has no field for. */
+/** Notes parts for which this wire has no field. */
 export function noteUnspeakable(part: OutputPart, { note }: Context): void {
   if (part.type === "file") note(`dropped a file of type ${part.mediaType}`);
   else if (part.type === "opaque") noteDropped(part, note);

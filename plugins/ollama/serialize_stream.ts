@@ -19,7 +19,7 @@ class LineWriter implements StreamWriter<GenerateEvent> {
   readonly #exchange: Exchange<"generate">;
   #beganMs = 0;
   #calls = 0;
-  /** The open call, which goes out whole, because its arguments are an object. */
+  /** The open call. It is sent whole because its arguments are an object. */
   #call: ToolCallPart | undefined;
   #input: string[] = [];
 

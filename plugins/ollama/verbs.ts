@@ -1,4 +1,4 @@
-/** What the endpoints of this wire are made of, loaded when one of them is first asked. */
+/** The code of this wire's endpoints, loaded on the first request to one of them. */
 export { serializeModel, serializeTags } from "./models.ts";
 export { parseRequest, parseShow } from "./parse_request.ts";
 export { serializeResponse } from "./serialize_response.ts";

@@ -23,7 +23,7 @@ const messageFields = {
   role: z.enum(["system", "user", "assistant", "tool"]),
   content: z.string().nullish(),
   thinking: z.string().nullish(),
-  /** Base64 without the head of a data URL. */
+  /** Base64 without a data URL prefix. */
   images: z.array(z.string()).nullish(),
   tool_calls: z.array(toolCall).nullish(),
   /** Older clients answer a call without its id, or without its name, too. */
@@ -68,10 +68,10 @@ export const requestSchema = z.looseObject(requestFields);
 export const REQUEST_KEYS: ReadonlySet<string> = new Set(Object.keys(requestFields));
 export type OllamaRequest = z.output<typeof requestSchema>;
 
-/** `model` was called `name`. */
+/** `name` is the former name of `model`. */
 export const showSchema = z.union([z.looseObject({ model: name }), z.looseObject({ name })]);
 
-/** The model that a chat's body asks for. */
+/** The model that a chat request names. */
 export function modelIn(body: unknown): string {
   return isJsonObject(body) && typeof body.model === "string" ? body.model : "";
 }
@@ -81,7 +81,7 @@ export function timestamp(seconds: number): string {
   return new Date(seconds * 1000).toISOString();
 }
 
-/** What every line of an answer has. */
+/** The fields that every line of an answer has. */
 export function line(
   model: string,
   seconds: number,

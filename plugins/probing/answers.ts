@@ -1,4 +1,4 @@
-/** What is read of the answers of the chat wire. */
+/** Reads answers of the chat wire. */
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { ProbeReply } from "../../src/contract/probing.ts";
 
@@ -8,7 +8,7 @@ export function messageOf({ status, body }: ProbeReply): JsonObject | undefined 
   return isJsonObject(choice) && isJsonObject(choice.message) ? choice.message : undefined;
 }
 
-/** Whether a whole answer ended at its limit. */
+/** Whether a whole answer was cut off at its token limit. */
 export function isCutShort({ body }: ProbeReply): boolean {
   const [choice] = isJsonObject(body) && Array.isArray(body.choices) ? body.choices : [];
   return isJsonObject(choice) && choice.finish_reason === "length";
@@ -22,7 +22,7 @@ export function callsOf(message: JsonObject | undefined): JsonObject[] {
   return Array.isArray(message?.tool_calls) ? message.tool_calls.filter(isJsonObject) : [];
 }
 
-/** The fields in which servers send what the model thought. */
+/** The fields in which servers send reasoning. */
 export const REASONING_FIELDS = ["reasoning_content", "reasoning"] as const;
 
 export function reasoningFieldOf(message: JsonObject | undefined): typeof REASONING_FIELDS[number] | undefined {

@@ -1,4 +1,4 @@
-/** How servers of models show what they are. */
+/** How to recognize the kinds of model servers. */
 import { isJsonObject, type JsonObject } from "../../src/canonical/json.ts";
 import type { ProbeReply, ProbeSettings, ServerKind } from "../../src/contract/probing.ts";
 
@@ -29,7 +29,7 @@ function described(title: string, isTitle: RegExp, path = "../openapi.json"): Se
     title,
     path,
     recognize({ status, text }) {
-      // Not parsed: some are longer than what is read of an answer.
+      // Not parsed as JSON, because some are longer than the part of an answer that is read.
       const [, info = ""] = /"info":\s*(\{.*?"version":\s*"[^"]*")/s.exec(text.slice(0, 20_000)) ?? [];
       const [, found = ""] = /"title":\s*"([^"]*)"/.exec(info) ?? [];
       const version = /"version":\s*"([^"]*)"$/.exec(info)?.[1];

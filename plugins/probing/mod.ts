@@ -1,4 +1,4 @@
-/** What the command `probe` asks a server. */
+/** The questions of the command `probe`. */
 export { chatQuestions } from "./chat.ts";
 export { serverKinds } from "./kinds.ts";
 export { rerankScores } from "./rerank.ts";

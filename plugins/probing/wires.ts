@@ -1,4 +1,4 @@
-/** Which wires a server has. */
+/** Finds the wires that a server supports. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/canonical/json.ts";
 import type { ProbeAsk, ProbeReply } from "../../src/contract/probing.ts";
 import { errorOf } from "./answers.ts";
@@ -44,7 +44,7 @@ const WIRES: readonly Wire[] = [
   {
     name: "responses",
     path: "responses",
-    // Some stream where they are not asked not to.
+    // Some servers stream by default.
     body: (model) => ({ model, max_output_tokens: 16, input: "ping", store: false, stream: false }),
     isIts: has("output"),
   },
@@ -59,9 +59,9 @@ const WIRES: readonly Wire[] = [
 
 export interface FoundWire {
   name: string;
-  /** `no`: there is no such address. `refuses`: there is one, and this model or request is not for it. */
+  /** `no`: the path does not exist. `refuses`: it exists, but rejects this model or request. */
   state: "yes" | "refuses" | "no";
-  /** What it said where it refused. */
+  /** The server's message if it refused. */
   reason?: string;
 }
 

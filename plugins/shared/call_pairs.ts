@@ -1,14 +1,14 @@
-/** Which call a result answers, on wires whose clients may leave the ids out. */
+/** Matches results to calls on wires whose clients may omit the ids. */
 export class CallPairs {
   #count = 0;
   #isTurnOver = false;
   /** The ids of the calls without a result. */
   readonly #open = new Set<string>();
-  /** Those of all calls, and of the calls of each tool. */
+  /** All calls, and the calls of each tool. */
   readonly #all = new Calls(this.#open);
   readonly #named = new Map<string, Calls>();
 
-  /** The id of the next call: the client's, or one of its position. */
+  /** The id of the next call: the client's, or one made from its position. */
   add(given: string | null | undefined, name: string): string {
     if (this.#isTurnOver) this.#open.clear();
     this.#isTurnOver = false;
@@ -22,12 +22,12 @@ export class CallPairs {
     return id;
   }
 
-  /** Somebody else than the model speaks: once it calls again, what it called before and has no result gets none. */
+  /** Marks the end of the model's turn. Once the model calls again, its earlier open calls no longer receive results. */
   endTurn(): void {
     this.#isTurnOver = true;
   }
 
-  /** The id of the call that the next result answers: it may be named by its id, or by its tool. */
+  /** The id of the call that the next result answers. The result may name the call by its id or its tool. */
   answered(given: string | null | undefined, name: string | null | undefined): string {
     const id = given || (this.#named.get(name ?? "")?.first() ?? this.#all.first() ?? `call_${this.#count}`);
     this.#open.delete(id);
@@ -35,7 +35,7 @@ export class CallPairs {
   }
 }
 
-/** Calls in their order. A conversation may have very many, so none is looked at twice once it has its result. */
+/** Calls in order. A conversation may have very many, so an answered call is skipped once and not examined again. */
 class Calls {
   readonly #ids: string[] = [];
   readonly #open: ReadonlySet<string>;
@@ -49,7 +49,7 @@ class Calls {
     this.#ids.push(id);
   }
 
-  /** The first one that is open. */
+  /** The first open call. */
   first(): string | undefined {
     while (this.#at < this.#ids.length && !this.#open.has(this.#ids[this.#at]!)) this.#at++;
     return this.#ids[this.#at];

@@ -1,11 +1,11 @@
-/** What the descriptions of several wires share. */
+/** Schemas shared by the descriptions of several wires. */
 import { z } from "zod";
 import { TASKS } from "../../src/canonical/models.ts";
 import type { DescribedParameter } from "../../src/contract/description.ts";
 
 export const count = z.int().min(0);
 export const text = z.string();
-/** A text that says something. */
+/** A non-empty text. */
 export const word = z.string().min(1);
 export const seconds = z.int().min(0).meta({ description: "Seconds since the epoch." });
 
@@ -17,7 +17,7 @@ export const taskParameter: Readonly<Record<string, DescribedParameter>> = {
   },
 };
 
-/** What the gateway adds to an entry of each wire's list. */
+/** The fields that the gateway adds to each entry of a wire's model list. */
 export const modelFacts = {
   task: z.enum(TASKS).meta({ description: "What the model is for." }),
   input_modalities: z.array(z.string()).optional().meta({ description: "What the model can be given." }),

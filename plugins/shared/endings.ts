@@ -1,8 +1,8 @@
-/** The words in which servers say how an answer ended: each wire's own, those of engines, and those of vendors behind a host. */
+/** Servers' words for the finish reason: each wire's own, those of engines, and those of vendors behind a host. */
 import type { FinishReason } from "../../src/canonical/generate.ts";
 
 const WORDS: Partial<Record<FinishReason, readonly string[]>> = {
-  // TGI and Together say the first two, Cohere `complete`, Google `STOP`.
+  // TGI and Together send the first two, Cohere `complete`, Google `STOP`.
   "stop": ["eos", "eos_token", "stop", "stop_sequence", "end_turn", "complete", "completed"],
   "length": [
     "length",
@@ -31,12 +31,12 @@ const REASON_OF: ReadonlyMap<string, FinishReason> = new Map(
   Object.entries(WORDS).flatMap(([reason, words]) => words.map((word) => [word, reason as FinishReason])),
 );
 
-/** What a server's word means, whichever wire it speaks; nothing for a word that nobody knows. */
+/** The finish reason for a server's word, on any wire. `undefined` for an unknown word. */
 export function reasonOf(word: string): FinishReason | undefined {
   return REASON_OF.get(word.toLowerCase());
 }
 
-/** Words by which OpenRouter, vLLM, DeepSeek and Z.ai say, in place of an ending, that there is none. */
+/** Words that OpenRouter, vLLM, DeepSeek and Z.ai send in place of a finish reason when the answer failed. */
 const FAILURES: ReadonlySet<string> = new Set(["error", "abort", "insufficient_system_resource", "network_error"]);
 
 export function saysFailure(word: string): boolean {

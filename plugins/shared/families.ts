@@ -1,6 +1,6 @@
 /**
- * What differs by model family, as data that several wires share: a family knows the same levels whichever wire its server
- * speaks. What one wire alone spells its own way is in that wire's folder.
+ * Differences between model families, as data shared by several wires. A family has the same levels on every wire. Spellings
+ * specific to one wire are in that wire's folder.
  */
 import { BoundedMap } from "../../src/util/bounded_map.ts";
 import type { IdRule } from "../../src/contract/intake.ts";
@@ -8,11 +8,11 @@ import type { Effort, GenerateRequest, Thinking } from "../../src/canonical/gene
 import { clampThinking } from "../../src/transforms/thinking.ts";
 import type { Target } from "../../src/contract/driver.ts";
 
-/** How a request says to a family whether and how much to think. With neither levels nor a toggle it can say nothing. */
+/** How a request controls a family's thinking. With neither levels nor a toggle, it cannot. */
 export interface Family {
-  /** What its models are called. */
+  /** Matches the names of its models. */
   names: RegExp;
-  /** The levels that it knows; `none` is among them where that is how it is switched off. */
+  /** The levels that it supports. They include `none` if that switches thinking off. */
   levels?: readonly Effort[];
   /** Whether thinking is switched off, and without levels on, apart from the levels. */
   toggle?: true;
@@ -24,19 +24,19 @@ export interface Family {
   };
   /** The word for on, where hosts have one that is not `enabled`. */
   on?: "adaptive";
-  /** What the chat wire calls the limit of an answer for it, where that is not `max_tokens`. */
+  /** The chat wire's field for the answer limit, if it is not `max_tokens`. */
   limit?: "max_completion_tokens";
-  /** Fields that its hosts answer with an error. */
+  /** Fields that its hosts reject with an error. */
   refuses?: readonly string[];
 }
 
 const ENABLE_THINKING = { toggle: true, variables: { toggle: "enable_thinking" } } as const;
 const NEW_LIMIT = { limit: "max_completion_tokens" } as const;
-/** These models take no sampling parameters. */
+/** These models accept no sampling parameters. */
 const OWN_SAMPLING = { refuses: ["temperature", "top_p", "presence_penalty", "frequency_penalty"] } as const;
 const THINKING = { toggle: true, variables: { toggle: "thinking" } } as const;
 
-/** The first that fits counts. What is true of one host alone belongs into its configuration. */
+/** The first match counts. What applies to a single host belongs in its configuration. */
 const FAMILIES: readonly Family[] = [
   { names: /\bgpt-?oss/i, levels: ["low", "medium", "high"] },
   { names: /^(openai\/)?o[134]\b/i, levels: ["low", "medium", "high"], ...NEW_LIMIT, ...OWN_SAMPLING },
@@ -46,12 +46,12 @@ const FAMILIES: readonly Family[] = [
     ...NEW_LIMIT,
     ...OWN_SAMPLING,
   },
-  // Without thinking these take a temperature.
+  // Without thinking, these accept a temperature.
   { names: /^(openai\/)?gpt-5\.1(?!\d|-chat|-codex-max)/i, levels: ["none", "low", "medium", "high"], ...NEW_LIMIT },
   { names: /^(openai\/)?gpt-5\.\d+(?!\d|-chat)/i, levels: ["none", "low", "medium", "high", "xhigh"], ...NEW_LIMIT },
   // Always on.
   { names: /\bqwen-?3\.8.{0,40}2\.4t/i },
-  // Its template refuses every other level.
+  // Its template rejects all other levels.
   { names: /\bqwen-?3\.8/i, levels: ["low", "medium", "xhigh"], ...ENABLE_THINKING },
   // Each either never thinks or always does.
   { names: /\bqwen-?3.{0,40}(coder|instruct|thinking)/i },

@@ -1,6 +1,6 @@
-/** What servers say of a conversation that does not fit: whether it is that, and the numbers in it. */
+/** Recognizes servers' messages about context overflow, and reads the numbers in them. */
 
-/** How servers say that a conversation does not fit. */
+/** How servers report that a conversation exceeds the context window. */
 const OVERFLOW = new RegExp(
   [
     // As a code or a type.
@@ -27,14 +27,14 @@ const OVERFLOW = new RegExp(
   "i",
 );
 
-/** Whether the words are about a conversation that does not fit. */
+/** Whether the words report a context overflow. */
 export function saysOverflow(words: string): boolean {
   return OVERFLOW.test(words);
 }
 
-/** The numbers of a conversation that does not fit, in tokens. */
+/** The numbers of a context overflow, in tokens. */
 export interface Overflow {
-  /** What was asked for: the input, and with it the limit of the answer where the server counts both. */
+  /** The requested tokens: the input, plus the limit of the answer if the server counts both. */
   asked: number;
   maximum: number;
   /** The two apart, where the server tells nothing but them. */
@@ -42,8 +42,8 @@ export interface Overflow {
 }
 
 /**
- * The words of each server, old and new; what some write without a number stands in no row. `total` counts the input and the
- * answer. More specific words come first.
+ * The messages of each server's old and new versions. Messages without numbers are not listed. `total` counts the input and
+ * the answer. More specific patterns come first.
  */
 const WORDS: readonly RegExp[] = [
   // Anthropic
@@ -119,7 +119,7 @@ function groupsIn(message: string): Record<string, string | undefined> | undefin
   return WORDS.map((words) => words.exec(message)?.groups).find(Boolean);
 }
 
-/** How servers say that an answer may not be as long as was asked for, whatever the input. */
+/** How servers report that the requested answer limit is too high, regardless of the input. */
 const ANSWER_LIMITS: readonly RegExp[] = [
   // Anthropic
   /max_tokens: \d+ > (\d+)/,
@@ -133,10 +133,10 @@ const ANSWER_LIMITS: readonly RegExp[] = [
   /maximum tokens you requested exceeds the model limit of (\d+)/,
 ];
 
-/** vLLM, where the answer alone is longer than the window: the input is not counted yet. */
+/** vLLM, if the answer limit alone exceeds the window. The input is not counted yet. */
 const WINDOW_ALONE = /max_(?:completion_)?tokens=\d+ ?cannot be greater than max_model_len=(?:max_total_tokens=)?(\d+)/;
 
-/** How long an answer may be, in tokens: at most, or within a window beside an input; `total` counts both. */
+/** The limit of an answer in tokens: a maximum, or a window shared with the input. `total` counts both. */
 interface AnswerLimit {
   most?: number;
   window?: number;
@@ -144,7 +144,7 @@ interface AnswerLimit {
   total?: number;
 }
 
-/** What a refusal tells of it; nothing where it tells no numbers. */
+/** The answer limit in a refusal. `undefined` if the refusal has no numbers. */
 export function readAnswerLimit(message: string): AnswerLimit | undefined {
   const plain = withPlainNumbers(message);
   const most = ANSWER_LIMITS.map((words) => words.exec(plain)?.[1]).find(Boolean);
@@ -160,7 +160,7 @@ export function readAnswerLimit(message: string): AnswerLimit | undefined {
   };
 }
 
-/** Of words that nobody knows, two numbers and no third: what was asked for is the larger one. */
+/** For an unknown message with exactly two numbers, the larger one is the request. */
 function guess(message: string): Overflow | undefined {
   if (!/token/i.test(message)) return undefined;
   const plain = message.replace(/\b(?:error|code|status)\b\D{0,8}\d{3}\b/gi, "");
