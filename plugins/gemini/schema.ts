@@ -1,4 +1,4 @@
-/** The schemas of OpenAPI 3.0, as this wire has them, as the JSON schemas that everybody else reads. */
+/** The schemas of OpenAPI 3.0, as this wire has them, converted to standard JSON schemas. */
 import { isJsonObject, type JsonObject, type JsonValue, setField } from "../../src/canonical/json.ts";
 
 /** Names in snake case, and those that JSON schema has another one for. */

@@ -17,7 +17,7 @@ export function parseSignature(signature: string | null | undefined): OpaqueReas
   return { origin: WIRE, data: isSealedText(text) ? text : signature };
 }
 
-/** Libraries write either alphabet. */
+/** Libraries use either base64 alphabet. */
 function decode(base64: string): string {
   try {
     return atob(base64.replaceAll("-", "+").replaceAll("_", "/"));

@@ -1,4 +1,4 @@
-/** What the endpoints of this wire are made of, loaded when one of them is first asked. */
+/** The code of this wire's endpoints, loaded on the first request to one of them. */
 export { parseBatch, parseEmbed, serializeBatch, serializeEmbed } from "./embeddings.ts";
 export { serializeModel, serializeModelList } from "./models.ts";
 export { parseCount, parseRequest, reasoningPlace } from "./parse_request.ts";

@@ -116,7 +116,7 @@ const requestFields = {
   toolConfig: toolConfig.nullish(),
   generationConfig: generationConfig.nullish(),
   cachedContent: text,
-  /** The path has it, and counts. */
+  /** The model in the path takes precedence. */
   model: text,
 };
 export const requestSchema = z.looseObject(requestFields);

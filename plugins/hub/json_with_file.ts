@@ -1,4 +1,4 @@
-/** JSON bodies that carry a file as base64, for services that take no form. */
+/** JSON bodies that carry a file as base64, for services that accept no forms. */
 import type { JsonObject } from "../../src/canonical/json.ts";
 
 /** Where the file's base64 goes, inside a string of the body. */

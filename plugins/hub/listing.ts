@@ -19,7 +19,7 @@ const PIPELINE_TAGS = [
 const FIELDS = ["inferenceProviderMapping", "pipeline_tag", "createdAt"];
 const FIELDS_OF_CLASSIFIERS = [...FIELDS, "tags", "library_name"];
 
-/** One call for each kind of model that some provider runs. */
+/** One call for each listed kind of model. */
 export function listingCalls(): Call[] {
   return PIPELINE_TAGS.map((tag) => {
     const fields = tag === "text-classification" ? FIELDS_OF_CLASSIFIERS : FIELDS;

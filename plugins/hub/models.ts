@@ -4,7 +4,7 @@ import type { Price } from "../../src/canonical/price.ts";
 import { GatewayError } from "../../src/errors.ts";
 
 const LONGEST_ID = 256;
-/** What costs more has a price in another unit. */
+/** A higher price must be in another unit. */
 const HIGHEST_PRICE = 100_000;
 /** The end of the year 9999: later times have no usual text form. */
 const LATEST = 253_402_300_799;
@@ -70,13 +70,13 @@ function live(providers: unknown): JsonObject[] {
   return Array.isArray(providers) ? providers.filter(isJsonObject).filter(({ status }) => status === "live") : [];
 }
 
-/** What is safe to use: any of the providers may get the request. */
+/** The smallest context is the safe one, because any provider may get the request. */
 function smallestContext(providers: readonly JsonObject[]): number | undefined {
   const lengths = providers.map(({ context_length }) => context_length).filter(isCount);
   return lengths.length === 0 ? undefined : Math.min(...lengths);
 }
 
-/** One provider that takes tools is enough: the router sends requests with tools to it. */
+/** One provider that supports tools is enough: the router sends requests with tools to it. */
 function supportsTools(providers: readonly JsonObject[]): boolean | undefined {
   const answers = providers.map(({ supports_tools }) => supports_tools).filter((value) => typeof value === "boolean");
   return answers.length === 0 ? undefined : answers.includes(true);

@@ -58,7 +58,7 @@ export function placeAt(provider: string, task: Task, model: string): Place | un
   return route && { provider, task, path: PATHS[provider] ?? provider, model, ...route };
 }
 
-/** What each of the hub's names for a task is to us. */
+/** The gateway's task for each of the hub's task names. */
 const TASK_OF: ReadonlyMap<unknown, Task> = new Map([
   ["conversational", "chat"],
   ["any-to-any", "chat"],
