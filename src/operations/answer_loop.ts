@@ -119,7 +119,7 @@ export class AnswerLoop<E extends { type: string }> implements Chunks {
       this.#writer.write(event, emit);
       if (event.type === "finish" || event.type === "error") text += lateNotes().map(format).join("");
       text += own;
-      if (slice?.isOver()) break;
+      if (slice?.isOverAfter(own.length)) break;
     }
     return text;
   }

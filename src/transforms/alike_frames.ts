@@ -50,9 +50,11 @@ export class AlikeFrames {
   /** The text at the position that was learned. */
   #hole(json: string): string | undefined {
     const end = json.length - this.#after.length;
-    if (end <= this.#before.length || !json.startsWith(this.#before) || !json.endsWith(this.#after)) return undefined;
+    const start = this.#before.length;
+    // V8 compares slices word by word, where `startsWith` and `endsWith` go character by character.
+    if (end <= start || json.slice(0, start) !== this.#before || json.slice(end) !== this.#after) return undefined;
     try {
-      const text: unknown = JSON.parse(json.slice(this.#before.length, end));
+      const text: unknown = JSON.parse(json.slice(start, end));
       return typeof text === "string" ? text : undefined;
     } catch {
       return undefined;

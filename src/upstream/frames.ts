@@ -206,13 +206,14 @@ function frameTooLong(): GatewayError {
 
 const [CR, LF] = [13, 10];
 const LONG_BYTES = 2 ** 16;
+/** No character lies across the end of a line, so lines need no state. A byte order mark is the parser's to skip. */
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /**
  * Assembles complete lines from pieces. The parser would keep each piece of a line as a separate string, at many times
  * its size.
  */
 class Lines {
-  readonly #decoder = new TextDecoder();
   /** The beginning of an incomplete line. */
   readonly #rest = new ByteBuffer();
   readonly #mostBytes: number;
@@ -231,19 +232,25 @@ class Lines {
 
   /** The complete lines so far as text; empty if no line has ended. */
   read(bytes: Uint8Array): string {
-    const end = Math.max(bytes.lastIndexOf(LF), this.#endsAtCr ? bytes.lastIndexOf(CR) : -1) + 1;
-    let whole = bytes.subarray(0, end);
+    const end = this.#endOfLines(bytes);
+    let whole = end === bytes.length ? bytes : bytes.subarray(0, end);
     if (end > 0 && this.#rest.length > 0) {
       this.#rest.append(whole);
       whole = this.#rest.take();
     }
     if (end < bytes.length) this.#rest.append(bytes.subarray(end));
     if (this.#rest.length > this.#mostBytes) throw frameTooLong();
-    return this.#decoder.decode(whole, { stream: true });
+    return decoder.decode(whole);
+  }
+
+  /** Where the last complete line ends. Most reads end with one. */
+  #endOfLines(bytes: Uint8Array): number {
+    if (bytes[bytes.length - 1] === LF) return bytes.length;
+    return Math.max(bytes.lastIndexOf(LF), this.#endsAtCr ? bytes.lastIndexOf(CR) : -1) + 1;
   }
 
   /** The rest. */
   end(): string {
-    return this.#decoder.decode(this.#rest.take());
+    return decoder.decode(this.#rest.take());
   }
 }

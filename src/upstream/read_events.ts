@@ -10,9 +10,10 @@ export function readEvents<E>(
   signal?: AbortSignal,
 ): Promise<void> | undefined {
   const slice = frames.length > 1 ? new Slice() : undefined;
-  for (const [at, frame] of frames.entries()) {
+  for (let at = 0; at < frames.length; at++) {
+    const frame = frames[at]!;
     const work = reader.read(frame, emit);
-    if (work || slice?.isOver()) return readSlowly(work, frames.slice(at + 1), reader, emit, signal);
+    if (work || slice?.isOverAfter(frame.data?.length ?? 0)) return readSlowly(work, frames.slice(at + 1), reader, emit, signal);
     if (reader.done) return undefined;
   }
   return undefined;
@@ -33,6 +34,6 @@ async function readSlowly<E>(
     if (reader.done) return;
     const more = reader.read(frame, emit);
     if (more) await finish(more, signal);
-    else if (slice.isOver()) await othersTurn();
+    else if (slice.isOverAfter(frame.data?.length ?? 0)) await othersTurn();
   }
 }

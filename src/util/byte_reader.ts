@@ -10,8 +10,9 @@ export class ByteReader {
   #buffer: ArrayBuffer;
   readonly #mostBytes: number;
   readonly #slice = new Slice();
-  /** When the latest read began. */
-  #asked = 0;
+  /** When the latest read began, if its time is taken: that of each long piece, and of one short one in many. */
+  #asked: number | undefined;
+  #isTimed = true;
 
   /** When a read fills the buffer, the next one is twice its size, up to `mostBytes`. */
   constructor(body: ReadableStream<Uint8Array>, bufferBytes: number, mostBytes = bufferBytes) {
@@ -22,14 +23,17 @@ export class ByteReader {
 
   /** The next bytes. `undefined` at the end. */
   read(): Promise<Uint8Array | undefined> {
-    this.#asked = performance.now();
+    this.#asked = this.#isTimed ? performance.now() : undefined;
     const reader = this.#reader;
     if (reader instanceof ReadableStreamDefaultReader) return reader.read().then(this.#take);
     return reader.read(new Uint8Array(this.#buffer)).then(this.#takeBuffer);
   }
 
   readonly #take = ({ value }: ReadableStreamReadResult<Uint8Array>): Uint8Array | Promise<Uint8Array> | undefined => {
-    return value && this.#slice.isOverAfterWait(this.#asked) ? othersTurn().then(() => value) : value;
+    if (!value) return undefined;
+    const asked = this.#asked;
+    this.#isTimed = this.#slice.isDue(value.length);
+    return asked !== undefined && this.#slice.isOverAfterWait(asked) ? othersTurn().then(() => value) : value;
   };
 
   readonly #takeBuffer = (result: ReadableStreamReadResult<Uint8Array<ArrayBuffer>>) => {

@@ -63,15 +63,33 @@ export async function* paced<T>(items: Iterable<T>): AsyncGenerator<T> {
 /** A wait longer than this, in milliseconds, has let others run. */
 const WAIT_MS = 1;
 
+/** What each text costs besides its characters, in characters; and how many of them take far less than a slice. */
+const [TEXT_COSTS, WORK_PER_LOOK] = [256, 8_192];
+
 /** Measures the time since others could last run. */
 export class Slice {
   #began = performance.now();
+  /** The work since the clock was last asked, in characters. */
+  #work = 0;
 
   /** Whether others should run now. If so, a new slice begins. */
   isOver(): boolean {
     const now = performance.now();
     if (now - this.#began < SLICE_MS) return false;
     this.#began = now;
+    return true;
+  }
+
+  /** The same after work on a text of this length. */
+  isOverAfter(length: number): boolean {
+    return this.isDue(length) && this.isOver();
+  }
+
+  /** Whether the clock should be asked after work on a text of this length. For many short ones that would cost more than the work. */
+  isDue(length: number): boolean {
+    this.#work += length + TEXT_COSTS;
+    if (this.#work < WORK_PER_LOOK) return false;
+    this.#work = 0;
     return true;
   }
 

@@ -72,7 +72,9 @@ Deno.test("work: whoever leaves it while others have their turn leaves nothing b
 });
 
 const PIECES = 50;
-const pieces = () => Array.from({ length: PIECES }, () => new TextEncoder().encode(": ping\n\n"));
+/** Comments of this length, so that each piece is work enough to look at the clock. */
+const pieces = (length = 8_192) =>
+  Array.from({ length: PIECES }, () => new TextEncoder().encode(`: ${"x".repeat(length)}\n\n`));
 
 for (
   const [name, read] of Object.entries({
@@ -89,3 +91,12 @@ for (
     assert(turns >= PIECES / 2, `${turns} turns`);
   });
 }
+
+Deno.test("work: whoever reads very many short pieces leaves others a turn with some dozens of them", async () => {
+  const read = async () => {
+    const reader = new ByteReader(bodyOf(Array.from({ length: 16 }, () => pieces(4)).flat()), 8_192);
+    while (await reader.read());
+  };
+  const turns = await turnsDuring(read, 2);
+  assert(turns >= 16, `${turns} turns`);
+});
