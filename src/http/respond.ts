@@ -1,3 +1,4 @@
+import { encodeText } from "../util/encode.ts";
 import { every } from "../util/every.ts";
 
 /** For recording a copy of an answer. */
@@ -39,8 +40,6 @@ export interface StreamOptions extends Unread, Sent {
   /** Called when everything has ended. */
   onEnd(): void;
 }
-
-const encoder = new TextEncoder();
 
 /** Time limits that need not be exact are counted in quarters, by timers that all streams share. */
 const QUARTERS = 4;
@@ -111,7 +110,7 @@ export function streamResponse(chunks: Chunks, options: StreamOptions): Response
 }
 
 function send(controller: ReadableStreamDefaultController<Uint8Array>, text: string, copy: Sent["copy"]): void {
-  const bytes = encoder.encode(text);
+  const bytes = encodeText(text);
   copy?.add(bytes);
   controller.enqueue(bytes);
 }
