@@ -8,6 +8,8 @@ export interface TextPlace {
   delta: ChatDelta;
   name: typeof TEXTS[number] | "tool_calls";
   text: string;
+  /** What kind of text it is, where the increment has no other field with anything in it. */
+  only?: "text" | "reasoning";
 }
 
 /** The place of the one text that a chunk brings; none where it brings more, or says what is said once in an answer. */
@@ -19,7 +21,17 @@ export function textPlaceIn({ choices, usage }: ChatAnswer): TextPlace | undefin
   const isCalled = delta.tool_calls?.length || delta.function_call;
   if (!name) return isCalled ? argumentsIn(delta) : undefined;
   const text = delta[name];
-  return typeof text === "string" && !other && !isCalled ? { delta, name, text } : undefined;
+  if (typeof text !== "string" || other || isCalled) return undefined;
+  const kind = name === "content" ? "text" : "reasoning";
+  return isAlone(name, delta) ? { delta, name, text, only: kind } : { delta, name, text };
+}
+
+function isAlone(name: string, delta: ChatDelta): boolean {
+  return Object.entries(delta).every(([key, value]) => key === name || key === "role" || isEmpty(value));
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === null || value === "" || Array.isArray(value) && value.length === 0;
 }
 
 function argumentsIn(delta: ChatDelta): TextPlace | undefined {

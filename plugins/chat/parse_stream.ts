@@ -46,7 +46,7 @@ class ChunkReader implements StreamReader<GenerateEvent> {
     }
     const isLong = text.length > LONG;
     const more = event === "error" || isLong ? undefined : this.#alike.textIn(text);
-    if (more !== undefined) return this.#answer.readMore(withText(this.#place!, more)).forEach(emit);
+    if (more !== undefined) return this.#readMore(this.#place!, more, emit);
     const body = parseFrame(text);
     if (event === "error") throw upstreamStreamError(body);
     const chunk = parseAnswer(body);
@@ -57,6 +57,12 @@ class ChunkReader implements StreamReader<GenerateEvent> {
     this.#alike.learn(text, this.#place?.text);
     if (isLong) return this.#readLong(ours, emit);
     for (const one of ours) this.#answer.read(one).forEach(emit);
+  }
+
+  /** A chunk that is otherwise the same as the last ones. */
+  #readMore(place: TextPlace, text: string, emit: Emit<GenerateEvent>): void {
+    const events = place.only && this.#answer.readText(place.only, text);
+    for (const event of events ?? this.#answer.readMore(withText(place, text))) emit(event);
   }
 
   end(emit: Emit<GenerateEvent>): void {

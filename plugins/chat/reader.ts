@@ -92,6 +92,15 @@ export class AnswerReader {
     return this.#own ? this.#own.carry(events) : events;
   }
 
+  /** More of a text that comes without anything else. `undefined` where all of the increment has to be looked at. */
+  readText(kind: "text" | "reasoning", text: string): GenerateEvent[] | undefined {
+    if (this.#forms) return undefined;
+    const events = this.#writer[kind](text);
+    this.#outputWeight += weighText(text);
+    if (events.length > 0) this.#empty = false;
+    return this.#own ? this.#own.carry(events) : events;
+  }
+
   /** The same of an answer whose text may be long, which is looked into in slices. */
   *readLong(answer: ChatAnswer): Work<GenerateEvent[]> {
     const [choice] = answer.choices ?? [];
