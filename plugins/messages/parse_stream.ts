@@ -4,6 +4,7 @@ import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamReader } from "../../src/contract/stream.ts";
+import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { AlikeFrames } from "../../src/transforms/alike_frames.ts";
 import { parseError } from "./errors.ts";
@@ -100,9 +101,9 @@ function withText(event: WireEvent, text: string): WireEvent {
 }
 
 function parseEvent(text: string): WireEvent {
-  try {
-    return eventSchema.parse(readJson(text));
-  } catch (cause) {
-    throw new GatewayError("upstream_error", "The upstream's stream holds a frame that is not an event", { cause });
-  }
+  const body = readJson(text);
+  const event = accept(eventSchema, body);
+  if (event) return event;
+  const cause = eventSchema.safeParse(body).error;
+  throw new GatewayError("upstream_error", "The upstream's stream holds a frame that is not an event", { cause });
 }

@@ -4,6 +4,7 @@ import type { AnswerContext } from "../../src/contract/context.ts";
 import type { Target } from "../../src/contract/driver.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamReader } from "../../src/contract/stream.ts";
+import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
 import { upstreamStreamError } from "../shared/errors.ts";
 import { statusAtEnd } from "./finish.ts";
@@ -52,10 +53,12 @@ class EventReader implements StreamReader<GenerateEvent> {
 
 /** The type is in the data; some servers say it in the event's name only. */
 function parseEvent(text: string, name: string | undefined): WireEvent {
-  try {
-    const event = eventSchema.parse(readJson(text));
-    return event.type === undefined && "error" in event ? { ...event, type: "error" } : { type: name, ...event };
-  } catch (cause) {
+  const body = readJson(text);
+  const event = accept(eventSchema, body);
+  if (!event) {
+    const cause = eventSchema.safeParse(body).error;
     throw new GatewayError("upstream_error", "The upstream's stream holds a frame that is not an event", { cause });
   }
+  if (event.type !== undefined) return event;
+  return { ...event, type: "error" in event ? "error" : name };
 }

@@ -92,7 +92,7 @@ class EventWriter implements StreamWriter<GenerateEvent> {
     if (part.type === "tool-call") part.input += text;
     else if ("text" in part) part.text += text;
     if (!delivery) return;
-    open.around ??= jsonAround((hole) => ({ ...placeOf(open), delta: hole, ...delivery.more }));
+    open.around ??= jsonAround((hole) => ({ ...placeOf(open), delta: hole, ...delivery.more }), "{".length);
     emit(this.#numbered(`response.${delivery.text}.delta`, open.around(text)));
   }
 
@@ -153,15 +153,15 @@ class EventWriter implements StreamWriter<GenerateEvent> {
   }
 
   #frame(type: string, fields: JsonObject): Frame {
-    return this.#numbered(type, JSON.stringify(fields));
+    return this.#numbered(type, JSON.stringify(fields).slice(1));
   }
 
-  /** `fields`: the JSON of an object that has some. */
+  /** `fields`: the JSON of an object that has some, without its opening brace. */
   #numbered(type: string, fields: string): Frame {
     const { frames } = this.#exchange;
     return {
       event: type,
-      data: `{"type":${JSON.stringify(type)},"sequence_number":${frames.sent++},${fields.slice(1)}`,
+      data: `{"type":"${type}","sequence_number":${frames.sent++},${fields}`,
     };
   }
 }

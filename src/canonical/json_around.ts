@@ -10,10 +10,11 @@ const WRITTEN_HOLE = JSON.stringify(HOLE);
 
 /**
  * `JSON.stringify(make(text))` as a function of the text. `make` must insert the text unchanged, and may do so several
- * times.
+ * times. `from`: how many characters at the beginning are left out, which is not the text.
  */
-export function jsonAround(make: (text: string) => JsonValue): (text: string) => string {
-  const [head = "", ...rest] = JSON.stringify(make(HOLE)).split(WRITTEN_HOLE);
-  if (rest.length === 1) return (text) => head + JSON.stringify(text) + rest[0];
+export function jsonAround(make: (text: string) => JsonValue, from = 0): (text: string) => string {
+  const [head = "", ...rest] = JSON.stringify(make(HOLE)).slice(from).split(WRITTEN_HOLE);
+  const [tail] = rest;
+  if (rest.length === 1) return (text) => head + JSON.stringify(text) + tail;
   return (text) => [head, ...rest].join(JSON.stringify(text));
 }

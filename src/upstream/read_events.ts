@@ -13,7 +13,9 @@ export function readEvents<E>(
   for (let at = 0; at < frames.length; at++) {
     const frame = frames[at]!;
     const work = reader.read(frame, emit);
-    if (work || slice?.isOverAfter(frame.data?.length ?? 0)) return readSlowly(work, frames.slice(at + 1), reader, emit, signal);
+    if (work || slice?.isOverAfter(frame.data?.length ?? 0)) {
+      return readSlowly(work, frames.slice(at + 1), reader, emit, signal);
+    }
     if (reader.done) return undefined;
   }
   return undefined;
