@@ -134,11 +134,12 @@ for (const type of ["finish", "error"] as const) {
 }
 
 Deno.test("loop: much to write is sent in slices, and others have a turn between them", async () => {
-  const many = Array.from({ length: 6 }, (_, at) => event(`${at}`));
+  const texts = Array.from({ length: 6 }, (_, at) => `${at}`.repeat(8_192));
+  const many = texts.map((text) => event(text));
   let chunks: string[] = [];
   const turns = await turnsDuring(async () => {
     chunks = await chunksOf(loopOf([many]));
   });
-  assertEquals(chunks.join(""), "0 1 2 3 4 5 ");
+  assertEquals(chunks.join(""), `${texts.join(" ")} `);
   assert(chunks.length > 1 && turns >= chunks.length - 1, `${chunks.length} chunks, ${turns} turns`);
 });
