@@ -21,13 +21,13 @@ export function textPlaceIn({ choices, usage }: ChatAnswer): TextPlace | undefin
   const isCalled = delta.tool_calls?.length || delta.function_call;
   if (!name) return isCalled ? argumentsIn(delta) : undefined;
   const text = delta[name];
-  if (typeof text !== "string" || other || isCalled) return undefined;
-  const kind = name === "content" ? "text" : "reasoning";
-  return isAlone(name, delta) ? { delta, name, text, only: kind } : { delta, name, text };
+  return typeof text === "string" && !other && !isCalled ? { delta, name, text, only: kindIn(name, delta) } : undefined;
 }
 
-function isAlone(name: string, delta: ChatDelta): boolean {
-  return Object.entries(delta).every(([key, value]) => key === name || key === "role" || isEmpty(value));
+function kindIn(name: string, delta: ChatDelta): TextPlace["only"] {
+  const isAlone = Object.entries(delta).every(([key, value]) => key === name || key === "role" || isEmpty(value));
+  if (!isAlone) return undefined;
+  return name === "content" ? "text" : "reasoning";
 }
 
 function isEmpty(value: unknown): boolean {

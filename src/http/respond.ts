@@ -1,5 +1,5 @@
-import { encodeText } from "../util/encode.ts";
 import { every } from "../util/every.ts";
+import { SharingEncoder } from "../util/text_encoder.ts";
 
 /** For recording a copy of an answer. */
 export interface Sent {
@@ -31,8 +31,13 @@ export interface StreamOptions extends Unread, Sent {
   mediaType: string;
   /** The keep-alive text for an idle stream. Empty if the framing has none. */
   keepAlive(): string;
-  /** The idle time before a keep-alive, in milliseconds. It may be exceeded by up to a quarter. */
+  /**
+   * The idle time before a keep-alive, in milliseconds. It may be exceeded by up to a quarter, and by the time for which the
+   * process could not run.
+   */
   keepAliveMs: number;
+  /** Whether a server sends the bytes, which neither looks around them nor transfers them. */
+  isServed: boolean;
   /** Called if the client disconnects before the end. */
   onLeave(): void;
   /** Called if the chunks themselves fail, which report all other failures. The client's connection is broken off. */
@@ -49,7 +54,8 @@ const QUARTERS = 4;
  * the upstream.
  */
 export function streamResponse(chunks: Chunks, options: StreamOptions): Response {
-  const { mediaType, keepAlive, keepAliveMs, sendStallMs, copy } = options;
+  const { mediaType, keepAlive, keepAliveMs, sendStallMs, copy, isServed } = options;
+  const encoder = isServed ? new SharingEncoder() : new TextEncoder();
   /** Quarters of that time in a row in which nothing was written. A clock for each chunk would cost more than the chunk. */
   let quiet = 0;
   let isOver = false;
@@ -73,12 +79,17 @@ export function streamResponse(chunks: Chunks, options: StreamOptions): Response
     end();
     controller.error(brief());
   };
+  const send = (text: string) => {
+    const bytes = encoder.encode(text);
+    copy?.add(bytes);
+    controller.enqueue(bytes);
+  };
   const give = (text: string | undefined) => {
     if (isOver) return;
     try {
       taking.handed();
       quiet = 0;
-      if (text !== undefined) return send(controller, text, copy);
+      if (text !== undefined) return send(text);
       end();
       controller.close();
     } catch (thrown) {
@@ -91,7 +102,7 @@ export function streamResponse(chunks: Chunks, options: StreamOptions): Response
     if (controller.desiredSize !== 0 || quiet <= QUARTERS) return;
     quiet = 1;
     const text = keepAlive();
-    if (text !== "") send(controller, text, copy);
+    if (text !== "") send(text);
   });
   const body = new ReadableStream<Uint8Array>({
     start: (its) => void (controller = its),
@@ -107,12 +118,6 @@ export function streamResponse(chunks: Chunks, options: StreamOptions): Response
   }, { highWaterMark: 0 });
 
   return new Response(body, { headers: { "content-type": mediaType, ...STREAM_HEADERS } });
-}
-
-function send(controller: ReadableStreamDefaultController<Uint8Array>, text: string, copy: Sent["copy"]): void {
-  const bytes = encodeText(text);
-  copy?.add(bytes);
-  controller.enqueue(bytes);
 }
 
 const STREAM_HEADERS = {

@@ -129,7 +129,7 @@ async function* blocksOf({ body }: Response): AsyncGenerator<string> {
 }
 
 /** The events from one on, those that are there and those that come, in the client's own connection. */
-export function follow(log: EventSeries, from: number, { recorder, gateway }: RequestContext): Response {
+export function follow(log: EventSeries, from: number, { recorder, gateway, isServed }: RequestContext): Response {
   const { pace, limits } = gateway;
   recorder.entry.stream = true;
   let at = from;
@@ -150,6 +150,7 @@ export function follow(log: EventSeries, from: number, { recorder, gateway }: Re
     keepAlive: () => ": keep-alive\n\n",
     keepAliveMs: pace.keepAliveMs,
     sendStallMs: limits.sendStallMs,
+    isServed,
     onStall: end,
     onLeave: end,
     onFailure(thrown) {

@@ -69,6 +69,7 @@ export async function respondWithStream<K extends Streamed>(
     keepAliveMs: pace.keepAliveMs,
     sendStallMs: limits.sendStallMs,
     copy: recorder.record?.answer,
+    isServed: context.isServed,
     onStall() {
       // The client has the whole answer but for the last piece that was sent.
       if (observer.finished) return;

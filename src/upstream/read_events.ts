@@ -13,9 +13,8 @@ export function readEvents<E>(
   for (let at = 0; at < frames.length; at++) {
     const frame = frames[at]!;
     const work = reader.read(frame, emit);
-    if (work || slice?.isOverAfter(frame.data?.length ?? 0)) {
-      return readSlowly(work, frames.slice(at + 1), reader, emit, signal);
-    }
+    // A short frame may cost as much as all that came before it, so the clock is asked after each.
+    if (work || slice?.isOver()) return readSlowly(work, frames.slice(at + 1), reader, emit, signal);
     if (reader.done) return undefined;
   }
   return undefined;
@@ -36,6 +35,6 @@ async function readSlowly<E>(
     if (reader.done) return;
     const more = reader.read(frame, emit);
     if (more) await finish(more, signal);
-    else if (slice.isOverAfter(frame.data?.length ?? 0)) await othersTurn();
+    else if (slice.isOver()) await othersTurn();
   }
 }

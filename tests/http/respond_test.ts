@@ -16,6 +16,7 @@ function respond(texts: AsyncGenerator<string>, more: Partial<StreamOptions> = {
     keepAlive: () => ": keep-alive\n\n",
     keepAliveMs: NEVER,
     sendStallMs: NEVER,
+    isServed: true,
     onStall: () => void happened.push("stalled"),
     onLeave: () => void happened.push("left"),
     onFailure: () => void happened.push("failed"),
@@ -151,4 +152,21 @@ Deno.test("respond: frames that fail break the stream off and end it: nothing of
   const { message } = await assertRejects(() => reader.read(), Error);
   assert(!message.includes("nobody's affair"));
   assertEquals(happened, ["failed", "ended"]);
+});
+
+Deno.test("respond: within the process the bytes of a chunk are its reader's alone, who may transfer them", async () => {
+  const source = slowChunks();
+  const { response } = respond(source.chunks, { isServed: false });
+  const reader = response.body!.getReader();
+  const read = async (text: string) => {
+    source.give(text);
+    const { value } = await reader.read();
+    return value!;
+  };
+  const [first, second] = [await read("data: one\n\n"), await read("data: two\n\n")];
+  assertEquals(new TextDecoder().decode(first.buffer), "data: one\n\n");
+  structuredClone(first, { transfer: [first.buffer] });
+  assertEquals(new TextDecoder().decode(second), "data: two\n\n");
+  source.give();
+  await reader.read();
 });

@@ -27,6 +27,7 @@ const WAYS: Record<string, (sendStallMs: number) => Source> = {
       mediaType: "text/event-stream",
       keepAlive: () => "",
       keepAliveMs: 2 ** 31 - 1,
+      isServed: true,
     });
     return { body: response.body!, give, happened };
   },
