@@ -54,15 +54,13 @@ const QUARTERS = 4;
  * the upstream.
  */
 export function streamResponse(chunks: Chunks, options: StreamOptions): Response {
-  const { mediaType, keepAlive, keepAliveMs, sendStallMs, copy, isServed } = options;
-  const encoder = isServed ? new SharingEncoder() : new TextEncoder();
-  /** Quarters of that time in a row in which nothing was written. A clock for each chunk would cost more than the chunk. */
-  let quiet = 0;
+  const { mediaType, keepAlive, keepAliveMs, sendStallMs } = options;
+  const encode = encoderFor(options);
   let isOver = false;
 
   const end = () => {
     isOver = true;
-    stopKeepAlives();
+    writing.end();
     taking.end();
     options.onEnd();
   };
@@ -79,30 +77,24 @@ export function streamResponse(chunks: Chunks, options: StreamOptions): Response
     end();
     controller.error(brief());
   };
-  const send = (text: string) => {
-    const bytes = encoder.encode(text);
-    copy?.add(bytes);
-    controller.enqueue(bytes);
-  };
   const give = (text: string | undefined) => {
     if (isOver) return;
     try {
       taking.handed();
-      quiet = 0;
-      if (text !== undefined) return send(text);
+      writing.wrote();
+      if (text !== undefined) return controller.enqueue(encode(text));
       end();
       controller.close();
     } catch (thrown) {
       fail(thrown);
     }
   };
-  const stopKeepAlives = every(keepAliveMs / QUARTERS, () => {
-    quiet++;
-    // A client that is not reading needs no keep-alive, and they must not pile up. The first quarter may have begun earlier.
-    if (controller.desiredSize !== 0 || quiet <= QUARTERS) return;
-    quiet = 1;
+  const writing = watchWriting(keepAliveMs, () => {
+    // A client that is not reading needs no keep-alive, and they must not pile up.
+    if (controller.desiredSize !== 0) return false;
     const text = keepAlive();
-    if (text !== "") send(text);
+    if (text !== "") controller.enqueue(encode(text));
+    return true;
   });
   const body = new ReadableStream<Uint8Array>({
     start: (its) => void (controller = its),
@@ -118,6 +110,16 @@ export function streamResponse(chunks: Chunks, options: StreamOptions): Response
   }, { highWaterMark: 0 });
 
   return new Response(body, { headers: { "content-type": mediaType, ...STREAM_HEADERS } });
+}
+
+/** Makes the bytes of a text, which are recorded where that is wanted. */
+function encoderFor({ isServed, copy }: StreamOptions): (text: string) => Uint8Array<ArrayBuffer> {
+  const encoder = isServed ? new SharingEncoder() : new TextEncoder();
+  return (text) => {
+    const bytes = encoder.encode(text);
+    copy?.add(bytes);
+    return bytes;
+  };
 }
 
 const STREAM_HEADERS = {
@@ -177,6 +179,19 @@ export function passOn(
       await reader.cancel();
     },
   }, { highWaterMark: 0 });
+}
+
+/**
+ * Calls `onQuiet` if nothing was written for `limitMs`, and again with each further quarter until it has written. It counts
+ * quarters, because a look at the clock for each chunk would cost more than the chunk.
+ */
+function watchWriting(limitMs: number, onQuiet: () => boolean): { wrote(): void; end(): void } {
+  let quarters = 0;
+  const end = every(limitMs / QUARTERS, () => {
+    // The first quarter may have begun earlier. What `onQuiet` writes is written at the beginning of one.
+    if (++quarters > QUARTERS && onQuiet()) quarters = 1;
+  });
+  return { wrote: () => void (quarters = 0), end };
 }
 
 /**
