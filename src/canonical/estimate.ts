@@ -16,9 +16,12 @@ export function estimateTextTokens(text: string): number {
 
 /** The estimate before rounding, so that the pieces of a text add up to the whole. */
 export function weighText(text: string): number {
-  // Most texts are ASCII, and then Node's buffers need not be loaded.
-  return (NOT_ASCII.test(text) ? builtin("node:buffer").Buffer.byteLength(text) : text.length) / 4;
+  const isAscii = text.length < LONG && !NOT_ASCII.test(text);
+  return (isAscii ? text.length : builtin("node:buffer").Buffer.byteLength(text)) / 4;
 }
+
+/** From this length on, in characters, Node's buffers count faster than a pattern searches. For less they need not be loaded. */
+const LONG = 128;
 
 // The tokens that chat templates add to each message, and the usual cost of an image in open vision models.
 const TOKENS_PER_MESSAGE = 4;
