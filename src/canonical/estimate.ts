@@ -21,7 +21,7 @@ export function weighText(text: string): number {
 }
 
 /** From this length on, in characters, Node's buffers count faster than a pattern searches. For less they need not be loaded. */
-const LONG = 128;
+const LONG = 1_024;
 
 // The tokens that chat templates add to each message, and the usual cost of an image in open vision models.
 const TOKENS_PER_MESSAGE = 4;
