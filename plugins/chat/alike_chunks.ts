@@ -1,5 +1,5 @@
 /** Chunks that are like the one before but for one text. */
-import type { ChatAnswer, ChatDelta } from "./wire.ts";
+import type { ChatAnswer, ChatDelta, ToolCallFragment } from "./wire.ts";
 
 const TEXTS = ["content", "reasoning_content", "reasoning", "reasoning_text"] as const;
 
@@ -9,7 +9,7 @@ export interface TextPlace {
   name: typeof TEXTS[number] | "tool_calls";
   text: string;
   /** What kind of text it is, where the increment has no other field with anything in it. */
-  only?: "text" | "reasoning";
+  only?: "text" | "reasoning" | "input";
 }
 
 /** The place of the one text that a chunk brings; none where it brings more, or says what is said once in an answer. */
@@ -27,7 +27,7 @@ export function textPlaceIn({ choices, usage }: ChatAnswer): TextPlace | undefin
 function kindIn(name: string, delta: ChatDelta): TextPlace["only"] {
   const isAlone = Object.entries(delta).every(([key, value]) => key === name || key === "role" || isEmpty(value));
   if (!isAlone) return undefined;
-  return name === "content" ? "text" : "reasoning";
+  return name === "content" ? "text" : name === "tool_calls" ? "input" : "reasoning";
 }
 
 function isEmpty(value: unknown): boolean {
@@ -38,12 +38,17 @@ function argumentsIn(delta: ChatDelta): TextPlace | undefined {
   const { tool_calls, function_call } = delta;
   const text = tool_calls?.[0]?.function?.arguments;
   const isAll = tool_calls?.length === 1 && !function_call && typeof text === "string" && text !== "";
-  return isAll ? { delta, name: "tool_calls", text } : undefined;
+  return isAll ? { delta, name: "tool_calls", text, only: kindIn("tool_calls", delta) } : undefined;
 }
 
 /** The same increment with another text. */
 export function withText({ delta, name }: TextPlace, text: string): ChatDelta {
   if (name !== "tool_calls") return { ...delta, [name]: text };
-  const [call] = delta.tool_calls!;
-  return { ...delta, tool_calls: [{ ...call!, function: { ...call!.function, arguments: text } }] };
+  return { ...delta, tool_calls: [withInput(delta, text)] };
+}
+
+/** The one call of the increment with another text. */
+export function withInput({ tool_calls }: ChatDelta, text: string): ToolCallFragment {
+  const [call] = tool_calls!;
+  return { ...call!, function: { ...call!.function, arguments: text } };
 }

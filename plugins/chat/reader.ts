@@ -11,6 +11,7 @@ import { PartWriter } from "../../src/transforms/part_writer.ts";
 import type { Work } from "../../src/util/work.ts";
 import { saysFailure } from "../shared/endings.ts";
 import { upstreamStreamError } from "../shared/errors.ts";
+import { withInput } from "./alike_chunks.ts";
 import { AnswerFields } from "./answer_fields.ts";
 import { DeltaTexts, parseAnnotation } from "./delta_texts.ts";
 import { parseFinish } from "./finish.ts";
@@ -93,10 +94,10 @@ export class AnswerReader {
   }
 
   /** More of a text that comes without anything else. `undefined` where all of the increment has to be looked at. */
-  readText(kind: "text" | "reasoning", text: string): GenerateEvent[] | undefined {
+  readOnly(kind: "text" | "reasoning" | "input", text: string, delta: ChatDelta): GenerateEvent[] | undefined {
     if (this.#forms) return undefined;
-    const events = this.#writer[kind](text);
-    this.#outputWeight += weighText(text);
+    const events = kind === "input" ? this.#readCall(withInput(delta, text)) : this.#writer[kind](text);
+    if (kind !== "input") this.#outputWeight += weighText(text);
     if (events.length > 0) this.#empty = false;
     return this.#own ? this.#own.carry(events) : events;
   }

@@ -6,7 +6,8 @@ const ROUNDS = 5;
 const RUNS = 300_000;
 const encoder = new TextEncoder();
 const memory = new Uint8Array(4_096);
-const BEGINNING = 'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"';
+const BEGINNING =
+  'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"';
 let run = 0;
 // A text that is made anew each time, as those of a stream are.
 const text = () => `${BEGINNING}${run++ % 100}"}}\n\n`;
@@ -15,7 +16,8 @@ const WORKS: Record<string, () => unknown> = {
   "to make the text": () => text().length,
   "to look at the clock": () => performance.now(),
   "to encode the text into memory of its own": () => encoder.encode(text()),
-  "to encode the text into memory that is there": () => encoder.encodeInto(text(), memory.subarray(run % 2_048)).written,
+  "to encode the text into memory that is there": () =>
+    encoder.encodeInto(text(), memory.subarray(run % 2_048)).written,
 };
 
 const least: Record<string, number> = {};
