@@ -61,7 +61,7 @@ class ChunkReader implements StreamReader<GenerateEvent> {
 
   /** A chunk that is otherwise the same as the last ones. */
   #readMore(place: TextPlace, text: string, emit: Emit<GenerateEvent>): void {
-    const events = place.only && this.#answer.readOnly(place.only, text, place.delta);
+    const events = place.only && this.#answer.readAlone(place.only, text, place.delta);
     for (const event of events ?? this.#answer.readMore(withText(place, text))) emit(event);
   }
 

@@ -94,7 +94,7 @@ export class AnswerReader {
   }
 
   /** More of a text that comes without anything else. `undefined` where all of the increment has to be looked at. */
-  readOnly(kind: "text" | "reasoning" | "input", text: string, delta: ChatDelta): GenerateEvent[] | undefined {
+  readAlone(kind: "text" | "reasoning" | "input", text: string, delta: ChatDelta): GenerateEvent[] | undefined {
     if (this.#forms) return undefined;
     const events = kind === "input" ? this.#readCall(withInput(delta, text)) : this.#writer[kind](text);
     if (kind !== "input") this.#outputWeight += weighText(text);

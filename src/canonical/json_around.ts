@@ -10,7 +10,7 @@ const WRITTEN_HOLE = JSON.stringify(HOLE);
 
 /**
  * `JSON.stringify(make(text))` as a function of the text. `make` must insert the text unchanged, and may do so several
- * times. `from`: how many characters at the beginning are left out, which is not the text.
+ * times. `from`: where in the JSON the result begins, which is before the text.
  */
 export function jsonAround(make: (text: string) => JsonValue, from = 0): (text: string) => string {
   const [head = "", ...rest] = JSON.stringify(make(HOLE)).slice(from).split(WRITTEN_HOLE);

@@ -36,7 +36,7 @@ export interface StreamOptions extends Unread, Sent {
    * process could not run.
    */
   keepAliveMs: number;
-  /** Whether a server sends the bytes, which neither looks around them nor transfers them. */
+  /** Whether a server sends the chunks. It transfers no memory, so chunks may share some. */
   isServed: boolean;
   /** Called if the client disconnects before the end. */
   onLeave(): void;

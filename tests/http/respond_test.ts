@@ -1,3 +1,4 @@
+import { mock } from "node:test";
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { type StreamOptions, streamResponse, withoutBody } from "../../src/http/respond.ts";
 import { delay, until, within } from "../support/wait.ts";
@@ -169,4 +170,34 @@ Deno.test("respond: within the process the bytes of a chunk are its reader's alo
   assertEquals(new TextDecoder().decode(second), "data: two\n\n");
   source.give();
   await reader.read();
+});
+
+Deno.test("respond: a keep-alive comes after its time of silence, a quarter later at most, and each chunk begins it anew", async () => {
+  const { timers } = mock;
+  timers.enable({ apis: ["setInterval"] });
+  try {
+    const source = slowChunks();
+    let sent = 0;
+    const { response } = respond(source.chunks, { keepAliveMs: 400, keepAlive: () => (sent++, ": keep-alive\n\n") });
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+    const pass = async (ms: number) => {
+      timers.tick(ms);
+      await delay(0);
+      return sent;
+    };
+    const all = (async () => {
+      while (!(await reader.read()).done);
+    })();
+    await delay(0);
+    assertEquals([await pass(399), await pass(101), await pass(399), await pass(101)], [0, 1, 1, 2]);
+    // In the middle of a quarter.
+    await pass(50);
+    source.give("data: one\n\n");
+    await until(() => source.asked() > 1);
+    assertEquals([await pass(399), await pass(101)], [2, 3]);
+    source.give();
+    await all;
+  } finally {
+    timers.reset();
+  }
 });
