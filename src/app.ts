@@ -96,10 +96,7 @@ export interface AppOptions {
 }
 
 export interface App {
-  /**
-   * Answers a request. `info` holds the caller's address. Without it the call comes from this process and is trusted. With it the
-   * answer is for a server: the chunks of a stream may share memory, so nobody may transfer their buffers.
-   */
+  /** Answers a request. `info` is given by a server, whose chunks may share memory. Without it the caller is this process: trusted. */
   fetch(request: Request, info?: { remoteAddr: Peer }): Promise<Response>;
   /** The metrics page for monitoring, without authentication. */
   metrics(): Promise<Response>;
