@@ -64,7 +64,7 @@ export function openContext(request: Request, peer: Peer | undefined, gateway: G
   const { signal } = request;
   if (signal.aborted) leave(signal.reason);
   else signal.addEventListener("abort", () => leave(signal.reason), { once: true });
-  gateway.running.add(ended);
+  const dependent = gateway.running.add(ended);
   const id = `req_${gateway.newId()}`;
   const hide = hideFor(NOBODY, gateway);
   const recorder = new Recorder({
@@ -79,7 +79,7 @@ export function openContext(request: Request, peer: Peer | undefined, gateway: G
     hide,
     trace: gateway.tracing?.tracer?.begin(request.method, request.headers),
   });
-  recorder.atEnd(() => gateway.running.delete(ended));
+  recorder.atEnd(() => gateway.running.delete(dependent));
   return {
     gateway,
     request,

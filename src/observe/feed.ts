@@ -17,17 +17,22 @@ export interface RunningFacts {
   client?: string;
 }
 
+/** Without its facts once the request has ended, for the reason that `Dependent` gives. */
+interface Running {
+  facts: (() => RunningFacts) | undefined;
+}
+
 export class Feed {
   /** Tells it from the feed of another process, whose numbers are others. */
   readonly id: string = crypto.randomUUID();
-  readonly #running = new Map<string, () => RunningFacts>();
+  readonly #running = new Map<string, Running>();
   /** In a ring. */
   readonly #ended: Ended[] = [];
   #count = 0;
 
   /** `facts` tells how the request is at that moment. */
   begin(id: string, facts: () => RunningFacts): void {
-    this.#running.set(id, facts);
+    this.#running.set(id, { facts });
     // One that never leaves a line in the log must not stay for ever.
     if (this.#running.size > MOST_RUNNING) this.#running.delete(this.#running.keys().next().value!);
   }
@@ -37,14 +42,15 @@ export class Feed {
     if (entry.path.startsWith("/console")) return;
     const running = this.#running.get(entry.id);
     this.#running.delete(entry.id);
-    const client = running?.().client;
+    const client = running?.facts?.().client;
+    if (running) running.facts = undefined;
     const ended: Ended = { ...withoutCause(entry), number: this.#count };
     if (client !== undefined) ended.client = client;
     this.#ended[this.#count++ % MOST_ENDED] = ended;
   }
 
   running(): RunningFacts[] {
-    return Array.from(this.#running.values(), (facts) => facts());
+    return [...this.#running.values()].flatMap(({ facts }) => facts?.() ?? []);
   }
 
   /** How many have ended until now. */

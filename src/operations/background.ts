@@ -65,8 +65,8 @@ function setApart(context: RequestContext): { context: RequestContext; follow(ru
   });
   Object.assign(own.entry, { key, lane, protocol });
   own.record = recorder.record;
-  gateway.running.add(abort);
-  own.atEnd(() => gateway.running.delete(abort));
+  const dependent = gateway.running.add(abort);
+  own.atEnd(() => gateway.running.delete(dependent));
   return {
     context: {
       ...context,

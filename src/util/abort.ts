@@ -1,28 +1,40 @@
 /**
+ * A place among the dependents, empty once it has been removed. A `Set` that changes all the time gets a new table every few dozen
+ * entries, to which the old one refers (V8 15). One table that has grown old keeps all later ones, and whatever was in them, from
+ * being collected early: removed places must not lead to anything.
+ */
+export interface Dependent {
+  controller: AbortController | undefined;
+}
+
+/**
  * Aborts many short-lived controllers together when one longer-lived signal is aborted. `AbortSignal.any` costs several times as
  * much, because each of its signals is held weakly and searched for by the garbage collector.
  */
 export class Dependents {
   readonly #signal: AbortSignal;
-  readonly #controllers = new Set<AbortController>();
+  readonly #dependents = new Set<Dependent>();
 
   constructor(signal: AbortSignal) {
     this.#signal = signal;
     signal.addEventListener("abort", () => {
-      for (const controller of this.#controllers) controller.abort(signal.reason);
-      this.#controllers.clear();
+      for (const { controller } of this.#dependents) controller?.abort(signal.reason);
+      this.#dependents.clear();
     }, { once: true });
   }
 
   /** Aborts the controller when the signal is aborted, or immediately if it already is. */
-  add(controller: AbortController): void {
+  add(controller: AbortController): Dependent {
+    const dependent: Dependent = { controller };
     if (this.#signal.aborted) controller.abort(this.#signal.reason);
-    else this.#controllers.add(controller);
+    else this.#dependents.add(dependent);
+    return dependent;
   }
 
-  /** Removes the controller. Every caller of `add` must call this. */
-  delete(controller: AbortController): void {
-    this.#controllers.delete(controller);
+  /** Removes what `add` returned. Every caller of `add` must call this. */
+  delete(dependent: Dependent): void {
+    this.#dependents.delete(dependent);
+    dependent.controller = undefined;
   }
 }
 

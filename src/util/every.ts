@@ -2,7 +2,12 @@
 
 interface Round {
   timer: ReturnType<typeof setInterval>;
-  runs: Set<() => void>;
+  members: Set<Member>;
+}
+
+/** Does nothing once it has left, for the reason that `Dependent` gives. */
+interface Member {
+  run: (() => void) | undefined;
 }
 
 /** By period in milliseconds. */
@@ -14,20 +19,22 @@ const rounds = new Map<number, Round>();
  */
 export function every(ms: number, run: () => void): () => void {
   const round = rounds.get(ms) ?? beginRound(ms);
-  round.runs.add(run);
+  const member: Member = { run };
+  round.members.add(member);
   return () => {
-    if (!round.runs.delete(run) || round.runs.size > 0) return;
+    member.run = undefined;
+    if (!round.members.delete(member) || round.members.size > 0) return;
     clearInterval(round.timer);
     rounds.delete(ms);
   };
 }
 
 function beginRound(ms: number): Round {
-  const runs = new Set<() => void>();
+  const members = new Set<Member>();
   const timer = setInterval(() => {
-    for (const run of runs) run();
+    for (const { run } of members) run?.();
   }, ms);
-  const round = { timer, runs };
+  const round = { timer, members };
   rounds.set(ms, round);
   return round;
 }

@@ -6,8 +6,7 @@ Deno.test("abort: dependents end with the signal and its reason; those taken out
   const dependents = new Dependents(source.signal);
   const [kept, released] = [new AbortController(), new AbortController()];
   dependents.add(kept);
-  dependents.add(released);
-  dependents.delete(released);
+  dependents.delete(dependents.add(released));
   source.abort("stop");
   assertEquals([kept.signal.reason, released.signal.aborted], ["stop", false]);
   const late = new AbortController();

@@ -1,0 +1,68 @@
+/**
+ * What is listed while a request runs must be collected soon after it. V8 (15) replaces the table of a `Set` or `Map` that changes all
+ * the time, and the old table refers to the new one. A list that grew old would keep everything that was ever in it until the next
+ * collection of the whole heap.
+ */
+import { assert } from "@std/assert";
+import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { Feed } from "../../src/observe/feed.ts";
+import { Dependents } from "../../src/util/abort.ts";
+import { every } from "../../src/util/every.ts";
+
+setFlagsFromString("--expose-gc");
+const collectGarbage: () => void = runInNewContext("gc");
+
+/** Lists something that leads to the ballast. The returned function takes it out again. */
+type Enter = (ballast: number[]) => () => void;
+
+const LISTS: Record<string, () => Enter> = {
+  dependents() {
+    const dependents = new Dependents(new AbortController().signal);
+    return (ballast) => {
+      const dependent = dependents.add(Object.assign(new AbortController(), { ballast }));
+      return () => dependents.delete(dependent);
+    };
+  },
+  feed() {
+    const feed = new Feed();
+    let count = 0;
+    return (ballast) => {
+      const id = `req_${count++}`;
+      feed.begin(id, () => ({ entry: {}, elapsedMs: ballast.length }));
+      return () => feed.end({ time: "", id, method: "POST", path: "/", status: 200, durationMs: 1 });
+    };
+  },
+  every() {
+    return (ballast) => every(60_000, () => void ballast.length);
+  },
+};
+
+const [AT_ONCE, COUNT, NUMBERS] = [8, 20_000, 1_000];
+const MOST_BYTES = 16 * 1024 * 1024;
+
+for (const [name, open] of Object.entries(LISTS)) {
+  Deno.test(`short-lived: ${name} let go of what has left, and do not take it with them into old age`, () => {
+    const enter = open();
+    const inside: (() => void)[] = [];
+    const come = () => inside.push(enter(new Array(NUMBERS).fill(1)));
+    for (let at = 0; at < AT_ONCE; at++) come();
+    collectGarbage();
+    collectGarbage();
+
+    const before = oldBytes();
+    let most = 0;
+    for (let at = 0; at < COUNT; at++) {
+      come();
+      inside.shift()!();
+      if (at % 100 === 0) most = Math.max(most, oldBytes() - before);
+    }
+    for (const leave of inside) leave();
+    assert(most < MOST_BYTES, `${most} bytes grew old`);
+  });
+}
+
+function oldBytes(): number {
+  const old = getHeapSpaceStatistics().find(({ space_name }) => space_name === "old_space");
+  return old!.space_used_size;
+}
