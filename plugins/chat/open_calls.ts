@@ -1,6 +1,7 @@
 /** Which call of a tool a fragment of a stream belongs to, and what it adds to it. */
 import { type Extra, extraOf, inside } from "../../src/canonical/extra.ts";
-import { isJsonText, toJsonText } from "../../src/canonical/json.ts";
+import { GrowingJson } from "../../src/canonical/growing_json.ts";
+import { toJsonText } from "../../src/canonical/json.ts";
 import type { ToolCallDelta } from "../../src/transforms/part_writer.ts";
 import { type ToolCallFragment, WIRE } from "./wire.ts";
 
@@ -9,6 +10,8 @@ interface OpenCall {
   id: string | undefined;
   name: string | undefined;
   args: string;
+  /** Reads the arguments, for an upstream that names the call more than once. */
+  json?: GrowingJson;
 }
 
 /** The calls of one answer, as their fragments come in. */
@@ -38,6 +41,7 @@ export class OpenCalls {
     }
     call.name ??= name;
     call.args += input;
+    call.json?.add(input);
     const extra = extraIn(fragment);
     const kind = fragment.type === "custom" ? "custom" : "function";
     return { key: call.key, delta: { kind, id: call.id, name, input, ...(extra && { extra }) } };
@@ -85,5 +89,10 @@ const FUNCTION_KEYS: ReadonlySet<string> = new Set(["name", "arguments"]);
 function beginsAnother(call: OpenCall, id: string | undefined, name: string | undefined, added: string): boolean {
   if (!name) return false;
   if (id && call.id && id !== call.id) return true;
-  return call.args !== "" && isJsonText(call.args) && (name !== call.name || added.trim() !== "");
+  if (call.args === "" || (name === call.name && added.trim() === "")) return false;
+  if (!call.json) {
+    call.json = new GrowingJson();
+    call.json.add(call.args);
+  }
+  return call.json.isComplete(call.args);
 }

@@ -1,5 +1,6 @@
 import type { Extra } from "../canonical/extra.ts";
 import type { ToolKind } from "../canonical/generate.ts";
+import { GrowingJson } from "../canonical/growing_json.ts";
 import { isJsonText, parseJson } from "../canonical/json.ts";
 import { unwrapCustomInput } from "./custom_tool.ts";
 
@@ -26,8 +27,8 @@ export class PendingCall {
   over = false;
   /** The last characters of the input. */
   #tail = "";
-  /** Whether the input was valid JSON at its last checked length. Each length is parsed once. */
-  #read = { length: 0, isJson: false };
+  /** Reads the input, from when it first mattered whether that is complete. */
+  #json: GrowingJson | undefined;
   /** Whether the input begins like JSON, once it has begun. */
   #quoted?: boolean;
   /**
@@ -51,6 +52,7 @@ export class PendingCall {
     // Joined only when all of it is needed: looking into a growing string copies it.
     this.input += input;
     this.unsent += input;
+    this.#json?.add(input);
     this.#tail = input.length < TAIL ? (this.#tail + input).slice(-TAIL) : input.slice(-TAIL);
     if (this.#quoted === undefined) {
       const begun = input.trimStart();
@@ -61,10 +63,12 @@ export class PendingCall {
 
   /** Whether the arguments are complete. */
   isWhole(): boolean {
-    if (this.#read.length === this.input.length) return this.#read.isJson;
     if (!ENDED_VALUE.test(this.#tail)) return false;
-    this.#read = { length: this.input.length, isJson: isJsonText(this.input) };
-    return this.#read.isJson;
+    if (!this.#json) {
+      this.#json = new GrowingJson();
+      this.#json.add(this.input);
+    }
+    return this.#json.isComplete(this.input);
   }
 
   /**

@@ -1,0 +1,68 @@
+import { isJsonText } from "./json.ts";
+
+/** A number or a word longer than this, in characters, is no argument of a call. */
+const LONGEST_SCALAR = 400;
+
+/**
+ * Tells whether a text that comes in pieces is one complete JSON value so far. Each character is read once, however often that is
+ * asked: an upstream decides how large the pieces are, and a long text would otherwise be parsed again after every one.
+ */
+export class GrowingJson {
+  #state: "blank" | "scalar" | "open" | "closed" | "no JSON" = "blank";
+  /** The lists and objects that are open. */
+  #depth = 0;
+  #isInString = false;
+  #isEscaped = false;
+  /** Of all pieces. */
+  #length = 0;
+  /** Whether the value that is closed has been found to be valid. */
+  #isValid = false;
+
+  /** Adds a piece. */
+  add(piece: string): void {
+    this.#length += piece.length;
+    for (let at = 0; at < piece.length && this.#state !== "no JSON"; at++) {
+      if (this.#isInString) at = this.#passString(piece, at);
+      else this.#read(piece.charCodeAt(at));
+    }
+  }
+
+  /** Whether `text`, which is all pieces together, is complete. */
+  isComplete(text: string): boolean {
+    if (this.#state === "scalar") return this.#length <= LONGEST_SCALAR && isJsonText(text);
+    if (this.#state !== "closed") return false;
+    this.#isValid ||= isJsonText(text);
+    // Nothing that may follow would make it valid.
+    if (!this.#isValid) this.#state = "no JSON";
+    return this.#isValid;
+  }
+
+  #read(code: number): void {
+    if (code === SPACE || code === LINE_FEED || code === RETURN || code === TAB) return;
+    if (this.#state === "closed") this.#state = "no JSON";
+    if (this.#state === "blank") this.#state = OPENS[code] ? "open" : "scalar";
+    if (this.#state !== "open") return;
+    if (code === QUOTE) this.#isInString = true;
+    else if (code === BRACE || code === BRACKET) this.#depth++;
+    else if ((code === BRACE_END || code === BRACKET_END) && --this.#depth === 0) this.#state = "closed";
+  }
+
+  /** The place of the last character of the string in this piece. */
+  #passString(piece: string, from: number): number {
+    for (let at = from; at < piece.length; at++) {
+      const code = piece.charCodeAt(at);
+      if (this.#isEscaped) this.#isEscaped = false;
+      else if (code === BACKSLASH) this.#isEscaped = true;
+      else if (code === QUOTE) {
+        this.#isInString = false;
+        if (this.#depth === 0) this.#state = "closed";
+        return at;
+      }
+    }
+    return piece.length;
+  }
+}
+
+const [SPACE, LINE_FEED, RETURN, TAB] = [0x20, 0x0a, 0x0d, 0x09];
+const [QUOTE, BACKSLASH, BRACKET, BRACKET_END, BRACE, BRACE_END] = [0x22, 0x5c, 0x5b, 0x5d, 0x7b, 0x7d];
+const OPENS: Record<number, true> = { [QUOTE]: true, [BRACKET]: true, [BRACE]: true };
