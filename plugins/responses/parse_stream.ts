@@ -6,6 +6,7 @@ import type { Frame } from "../../src/contract/frame.ts";
 import type { Emit, StreamReader } from "../../src/contract/stream.ts";
 import { accept } from "../../src/contract/validate.ts";
 import { GatewayError } from "../../src/errors.ts";
+import { AlikeFrames } from "../../src/transforms/alike_frames.ts";
 import { upstreamStreamError } from "../shared/errors.ts";
 import { statusAtEnd } from "./finish.ts";
 import { AnswerReader } from "./reader.ts";
@@ -24,6 +25,9 @@ class EventReader implements StreamReader<GenerateEvent> {
   done = false;
   readonly #answer: AnswerReader;
   #started = false;
+  readonly #alike = new AlikeFrames();
+  /** The last event that brought one text. */
+  #last: WireEvent | undefined;
 
   constructor(answer: AnswerReader) {
     this.#answer = answer;
@@ -32,7 +36,7 @@ class EventReader implements StreamReader<GenerateEvent> {
   read({ event: name, data }: Frame, emit: Emit<GenerateEvent>): void {
     const text = data?.trim();
     if (!text || text === "[DONE]") return;
-    const event = parseEvent(text, name);
+    const event = typed(this.#parse(text), name);
     if (event.type === "error") throw upstreamStreamError(event);
     if (event.type === "keepalive") return;
     if (!this.#started) {
@@ -46,19 +50,39 @@ class EventReader implements StreamReader<GenerateEvent> {
     this.#answer.end({ ...event.response, status }).forEach(emit);
   }
 
+  #parse(json: string): WireEvent {
+    const unnumbered = json.replace(NUMBER, "");
+    const more = this.#alike.textIn(unnumbered);
+    if (more !== undefined) return { ...this.#last!, delta: more };
+    const event = parseEvent(json);
+    const text = textOf(event);
+    this.#last = text === undefined ? undefined : event;
+    this.#alike.learn(unnumbered, text);
+    return event;
+  }
+
   end(): void {
     throw new GatewayError("upstream_error", "The upstream's answer ended before it was complete");
   }
 }
 
-/** The type is in the data; some servers say it in the event's name only. */
-function parseEvent(text: string, name: string | undefined): WireEvent {
+/** It counts the events of a stream, and nothing depends on it. */
+const NUMBER = /"sequence_number": ?(?:0|[1-9]\d{0,14})(?=[,}])/;
+
+/** The text of an event that brings nothing but more of one. */
+function textOf({ type, delta }: WireEvent): string | undefined {
+  return type?.endsWith(".delta") && typeof delta === "string" && delta !== "" ? delta : undefined;
+}
+
+function parseEvent(text: string): WireEvent {
   const body = readJson(text);
   const event = accept(eventSchema, body);
-  if (!event) {
-    const cause = eventSchema.safeParse(body).error;
-    throw new GatewayError("upstream_error", "The upstream's stream holds a frame that is not an event", { cause });
-  }
-  if (event.type !== undefined) return event;
-  return { ...event, type: "error" in event ? "error" : name };
+  if (event) return event;
+  const cause = eventSchema.safeParse(body).error;
+  throw new GatewayError("upstream_error", "The upstream's stream holds a frame that is not an event", { cause });
+}
+
+/** The type is in the data; some servers say it in the event's name only. */
+function typed(event: WireEvent, name: string | undefined): WireEvent {
+  return event.type === undefined ? { ...event, type: "error" in event ? "error" : name } : event;
 }

@@ -3,6 +3,7 @@ import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { parseStream as readChat } from "../../plugins/chat/parse_stream.ts";
 import { parseStream as readMessages } from "../../plugins/messages/parse_stream.ts";
+import { parseStream as readResponses } from "../../plugins/responses/parse_stream.ts";
 import type { GenerateEvent } from "../../src/canonical/generate.ts";
 import type { Frame } from "../../src/contract/frame.ts";
 import { AlikeFrames } from "../../src/transforms/alike_frames.ts";
@@ -14,7 +15,7 @@ import { bodyOf, toArray } from "../support/chunks.ts";
 import { readFrames } from "../support/sources.ts";
 import { TARGET } from "../support/wires.ts";
 
-const READERS = { chat: readChat, messages: readMessages };
+const READERS = { chat: readChat, messages: readMessages, responses: readResponses };
 type Wire = keyof typeof READERS;
 const WIRES = Object.keys(READERS) as Wire[];
 
@@ -141,20 +142,46 @@ const SHAPES: Record<Wire, string[]> = {
     '{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":3}}',
     '{"type":"ping","a":@}',
   ],
+  responses: [
+    '{"type":"response.output_text.delta","sequence_number":#,"item_id":"i","output_index":0,"content_index":0,"delta":@}',
+    '{"type":"response.output_text.delta","item_id":"i","output_index":0,"content_index":0,"delta":@,"sequence_number": #}',
+    '{"type":"response.output_text.delta","item_id":@,"output_index":0,"content_index":0,"delta":"a","sequence_number":#}',
+    '{"type":"response.output_text.delta","sequence_number":#,"item_id":"i","output_index":#,"delta":@}',
+    '{"type":"response.reasoning_text.delta","sequence_number":#,"item_id":"r","output_index":1,"delta":@}',
+    '{"type":"response.reasoning_summary_text.delta","sequence_number":#,"item_id":"r","summary_index":#,"delta":@}',
+    '{"type":"response.function_call_arguments.delta","sequence_number":#,"item_id":"c","output_index":2,"delta":@}',
+    '{"type":"response.refusal.delta","sequence_number":%,"item_id":"i","output_index":0,"delta":@}',
+    '{"type":"response.output_item.added","sequence_number":#,"output_index":2,"item":{"type":"function_call","id":"c","call_id":@,"name":"f"}}',
+    '{"type":"response.output_item.done","sequence_number":#,"output_index":0,"item":{"type":"message","id":"i","content":[{"type":"output_text","text":@}]}}',
+    '{"type":"response.content_part.added","sequence_number":#,"item_id":"i","output_index":0}',
+    '{"sequence_number":#,"item_id":"i","output_index":0,"delta":@}',
+    '{"type":"response.own.delta","sequence_number":#,"delta":@}',
+    '{"type":"error","sequence_number":#,"message":@}',
+  ],
 };
 
+/** Of frames whose data do not say what they are. */
+const NAMES = ["response.output_text.delta", "response.reasoning_text.delta", undefined];
+
+/** A frame for each text, with a number of its own for each `#` and `%`; one in place of a `%` is no number in JSON. */
+function framesOf(runs: readonly [shape: string, texts: string[]][]): Frame[] {
+  const all = runs.flatMap(([shape, texts]) => texts.map((one) => shape.replaceAll("@", () => one)));
+  return all.map((data, at) => ({
+    data: data.replaceAll("#", String(at)).replaceAll("%", at === 7 ? "07" : String(at)),
+    event: NAMES[at % NAMES.length],
+  }));
+}
+
 for (const wire of WIRES) {
-  const framesOf = ([shape, texts]: [string, string[]]) =>
-    texts.map((one): Frame => ({ data: shape.replaceAll("@", () => one) }));
   const shape = fc.constantFrom(...SHAPES[wire]);
   const run = fc.tuple(shape, fc.array(escaped, { minLength: 1, maxLength: 6 }));
-  const frames = fc.array(run, { maxLength: 6 }).map((runs) => runs.flatMap(framesOf));
+  const frames = fc.array(run, { maxLength: 6 }).map(framesOf);
   law(`${wire}: frames that are alike say what they say one by one`, frames, (all) => void assertSame(wire, all));
 
   // Long enough that no more is learned.
   const inTurns = fc.tuple(shape, shape).chain((both) =>
     fc.array(fc.tuple(fc.constantFrom(...both), fc.tuple(escaped)), { minLength: 20, maxLength: 50 })
-  ).map((runs) => runs.flatMap(framesOf));
+  ).map(framesOf);
   law(
     `${wire}: frames of two kinds in turns say what they say one by one`,
     inTurns,
