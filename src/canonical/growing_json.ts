@@ -38,7 +38,7 @@ export class GrowingJson {
   }
 
   #read(code: number): void {
-    if (code === SPACE || code === LINE_FEED || code === RETURN || code === TAB) return;
+    if (isBlank(code)) return;
     if (this.#state === "closed") this.#state = "no JSON";
     if (this.#state === "blank") this.#state = OPENS[code] ? "open" : "scalar";
     if (this.#state !== "open") return;
@@ -61,6 +61,10 @@ export class GrowingJson {
     }
     return piece.length;
   }
+}
+
+function isBlank(code: number): boolean {
+  return code === SPACE || code === LINE_FEED || code === RETURN || code === TAB;
 }
 
 const [SPACE, LINE_FEED, RETURN, TAB] = [0x20, 0x0a, 0x0d, 0x09];
