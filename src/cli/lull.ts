@@ -9,8 +9,8 @@ const LONGEST_MS = 2_000;
 export interface Lull {
   /** A request has come. */
   broken(): void;
-  /** Resolves once nothing has been asked for a while. */
-  begun(): Promise<void>;
+  /** Resolves once nothing has been asked for a while, or with `false` where that does not happen. */
+  begun(): Promise<boolean>;
 }
 
 export function createLull(now: () => number, wait: (ms: number) => Promise<void>): Lull {
@@ -21,9 +21,10 @@ export function createLull(now: () => number, wait: (ms: number) => Promise<void
       await othersTurn();
       const latest = now() + LONGEST_MS;
       for (;;) {
-        const rest = Math.min(brokenAt + LULL_MS, latest) - now();
-        if (rest <= 0) return;
-        await wait(rest);
+        const rest = brokenAt + LULL_MS - now();
+        const left = latest - now();
+        if (rest <= 0 || left <= 0) return rest <= 0;
+        await wait(Math.min(rest, left));
       }
     },
   };

@@ -7,6 +7,7 @@ import { loadConfig, type LoadedConfig } from "../config/load.ts";
 import { metricsAddress } from "../config/permissions.ts";
 import type { Config } from "../config/schema.ts";
 import { createDescriptors, type Descriptors, scarcityLine } from "../http/descriptors.ts";
+import { collectGarbage } from "../http/load_shedding.ts";
 import { changeOf } from "../observe/audit.ts";
 import type { Platform, Serving } from "../platform/platform.ts";
 import { callWhileAlive } from "../util/idle_timer.ts";
@@ -84,6 +85,8 @@ async function settleIn(
     await loadClient();
   }
   await warmUp(program, lull.begun).catch(() => {}); // lists of plugins of the user's own may lack what it takes
+  // The start and the warm-up have made 16 MB of garbage, or of room for it. To look for it takes some 60 ms.
+  if (await lull.begun()) collectGarbage();
   callWhileAlive(COUNT_AFTER_MS, async () => {
     const line = await scarcityLine(descriptors, config.limits.concurrentRequests);
     if (line !== undefined) say(line);

@@ -24,7 +24,7 @@ const MODULES = [
  */
 export async function warmUp(
   { platform, plugins }: Pick<Program, "platform" | "plugins">,
-  mayGoOn: () => Promise<void>,
+  mayGoOn: () => Promise<unknown>,
 ): Promise<void> {
   await mayGoOn();
   const env = () => undefined;

@@ -16,14 +16,14 @@ function clockWith(meanwhile: (now: number) => void) {
 Deno.test("lull: begins 50 ms after the start, or after the last request", async () => {
   let requests = 3;
   const { lull, now } = clockWith(() => requests-- > 0 && lull.broken());
-  await lull.begun();
+  assertEquals(await lull.begun(), true);
   assertEquals(now(), 200);
-  await lull.begun();
+  assertEquals(await lull.begun(), true);
   assertEquals(now(), 200);
 });
 
 Deno.test("lull: a gateway that is always asked is not waited for longer than two seconds", async () => {
   const { lull, now } = clockWith(() => lull.broken());
-  await lull.begun();
+  assertEquals(await lull.begun(), false);
   assertEquals(now(), 2_000);
 });

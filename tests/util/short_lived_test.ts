@@ -4,14 +4,11 @@
  * collection of the whole heap.
  */
 import { assert } from "@std/assert";
-import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
+import { getHeapSpaceStatistics } from "node:v8";
+import { collectGarbage } from "../../src/http/load_shedding.ts";
 import { Feed } from "../../src/observe/feed.ts";
 import { Dependents } from "../../src/util/abort.ts";
 import { every } from "../../src/util/every.ts";
-
-setFlagsFromString("--expose-gc");
-const collectGarbage: () => void = runInNewContext("gc");
 
 /** Lists something that leads to the ballast. The returned function takes it out again. */
 type Enter = (ballast: number[]) => () => void;
