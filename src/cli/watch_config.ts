@@ -1,4 +1,5 @@
 import type { Platform } from "../platform/platform.ts";
+import { repeat } from "../util/time_limit.ts";
 import { canHangUp } from "./stop.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -20,7 +21,7 @@ export interface WatchOptions {
 export function watchConfig({ platform, file, since, terminal, again }: WatchOptions): () => void {
   let known = since ?? modifiedAt(file, platform);
   let before = known;
-  const timer = setInterval(() => {
+  const stop = repeat(LOOK_MS, () => {
     const now = modifiedAt(file, platform);
     // It is read once it rests: half of a file is no configuration.
     const rests = now === before;
@@ -28,15 +29,15 @@ export function watchConfig({ platform, file, since, terminal, again }: WatchOpt
     if (!rests || now === undefined || now === known) return;
     known = now;
     again();
-  }, LOOK_MS);
-  if (!canHangUp(platform.os)) return () => clearInterval(timer);
+  });
+  if (!canHangUp(platform.os)) return stop;
   const ignore = platform.onSignal("SIGHUP", () => {
     if (terminal.isGone()) return;
     known = modifiedAt(file, platform);
     again();
   });
   return () => {
-    clearInterval(timer);
+    stop();
     ignore();
   };
 }

@@ -1,5 +1,6 @@
 /** A server that outlives what ends the platform's own: a process that has no descriptor left for the next connection. */
 
+import { repeat } from "../util/time_limit.ts";
 import type { ServeOptions, Serving } from "./platform.ts";
 
 /** How often the descriptors are counted, in milliseconds. */
@@ -70,15 +71,15 @@ function keepServing(options: ServeOptions): Serving {
   }
 
   listen(port, onListen);
-  const timer = setInterval(() => {
+  const stopLooking = repeat(LOOK_MS, () => {
     if (!current || performance.now() - renewedAt < RENEW_MS || !areWasted(running)) return;
     renew(current, "Few open files are left", 0);
-  }, LOOK_MS);
+  });
 
   return {
     async shutdown() {
       isStopped = true;
-      clearInterval(timer);
+      stopLooking();
       await Promise.all([...ended, current?.shutdown().catch(() => {})]);
     },
   };

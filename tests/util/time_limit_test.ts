@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { TimeLimit } from "../../src/util/time_limit.ts";
+import { repeat, TimeLimit } from "../../src/util/time_limit.ts";
 import { collectGarbage } from "../../src/http/load_shedding.ts";
 import { withFakeClock } from "../support/fake_clock.ts";
 import { delay } from "../support/wait.ts";
@@ -104,3 +104,22 @@ Deno.test("time limits: a process ends after the last of them, and for none that
   const { success, stdout } = await new Deno.Command(Deno.execPath(), { args: ["eval", PROGRAM] }).output();
   assertEquals([success, new TextDecoder().decode(stdout)], [true, "in time\n"]);
 });
+
+Deno.test("time limits: what is repeated has its turn every so many milliseconds until it is ended", () =>
+  withFakeClock(async (clock) => {
+    const turns: number[] = [];
+    const began = performance.now();
+    const end = repeat(50, () => turns.push(performance.now() - began));
+    await clock.advance(120);
+    assertEquals(turns, [50, 100]);
+    end();
+    end();
+    await clock.advance(200);
+    assertEquals(turns, [50, 100]);
+    const endItself = repeat(50, () => {
+      turns.push(0);
+      endItself();
+    });
+    await clock.advance(200);
+    assertEquals(turns, [50, 100, 0]);
+  }));
